@@ -1,0 +1,1 @@
+//! dbplane: a Kubernetes operator for the computes and API keys of a hosted Postgres platform.
