@@ -1,1 +1,3 @@
 //! dbplane: a Kubernetes operator for the computes and API keys of a hosted Postgres platform.
+pub mod api;
+pub mod platform;

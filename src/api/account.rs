@@ -1,0 +1,197 @@
+//! Account and ClusterAccount: where the platform is, and as whom.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::common::{Condition, Duration, conditions_schema};
+
+/// Where the platform is and as whom this namespace calls it: base URL, organization, API key and rate budget.
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "dbplane.dev",
+    version = "v1alpha1",
+    kind = "Account",
+    plural = "accounts",
+    shortname = "dbacct",
+    category = "dbplane",
+    namespaced,
+    status = "AccountStatus",
+    derive = "PartialEq",
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
+    ),
+    printcolumn(name = "Projects", type_ = "integer", json_path = ".status.projectCount"),
+    printcolumn(name = "Platform", type_ = "string", json_path = ".spec.baseUrl"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        priority = 1,
+        json_path = ".status.conditions[?(@.type==\"Ready\")].message"
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct AccountSpec {
+    /// The platform, its organization and how hard it may be called.
+    #[serde(flatten)]
+    pub platform: PlatformAccess,
+    /// The Secret of this namespace that holds the platform's API key.
+    pub api_key_secret_ref: SecretKeyRef,
+}
+
+/// An Account for several namespaces; it serves only those that `namespaces` names.
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "dbplane.dev",
+    version = "v1alpha1",
+    kind = "ClusterAccount",
+    plural = "clusteraccounts",
+    shortname = "dbcacct",
+    category = "dbplane",
+    status = "AccountStatus",
+    derive = "PartialEq",
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
+    ),
+    printcolumn(name = "Projects", type_ = "integer", json_path = ".status.projectCount"),
+    printcolumn(name = "Platform", type_ = "string", json_path = ".spec.baseUrl"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        priority = 1,
+        json_path = ".status.conditions[?(@.type==\"Ready\")].message"
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterAccountSpec {
+    /// The platform, its organization and how hard it may be called.
+    #[serde(flatten)]
+    pub platform: PlatformAccess,
+    /// The Secret that holds the platform's API key, and its namespace.
+    pub api_key_secret_ref: ClusterSecretKeyRef,
+    /// The namespaces whose resources may use this account; a namespace that matches neither part may not. Empty allows none.
+    #[serde(default)]
+    pub namespaces: NamespaceAccess,
+}
+
+/// The platform, the organization and the rate budget: what Account and ClusterAccount have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlatformAccess {
+    /// Base URL of the platform's API, ending with the version segment, for instance https://platform.example/api/v2. It must be https unless the operator runs with --allow-insecure-platform.
+    pub base_url: String,
+    /// The platform's identifier of the organization. Needed for ProjectKeys, and to see organization projects with a personal API key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub organization_id: Option<String>,
+    /// How many requests this account may spend on the platform. One budget is shared by everything that uses the account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limit: Option<RateLimit>,
+    /// How often each project is read while nothing changes, 5s to 1h; 30s when absent. While a change is under way it is read more often.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poll_interval: Option<Duration>,
+}
+
+/// A rate budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RateLimit {
+    /// Requests a minute, on average; 600 when no rateLimit is given.
+    pub requests_per_minute: u32,
+    /// Requests that may be made at once; 20 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<u32>,
+}
+
+/// One key of a Secret in the same namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretKeyRef {
+    /// Name of the Secret.
+    pub name: String,
+    /// Key within its data; api-key when absent.
+    #[serde(default = "default_secret_key")]
+    pub key: String,
+}
+
+/// One key of a Secret in a named namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterSecretKeyRef {
+    /// Namespace of the Secret.
+    pub namespace: String,
+    /// Name of the Secret.
+    pub name: String,
+    /// Key within its data; api-key when absent.
+    #[serde(default = "default_secret_key")]
+    pub key: String,
+}
+
+pub(super) fn default_secret_key() -> String {
+    "api-key".to_owned()
+}
+
+/// Which namespaces may use a ClusterAccount: those named and those whose labels match.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NamespaceAccess {
+    /// Names of namespaces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+    /// Labels of namespaces. An empty selector matches every namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<LabelSelector>,
+}
+
+/// What was seen of the platform with this account's credentials.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AccountStatus {
+    /// Number of projects that the credentials can list; absent where they may not list projects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_count: Option<u32>,
+    /// Identifiers of those projects, sorted; at most 100.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub projects: Vec<String>,
+    /// Calls that this platform offers beyond the basic ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<AccountCapabilities>,
+    /// Ready says whether the credentials are accepted; Reconciling and Stalled are present only while true.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "conditions_schema")]
+    pub conditions: Vec<Condition>,
+    /// The generation of the spec that this status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+}
+
+/// Calls and fields that were seen to be offered. They are detected by reading, never by a change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AccountCapabilities {
+    /// Whether the organization's API keys can be listed.
+    #[serde(default)]
+    pub key_listing: bool,
+    /// Whether computes carry a name of the caller's choice, by which a create can be recognized.
+    #[serde(default)]
+    pub compute_names: bool,
+    /// Whether computes report their scale-to-zero setting.
+    #[serde(default)]
+    pub scale_to_zero: bool,
+}

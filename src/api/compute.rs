@@ -1,0 +1,313 @@
+//! Compute: one compute (an endpoint of the platform's API) of one branch.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::common::{AccountRef, Condition, Duration, conditions_schema};
+use super::units::ComputeUnits;
+
+/// One compute of one branch. Fields that are left out belong to the platform and are not enforced.
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "dbplane.dev",
+    version = "v1alpha1",
+    kind = "Compute",
+    plural = "computes",
+    shortname = "dbc",
+    category = "dbplane",
+    namespaced,
+    status = "ComputeStatus",
+    derive = "PartialEq",
+    selectable = ".spec.projectId",
+    selectable = ".spec.branchId",
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
+    ),
+    printcolumn(name = "State", type_ = "string", json_path = ".status.state"),
+    printcolumn(name = "Size", type_ = "string", json_path = ".status.size"),
+    printcolumn(name = "Compute", type_ = "string", json_path = ".status.computeId"),
+    printcolumn(name = "Branch", type_ = "string", json_path = ".spec.branchId"),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Host", type_ = "string", priority = 1, json_path = ".status.host"),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        priority = 1,
+        json_path = ".status.conditions[?(@.type==\"Ready\")].message"
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct ComputeSpec {
+    /// The account whose credentials are used.
+    pub account_ref: AccountRef,
+    /// The project that the compute belongs to. Cannot be changed.
+    pub project_id: String,
+    /// The branch that the compute serves. A change moves the compute to that branch.
+    pub branch_id: String,
+    /// ReadWrite for the branch's primary compute (at most one a branch), ReadOnly for a read replica. Cannot be changed.
+    #[serde(rename = "type")]
+    pub type_: ComputeType,
+    /// A fixed size or an autoscaling range; the platform's choice when absent. A change interrupts connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// When the compute suspends; the platform's choice when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale_to_zero: Option<ScaleToZero>,
+    /// Connection pooling; the platform's choice when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pooler: Option<Pooler>,
+    /// Database settings by name, such as work_mem: 64MB. Settings that are not named here are left alone.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub postgres_settings: BTreeMap<String, String>,
+    /// Whether connections without a password are possible; the platform's choice when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passwordless_access: Option<bool>,
+    /// Whether connections are refused; the platform's choice when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disabled: Option<bool>,
+    /// What to do when the branch already has its primary compute: Refuse (the default) reports it, Adopt takes it over.
+    #[serde(default)]
+    pub existing: Existing,
+    /// Identifier (ep-...) of an existing compute to import instead of creating one. Cannot be changed once set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute_id: Option<String>,
+    /// Full (the default) changes the compute to match; Observe only reports.
+    #[serde(default)]
+    pub management: Management,
+    /// What becomes of the compute when this resource is deleted: Delete (the default) or Orphan, which leaves it running.
+    #[serde(default)]
+    pub deletion: Deletion,
+    /// When changes that interrupt connections (size, move, restart) may be made; at once when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disruption: Option<Disruption>,
+    /// Any change of this text restarts the compute once, when disruption allows. An idle compute is not woken: it starts anew by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_token: Option<String>,
+    /// A Secret to write with host, port, sslmode and computeId; none when absent. The platform gives no passwords here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<Connection>,
+}
+
+/// The part that a compute plays on its branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum ComputeType {
+    /// The branch's primary compute.
+    ReadWrite,
+    /// A read replica.
+    ReadOnly,
+}
+
+/// Exactly one of fixed and autoscaling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Size {
+    /// A fixed size in compute units (CU): 0.25, 0.5, 1 to 16, or an even number from 18 to 56. One CU is 1 vCPU and 4 GB of memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fixed: Option<ComputeUnits>,
+    /// A range within which the platform resizes the compute without interrupting connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autoscaling: Option<Autoscaling>,
+}
+
+/// A range of sizes within 0.25 to 16 CU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Autoscaling {
+    /// The smallest size in CU. It also sets the number of connections that the database admits.
+    pub min: ComputeUnits,
+    /// The largest size in CU, at most 16.
+    pub max: ComputeUnits,
+}
+
+/// Exactly one of after and never.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ScaleToZero {
+    /// Suspend after this long without activity, 1m to 168h.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Duration>,
+    /// true: never suspend. Such a compute picks up the platform's updates only when it is restarted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub never: Option<bool>,
+}
+
+/// Connection pooling in front of the compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Pooler {
+    /// Whether connections are pooled.
+    pub enabled: bool,
+    /// How connections are shared; the platform's choice when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<PoolerMode>,
+}
+
+/// How a pooler shares connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum PoolerMode {
+    /// A server connection is held for one transaction.
+    Transaction,
+}
+
+/// What to do with a compute that exists already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Existing {
+    /// Report it and change nothing.
+    #[default]
+    Refuse,
+    /// Take it over.
+    Adopt,
+}
+
+/// How much dbplane may do to the compute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Management {
+    /// Create, change, restart and delete.
+    #[default]
+    Full,
+    /// Report only.
+    Observe,
+}
+
+/// What becomes of the platform's compute when the resource is deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Deletion {
+    /// The compute is deleted.
+    #[default]
+    Delete,
+    /// The compute is left running.
+    Orphan,
+}
+
+/// When changes that interrupt connections may be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Disruption {
+    /// Immediate, WhenIdle (only while the compute is suspended) or Window (only within the window).
+    pub policy: DisruptionPolicy,
+    /// The maintenance window; needed with policy Window and refused with any other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
+}
+
+/// When changes that interrupt connections may be made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum DisruptionPolicy {
+    /// At once.
+    #[default]
+    Immediate,
+    /// Only while the compute is suspended.
+    WhenIdle,
+    /// Only within a recurring window.
+    Window,
+}
+
+/// A recurring window of time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Window {
+    /// When the window opens, as a cron expression of five fields (minute, hour, day of month, month, day of week).
+    pub schedule: String,
+    /// IANA name of the time zone of the schedule, such as Europe/Berlin; UTC when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
+    /// How long the window stays open, 1m to 24h.
+    pub duration: Duration,
+}
+
+/// Where to write what a client needs to connect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Connection {
+    /// Name of the Secret. It is created, owned by this resource, and never takes over one that exists.
+    pub secret_name: String,
+}
+
+/// What was last seen of the compute.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ComputeStatus {
+    /// The platform's identifier of the compute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute_id: Option<String>,
+    /// Host name for connecting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// init, idle or active, as the platform reports it. An idle compute is healthy: it starts when a client connects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// The state that the platform is bringing the compute to; absent when none is under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending_state: Option<String>,
+    /// The size in force in CU: one number, or a range such as 0.25-4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<String>,
+    /// What that size provides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<Capacity>,
+    /// When the compute was last active. While it is active this is kept to the hour, so that use causes no writes here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub last_active: Option<Timestamp>,
+    /// The operation that the last change started on the platform.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_operation: Option<LastOperation>,
+    /// The restart that was last asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<RestartStatus>,
+    /// Ready, Synced; Reconciling and Stalled are present only while true.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "conditions_schema")]
+    pub conditions: Vec<Condition>,
+    /// The generation of the spec that this status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+}
+
+/// What a size provides, from the platform's table of sizes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Capacity {
+    /// vCPUs at the largest size of the range.
+    pub vcpu: String,
+    /// Memory at the largest size, such as 16GB.
+    pub memory: String,
+    /// Local file cache at the largest size: 80 percent of memory.
+    pub local_file_cache: String,
+    /// max_connections of the database; set by the smallest size of the range.
+    pub max_connections: u32,
+}
+
+/// One operation of the platform.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LastOperation {
+    /// The platform's identifier of the operation.
+    pub id: String,
+    /// What it does, such as start_compute.
+    pub action: String,
+    /// Its status when it was returned, such as running.
+    pub status: String,
+}
+
+/// A restart.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RestartStatus {
+    /// The token that was honoured last.
+    pub token: String,
+    /// When the restart was asked for.
+    #[schemars(with = "String")]
+    pub at: Timestamp,
+}

@@ -1,0 +1,30 @@
+//! The custom resources of group `dbplane.dev`: types, validation rules and printer columns; no logic.
+//!
+//! The doc comments are what `kubectl explain` prints, so they are written for the person who writes a manifest.
+
+// The lint takes the parts of one kube attribute for attributes of their own.
+#![allow(clippy::duplicated_attributes)]
+
+mod account;
+mod common;
+mod compute;
+mod project_key;
+mod units;
+
+pub use account::{
+    Account, AccountCapabilities, AccountSpec, AccountStatus, ClusterAccount, ClusterAccountSpec, ClusterSecretKeyRef,
+    NamespaceAccess, PlatformAccess, RateLimit, SecretKeyRef,
+};
+pub use common::{AccountKind, AccountRef, Condition, Duration};
+pub use compute::{
+    Autoscaling, Capacity, Compute, ComputeSpec, ComputeStatus, ComputeType, Connection, Deletion, Disruption,
+    DisruptionPolicy, Existing, LastOperation, Management, Pooler, PoolerMode, RestartStatus, ScaleToZero, Size,
+    Window,
+};
+pub use project_key::{
+    KeyDeletion, KeyRecord, KeySecret, OnRevoked, ProjectKey, ProjectKeySpec, ProjectKeyStatus, Rotation,
+};
+pub use units::{COMPUTE_SIZES, ComputeUnits};
+
+/// The API group of every resource, and the prefix of every annotation, label and finalizer.
+pub const GROUP: &str = "dbplane.dev";

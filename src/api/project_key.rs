@@ -1,0 +1,170 @@
+//! ProjectKey: one project-scoped organization API key, and the Secret that holds it.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::account::default_secret_key;
+use super::common::{AccountRef, Condition, Duration, conditions_schema};
+
+/// One project-scoped API key of the account's organization, and the Secret that holds it.
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "dbplane.dev",
+    version = "v1alpha1",
+    kind = "ProjectKey",
+    plural = "projectkeys",
+    shortname = "dbkey",
+    category = "dbplane",
+    namespaced,
+    status = "ProjectKeyStatus",
+    derive = "PartialEq",
+    selectable = ".spec.projectId",
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
+    ),
+    printcolumn(name = "Key", type_ = "integer", json_path = ".status.keyId"),
+    printcolumn(name = "Secret", type_ = "string", json_path = ".status.secretName"),
+    printcolumn(name = "Project", type_ = "string", json_path = ".spec.projectId"),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Key-Name", type_ = "string", priority = 1, json_path = ".status.keyName"),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        priority = 1,
+        json_path = ".status.conditions[?(@.type==\"Ready\")].message"
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct ProjectKeySpec {
+    /// The account whose credentials create the key: a personal API key of an administrator of its organization.
+    pub account_ref: AccountRef,
+    /// The project that the key is scoped to. Cannot be changed.
+    pub project_id: String,
+    /// What people see in the platform's console, at most 32 characters. dbplane appends what makes it unique. Cannot be changed.
+    pub key_name: String,
+    /// The Secret that receives the key.
+    pub secret: KeySecret,
+    /// Replace the key regularly; never when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotation: Option<Rotation>,
+    /// What to do when the platform no longer accepts the key: Recreate (the default) or Report.
+    #[serde(default)]
+    pub on_revoked: OnRevoked,
+    /// What becomes of the key when this resource is deleted: Revoke (the default) or Orphan, which leaves it valid.
+    #[serde(default)]
+    pub deletion: KeyDeletion,
+}
+
+/// The Secret that receives a key. It is created and owned by the ProjectKey, and never takes over one that exists.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KeySecret {
+    /// Name of the Secret. Cannot be changed.
+    pub name: String,
+    /// Key within its data; api-key when absent.
+    #[serde(default = "default_secret_key")]
+    pub key: String,
+    /// Labels for the Secret.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Annotations for the Secret.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+    /// Further entries of the Secret's data. In their text {{ key }}, {{ keyId }}, {{ keyName }}, {{ projectId }} and {{ baseUrl }} are replaced.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub template: BTreeMap<String, String>,
+}
+
+/// Regular replacement of a key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Rotation {
+    /// How long a key is used, 1h to 8760h.
+    pub every: Duration,
+    /// How long the key before stays valid beside its successor; shorter than every.
+    pub overlap: Duration,
+}
+
+/// What to do when the platform no longer accepts the key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum OnRevoked {
+    /// Create another one.
+    #[default]
+    Recreate,
+    /// Report it and wait.
+    Report,
+}
+
+/// What becomes of the platform's key when the resource is deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum KeyDeletion {
+    /// The key is revoked. Where the platform offers no call for it, the resource waits until it has been revoked in the console.
+    #[default]
+    Revoke,
+    /// The key stays valid.
+    Orphan,
+}
+
+/// What was last seen of the key.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProjectKeyStatus {
+    /// The platform's identifier of the key in use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_id: Option<i64>,
+    /// Its name in the platform's console.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_name: Option<String>,
+    /// When it was created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub created_at: Option<Timestamp>,
+    /// The platform's identifier of the user who created it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by: Option<String>,
+    /// The Secret that holds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_name: Option<String>,
+    /// When it last replaced another key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub rotated_at: Option<Timestamp>,
+    /// Keys that were replaced and are still valid.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub previous_keys: Vec<KeyRecord>,
+    /// Keys that may exist on the platform although their secret never arrived here. Revoke them in the console by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_keys: Vec<KeyRecord>,
+    /// Ready, Synced; Reconciling and Stalled are present only while true.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "conditions_schema")]
+    pub conditions: Vec<Condition>,
+    /// The generation of the spec that this status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+}
+
+/// A key that is not the one in use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KeyRecord {
+    /// The platform's identifier of the key, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<i64>,
+    /// Its name in the platform's console.
+    pub name: String,
+    /// When it was replaced, or when its creation was attempted.
+    #[schemars(with = "String")]
+    pub since: Timestamp,
+}

@@ -1,0 +1,130 @@
+//! The platform's things in domain terms: what decisions are made on.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use secrecy::SecretString;
+
+use crate::api::ComputeUnits;
+
+/// The platform's identifier of a project.
+pub type ProjectId = String;
+/// The platform's identifier of a compute; starts with `ep-`.
+pub type ComputeId = String;
+/// The platform's identifier of an organization.
+pub type OrganizationId = String;
+
+/// A project, as the project list shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Project {
+    pub id: ProjectId,
+    pub name: Option<String>,
+    pub organization_id: Option<OrganizationId>,
+}
+
+/// The part that a compute plays on its branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// `read_write` on the wire.
+    Primary,
+    /// Anything else on the wire; sent as `read_only`.
+    Replica,
+}
+
+/// When a compute suspends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SuspendAfter {
+    /// The platform's default (0 on the wire).
+    Default,
+    /// Never (-1 on the wire).
+    Never,
+    /// After so many seconds without activity.
+    Seconds(u32),
+}
+
+/// The attributes of a compute that can be declared. `None` is "not reported" in a reading, and "leave alone" in a change.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    pub min: Option<ComputeUnits>,
+    pub max: Option<ComputeUnits>,
+    pub suspend_after: Option<SuspendAfter>,
+    pub pooler_enabled: Option<bool>,
+    pub pooler_mode: Option<String>,
+    /// Database settings by name. In a change only those named are declared; a change sends the whole map that should result.
+    pub postgres: BTreeMap<String, String>,
+    pub passwordless_access: Option<bool>,
+    pub disabled: Option<bool>,
+}
+
+/// A compute, as the list of computes shows it. States are kept as text: new ones must not break a reading.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compute {
+    pub id: ComputeId,
+    pub project_id: ProjectId,
+    pub branch_id: String,
+    pub role: Role,
+    pub host: Option<String>,
+    pub name: Option<String>,
+    pub current_state: String,
+    pub pending_state: Option<String>,
+    pub settings: Settings,
+    pub last_active: Option<Timestamp>,
+    pub created_at: Option<Timestamp>,
+    pub updated_at: Option<Timestamp>,
+    pub started_at: Option<Timestamp>,
+}
+
+/// A compute to create.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewCompute {
+    pub branch_id: String,
+    pub role: Role,
+    /// Only where the platform shows names: the mark by which a create is recognized.
+    pub name: Option<String>,
+    pub settings: Settings,
+}
+
+/// The attributes of a compute to change; what is `None` or empty is not sent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ComputeChange {
+    pub branch_id: Option<String>,
+    pub settings: Settings,
+}
+
+/// An operation record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    pub id: String,
+    pub compute_id: Option<ComputeId>,
+    pub action: String,
+    pub status: String,
+    pub error: Option<String>,
+}
+
+/// A key as its creation returns it. The secret is shown this once.
+#[derive(Clone, Debug)]
+pub struct MintedKey {
+    pub id: i64,
+    pub name: String,
+    pub secret: SecretString,
+    pub created_at: Option<Timestamp>,
+    pub created_by: Option<String>,
+    pub project_id: Option<ProjectId>,
+}
+
+/// A key as the list of keys shows it, where the platform offers one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyEntry {
+    pub id: i64,
+    pub name: String,
+    pub project_id: Option<ProjectId>,
+    pub created_at: Option<Timestamp>,
+}
+
+/// What kind of credential the platform says it sees, where it offers that call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CredentialKind {
+    Personal,
+    Organization,
+    Other,
+}

@@ -1,0 +1,47 @@
+//! The port: what the controller asks of a platform, in domain terms.
+
+use async_trait::async_trait;
+use secrecy::SecretString;
+
+use super::{
+    Compute, ComputeChange, ComputeId, CredentialKind, Fault, KeyEntry, MintedKey, NewCompute, Operation, Project,
+};
+
+/// What a change of a compute returned: the compute where the answer held one, and the operations it started.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    pub compute: Option<Compute>,
+    pub operations: Vec<Operation>,
+}
+
+/// One platform, called with one credential.
+///
+/// Every method makes at most one request that changes something, never retries a change by itself, and reports failures as
+/// a [`Fault`]. The last three are not offered by every platform: they answer [`Fault::Unsupported`] there.
+#[async_trait]
+pub trait Platform: Send + Sync + std::fmt::Debug {
+    /// All projects that the credential can list; pages are followed.
+    async fn list_projects(&self) -> Result<Vec<Project>, Fault>;
+    /// All computes of a project.
+    async fn list_computes(&self, project: &str) -> Result<Vec<Compute>, Fault>;
+    /// Creates a compute. Not idempotent.
+    async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<Answer, Fault>;
+    /// Changes the named attributes of a compute.
+    async fn update_compute(&self, project: &str, compute: &str, change: &ComputeChange) -> Result<Answer, Fault>;
+    /// Deletes a compute. One that is already gone is a success where the platform says so with 204.
+    async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault>;
+    /// Restarts a compute; connections are interrupted.
+    async fn restart_compute(&self, project: &str, compute: &ComputeId) -> Result<Answer, Fault>;
+    /// Creates a project-scoped key of an organization. Not idempotent, and the secret is shown this once.
+    async fn create_key(&self, organization: &str, name: &str, project: &str) -> Result<MintedKey, Fault>;
+    /// Asks, with another secret than this credential, whether the platform accepts it for the project:
+    /// `Ok` or a fault other than [`Fault::Unauthorized`] means that it is not revoked.
+    async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault>;
+
+    /// All keys of the organization.
+    async fn list_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault>;
+    /// Revokes a key of the organization, for ever.
+    async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault>;
+    /// What kind of credential this is.
+    async fn credential_kind(&self) -> Result<CredentialKind, Fault>;
+}
