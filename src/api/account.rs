@@ -19,16 +19,8 @@ use super::common::{Condition, Duration, conditions_schema};
     namespaced,
     status = "AccountStatus",
     derive = "PartialEq",
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
-    ),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
-    ),
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
+    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
     printcolumn(name = "Projects", type_ = "integer", json_path = ".status.projectCount"),
     printcolumn(name = "Platform", type_ = "string", json_path = ".spec.baseUrl"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
@@ -59,16 +51,8 @@ pub struct AccountSpec {
     category = "dbplane",
     status = "AccountStatus",
     derive = "PartialEq",
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
-    ),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
-    ),
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
+    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
     printcolumn(name = "Projects", type_ = "integer", json_path = ".status.projectCount"),
     printcolumn(name = "Platform", type_ = "string", json_path = ".spec.baseUrl"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),

@@ -24,20 +24,12 @@ use super::units::ComputeUnits;
     derive = "PartialEq",
     selectable = ".spec.projectId",
     selectable = ".spec.branchId",
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
-    ),
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
     printcolumn(name = "State", type_ = "string", json_path = ".status.state"),
     printcolumn(name = "Size", type_ = "string", json_path = ".status.size"),
     printcolumn(name = "Compute", type_ = "string", json_path = ".status.computeId"),
     printcolumn(name = "Branch", type_ = "string", json_path = ".spec.branchId"),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
-    ),
+    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(name = "Host", type_ = "string", priority = 1, json_path = ".status.host"),
     printcolumn(

@@ -23,19 +23,11 @@ use super::common::{AccountRef, Condition, Duration, conditions_schema};
     status = "ProjectKeyStatus",
     derive = "PartialEq",
     selectable = ".spec.projectId",
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
-    ),
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
     printcolumn(name = "Key", type_ = "integer", json_path = ".status.keyId"),
     printcolumn(name = "Secret", type_ = "string", json_path = ".status.secretName"),
     printcolumn(name = "Project", type_ = "string", json_path = ".spec.projectId"),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
-    ),
+    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(name = "Key-Name", type_ = "string", priority = 1, json_path = ".status.keyName"),
     printcolumn(

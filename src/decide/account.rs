@@ -25,8 +25,10 @@ pub struct AccountObserved {
     pub check: Option<Check>,
     /// What the calls of the account's resources met since, where that is worse: a 401.
     pub suspended: Option<Fault>,
-    /// Resources that use the account, as kind namespace/name.
+    /// Resources that refer to the account, as kind namespace/name.
     pub users: Vec<String>,
+    /// Those of them that have something on the platform, which only the account's credentials can deal with.
+    pub holders: Vec<String>,
 }
 
 /// The Secret that an account refers to.
@@ -71,7 +73,7 @@ pub enum AccountStep {
 /// What to do about an Account or ClusterAccount.
 pub fn decide(observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
     let used = !observed.users.is_empty();
-    if observed.meta.deleting && !used {
+    if observed.meta.deleting && observed.holders.is_empty() {
         let report = Report::progressing(Reason::Deleting, "Nothing uses the account any more.");
         return if observed.meta.finalized {
             Decision::act(AccountStep::Release, report)
@@ -82,7 +84,7 @@ pub fn decide(observed: &AccountObserved, now: Timestamp) -> Decision<AccountSte
     if used && !observed.meta.finalized && !observed.meta.deleting {
         return Decision::act(AccountStep::Hold, health(observed));
     }
-    if !used && observed.meta.finalized {
+    if !used && observed.meta.finalized && !observed.meta.deleting {
         return Decision::act(AccountStep::Release, health(observed));
     }
     let due = match (&observed.credential, &observed.check) {
@@ -103,11 +105,7 @@ pub fn status(report: &Report, observed: &AccountObserved, old: &AccountStatus, 
         observed_generation: Some(observed.meta.generation),
         ..AccountStatus::default()
     };
-    match observed
-        .check
-        .as_ref()
-        .map(|check| (&check.verdict, check.capabilities))
-    {
+    match observed.check.as_ref().map(|check| (&check.verdict, check.capabilities)) {
         Some((Verdict::Projects(projects), capabilities)) => {
             status.project_count = u32::try_from(projects.len()).ok();
             status.projects = projects.iter().take(MOST_PROJECTS).cloned().collect();
@@ -142,10 +140,10 @@ fn period(observed: &AccountObserved, check: &Check) -> std::time::Duration {
 }
 
 fn health(observed: &AccountObserved) -> Report {
-    if observed.meta.deleting && !observed.users.is_empty() {
+    if observed.meta.deleting && !observed.holders.is_empty() {
         return Report::progressing(
             Reason::InUse,
-            format!("Waiting for those who use the account: {}.", shortened(&observed.users)),
+            format!("Waiting for those who use the account: {}.", shortened(&observed.holders)),
         )
         .with_sync(Sync::NotApplicable);
     }
@@ -160,13 +158,12 @@ fn standing(observed: &AccountObserved) -> Report {
         (_, Some(fault), _) => refused(fault),
         (_, None, None) => Report::progressing(Reason::Pending, "The credentials are being checked."),
         (_, None, Some(check)) => match &check.verdict {
-            Verdict::Projects(projects) => Report::ready(format!(
-                "The platform accepts the API key, which sees {} projects.",
-                projects.len()
-            )),
-            Verdict::Restricted(why) => Report::ready(format!(
-                "The platform accepts the API key, which may not list projects ({why})."
-            )),
+            Verdict::Projects(projects) => {
+                Report::ready(format!("The platform accepts the API key, which sees {} projects.", projects.len()))
+            }
+            Verdict::Restricted(why) => {
+                Report::ready(format!("The platform accepts the API key, which may not list projects ({why})."))
+            }
             Verdict::Failed(fault @ Fault::Unauthorized { .. }) => refused(fault),
             Verdict::Failed(fault) => Report::of(of_fault(fault)),
         },

@@ -88,14 +88,10 @@ impl Report {
         self.proposed()
             .into_iter()
             .map(|(kind, status, reason, message)| {
-                let stands = old
-                    .iter()
-                    .find(|condition| condition.type_ == kind && condition.status == status);
+                let stands = old.iter().find(|condition| condition.type_ == kind && condition.status == status);
                 Condition {
-                    last_transition_time: stands.map_or_else(
-                        || Time(to_seconds(now)),
-                        |condition| condition.last_transition_time.clone(),
-                    ),
+                    last_transition_time: stands
+                        .map_or_else(|| Time(to_seconds(now)), |condition| condition.last_transition_time.clone()),
                     message: message.to_owned(),
                     observed_generation: Some(generation),
                     reason: reason.to_string(),

@@ -43,10 +43,9 @@ fn in_window(window: &Window, now: Timestamp) -> Permit {
     match schedule.find_next(opened_after).map(|opening| opening.timestamp()) {
         Ok(opening) if opening <= now && now < later(opening, length) => Permit::Now,
         Ok(opening) if opening > now => Permit::At(opening),
-        Ok(_) => schedule.find_next(now).map_or_else(
-            |error| Permit::Never(error.to_string()),
-            |next| Permit::At(next.timestamp()),
-        ),
+        Ok(_) => schedule
+            .find_next(now)
+            .map_or_else(|error| Permit::Never(error.to_string()), |next| Permit::At(next.timestamp())),
         Err(error) => Permit::Never(error.to_string()),
     }
 }
@@ -79,18 +78,9 @@ mod tests {
     fn the_policies() {
         let now = at("2026-11-21T00:00:00Z");
         assert_eq!(permit(None, false, now), Permit::Now);
-        assert_eq!(
-            permit(Some(&policy(DisruptionPolicy::Immediate)), false, now),
-            Permit::Now
-        );
-        assert_eq!(
-            permit(Some(&policy(DisruptionPolicy::WhenIdle)), true, now),
-            Permit::Now
-        );
-        assert_eq!(
-            permit(Some(&policy(DisruptionPolicy::WhenIdle)), false, now),
-            Permit::WhenIdle
-        );
+        assert_eq!(permit(Some(&policy(DisruptionPolicy::Immediate)), false, now), Permit::Now);
+        assert_eq!(permit(Some(&policy(DisruptionPolicy::WhenIdle)), true, now), Permit::Now);
+        assert_eq!(permit(Some(&policy(DisruptionPolicy::WhenIdle)), false, now), Permit::WhenIdle);
     }
 
     #[test]
@@ -111,9 +101,6 @@ mod tests {
     fn a_window_that_cannot_be_read_never_opens() {
         let mut broken = sundays();
         broken.window.as_mut().unwrap().time_zone = Some("Mars/Base".into());
-        assert!(matches!(
-            permit(Some(&broken), true, at("2026-11-22T02:00:00Z")),
-            Permit::Never(_)
-        ));
+        assert!(matches!(permit(Some(&broken), true, at("2026-11-22T02:00:00Z")), Permit::Never(_)));
     }
 }

@@ -26,10 +26,7 @@ pub fn declared(spec: &ComputeSpec) -> Settings {
         max,
         suspend_after: spec.scale_to_zero.as_ref().and_then(suspend_after),
         pooler_enabled: spec.pooler.map(|pooler| pooler.enabled),
-        pooler_mode: spec
-            .pooler
-            .and_then(|pooler| pooler.mode)
-            .map(|mode| wire_mode(mode).to_owned()),
+        pooler_mode: spec.pooler.and_then(|pooler| pooler.mode).map(|mode| wire_mode(mode).to_owned()),
         postgres: spec.postgres_settings.clone(),
         passwordless_access: spec.passwordless_access,
         disabled: spec.disabled,
@@ -44,33 +41,16 @@ pub fn differences(spec: &ComputeSpec, compute: &Compute) -> Vec<Difference> {
         branch(spec, compute),
         sizes(&wanted, seen),
         suspension(&wanted, seen),
-        field(
-            "pooler.enabled",
-            wanted.pooler_enabled,
-            seen.pooler_enabled,
-            |settings, value| {
-                settings.pooler_enabled = Some(value);
-            },
-        ),
-        field(
-            "pooler.mode",
-            wanted.pooler_mode.clone(),
-            seen.pooler_mode.clone(),
-            |settings, value| {
-                settings.pooler_mode = Some(value);
-            },
-        ),
-        field(
-            "passwordlessAccess",
-            wanted.passwordless_access,
-            seen.passwordless_access,
-            |settings, value| {
-                settings.passwordless_access = Some(value);
-            },
-        ),
-        field("disabled", wanted.disabled, seen.disabled, |settings, value| {
-            settings.disabled = Some(value)
+        field("pooler.enabled", wanted.pooler_enabled, seen.pooler_enabled, |settings, value| {
+            settings.pooler_enabled = Some(value);
         }),
+        field("pooler.mode", wanted.pooler_mode.clone(), seen.pooler_mode.clone(), |settings, value| {
+            settings.pooler_mode = Some(value);
+        }),
+        field("passwordlessAccess", wanted.passwordless_access, seen.passwordless_access, |settings, value| {
+            settings.passwordless_access = Some(value);
+        }),
+        field("disabled", wanted.disabled, seen.disabled, |settings, value| settings.disabled = Some(value)),
         postgres(&wanted, seen),
     ]
     .into_iter()
@@ -80,54 +60,41 @@ pub fn differences(spec: &ComputeSpec, compute: &Compute) -> Vec<Difference> {
 
 /// The one change that mends all of these.
 pub fn change(differences: &[&Difference]) -> ComputeChange {
-    differences
-        .iter()
-        .fold(ComputeChange::default(), |mut whole, difference| {
-            let part = &difference.mend;
-            let settings = &mut whole.settings;
-            whole.branch_id = whole.branch_id.or_else(|| part.branch_id.clone());
-            settings.min = settings.min.or(part.settings.min);
-            settings.max = settings.max.or(part.settings.max);
-            settings.suspend_after = settings.suspend_after.or(part.settings.suspend_after);
-            settings.pooler_enabled = settings.pooler_enabled.or(part.settings.pooler_enabled);
-            settings.pooler_mode = settings
-                .pooler_mode
-                .take()
-                .or_else(|| part.settings.pooler_mode.clone());
-            settings.passwordless_access = settings.passwordless_access.or(part.settings.passwordless_access);
-            settings.disabled = settings.disabled.or(part.settings.disabled);
-            settings.postgres.extend(part.settings.postgres.clone());
-            whole
-        })
+    differences.iter().fold(ComputeChange::default(), |mut whole, difference| {
+        let part = &difference.mend;
+        let settings = &mut whole.settings;
+        whole.branch_id = whole.branch_id.or_else(|| part.branch_id.clone());
+        settings.min = settings.min.or(part.settings.min);
+        settings.max = settings.max.or(part.settings.max);
+        settings.suspend_after = settings.suspend_after.or(part.settings.suspend_after);
+        settings.pooler_enabled = settings.pooler_enabled.or(part.settings.pooler_enabled);
+        settings.pooler_mode = settings.pooler_mode.take().or_else(|| part.settings.pooler_mode.clone());
+        settings.passwordless_access = settings.passwordless_access.or(part.settings.passwordless_access);
+        settings.disabled = settings.disabled.or(part.settings.disabled);
+        settings.postgres.extend(part.settings.postgres.clone());
+        whole
+    })
 }
 
 /// The differences in one line: `size is 2, declared 4; ...`.
 pub fn text(differences: &[&Difference]) -> String {
     let parts: Vec<String> = differences
         .iter()
-        .map(|difference| {
-            format!(
-                "{} is {}, declared is {}",
-                difference.field, difference.seen, difference.wanted
-            )
-        })
+        .map(|difference| format!("{} is {}, declared is {}", difference.field, difference.seen, difference.wanted))
         .collect();
     parts.join("; ")
 }
 
 fn size(spec: &ComputeSpec) -> Option<(ComputeUnits, ComputeUnits)> {
     let size = spec.size?;
-    size.fixed
-        .map(|fixed| (fixed, fixed))
-        .or_else(|| size.autoscaling.map(|range| (range.min, range.max)))
+    size.fixed.map(|fixed| (fixed, fixed)).or_else(|| size.autoscaling.map(|range| (range.min, range.max)))
 }
 
 fn suspend_after(scale: &ScaleToZero) -> Option<SuspendAfter> {
     match (&scale.after, scale.never) {
-        (Some(after), _) => after
-            .value()
-            .and_then(|length| u32::try_from(length.as_secs()).ok())
-            .map(SuspendAfter::Seconds),
+        (Some(after), _) => {
+            after.value().and_then(|length| u32::try_from(length.as_secs()).ok()).map(SuspendAfter::Seconds)
+        }
         (None, Some(true)) => Some(SuspendAfter::Never),
         (None, _) => None,
     }
@@ -145,10 +112,7 @@ fn branch(spec: &ComputeSpec, compute: &Compute) -> Option<Difference> {
         wanted: spec.branch_id.clone(),
         seen: compute.branch_id.clone(),
         disruptive: true,
-        mend: ComputeChange {
-            branch_id: Some(spec.branch_id.clone()),
-            ..ComputeChange::default()
-        },
+        mend: ComputeChange { branch_id: Some(spec.branch_id.clone()), ..ComputeChange::default() },
     })
 }
 
@@ -157,10 +121,7 @@ fn sizes(wanted: &Settings, seen: &Settings) -> Option<Difference> {
     ((seen.min, seen.max) != (Some(min), Some(max))).then(|| Difference {
         field: "size".into(),
         wanted: super::sizes::text(min, max),
-        seen: seen
-            .min
-            .zip(seen.max)
-            .map_or_else(not_reported, |(min, max)| super::sizes::text(min, max)),
+        seen: seen.min.zip(seen.max).map_or_else(not_reported, |(min, max)| super::sizes::text(min, max)),
         disruptive: true,
         // Both ends always go together: one alone is checked against the other as it stands.
         mend: of_settings(|settings| (settings.min, settings.max) = (Some(min), Some(max))),
@@ -216,12 +177,7 @@ fn postgres(wanted: &Settings, seen: &Settings) -> Option<Difference> {
     let shown = |settings: &Settings| {
         let parts: Vec<String> = differing
             .iter()
-            .map(|name| {
-                format!(
-                    "{name}={}",
-                    settings.postgres.get(*name).map_or("(unset)", String::as_str)
-                )
-            })
+            .map(|name| format!("{name}={}", settings.postgres.get(*name).map_or("(unset)", String::as_str)))
             .collect();
         parts.join(", ")
     };

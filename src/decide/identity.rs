@@ -121,6 +121,22 @@ pub struct KeyBook {
 pub struct KeyIntent {
     pub name: String,
     pub at: Timestamp,
+    /// When the key that this one replaces is revoked; absent where it replaces none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retire_previous_at: Option<Timestamp>,
+}
+
+impl KeyBook {
+    /// The book once the key that was intended has reached its Secret: what it replaces is retired, never forgotten.
+    pub fn succeeded_by(&self, key: KeyIdentity, intent: &KeyIntent) -> Self {
+        let mut book = self.clone();
+        if let Some(before) = book.current.replace(key.clone()).filter(|before| before.id != key.id) {
+            let retire_at = intent.retire_previous_at.unwrap_or(intent.at);
+            book.previous.push(RetiredKey { id: before.id, name: before.name, since: intent.at, retire_at });
+            book.rotated_at = Some(intent.at);
+        }
+        book
+    }
 }
 
 /// A ProjectKey's annotations.
@@ -160,11 +176,6 @@ pub fn of_key(annotations: &Annotations) -> Result<ProjectKeyIdentity, Unreadabl
 fn read<T: DeserializeOwned>(annotations: &Annotations, annotation: &'static str) -> Result<Option<T>, Unreadable> {
     annotations
         .get(annotation)
-        .map(|text| {
-            serde_json::from_str(text).map_err(|error| Unreadable {
-                annotation,
-                error: error.to_string(),
-            })
-        })
+        .map(|text| serde_json::from_str(text).map_err(|error| Unreadable { annotation, error: error.to_string() }))
         .transpose()
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{Health, Reason, later};
+use crate::api::LastOperation;
 use crate::platform::{ComputeChange, Fault};
 
 /// What was tried.
@@ -57,6 +58,8 @@ pub struct Memory {
     pub sent: Option<Sent>,
     /// Since when readings lack the compute that the resource is bound to.
     pub missing_since: Option<Timestamp>,
+    /// The operation that our last change started.
+    pub last_operation: Option<LastOperation>,
     /// The platform has confirmed the delete.
     pub deleted: bool,
 }
@@ -85,15 +88,7 @@ impl Memory {
             Some(before) if before.generation == generation => before.count.saturating_add(1),
             _ => 1,
         };
-        self.failures.insert(
-            action,
-            Failure {
-                problem,
-                at: now,
-                count,
-                generation,
-            },
-        );
+        self.failures.insert(action, Failure { problem, at: now, count, generation });
     }
 
     /// Forgets failures of an action that has succeeded.
@@ -103,12 +98,10 @@ impl Memory {
 
     /// Whether the last try of an action failed in a way that shows that it was not done.
     pub fn not_done(&self, action: Action) -> bool {
-        self.failures
-            .get(&action)
-            .is_some_and(|failure| match &failure.problem {
-                Problem::Platform(fault) => !fault.may_have_happened(),
-                Problem::Secret(_) => true,
-            })
+        self.failures.get(&action).is_some_and(|failure| match &failure.problem {
+            Problem::Platform(fault) => !fault.may_have_happened(),
+            Problem::Secret(_) => true,
+        })
     }
 
     /// Whether an action has to wait after a failure. A refusal is tried again slowly, or when the spec has changed.
@@ -118,10 +111,7 @@ impl Memory {
             return None;
         }
         let until = later(failure.at, failure.pause());
-        (now < until).then(|| Hold {
-            health: failure.health(),
-            until,
-        })
+        (now < until).then(|| Hold { health: failure.health(), until })
     }
 
     /// Remembers that a change was sent.
@@ -130,12 +120,7 @@ impl Memory {
             Some(before) if before.change == change && !before.stands_since(now) => before.count.saturating_add(1),
             _ => 1,
         };
-        self.sent = Some(Sent {
-            change,
-            at: now,
-            count,
-            applied: false,
-        });
+        self.sent = Some(Sent { change, at: now, count, applied: false });
     }
 
     /// Remembers that a reading shows every declared field in force.
@@ -147,24 +132,10 @@ impl Memory {
 
     /// Whether a change that was sent before has to wait before it is sent again, and what to call that.
     pub fn repeated(&self, change: &ComputeChange, now: Timestamp) -> Option<(Reason, Timestamp)> {
-        let sent = self
-            .sent
-            .as_ref()
-            .filter(|sent| &sent.change == change && !sent.stands_since(now))?;
-        let reason = if sent.applied {
-            Reason::DriftPersists
-        } else {
-            Reason::SettingNotApplied
-        };
-        let pauses = if sent.applied {
-            sent.count.checked_sub(AT_ONCE)?
-        } else {
-            sent.count
-        };
-        let until = later(
-            sent.at,
-            doubled(UNAPPLIED_FIRST, pauses.saturating_sub(1), REFUSED_MOST),
-        );
+        let sent = self.sent.as_ref().filter(|sent| &sent.change == change && !sent.stands_since(now))?;
+        let reason = if sent.applied { Reason::DriftPersists } else { Reason::SettingNotApplied };
+        let pauses = if sent.applied { sent.count.checked_sub(AT_ONCE)? } else { sent.count };
+        let until = later(sent.at, doubled(UNAPPLIED_FIRST, pauses.saturating_sub(1), REFUSED_MOST));
         (now < until).then_some((reason, until))
     }
 }
@@ -213,16 +184,11 @@ pub fn of_fault(fault: &Fault) -> Health {
 
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
-    letters
-        .next()
-        .map(|first| first.to_uppercase().chain(letters).collect())
-        .unwrap_or_default()
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 fn doubled(first: Duration, times: u32, most: Duration) -> Duration {
-    first
-        .saturating_mul(1_u32.checked_shl(times.min(16)).unwrap_or(u32::MAX))
-        .min(most)
+    first.saturating_mul(1_u32.checked_shl(times.min(16)).unwrap_or(u32::MAX)).min(most)
 }
 
 #[cfg(test)]
@@ -234,10 +200,7 @@ mod tests {
     }
 
     fn rejected() -> Problem {
-        Problem::Platform(Fault::Rejected {
-            status: 422,
-            message: "limit reached".into(),
-        })
+        Problem::Platform(Fault::Rejected { status: 422, message: "limit reached".into() })
     }
 
     #[test]
@@ -246,10 +209,7 @@ mod tests {
         memory.failed(Action::Create, rejected(), 1, at(0));
         let hold = memory.hold(Action::Create, 1, at(29)).unwrap();
         assert_eq!(hold.until, at(30));
-        assert_eq!(
-            hold.health,
-            Health::Stalled(Reason::Refused, "The platform refuses (422): limit reached".into())
-        );
+        assert_eq!(hold.health, Health::Stalled(Reason::Refused, "The platform refuses (422): limit reached".into()));
         assert_eq!(memory.hold(Action::Create, 1, at(30)), None);
         assert_eq!(memory.hold(Action::Create, 2, at(1)), None);
         memory.failed(Action::Create, rejected(), 1, at(30));
@@ -259,10 +219,7 @@ mod tests {
     #[test]
     fn retry_after_is_obeyed() {
         let mut memory = Memory::default();
-        let fault = Fault::Throttled {
-            status: 429,
-            retry_after: Some(Duration::from_secs(17)),
-        };
+        let fault = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(17)) };
         memory.failed(Action::Change, Problem::Platform(fault), 1, at(0));
         assert_eq!(memory.hold(Action::Change, 1, at(1)).unwrap().until, at(17));
     }
@@ -273,16 +230,10 @@ mod tests {
         let mut memory = Memory::default();
         assert_eq!(memory.repeated(&change, at(0)), None);
         memory.sent(change.clone(), at(0));
-        assert_eq!(
-            memory.repeated(&change, at(10)),
-            Some((Reason::SettingNotApplied, at(300)))
-        );
+        assert_eq!(memory.repeated(&change, at(10)), Some((Reason::SettingNotApplied, at(300))));
         assert_eq!(memory.repeated(&change, at(300)), None);
         memory.sent(change.clone(), at(300));
-        assert_eq!(
-            memory.repeated(&change, at(301)),
-            Some((Reason::SettingNotApplied, at(900)))
-        );
+        assert_eq!(memory.repeated(&change, at(301)), Some((Reason::SettingNotApplied, at(900))));
     }
 
     #[test]

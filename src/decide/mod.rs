@@ -28,8 +28,8 @@ pub use reason::Reason;
 pub struct Decision<S> {
     /// At most one side effect.
     pub step: Option<S>,
-    /// What the status says when there is no step, or when the step could not be performed.
-    pub report: Report,
+    /// What the status says when there is no step; `None` where there is nothing new to say.
+    pub report: Option<Report>,
     /// When to decide again.
     pub wake: Wake,
 }
@@ -37,29 +37,22 @@ pub struct Decision<S> {
 impl<S> Decision<S> {
     /// Nothing to do until something changes.
     pub fn rest(report: Report) -> Self {
-        Self {
-            step: None,
-            report,
-            wake: Wake::OnChange,
-        }
+        Self { step: None, report: Some(report), wake: Wake::OnChange }
+    }
+
+    /// Nothing to do and nothing new to say until something is known.
+    pub fn silent() -> Self {
+        Self { step: None, report: None, wake: Wake::OnChange }
     }
 
     /// Nothing to do until then, or until something changes.
     pub fn wait(report: Report, until: Timestamp) -> Self {
-        Self {
-            step: None,
-            report,
-            wake: Wake::At(until),
-        }
+        Self { step: None, report: Some(report), wake: Wake::At(until) }
     }
 
     /// One step; the world it leaves behind is decided on anew.
     pub fn act(step: S, report: Report) -> Self {
-        Self {
-            step: Some(step),
-            report,
-            wake: Wake::OnChange,
-        }
+        Self { step: Some(step), report: Some(report), wake: Wake::OnChange }
     }
 }
 
@@ -97,11 +90,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            settle: Duration::from_secs(60),
-            start: Duration::from_secs(600),
-            key_check: Duration::from_secs(600),
-        }
+        Self { settle: Duration::from_secs(60), start: Duration::from_secs(600), key_check: Duration::from_secs(600) }
     }
 }
 
@@ -131,10 +120,9 @@ impl AccountView {
                 Reason::NamespaceNotAllowed,
                 format!("{name} does not admit this namespace. Add the namespace to its spec.namespaces."),
             )),
-            Self::NotReady { name, message } => Some(Health::Unknown(
-                Reason::AccountNotReady,
-                format!("{name} cannot be used: {message}"),
-            )),
+            Self::NotReady { name, message } => {
+                Some(Health::Unknown(Reason::AccountNotReady, format!("{name} cannot be used: {message}")))
+            }
         }
     }
 }

@@ -44,10 +44,7 @@ pub fn compute_name(resource: &str, uid: &str, draw: u32) -> String {
 }
 
 fn unique(readable: &str, uid: &str, draw: u32) -> String {
-    let tail = format!(
-        "-{}-{draw:08x}",
-        &uid.chars().filter(|c| *c != '-').take(8).collect::<String>()
-    );
+    let tail = format!("-{}-{draw:08x}", &uid.chars().filter(|c| *c != '-').take(8).collect::<String>());
     let room = LONGEST_NAME - tail.len();
     let head: String = readable.chars().take(room).collect();
     format!("{head}{tail}")

@@ -37,18 +37,11 @@ pub fn capacity(min: ComputeUnits, max: ComputeUnits) -> Option<Capacity> {
 
 /// The size as the status shows it: one number, or a range.
 pub fn text(min: ComputeUnits, max: ComputeUnits) -> String {
-    if min == max {
-        min.to_string()
-    } else {
-        format!("{min}-{max}")
-    }
+    if min == max { min.to_string() } else { format!("{min}-{max}") }
 }
 
 fn max_connections(min: ComputeUnits) -> Option<u32> {
-    let documented = CONNECTIONS
-        .iter()
-        .find(|(size, _)| ComputeUnits::new(*size) == Some(min))
-        .map(|(_, most)| *most);
+    let documented = CONNECTIONS.iter().find(|(size, _)| ComputeUnits::new(*size) == Some(min)).map(|(_, most)| *most);
     documented.or_else(|| (min.value() >= 9.0).then_some(MOST_CONNECTIONS))
 }
 

@@ -26,10 +26,7 @@ pub enum Fault {
     Conflict { message: String },
     /// 423: operations are running; nothing was done, and the call may be made again soon.
     #[error("the project is busy with other operations (423): {message}")]
-    Busy {
-        message: String,
-        retry_after: Option<Duration>,
-    },
+    Busy { message: String, retry_after: Option<Duration> },
     /// 429, or 503 with Retry-After: nothing was done.
     #[error("the platform limits the rate of calls ({status})")]
     Throttled { status: u16, retry_after: Option<Duration> },

@@ -17,15 +17,9 @@ pub(super) fn first_contact(case: &Case, reading: &Reading) -> Choice {
         return create(case, reading);
     }
     if let Some(other) = &case.observed.claims.primary {
-        return Decision::rest(claimed(
-            &format!("the primary compute of branch {}", case.spec.branch_id),
-            other,
-        ));
+        return Decision::rest(claimed(&format!("the primary compute of branch {}", case.spec.branch_id), other));
     }
-    let primary = reading
-        .computes
-        .iter()
-        .find(|compute| on_branch(compute, &case.spec.branch_id, Role::Primary));
+    let primary = reading.computes.iter().find(|compute| on_branch(compute, &case.spec.branch_id, Role::Primary));
     match (primary, case.spec.management, case.spec.existing) {
         (Some(found), Management::Observe, _) => bind(case, found, Origin::Observed),
         (Some(found), Management::Full, Existing::Adopt) => bind(case, found, Origin::Adopted),
@@ -53,10 +47,7 @@ pub(super) fn recover(case: &Case, intent: &CreateIntent, reading: &Reading) -> 
         Outcome::Created(found) => bind(case, found, Origin::Created),
         Outcome::NotCreated => Decision::act(
             ComputeStep::DropIntent,
-            Report::progressing(
-                Reason::Creating,
-                "An earlier create was not carried out; it is tried again.",
-            ),
+            Report::progressing(Reason::Creating, "An earlier create was not carried out; it is tried again."),
         ),
         Outcome::NotKnownYet(until) => Decision::wait(
             Report::progressing(
@@ -93,16 +84,12 @@ pub(super) fn outcome<'a>(case: &Case, intent: &CreateIntent, reading: &'a Readi
     let settled = later(intent.at, case.observed.limits.settle);
     let too_early = reading.at < settled;
     let plausible: Vec<&Compute> = match &intent.mark {
-        Some(_) => candidates
-            .iter()
-            .copied()
-            .filter(|compute| compute.name.is_none() || compute.name == intent.mark)
-            .collect(),
+        Some(_) => {
+            candidates.iter().copied().filter(|compute| compute.name.is_none() || compute.name == intent.mark).collect()
+        }
         None => candidates,
     };
-    let marked = plausible
-        .iter()
-        .find(|compute| intent.mark.is_some() && compute.name == intent.mark);
+    let marked = plausible.iter().find(|compute| intent.mark.is_some() && compute.name == intent.mark);
     match (marked, plausible.as_slice()) {
         (Some(one), _) => Outcome::Created(one),
         (None, [one]) if intent.mark.is_none() && matches(case, one) => Outcome::Created(one),
@@ -125,17 +112,12 @@ pub(super) fn create(case: &Case, reading: &Reading) -> Choice {
     if let Some(other) = &case.observed.claims.creating {
         let report = Report::progressing(
             Reason::Creating,
-            format!(
-                "Waiting for {other}, whose create on branch {} comes first.",
-                case.spec.branch_id
-            ),
+            format!("Waiting for {other}, whose create on branch {} comes first.", case.spec.branch_id),
         );
         return Decision::wait(report, later(case.now, CREATE_TURN));
     }
     let observed = case.observed;
-    let mark = observed
-        .names_offered
-        .then(|| names::compute_name(&observed.meta.name, &observed.uid, observed.draw));
+    let mark = observed.names_offered.then(|| names::compute_name(&observed.meta.name, &observed.uid, observed.draw));
     let baseline: BTreeSet<String> = reading
         .computes
         .iter()
@@ -143,12 +125,7 @@ pub(super) fn create(case: &Case, reading: &Reading) -> Choice {
         .map(|compute| compute.id.clone())
         .collect();
     let step = ComputeStep::Create {
-        intent: CreateIntent {
-            at: case.now,
-            branch: case.spec.branch_id.clone(),
-            baseline,
-            mark: mark.clone(),
-        },
+        intent: CreateIntent { at: case.now, branch: case.spec.branch_id.clone(), baseline, mark: mark.clone() },
         new: NewCompute {
             branch_id: case.spec.branch_id.clone(),
             role: case.role(),
@@ -157,11 +134,7 @@ pub(super) fn create(case: &Case, reading: &Reading) -> Choice {
         },
         restart: case.no_restart_due(),
     };
-    case.act(
-        Action::Create,
-        step,
-        Report::progressing(Reason::Creating, "The compute is being created."),
-    )
+    case.act(Action::Create, step, Report::progressing(Reason::Creating, "The compute is being created."))
 }
 
 /// How soon to look again while another create on the branch comes first.
@@ -187,26 +160,15 @@ pub(super) fn bind(case: &Case, found: &Compute, origin: Origin) -> Choice {
     if let Some(claim) = case.observed.claims.bound.get(&found.id) {
         return Decision::rest(claimed(&format!("compute {}", found.id), &claim.by));
     }
-    let binding = Binding {
-        id: found.id.clone(),
-        project: case.spec.project_id.clone(),
-        origin,
-        at: case.now,
-    };
+    let binding = Binding { id: found.id.clone(), project: case.spec.project_id.clone(), origin, at: case.now };
     Decision::act(
-        ComputeStep::Bind {
-            binding,
-            restart: case.no_restart_due(),
-        },
+        ComputeStep::Bind { binding, restart: case.no_restart_due() },
         Report::progressing(Reason::Creating, format!("Compute {} is being linked.", found.id)),
     )
 }
 
 pub(super) fn claimed(what: &str, other: &str) -> Report {
-    Report::stalled(
-        Reason::ClaimedByAnother,
-        format!("{other} already has {what}. Delete one of the two resources."),
-    )
+    Report::stalled(Reason::ClaimedByAnother, format!("{other} already has {what}. Delete one of the two resources."))
 }
 
 pub(super) fn wrong_role(case: &Case, found: &Compute) -> Report {
@@ -214,10 +176,7 @@ pub(super) fn wrong_role(case: &Case, found: &Compute) -> Report {
         Role::Primary => ("a read replica", "ReadWrite"),
         Role::Replica => ("the branch's primary", "ReadOnly"),
     };
-    Report::stalled(
-        Reason::BindingConflict,
-        format!("Compute {} is {is}, and spec.type is {declared}.", found.id),
-    )
+    Report::stalled(Reason::BindingConflict, format!("Compute {} is {is}, and spec.type is {declared}.", found.id))
 }
 
 fn unclear(case: &Case, candidates: &[&Compute]) -> Report {

@@ -27,10 +27,7 @@ pub(super) fn decide(case: &Case) -> Choice {
         return Decision::rest(blocked(case, obstacle));
     }
     match &case.observed.listing {
-        Listing::Pending => Decision::rest(Report::progressing(
-            Reason::Deleting,
-            "Waiting for a reading of the project.",
-        )),
+        Listing::Pending => Decision::silent(),
         Listing::Failed(fault) => Decision::rest(Report::of(of_fault(fault))),
         Listing::Read { at, computes } => {
             let reading = Reading { at: *at, computes };

@@ -55,12 +55,7 @@ fn conflict(case: &Case, binding: &Binding) -> Option<Report> {
             ),
         ));
     }
-    let claim = case
-        .observed
-        .claims
-        .bound
-        .get(&binding.id)
-        .filter(|claim| claim.older)?;
+    let claim = case.observed.claims.bound.get(&binding.id).filter(|claim| claim.older)?;
     Some(claimed(&format!("compute {}", binding.id), &claim.by))
 }
 
@@ -134,9 +129,8 @@ fn starting(case: &Case, binding: &Binding, compute: &Compute, report: Report) -
 fn mend(case: &Case, compute: &Compute, differences: &[Difference], report: Report) -> Choice {
     let idle = compute.current_state == "idle";
     let permit = permit(case.spec.disruption.as_ref(), idle, case.now);
-    let (now, held): (Vec<&Difference>, Vec<&Difference>) = differences
-        .iter()
-        .partition(|difference| !difference.disruptive || permit == Permit::Now);
+    let (now, held): (Vec<&Difference>, Vec<&Difference>) =
+        differences.iter().partition(|difference| !difference.disruptive || permit == Permit::Now);
     if now.is_empty() {
         return postponed(&permit, &drift::text(&held), report);
     }
@@ -151,11 +145,7 @@ fn mend(case: &Case, compute: &Compute, differences: &[Difference], report: Repo
             Decision::wait(report.with_sync(Sync::OutOfSync(reason, said)), until)
         }
         None => {
-            let step = ComputeStep::Change {
-                id: compute.id.clone(),
-                change,
-                because: text,
-            };
+            let step = ComputeStep::Change { id: compute.id.clone(), change, because: text };
             case.act(Action::Change, step, report)
         }
     }
@@ -164,10 +154,9 @@ fn mend(case: &Case, compute: &Compute, differences: &[Difference], report: Repo
 fn postponed(permit: &Permit, what: &str, report: Report) -> Choice {
     let waiting = |when: &str| Sync::OutOfSync(Reason::WaitingForDisruption, format!("Waiting {when}: {what}."));
     match permit {
-        Permit::At(opening) => Decision::wait(
-            report.with_sync(waiting(&format!("for the window that opens at {opening}"))),
-            *opening,
-        ),
+        Permit::At(opening) => {
+            Decision::wait(report.with_sync(waiting(&format!("for the window that opens at {opening}"))), *opening)
+        }
         Permit::Never(error) => Decision::rest(Report::stalled(
             Reason::WaitingForDisruption,
             format!("spec.disruption never allows the change, since {error}. Waiting: {what}."),
@@ -183,18 +172,11 @@ fn restart(case: &Case, compute: &Compute, reading: &Reading, report: &Report) -
     let due = match record {
         // A compute that was bound before restarts were recorded has none due.
         None => {
-            return Some(Decision::act(
-                ComputeStep::NoteRestart {
-                    record: case.no_restart_due(),
-                },
-                report.clone(),
-            ));
+            return Some(Decision::act(ComputeStep::NoteRestart { record: case.no_restart_due() }, report.clone()));
         }
-        Some(RestartRecord {
-            calling: Some(before),
-            at,
-            ..
-        }) => unfinished(case, compute, before, later(*at, case.observed.limits.settle)),
+        Some(RestartRecord { calling: Some(before), at, .. }) => {
+            unfinished(case, compute, before, later(*at, case.observed.limits.settle))
+        }
         Some(record) => {
             if record.token == token {
                 Due::No
@@ -203,18 +185,11 @@ fn restart(case: &Case, compute: &Compute, reading: &Reading, report: &Report) -
             }
         }
     };
-    let done = |at| RestartRecord {
-        token: token.clone(),
-        at,
-        calling: None,
-    };
+    let done = |at| RestartRecord { token: token.clone(), at, calling: None };
     match due {
         Due::No => None,
         Due::Done => {
-            let record = record.map(|record| RestartRecord {
-                calling: None,
-                ..record.clone()
-            })?;
+            let record = record.map(|record| RestartRecord { calling: None, ..record.clone() })?;
             Some(Decision::act(ComputeStep::NoteRestart { record }, report.clone()))
         }
         Due::Unknown(until) if reading.at < until => {
@@ -255,24 +230,10 @@ fn unfinished(case: &Case, compute: &Compute, before: &BeforeRestart, settled: T
 fn call_restart(case: &Case, compute: &Compute, token: String, report: &Report) -> Choice {
     match permit(case.spec.disruption.as_ref(), false, case.now) {
         Permit::Now => {
-            let before = BeforeRestart {
-                updated_at: compute.updated_at,
-                started_at: compute.started_at,
-            };
-            let record = RestartRecord {
-                token,
-                at: case.now,
-                calling: Some(before),
-            };
-            let step = ComputeStep::Restart {
-                id: compute.id.clone(),
-                record,
-            };
-            case.act(
-                Action::Restart,
-                step,
-                Report::progressing(Reason::Restarting, "The compute is being restarted."),
-            )
+            let before = BeforeRestart { updated_at: compute.updated_at, started_at: compute.started_at };
+            let record = RestartRecord { token, at: case.now, calling: Some(before) };
+            let step = ComputeStep::Restart { id: compute.id.clone(), record };
+            case.act(Action::Restart, step, Report::progressing(Reason::Restarting, "The compute is being restarted."))
         }
         other => postponed(&other, "the restart that was asked for", report.clone()),
     }
@@ -291,11 +252,9 @@ fn connection(case: &Case, compute: &Compute, report: &Report) -> Option<Choice>
             ),
         ))),
         SecretView::Ours(stands) if data.iter().all(|(key, value)| stands.get(key) == Some(value)) => None,
-        SecretView::Absent | SecretView::Ours(_) => Some(case.act(
-            Action::WriteSecret,
-            ComputeStep::WriteConnection { data },
-            report.clone(),
-        )),
+        SecretView::Absent | SecretView::Ours(_) => {
+            Some(case.act(Action::WriteSecret, ComputeStep::WriteConnection { data }, report.clone()))
+        }
     }
 }
 
@@ -308,12 +267,7 @@ fn connection_data(compute: &Compute) -> Option<BTreeMap<String, String>> {
         ("sslmode", "require".to_owned()),
         ("computeId", compute.id.clone()),
     ];
-    Some(
-        entries
-            .into_iter()
-            .map(|(key, value)| (key.to_owned(), value))
-            .collect(),
-    )
+    Some(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
 /// How the compute stands, whatever is declared.
@@ -321,28 +275,18 @@ fn standing(case: &Case, binding: &Binding, compute: &Compute) -> Report {
     let health = match (compute.current_state.as_str(), &compute.pending_state) {
         ("init", _) if case.now >= later(binding.at, case.observed.limits.start) => Health::Stalled(
             Reason::StartTimeout,
-            format!(
-                "Compute {} has not started; see its operations in the platform's console.",
-                compute.id
-            ),
+            format!("Compute {} has not started; see its operations in the platform's console.", compute.id),
         ),
         ("init", _) => Health::Progressing(Reason::Starting, format!("Compute {} is starting.", compute.id)),
         (_, Some(_)) if under_our_change(case) => {
             Health::Progressing(Reason::Updating, format!("Compute {} is being changed.", compute.id))
         }
-        ("idle", _) => Health::Ready(
-            Reason::Available,
-            "Idle: the compute starts when a client connects.".into(),
-        ),
+        ("idle", _) => Health::Ready(Reason::Available, "Idle: the compute starts when a client connects.".into()),
         _ => Health::Ready(Reason::Available, "The compute can be used.".into()),
     };
     let in_sync = matches!(health, Health::Ready(..));
     let report = Report::of(health);
-    if in_sync {
-        report
-    } else {
-        report.with_sync(Sync::InSync)
-    }
+    if in_sync { report } else { report.with_sync(Sync::InSync) }
 }
 
 /// Whether the platform may still be carrying out what we asked for.
@@ -350,8 +294,5 @@ fn under_our_change(case: &Case) -> bool {
     let limit = case.observed.limits.start;
     let change = case.observed.memory.sent.as_ref().map(|sent| sent.at);
     let restart = case.identity.restart.as_ref().map(|record| record.at);
-    [change, restart]
-        .into_iter()
-        .flatten()
-        .any(|at| case.now < later(at, limit))
+    [change, restart].into_iter().flatten().any(|at| case.now < later(at, limit))
 }

@@ -83,11 +83,7 @@ pub enum SecretView {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ComputeStep {
     /// Write intent and finalizer, create, bind.
-    Create {
-        intent: CreateIntent,
-        new: NewCompute,
-        restart: RestartRecord,
-    },
+    Create { intent: CreateIntent, new: NewCompute, restart: RestartRecord },
     /// Record the link to a compute.
     Bind { binding: Binding, restart: RestartRecord },
     /// Record that the create that was intended did not happen.
@@ -95,11 +91,7 @@ pub enum ComputeStep {
     /// Hold the resource until its compute has been dealt with.
     AddFinalizer,
     /// Change a compute.
-    Change {
-        id: String,
-        change: ComputeChange,
-        because: String,
-    },
+    Change { id: String, change: ComputeChange, because: String },
     /// Write the record, restart, complete the record.
     Restart { id: String, record: RestartRecord },
     /// Record a restart that needs no call.
@@ -120,12 +112,7 @@ pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) ->
         Ok(identity) => identity,
         Err(unreadable) => return Decision::rest(misread(unreadable)),
     };
-    let case = Case {
-        spec,
-        observed,
-        identity,
-        now,
-    };
+    let case = Case { spec, observed, identity, now };
     if observed.meta.deleting {
         return end::decide(&case);
     }
@@ -139,10 +126,7 @@ pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) ->
         return Decision::rest(Report::of(obstacle));
     }
     match &observed.listing {
-        Listing::Pending => Decision::rest(Report::unknown(
-            Reason::Pending,
-            "Waiting for the first reading of the project.",
-        )),
+        Listing::Pending => Decision::silent(),
         Listing::Failed(fault) => Decision::rest(Report::of(of_fault(fault))),
         Listing::Read { at, computes } => {
             let reading = Reading { at: *at, computes };
@@ -157,36 +141,21 @@ pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) ->
 
 /// The status that goes with a decision: what was seen of the compute, and what is said of it.
 pub fn status(report: &Report, observed: &ComputeObserved, old: &ComputeStatus, now: Timestamp) -> ComputeStatus {
-    let binding = observed
-        .identity
-        .as_ref()
-        .ok()
-        .and_then(|identity| identity.binding.as_ref());
-    let restart = observed
-        .identity
-        .as_ref()
-        .ok()
-        .and_then(|identity| identity.restart.as_ref());
+    let binding = observed.identity.as_ref().ok().and_then(|identity| identity.binding.as_ref());
+    let restart = observed.identity.as_ref().ok().and_then(|identity| identity.restart.as_ref());
     let mut status = match (binding, &observed.listing) {
-        (Some(binding), Listing::Read { computes, .. }) => {
-            computes.iter().find(|compute| compute.id == binding.id).map_or_else(
-                || ComputeStatus {
-                    compute_id: Some(binding.id.clone()),
-                    ..ComputeStatus::default()
-                },
-                seen,
-            )
-        }
+        (Some(binding), Listing::Read { computes, .. }) => computes
+            .iter()
+            .find(|compute| compute.id == binding.id)
+            .map_or_else(|| ComputeStatus { compute_id: Some(binding.id.clone()), ..ComputeStatus::default() }, seen),
         (Some(_), _) => old.clone(),
         (None, _) => ComputeStatus::default(),
     };
-    status.last_operation = old.last_operation.clone().filter(|_| binding.is_some());
+    status.last_operation =
+        observed.memory.last_operation.clone().or_else(|| old.last_operation.clone()).filter(|_| binding.is_some());
     status.restart = restart
         .filter(|record| !record.token.is_empty() && record.calling.is_none())
-        .map(|record| crate::api::RestartStatus {
-            token: record.token.clone(),
-            at: record.at,
-        });
+        .map(|record| crate::api::RestartStatus { token: record.token.clone(), at: record.at });
     status.conditions = report.conditions(&old.conditions, observed.meta.generation, now);
     status.observed_generation = Some(observed.meta.generation);
     status
@@ -228,20 +197,13 @@ impl Case<'_> {
 
     /// The restart that the spec and the annotation ask for; any change of either asks for one.
     fn restart_token(&self) -> String {
-        let parts = [
-            self.spec.restart_token.as_deref(),
-            self.identity.restart_annotation.as_deref(),
-        ];
+        let parts = [self.spec.restart_token.as_deref(), self.identity.restart_annotation.as_deref()];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
     /// A compute that starts its life here has no restart due.
     fn no_restart_due(&self) -> RestartRecord {
-        RestartRecord {
-            token: self.restart_token(),
-            at: self.now,
-            calling: None,
-        }
+        RestartRecord { token: self.restart_token(), at: self.now, calling: None }
     }
 }
 

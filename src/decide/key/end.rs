@@ -28,13 +28,7 @@ pub(super) fn decide(case: &Case) -> Choice {
     if let Some(intent) = &case.identity.intent {
         return match lost(case, intent) {
             Lost::NotRead => Decision::act(KeyStep::ListKeys, deleting()),
-            Lost::Nothing => Decision::act(
-                KeyStep::Record {
-                    book: book.clone(),
-                    event: None,
-                },
-                deleting(),
-            ),
+            Lost::Nothing => Decision::act(KeyStep::Record { book: book.clone(), event: None }, deleting()),
             Lost::NotKnownYet(until) => Decision::wait(deleting(), until),
             Lost::Exists(id) => revoke(case, (id, &intent.name), book.clone(), deleting()),
             Lost::CannotTell => Decision::rest(by_hand(case)),
@@ -45,20 +39,9 @@ pub(super) fn decide(case: &Case) -> Choice {
 }
 
 fn revoke_next(case: &Case, book: &KeyBook) -> Choice {
-    let current = book.current.as_ref().map(|key| {
-        (
-            key.id,
-            key.name.as_str(),
-            KeyBook {
-                current: None,
-                ..book.clone()
-            },
-        )
-    });
-    let previous = book
-        .previous
-        .first()
-        .map(|key| (key.id, key.name.as_str(), without_previous(book, key.id)));
+    let current =
+        book.current.as_ref().map(|key| (key.id, key.name.as_str(), KeyBook { current: None, ..book.clone() }));
+    let previous = book.previous.first().map(|key| (key.id, key.name.as_str(), without_previous(book, key.id)));
     if case.cannot_revoke() {
         return without_call(case, book);
     }
@@ -73,13 +56,7 @@ fn revoke_next(case: &Case, book: &KeyBook) -> Choice {
                 None if matches!(case.observed.listing, super::KeyListing::NotRead) => {
                     Decision::act(KeyStep::ListKeys, deleting())
                 }
-                None => Decision::act(
-                    KeyStep::Record {
-                        book: without_lost(book, &key.name),
-                        event: None,
-                    },
-                    deleting(),
-                ),
+                None => Decision::act(KeyStep::Record { book: without_lost(book, &key.name), event: None }, deleting()),
             }
         }
         None => Decision::act(KeyStep::Release, deleting()),
@@ -99,13 +76,7 @@ fn without_call(case: &Case, book: &KeyBook) -> Choice {
     match (case.observed.probe, &book.current) {
         (Probe::Revoked(_), Some(_)) if only_current => Decision::act(KeyStep::Release, deleting()),
         (Probe::Revoked(_), Some(_)) => Decision::act(
-            KeyStep::Record {
-                book: KeyBook {
-                    current: None,
-                    ..book.clone()
-                },
-                event: None,
-            },
+            KeyStep::Record { book: KeyBook { current: None, ..book.clone() }, event: None },
             by_hand(case),
         ),
         (Probe::Accepted(at) | Probe::NotAsked(Some(at)), Some(_)) if case.now < super::super::later(at, ASK_AGAIN) => {

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyBook, KeyIdentity, KeyIntent, RetiredKey};
+use super::super::identity::{KeyIdentity, KeyIntent};
 use super::super::memory::of_fault;
 use super::super::{Action, Decision, Reason, Report, Sync, later, names};
 use super::{
@@ -15,10 +15,7 @@ pub(super) fn decide(case: &Case) -> Choice {
     if let Some(other) = &case.observed.rival {
         return Decision::rest(Report::stalled(
             Reason::ClaimedByAnother,
-            format!(
-                "{other} already writes Secret {}. Choose another spec.secret.name.",
-                case.spec.secret.name
-            ),
+            format!("{other} already writes Secret {}. Choose another spec.secret.name.", case.spec.secret.name),
         ));
     }
     if let KeySecretView::Foreign(owner) = &case.observed.secret {
@@ -38,7 +35,7 @@ pub(super) fn decide(case: &Case) -> Choice {
     }
     match (&case.identity.book.current, &case.observed.secret) {
         (None, KeySecretView::Absent) => case.act(Action::WriteSecret, KeyStep::PrepareSecret, creating()),
-        (None, _) => mint(case, case.identity.book.clone(), creating()),
+        (None, _) => mint(case, None, creating()),
         (Some(current), KeySecretView::Absent) => {
             let report = Report::progressing(
                 Reason::Creating,
@@ -57,7 +54,7 @@ pub(super) fn decide(case: &Case) -> Choice {
                 "Secret {} no longer holds key {}; the key is being replaced.",
                 case.spec.secret.name, current.name
             );
-            replace(case, current, case.now, &why)
+            replace(case, case.now, &why)
         }
     }
 }
@@ -66,27 +63,15 @@ fn creating() -> Report {
     Report::progressing(Reason::Creating, "The key is being created.")
 }
 
-fn mint(case: &Case, book: KeyBook, report: Report) -> Choice {
+fn mint(case: &Case, retire_previous_at: Option<Timestamp>, report: Report) -> Choice {
     let name = names::key_name(&case.spec.key_name, &case.observed.uid, case.observed.draw);
-    let step = KeyStep::Mint {
-        intent: KeyIntent { name, at: case.now },
-        book,
-    };
+    let step = KeyStep::Mint { intent: KeyIntent { name, at: case.now, retire_previous_at } };
     case.act(Action::Mint, step, report)
 }
 
 /// Creates a successor; the key before is revoked at `retire_at`.
-fn replace(case: &Case, current: &KeyIdentity, retire_at: Timestamp, why: &str) -> Choice {
-    let mut book = case.identity.book.clone();
-    book.current = None;
-    book.rotated_at = Some(case.now);
-    book.previous.push(RetiredKey {
-        id: current.id,
-        name: current.name.clone(),
-        since: case.now,
-        retire_at,
-    });
-    mint(case, book, Report::progressing(Reason::Creating, why))
+fn replace(case: &Case, retire_at: Timestamp, why: &str) -> Choice {
+    mint(case, Some(retire_at), Report::progressing(Reason::Creating, why))
 }
 
 /// A creation that was begun and not recorded as done.
@@ -95,34 +80,19 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
     if let KeySecretView::Ours(Holding::Key { key, .. }) = &case.observed.secret
         && key.name == intent.name
     {
-        let book = KeyBook {
-            current: Some(key.clone()),
-            ..book.clone()
-        };
+        let book = book.succeeded_by(key.clone(), intent);
         return Decision::act(KeyStep::Record { book, event: None }, creating());
     }
     let lost_key = |what: &str| {
-        Report::progressing(
-            Reason::Creating,
-            format!("The secret of key {} never arrived; {what}", intent.name),
-        )
+        Report::progressing(Reason::Creating, format!("The secret of key {} never arrived; {what}", intent.name))
     };
     match lost(case, intent) {
         Lost::NotRead => Decision::act(KeyStep::ListKeys, lost_key("its fate is being found out.")),
-        Lost::Nothing => Decision::act(
-            KeyStep::Record {
-                book: book.clone(),
-                event: None,
-            },
-            creating(),
-        ),
+        Lost::Nothing => Decision::act(KeyStep::Record { book: book.clone(), event: None }, creating()),
         Lost::NotKnownYet(until) => Decision::wait(lost_key("its fate is being found out."), until),
-        Lost::Exists(id) => revoke(
-            case,
-            (id, &intent.name),
-            book.clone(),
-            lost_key("it is being revoked and replaced."),
-        ),
+        Lost::Exists(id) => {
+            revoke(case, (id, &intent.name), book.clone(), lost_key("it is being revoked and replaced."))
+        }
         Lost::CannotTell => Decision::act(
             KeyStep::Record {
                 book: with_lost(book, None, &intent.name, intent.at),
@@ -141,12 +111,9 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
 fn in_use(case: &Case, current: &KeyIdentity, as_declared: bool) -> Choice {
     if let Probe::Revoked(_) = case.observed.probe {
         return match case.spec.on_revoked {
-            OnRevoked::Recreate => replace(
-                case,
-                current,
-                case.now,
-                &format!("Key {} was revoked; it is being replaced.", current.name),
-            ),
+            OnRevoked::Recreate => {
+                replace(case, case.now, &format!("Key {} was revoked; it is being replaced.", current.name))
+            }
             OnRevoked::Report => Decision::rest(Report::stalled(
                 Reason::KeyRevoked,
                 format!(
@@ -179,14 +146,8 @@ fn in_use(case: &Case, current: &KeyIdentity, as_declared: bool) -> Choice {
     if asked <= case.now {
         return Decision::act(KeyStep::Probe, ready);
     }
-    let next = [Some(asked), rotation_due(case, current), next_retirement(case)]
-        .into_iter()
-        .flatten()
-        .min();
-    next.map_or_else(
-        || Decision::rest(ready.clone()),
-        |next| Decision::wait(ready.clone(), next),
-    )
+    let next = [Some(asked), rotation_due(case, current), next_retirement(case)].into_iter().flatten().min();
+    next.map_or_else(|| Decision::rest(ready.clone()), |next| Decision::wait(ready.clone(), next))
 }
 
 fn ready(case: &Case, current: &KeyIdentity) -> Report {
@@ -197,10 +158,7 @@ fn ready(case: &Case, current: &KeyIdentity) -> Report {
     }
     report.with_sync(Sync::OutOfSync(
         Reason::RevocationUnsupported,
-        format!(
-            "Revoke in the platform's console, since dbplane cannot: {}.",
-            left.join(", ")
-        ),
+        format!("Revoke in the platform's console, since dbplane cannot: {}.", left.join(", ")),
     ))
 }
 
@@ -213,12 +171,7 @@ fn rotate(case: &Case, current: &KeyIdentity) -> Option<Choice> {
     let due = rotation_due(case, current)?;
     let overlap = case.spec.rotation.as_ref()?.overlap.value()?;
     (due <= case.now).then(|| {
-        replace(
-            case,
-            current,
-            later(case.now, overlap),
-            &format!("Key {} is due; it is being replaced.", current.name),
-        )
+        replace(case, later(case.now, overlap), &format!("Key {} is due; it is being replaced.", current.name))
     })
 }
 
@@ -237,13 +190,7 @@ fn retire(case: &Case, ready: &Report) -> Option<Choice> {
             key.name, key.id
         );
         let book = with_lost(&without, Some(key.id), &key.name, key.since);
-        return Some(Decision::act(
-            KeyStep::Record {
-                book,
-                event: Some(event),
-            },
-            ready.clone(),
-        ));
+        return Some(Decision::act(KeyStep::Record { book, event: Some(event) }, ready.clone()));
     }
     Some(revoke(case, (key.id, &key.name), without, ready.clone()))
 }
@@ -258,12 +205,6 @@ fn forget_lost(case: &Case, ready: &Report) -> Option<Choice> {
     let found = keys.iter().find(|key| key.name == lost.name);
     Some(match found {
         Some(key) => revoke(case, (key.id, &lost.name), without, ready.clone()),
-        None => Decision::act(
-            KeyStep::Record {
-                book: without,
-                event: None,
-            },
-            ready.clone(),
-        ),
+        None => Decision::act(KeyStep::Record { book: without, event: None }, ready.clone()),
     })
 }

@@ -88,7 +88,7 @@ pub enum KeyStep {
     /// Create the Secret, empty: what can fail after the key is created is made to fail before.
     PrepareSecret,
     /// Write the intent, create the key, write the Secret, record the key.
-    Mint { intent: KeyIntent, book: KeyBook },
+    Mint { intent: KeyIntent },
     /// Write the key that is held in memory into its Secret, then record it.
     SaveSecret,
     /// Write the Secret's declared parts anew around the key it holds.
@@ -120,12 +120,7 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
             ));
         }
     };
-    let case = Case {
-        spec,
-        observed,
-        identity,
-        now,
-    };
+    let case = Case { spec, observed, identity, now };
     // A secret in memory comes before everything: it is shown once.
     if observed.unsaved.is_some() && !matches!(observed.secret, KeySecretView::Foreign(_)) {
         return case.act(
@@ -146,10 +141,7 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
     match &observed.account {
         AccountView::Usable { organization: None } => Decision::rest(Report::stalled(
             Reason::OrganizationMissing,
-            format!(
-                "{} has no organizationId, which creating keys needs. Set it there.",
-                spec.account_ref.name
-            ),
+            format!("{} has no organizationId, which creating keys needs. Set it there.", spec.account_ref.name),
         )),
         AccountView::Usable { organization: Some(_) } => life::decide(&case),
         account => match account.obstacle() {
@@ -167,11 +159,7 @@ pub fn status(
     spec: &ProjectKeySpec,
     now: Timestamp,
 ) -> ProjectKeyStatus {
-    let book = observed
-        .identity
-        .as_ref()
-        .map(|identity| identity.book.clone())
-        .unwrap_or_default();
+    let book = observed.identity.as_ref().map(|identity| identity.book.clone()).unwrap_or_default();
     let current = book.current.as_ref();
     ProjectKeyStatus {
         key_id: current.map(|key| key.id),
@@ -183,20 +171,12 @@ pub fn status(
         previous_keys: book
             .previous
             .iter()
-            .map(|key| KeyRecord {
-                id: Some(key.id),
-                name: key.name.clone(),
-                since: key.since,
-            })
+            .map(|key| KeyRecord { id: Some(key.id), name: key.name.clone(), since: key.since })
             .collect(),
         lost_keys: book
             .lost
             .iter()
-            .map(|key| KeyRecord {
-                id: key.id,
-                name: key.name.clone(),
-                since: key.since,
-            })
+            .map(|key| KeyRecord { id: key.id, name: key.name.clone(), since: key.since })
             .collect(),
         conditions: report.conditions(&old.conditions, observed.meta.generation, now),
         observed_generation: Some(observed.meta.generation),
@@ -215,15 +195,10 @@ pub fn template(spec: &ProjectKeySpec, key: &KeyIdentity, secret: &str, base_url
     ];
     let fill = |text: &String| {
         values.iter().fold(text.clone(), |text, (name, value)| {
-            text.replace(&format!("{{{{ {name} }}}}"), value)
-                .replace(&format!("{{{{{name}}}}}"), value)
+            text.replace(&format!("{{{{ {name} }}}}"), value).replace(&format!("{{{{{name}}}}}"), value)
         })
     };
-    spec.secret
-        .template
-        .iter()
-        .map(|(entry, text)| (entry.clone(), fill(text)))
-        .collect()
+    spec.secret.template.iter().map(|(entry, text)| (entry.clone(), fill(text))).collect()
 }
 
 /// Everything at hand.
@@ -237,11 +212,7 @@ struct Case<'a> {
 impl Case<'_> {
     /// A step, unless its last try failed too recently.
     fn act(&self, action: Action, step: KeyStep, report: Report) -> Choice {
-        match self
-            .observed
-            .memory
-            .hold(action, self.observed.meta.generation, self.now)
-        {
+        match self.observed.memory.hold(action, self.observed.meta.generation, self.now) {
             Some(memory::Hold { health, until }) => Decision::wait(Report::of(health), until),
             None => Decision::act(step, report),
         }
@@ -258,10 +229,7 @@ fn revoke(case: &Case, (id, name): (i64, &str), without: KeyBook, report: Report
     match &case.observed.listing {
         KeyListing::NotRead => Decision::act(KeyStep::ListKeys, report),
         KeyListing::Read { keys, .. } if keys.iter().all(|key| key.id != id) => Decision::act(
-            KeyStep::Record {
-                book: without,
-                event: Some(format!("Key {name} ({id}) is revoked.")),
-            },
+            KeyStep::Record { book: without, event: Some(format!("Key {name} ({id}) is revoked.")) },
             report,
         ),
         // Only a key that carries the name we gave it is ever revoked.
@@ -273,15 +241,9 @@ fn revoke(case: &Case, (id, name): (i64, &str), without: KeyBook, report: Report
                 ),
             ))
         }
-        KeyListing::Read { .. } => case.act(
-            Action::Revoke,
-            KeyStep::Revoke {
-                id,
-                name: name.to_owned(),
-                book: without,
-            },
-            report,
-        ),
+        KeyListing::Read { .. } => {
+            case.act(Action::Revoke, KeyStep::Revoke { id, name: name.to_owned(), book: without }, report)
+        }
         KeyListing::Failed(fault) => Decision::rest(Report::of(memory::of_fault(fault))),
         KeyListing::NotOffered => Decision::rest(report),
     }
@@ -328,11 +290,7 @@ fn without_previous(book: &KeyBook, id: i64) -> KeyBook {
 fn with_lost(book: &KeyBook, id: Option<i64>, name: &str, since: Timestamp) -> KeyBook {
     let mut book = book.clone();
     if book.lost.iter().all(|key| key.name != name) {
-        book.lost.push(LostKey {
-            id,
-            name: name.to_owned(),
-            since,
-        });
+        book.lost.push(LostKey { id, name: name.to_owned(), since });
     }
     book
 }
