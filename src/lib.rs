@@ -1,4 +1,6 @@
 //! dbplane: a Kubernetes operator for the computes and API keys of a hosted Postgres platform.
 pub mod api;
+pub mod clock;
+pub mod cluster;
 pub mod decide;
 pub mod platform;

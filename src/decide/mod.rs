@@ -99,6 +99,8 @@ impl Default for Limits {
 pub enum AccountView {
     /// Its credentials are at hand; `organization` is what its spec names.
     Usable { organization: Option<String> },
+    /// It has not been looked at yet.
+    Pending,
     /// There is no such account.
     Missing { name: String },
     /// A ClusterAccount that does not admit the namespace.
@@ -111,7 +113,7 @@ impl AccountView {
     /// Why the account cannot be used; `None` where it can.
     pub fn obstacle(&self) -> Option<Health> {
         match self {
-            Self::Usable { .. } => None,
+            Self::Usable { .. } | Self::Pending => None,
             Self::Missing { name } => Some(Health::Stalled(
                 Reason::AccountNotFound,
                 format!("{name} does not exist. Create it, or correct spec.accountRef."),

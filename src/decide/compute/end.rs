@@ -23,6 +23,9 @@ pub(super) fn decide(case: &Case) -> Choice {
     if leave || nothing {
         return release("The compute, if there is one, is left as it is.");
     }
+    if case.observed.account == AccountView::Pending {
+        return Decision::silent();
+    }
     if let Some(obstacle) = case.observed.account.obstacle() {
         return Decision::rest(blocked(case, obstacle));
     }

@@ -122,6 +122,9 @@ pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) ->
             "Paused by the annotation dbplane.dev/paused; nothing is written.",
         ));
     }
+    if observed.account == AccountView::Pending {
+        return Decision::silent();
+    }
     if let Some(obstacle) = observed.account.obstacle() {
         return Decision::rest(Report::of(obstacle));
     }

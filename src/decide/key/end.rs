@@ -1,7 +1,7 @@
 //! A ProjectKey that is being deleted: every key that it ever had is revoked first.
 
 use super::super::memory::of_fault;
-use super::super::{Decision, Reason, Report};
+use super::super::{AccountView, Decision, Reason, Report};
 use super::{Case, Choice, KeyStep, Lost, Probe, lost, revoke, without_lost, without_previous};
 use crate::api::KeyDeletion;
 use crate::decide::identity::KeyBook;
@@ -21,6 +21,9 @@ pub(super) fn decide(case: &Case) -> Choice {
         book.current.is_none() && book.previous.is_empty() && book.lost.is_empty() && case.identity.intent.is_none();
     if case.spec.deletion == KeyDeletion::Orphan || none {
         return Decision::act(KeyStep::Release, deleting());
+    }
+    if case.observed.account == AccountView::Pending {
+        return Decision::silent();
     }
     if let Some(obstacle) = case.observed.account.obstacle() {
         return Decision::rest(Report::of(obstacle));

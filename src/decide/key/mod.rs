@@ -144,10 +144,7 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
             format!("{} has no organizationId, which creating keys needs. Set it there.", spec.account_ref.name),
         )),
         AccountView::Usable { organization: Some(_) } => life::decide(&case),
-        account => match account.obstacle() {
-            Some(obstacle) => Decision::rest(Report::of(obstacle)),
-            None => life::decide(&case),
-        },
+        account => account.obstacle().map_or_else(Decision::silent, |obstacle| Decision::rest(Report::of(obstacle))),
     }
 }
 
