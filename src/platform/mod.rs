@@ -2,11 +2,14 @@
 
 mod budget;
 mod fault;
+mod http;
 mod model;
 mod port;
+mod wire;
 
 pub use budget::{Budget, Jitter, Priority, Rate};
 pub use fault::Fault;
+pub use http::{Endpoint, EndpointError, HttpOptions, HttpPlatform};
 pub use model::{
     Compute, ComputeChange, ComputeId, CredentialKind, KeyEntry, MintedKey, NewCompute, Operation, OrganizationId,
     Project, ProjectId, Role, Settings, SuspendAfter,
