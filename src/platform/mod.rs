@@ -2,6 +2,7 @@
 
 mod budget;
 mod fault;
+mod governed;
 mod http;
 mod model;
 mod port;
@@ -9,6 +10,7 @@ mod wire;
 
 pub use budget::{Budget, Jitter, Priority, Rate};
 pub use fault::Fault;
+pub use governed::{Admitted, Governed, Meter, NoMeter};
 pub use http::{Endpoint, EndpointError, HttpOptions, HttpPlatform};
 pub use model::{
     Compute, ComputeChange, ComputeId, CredentialKind, KeyEntry, MintedKey, NewCompute, Operation, OrganizationId,
