@@ -1,0 +1,272 @@
+//! The rate budget of one account: what may be asked of the platform, by whom first, and when not at all.
+//!
+//! Changes go first, then readings that someone waits for, then polling. Reads and polls may each use only a share, so that
+//! a change finds room at once even where everything is being read. Whoever has been overtaken often enough goes next, so
+//! that a long run of changes does not hide what they did.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use governor::clock::Clock;
+use governor::middleware::NoOpMiddleware;
+use governor::state::{InMemoryState, NotKeyed};
+use governor::{Quota, RateLimiter};
+use tokio::sync::{Mutex as Lane, Notify};
+use tokio::time::{Instant, sleep_until};
+
+/// A random number from 0 (included) to 1 (excluded).
+pub type Jitter = fn() -> f64;
+
+/// Reads may use this part of the budget, in percent.
+const READ_SHARE: u32 = 80;
+/// Polls may use this part of the budget, in percent.
+const POLL_SHARE: u32 = 50;
+/// So often is a request of lower priority overtaken before it competes as an equal.
+const PATIENCE: u32 = 10;
+/// Creations of keys a second; platforms hold these back more than anything else.
+const KEYS_A_SECOND: u32 = 2;
+/// The pause after a first refusal that does not say how long to wait; doubled with each further one.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// How many requests may be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// Requests a minute, on average.
+    pub requests_per_minute: u32,
+    /// Requests at once after a quiet time.
+    pub burst: u32,
+}
+
+impl Default for Rate {
+    fn default() -> Self {
+        Self {
+            requests_per_minute: 600,
+            burst: 20,
+        }
+    }
+}
+
+/// What a request is for, most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// It changes something.
+    Change,
+    /// Someone waits for what it reads.
+    FreshRead,
+    /// It looks whether something has changed.
+    Poll,
+}
+
+const PRIORITIES: usize = 3;
+
+/// tokio's clock, so that waiting and counting agree, also where a test moves the time.
+#[derive(Clone, Copy, Debug)]
+struct Ticks(Instant);
+
+impl Clock for Ticks {
+    type Instant = Duration;
+
+    fn now(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+type Limiter = RateLimiter<NotKeyed, InMemoryState, Ticks, NoOpMiddleware<Duration>>;
+
+/// The rate budget of one account, shared by everything that calls the platform for it.
+pub struct Budget {
+    /// For everything, for reads, for polls: a request of one priority passes its own and all before it.
+    shares: [Limiter; PRIORITIES],
+    keys: Limiter,
+    key_lane: Lane<()>,
+    /// First come, first served within a priority.
+    lanes: [Lane<()>; PRIORITIES],
+    state: Mutex<State>,
+    changed: Notify,
+    jitter: Jitter,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: [u32; PRIORITIES],
+    overtaken: [u32; PRIORITIES],
+    paused_until: Option<Instant>,
+    /// Pauses in a row without a success between them.
+    strikes: u32,
+}
+
+impl fmt::Debug for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Budget")
+            .field("state", &*self.state())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Budget {
+    /// A full budget.
+    pub fn new(rate: Rate) -> Self {
+        Self::with_jitter(rate, rand::random)
+    }
+
+    /// A full budget whose pauses are lengthened by `jitter`.
+    pub fn with_jitter(rate: Rate, jitter: Jitter) -> Self {
+        let ticks = Ticks(Instant::now());
+        let share = |percent: u32| {
+            let part = |whole: u32| u32::try_from(u64::from(whole) * u64::from(percent) / 100).unwrap_or(u32::MAX);
+            let quota = Quota::per_minute(at_least_one(part(rate.requests_per_minute)));
+            RateLimiter::direct_with_clock(quota.allow_burst(at_least_one(part(rate.burst))), ticks)
+        };
+        Self {
+            shares: [share(100), share(READ_SHARE), share(POLL_SHARE)],
+            keys: RateLimiter::direct_with_clock(Quota::per_second(at_least_one(KEYS_A_SECOND)), ticks),
+            key_lane: Lane::default(),
+            lanes: Default::default(),
+            state: Mutex::default(),
+            changed: Notify::new(),
+            jitter,
+        }
+    }
+
+    /// Waits until one request may be made. Giving up while waiting costs at most a part of a share.
+    pub async fn acquire(&self, priority: Priority) {
+        let lane = priority as usize;
+        let _place = Place::take(self, lane);
+        let _turn = self.lanes[lane].lock().await;
+        let mut stage = lane;
+        loop {
+            let changed = self.changed.notified();
+            match self.attempt(lane, &mut stage) {
+                Attempt::Granted => return,
+                Attempt::At(instant) => tokio::select! {
+                    () = sleep_until(instant) => {}
+                    () = changed => {}
+                },
+                Attempt::AfterOthers => changed.await,
+            }
+        }
+    }
+
+    /// Waits until one key may be created.
+    pub async fn acquire_key_creation(&self) {
+        {
+            let _turn = self.key_lane.lock().await;
+            while let Err(refused) = self.keys.check() {
+                tokio::time::sleep(refused.wait_time_from(self.keys.clock().now())).await;
+            }
+        }
+        self.acquire(Priority::Change).await;
+    }
+
+    /// The platform asked for fewer requests: nobody makes one for `retry_after`, or, where it did not say, for a while
+    /// that doubles from 1 s to 60 s with each time, of which a random half may be left out.
+    pub fn throttled(&self, retry_after: Option<Duration>) {
+        let now = Instant::now();
+        let mut state = self.state();
+        // Requests that were under way together are refused together; they count as one.
+        if state.paused_until.is_none_or(|until| until <= now) {
+            state.strikes = state.strikes.saturating_add(1);
+        }
+        let pause = retry_after.unwrap_or_else(|| {
+            let doubled = FIRST_PAUSE.saturating_mul(1 << (state.strikes.saturating_sub(1)).min(6));
+            doubled.min(LONGEST_PAUSE).mul_f64(1.0 - (self.jitter)() / 2.0)
+        });
+        let until = now + pause;
+        state.paused_until = Some(state.paused_until.map_or(until, |earlier| earlier.max(until)));
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// The platform carried out a request: a later pause begins small again.
+    pub fn succeeded(&self) {
+        let mut state = self.state();
+        if state.paused_until.is_none() {
+            state.strikes = 0;
+        }
+    }
+
+    /// How long nobody may make a request, as things stand.
+    pub fn pause(&self) -> Option<Duration> {
+        let until = self.state().paused_until?;
+        until
+            .checked_duration_since(Instant::now())
+            .filter(|pause| !pause.is_zero())
+    }
+
+    fn attempt(&self, lane: usize, stage: &mut usize) -> Attempt {
+        let mut state = self.state();
+        if let Some(until) = state.paused_until {
+            if Instant::now() < until {
+                return Attempt::At(until);
+            }
+            state.paused_until = None;
+            self.drain();
+        }
+        let outranked = state.waiting[..lane].iter().any(|waiting| *waiting > 0);
+        if outranked && state.overtaken[lane] < PATIENCE {
+            return Attempt::AfterOthers;
+        }
+        loop {
+            let share = &self.shares[*stage];
+            if let Err(refused) = share.check() {
+                return Attempt::At(Instant::now() + refused.wait_time_from(share.clock().now()));
+            }
+            if *stage == 0 {
+                break;
+            }
+            *stage -= 1;
+        }
+        state.overtaken[lane] = 0;
+        for lower in lane + 1..PRIORITIES {
+            if state.waiting[lower] > 0 {
+                state.overtaken[lower] = state.overtaken[lower].saturating_add(1);
+            }
+        }
+        Attempt::Granted
+    }
+
+    /// After a pause requests come one by one, not as the burst that was saved up meanwhile.
+    fn drain(&self) {
+        for share in &self.shares {
+            while share.check().is_ok() {}
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum Attempt {
+    Granted,
+    At(Instant),
+    AfterOthers,
+}
+
+/// A place among those that wait; given up when dropped, also by a caller that stops waiting.
+struct Place<'a>(&'a Budget, usize);
+
+impl<'a> Place<'a> {
+    fn take(budget: &'a Budget, lane: usize) -> Self {
+        budget.state().waiting[lane] += 1;
+        Self(budget, lane)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.state().waiting[self.1] -= 1;
+        self.0.changed.notify_waiters();
+    }
+}
+
+fn at_least_one(number: u32) -> NonZeroU32 {
+    NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN)
+}
+
+#[cfg(test)]
+#[path = "budget_tests.rs"]
+mod tests;

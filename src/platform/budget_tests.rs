@@ -1,0 +1,182 @@
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio::time::advance;
+
+use super::*;
+
+fn budget(requests_per_minute: u32, burst: u32) -> Arc<Budget> {
+    Arc::new(Budget::with_jitter(
+        Rate {
+            requests_per_minute,
+            burst,
+        },
+        || 0.0,
+    ))
+}
+
+/// How long `count` requests of one priority take.
+async fn time_for(budget: &Budget, priority: Priority, count: u32) -> Duration {
+    let start = Instant::now();
+    for _ in 0..count {
+        budget.acquire(priority).await;
+    }
+    start.elapsed()
+}
+
+async fn settle() {
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Puts a request into the queue, which reports its name when it is granted.
+async fn enqueue(
+    budget: &Arc<Budget>,
+    priority: Priority,
+    name: &'static str,
+    granted: &mpsc::UnboundedSender<&'static str>,
+) {
+    let (budget, granted) = (Arc::clone(budget), granted.clone());
+    tokio::spawn(async move {
+        budget.acquire(priority).await;
+        granted.send(name).unwrap();
+    });
+    settle().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_burst_then_the_rate() {
+    let budget = budget(60, 5);
+    assert_eq!(time_for(&budget, Priority::Change, 5).await, Duration::ZERO);
+    let took = time_for(&budget, Priority::Change, 10).await;
+    assert!((took.as_secs_f64() - 10.0).abs() < 0.1, "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn polls_and_reads_leave_room_for_changes() {
+    let budget = budget(60, 10);
+    assert_eq!(time_for(&budget, Priority::Poll, 5).await, Duration::ZERO);
+    let (granted, mut order) = mpsc::unbounded_channel();
+    enqueue(&budget, Priority::Poll, "sixth poll", &granted).await;
+    assert!(order.try_recv().is_err());
+    assert_eq!(time_for(&budget, Priority::FreshRead, 3).await, Duration::ZERO);
+    assert_eq!(time_for(&budget, Priority::Change, 2).await, Duration::ZERO);
+    assert_eq!(order.recv().await, Some("sixth poll"));
+    // A minute of nothing but polling uses half of the budget.
+    advance(Duration::from_secs(60)).await;
+    time_for(&budget, Priority::Poll, 5).await;
+    let took = time_for(&budget, Priority::Poll, 30).await;
+    assert!((took.as_secs_f64() - 60.0).abs() < 1.0, "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn those_who_wait_go_by_priority_and_then_by_arrival() {
+    let budget = budget(60, 1);
+    budget.acquire(Priority::Change).await;
+    let (granted, mut order) = mpsc::unbounded_channel();
+    for (priority, name) in [
+        (Priority::Poll, "poll"),
+        (Priority::FreshRead, "read"),
+        (Priority::Change, "change 1"),
+        (Priority::Change, "change 2"),
+    ] {
+        enqueue(&budget, priority, name, &granted).await;
+    }
+    for expected in ["change 1", "change 2", "read", "poll"] {
+        assert_eq!(order.recv().await, Some(expected));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_run_of_changes_does_not_starve_reads() {
+    let budget = budget(60, 1);
+    budget.acquire(Priority::Change).await;
+    let (granted, mut order) = mpsc::unbounded_channel();
+    enqueue(&budget, Priority::FreshRead, "read", &granted).await;
+    for _ in 0..100 {
+        enqueue(&budget, Priority::Change, "change", &granted).await;
+    }
+    let mut before = 0;
+    while order.recv().await == Some("change") {
+        before += 1;
+    }
+    assert!((PATIENCE..=PATIENCE + 2).contains(&before), "{before}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_who_gives_up_holds_nobody_back() {
+    let budget = budget(60, 1);
+    budget.acquire(Priority::Change).await;
+    let impatient = tokio::time::timeout(Duration::from_millis(100), budget.acquire(Priority::Change));
+    assert!(impatient.await.is_err());
+    let took = time_for(&budget, Priority::Poll, 1).await;
+    assert!(took < Duration::from_secs(3), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_holds_for_all_and_ends_gently() {
+    let budget = budget(60, 5);
+    budget.throttled(Some(Duration::from_secs(30)));
+    budget.throttled(Some(Duration::from_secs(10)));
+    assert_eq!(budget.pause(), Some(Duration::from_secs(30)));
+    let took = time_for(&budget, Priority::Change, 1).await;
+    assert!((30.0..31.1).contains(&took.as_secs_f64()), "{took:?}");
+    let took = time_for(&budget, Priority::Change, 5).await;
+    assert!(took > Duration::from_secs(4), "a burst after a pause: {took:?}");
+    assert_eq!(budget.pause(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_reaches_those_who_wait_already() {
+    let budget = budget(60, 1);
+    budget.acquire(Priority::Change).await;
+    let (granted, mut order) = mpsc::unbounded_channel();
+    enqueue(&budget, Priority::Change, "change", &granted).await;
+    budget.throttled(Some(Duration::from_secs(20)));
+    advance(Duration::from_secs(19)).await;
+    settle().await;
+    assert!(order.try_recv().is_err());
+    assert_eq!(order.recv().await, Some("change"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn pauses_of_unknown_length_double_until_something_succeeds() {
+    let budget = budget(6000, 10);
+    for expected in [1, 2, 4, 8, 16, 32, 60, 60] {
+        budget.throttled(None);
+        budget.throttled(None);
+        assert_eq!(budget.pause(), Some(Duration::from_secs(expected)));
+        budget.acquire(Priority::Poll).await;
+    }
+    budget.succeeded();
+    budget.throttled(None);
+    assert_eq!(budget.pause(), Some(Duration::from_secs(1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn jitter_takes_away_at_most_half() {
+    let budget = Budget::with_jitter(Rate::default(), || 0.999);
+    budget.throttled(None);
+    let pause = budget.pause().unwrap();
+    assert!((0.5..0.51).contains(&pause.as_secs_f64()), "{pause:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_have_a_limit_of_their_own_that_delays_nothing_else() {
+    let budget = budget(6000, 100);
+    let start = Instant::now();
+    for _ in 0..6 {
+        budget.acquire_key_creation().await;
+    }
+    let took = start.elapsed().as_secs_f64();
+    assert!((1.9..2.1).contains(&took), "{took}");
+    assert_eq!(time_for(&budget, Priority::Change, 10).await, Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_of_nothing_is_still_a_rate() {
+    let budget = budget(0, 0);
+    budget.acquire(Priority::Poll).await;
+    assert!(time_for(&budget, Priority::Poll, 1).await <= Duration::from_secs(61));
+}

@@ -1,0 +1,274 @@
+//! The platform as everything in the operator sees it: within the account's budget, and silent once its key was refused.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use secrecy::SecretString;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::{
+    Answer, Budget, Compute, ComputeChange, ComputeId, CredentialKind, Fault, KeyEntry, MintedKey, NewCompute,
+    Platform, Priority, Project,
+};
+
+/// Is told of every call that reached the platform or tried to.
+pub trait Meter: Send + Sync {
+    /// `call` is the method of [`Platform`]; `outcome` is `ok` or the fault's [`kind`](Fault::kind). `seconds` counts
+    /// from the first byte sent: waiting for the budget is not in it.
+    fn call(&self, call: &'static str, outcome: &'static str, seconds: f64);
+}
+
+/// Measures nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoMeter;
+
+impl Meter for NoMeter {
+    fn call(&self, _: &'static str, _: &'static str, _: f64) {}
+}
+
+/// A platform within its account's budget, behind a gate.
+///
+/// After a 401 the gate is closed: calls answer [`Fault::Unauthorized`] without a request, until [`probing`](Self::probing)
+/// finds the key accepted again, or until the account gets another key and with it another `Governed`. The exception is
+/// [`probe_key`](Platform::probe_key): its 401 speaks of another key, so it neither closes the gate nor is stopped by it.
+///
+/// Clones share everything but the priority of their reads.
+#[derive(Clone)]
+pub struct Governed {
+    shared: Arc<Shared>,
+    reads: Priority,
+    entry: Entry,
+}
+
+struct Shared {
+    inner: Arc<dyn Platform>,
+    budget: Arc<Budget>,
+    meter: Arc<dyn Meter>,
+    gate: watch::Sender<Option<Fault>>,
+}
+
+/// What a call has to pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Entry {
+    GateAndBudget,
+    /// It looks whether the gate can be opened.
+    Budget,
+    /// Its room in the budget was taken before.
+    Gate,
+}
+
+impl fmt::Debug for Governed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Governed")
+            .field("inner", &self.shared.inner)
+            .field("budget", &self.shared.budget)
+            .field("reads", &self.reads)
+            .field("entry", &self.entry)
+            .field("suspended", &self.suspended())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Governed {
+    /// `inner` within `budget`. The gate is open, and reads have the priority of [`Priority::FreshRead`].
+    pub fn new(inner: Arc<dyn Platform>, budget: Arc<Budget>, meter: Arc<dyn Meter>) -> Self {
+        let shared = Shared {
+            inner,
+            budget,
+            meter,
+            gate: watch::Sender::new(None),
+        };
+        Self {
+            shared: Arc::new(shared),
+            reads: Priority::FreshRead,
+            entry: Entry::GateAndBudget,
+        }
+    }
+
+    /// The same platform; its reads wait as `priority` says. Changes always have [`Priority::Change`].
+    #[must_use]
+    pub fn at(&self, priority: Priority) -> Self {
+        Self {
+            reads: priority,
+            ..self.clone()
+        }
+    }
+
+    /// The same platform, called although the gate may be closed; an answer that shows the key accepted opens it.
+    #[must_use]
+    pub fn probing(&self) -> Self {
+        Self {
+            entry: Entry::Budget,
+            ..self.clone()
+        }
+    }
+
+    /// Waits for room in the budget, so that the caller can note when its reading really begins.
+    pub async fn admit(&self, priority: Priority) -> Admitted {
+        if self.suspended().is_none() {
+            self.shared.budget.acquire(priority).await;
+        }
+        Admitted(Self {
+            entry: Entry::Gate,
+            ..self.clone()
+        })
+    }
+
+    /// The fault that closed the gate, while it is closed.
+    pub fn suspended(&self) -> Option<Fault> {
+        self.shared.gate.borrow().clone()
+    }
+
+    /// Follows the gate: `Some` while it is closed.
+    pub fn watch_gate(&self) -> watch::Receiver<Option<Fault>> {
+        self.shared.gate.subscribe()
+    }
+
+    /// The budget that this platform's calls come from.
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.shared.budget
+    }
+
+    /// Whether both are views of one credential, gate and budget.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    async fn read<T>(&self, name: &'static str, call: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        self.gate()?;
+        if self.entry != Entry::Gate {
+            self.shared.budget.acquire(self.reads).await;
+        }
+        // It may have closed while this call waited.
+        self.gate()?;
+        self.own(self.timed(name, call).await)
+    }
+
+    async fn change<T>(&self, name: &'static str, call: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        self.gate()?;
+        self.shared.budget.acquire(Priority::Change).await;
+        self.gate()?;
+        self.own(self.timed(name, call).await)
+    }
+
+    fn gate(&self) -> Result<(), Fault> {
+        match (self.entry, &*self.shared.gate.borrow()) {
+            (Entry::GateAndBudget | Entry::Gate, Some(fault)) => Err(fault.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    async fn timed<T>(&self, name: &'static str, call: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        let start = Instant::now();
+        let outcome = call.await;
+        let kind = outcome.as_ref().map_or_else(Fault::kind, |_| "ok");
+        self.shared.meter.call(name, kind, start.elapsed().as_secs_f64());
+        match &outcome {
+            Err(Fault::Throttled { retry_after, .. }) => self.shared.budget.throttled(*retry_after),
+            // To a change 503 is an open outcome, and to the account a sign to hold back as well.
+            Err(Fault::Server { status: 503, .. }) => self.shared.budget.throttled(None),
+            Err(Fault::Transport { .. } | Fault::Unknown { .. } | Fault::Server { .. }) => {}
+            _ => self.shared.budget.succeeded(),
+        }
+        outcome
+    }
+
+    /// Draws from the outcome of a call with this account's own key what it says of that key.
+    fn own<T>(&self, outcome: Result<T, Fault>) -> Result<T, Fault> {
+        let gate = &self.shared.gate;
+        match &outcome {
+            Err(fault @ Fault::Unauthorized { .. }) => {
+                gate.send_if_modified(|closed| closed.replace(fault.clone()).is_none());
+            }
+            outcome if self.entry == Entry::Budget && proves_acceptance(outcome) => {
+                gate.send_if_modified(|closed| closed.take().is_some());
+            }
+            _ => {}
+        }
+        outcome
+    }
+}
+
+/// Whether the platform knew the key: it also does when it refuses what the key may not do.
+fn proves_acceptance<T>(outcome: &Result<T, Fault>) -> bool {
+    match outcome {
+        Ok(_) => true,
+        Err(Fault::Unsupported { .. }) => false,
+        Err(fault) => fault.is_refusal(),
+    }
+}
+
+/// A place in the budget that was waited for, good for one reading.
+#[derive(Debug)]
+pub struct Admitted(Governed);
+
+impl Admitted {
+    /// All computes of a project.
+    ///
+    /// # Errors
+    /// As [`Platform::list_computes`].
+    pub async fn list_computes(self, project: &str) -> Result<Vec<Compute>, Fault> {
+        self.0.list_computes(project).await
+    }
+}
+
+#[async_trait]
+impl Platform for Governed {
+    async fn list_projects(&self) -> Result<Vec<Project>, Fault> {
+        self.read("list_projects", self.shared.inner.list_projects()).await
+    }
+
+    async fn list_computes(&self, project: &str) -> Result<Vec<Compute>, Fault> {
+        self.read("list_computes", self.shared.inner.list_computes(project))
+            .await
+    }
+
+    async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<Answer, Fault> {
+        self.change("create_compute", self.shared.inner.create_compute(project, new))
+            .await
+    }
+
+    async fn update_compute(&self, project: &str, compute: &str, change: &ComputeChange) -> Result<Answer, Fault> {
+        let call = self.shared.inner.update_compute(project, compute, change);
+        self.change("update_compute", call).await
+    }
+
+    async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault> {
+        self.change("delete_compute", self.shared.inner.delete_compute(project, compute))
+            .await
+    }
+
+    async fn restart_compute(&self, project: &str, compute: &ComputeId) -> Result<Answer, Fault> {
+        self.change("restart_compute", self.shared.inner.restart_compute(project, compute))
+            .await
+    }
+
+    async fn create_key(&self, organization: &str, name: &str, project: &str) -> Result<MintedKey, Fault> {
+        self.gate()?;
+        self.shared.budget.acquire_key_creation().await;
+        self.gate()?;
+        let call = self.shared.inner.create_key(organization, name, project);
+        self.own(self.timed("create_key", call).await)
+    }
+
+    async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault> {
+        self.shared.budget.acquire(self.reads).await;
+        self.timed("probe_key", self.shared.inner.probe_key(secret, project))
+            .await
+    }
+
+    async fn list_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault> {
+        self.read("list_keys", self.shared.inner.list_keys(organization)).await
+    }
+
+    async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault> {
+        self.change("revoke_key", self.shared.inner.revoke_key(organization, id))
+            .await
+    }
+
+    async fn credential_kind(&self) -> Result<CredentialKind, Fault> {
+        self.read("credential_kind", self.shared.inner.credential_kind()).await
+    }
+}

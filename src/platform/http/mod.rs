@@ -1,0 +1,296 @@
+//! The platform over HTTP: [`HttpPlatform`].
+//!
+//! Each method sends one request that changes something, or none. What a fault means for a change is decided here, once:
+//! only a refusal or a connection that could not be made say that nothing was done.
+
+mod endpoint;
+mod exchange;
+mod refusal;
+mod text;
+mod verdicts;
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use reqwest::Method;
+use secrecy::SecretString;
+use serde::Serialize;
+
+use self::exchange::{Call, Exchange, not_sent};
+use self::verdicts::Verdicts;
+use super::wire::{self, ChangeBody, CreateBody, CreateKeyBody, Misread, Page};
+use super::{
+    Answer, Budget, Compute, ComputeChange, ComputeId, CredentialKind, Fault, KeyEntry, MintedKey, NewCompute,
+    Platform, Priority, Project,
+};
+
+pub use self::endpoint::{Endpoint, EndpointError};
+
+/// Pages of one list that are followed before it is given up as endless.
+const MOST_PAGES: usize = 100;
+/// Asked for once a platform is seen to page its projects; its own default may be as small as ten.
+const PROJECTS_A_PAGE: &str = "400";
+
+/// How to call, beyond where and as whom.
+#[derive(Clone, Debug)]
+pub struct HttpOptions {
+    /// For making a connection, TLS included.
+    pub connect_timeout: Duration,
+    /// For a whole request, from its first byte to the last byte of the answer.
+    pub request_timeout: Duration,
+    /// What the platform calls the type of a read replica.
+    pub replica_type: String,
+    /// How long a call that the platform does not offer is answered without asking again.
+    pub verdict_lifetime: Duration,
+    /// Whether HTTPS_PROXY and its kin are obeyed.
+    pub environment_proxies: bool,
+    /// Measures a Retry-After that is a date where the answer does not say the platform's own time.
+    pub clock: fn() -> Timestamp,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(10),
+            request_timeout: Duration::from_secs(30),
+            replica_type: "read_only".to_owned(),
+            verdict_lifetime: Duration::from_secs(600),
+            environment_proxies: true,
+            clock: crate::clock::now,
+        }
+    }
+}
+
+/// A platform called over HTTP with one API key, over connections that are kept and used again.
+///
+/// Cheap to keep and meant to be kept: one for each account, replaced when its key or its address changes.
+#[derive(Debug)]
+pub struct HttpPlatform {
+    exchange: Exchange,
+    organization: Option<String>,
+    /// Whether the project list was seen to ask for the organization.
+    needs_organization: AtomicBool,
+    replica_type: String,
+    lacking: Verdicts,
+    budget: Option<Arc<Budget>>,
+}
+
+impl HttpPlatform {
+    /// A client for the platform at `endpoint`, called with `secret`; white space around the secret is dropped.
+    ///
+    /// # Errors
+    /// Where the base URL or the key cannot be used. Nothing is sent.
+    pub fn new(endpoint: Endpoint, secret: SecretString, options: &HttpOptions) -> Result<Self, EndpointError> {
+        Ok(Self {
+            exchange: Exchange::new(&endpoint, &secret, options)?,
+            organization: endpoint.organization_id,
+            needs_organization: AtomicBool::new(false),
+            replica_type: options.replica_type.clone(),
+            lacking: Verdicts::new(options.verdict_lifetime),
+            budget: None,
+        })
+    }
+
+    /// Takes from `budget` what one call needs beyond its first request: further pages, and questions that decide what
+    /// an answer meant.
+    #[must_use]
+    pub fn sharing(self, budget: Arc<Budget>) -> Self {
+        Self {
+            budget: Some(budget),
+            ..self
+        }
+    }
+
+    async fn further_request(&self) {
+        if let Some(budget) = &self.budget {
+            budget.acquire(Priority::FreshRead).await;
+        }
+    }
+
+    fn misread(&self, misread: Misread) -> Fault {
+        self.exchange.unreadable(&misread.path, &misread.message)
+    }
+
+    async fn get(&self, segments: &[&str]) -> Result<Vec<u8>, Fault> {
+        self.exchange.send(Call::get(segments)).await?
+    }
+
+    async fn change(
+        &self,
+        method: Method,
+        segments: &[&str],
+        body: &impl Serialize,
+    ) -> Result<Result<Vec<u8>, Fault>, Fault> {
+        let body = serde_json::to_vec(body).map_err(|_| not_sent("the request cannot be written as JSON"))?;
+        let call = Call {
+            body: Some(body),
+            ..Call::new(method, segments)
+        };
+        self.exchange.send(call).await
+    }
+
+    /// All pages of a list. The first request carries no more than `query`; a platform that does not page gets no other.
+    async fn pages<T>(
+        &self,
+        segments: &[&str],
+        query: &[(&str, &str)],
+        limit: Option<&str>,
+        read: impl Fn(&[u8]) -> Result<Page<T>, Misread>,
+    ) -> Result<Vec<T>, Fault> {
+        let mut items = Vec::new();
+        let mut seen = HashSet::new();
+        let mut cursor: Option<String> = None;
+        for _ in 0..MOST_PAGES {
+            let mut query = query.to_vec();
+            if let Some(cursor) = &cursor {
+                self.further_request().await;
+                query.push(("cursor", cursor));
+                query.extend(limit.map(|limit| ("limit", limit)));
+            }
+            let call = Call {
+                query: &query,
+                ..Call::get(segments)
+            };
+            let page = read(&self.exchange.send(call).await??).map_err(|misread| self.misread(misread))?;
+            // The last page may carry a cursor as well.
+            let last = page.items.is_empty();
+            items.extend(page.items);
+            match page.cursor {
+                Some(next) if !last && seen.insert(next.clone()) => cursor = Some(next),
+                _ => return Ok(items),
+            }
+        }
+        Err(self.exchange.unreadable("pagination", "the list does not end"))
+    }
+
+    async fn projects(&self, organization: Option<&str>) -> Result<Vec<Project>, Fault> {
+        let query: Vec<_> = organization.map(|id| ("org_id", id)).into_iter().collect();
+        self.pages(&["projects"], &query, Some(PROJECTS_A_PAGE), wire::projects)
+            .await
+    }
+
+    /// What a 404 on a revocation means: no such key, or no such call. Whoever cannot list keys cannot tell, and must not
+    /// take the key for revoked.
+    async fn explain_missing(&self, organization: &str, id: i64, message: String) -> Fault {
+        self.further_request().await;
+        match self.list_keys(organization).await {
+            Ok(keys) if keys.iter().any(|key| key.id == id) => Fault::Unsupported { status: 404, message },
+            Ok(_) => Fault::NotFound { message },
+            Err(fault) => fault,
+        }
+    }
+}
+
+#[async_trait]
+impl Platform for HttpPlatform {
+    async fn list_projects(&self) -> Result<Vec<Project>, Fault> {
+        let organization = self.organization.as_deref();
+        if self.needs_organization.load(Ordering::Relaxed) {
+            return self.projects(organization).await;
+        }
+        match self.projects(None).await {
+            Err(Fault::Rejected { status: 400, message }) if organization.is_some() && message.contains("org_id") => {
+                self.further_request().await;
+                let projects = self.projects(organization).await?;
+                self.needs_organization.store(true, Ordering::Relaxed);
+                Ok(projects)
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn list_computes(&self, project: &str) -> Result<Vec<Compute>, Fault> {
+        let read = |body: &[u8]| wire::computes(body, project);
+        let computes = self.pages(&["projects", project, "endpoints"], &[], None, read).await?;
+        // A list that shifts while its pages are read shows a compute twice.
+        let computes: BTreeMap<_, _> = computes
+            .into_iter()
+            .map(|compute| (compute.id.clone(), compute))
+            .collect();
+        Ok(computes.into_values().collect())
+    }
+
+    async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<Answer, Fault> {
+        let segments = ["projects", project, "endpoints"];
+        let body = self
+            .change(Method::POST, &segments, &CreateBody::new(new, &self.replica_type))
+            .await??;
+        let answer = wire::answer(&body, project).map_err(|misread| self.misread(misread))?;
+        match answer.compute {
+            Some(_) => Ok(answer),
+            None => Err(self.exchange.unreadable("endpoint", "missing")),
+        }
+    }
+
+    async fn update_compute(&self, project: &str, compute: &str, change: &ComputeChange) -> Result<Answer, Fault> {
+        let segments = ["projects", project, "endpoints", compute];
+        let body = self
+            .change(Method::PATCH, &segments, &ChangeBody::from(change))
+            .await??;
+        match body.is_empty() {
+            true => Ok(Answer::default()),
+            false => wire::answer(&body, project).map_err(|misread| self.misread(misread)),
+        }
+    }
+
+    async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault> {
+        let segments = ["projects", project, "endpoints", compute.as_str()];
+        // The status is the whole answer: a body that was lost on the way changes nothing.
+        let _ = self.exchange.send(Call::new(Method::DELETE, &segments)).await?;
+        Ok(())
+    }
+
+    async fn restart_compute(&self, project: &str, compute: &ComputeId) -> Result<Answer, Fault> {
+        let segments = ["projects", project, "endpoints", compute.as_str(), "restart"];
+        // The specification shows no body, so none is needed and none is a fault.
+        let body = self.exchange.send(Call::new(Method::POST, &segments)).await?;
+        let answer = body.ok().and_then(|body| wire::answer(&body, project).ok());
+        Ok(answer.unwrap_or_default())
+    }
+
+    async fn create_key(&self, organization: &str, name: &str, project: &str) -> Result<MintedKey, Fault> {
+        let body = CreateKeyBody {
+            key_name: name,
+            project_id: project,
+        };
+        let segments = ["organizations", organization, "api_keys"];
+        let answer = self.change(Method::POST, &segments, &body).await??;
+        wire::minted(&answer, name).map_err(|misread| self.misread(misread))
+    }
+
+    async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault> {
+        let segments = ["projects", project, "endpoints"];
+        let exchange = self.exchange.with_secret(secret);
+        let _ = exchange.send(Call::get(&segments)).await?;
+        Ok(())
+    }
+
+    async fn list_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault> {
+        let segments = ["organizations", organization, "api_keys"];
+        let body = self.lacking.ask(&segments, self.get(&segments)).await?;
+        wire::keys(&body).map_err(|misread| self.misread(misread))
+    }
+
+    async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault> {
+        let id_text = id.to_string();
+        let segments = ["organizations", organization, "api_keys", id_text.as_str()];
+        match self.exchange.send(Call::new(Method::DELETE, &segments)).await {
+            Ok(Ok(body)) if !wire::revoked(&body) => Err(Fault::Rejected {
+                status: 200,
+                message: "the answer to the revocation says that the key is not revoked".to_owned(),
+            }),
+            Ok(_) => Ok(()),
+            Err(Fault::NotFound { message }) => Err(self.explain_missing(organization, id, message).await),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    async fn credential_kind(&self) -> Result<CredentialKind, Fault> {
+        let body = self.lacking.ask(&["auth"], self.get(&["auth"])).await?;
+        wire::credential_kind(&body).map_err(|misread| self.misread(misread))
+    }
+}

@@ -1,0 +1,160 @@
+//! From an answer that is not a success to a fault: by the status first; the body is optional and of any form.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::fmt::rfc2822;
+use serde_json::Value;
+
+use super::text::{tidy, without_markup};
+use crate::platform::Fault;
+
+/// The longest wait that a platform can impose with one Retry-After.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+const NOT_ALLOWED: &str = "not allowed";
+const NO_ROUTE: &str = "this route does not exist";
+
+/// An answer that is not a success.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub status: u16,
+    /// Whether the request asked for a change.
+    pub change: bool,
+    pub retry_after: Option<Duration>,
+    /// Where a redirect leads.
+    pub location: Option<String>,
+    /// `x-request-id` of the answer.
+    pub request_id: Option<String>,
+    /// At most the first 64 KiB; empty where it could not be read.
+    pub body: Vec<u8>,
+}
+
+impl Refusal {
+    /// The fault; no text of it holds `secret`.
+    pub fn into_fault(self, secret: &str) -> Fault {
+        let said = Said::from_body(&self.body);
+        let route_missing = said.contains(NO_ROUTE);
+        let not_allowed = said.message.trim_start().to_ascii_lowercase().starts_with(NOT_ALLOWED);
+        let message = said.into_message(self.request_id.as_deref(), secret);
+        let (status, retry_after) = (self.status, self.retry_after);
+        match status {
+            // 303 tells that the request was carried out and where its outcome is.
+            303 if self.change => Fault::Server { status, message },
+            300..=399 => Fault::Rejected {
+                status,
+                message: redirected(self.location.as_deref(), secret),
+            },
+            401 => Fault::Unauthorized { message },
+            403 => Fault::Forbidden { status, message },
+            404 if not_allowed => Fault::Forbidden { status, message },
+            404 if route_missing => Fault::Unsupported { status, message },
+            404 => Fault::NotFound { message },
+            405 | 501 => Fault::Unsupported { status, message },
+            // The server, or a proxy before it, gave up waiting: not a considered no.
+            408 => Fault::Server { status, message },
+            409 => Fault::Conflict { message },
+            423 => Fault::Busy { message, retry_after },
+            429 => Fault::Throttled { status, retry_after },
+            400..=499 => Fault::Rejected { status, message },
+            // For a change it stays open whether it was made: not every server answers 503 only before it begins.
+            503 if !self.change => Fault::Throttled { status, retry_after },
+            _ => Fault::Server { status, message },
+        }
+    }
+}
+
+fn redirected(location: Option<&str>, secret: &str) -> String {
+    let target = location.map_or_else(String::new, |location| format!(" to {}", tidy(location, secret)));
+    format!("a redirect{target}, which is not followed because the API key would go with it; check the base URL")
+}
+
+/// What an error body says, whatever its form.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Said {
+    message: String,
+    code: Option<String>,
+    request_id: Option<String>,
+}
+
+impl Said {
+    fn from_body(body: &[u8]) -> Self {
+        match serde_json::from_slice(body) {
+            Ok(Value::Object(members)) => Self::from_members(&members),
+            Ok(Value::String(message)) => Self {
+                message,
+                ..Self::default()
+            },
+            _ => Self {
+                message: without_markup(&String::from_utf8_lossy(body)),
+                ..Self::default()
+            },
+        }
+    }
+
+    /// `{message}`, `{error}` and `{error: {message, code}}`; anything else is shown as it is.
+    fn from_members(members: &serde_json::Map<String, Value>) -> Self {
+        let text = |members: &serde_json::Map<String, Value>, name| {
+            let text = members.get(name).and_then(Value::as_str)?;
+            (!text.is_empty()).then(|| text.to_owned())
+        };
+        let inner = members.get("error").and_then(Value::as_object);
+        let find = |name| text(members, name).or_else(|| text(inner?, name));
+        Self {
+            message: find("message")
+                .or_else(|| text(members, "error"))
+                .unwrap_or_else(|| match members.is_empty() {
+                    true => String::new(),
+                    false => Value::Object(members.clone()).to_string(),
+                }),
+            code: find("code"),
+            request_id: find("request_id"),
+        }
+    }
+
+    fn contains(&self, words: &str) -> bool {
+        self.message.to_ascii_lowercase().contains(words)
+    }
+
+    /// The message, and behind it the code and the request's identifier where they are known.
+    fn into_message(self, request_id: Option<&str>, secret: &str) -> String {
+        let mut message = tidy(&self.message, secret);
+        if message.is_empty() {
+            message = "no reason given".to_owned();
+        }
+        let request_id = self.request_id.as_deref().or(request_id);
+        let marks = [("code", self.code.as_deref()), ("request", request_id)];
+        let marks = marks.into_iter().filter_map(|(name, value)| {
+            let value: String = tidy(value?, secret).chars().take(64).collect();
+            (!value.is_empty()).then(|| format!("{name} {value}"))
+        });
+        let marks: Vec<_> = marks.collect();
+        if !marks.is_empty() {
+            message.push_str(&format!(" ({})", marks.join(", ")));
+        }
+        message
+    }
+}
+
+/// How long Retry-After asks to wait: seconds, or a date that is measured from `now`. At most an hour.
+pub(super) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
+    let value = value.trim();
+    let wait = if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        value.parse().map_or(LONGEST_WAIT, Duration::from_secs)
+    } else {
+        let until = http_date(value)?;
+        Duration::try_from(until.duration_since(now)).unwrap_or(Duration::ZERO)
+    };
+    Some(wait.min(LONGEST_WAIT))
+}
+
+/// A date as HTTP headers write it.
+pub(super) fn http_date(value: &str) -> Option<Timestamp> {
+    rfc2822::DateTimeParser::new()
+        .relaxed_weekday(true)
+        .parse_timestamp(value.trim())
+        .ok()
+}
+
+#[cfg(test)]
+#[path = "refusal_tests.rs"]
+mod tests;

@@ -1,0 +1,286 @@
+//! Computes and operations.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Misread, Page, Pagination, SettingsBody, array, lenient, parse};
+use crate::api::ComputeUnits;
+use crate::platform::{Answer, Compute, ComputeChange, NewCompute, Operation, Role, Settings, SuspendAfter};
+
+#[derive(Deserialize)]
+struct ComputeList {
+    #[serde(deserialize_with = "array")]
+    endpoints: Vec<ComputeItem>,
+    #[serde(default, deserialize_with = "lenient")]
+    pagination: Option<Pagination>,
+}
+
+#[derive(Deserialize)]
+struct ComputeItem {
+    #[serde(default, deserialize_with = "lenient")]
+    id: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    project_id: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    branch_id: Option<String>,
+    #[serde(default, rename = "type", deserialize_with = "lenient")]
+    role: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    host: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    name: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    current_state: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    pending_state: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    autoscaling_limit_min_cu: Option<ComputeUnits>,
+    #[serde(default, deserialize_with = "lenient")]
+    autoscaling_limit_max_cu: Option<ComputeUnits>,
+    #[serde(default, deserialize_with = "lenient")]
+    suspend_timeout_seconds: Option<i64>,
+    #[serde(default, deserialize_with = "lenient")]
+    settings: Option<SettingsItem>,
+    #[serde(default, deserialize_with = "lenient")]
+    pooler_enabled: Option<bool>,
+    #[serde(default, deserialize_with = "lenient")]
+    pooler_mode: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    passwordless_access: Option<bool>,
+    #[serde(default, deserialize_with = "lenient")]
+    disabled: Option<bool>,
+    #[serde(default, deserialize_with = "lenient")]
+    last_active: Option<Timestamp>,
+    #[serde(default, deserialize_with = "lenient")]
+    created_at: Option<Timestamp>,
+    #[serde(default, deserialize_with = "lenient")]
+    updated_at: Option<Timestamp>,
+    #[serde(default, deserialize_with = "lenient")]
+    started_at: Option<Timestamp>,
+}
+
+#[derive(Deserialize)]
+struct SettingsItem {
+    #[serde(default, deserialize_with = "lenient")]
+    pg_settings: Option<BTreeMap<String, Value>>,
+}
+
+impl ComputeItem {
+    /// `parent` is where the item stands in the answer. Without its identity, branch or type a compute cannot be placed.
+    fn into_compute(self, parent: &str, project: &str) -> Result<Compute, Misread> {
+        let missing = |field| Misread::missing(parent, field);
+        let settings = Settings {
+            min: self.autoscaling_limit_min_cu,
+            max: self.autoscaling_limit_max_cu,
+            suspend_after: self.suspend_timeout_seconds.map(suspend_after),
+            pooler_enabled: self.pooler_enabled,
+            pooler_mode: self.pooler_mode,
+            postgres: self
+                .settings
+                .and_then(|s| s.pg_settings)
+                .map_or_else(BTreeMap::new, texts),
+            passwordless_access: self.passwordless_access,
+            disabled: self.disabled,
+        };
+        Ok(Compute {
+            id: self.id.ok_or_else(|| missing("id"))?,
+            project_id: self.project_id.unwrap_or_else(|| project.to_owned()),
+            branch_id: self.branch_id.ok_or_else(|| missing("branch_id"))?,
+            role: role(&self.role.ok_or_else(|| missing("type"))?),
+            host: self.host,
+            name: self.name,
+            current_state: self.current_state.unwrap_or_else(|| "unknown".to_owned()),
+            pending_state: self.pending_state.filter(|state| !state.is_empty()),
+            settings,
+            last_active: self.last_active,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            started_at: self.started_at,
+        })
+    }
+}
+
+fn role(wire: &str) -> Role {
+    match wire {
+        "read_write" => Role::Primary,
+        _ => Role::Replica,
+    }
+}
+
+fn suspend_after(seconds: i64) -> SuspendAfter {
+    match seconds {
+        0 => SuspendAfter::Default,
+        ..0 => SuspendAfter::Never,
+        _ => SuspendAfter::Seconds(u32::try_from(seconds).unwrap_or(u32::MAX)),
+    }
+}
+
+/// Settings are texts; a platform that writes numbers or booleans means the same.
+fn texts(settings: BTreeMap<String, Value>) -> BTreeMap<String, String> {
+    let text = |(name, value)| match value {
+        Value::String(text) => Some((name, text)),
+        Value::Null => None,
+        other => Some((name, other.to_string())),
+    };
+    settings.into_iter().filter_map(text).collect()
+}
+
+/// The answer to GET /projects/{project}/endpoints.
+pub(in crate::platform) fn computes(body: &[u8], project: &str) -> Result<Page<Compute>, Misread> {
+    let list: ComputeList = parse(body)?;
+    let items = list.endpoints.into_iter().enumerate();
+    let items = items.map(|(index, item)| item.into_compute(&format!("endpoints[{index}]"), project));
+    Ok(Page {
+        items: items.collect::<Result<_, Misread>>()?,
+        cursor: list.pagination.and_then(Pagination::cursor),
+    })
+}
+
+#[derive(Deserialize)]
+struct AnswerItem {
+    #[serde(default)]
+    endpoint: Option<ComputeItem>,
+    #[serde(default, deserialize_with = "lenient")]
+    operations: Option<Vec<Value>>,
+}
+
+#[derive(Deserialize)]
+struct OperationItem {
+    id: String,
+    #[serde(default, deserialize_with = "lenient")]
+    endpoint_id: Option<String>,
+    action: String,
+    status: String,
+    #[serde(default, deserialize_with = "lenient")]
+    error: Option<String>,
+}
+
+/// The answer to a change of a compute. Operations are a courtesy: one that cannot be read is left out.
+pub(in crate::platform) fn answer(body: &[u8], project: &str) -> Result<Answer, Misread> {
+    let item: AnswerItem = parse(body)?;
+    let operations = item.operations.unwrap_or_default().into_iter();
+    let operations = operations.filter_map(|value| serde_json::from_value::<OperationItem>(value).ok());
+    Ok(Answer {
+        compute: item
+            .endpoint
+            .map(|item| item.into_compute("endpoint", project))
+            .transpose()?,
+        operations: operations
+            .map(|item| Operation {
+                id: item.id,
+                compute_id: item.endpoint_id,
+                action: item.action,
+                status: item.status,
+                error: item.error.filter(|error| !error.is_empty()),
+            })
+            .collect(),
+    })
+}
+
+/// The body of a create: `{"endpoint": {…}}`, without members that were not declared.
+#[derive(Serialize)]
+pub(in crate::platform) struct CreateBody<'a> {
+    endpoint: Create<'a>,
+}
+
+#[derive(Serialize)]
+struct Create<'a> {
+    branch_id: &'a str,
+    #[serde(rename = "type")]
+    role: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(flatten)]
+    attributes: Attributes<'a>,
+}
+
+impl<'a> CreateBody<'a> {
+    /// `replica` is what this platform calls a read replica.
+    pub fn new(new: &'a NewCompute, replica: &'a str) -> Self {
+        let role = match new.role {
+            Role::Primary => "read_write",
+            Role::Replica => replica,
+        };
+        Self {
+            endpoint: Create {
+                branch_id: &new.branch_id,
+                role,
+                name: new.name.as_deref(),
+                attributes: Attributes::from(&new.settings),
+            },
+        }
+    }
+}
+
+/// The body of an update: `{"endpoint": {…}}`, with only what is to change.
+#[derive(Serialize)]
+pub(in crate::platform) struct ChangeBody<'a> {
+    endpoint: Change<'a>,
+}
+
+#[derive(Serialize)]
+struct Change<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch_id: Option<&'a str>,
+    #[serde(flatten)]
+    attributes: Attributes<'a>,
+}
+
+impl<'a> From<&'a ComputeChange> for ChangeBody<'a> {
+    fn from(change: &'a ComputeChange) -> Self {
+        Self {
+            endpoint: Change {
+                branch_id: change.branch_id.as_deref(),
+                attributes: Attributes::from(&change.settings),
+            },
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Attributes<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    autoscaling_limit_min_cu: Option<ComputeUnits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    autoscaling_limit_max_cu: Option<ComputeUnits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suspend_timeout_seconds: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settings: Option<SettingsBody<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pooler_enabled: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pooler_mode: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passwordless_access: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disabled: Option<bool>,
+}
+
+impl<'a> From<&'a Settings> for Attributes<'a> {
+    fn from(settings: &'a Settings) -> Self {
+        let pg_settings = &settings.postgres;
+        Self {
+            // A platform checks one limit against the other as it stands there, so they travel together.
+            autoscaling_limit_min_cu: settings.min.or(settings.max),
+            autoscaling_limit_max_cu: settings.max.or(settings.min),
+            suspend_timeout_seconds: settings.suspend_after.map(|after| match after {
+                SuspendAfter::Default => 0,
+                SuspendAfter::Never => -1,
+                SuspendAfter::Seconds(seconds) => i64::from(seconds),
+            }),
+            settings: (!pg_settings.is_empty()).then_some(SettingsBody { pg_settings }),
+            pooler_enabled: settings.pooler_enabled,
+            pooler_mode: settings.pooler_mode.as_deref(),
+            passwordless_access: settings.passwordless_access,
+            disabled: settings.disabled,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "compute_tests.rs"]
+mod tests;
