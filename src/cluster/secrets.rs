@@ -11,7 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::decide::names::{FIELD_MANAGER, MANAGED_BY, SECRET_DIGEST};
+use crate::decide::names::{CREDENTIAL_FINALIZER, FIELD_MANAGER, MANAGED_BY, SECRET_DIGEST};
 
 /// Reads and writes Secrets.
 #[derive(Clone)]
@@ -97,6 +97,16 @@ impl Secrets {
     /// Any Secret's entry, for credentials: its text and the Secret's version.
     pub async fn read(&self, namespace: &str, name: &str) -> Result<Option<Secret>, kube::Error> {
         self.api(namespace).get_opt(name).await
+    }
+
+    /// Holds a Secret against deletion, or lets it go; only its finalizers are touched.
+    pub async fn hold(&self, namespace: &str, name: &str, held: bool) -> Result<(), kube::Error> {
+        let Some(secret) = self.read(namespace, name).await? else { return Ok(()) };
+        let others = secret.finalizers().iter().filter(|finalizer| *finalizer != CREDENTIAL_FINALIZER).cloned();
+        let finalizers: Vec<String> = others.chain(held.then(|| CREDENTIAL_FINALIZER.to_owned())).collect();
+        let patch = json!({"metadata": {"resourceVersion": secret.resource_version(), "finalizers": finalizers}});
+        let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        self.api(namespace).patch_metadata(name, &params, &Patch::Merge(patch)).await.map(drop)
     }
 
     /// Creates an empty Secret for `owner`; fails where one of that name exists.

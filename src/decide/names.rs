@@ -2,6 +2,8 @@
 
 /// Holds a resource until its platform object has been dealt with.
 pub const FINALIZER: &str = "dbplane.dev/finalizer";
+/// Holds the Secret with an account's API key while resources of the account need it.
+pub const CREDENTIAL_FINALIZER: &str = "dbplane.dev/credentials-in-use";
 /// Who writes, in server-side apply and in events.
 pub const FIELD_MANAGER: &str = "dbplane";
 
