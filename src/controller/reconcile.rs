@@ -30,6 +30,7 @@ pub struct Error(#[from] kube::Error);
 
 /// One pass.
 pub async fn reconcile<K: Kind>(object: Shared<K>, context: Arc<Context>) -> Result<Requeue, Error> {
+    context.synced.cancelled().await;
     let kind = K::Object::kind(&());
     let span = info_span!("reconcile", %kind, namespace = object.namespace().unwrap_or_default(), name = object.name_any());
     let timer = context.metrics.reconcile_begins(&kind);
