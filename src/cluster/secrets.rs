@@ -164,11 +164,6 @@ impl Secrets {
             .collect();
         let mut labels = content.labels.clone();
         labels.insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
-        let mut annotations = content.annotations.clone();
-        annotations.insert(
-            SECRET_DIGEST.to_owned(),
-            digest(content.data.iter().map(|(k, v)| (k.as_str(), v.expose_secret().as_bytes()))),
-        );
         let body = json!({
             "apiVersion": "v1",
             "kind": "Secret",

@@ -1,9 +1,9 @@
 //! The account that a resource refers to, as far as that resource is concerned.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::ResourceExt;
 use kube::core::{Selector, SelectorExt};
 use kube::runtime::reflector::ObjectRef;
-use kube::ResourceExt;
 
 use super::Context;
 use super::accounts::{AccountName, Entry};
@@ -53,7 +53,9 @@ fn admits(context: &Context, name: &AccountName, namespace: &str) -> bool {
         AccountKind::Account => true,
         AccountKind::ClusterAccount => {
             let account = context.stores.cluster_accounts.get(&ObjectRef::new(&name.name));
-            account.is_some_and(|account| names(&account.spec.namespaces, namespace) || selects(context, &account.spec.namespaces, namespace))
+            account.is_some_and(|account| {
+                names(&account.spec.namespaces, namespace) || selects(context, &account.spec.namespaces, namespace)
+            })
         }
     }
 }

@@ -25,7 +25,8 @@ impl Creating {
     /// Takes the branch's turn; `None` while another resource has it.
     pub fn begin(&self, uid: &str, project: &str, branch: &str) -> Option<Turn<'_>> {
         self.with(|begun| {
-            let taken = begun.iter().any(|(other, entry)| other != uid && entry.project == project && entry.branch == branch);
+            let taken =
+                begun.iter().any(|(other, entry)| other != uid && entry.project == project && entry.branch == branch);
             if taken {
                 return None;
             }

@@ -40,7 +40,6 @@ use crate::platform::Observers;
 use crate::telemetry::Metrics;
 
 /// What every pass has at hand.
-#[derive(Debug)]
 pub struct Context {
     client: Client,
     settings: Settings,
@@ -56,6 +55,13 @@ pub struct Context {
     triggers: Triggers,
     /// Set once all stores are filled; nothing is decided before.
     synced: CancellationToken,
+    stop: CancellationToken,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("settings", &self.settings).finish_non_exhaustive()
+    }
 }
 
 impl std::fmt::Debug for Operator {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::PartialObjectMeta;
-use kube::runtime::reflector::{ObjectRef, Writer};
-use kube::runtime::{WatchStreamExt, metadata_watcher, watcher};
+use kube::runtime::reflector::ObjectRef;
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Resource, ResourceExt};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -24,13 +25,19 @@ pub trait Gone: Managed {
 
 impl Gone for Account {
     fn gone(&self, context: &Context) {
-        account_gone(context, &AccountName { kind: AccountKind::Account, namespace: self.namespace(), name: self.name_any() });
+        account_gone(
+            context,
+            &AccountName { kind: AccountKind::Account, namespace: self.namespace(), name: self.name_any() },
+        );
     }
 }
 
 impl Gone for ClusterAccount {
     fn gone(&self, context: &Context) {
-        account_gone(context, &AccountName { kind: AccountKind::ClusterAccount, namespace: None, name: self.name_any() });
+        account_gone(
+            context,
+            &AccountName { kind: AccountKind::ClusterAccount, namespace: None, name: self.name_any() },
+        );
     }
 }
 
@@ -40,7 +47,9 @@ impl Gone for Compute {
         context.creating.unless_running(&uid(self));
         context.observers.forget(&ObjectRef::from_obj(self));
         context.account_may_go(&self.spec.account_ref, self);
-        let rival = |other: &Compute| other.spec.project_id == self.spec.project_id && other.spec.branch_id == self.spec.branch_id;
+        let rival = |other: &Compute| {
+            other.spec.project_id == self.spec.project_id && other.spec.branch_id == self.spec.branch_id
+        };
         for other in context.stores.computes.filter(rival) {
             context.triggers.compute(ObjectRef::from_obj(other.as_ref()));
         }
@@ -61,8 +70,8 @@ fn account_gone(context: &Context, name: &AccountName) {
 }
 
 /// Passes on changes of Secrets until `stop`. Only their metadata is read.
-pub async fn secrets(context: Arc<Context>, api: Api<Secret>, stop: CancellationToken) {
-    let changes = metadata_watcher(api, watcher::Config::default()).default_backoff().touched_objects();
+pub async fn secrets(context: Arc<Context>, api: Api<PartialObjectMeta<Secret>>, stop: CancellationToken) {
+    let changes = watcher(api, watcher::Config::default()).default_backoff().touched_objects();
     relay("Secrets", changes, stop, |secret: &PartialObjectMeta<Secret>| {
         let namespace = secret.namespace().unwrap_or_default();
         secret_touched(&context, &namespace, &secret.name_any());
@@ -71,8 +80,13 @@ pub async fn secrets(context: Arc<Context>, api: Api<Secret>, stop: Cancellation
 }
 
 /// Passes on changes of namespaces' labels until `stop`, and keeps them for the selectors of ClusterAccounts.
-pub async fn namespaces(context: Arc<Context>, api: Api<Namespace>, writer: Writer<PartialObjectMeta<Namespace>>, stop: CancellationToken) {
-    let changes = metadata_watcher(api, watcher::Config::default()).default_backoff().reflect(writer).touched_objects();
+pub async fn namespaces(
+    context: Arc<Context>,
+    api: Api<PartialObjectMeta<Namespace>>,
+    writer: Writer<PartialObjectMeta<Namespace>>,
+    stop: CancellationToken,
+) {
+    let changes = watcher(api, watcher::Config::default()).default_backoff().reflect(writer).touched_objects();
     relay("namespaces", changes, stop, |namespace: &PartialObjectMeta<Namespace>| {
         let name = Some(namespace.name_any());
         let computes = context.stores.computes.filter(|compute| compute.namespace() == name);
@@ -112,7 +126,8 @@ fn secret_touched(context: &Context, namespace: &str, name: &str) {
         context.triggers.key(ObjectRef::from_obj(key.as_ref()));
     }
     let writes = |compute: &Compute| {
-        compute.namespace() == here && compute.spec.connection.as_ref().is_some_and(|connection| connection.secret_name == name)
+        compute.namespace() == here
+            && compute.spec.connection.as_ref().is_some_and(|connection| connection.secret_name == name)
     };
     for compute in context.stores.computes.filter(writes) {
         context.triggers.compute(ObjectRef::from_obj(compute.as_ref()));

@@ -28,7 +28,7 @@ use crate::api::{Account, ClusterAccount, Compute, ProjectKey};
 use crate::clock;
 use crate::cluster::{Events, Secrets};
 use crate::config::Settings;
-use crate::platform::{Jitter, Observers};
+use crate::platform::Observers;
 use crate::telemetry::{Metrics, Readiness};
 
 /// How long keys that are not in their Secrets yet are tried to be saved when the operator stops.
@@ -99,7 +99,7 @@ async fn control(operator: Operator, stop: CancellationToken) {
         keys: stores(&keys),
         namespaces: namespaces.clone(),
     };
-    let observers = Observers::new(triggers.for_observers(), clock::now, Jitter::random());
+    let observers = Observers::new(triggers.for_observers(), clock::now, rand::random::<f64>);
     let context = Arc::new(Context {
         secrets: Secrets::new(client.clone()),
         events: Events::new(client.clone(), &settings.identity),
@@ -112,26 +112,39 @@ async fn control(operator: Operator, stop: CancellationToken) {
         creating: super::Creating::default(),
         triggers,
         synced: CancellationToken::new(),
+        stop: stop.clone(),
         client: client.clone(),
         settings,
     });
     let _ = shared.set(context.clone());
     let mut running: Vec<Running> = Vec::new();
     let mut filled: Vec<Pin<Box<dyn Future<Output = ()> + Send>>> = Vec::new();
-    start::<AccountsKind<Account>>(accounts, &Fan::of(triggered.accounts), &context, &stop, (&mut running, &mut filled));
-    start::<AccountsKind<ClusterAccount>>(cluster_accounts, &Fan::of(triggered.cluster_accounts), &context, &stop, (&mut running, &mut filled));
+    start::<AccountsKind<Account>>(
+        accounts,
+        &Fan::of(triggered.accounts),
+        &context,
+        &stop,
+        (&mut running, &mut filled),
+    );
+    start::<AccountsKind<ClusterAccount>>(
+        cluster_accounts,
+        &Fan::of(triggered.cluster_accounts),
+        &context,
+        &stop,
+        (&mut running, &mut filled),
+    );
     start::<Computes>(computes, &Fan::of(triggered.computes), &context, &stop, (&mut running, &mut filled));
     start::<ProjectKeys>(keys, &Fan::of(triggered.keys), &context, &stop, (&mut running, &mut filled));
     for scope in &scopes {
         let api = match scope {
-            Some(namespace) => Api::<Secret>::namespaced(client.clone(), namespace),
+            Some(namespace) => Api::<PartialObjectMeta<Secret>>::namespaced(client.clone(), namespace),
             None => Api::all(client.clone()),
         };
         running.push(relay::secrets(context.clone(), api, stop.clone()).boxed());
     }
     if scopes == [None] {
         filled.push(async move { drop(namespaces.wait_until_ready().await) }.boxed());
-        let api = Api::<Namespace>::all(client.clone());
+        let api = Api::<PartialObjectMeta<Namespace>>::all(client.clone());
         running.push(relay::namespaces(context.clone(), api, namespaces_writer, stop.clone()).boxed());
     }
     let synced = context.synced.clone();

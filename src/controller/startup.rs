@@ -14,7 +14,12 @@ use crate::telemetry::Readiness;
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Waits until the API server serves all custom resources in `namespace`, or everywhere; `false` when stopped before.
-pub async fn wait_for_resources(client: &Client, namespace: Option<&str>, readiness: &Readiness, stop: &CancellationToken) -> bool {
+pub async fn wait_for_resources(
+    client: &Client,
+    namespace: Option<&str>,
+    readiness: &Readiness,
+    stop: &CancellationToken,
+) -> bool {
     let mut said = String::new();
     loop {
         let missing = missing(client, namespace).await;
@@ -45,7 +50,8 @@ async fn missing(client: &Client, namespace: Option<&str>) -> Vec<String> {
         None => (Api::all(client.clone()), Api::all(client.clone()), Api::all(client.clone())),
     };
     let cluster_accounts = Api::<ClusterAccount>::all(client.clone());
-    let answers = [served(&accounts).await, served(&cluster_accounts).await, served(&computes).await, served(&keys).await];
+    let answers =
+        [served(&accounts).await, served(&cluster_accounts).await, served(&computes).await, served(&keys).await];
     let mut missing: Vec<String> = answers.into_iter().flatten().collect();
     missing.dedup();
     missing

@@ -34,8 +34,12 @@ pub fn channels() -> (Triggers, Triggered) {
     let (keys, keys_rx) = unbounded_channel();
     let (accounts, accounts_rx) = unbounded_channel();
     let (cluster_accounts, cluster_accounts_rx) = unbounded_channel();
-    let triggered =
-        Triggered { computes: computes_rx, keys: keys_rx, accounts: accounts_rx, cluster_accounts: cluster_accounts_rx };
+    let triggered = Triggered {
+        computes: computes_rx,
+        keys: keys_rx,
+        accounts: accounts_rx,
+        cluster_accounts: cluster_accounts_rx,
+    };
     (Triggers { computes, keys, accounts, cluster_accounts }, triggered)
 }
 
@@ -109,7 +113,9 @@ where
     pub fn outlet(&self, namespace: Option<String>) -> impl Stream<Item = ObjectRef<K>> + Send + 'static {
         let (sender, receiver) = unbounded_channel();
         self.outlets.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
-        let all = futures::stream::unfold(receiver, |mut receiver| async move { receiver.recv().await.map(|item| (item, receiver)) });
+        let all = futures::stream::unfold(receiver, |mut receiver| async move {
+            receiver.recv().await.map(|item| (item, receiver))
+        });
         all.filter(move |reference| std::future::ready(namespace.is_none() || reference.namespace == namespace))
     }
 }

@@ -42,12 +42,17 @@ impl Readiness {
 
 /// Serves `/livez` and `/readyz` until `stop`.
 pub async fn serve_health(listener: TcpListener, readiness: Readiness, stop: CancellationToken) -> std::io::Result<()> {
-    let router = Router::new().route("/livez", get(|| async { "ok\n" })).route("/readyz", get(readyz)).with_state(readiness);
+    let router =
+        Router::new().route("/livez", get(|| async { "ok\n" })).route("/readyz", get(readyz)).with_state(readiness);
     axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
 }
 
 /// Serves `/metrics` until `stop`.
-pub async fn serve_metrics(listener: TcpListener, metrics: Arc<Metrics>, stop: CancellationToken) -> std::io::Result<()> {
+pub async fn serve_metrics(
+    listener: TcpListener,
+    metrics: Arc<Metrics>,
+    stop: CancellationToken,
+) -> std::io::Result<()> {
     let router = Router::new().route("/metrics", get(expose)).with_state(metrics);
     axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
 }
@@ -66,7 +71,11 @@ async fn readyz(State(readiness): State<Readiness>) -> (StatusCode, String) {
 
 async fn expose(State(metrics): State<Arc<Metrics>>) -> impl IntoResponse {
     match metrics.text() {
-        Ok(text) => (StatusCode::OK, [(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text),
+        Ok(text) => (
+            StatusCode::OK,
+            [(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")],
+            text,
+        ),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, [(header::CONTENT_TYPE, "text/plain")], error.to_string()),
     }
 }

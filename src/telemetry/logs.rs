@@ -21,11 +21,14 @@ pub enum LogFormat {
 /// # Errors
 /// When the filter cannot be read, or logging was started already.
 pub fn start(format: LogFormat, filter: &str) -> Result<(), String> {
-    let filter = EnvFilter::from_str(filter).map_err(|error| format!("the log filter {filter:?} cannot be read: {error}"))?;
+    let filter =
+        EnvFilter::from_str(filter).map_err(|error| format!("the log filter {filter:?} cannot be read: {error}"))?;
     let registry = tracing_subscriber::registry().with(filter);
     let started = match format {
         LogFormat::Text => registry.with(tracing_subscriber::fmt::layer().with_writer(std::io::stderr)).try_init(),
-        LogFormat::Json => registry.with(tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr)).try_init(),
+        LogFormat::Json => {
+            registry.with(tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr)).try_init()
+        }
     };
     started.map_err(|error| error.to_string())
 }

@@ -52,8 +52,17 @@ impl Default for Metrics {
         let platform_seconds = Family::<Call, Histogram>::new_with_constructor(buckets);
         let passes = Family::<Pass, Counter>::default();
         let pass_seconds = Family::<OfKind, Histogram>::new_with_constructor(buckets);
-        registry.register("platform_requests", "Requests to the platform, by call and outcome", platform_requests.clone());
-        registry.register_with_unit("platform_request_duration", "How long they took", Unit::Seconds, platform_seconds.clone());
+        registry.register(
+            "platform_requests",
+            "Requests to the platform, by call and outcome",
+            platform_requests.clone(),
+        );
+        registry.register_with_unit(
+            "platform_request_duration",
+            "How long they took",
+            Unit::Seconds,
+            platform_seconds.clone(),
+        );
         registry.register("reconciles", "Passes over a resource, by kind and outcome", passes.clone());
         registry.register_with_unit("reconcile_duration", "How long they took", Unit::Seconds, pass_seconds.clone());
         Self { registry, platform_requests, platform_seconds, passes, pass_seconds }
@@ -94,6 +103,9 @@ impl Timer<'_> {
     pub fn ended(self, well: bool) {
         let outcome = if well { "ok" } else { "error" };
         self.metrics.passes.get_or_create(&Pass { kind: self.kind.clone(), outcome }).inc();
-        self.metrics.pass_seconds.get_or_create(&OfKind { kind: self.kind }).observe(self.start.elapsed().as_secs_f64());
+        self.metrics
+            .pass_seconds
+            .get_or_create(&OfKind { kind: self.kind })
+            .observe(self.start.elapsed().as_secs_f64());
     }
 }

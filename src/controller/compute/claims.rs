@@ -16,10 +16,15 @@ use crate::decide::identity;
 pub(super) fn claims(context: &Context, compute: &Compute) -> Claims {
     let me = uid(compute);
     let project = project(context, compute);
-    let same_project =
-        |other: &Compute| uid(other) != me && other.spec.project_id == compute.spec.project_id && self::project(context, other) == project;
+    let same_project = |other: &Compute| {
+        uid(other) != me && other.spec.project_id == compute.spec.project_id && self::project(context, other) == project
+    };
     let others = context.stores.computes.filter(same_project);
-    Claims { bound: bound(&others, compute), primary: primary(&others, compute), creating: creating(context, &others, compute) }
+    Claims {
+        bound: bound(&others, compute),
+        primary: primary(&others, compute),
+        creating: creating(context, &others, compute),
+    }
 }
 
 /// A project is told by its platform and its identifier.
@@ -32,7 +37,9 @@ fn project(context: &Context, compute: &Compute) -> Option<String> {
 fn bound(others: &[Arc<Compute>], compute: &Compute) -> BTreeMap<String, Claim> {
     let mut bound: BTreeMap<String, Claim> = BTreeMap::new();
     for other in others {
-        let Some(binding) = identity::of_compute(other.annotations()).ok().and_then(|identity| identity.binding) else { continue };
+        let Some(binding) = identity::of_compute(other.annotations()).ok().and_then(|identity| identity.binding) else {
+            continue;
+        };
         let claim = Claim { by: label(other), older: older(other, compute) };
         let stronger = bound.get(&binding.id).is_none_or(|known| !known.older && claim.older);
         if stronger {
@@ -66,7 +73,9 @@ fn creating(context: &Context, others: &[Arc<Compute>], compute: &Compute) -> Op
 
 /// Whether `one` was created before `other`; names decide between resources of the same second.
 fn older(one: &Compute, other: &Compute) -> bool {
-    let rank = |compute: &Compute| (compute.meta().creation_timestamp.as_ref().map(|time| time.0), compute.namespace(), compute.name_any());
+    let rank = |compute: &Compute| {
+        (compute.meta().creation_timestamp.as_ref().map(|time| time.0), compute.namespace(), compute.name_any())
+    };
     rank(one) < rank(other)
 }
 

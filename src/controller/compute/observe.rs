@@ -22,7 +22,11 @@ use crate::platform::{Fault, Interest, Source, View};
 /// How long the last good reading is relied upon while newer ones fail.
 const GRACE: Duration = Duration::from_secs(60);
 
-pub(super) async fn observe(context: &Context, object: &Compute, now: Timestamp) -> Result<ComputeObserved, kube::Error> {
+pub(super) async fn observe(
+    context: &Context,
+    object: &Compute,
+    now: Timestamp,
+) -> Result<ComputeObserved, kube::Error> {
     let uid = uid(object);
     let identity = identity::of_compute(object.annotations());
     let (account, entry) = account_view::of(context, &object.spec.account_ref, object);
@@ -35,7 +39,8 @@ pub(super) async fn observe(context: &Context, object: &Compute, now: Timestamp)
     if known.binding.is_some() || known.intent.is_none() {
         context.creating.unless_running(&uid);
     }
-    let names_offered = matches!(&listing, Listing::Read { computes, .. } if computes.iter().any(|compute| compute.name.is_some()));
+    let names_offered =
+        matches!(&listing, Listing::Read { computes, .. } if computes.iter().any(|compute| compute.name.is_some()));
     Ok(ComputeObserved {
         meta: object.meta_observed(),
         identity,
@@ -64,7 +69,11 @@ fn read(context: &Context, object: &Compute, known: &ComputeIdentity, entry: &En
         trace.wrote
     });
     let source = Source {
-        account: super::super::accounts::AccountName::referred(&object.spec.account_ref, &object.namespace().unwrap_or_default()).to_string(),
+        account: super::super::accounts::AccountName::referred(
+            &object.spec.account_ref,
+            &object.namespace().unwrap_or_default(),
+        )
+        .to_string(),
         project: object.spec.project_id.clone(),
         platform: handle.platform.clone(),
         poll_interval: handle.poll_interval,
@@ -89,14 +98,18 @@ fn read(context: &Context, object: &Compute, known: &ComputeIdentity, entry: &En
 fn listing(view: View, fresh: bool, now: Timestamp, matters: impl Fn(&crate::platform::Compute) -> bool) -> Listing {
     let lasting = |at: Timestamp| now < later(at, GRACE);
     match (view.reading, view.fault) {
-        (_, Some(fault @ (Fault::Unauthorized { .. } | Fault::Forbidden { .. } | Fault::NotFound { .. }))) => Listing::Failed(fault),
-        (Some(reading), Some(_)) if fresh && lasting(reading.at) => {
-            Listing::Read { at: reading.at, computes: reading.computes.iter().filter(|compute| matters(compute)).cloned().collect() }
+        (_, Some(fault @ (Fault::Unauthorized { .. } | Fault::Forbidden { .. } | Fault::NotFound { .. }))) => {
+            Listing::Failed(fault)
         }
+        (Some(reading), Some(_)) if fresh && lasting(reading.at) => Listing::Read {
+            at: reading.at,
+            computes: reading.computes.iter().filter(|compute| matters(compute)).cloned().collect(),
+        },
         (_, Some(fault)) => Listing::Failed(fault),
-        (Some(reading), None) if fresh => {
-            Listing::Read { at: reading.at, computes: reading.computes.iter().filter(|compute| matters(compute)).cloned().collect() }
-        }
+        (Some(reading), None) if fresh => Listing::Read {
+            at: reading.at,
+            computes: reading.computes.iter().filter(|compute| matters(compute)).cloned().collect(),
+        },
         (_, None) => Listing::Pending,
     }
 }
@@ -106,7 +119,13 @@ fn missing(context: &Context, uid: &str) -> bool {
 }
 
 /// Remembers since when the compute is missing, and that the last change is in force where it is.
-fn remember_seen(context: &Context, object: &Compute, known: &ComputeIdentity, listing: &Listing, now: Timestamp) -> Trace {
+fn remember_seen(
+    context: &Context,
+    object: &Compute,
+    known: &ComputeIdentity,
+    listing: &Listing,
+    now: Timestamp,
+) -> Trace {
     context.traces.update(&uid(object), |trace| {
         if let (Some(binding), Listing::Read { computes, .. }) = (&known.binding, listing) {
             let found = computes.iter().find(|compute| compute.id == binding.id);

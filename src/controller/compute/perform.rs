@@ -27,7 +27,9 @@ pub(super) async fn perform(context: &Context, object: &Compute, step: &ComputeS
         ComputeStep::AddFinalizer => work.link(object, Links::new().finalizer(true)).await.map(drop),
         ComputeStep::Change { id, change, because } => work.change(id, change, because).await,
         ComputeStep::Restart { id, record } => work.restart(id, record).await,
-        ComputeStep::NoteRestart { record } => work.link(object, Links::new().set(names::RESTART_RECORD, record)).await.map(drop),
+        ComputeStep::NoteRestart { record } => {
+            work.link(object, Links::new().set(names::RESTART_RECORD, record)).await.map(drop)
+        }
         ComputeStep::WriteConnection { data } => work.write_connection(data).await,
         ComputeStep::Delete { id } => work.delete(id).await,
         ComputeStep::Release => work.release().await,
@@ -58,7 +60,8 @@ impl Work<'_> {
                 created
             }
             Answer { compute: None, .. } => {
-                let fault = Fault::Undecodable { path: "endpoint".into(), message: "the answer holds no compute".into() };
+                let fault =
+                    Fault::Undecodable { path: "endpoint".into(), message: "the answer holds no compute".into() };
                 return Err(StepError::Failed(Action::Create, Problem::Platform(fault)));
             }
         };
@@ -68,7 +71,8 @@ impl Work<'_> {
             origin: Origin::Created,
             at: intent.at,
         };
-        self.note(&Note::normal("Created", format!("Created compute {} on branch {}.", created.id, intent.branch))).await;
+        self.note(&Note::normal("Created", format!("Created compute {} on branch {}.", created.id, intent.branch)))
+            .await;
         self.bind(&intended, &binding, restart).await.map(drop)
     }
 
@@ -129,7 +133,9 @@ impl Work<'_> {
     }
 
     async fn write_connection(&self, data: &BTreeMap<String, String>) -> Result<(), StepError> {
-        let (Some(connection), Some(owner)) = (&self.object.spec.connection, Owner::of(self.object)) else { return Ok(()) };
+        let (Some(connection), Some(owner)) = (&self.object.spec.connection, Owner::of(self.object)) else {
+            return Ok(());
+        };
         let content = SecretContent {
             data: data.iter().map(|(key, value)| (key.clone(), SecretString::from(value.as_str()))).collect(),
             ..SecretContent::default()
@@ -175,7 +181,8 @@ impl Work<'_> {
 
     fn operation(&self, operations: &[crate::platform::Operation]) {
         let Some(first) = operations.first() else { return };
-        let operation = LastOperation { id: first.id.clone(), action: first.action.clone(), status: first.status.clone() };
+        let operation =
+            LastOperation { id: first.id.clone(), action: first.action.clone(), status: first.status.clone() };
         self.context.traces.update(&uid(self.object), |trace| trace.memory.last_operation = Some(operation));
     }
 

@@ -48,7 +48,12 @@ impl Kind for ProjectKeys {
         key::decide(&object.spec, observed, now)
     }
 
-    async fn perform(context: &Context, object: &ProjectKey, observed: &KeyObserved, step: &KeyStep) -> Result<(), StepError> {
+    async fn perform(
+        context: &Context,
+        object: &ProjectKey,
+        observed: &KeyObserved,
+        step: &KeyStep,
+    ) -> Result<(), StepError> {
         perform::perform(context, object, observed, step).await
     }
 

@@ -20,7 +20,11 @@ const LISTING_LIFETIME: Duration = Duration::from_secs(10);
 /// How long it is remembered that the platform offers no such list.
 const VERDICT_LIFETIME: Duration = Duration::from_secs(600);
 
-pub(super) async fn observe(context: &Context, object: &ProjectKey, now: Timestamp) -> Result<KeyObserved, kube::Error> {
+pub(super) async fn observe(
+    context: &Context,
+    object: &ProjectKey,
+    now: Timestamp,
+) -> Result<KeyObserved, kube::Error> {
     let uid = uid(object);
     let (account, entry) = account_view::of(context, &object.spec.account_ref, object);
     let trace = context.traces.get(&uid);
@@ -64,13 +68,23 @@ fn listing(known: Option<(Timestamp, KeyListing)>, now: Timestamp) -> KeyListing
 /// An older resource of the namespace that names the same Secret.
 fn rival(context: &Context, object: &ProjectKey) -> Option<String> {
     let (me, namespace, name) = (uid(object), object.namespace(), &object.spec.secret.name);
-    let keys = context.stores.keys.filter(|other| uid(other) != me && other.namespace() == namespace && other.spec.secret.name == *name);
+    let keys = context
+        .stores
+        .keys
+        .filter(|other| uid(other) != me && other.namespace() == namespace && other.spec.secret.name == *name);
     let computes = context.stores.computes.filter(|other| {
-        other.namespace() == namespace && other.spec.connection.as_ref().is_some_and(|connection| connection.secret_name == *name)
+        other.namespace() == namespace
+            && other.spec.connection.as_ref().is_some_and(|connection| connection.secret_name == *name)
     });
-    let older_key = keys.iter().find(|other| rank(other.as_ref()) < rank(object)).map(|other| format!("ProjectKey {}", other.name_any()));
+    let older_key = keys
+        .iter()
+        .find(|other| rank(other.as_ref()) < rank(object))
+        .map(|other| format!("ProjectKey {}", other.name_any()));
     older_key.or_else(|| {
-        computes.iter().find(|other| rank(other.as_ref()) < rank(object)).map(|other| format!("Compute {}", other.name_any()))
+        computes
+            .iter()
+            .find(|other| rank(other.as_ref()) < rank(object))
+            .map(|other| format!("Compute {}", other.name_any()))
     })
 }
 

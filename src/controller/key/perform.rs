@@ -22,7 +22,12 @@ use crate::decide::memory::Problem;
 use crate::decide::{Action, names};
 use crate::platform::{Fault, Platform};
 
-pub(super) async fn perform(context: &Context, object: &ProjectKey, observed: &KeyObserved, step: &KeyStep) -> Result<(), StepError> {
+pub(super) async fn perform(
+    context: &Context,
+    object: &ProjectKey,
+    observed: &KeyObserved,
+    step: &KeyStep,
+) -> Result<(), StepError> {
     let identity = observed.identity.clone().unwrap_or_default();
     let work = Work { context, object, identity };
     match step {
@@ -96,7 +101,9 @@ impl Work<'_> {
         let url = base_url(entry.as_ref());
         let name = &self.object.spec.secret.name;
         let SecretState::Ours(found) = self.context.secrets.state(&owner, name).await? else { return Ok(()) };
-        let (crate::decide::key::Holding::Key { key, .. }, Some(value)) = secret::holding(&self.object.spec, &found, &url) else {
+        let (crate::decide::key::Holding::Key { key, .. }, Some(value)) =
+            secret::holding(&self.object.spec, &found, &url)
+        else {
             return Ok(());
         };
         let content = secret::content(&self.object.spec, &key, &value, &url);

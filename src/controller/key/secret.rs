@@ -13,7 +13,12 @@ use crate::decide::key::{Holding, template};
 use crate::decide::names::{SECRET_DIGEST, SECRET_KEY, SECRET_KEY_ID};
 
 /// Everything that the Secret of a key holds.
-pub(super) fn content(spec: &ProjectKeySpec, key: &KeyIdentity, secret: &SecretString, base_url: &str) -> SecretContent {
+pub(super) fn content(
+    spec: &ProjectKeySpec,
+    key: &KeyIdentity,
+    secret: &SecretString,
+    base_url: &str,
+) -> SecretContent {
     let templates = template(spec, key, secret.expose_secret(), base_url);
     let mut data: BTreeMap<String, SecretString> =
         templates.into_iter().map(|(entry, text)| (entry, SecretString::from(text))).collect();
@@ -27,7 +32,9 @@ pub(super) fn content(spec: &ProjectKeySpec, key: &KeyIdentity, secret: &SecretS
 
 /// What a Secret of ours holds, and the key's secret where it is as it was written.
 pub(super) fn holding(spec: &ProjectKeySpec, secret: &Secret, base_url: &str) -> (Holding, Option<SecretString>) {
-    let Some(key) = secret.annotations().get(SECRET_KEY).and_then(|text| serde_json::from_str::<KeyIdentity>(text).ok()) else {
+    let Some(key) =
+        secret.annotations().get(SECRET_KEY).and_then(|text| serde_json::from_str::<KeyIdentity>(text).ok())
+    else {
         return (Holding::Nothing, None);
     };
     let Some(value) = text(secret, &spec.secret.key) else { return (Holding::Altered, None) };
@@ -38,7 +45,8 @@ pub(super) fn holding(spec: &ProjectKeySpec, secret: &Secret, base_url: &str) ->
     let entries = wanted.data.iter().all(|(entry, wanted)| {
         text(secret, entry).is_some_and(|stands| stands.expose_secret() == wanted.expose_secret())
     });
-    let as_declared = entries && holds(secret.labels(), &wanted.labels) && holds(secret.annotations(), &wanted.annotations);
+    let as_declared =
+        entries && holds(secret.labels(), &wanted.labels) && holds(secret.annotations(), &wanted.annotations);
     (Holding::Key { key, as_declared }, Some(value))
 }
 
