@@ -3,19 +3,21 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use kube::CustomResource;
+use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{AccountRef, Condition, Duration, conditions_schema};
-use super::units::ComputeUnits;
+use super::common::{AccountRef, Condition, Duration};
+use super::units::{ComputeUnits, autoscaling_sizes};
+use super::{rules, schema};
 
 /// One compute of one branch. Fields that are left out belong to the platform and are not enforced.
-#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "dbplane.dev",
     version = "v1alpha1",
     kind = "Compute",
+    doc = "One compute (an endpoint of the platform's API) of one branch.",
     plural = "computes",
     shortname = "dbc",
     category = "dbplane",
@@ -48,27 +50,51 @@ use super::units::ComputeUnits;
     )
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = schema::plain)]
+#[x_kube(validation = rules::immutable_once_set("computeId", "a Compute stays with the compute it was given; create another Compute with deletion: Orphan on this one"))]
+#[x_kube(validation = rules::demand(
+    "self.type != 'ReadOnly' || self.existing != 'Adopt' || has(self.computeId)",
+    "existing: Adopt finds the primary compute of a branch; to adopt a read replica, name it in computeId",
+))]
+#[x_kube(validation = rules::demand(
+    "self.type != 'ReadOnly' || self.management != 'Observe' || has(self.computeId)",
+    "a branch can have several read replicas; name the one to observe in computeId",
+))]
+#[x_kube(validation = rules::demand(
+    "!has(self.size) || !has(self.size.fixed) || self.size.fixed <= 16.0 || !has(self.scaleToZero) || !has(self.scaleToZero.after)",
+    "a fixed size above 16 does not scale to zero; remove scaleToZero.after, or choose a size up to 16",
+).field_path(".scaleToZero"))]
 pub struct ComputeSpec {
     /// The account whose credentials are used.
     pub account_ref: AccountRef,
     /// The project that the compute belongs to. Cannot be changed.
+    #[schemars(length(max = 60))]
+    #[x_kube(validation = rules::identifier())]
+    #[x_kube(validation = rules::immutable("create another Compute for another project"))]
     pub project_id: String,
     /// The branch that the compute serves. A change moves the compute to that branch.
+    #[schemars(length(max = 60))]
+    #[x_kube(validation = rules::identifier())]
     pub branch_id: String,
     /// ReadWrite for the branch's primary compute (at most one a branch), ReadOnly for a read replica. Cannot be changed.
     #[serde(rename = "type")]
+    #[x_kube(validation = rules::immutable("create another Compute of the other type"))]
     pub type_: ComputeType,
     /// A fixed size or an autoscaling range; the platform's choice when absent. A change interrupts connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = rules::demand("has(self.fixed) != has(self.autoscaling)", "set exactly one of fixed and autoscaling"))]
     pub size: Option<Size>,
     /// When the compute suspends; the platform's choice when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = rules::demand("has(self.after) != has(self.never)", "set exactly one of after and never"))]
     pub scale_to_zero: Option<ScaleToZero>,
     /// Connection pooling; the platform's choice when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pooler: Option<Pooler>,
     /// Database settings by name, such as work_mem: 64MB. Settings that are not named here are left alone.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "schema::settings")]
+    #[x_kube(validation = rules::setting_names(), validation = rules::setting_values())]
     pub postgres_settings: BTreeMap<String, String>,
     /// Whether connections without a password are possible; the platform's choice when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,6 +107,8 @@ pub struct ComputeSpec {
     pub existing: Existing,
     /// Identifier (ep-...) of an existing compute to import instead of creating one. Cannot be changed once set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 60))]
+    #[x_kube(validation = rules::compute_id())]
     pub compute_id: Option<String>,
     /// Full (the default) changes the compute to match; Observe only reports.
     #[serde(default)]
@@ -93,6 +121,7 @@ pub struct ComputeSpec {
     pub disruption: Option<Disruption>,
     /// Any change of this text restarts the compute once, when disruption allows. An idle compute is not woken: it starts anew by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 128))]
     pub restart_token: Option<String>,
     /// A Secret to write with host, port, sslmode and computeId; none when absent. The platform gives no passwords here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,7 +138,7 @@ pub enum ComputeType {
 }
 
 /// Exactly one of fixed and autoscaling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Size {
     /// A fixed size in compute units (CU): 0.25, 0.5, 1 to 16, or an even number from 18 to 56. One CU is 1 vCPU and 4 GB of memory.
@@ -121,24 +150,29 @@ pub struct Size {
 }
 
 /// A range of sizes within 0.25 to 16 CU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = rules::demand("self.min <= self.max", "min is above max: exchange them"))]
 pub struct Autoscaling {
     /// The smallest size in CU. It also sets the number of connections that the database admits.
+    #[schemars(schema_with = "autoscaling_sizes")]
     pub min: ComputeUnits,
     /// The largest size in CU, at most 16.
+    #[schemars(schema_with = "autoscaling_sizes")]
     pub max: ComputeUnits,
 }
 
 /// Exactly one of after and never.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScaleToZero {
     /// Suspend after this long without activity, 1m to 168h.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = rules::duration("1m", "168h"))]
     pub after: Option<Duration>,
     /// true: never suspend. Such a compute picks up the platform's updates only when it is restarted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = rules::demand("self", "write never: true, or remove never and set after"))]
     pub never: Option<bool>,
 }
 
@@ -191,8 +225,10 @@ pub enum Deletion {
 }
 
 /// When changes that interrupt connections may be made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = rules::demand("self.policy != 'Window' || has(self.window)", "policy Window needs to know when: add window"))]
+#[x_kube(validation = rules::demand("self.policy == 'Window' || !has(self.window)", "window has no effect with this policy: remove it, or set policy: Window"))]
 pub struct Disruption {
     /// Immediate, WhenIdle (only while the compute is suspended) or Window (only within the window).
     pub policy: DisruptionPolicy,
@@ -214,29 +250,37 @@ pub enum DisruptionPolicy {
 }
 
 /// A recurring window of time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Window {
     /// When the window opens, as a cron expression of five fields (minute, hour, day of month, month, day of week).
+    #[schemars(length(max = 128))]
+    #[x_kube(validation = rules::cron())]
     pub schedule: String,
     /// IANA name of the time zone of the schedule, such as Europe/Berlin; UTC when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    #[x_kube(validation = rules::time_zone())]
     pub time_zone: Option<String>,
     /// How long the window stays open, 1m to 24h.
+    #[x_kube(validation = rules::duration("1m", "24h"))]
     pub duration: Duration,
 }
 
 /// Where to write what a client needs to connect.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Connection {
     /// Name of the Secret. It is created, owned by this resource, and never takes over one that exists.
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = rules::object_name())]
     pub secret_name: String,
 }
 
 /// What was last seen of the compute.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = schema::plain)]
 pub struct ComputeStatus {
     /// The platform's identifier of the compute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -258,7 +302,7 @@ pub struct ComputeStatus {
     pub capacity: Option<Capacity>,
     /// When the compute was last active. While it is active this is kept to the hour, so that use causes no writes here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub last_active: Option<Timestamp>,
     /// The operation that the last change started on the platform.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -268,7 +312,7 @@ pub struct ComputeStatus {
     pub restart: Option<RestartStatus>,
     /// Ready, Synced; Reconciling and Stalled are present only while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "conditions_schema")]
+    #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
     /// The generation of the spec that this status speaks of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -308,6 +352,6 @@ pub struct RestartStatus {
     /// The token that was honoured last.
     pub token: String,
     /// When the restart was asked for.
-    #[schemars(with = "String")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
     pub at: Timestamp,
 }
