@@ -186,7 +186,7 @@ pub struct NamespaceAccess {
     /// Labels of namespaces. An empty selector ({}) matches every namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::label_selector")]
-    #[x_kube(validation = rules::selector_values())]
+    #[x_kube(validation = rules::selector_expressions(), validation = rules::selector_labels())]
     pub selector: Option<LabelSelector>,
 }
 

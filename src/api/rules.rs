@@ -77,12 +77,28 @@ pub(super) fn namespace_names() -> Rule {
 }
 
 /// The expressions of the label selector `self` have values exactly where their operator takes some.
-pub(super) fn selector_values() -> Rule {
+pub(super) fn selector_expressions() -> Rule {
     rule(
         "!has(self.matchExpressions) || self.matchExpressions.all(e, \
          (e.operator in ['In', 'NotIn']) == (has(e.values) && e.values.size() > 0))"
             .to_owned(),
         "matchExpressions: give In and NotIn at least one of values, and Exists and DoesNotExist none",
+    )
+}
+
+/// The keys and values of the label selector `self` can be those of labels.
+pub(super) fn selector_labels() -> Rule {
+    let (key, value) = (
+        matches("key", QUALIFIED_NAME),
+        matches("self.matchLabels[key]", LABEL_VALUE),
+    );
+    let labels = format!("!has(self.matchLabels) || self.matchLabels.all(key, {key} && {value})");
+    let (key, value) = (matches("e.key", QUALIFIED_NAME), matches("value", LABEL_VALUE));
+    let each = format!("{key} && (!has(e.values) || e.values.all(value, {value}))");
+    let expressions = format!("!has(self.matchExpressions) || self.matchExpressions.all(e, {each})");
+    rule(
+        format!("({labels}) && ({expressions})"),
+        "write labels as Kubernetes does: keys as name or prefix/name, values of up to 63 letters, digits, -, _ and .",
     )
 }
 
@@ -218,7 +234,7 @@ pub(super) fn time_zone() -> Rule {
 pub(super) fn key_name() -> Rule {
     rule(
         matches("self", "^[A-Za-z0-9]([-A-Za-z0-9 ._:/@+()]*[-A-Za-z0-9._@+()])?$"),
-        "write 1 to 32 letters, digits, spaces and . _ - : / @ + ( ), beginning with a letter or digit",
+        "write 1 to 32 letters, digits, spaces and . _ - : / @ + ( ), beginning with a letter or digit and ending with none of space : /",
     )
 }
 

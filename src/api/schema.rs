@@ -24,6 +24,9 @@ pub(super) fn plain(schema: &mut Schema) {
             object.insert("type".into(), only);
         }
     }
+    if let Some(Value::Array(values)) = object.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
     let format = match object.get("format").and_then(Value::as_str) {
         Some("uint8" | "uint16" | "uint32") => "int32",
         Some("uint64" | "uint") => "int64",

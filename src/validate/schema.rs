@@ -12,6 +12,7 @@ pub(super) struct Found {
     pub problem: Problem,
     /// Whether the API server leaves the rules unevaluated because of it.
     pub blocks_rules: bool,
+    is_type: bool,
 }
 
 /// A schema of Kubernetes is OpenAPI 3.0's dialect, which for the keywords in use is that of draft 4.
@@ -26,7 +27,15 @@ pub(super) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
 
 /// What the schema has against `object`.
 pub(super) fn problems(validator: &jsonschema::Validator, object: &Value) -> Vec<Found> {
-    validator.iter_errors(object).map(|error| found(&error)).collect()
+    let mut found: Vec<Found> = validator.iter_errors(object).map(|error| found(&error)).collect();
+    // What has the wrong type cannot have a right value either, and to say so helps nobody.
+    let wrong_types: Vec<String> = found
+        .iter()
+        .filter(|found| found.is_type)
+        .map(|found| found.problem.path.clone())
+        .collect();
+    found.retain(|found| found.is_type || !wrong_types.contains(&found.problem.path));
+    found
 }
 
 fn found(error: &ValidationError<'_>) -> Found {
@@ -67,6 +76,7 @@ fn found(error: &ValidationError<'_>) -> Found {
     Found {
         problem: Problem { path, message },
         blocks_rules,
+        is_type: matches!(error.kind(), Kind::Type { .. }),
     }
 }
 
