@@ -4,10 +4,10 @@
 
 mod support;
 
-use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 use std::{env, fs, panic};
 
 use futures::future::pending;
@@ -45,7 +45,10 @@ async fn what_an_owner_owns_is_collected_with_it() {
         .await
         .unwrap();
     config_maps
-        .create(&PostParams::default(), &config_map("owned", Some(&owner)))
+        .create(
+            &PostParams::default(),
+            &config_map("owned", Some(owner_reference("v1", "ConfigMap", &owner.uid().unwrap()))),
+        )
         .await
         .unwrap();
 
@@ -53,6 +56,35 @@ async fn what_an_owner_owns_is_collected_with_it() {
 
     let gone = async || config_maps.get_opt("owned").await.unwrap().is_none();
     wait_until("the owned ConfigMap to go", PATIENCE, gone).await.unwrap();
+}
+
+#[tokio::test]
+async fn kinds_installed_before_the_controllers_have_owners_at_once() {
+    let options = Options {
+        crds: vec!["tests/support/crd.yaml".into()],
+        ..Options::default()
+    };
+    let cluster = ControlPlane::start_with(options).await.unwrap();
+    let thing = "{apiVersion: example.dev/v1, kind: Thing, metadata: {name: owner, namespace: default}}";
+    cluster.kubectl_with_input(&["create", "-f", "-"], thing).await.unwrap();
+    let uid = cluster
+        .kubectl(&["get", "thing", "owner", "-o", "jsonpath={.metadata.uid}"])
+        .await
+        .unwrap();
+    let config_maps: Api<ConfigMap> = Api::default_namespaced(cluster.client().await.unwrap());
+    let owner = owner_reference("example.dev/v1", "Thing", &uid);
+    config_maps
+        .create(&PostParams::default(), &config_map("owned", Some(owner)))
+        .await
+        .unwrap();
+
+    cluster.kubectl(&["delete", "thing", "owner"]).await.unwrap();
+
+    // Less than the 30 s after which the garbage collector looks for new kinds.
+    let gone = async || config_maps.get_opt("owned").await.unwrap().is_none();
+    wait_until("the owned ConfigMap to go", Duration::from_secs(20), gone)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -188,6 +220,7 @@ async fn nothing_of_a_cluster_stays_after_its_holder_is_killed() {
     let mut holder = Command::new(env::current_exe().unwrap())
         .args(["--exact", "holds_a_cluster_until_killed", "--ignored"])
         .env(REPORT, &report)
+        .stdout(Stdio::null())
         .spawn()
         .unwrap();
     wait_until("a cluster to kill the holder of", PATIENCE, async || report.exists())
@@ -329,21 +362,24 @@ async fn namespace(cluster: &ControlPlane, name: &str) -> Client {
     client
 }
 
-fn config_map(name: &str, owner: Option<&ConfigMap>) -> ConfigMap {
-    let owner = owner.map(|owner| OwnerReference {
-        api_version: "v1".to_owned(),
-        kind: "ConfigMap".to_owned(),
-        name: owner.name_any(),
-        uid: owner.uid().unwrap(),
+/// To an object named "owner".
+fn owner_reference(api_version: &str, kind: &str, uid: &str) -> OwnerReference {
+    OwnerReference {
+        api_version: api_version.to_owned(),
+        kind: kind.to_owned(),
+        name: "owner".to_owned(),
+        uid: uid.to_owned(),
         ..OwnerReference::default()
-    });
-    let metadata = ObjectMeta {
-        owner_references: owner.map(|owner| vec![owner]),
-        ..named(name)
-    };
+    }
+}
+
+fn config_map(name: &str, owner: Option<OwnerReference>) -> ConfigMap {
+    let owner_references = owner.map(|owner| vec![owner]);
     ConfigMap {
-        metadata,
-        data: Some(BTreeMap::new()),
+        metadata: ObjectMeta {
+            owner_references,
+            ..named(name)
+        },
         ..ConfigMap::default()
     }
 }

@@ -33,6 +33,9 @@ const CONTROLLERS: [&str; 5] = [
 pub struct Options {
     /// What kube-controller-manager runs. With none it is not started; no namespace has a ServiceAccount then.
     pub controllers: Vec<String>,
+    /// Files and folders with the CustomResourceDefinitions to install before the controllers start. For tests that wait
+    /// for the garbage collector: it looks for kinds when it starts, and for new ones every 30 s.
+    pub crds: Vec<PathBuf>,
     /// Further flags of kube-apiserver.
     pub api_server_flags: Vec<String>,
 }
@@ -41,6 +44,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             controllers: CONTROLLERS.map(str::to_owned).to_vec(),
+            crds: Vec::new(),
             api_server_flags: Vec::new(),
         }
     }
@@ -117,6 +121,7 @@ impl ControlPlane {
 
     async fn become_ready(&mut self) -> Result<()> {
         self.api_server_ready().await?;
+        self.install_crds().await?;
         if self.options.controllers.is_empty() {
             return self
                 .wait_while_alive("the namespace default", has_default_namespace)
@@ -128,6 +133,21 @@ impl ControlPlane {
         self.controller_manager = Some(self.sandbox.start("kube-controller-manager", command)?);
         self.wait_while_alive("the ServiceAccount default/default", has_default_service_account)
             .await
+    }
+
+    async fn install_crds(&self) -> Result<()> {
+        if self.options.crds.is_empty() {
+            return Ok(());
+        }
+        let mut command = self.kubectl_command();
+        command.args(["apply", "--server-side"]);
+        for path in &self.options.crds {
+            command.arg("--filename").arg(path);
+        }
+        run_kubectl(command, "").await?;
+        self.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"])
+            .await?;
+        Ok(())
     }
 
     async fn api_server_ready(&mut self) -> Result<()> {
@@ -279,28 +299,34 @@ impl ControlPlane {
 
     /// The same with `input` to read, for `apply -f -`.
     pub async fn kubectl_with_input(&self, args: &[&str], input: &str) -> Result<String> {
-        let mut stdin = tempfile::tempfile()?;
-        stdin.write_all(input.as_bytes())?;
-        stdin.rewind()?;
-        let mut command = tokio::process::Command::from(self.kubectl_command());
-        command.args(args).stdin(stdin).kill_on_drop(true);
-        let output = command.output().await.map_err(Error::while_doing("running kubectl"))?;
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-        }
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        Err(Error::new(format!(
-            "kubectl {} ({}): {}",
-            args.join(" "),
-            output.status,
-            complaint.trim_end()
-        )))
+        let mut command = self.kubectl_command();
+        command.args(args);
+        run_kubectl(command, input).await
     }
 
     /// kubectl as a command of one's own: the administrator, untouched by the settings of whoever runs the tests.
     pub fn kubectl_command(&self) -> Command {
         self.programs.kubectl(self.folder(), &self.kubeconfig_path())
     }
+}
+
+async fn run_kubectl(command: Command, input: &str) -> Result<String> {
+    let mut stdin = tempfile::tempfile()?;
+    stdin.write_all(input.as_bytes())?;
+    stdin.rewind()?;
+    let mut command = tokio::process::Command::from(command);
+    command.stdin(stdin).kill_on_drop(true);
+    let output = command.output().await.map_err(Error::while_doing("running kubectl"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    let args: Vec<_> = command.as_std().get_args().map(|arg| arg.to_string_lossy()).collect();
+    let (args, status) = (args.join(" "), output.status);
+    Err(Error::new(format!(
+        "kubectl {args} ({status}): {}",
+        complaint.trim_end()
+    )))
 }
 
 async fn is_ready(client: Client) -> Result<bool> {

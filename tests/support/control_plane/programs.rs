@@ -20,9 +20,14 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// In `KUBEBUILDER_ASSETS`, else where `make control-plane` puts them.
+    /// In `KUBEBUILDER_ASSETS` when it is complete (by its convention it may lack the controller manager), else where
+    /// `make control-plane` puts them.
     pub fn find() -> Result<Self> {
-        let assets = env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
+        let complete = |folder: &PathBuf| {
+            let needed = ["etcd", "kube-apiserver", "kubectl"];
+            needed.iter().all(|name| folder.join(name).is_file())
+        };
+        let assets = env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from).filter(complete);
         let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/control-plane/bin");
         let folders: Vec<PathBuf> = assets.into_iter().chain([built]).collect();
         let find = |name: &str| {
