@@ -143,6 +143,7 @@ pub enum ComputeType {
 pub struct Size {
     /// A fixed size in compute units (CU): 0.25, 0.5, 1 to 16, or an even number from 18 to 56. One CU is 1 vCPU and 4 GB of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = rules::whole_size(" and 18 to 56 in steps of 2"))]
     pub fixed: Option<ComputeUnits>,
     /// A range within which the platform resizes the compute without interrupting connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,9 +157,11 @@ pub struct Size {
 pub struct Autoscaling {
     /// The smallest size in CU. It also sets the number of connections that the database admits.
     #[schemars(schema_with = "autoscaling_sizes")]
+    #[x_kube(validation = rules::whole_size(""))]
     pub min: ComputeUnits,
     /// The largest size in CU, at most 16.
     #[schemars(schema_with = "autoscaling_sizes")]
+    #[x_kube(validation = rules::whole_size(""))]
     pub max: ComputeUnits,
 }
 

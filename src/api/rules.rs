@@ -102,6 +102,17 @@ pub(super) fn selector_labels() -> Rule {
     )
 }
 
+/// `self`, a number that the schema's enum has let through, is one of that enum.
+///
+/// The API server compares a number with a whole one of an enum after cutting off its fraction: 1.5 would pass for 1.
+/// (Not ==, which outside the API server does not hold between 2 and 2.0.)
+pub(super) fn whole_size(largest: &str) -> Rule {
+    rule(
+        "self < 1.0 || self <= double(int(self))".to_owned(),
+        &format!("supported values: 0.25, 0.5, 1 to 16 in whole steps{largest}"),
+    )
+}
+
 /// `self` is a key of a Secret's data.
 pub(super) fn secret_data_key() -> Rule {
     rule(
