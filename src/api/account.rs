@@ -47,7 +47,8 @@ pub struct AccountSpec {
     /// The platform, its organization and how hard it may be called.
     #[serde(flatten)]
     pub platform: PlatformAccess,
-    /// The Secret of this namespace that holds the platform's API key.
+    /// The Secret of this namespace that holds the platform's API key. When its content changes, the new key is used from then on.
+    #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub api_key_secret_ref: SecretKeyRef,
 }
 
@@ -89,7 +90,8 @@ pub struct ClusterAccountSpec {
     /// The platform, its organization and how hard it may be called.
     #[serde(flatten)]
     pub platform: PlatformAccess,
-    /// The Secret that holds the platform's API key, and its namespace.
+    /// The Secret that holds the platform's API key, and its namespace. When its content changes, the new key is used from then on.
+    #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub api_key_secret_ref: ClusterSecretKeyRef,
     /// The namespaces whose resources may use this account; a namespace that matches neither part may not. Empty allows none.
     #[serde(default)]
@@ -111,10 +113,10 @@ pub struct PlatformAccess {
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::identifier())]
     pub organization_id: Option<String>,
-    /// How many requests this account may spend on the platform. One budget is shared by everything that uses the account.
+    /// How many requests this account may spend on the platform; 600 a minute and 20 at once when absent. One budget is shared by everything that uses the account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,
-    /// How often each project is read while nothing changes, 5s to 1h; 30s when absent. While a change is under way it is read more often.
+    /// How often each project is read while nothing changes, 5s to 1h, such as 30s or 1m30s; 30s when absent. While a change is under way it is read more often.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = rules::duration("5s", "1h"))]
     pub poll_interval: Option<Duration>,
@@ -127,7 +129,7 @@ const ANOTHER_ACCOUNT: &str =
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RateLimit {
-    /// Requests a minute, on average, 1 to 100000; 600 when no rateLimit is given.
+    /// Requests a minute, on average, 1 to 100000.
     #[schemars(range(min = 1, max = 100_000))]
     pub requests_per_minute: u32,
     /// Requests that may be made at once after a pause, 1 to 10000; 20 when absent.
@@ -187,6 +189,7 @@ pub struct NamespaceAccess {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::label_selector")]
     #[x_kube(validation = rules::selector_expressions(), validation = rules::selector_labels())]
+    #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub selector: Option<LabelSelector>,
 }
 

@@ -1,5 +1,8 @@
 //! The custom resources of group `dbplane.dev`: types, validation rules and printer columns; no logic.
 //!
+//! References and unions are atomic: who applies one owns it whole, so that switching from one alternative to the other
+//! needs no removal of the first. (`MapMerge`, also for structs: a definition knows `x-kubernetes-map-type` only.)
+//!
 //! The doc comments are what `kubectl explain` prints, so they are written for the person who writes a manifest.
 
 // The lint takes the parts of one kube attribute for attributes of their own.

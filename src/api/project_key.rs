@@ -51,26 +51,28 @@ use super::{rules, schema};
 #[schemars(transform = schema::plain)]
 pub struct ProjectKeySpec {
     /// The account whose credentials create the key: a personal API key of an administrator of its organization.
+    #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub account_ref: AccountRef,
-    /// The project that the key is scoped to. Cannot be changed.
+    /// The platform's identifier of the project that the key is scoped to. Cannot be changed.
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::identifier())]
     #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
     pub project_id: String,
-    /// What people see in the platform's console, at most 32 characters. dbplane appends what makes it unique. Cannot be changed.
+    /// What people see in the platform's console, 1 to 32 characters. dbplane appends what makes it unique. Cannot be changed.
     #[schemars(length(max = 32))]
     #[x_kube(validation = rules::key_name())]
     #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
     pub key_name: String,
-    /// The Secret that receives the key.
+    /// The Secret that receives the key, in this namespace.
     pub secret: KeySecret,
     /// Replace the key regularly; never when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub rotation: Option<Rotation>,
-    /// What to do when the platform no longer accepts the key: Recreate (the default) or Report.
+    /// What to do when the platform no longer accepts the key: Recreate (the default) creates another and puts it into the Secret, Report says so and waits.
     #[serde(default)]
     pub on_revoked: OnRevoked,
-    /// What becomes of the key when this resource is deleted: Revoke (the default) or Orphan, which leaves it valid.
+    /// What becomes of the key when this resource is deleted: Revoke (the default) revokes it, or waits until it has been revoked in the console where the platform offers no call for it. Orphan leaves it valid.
     #[serde(default)]
     pub deletion: KeyDeletion,
 }
@@ -85,28 +87,28 @@ const ANOTHER_KEY: &str = "create another ProjectKey, and delete this one when n
     "the entry named by key holds the API key itself: give the entry in template another name",
 ).field_path(".template"))]
 pub struct KeySecret {
-    /// Name of the Secret. Cannot be changed.
+    /// Name of the Secret. It is created and owned by this resource; one that exists already and is not its own is never touched. Cannot be changed.
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::object_name())]
     #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
     pub name: String,
-    /// Key within its data; api-key when absent.
+    /// Key within its data that holds the API key; api-key when absent. Cannot be changed.
     #[serde(default = "default_secret_key")]
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::secret_data_key())]
     #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
     pub key: String,
-    /// Labels for the Secret.
+    /// Labels for the Secret, at most 32. Keys under dbplane.dev/ are reserved.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schema::labels")]
     #[x_kube(validation = rules::metadata_keys(), validation = rules::unreserved_keys(), validation = rules::label_values())]
     pub labels: BTreeMap<String, String>,
-    /// Annotations for the Secret.
+    /// Annotations for the Secret, at most 32. Keys under dbplane.dev/ are reserved.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schema::texts")]
     #[x_kube(validation = rules::metadata_keys(), validation = rules::unreserved_keys())]
     pub annotations: BTreeMap<String, String>,
-    /// Further entries of the Secret's data. In their text {{ key }}, {{ keyId }}, {{ keyName }}, {{ projectId }} and {{ baseUrl }} are replaced.
+    /// Further entries of the Secret's data, at most 32, by name. In their text {{ key }}, {{ keyId }}, {{ keyName }}, {{ projectId }} and {{ baseUrl }} are replaced.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schema::texts")]
     #[x_kube(validation = rules::secret_data_keys(), validation = rules::placeholders())]
@@ -118,10 +120,10 @@ pub struct KeySecret {
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = rules::shorter_than("overlap", "every"))]
 pub struct Rotation {
-    /// How long a key is used, 1h to 8760h.
+    /// How long a key is used before it is replaced, 1h to 8760h, such as 720h.
     #[x_kube(validation = rules::duration("1h", "8760h"))]
     pub every: Duration,
-    /// How long the key before stays valid beside its successor; shorter than every.
+    /// How long a replaced key stays valid beside its successor before it is revoked, 0s or more and shorter than every.
     #[x_kube(validation = rules::duration("0s", "8760h"))]
     pub overlap: Duration,
 }

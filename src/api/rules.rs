@@ -12,6 +12,12 @@ const QUALIFIED_NAME: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0
 const LABEL_VALUE: &str = "^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$";
 /// Digits are bounded because CEL's `duration` fails, rather than answers, beyond 292 years.
 const DURATION: &str = "^([0-9]{1,5}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?$";
+/// In the order of their numbers, from 1.
+const MONTHS: [&str; 12] = [
+    "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC",
+];
+/// In the order of their numbers, from 0.
+const WEEKDAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
 
 fn rule(expression: String, message: &str) -> Rule {
     Rule::new(expression).message(message)
@@ -212,21 +218,42 @@ pub(super) fn base_url_version() -> Rule {
 /// `self` is a cron expression of five fields, in the dialect that the controller's parser reads.
 pub(super) fn cron() -> Rule {
     let list = |item: String| format!("{item}(,{item})*");
-    let plain = |value: &str, step: &str| format!(r"((\*|{value}(-{value})?)(/{step})?)");
-    let hour = "([01]?[0-9]|2[0-3])";
+    let range = |value: &str| format!("{value}(-{value})?");
+    let steps = |ranges: &str, step: &str| format!(r"((\*|{ranges})(/{step})?)");
     let day = "(0?[1-9]|[12][0-9]|3[01])";
-    let month = "(0?[1-9]|1[0-2]|(?i:JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC))";
-    let weekday = "(0?[0-7]|(?i:SUN|MON|TUE|WED|THU|FRI|SAT))";
+    let month = "(0?[1-9]|1[0-2])";
+    // A range goes from number to number or from name to name: whether FRI-2 runs backwards no rule could tell.
+    let named =
+        |number: &str, names: &[&str]| format!("{}|{}", range(number), range(&format!("(?i:{})", names.join("|"))));
+    let weekday = format!("([0-7]|(?i:{}))", WEEKDAYS.join("|"));
     let fields = [
-        list(plain("[0-5]?[0-9]", "(0?[1-9]|[1-5][0-9])")),
-        list(plain(hour, "(0?[1-9]|1[0-9]|2[0-3])")),
-        list(format!("({}|L|{day}W)", plain(day, day))),
-        list(plain(month, "(0?[1-9]|1[0-2])")),
-        list(format!("({}|{weekday}L|{weekday}#[1-5])", plain(weekday, "0?[1-7]"))),
+        list(steps(&range("[0-5]?[0-9]"), "(0?[1-9]|[1-5][0-9])")),
+        list(steps(&range("([01]?[0-9]|2[0-3])"), "(0?[1-9]|1[0-9]|2[0-3])")),
+        list(format!("({}|L|{day}W)", steps(&range(day), day))),
+        list(steps(&named(month, &MONTHS), month)),
+        list(format!(
+            "({}|{weekday}L|{weekday}#[1-5])",
+            steps(&named("[0-7]", &WEEKDAYS), "[1-7]")
+        )),
     ];
     rule(
         matches("self", &format!("^{}$", fields.join(" +"))),
         "write a cron expression of five fields: minute, hour, day of month, month and day of week, such as 0 3 * * SUN",
+    )
+}
+
+/// No range of the cron expression `self` runs backwards, as people write it who think of a week that ends with Sunday.
+pub(super) fn cron_ranges() -> Rule {
+    let backwards = |names: &[&str]| {
+        let pairs = (1..names.len()).map(|first| format!("({})-{}", names[first..].join("|"), names[first - 1]));
+        pairs.collect::<Vec<_>>().join("|")
+    };
+    let names = format!("(?i)[ ,]({}|{})($|[ ,/])", backwards(&WEEKDAYS), backwards(&MONTHS));
+    let numbers = "self.findAll('[0-9]{1,2}-[0-9]{1,2}').all(range, \
+                   int(range.split('-')[0]) <= int(range.split('-')[1]))";
+    rule(
+        format!("!{} && {numbers}", matches("self", &names)),
+        "write ranges upwards (a week begins with SUN, or 0); instead of SAT-SUN write SAT,SUN",
     )
 }
 
@@ -275,6 +302,14 @@ pub(super) fn setting_values() -> Rule {
     rule(
         format!("self.all(name, {})", matches("self[name]", r"^[^\x00-\x1F\x7F]+$")),
         "give every setting a value on one line; to leave a setting to the platform, remove its name",
+    )
+}
+
+/// `self` has one of two fields, and not the other.
+pub(super) fn exactly_one_of(one: &str, other: &str) -> Rule {
+    rule(
+        format!("has(self.{one}) != has(self.{other})"),
+        &format!("set exactly one of {one} and {other}"),
     )
 }
 

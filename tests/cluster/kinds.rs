@@ -231,6 +231,33 @@ async fn a_status_is_written_apart_from_the_spec_and_keeps_one_condition_of_a_ty
     assert!(refusal.to_string().contains("Duplicate value"), "{refusal}");
 }
 
+#[tokio::test]
+async fn another_manager_can_switch_to_the_other_alternative() {
+    let cluster = cluster().await;
+    cluster.kubectl(&["create", "namespace", "managers"]).await.unwrap();
+    for (manager, size) in [
+        ("one", json!({"fixed": 2})),
+        ("other", json!({"autoscaling": {"min": 1, "max": 2}})),
+    ] {
+        let mut manifest = compute("managers", "orders", "p-1", "br-1");
+        manifest["spec"]["size"] = size.clone();
+        let manager = format!("--field-manager={manager}");
+        let apply = ["apply", "--server-side", "--force-conflicts", &manager, "-f", "-"];
+        cluster.kubectl_with_input(&apply, &manifest.to_string()).await.unwrap();
+        let get = [
+            "get",
+            "compute",
+            "orders",
+            "-n",
+            "managers",
+            "-o",
+            "jsonpath={.spec.size}",
+        ];
+        let stored: Value = serde_json::from_str(&cluster.kubectl(&get).await.unwrap()).unwrap();
+        assert_eq!(stored, size);
+    }
+}
+
 /// What is stored has the defaults, so that everything that reads it sees what is in force.
 #[tokio::test]
 async fn defaults_are_written_out() {

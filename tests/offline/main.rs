@@ -7,6 +7,7 @@
     reason = "the lints know #[test] functions, not what they call"
 )]
 
+mod agreement;
 mod crds;
 mod manifests;
 #[path = "../manifests/table.rs"]
