@@ -8,4 +8,6 @@ pub mod config;
 pub mod controller;
 pub mod decide;
 pub mod platform;
+pub mod simulator;
 pub mod telemetry;
+pub mod validate;

@@ -1,6 +1,8 @@
 //! The command line: one verb a file.
 
+pub mod crds;
 mod run;
+pub mod simulate;
 
 use clap::{Parser, Subcommand};
 
@@ -16,6 +18,8 @@ pub struct Cli {
 enum Verb {
     /// Run the operator.
     Run(run::Run),
+    Crds(crds::Args),
+    Simulate(simulate::Args),
 }
 
 impl Cli {
@@ -23,6 +27,8 @@ impl Cli {
     pub async fn execute(self) -> Result<(), String> {
         match self.verb {
             Verb::Run(run) => run.execute().await,
+            Verb::Crds(args) => crds::run(&args, &mut std::io::stdout()).map_err(|error| error.to_string()),
+            Verb::Simulate(args) => simulate::run(args).await,
         }
     }
 }
