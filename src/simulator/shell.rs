@@ -30,9 +30,9 @@ impl Platform {
     /// Does something with the world at the present time and saves what it changed, before anyone learns of it.
     fn perform<T>(&mut self, work: impl FnOnce(&mut World, Timestamp) -> T) -> Result<T, StateError> {
         let outcome = work(&mut self.world, self.clock.now());
-        let changes = self.world.take_changes();
-        if let Some(store) = &self.store {
-            store.save(changes, None)?;
+        match &self.store {
+            Some(store) => store.save(self.world.take_changes(), None)?,
+            None => self.world.forget_changes(),
         }
         Ok(outcome)
     }
@@ -41,9 +41,8 @@ impl Platform {
 impl Shell {
     /// Shares a world; with a store, all of it is saved first.
     pub fn new(mut world: World, clock: Clock, store: Option<Store>) -> Result<Self, StateError> {
-        let changes = world.take_changes();
         if let Some(store) = &store {
-            store.save(changes, Some(&clock))?;
+            store.save(world.take_changes(), Some(&clock))?;
         }
         Ok(Self {
             durable: store.is_some(),

@@ -86,6 +86,11 @@ impl KeyRing {
         self.keys.iter().next_back().map_or(1, |(id, _)| id + 1)
     }
 
+    /// Forgets which keys changed.
+    pub fn forget_touched(&mut self) {
+        self.keys.forget_touched();
+    }
+
     /// The keys changed since the last call.
     pub fn take_touched(&mut self) -> Vec<(i64, Option<&Key>)> {
         self.keys.take_touched()

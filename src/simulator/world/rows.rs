@@ -83,6 +83,15 @@ impl World {
         rows
     }
 
+    /// Forgets which rows changed, when they are saved nowhere.
+    pub fn forget_changes(&mut self) {
+        self.projects.forget_touched();
+        self.computes.forget_touched();
+        self.operations.forget_touched();
+        self.keys.forget_touched();
+        self.head_touched = false;
+    }
+
     /// A world from saved rows, under a profile that may differ from the one it was saved under.
     pub fn restore(rows: impl IntoIterator<Item = (Table, Vec<u8>)>, profile: Profile) -> Result<Self, RestoreError> {
         let mut head: Option<Head> = None;

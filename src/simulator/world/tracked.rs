@@ -62,6 +62,11 @@ impl<K: Ord + Clone, V> Tracked<K, V> {
         self.entries.range(range)
     }
 
+    /// Forgets which keys changed.
+    pub fn forget_touched(&mut self) {
+        self.touched.clear();
+    }
+
     /// The keys changed since the last call, each with its entry, or `None` when it is gone.
     pub fn take_touched(&mut self) -> Vec<(K, Option<&V>)> {
         let touched = std::mem::take(&mut self.touched);
