@@ -10,8 +10,9 @@ use kube::{Api, Client, Resource, ResourceExt};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use thiserror::Error;
 
-use crate::decide::names::{CREDENTIAL_FINALIZER, FIELD_MANAGER, MANAGED_BY, SECRET_DIGEST};
+use crate::decide::names::{CREDENTIAL_FINALIZER, FIELD_MANAGER, MANAGED_BY};
 
 /// Reads and writes Secrets.
 #[derive(Clone)]
@@ -73,6 +74,16 @@ impl std::fmt::Debug for SecretState {
     }
 }
 
+/// Why a Secret was not written.
+#[derive(Debug, Error)]
+pub enum WriteError {
+    /// It is somebody else's.
+    #[error("it exists and is {0}")]
+    Foreign(String),
+    #[error(transparent)]
+    Cluster(#[from] kube::Error),
+}
+
 impl Secrets {
     pub fn new(client: Client) -> Self {
         Self { client }
@@ -125,6 +136,19 @@ impl Secrets {
         self.api(&owner.namespace).create(&params, &secret).await.map(drop)
     }
 
+    /// Writes a Secret that is absent or `owner`'s; one that is somebody else's by now is refused.
+    pub async fn write_own(&self, owner: &Owner, name: &str, content: &SecretContent) -> Result<(), WriteError> {
+        match self.state(owner, name).await? {
+            SecretState::Foreign(who) => Err(WriteError::Foreign(who)),
+            SecretState::Ours(secret) => Ok(self.write(owner, name, secret.metadata.uid.as_deref(), content).await?),
+            SecretState::Absent => {
+                // Created, not applied: a Secret that appears in between is not written over.
+                self.create_empty(owner, name).await?;
+                Ok(self.write(owner, name, None, content).await?)
+            }
+        }
+    }
+
     /// Makes the entries that dbplane writes what is given; entries of others stay. With `uid`, only onto that very Secret.
     pub async fn write(
         &self,
@@ -140,11 +164,6 @@ impl Secrets {
             .collect();
         let mut labels = content.labels.clone();
         labels.insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
-        let mut annotations = content.annotations.clone();
-        annotations.insert(
-            SECRET_DIGEST.to_owned(),
-            digest(content.data.iter().map(|(k, v)| (k.as_str(), v.expose_secret().as_bytes()))),
-        );
         let body = json!({
             "apiVersion": "v1",
             "kind": "Secret",
@@ -153,7 +172,7 @@ impl Secrets {
                 "name": name,
                 "uid": uid,
                 "labels": labels,
-                "annotations": annotations,
+                "annotations": content.annotations,
                 "ownerReferences": [owner.reference],
             },
             "data": data,
@@ -165,14 +184,7 @@ impl Secrets {
     }
 }
 
-/// A digest of entries: tells whether they are as they were written. Keys carry enough randomness that it reveals nothing of them.
-pub fn digest<'a>(entries: impl Iterator<Item = (&'a str, &'a [u8])>) -> String {
-    let mut hash = Sha256::new();
-    for (entry, value) in entries {
-        hash.update((entry.len() as u64).to_be_bytes());
-        hash.update(entry);
-        hash.update((value.len() as u64).to_be_bytes());
-        hash.update(value);
-    }
-    hash.finalize().iter().take(12).map(|byte| format!("{byte:02x}")).collect()
+/// A digest of an entry: tells whether it is as it was written. Keys carry enough randomness that it reveals nothing of them.
+pub fn digest(value: &SecretString) -> String {
+    Sha256::digest(value.expose_secret()).iter().take(12).map(|byte| format!("{byte:02x}")).collect()
 }

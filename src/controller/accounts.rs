@@ -49,7 +49,12 @@ pub struct Handle {
 }
 
 impl Handle {
-    pub fn new(platform: Arc<Governed>, access: PlatformAccess, poll_interval: Duration, credential: SecretString) -> Self {
+    pub fn new(
+        platform: Arc<Governed>,
+        access: PlatformAccess,
+        poll_interval: Duration,
+        credential: SecretString,
+    ) -> Self {
         Self { platform, access, poll_interval, credential, check: Mutex::default() }
     }
 

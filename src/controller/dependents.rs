@@ -25,7 +25,8 @@ pub fn of(context: &Context, account: &AccountName) -> Vec<Dependent> {
     let computes = computes(context, account);
     let keys = keys(context, account);
     let computes = computes.iter().map(|compute| dependent(compute.as_ref(), "Compute"));
-    let mut dependents: Vec<Dependent> = computes.chain(keys.iter().map(|key| dependent(key.as_ref(), "ProjectKey"))).collect();
+    let mut dependents: Vec<Dependent> =
+        computes.chain(keys.iter().map(|key| dependent(key.as_ref(), "ProjectKey"))).collect();
     dependents.sort_by(|one, other| one.label.cmp(&other.label));
     dependents
 }

@@ -16,7 +16,9 @@ use crate::decide::memory::Problem;
 use crate::decide::{Action, Decision, Memory, Meta, Report, names};
 
 /// A custom resource of ours.
-pub trait Managed: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static {
+pub trait Managed:
+    Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static
+{
     type Status: Default + PartialEq + Serialize + Send + Sync;
 
     fn current_status(&self) -> Option<&Self::Status>;

@@ -30,8 +30,13 @@ pub struct Error(#[from] kube::Error);
 
 /// One pass.
 pub async fn reconcile<K: Kind>(object: Shared<K>, context: Arc<Context>) -> Result<Requeue, Error> {
+    tokio::select! {
+        () = context.synced.cancelled() => {}
+        () = context.stop.cancelled() => return Ok(Requeue::await_change()),
+    }
     let kind = K::Object::kind(&());
-    let span = info_span!("reconcile", %kind, namespace = object.namespace().unwrap_or_default(), name = object.name_any());
+    let span =
+        info_span!("reconcile", %kind, namespace = object.namespace().unwrap_or_default(), name = object.name_any());
     let timer = context.metrics.reconcile_begins(&kind);
     let result = pass::<K>(&object, &context).instrument(span).await;
     timer.ended(result.is_ok());
@@ -103,7 +108,8 @@ async fn say<K: Kind>(
         && let Some((ready, reason)) = after
     {
         let (_, text) = report.headline();
-        let warning = ready != "True" && K::Object::conditions(&status).iter().any(|condition| condition.type_ == "Stalled");
+        let warning =
+            ready != "True" && K::Object::conditions(&status).iter().any(|condition| condition.type_ == "Stalled");
         let note = if warning { Note::warning(reason, text) } else { Note::normal(reason, text) };
         context.events.publish(object, &note).await;
     }

@@ -27,7 +27,7 @@ pub const KEY_INTENT: &str = "dbplane.dev/key-intent";
 pub const SECRET_KEY_ID: &str = "dbplane.dev/key-id";
 /// On a Secret: the record of the key it holds.
 pub const SECRET_KEY: &str = "dbplane.dev/key";
-/// On a Secret: a digest of its data as dbplane wrote them.
+/// On a Secret: a digest of the key that dbplane wrote, which tells one that was altered by hand.
 pub const SECRET_DIGEST: &str = "dbplane.dev/digest";
 /// On a Secret: who manages it.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "dbplane");

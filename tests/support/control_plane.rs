@@ -42,11 +42,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            controllers: CONTROLLERS.map(str::to_owned).to_vec(),
-            crds: Vec::new(),
-            api_server_flags: Vec::new(),
-        }
+        Self { controllers: CONTROLLERS.map(str::to_owned).to_vec(), crds: Vec::new(), api_server_flags: Vec::new() }
     }
 }
 
@@ -95,16 +91,8 @@ impl ControlPlane {
         let sandbox = Sandbox::new("cluster")?;
         let (etcd_port, port) = (free_port()?, free_port()?);
         let etcd = sandbox.start("etcd", programs.etcd(sandbox.folder(), etcd_port))?;
-        let mut cluster = Self {
-            controller_manager: None,
-            api_server: None,
-            etcd,
-            programs,
-            options,
-            etcd_port,
-            port,
-            sandbox,
-        };
+        let mut cluster =
+            Self { controller_manager: None, api_server: None, etcd, programs, options, etcd_port, port, sandbox };
         programs::write_admin_token(cluster.folder())?;
         let (path, authority) = (cluster.kubeconfig_path(), cluster.certificate_authority());
         kubeconfig::write(&path, &cluster.url(), &authority, "admin", programs::ADMIN_TOKEN)?;
@@ -123,16 +111,12 @@ impl ControlPlane {
         self.api_server_ready().await?;
         self.install_crds().await?;
         if self.options.controllers.is_empty() {
-            return self
-                .wait_while_alive("the namespace default", has_default_namespace)
-                .await;
+            return self.wait_while_alive("the namespace default", has_default_namespace).await;
         }
         let command =
-            self.programs
-                .controller_manager(self.folder(), &self.kubeconfig_path(), &self.options.controllers);
+            self.programs.controller_manager(self.folder(), &self.kubeconfig_path(), &self.options.controllers);
         self.controller_manager = Some(self.sandbox.start("kube-controller-manager", command)?);
-        self.wait_while_alive("the ServiceAccount default/default", has_default_service_account)
-            .await
+        self.wait_while_alive("the ServiceAccount default/default", has_default_service_account).await
     }
 
     async fn install_crds(&self) -> Result<()> {
@@ -145,8 +129,7 @@ impl ControlPlane {
             command.arg("--filename").arg(path);
         }
         run_kubectl(command, "").await?;
-        self.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"])
-            .await?;
+        self.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"]).await?;
         Ok(())
     }
 
@@ -179,40 +162,23 @@ impl ControlPlane {
 
     /// Which process has ended by itself, with what it said.
     fn ended(&mut self) -> Option<Error> {
-        let all = [
-            Some(&mut self.etcd),
-            self.api_server.as_mut(),
-            self.controller_manager.as_mut(),
-        ];
+        let all = [Some(&mut self.etcd), self.api_server.as_mut(), self.controller_manager.as_mut()];
         all.into_iter().flatten().find_map(|process| {
             let status = process.ended().ok()??;
-            Some(Error::new(format!(
-                "{} ended ({status}):\n{}",
-                process.name(),
-                process.last_lines(20)
-            )))
+            Some(Error::new(format!("{} ended ({status}):\n{}", process.name(), process.last_lines(20))))
         })
     }
 
     fn lost_a_port(&self) -> bool {
-        self.processes()
-            .any(|process| process.log().contains("address already in use"))
+        self.processes().any(|process| process.log().contains("address already in use"))
     }
 
     fn last_lines(&self) -> String {
-        self.processes()
-            .map(|process| format!("{}:\n{}\n", process.name(), process.last_lines(10)))
-            .collect()
+        self.processes().map(|process| format!("{}:\n{}\n", process.name(), process.last_lines(10))).collect()
     }
 
     fn processes(&self) -> impl Iterator<Item = &Running> {
-        [
-            Some(&self.etcd),
-            self.api_server.as_ref(),
-            self.controller_manager.as_ref(),
-        ]
-        .into_iter()
-        .flatten()
+        [Some(&self.etcd), self.api_server.as_ref(), self.controller_manager.as_ref()].into_iter().flatten()
     }
 
     /// Ends the API server at once, as a crash would; everything it has stored stays.
@@ -263,20 +229,12 @@ impl ControlPlane {
     /// Writes a kubeconfig that is this ServiceAccount, with a token from the TokenRequest API that holds for an hour.
     pub async fn kubeconfig_for_service_account(&self, namespace: &str, name: &str) -> Result<PathBuf> {
         let request = TokenRequest {
-            spec: TokenRequestSpec {
-                expiration_seconds: Some(3600),
-                ..Default::default()
-            },
+            spec: TokenRequestSpec { expiration_seconds: Some(3600), ..Default::default() },
             ..Default::default()
         };
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client().await?, namespace);
-        let answer = accounts
-            .create_token_request(name, &PostParams::default(), &request)
-            .await?;
-        let token = answer
-            .status
-            .ok_or_else(|| Error::new("the TokenRequest API gave no token"))?
-            .token;
+        let answer = accounts.create_token_request(name, &PostParams::default(), &request).await?;
+        let token = answer.status.ok_or_else(|| Error::new("the TokenRequest API gave no token"))?.token;
         let path = self.folder().join(format!("{namespace}.{name}.kubeconfig"));
         kubeconfig::write(&path, &self.url(), &self.certificate_authority(), name, &token)?;
         Ok(path)
@@ -323,16 +281,11 @@ async fn run_kubectl(command: Command, input: &str) -> Result<String> {
     let complaint = String::from_utf8_lossy(&output.stderr);
     let args: Vec<_> = command.as_std().get_args().map(|arg| arg.to_string_lossy()).collect();
     let (args, status) = (args.join(" "), output.status);
-    Err(Error::new(format!(
-        "kubectl {args} ({status}): {}",
-        complaint.trim_end()
-    )))
+    Err(Error::new(format!("kubectl {args} ({status}): {}", complaint.trim_end())))
 }
 
 async fn is_ready(client: Client) -> Result<bool> {
-    let request = axum::http::Request::get("/readyz")
-        .body(Vec::new())
-        .map_err(Error::while_doing("asking /readyz"))?;
+    let request = axum::http::Request::get("/readyz").body(Vec::new()).map_err(Error::while_doing("asking /readyz"))?;
     Ok(client.request_text(request).await? == "ok")
 }
 
@@ -341,8 +294,5 @@ async fn has_default_namespace(client: Client) -> Result<bool> {
 }
 
 async fn has_default_service_account(client: Client) -> Result<bool> {
-    Ok(Api::<ServiceAccount>::namespaced(client, "default")
-        .get_opt("default")
-        .await?
-        .is_some())
+    Ok(Api::<ServiceAccount>::namespaced(client, "default").get_opt("default").await?.is_some())
 }

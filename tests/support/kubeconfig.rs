@@ -21,12 +21,7 @@ pub fn write(path: &Path, url: &str, certificate_authority: &Path, user: &str, t
         "contexts": [{"name": user, "context": {"cluster": "test", "user": user}}],
         "current-context": user,
     });
-    let mut file = fs::File::options()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut file = fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     Ok(file.write_all(config.to_string().as_bytes())?)
 }
 

@@ -20,9 +20,5 @@ pub fn free_port() -> Result<u16> {
     (0..ATTEMPTS)
         .map(|_| rand::random_range(RANGE))
         .find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok() && given.insert(*port))
-        .ok_or_else(|| {
-            Error::new(format!(
-                "no free port on 127.0.0.1 in {RANGE:?} after {ATTEMPTS} attempts"
-            ))
-        })
+        .ok_or_else(|| Error::new(format!("no free port on 127.0.0.1 in {RANGE:?} after {ATTEMPTS} attempts")))
 }

@@ -26,12 +26,7 @@ pub struct Running {
 
 impl Running {
     pub(super) fn new(name: &str, child: Child, log_path: PathBuf) -> Self {
-        Self {
-            name: name.to_owned(),
-            child,
-            log_path,
-            log_on_panic: false,
-        }
+        Self { name: name.to_owned(), child, log_path, log_on_panic: false }
     }
 
     /// Prints the end of the log when a test fails while this process runs.
@@ -50,9 +45,7 @@ impl Running {
 
     /// Everything that processes of this name have printed in this sandbox.
     pub fn log(&self) -> String {
-        fs::read(&self.log_path)
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .unwrap_or_default()
+        fs::read(&self.log_path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
 
     pub fn last_lines(&self, count: usize) -> String {
@@ -69,10 +62,7 @@ impl Running {
     /// An error when it has ended: its number may by then be another process's.
     pub fn signal(&mut self, signal: Signal) -> Result<()> {
         if let Some(status) = self.ended()? {
-            return Err(Error::new(format!(
-                "no {signal} for {}: it has ended ({status})",
-                self.name
-            )));
+            return Err(Error::new(format!("no {signal} for {}: it has ended ({status})", self.name)));
         }
         kill(Pid::from_raw(self.id().cast_signed()), signal)
             .map_err(Error::while_doing(format!("sending {signal} to {}", self.name)))

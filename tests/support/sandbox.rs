@@ -32,15 +32,8 @@ impl Sandbox {
             .process_group(0)
             .spawn()
             .map_err(Error::while_doing("starting bash, which watches over test processes"))?;
-        let cleaned = watchdog
-            .stdout
-            .take()
-            .ok_or_else(|| Error::new("the watchdog has no standard output"))?;
-        let sandbox = Self {
-            folder,
-            watchdog,
-            cleaned,
-        };
+        let cleaned = watchdog.stdout.take().ok_or_else(|| Error::new("the watchdog has no standard output"))?;
+        let sandbox = Self { folder, watchdog, cleaned };
         // Only now: there is no moment at which the folder exists and nobody watches over it.
         DirBuilder::new().mode(0o700).create(&sandbox.folder)?;
         Ok(sandbox)
@@ -65,10 +58,7 @@ impl Sandbox {
             .stderr(log)
             .process_group(self.group())
             .spawn()
-            .map_err(Error::while_doing(format!(
-                "starting {name} ({})",
-                command.get_program().display()
-            )))?;
+            .map_err(Error::while_doing(format!("starting {name} ({})", command.get_program().display())))?;
         Ok(Running::new(name, child, log_path))
     }
 }

@@ -92,7 +92,11 @@ impl AnyAccount for ClusterAccount {
 
     fn credential(&self) -> CredentialRef {
         let reference = &self.spec.api_key_secret_ref;
-        CredentialRef { namespace: reference.namespace.clone(), name: reference.name.clone(), key: reference.key.clone() }
+        CredentialRef {
+            namespace: reference.namespace.clone(),
+            name: reference.name.clone(),
+            key: reference.key.clone(),
+        }
     }
 }
 

@@ -40,7 +40,9 @@ pub(super) async fn observe<A: AnyAccount>(context: &Context, object: &A) -> Res
     };
     let secret = match &secret {
         None => SecretHold::NoSecret,
-        Some(secret) if secret.finalizers().iter().any(|finalizer| finalizer == CREDENTIAL_FINALIZER) => SecretHold::Held,
+        Some(secret) if secret.finalizers().iter().any(|finalizer| finalizer == CREDENTIAL_FINALIZER) => {
+            SecretHold::Held
+        }
         Some(_) => SecretHold::NotHeld,
     };
     Ok(Observed { account, handle, secret })
@@ -49,9 +51,12 @@ pub(super) async fn observe<A: AnyAccount>(context: &Context, object: &A) -> Res
 /// The API key, or what is missing.
 fn entry(secret: Option<&Secret>, reference: &CredentialRef) -> Result<SecretString, String> {
     let CredentialRef { namespace, name, key } = reference;
-    let secret = secret.ok_or_else(|| format!("Secret {namespace}/{name} does not exist. Create it with the platform's API key under {key}."))?;
+    let secret = secret.ok_or_else(|| {
+        format!("Secret {namespace}/{name} does not exist. Create it with the platform's API key under {key}.")
+    })?;
     let entry = secret.data.as_ref().and_then(|data| data.get(key));
-    let bytes = entry.ok_or_else(|| format!("Secret {namespace}/{name} has no entry {key}. Put the platform's API key there."))?;
+    let bytes = entry
+        .ok_or_else(|| format!("Secret {namespace}/{name} has no entry {key}. Put the platform's API key there."))?;
     let text = std::str::from_utf8(&bytes.0).map(str::trim).unwrap_or_default();
     if text.is_empty() {
         return Err(format!("The entry {key} of Secret {namespace}/{name} holds no API key."));
@@ -71,11 +76,14 @@ fn connect<A: AnyAccount>(context: &Context, object: &A, key: SecretString) -> (
         }
         Err(EndpointError::Insecure) => (
             Credential::InvalidBaseUrl(
-                "spec.baseUrl is plain http, which the operator allows only with --allow-insecure-platform. Use https.".into(),
+                "spec.baseUrl is plain http, which the operator allows only with --allow-insecure-platform. Use https."
+                    .into(),
             ),
             None,
         ),
-        Err(error @ (EndpointError::NoKey | EndpointError::UnusableKey)) => (Credential::Missing(format!("The Secret cannot be used: {error}.")), None),
+        Err(error @ (EndpointError::NoKey | EndpointError::UnusableKey)) => {
+            (Credential::Missing(format!("The Secret cannot be used: {error}.")), None)
+        }
         Err(error) => (Credential::InvalidBaseUrl(format!("spec.baseUrl cannot be used: {error}.")), None),
     }
 }

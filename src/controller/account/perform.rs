@@ -1,7 +1,5 @@
 //! What is done for an account: hold it and its Secret while it is used, and ask the platform about its credentials.
 
-use kube::ResourceExt;
-
 use super::super::accounts::Handle;
 use super::super::kind::{StepError, uid};
 use super::super::{Context, dependents};
@@ -73,7 +71,9 @@ async fn check<A: AnyAccount>(context: &Context, object: &A, handle: &Handle) ->
         Err(Fault::Forbidden { message, .. }) => restricted(&platform, in_use.as_deref(), message).await,
         Err(fault) => Verdict::Failed(fault),
     };
-    if let (Verdict::Projects(_) | Verdict::Restricted(_), Some(organization)) = (&verdict, &handle.access.organization_id) {
+    if let (Verdict::Projects(_) | Verdict::Restricted(_), Some(organization)) =
+        (&verdict, &handle.access.organization_id)
+    {
         capabilities.key_listing = platform.list_keys(organization).await.is_ok();
     }
     if let (Verdict::Projects(_), Some(project)) = (&verdict, in_use)

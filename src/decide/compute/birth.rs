@@ -20,6 +20,12 @@ pub(super) fn first_contact(case: &Case, reading: &Reading) -> Choice {
         return Decision::rest(claimed(&format!("the primary compute of branch {}", case.spec.branch_id), other));
     }
     let primary = reading.computes.iter().find(|compute| on_branch(compute, &case.spec.branch_id, Role::Primary));
+    if let Some((found, claim)) = primary.and_then(|found| Some((found, case.observed.claims.bound.get(&found.id)?))) {
+        return Decision::rest(claimed(
+            &format!("compute {}, the primary of branch {}", found.id, case.spec.branch_id),
+            &claim.by,
+        ));
+    }
     match (primary, case.spec.management, case.spec.existing) {
         (Some(found), Management::Observe, _) => bind(case, found, Origin::Observed),
         (Some(found), Management::Full, Existing::Adopt) => bind(case, found, Origin::Adopted),

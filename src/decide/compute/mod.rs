@@ -142,6 +142,11 @@ pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) ->
     }
 }
 
+/// Whether everything that the spec declares of a compute is in force.
+pub fn in_force(spec: &ComputeSpec, compute: &Compute) -> bool {
+    super::drift::differences(spec, compute).is_empty()
+}
+
 /// The status that goes with a decision: what was seen of the compute, and what is said of it.
 pub fn status(report: &Report, observed: &ComputeObserved, old: &ComputeStatus, now: Timestamp) -> ComputeStatus {
     let binding = observed.identity.as_ref().ok().and_then(|identity| identity.binding.as_ref());

@@ -31,15 +31,9 @@ impl Programs {
         let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/control-plane/bin");
         let folders: Vec<PathBuf> = assets.into_iter().chain([built]).collect();
         let find = |name: &str| {
-            folders
-                .iter()
-                .map(|folder| folder.join(name))
-                .find(|path| path.is_file())
-                .ok_or_else(|| {
-                    Error::new(format!(
-                        "{name} is missing, and cluster tests need it: run `make control-plane` once"
-                    ))
-                })
+            folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file()).ok_or_else(|| {
+                Error::new(format!("{name} is missing, and cluster tests need it: run `make control-plane` once"))
+            })
         };
         Ok(Self {
             etcd: find("etcd")?,
@@ -90,10 +84,7 @@ impl Programs {
             .arg(flag("kubeconfig", kubeconfig))
             .arg(flag("controllers", controllers.join(",")))
             .arg(flag("root-ca-file", certificate(folder)))
-            .arg(flag(
-                "service-account-private-key-file",
-                certificate(folder).with_extension("key"),
-            ))
+            .arg(flag("service-account-private-key-file", certificate(folder).with_extension("key")))
             .arg("--leader-elect=false")
             .arg("--secure-port=0")
             // The defaults are meant for clusters that live for years; here somebody waits.
@@ -104,10 +95,7 @@ impl Programs {
 
     pub fn kubectl(&self, folder: &Path, kubeconfig: &Path) -> Command {
         let mut command = Command::new(&self.kubectl);
-        command
-            .env("KUBECONFIG", kubeconfig)
-            .env("KUBECACHEDIR", folder.join("kubectl-cache"))
-            .env("KUBERC", "off");
+        command.env("KUBECONFIG", kubeconfig).env("KUBECACHEDIR", folder.join("kubectl-cache")).env("KUBERC", "off");
         command
     }
 }
@@ -118,10 +106,7 @@ pub fn certificate(folder: &Path) -> PathBuf {
 }
 
 pub fn write_admin_token(folder: &Path) -> Result<()> {
-    Ok(fs::write(
-        admin_token(folder),
-        format!("{ADMIN_TOKEN},admin,admin,system:masters\n"),
-    )?)
+    Ok(fs::write(admin_token(folder), format!("{ADMIN_TOKEN},admin,admin,system:masters\n"))?)
 }
 
 fn admin_token(folder: &Path) -> PathBuf {
