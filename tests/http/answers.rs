@@ -1,6 +1,9 @@
 //! What is understood: lists and their pages, answers to changes, and the calls that not every platform offers.
 
-use dbplane::platform::{CredentialKind, Fault, NewCompute, Platform, Role, Settings};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dbplane::platform::{Budget, CredentialKind, Fault, NewCompute, Platform, Rate, Role, Settings};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::server::{Act, Server, answer};
@@ -42,6 +45,29 @@ async fn pages_are_followed_to_the_end() {
             "GET /api/v2/projects?cursor=c%261&limit=400",
             "GET /api/v2/projects?cursor=c2&limit=400"
         ]
+    );
+}
+
+#[tokio::test]
+async fn further_pages_are_taken_from_the_budget() {
+    let page = |cursor: &str| {
+        answer(
+            200,
+            &format!(r#"{{"projects":[{{"id":"a"}}],"pagination":{{"cursor":"{cursor}"}}}}"#),
+        )
+    };
+    let server = Server::acting([page("1"), page("2"), page("3"), page("3")]).await;
+    let budget = Arc::new(Budget::new(Rate {
+        requests_per_minute: 600,
+        burst: 1,
+    }));
+    let platform = server.platform().sharing(budget);
+    let start = Instant::now();
+    platform.list_projects().await.unwrap();
+    assert_eq!(server.lines().len(), 4);
+    assert!(
+        start.elapsed() >= Duration::from_millis(240),
+        "two further pages had to wait 125 ms each"
     );
 }
 
