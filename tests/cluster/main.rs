@@ -9,6 +9,7 @@
 
 mod kinds;
 mod manifests;
+mod statuses;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../manifests/table.rs"]
