@@ -13,9 +13,7 @@ const LABEL_VALUE: &str = "^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$";
 /// Digits are bounded because CEL's `duration` fails, rather than answers, beyond 292 years.
 const DURATION: &str = "^([0-9]{1,5}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?$";
 /// In the order of their numbers, from 1.
-const MONTHS: [&str; 12] = [
-    "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC",
-];
+const MONTHS: [&str; 12] = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
 /// In the order of their numbers, from 0.
 const WEEKDAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
 
@@ -94,10 +92,7 @@ pub(super) fn selector_expressions() -> Rule {
 
 /// The keys and values of the label selector `self` can be those of labels.
 pub(super) fn selector_labels() -> Rule {
-    let (key, value) = (
-        matches("key", QUALIFIED_NAME),
-        matches("self.matchLabels[key]", LABEL_VALUE),
-    );
+    let (key, value) = (matches("key", QUALIFIED_NAME), matches("self.matchLabels[key]", LABEL_VALUE));
     let labels = format!("!has(self.matchLabels) || self.matchLabels.all(key, {key} && {value})");
     let (key, value) = (matches("e.key", QUALIFIED_NAME), matches("value", LABEL_VALUE));
     let each = format!("{key} && (!has(e.values) || e.values.all(value, {value}))");
@@ -121,19 +116,13 @@ pub(super) fn whole_size(largest: &str) -> Rule {
 
 /// `self` is a key of a Secret's data.
 pub(super) fn secret_data_key() -> Rule {
-    rule(
-        matches("self", SECRET_DATA_KEY),
-        "write a key of a Secret's data: letters, digits, -, _ and .",
-    )
+    rule(matches("self", SECRET_DATA_KEY), "write a key of a Secret's data: letters, digits, -, _ and .")
 }
 
 /// The keys of `self` are keys of a Secret's data.
 pub(super) fn secret_data_keys() -> Rule {
     rule(
-        format!(
-            "self.all(key, key.size() <= 253 && {})",
-            matches("key", SECRET_DATA_KEY)
-        ),
+        format!("self.all(key, key.size() <= 253 && {})", matches("key", SECRET_DATA_KEY)),
         "name the entries as keys of a Secret's data: up to 253 letters, digits, -, _ and .",
     )
 }
@@ -231,10 +220,7 @@ pub(super) fn cron() -> Rule {
         list(steps(&range("([01]?[0-9]|2[0-3])"), "(0?[1-9]|1[0-9]|2[0-3])")),
         list(format!("({}|L|{day}W)", steps(&range(day), day))),
         list(steps(&named(month, &MONTHS), month)),
-        list(format!(
-            "({}|{weekday}L|{weekday}#[1-5])",
-            steps(&named("[0-7]", &WEEKDAYS), "[1-7]")
-        )),
+        list(format!("({}|{weekday}L|{weekday}#[1-5])", steps(&named("[0-7]", &WEEKDAYS), "[1-7]"))),
     ];
     rule(
         matches("self", &format!("^{}$", fields.join(" +"))),
@@ -260,10 +246,7 @@ pub(super) fn cron_ranges() -> Rule {
 /// `self` can be the name of a time zone.
 pub(super) fn time_zone() -> Rule {
     rule(
-        format!(
-            "self != 'Local' && {}",
-            matches("self", "^[A-Za-z][-+_A-Za-z0-9]*(/[-+_A-Za-z0-9]+){0,2}$")
-        ),
+        format!("self != 'Local' && {}", matches("self", "^[A-Za-z][-+_A-Za-z0-9]*(/[-+_A-Za-z0-9]+){0,2}$")),
         "write the IANA name of a time zone, such as Europe/Berlin or UTC",
     )
 }
@@ -280,10 +263,7 @@ pub(super) fn key_name() -> Rule {
 pub(super) fn placeholders() -> Rule {
     let known = r"\{\{ *(key|keyId|keyName|projectId|baseUrl) *\}\}";
     rule(
-        format!(
-            "self.all(name, {})",
-            matches("self[name]", &format!(r"^([^{{]|{known}|\{{[^{{])*\{{?$"))
-        ),
+        format!("self.all(name, {})", matches("self[name]", &format!(r"^([^{{]|{known}|\{{[^{{])*\{{?$"))),
         "write {{ only to begin {{ key }}, {{ keyId }}, {{ keyName }}, {{ projectId }} or {{ baseUrl }}",
     )
 }
@@ -307,10 +287,7 @@ pub(super) fn setting_values() -> Rule {
 
 /// `self` has one of two fields, and not the other.
 pub(super) fn exactly_one_of(one: &str, other: &str) -> Rule {
-    rule(
-        format!("has(self.{one}) != has(self.{other})"),
-        &format!("set exactly one of {one} and {other}"),
-    )
+    rule(format!("has(self.{one}) != has(self.{other})"), &format!("set exactly one of {one} and {other}"))
 }
 
 /// A rule of one kind only, written out beside its field.

@@ -61,10 +61,7 @@ pub(super) fn conditions(generator: &mut SchemaGenerator) -> Schema {
 fn text_map(generator: &mut SchemaGenerator, entries: u32, length: u32) -> Schema {
     let mut schema = generator.subschema_for::<BTreeMap<String, String>>();
     schema.insert("maxProperties".into(), entries.into());
-    schema.insert(
-        "additionalProperties".into(),
-        json!({"type": "string", "maxLength": length}),
-    );
+    schema.insert("additionalProperties".into(), json!({"type": "string", "maxLength": length}));
     schema
 }
 
@@ -97,26 +94,14 @@ pub(super) fn label_selector(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = generator.subschema_for::<LabelSelector>();
     plain(&mut schema);
     bound(&mut schema, "/properties/matchLabels", json!({"maxProperties": 32}));
-    bound(
-        &mut schema,
-        "/properties/matchLabels/additionalProperties",
-        json!({"maxLength": 63}),
-    );
+    bound(&mut schema, "/properties/matchLabels/additionalProperties", json!({"maxLength": 63}));
     let expressions = "/properties/matchExpressions";
     bound(&mut schema, expressions, json!({"maxItems": 32}));
     let field = |name: &str| format!("{expressions}/items/properties/{name}");
     bound(&mut schema, &field("key"), json!({"maxLength": 317}));
-    bound(
-        &mut schema,
-        &field("operator"),
-        json!({"enum": ["In", "NotIn", "Exists", "DoesNotExist"]}),
-    );
+    bound(&mut schema, &field("operator"), json!({"enum": ["In", "NotIn", "Exists", "DoesNotExist"]}));
     bound(&mut schema, &field("values"), json!({"maxItems": 64}));
-    bound(
-        &mut schema,
-        &format!("{}/items", field("values")),
-        json!({"maxLength": 63}),
-    );
+    bound(&mut schema, &format!("{}/items", field("values")), json!({"maxLength": 63}));
     schema
 }
 

@@ -42,10 +42,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<(), Error> {
 
 /// Every definition, as one YAML stream.
 pub fn stream() -> Result<String, Error> {
-    crds()
-        .iter()
-        .map(|crd| Ok(format!("---\n{}", serde_saphyr::to_string(crd)?)))
-        .collect()
+    crds().iter().map(|crd| Ok(format!("---\n{}", serde_saphyr::to_string(crd)?))).collect()
 }
 
 /// The files of the directory of definitions, by name.
@@ -77,10 +74,7 @@ fn write(dir: &Path) -> Result<(), Error> {
 
 fn check(dir: &Path) -> Result<(), Error> {
     let expected = files()?;
-    let present = names_in(dir).map_err(|cause| Error::File {
-        path: dir.to_owned(),
-        cause,
-    })?;
+    let present = names_in(dir).map_err(|cause| Error::File { path: dir.to_owned(), cause })?;
     let mut differences = Vec::new();
     for (name, text) in &expected {
         match fs::read_to_string(dir.join(name)) {
@@ -88,10 +82,7 @@ fn check(dir: &Path) -> Result<(), Error> {
             Ok(_) => differences.push(format!("  differs:    {name}")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => differences.push(format!("  missing:    {name}")),
             Err(cause) => {
-                return Err(Error::File {
-                    path: dir.join(name),
-                    cause,
-                });
+                return Err(Error::File { path: dir.join(name), cause });
             }
         }
     }
@@ -100,14 +91,9 @@ fn check(dir: &Path) -> Result<(), Error> {
     if differences.is_empty() {
         return Ok(());
     }
-    Err(Error::Drift {
-        dir: dir.to_owned(),
-        differences,
-    })
+    Err(Error::Drift { dir: dir.to_owned(), differences })
 }
 
 fn names_in(dir: &Path) -> io::Result<BTreeSet<String>> {
-    fs::read_dir(dir)?
-        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
-        .collect()
+    fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
 }

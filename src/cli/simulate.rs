@@ -66,12 +66,8 @@ pub async fn run(args: Args) -> Result<(), String> {
     // Before the address is told: whoever reads it may send the signal at once.
     let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
-    let listener = TcpListener::bind(args.listen)
-        .await
-        .map_err(|error| format!("{}: {error}", args.listen))?;
-    let simulator = simulator::serve(listener, options)
-        .await
-        .map_err(|error| error.to_string())?;
+    let listener = TcpListener::bind(args.listen).await.map_err(|error| format!("{}: {error}", args.listen))?;
+    let simulator = simulator::serve(listener, options).await.map_err(|error| error.to_string())?;
     announce(&simulator.base_url()).map_err(|error| error.to_string())?;
     tracing::info!(console = simulator.console_url(), "the simulated platform is ready");
     tokio::select! {

@@ -272,3 +272,7 @@ impl Platform for Governed {
         self.read("credential_kind", self.shared.inner.credential_kind()).await
     }
 }
+
+#[cfg(test)]
+#[path = "governed_tests.rs"]
+mod tests;

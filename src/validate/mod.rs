@@ -63,10 +63,7 @@ impl Checker {
     /// Compiles the schemas of the definitions that this program installs.
     pub fn new() -> Result<Self, Unusable> {
         let kinds = crds().iter().map(Kind::new).collect::<Result<_, _>>()?;
-        Ok(Self {
-            kinds,
-            rules: cel::Validator::new(),
-        })
+        Ok(Self { kinds, rules: cel::Validator::new() })
     }
 
     /// Checks that `manifest` can be created or, where `old` is given, that it can replace `old`.
@@ -81,40 +78,25 @@ impl Checker {
         let rules_apply = found.iter().all(|problem| !problem.blocks_rules);
         problems.extend(found.into_iter().map(|found| found.problem));
         if rules_apply && let Err(errors) = self.rules.validate_compiled(&kind.rules, &object, old) {
-            problems.extend(errors.into_iter().map(|error| Problem {
-                path: error.field_path,
-                message: error.message,
-            }));
+            problems.extend(errors.into_iter().map(|error| Problem { path: error.field_path, message: error.message }));
         }
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
     fn kind_of(&self, manifest: &Value) -> Result<&Kind, Problem> {
-        let text = |field: &str| {
-            manifest
-                .get(field)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
+        let text = |field: &str| manifest.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (api_version, kind) = (text("apiVersion"), text("kind"));
         let named = self.kinds.iter().find(|known| known.kind == kind);
         match named {
             Some(known) if known.api_version == api_version => Ok(known),
             Some(known) => Err(Problem {
                 path: "apiVersion".to_owned(),
-                message: format!(
-                    "{api_version:?} is not a version of {kind}; write {}",
-                    known.api_version
-                ),
+                message: format!("{api_version:?} is not a version of {kind}; write {}", known.api_version),
             }),
             None => {
                 let known: Vec<&str> = self.kinds.iter().map(|known| known.kind.as_str()).collect();
                 let message = format!("{kind:?} is not a kind of dbplane; it has {}", known.join(", "));
-                Err(Problem {
-                    path: "kind".to_owned(),
-                    message,
-                })
+                Err(Problem { path: "kind".to_owned(), message })
             }
         }
     }
@@ -123,29 +105,13 @@ impl Checker {
 impl Kind {
     fn new(crd: &CustomResourceDefinition) -> Result<Self, Unusable> {
         let kind = crd.spec.names.kind.clone();
-        let unusable = |cause: String| Unusable {
-            kind: kind.clone(),
-            cause,
-        };
-        let version = crd
-            .spec
-            .versions
-            .first()
-            .ok_or_else(|| unusable("it has no version".to_owned()))?;
-        let schema = version
-            .schema
-            .as_ref()
-            .and_then(|schema| schema.open_api_v3_schema.as_ref());
+        let unusable = |cause: String| Unusable { kind: kind.clone(), cause };
+        let version = crd.spec.versions.first().ok_or_else(|| unusable("it has no version".to_owned()))?;
+        let schema = version.schema.as_ref().and_then(|schema| schema.open_api_v3_schema.as_ref());
         let schema = serde_json::to_value(schema).map_err(|cause| unusable(cause.to_string()))?;
         let validator = schema::compile(&schema).map_err(&unusable)?;
         let rules = cel::compile_schema(&schema);
         let api_version = format!("{}/{}", crd.spec.group, version.name);
-        Ok(Self {
-            api_version,
-            kind,
-            schema,
-            validator,
-            rules,
-        })
+        Ok(Self { api_version, kind, schema, validator, rules })
     }
 }

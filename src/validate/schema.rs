@@ -29,11 +29,8 @@ pub(super) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
 pub(super) fn problems(validator: &jsonschema::Validator, object: &Value) -> Vec<Found> {
     let mut found: Vec<Found> = validator.iter_errors(object).map(|error| found(&error)).collect();
     // What has the wrong type cannot have a right value either, and to say so helps nobody.
-    let wrong_types: Vec<String> = found
-        .iter()
-        .filter(|found| found.is_type)
-        .map(|found| found.problem.path.clone())
-        .collect();
+    let wrong_types: Vec<String> =
+        found.iter().filter(|found| found.is_type).map(|found| found.problem.path.clone()).collect();
     found.retain(|found| found.is_type || !wrong_types.contains(&found.problem.path));
     found
 }
@@ -42,11 +39,9 @@ fn found(error: &ValidationError<'_>) -> Found {
     let path = path(error.instance_path());
     let value = error.instance();
     let (path, message, blocks_rules) = match error.kind() {
-        Kind::Required { property } => (
-            join(&path, property.as_str().unwrap_or_default()),
-            "Required value".to_owned(),
-            true,
-        ),
+        Kind::Required { property } => {
+            (join(&path, property.as_str().unwrap_or_default()), "Required value".to_owned(), true)
+        }
         Kind::Enum { options } => {
             let options: Vec<String> = options.as_array().into_iter().flatten().map(Value::to_string).collect();
             let message = format!("Unsupported value: {value}: supported values: {}", options.join(", "));
@@ -57,44 +52,28 @@ fn found(error: &ValidationError<'_>) -> Found {
             (path, format!("Too many: must have at most {limit} items"), true)
         }
         Kind::MinLength { limit } => (path, format!("should be at least {limit} chars long"), false),
-        Kind::Maximum { limit } => (
-            path,
-            format!("should be less than or equal to {}", number(limit)),
-            false,
-        ),
-        Kind::Minimum { limit } => (
-            path,
-            format!("should be greater than or equal to {}", number(limit)),
-            false,
-        ),
+        Kind::Maximum { limit } => (path, format!("should be less than or equal to {}", number(limit)), false),
+        Kind::Minimum { limit } => (path, format!("should be greater than or equal to {}", number(limit)), false),
         Kind::Type { .. } => {
             let message = format!("Invalid value: {value}: must be of type {}", expected_type(error));
             (path, message, true)
         }
         _ => (path, format!("Invalid value: {error}"), false),
     };
-    Found {
-        problem: Problem { path, message },
-        blocks_rules,
-        is_type: matches!(error.kind(), Kind::Type { .. }),
-    }
+    Found { problem: Problem { path, message }, blocks_rules, is_type: matches!(error.kind(), Kind::Type { .. }) }
 }
 
 fn expected_type(error: &ValidationError<'_>) -> String {
     use jsonschema::error::TypeKind;
     match error.kind() {
-        Kind::Type {
-            kind: TypeKind::Single(expected),
-        } => expected.to_string(),
+        Kind::Type { kind: TypeKind::Single(expected) } => expected.to_string(),
         _ => "another kind".to_owned(),
     }
 }
 
 /// Bounds are floating-point numbers in a definition, and whole in ours.
 fn number(limit: &Value) -> String {
-    limit
-        .as_f64()
-        .map_or_else(|| limit.to_string(), |limit| limit.to_string())
+    limit.as_f64().map_or_else(|| limit.to_string(), |limit| limit.to_string())
 }
 
 fn path(location: &Location) -> String {
@@ -109,9 +88,5 @@ fn path(location: &Location) -> String {
 }
 
 fn join(path: &str, name: &str) -> String {
-    if path.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{path}.{name}")
-    }
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }

@@ -35,17 +35,8 @@ pub(super) fn problems(schema: &Value, object: &Value) -> Vec<Problem> {
 }
 
 fn metadata_problem(metadata: Option<&Map<String, Value>>) -> Option<Problem> {
-    let text = |field: &str| {
-        metadata
-            .and_then(|metadata| metadata.get(field))
-            .and_then(Value::as_str)
-    };
-    let problem = |message: &str| {
-        Some(Problem {
-            path: "metadata.name".to_owned(),
-            message: message.to_owned(),
-        })
-    };
+    let text = |field: &str| metadata.and_then(|metadata| metadata.get(field)).and_then(Value::as_str);
+    let problem = |message: &str| Some(Problem { path: "metadata.name".to_owned(), message: message.to_owned() });
     match (text("name"), text("generateName")) {
         (Some(name), _) if is_subdomain(name) => None,
         (Some(_), _) => problem(
@@ -69,17 +60,10 @@ fn is_subdomain(name: &str) -> bool {
 
 fn visit_property(schema: &Value, name: &str, value: &Value, path: String, problems: &mut Vec<Problem>) {
     let property = schema.get("properties").and_then(|properties| properties.get(name));
-    let path = if path.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{path}.{name}")
-    };
+    let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     match property.or_else(|| schema.get("additionalProperties")) {
         Some(property) => visit(property, value, path, problems),
-        None => problems.push(Problem {
-            path: String::new(),
-            message: format!("unknown field {path:?}"),
-        }),
+        None => problems.push(Problem { path: String::new(), message: format!("unknown field {path:?}") }),
     }
 }
 
@@ -96,10 +80,7 @@ fn visit(schema: &Value, value: &Value, path: String, problems: &mut Vec<Problem
             for (index, item) in items.iter().enumerate() {
                 let path = format!("{path}[{index}]");
                 if is_set && items.iter().take(index).any(|earlier| earlier == item) {
-                    problems.push(Problem {
-                        path: path.clone(),
-                        message: format!("Duplicate value: {item}"),
-                    });
+                    problems.push(Problem { path: path.clone(), message: format!("Duplicate value: {item}") });
                 }
                 if let Some(schema) = schema.get("items") {
                     visit(schema, item, path, problems);

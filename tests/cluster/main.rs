@@ -9,6 +9,7 @@
 
 mod kinds;
 mod manifests;
+mod statuses;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../manifests/table.rs"]
@@ -24,10 +25,7 @@ async fn cluster() -> &'static ControlPlane {
     static CLUSTER: OnceCell<ControlPlane> = OnceCell::const_new();
     CLUSTER
         .get_or_init(|| async {
-            let options = Options {
-                crds: definitions(),
-                ..Options::default()
-            };
+            let options = Options { crds: definitions(), ..Options::default() };
             ControlPlane::start_with(options).await.unwrap()
         })
         .await

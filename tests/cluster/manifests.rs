@@ -42,9 +42,7 @@ type Answer = Result<Value, Vec<String>>;
 async fn replace(client: &Client, old: &Value, mut new: Value) -> Result<Answer, String> {
     let collection = collection(old);
     let path = collection.split('?').next().unwrap();
-    let created = send(client, Method::POST, path, old)
-        .await
-        .map_err(|complaints| complaints.join("\n"))?;
+    let created = send(client, Method::POST, path, old).await.map_err(|complaints| complaints.join("\n"))?;
     new["metadata"]["resourceVersion"] = created["metadata"]["resourceVersion"].clone();
     let name = old["metadata"]["name"].as_str().unwrap();
     let query = "?dryRun=All&fieldValidation=Strict";
@@ -80,14 +78,8 @@ async fn send(client: &Client, method: Method, path: &str, body: &Value) -> Answ
         Ok(object) => Ok(object),
         Err(kube::Error::Api(status)) => {
             let causes = status.details.iter().flat_map(|details| &details.causes);
-            let told: Vec<String> = causes
-                .map(|cause| format!("{}: {}", cause.field, cause.message))
-                .collect();
-            Err(if told.is_empty() {
-                vec![status.message.clone()]
-            } else {
-                essential(told)
-            })
+            let told: Vec<String> = causes.map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+            Err(if told.is_empty() { vec![status.message.clone()] } else { essential(told) })
         }
         Err(error) => panic!("{error}"),
     }
@@ -97,10 +89,7 @@ async fn send(client: &Client, method: Method, path: &str, body: &Value) -> Answ
 /// wrong with a value that has the wrong type.
 fn essential(mut complaints: Vec<String>) -> Vec<String> {
     complaints.retain(|complaint| !complaint.contains("some validation rules were not checked"));
-    if complaints
-        .iter()
-        .any(|complaint| complaint.contains("in body must be of type"))
-    {
+    if complaints.iter().any(|complaint| complaint.contains("in body must be of type")) {
         complaints.retain(|complaint| complaint.contains("in body must be of type"));
     }
     complaints

@@ -28,9 +28,7 @@ const SPECIFIED: [&str; 17] = [
 ];
 
 async fn create(platform: &Platform, attributes: Value) -> Answer {
-    platform
-        .post(COMPUTES, ORGANIZATION, json!({ "endpoint": attributes }))
-        .await
+    platform.post(COMPUTES, ORGANIZATION, json!({ "endpoint": attributes })).await
 }
 
 #[tokio::test]
@@ -42,12 +40,7 @@ async fn compute_fields() {
         let present = fields(&compute);
         assert!(SPECIFIED.iter().all(|name| present.contains(name)), "{compute}");
         assert!(compute["id"].as_str().unwrap().starts_with("ep-"));
-        assert!(
-            compute["host"]
-                .as_str()
-                .unwrap()
-                .starts_with(compute["id"].as_str().unwrap())
-        );
+        assert!(compute["host"].as_str().unwrap().starts_with(compute["id"].as_str().unwrap()));
         assert_eq!(compute["project_id"], "shop-1");
         assert_eq!(compute["branch_id"], "br-main");
         assert_eq!(compute["region_id"], "aws-eu-central-1");
@@ -60,10 +53,7 @@ async fn compute_fields() {
         assert!(compute["disabled"].is_boolean() && compute["passwordless_access"].is_boolean());
         assert!(is_utc(&compute["last_active"]) && is_utc(&compute["created_at"]) && is_utc(&compute["updated_at"]));
         assert!(compute["proxy_host"].is_string());
-        assert!(
-            !compute.as_object().unwrap().values().any(Value::is_null),
-            "absent, never null: {compute}"
-        );
+        assert!(!compute.as_object().unwrap().values().any(Value::is_null), "absent, never null: {compute}");
     }
 }
 
@@ -116,9 +106,7 @@ async fn compute_type_at_most_one_read_write_and_several_replicas_a_branch() {
         for _ in 0..3 {
             platform.compute(replica()).await;
         }
-        platform
-            .compute(json!({ "branch_id": "br-dev", "type": "read_write" }))
-            .await;
+        platform.compute(json!({ "branch_id": "br-dev", "type": "read_write" })).await;
         let listed = platform.get(COMPUTES, ORGANIZATION).await;
         assert_eq!(listed.body["endpoints"].as_array().unwrap().len(), 5);
     }
@@ -143,46 +131,21 @@ async fn create_compute_needs_an_existing_branch_and_a_known_type() {
             (json!({ "branch_id": "br-main", "type": "write_only" }), 400),
             (json!({ "branch_id": "br-nowhere", "type": "read_write" }), 404),
             (json!({ "branch_id": "br-other", "type": "read_write" }), 404),
-            (
-                json!({ "branch_id": "br-main", "type": "read_write", "region_id": "elsewhere" }),
-                400,
-            ),
-            (
-                json!({ "branch_id": "br-main", "type": "read_write", "pooler_mode": "session" }),
-                400,
-            ),
-            (
-                json!({ "branch_id": "br-main", "type": "read_write", "disabled": "yes" }),
-                400,
-            ),
-            (
-                json!({ "branch_id": "br-main", "type": "read_write", "autoscaling_limit_min_cu": "1" }),
-                400,
-            ),
-            (
-                json!({ "branch_id": "br-main", "type": "read_write", "settings": { "pg_settings": { "a": 1 } } }),
-                400,
-            ),
+            (json!({ "branch_id": "br-main", "type": "read_write", "region_id": "elsewhere" }), 400),
+            (json!({ "branch_id": "br-main", "type": "read_write", "pooler_mode": "session" }), 400),
+            (json!({ "branch_id": "br-main", "type": "read_write", "disabled": "yes" }), 400),
+            (json!({ "branch_id": "br-main", "type": "read_write", "autoscaling_limit_min_cu": "1" }), 400),
+            (json!({ "branch_id": "br-main", "type": "read_write", "settings": { "pg_settings": { "a": 1 } } }), 400),
             (json!("text"), 400),
         ];
         for (attributes, status) in cases {
             create(&platform, attributes).await.expect(status);
         }
         platform.push(COMPUTES, ORGANIZATION).await.expect(400);
-        let broken = platform
-            .http
-            .post(format!("{}{COMPUTES}", platform.simulator.base_url()));
-        let broken = broken
-            .bearer_auth(ORGANIZATION)
-            .body("{\"endpoint\":")
-            .send()
-            .await
-            .unwrap();
+        let broken = platform.http.post(format!("{}{COMPUTES}", platform.simulator.base_url()));
+        let broken = broken.bearer_auth(ORGANIZATION).body("{\"endpoint\":").send().await.unwrap();
         assert_eq!(broken.status(), 400);
-        assert_eq!(
-            platform.get(COMPUTES, ORGANIZATION).await.body,
-            json!({ "endpoints": [] })
-        );
+        assert_eq!(platform.get(COMPUTES, ORGANIZATION).await.body, json!({ "endpoints": [] }));
     }
 }
 
@@ -196,10 +159,7 @@ async fn create_compute_takes_the_attributes_of_the_compute() {
             "passwordless_access": false, "disabled": false
         });
         let answer = create(&platform, attributes.clone()).await;
-        attributes
-            .as_object_mut()
-            .unwrap()
-            .insert("project_id".into(), "shop-1".into());
+        attributes.as_object_mut().unwrap().insert("project_id".into(), "shop-1".into());
         for (name, value) in attributes.as_object().unwrap() {
             assert_eq!(&answer.body["endpoint"][name], value, "{name}");
         }
@@ -220,13 +180,7 @@ async fn create_compute_ignores_unknown_attributes() {
     )
     .await;
     assert!(answer.status < 300, "{answer:?}");
-    for name in [
-        "name",
-        "suspend_timeout_seconds",
-        "colour",
-        "provisioner",
-        "creation_source",
-    ] {
+    for name in ["name", "suspend_timeout_seconds", "colour", "provisioner", "creation_source"] {
         assert!(answer.body["endpoint"].get(name).is_none(), "{name}");
     }
 }
@@ -235,21 +189,12 @@ async fn create_compute_ignores_unknown_attributes() {
 async fn list_computes() {
     for profile in BOTH {
         let platform = Platform::start(profile).await;
-        assert_eq!(
-            platform.get(COMPUTES, ORGANIZATION).await.expect(200).body,
-            json!({ "endpoints": [] })
-        );
+        assert_eq!(platform.get(COMPUTES, ORGANIZATION).await.expect(200).body, json!({ "endpoints": [] }));
         platform.compute(primary()).await;
         let listed = platform.get(COMPUTES, ORGANIZATION).await.expect(200);
         assert_eq!(listed.body["endpoints"].as_array().unwrap().len(), 1);
-        assert_eq!(
-            platform.get("/projects/other-2/endpoints", ORGANIZATION).await.body,
-            json!({ "endpoints": [] })
-        );
-        platform
-            .get("/projects/nowhere/endpoints", ORGANIZATION)
-            .await
-            .expect(404);
+        assert_eq!(platform.get("/projects/other-2/endpoints", ORGANIZATION).await.body, json!({ "endpoints": [] }));
+        platform.get("/projects/nowhere/endpoints", ORGANIZATION).await.expect(404);
     }
 }
 
@@ -258,16 +203,11 @@ async fn update_compute_returns_endpoint_and_operations() {
     for profile in BOTH {
         let platform = Platform::start(profile).await;
         let path = platform.active_primary().await;
-        let answer = platform
-            .patch(&path, ORGANIZATION, json!({ "endpoint": { "pooler_enabled": true } }))
-            .await
-            .expect(200);
+        let answer =
+            platform.patch(&path, ORGANIZATION, json!({ "endpoint": { "pooler_enabled": true } })).await.expect(200);
         assert_eq!(fields(&answer.body), ["endpoint", "operations"]);
         assert_eq!(answer.body["endpoint"]["pooler_enabled"], true);
-        platform
-            .patch(&format!("{path}0"), ORGANIZATION, json!({ "endpoint": {} }))
-            .await
-            .expect(404);
+        platform.patch(&format!("{path}0"), ORGANIZATION, json!({ "endpoint": {} })).await.expect(404);
     }
 }
 
@@ -277,22 +217,14 @@ async fn update_compute_leaves_what_is_not_sent() {
         let platform = Platform::start(profile).await;
         let path = platform.active_primary().await;
         let before = platform.listed(&path).await;
-        let answer = platform
-            .patch(&path, ORGANIZATION, json!({ "endpoint": {} }))
-            .await
-            .expect(200);
+        let answer = platform.patch(&path, ORGANIZATION, json!({ "endpoint": {} })).await.expect(200);
         assert_eq!(answer.operations(), operations(&[]));
         let change = json!({ "endpoint": { "passwordless_access": false } });
         platform.patch(&path, ORGANIZATION, change).await.expect(200);
         let after = platform.listed(&path).await;
-        for name in [
-            "branch_id",
-            "autoscaling_limit_min_cu",
-            "autoscaling_limit_max_cu",
-            "pooler_enabled",
-            "host",
-            "id",
-        ] {
+        for name in
+            ["branch_id", "autoscaling_limit_min_cu", "autoscaling_limit_max_cu", "pooler_enabled", "host", "id"]
+        {
             assert_eq!(before[name], after[name], "{name}");
         }
     }
@@ -302,14 +234,8 @@ async fn update_compute_leaves_what_is_not_sent() {
 async fn update_compute_cannot_change_the_type() {
     let platform = Platform::minimal().await;
     let path = platform.active_primary().await;
-    platform
-        .patch(&path, ORGANIZATION, json!({ "endpoint": { "type": "read_only" } }))
-        .await
-        .expect(400);
-    platform
-        .patch(&path, ORGANIZATION, json!({ "endpoint": { "type": "read_write" } }))
-        .await
-        .expect(200);
+    platform.patch(&path, ORGANIZATION, json!({ "endpoint": { "type": "read_only" } })).await.expect(400);
+    platform.patch(&path, ORGANIZATION, json!({ "endpoint": { "type": "read_write" } })).await.expect(200);
 }
 
 #[tokio::test]
@@ -317,9 +243,7 @@ async fn update_compute_cannot_move_to_a_branch_with_a_primary() {
     for profile in BOTH {
         let platform = Platform::start(profile).await;
         let path = platform.active_primary().await;
-        let other = platform
-            .compute(json!({ "branch_id": "br-dev", "type": "read_write" }))
-            .await;
+        let other = platform.compute(json!({ "branch_id": "br-dev", "type": "read_write" })).await;
         platform.advance(5);
         let to = |branch: &str| json!({ "endpoint": { "branch_id": branch } });
         platform.patch(&path, ORGANIZATION, to("br-dev")).await.expect(409);
@@ -359,13 +283,7 @@ async fn restart_compute_is_accepted_without_a_body() {
     for profile in BOTH {
         let platform = Platform::start(profile).await;
         let path = platform.active_primary().await;
-        platform
-            .push(&format!("{path}/restart"), ORGANIZATION)
-            .await
-            .expect(200);
-        platform
-            .push(&format!("{path}0/restart"), ORGANIZATION)
-            .await
-            .expect(404);
+        platform.push(&format!("{path}/restart"), ORGANIZATION).await.expect(200);
+        platform.push(&format!("{path}0/restart"), ORGANIZATION).await.expect(404);
     }
 }

@@ -9,13 +9,7 @@ use crate::support::*;
 async fn compute_state_none_create_becomes_init_with_pending_state_active() {
     for profile in BOTH {
         let platform = Platform::start(profile).await;
-        let answer = platform
-            .post(
-                "/projects/shop-1/endpoints",
-                ORGANIZATION,
-                json!({ "endpoint": primary() }),
-            )
-            .await;
+        let answer = platform.post("/projects/shop-1/endpoints", ORGANIZATION, json!({ "endpoint": primary() })).await;
         assert_eq!(answer.text_at("/endpoint/current_state"), "init");
         assert_eq!(answer.text_at("/endpoint/pending_state"), "active");
         assert_eq!(answer.operations(), operations(&[("start_compute", "running")]));
@@ -27,10 +21,7 @@ async fn compute_state_init_becomes_active_when_it_is_started() {
     for profile in BOTH {
         let platform = Platform::start(profile).await;
         let path = platform.compute(primary()).await;
-        platform
-            .simulator
-            .advance(std::time::Duration::from_millis(999))
-            .unwrap();
+        platform.simulator.advance(std::time::Duration::from_millis(999)).unwrap();
         assert_eq!(platform.states(&path).await, state("init", Some("active")));
         platform.simulator.advance(std::time::Duration::from_millis(1)).unwrap();
         assert_eq!(platform.states(&path).await, state("active", None));
@@ -79,10 +70,7 @@ async fn compute_state_active_inactivity_occurs_as_a_suspend_compute_operation()
     let platform = Platform::full().await;
     platform.idle_primary().await;
     let answer = platform.get("/projects/shop-1/operations", ORGANIZATION).await;
-    assert_eq!(
-        answer.operations(),
-        operations(&[("suspend_compute", "finished"), ("start_compute", "finished")])
-    );
+    assert_eq!(answer.operations(), operations(&[("suspend_compute", "finished"), ("start_compute", "finished")]));
 }
 
 #[tokio::test]
@@ -92,10 +80,7 @@ async fn compute_state_active_stays_active_when_scale_to_zero_is_disabled() {
         let path = platform.active_primary().await;
         let id = path.rsplit_once('/').unwrap().1;
         let never = json!({ "suspend_timeout_seconds": -1 });
-        platform
-            .console(Method::PATCH, &format!("/computes/{id}"), never)
-            .await
-            .expect(200);
+        platform.console(Method::PATCH, &format!("/computes/{id}"), never).await.expect(200);
         platform.advance(86_400);
         assert_eq!(platform.states(&path).await, state("active", None));
     }
@@ -106,16 +91,10 @@ async fn compute_state_any_move_keeps_its_state_with_pending_state_idle() {
     for profile in BOTH {
         for idle in [false, true] {
             let platform = Platform::start(profile).await;
-            let path = if idle {
-                platform.idle_primary().await
-            } else {
-                platform.active_primary().await
-            };
+            let path = if idle { platform.idle_primary().await } else { platform.active_primary().await };
             let before = platform.states(&path).await.0;
-            let answer = platform
-                .patch(&path, ORGANIZATION, json!({ "endpoint": { "branch_id": "br-dev" } }))
-                .await
-                .expect(200);
+            let answer =
+                platform.patch(&path, ORGANIZATION, json!({ "endpoint": { "branch_id": "br-dev" } })).await.expect(200);
             assert_eq!(answer.text_at("/endpoint/current_state"), before);
             assert_eq!(answer.text_at("/endpoint/pending_state"), "idle");
             assert_eq!(answer.text_at("/endpoint/branch_id"), "br-dev");
@@ -135,19 +114,13 @@ async fn compute_state_any_restart_is_suspended_then_started_again() {
     for profile in BOTH {
         let platform = Platform::start(profile).await;
         let path = platform.active_primary().await;
-        let restart = platform
-            .push(&format!("{path}/restart"), ORGANIZATION)
-            .await
-            .expect(200);
+        let restart = platform.push(&format!("{path}/restart"), ORGANIZATION).await.expect(200);
         assert_eq!(
             restart.operations(),
             operations(&[("suspend_compute", "running"), ("start_compute", "scheduling")])
         );
         assert_eq!(platform.states(&path).await, state("active", Some("idle")));
-        platform
-            .simulator
-            .advance(std::time::Duration::from_millis(500))
-            .unwrap();
+        platform.simulator.advance(std::time::Duration::from_millis(500)).unwrap();
         assert_eq!(platform.states(&path).await, state("idle", Some("active")));
         platform.advance(1);
         assert_eq!(platform.states(&path).await, state("active", None));
@@ -159,17 +132,11 @@ async fn compute_state_any_restart_is_suspended_then_started_again() {
 async fn compute_state_idle_or_init_restart_is_accepted_in_minimal() {
     let platform = Platform::minimal().await;
     let path = platform.idle_primary().await;
-    platform
-        .push(&format!("{path}/restart"), ORGANIZATION)
-        .await
-        .expect(200);
+    platform.push(&format!("{path}/restart"), ORGANIZATION).await.expect(200);
     platform.advance(2);
     assert_eq!(platform.states(&path).await, state("active", None));
     let fresh = platform.compute(replica()).await;
-    platform
-        .push(&format!("{fresh}/restart"), ORGANIZATION)
-        .await
-        .expect(200);
+    platform.push(&format!("{fresh}/restart"), ORGANIZATION).await.expect(200);
     platform.advance(2);
     assert_eq!(platform.states(&fresh).await, state("active", None));
 }
@@ -195,11 +162,8 @@ async fn settings_change_1_and_2_size_changes_restart_and_interrupt() {
         for (count, (min, max)) in sizes.into_iter().enumerate() {
             let change = json!({ "endpoint": { "autoscaling_limit_min_cu": min, "autoscaling_limit_max_cu": max } });
             let answer = platform.patch(&path, ORGANIZATION, change).await.expect(200);
-            let expected = [
-                ("apply_config", "running"),
-                ("suspend_compute", "scheduling"),
-                ("start_compute", "scheduling"),
-            ];
+            let expected =
+                [("apply_config", "running"), ("suspend_compute", "scheduling"), ("start_compute", "scheduling")];
             assert_eq!(answer.operations(), operations(&expected));
             assert_eq!(
                 answer.body["endpoint"]["autoscaling_limit_max_cu"].as_f64(),
@@ -225,10 +189,7 @@ async fn settings_change_3_automatic_resize_interrupts_nobody() {
         let id = path.rsplit_once('/').unwrap().1;
         for (load, size) in [(3.5, 4.0), (9.0, 4.0), (0.1, 1.0)] {
             let activity = json!({ "load_cu": load });
-            platform
-                .console(Method::POST, &format!("/computes/{id}/activity"), activity)
-                .await
-                .expect(200);
+            platform.console(Method::POST, &format!("/computes/{id}/activity"), activity).await.expect(200);
             let line = platform.line(&path).await;
             assert_eq!(line["current_size"].as_f64(), Some(size));
             assert_eq!((&line["interruptions"], &line["status"]), (&json!(0), &json!("Active")));
@@ -247,10 +208,7 @@ async fn settings_change_5_a_compute_that_never_suspends_gets_updates_by_restart
     let release = platform.listed(&path).await["compute_release_version"].clone();
     platform.advance(15 * 86_400);
     assert_eq!(platform.listed(&path).await["compute_release_version"], release);
-    platform
-        .push(&format!("{path}/restart"), ORGANIZATION)
-        .await
-        .expect(200);
+    platform.push(&format!("{path}/restart"), ORGANIZATION).await.expect(200);
     platform.advance(5);
     assert_ne!(platform.listed(&path).await["compute_release_version"], release);
 }
@@ -260,19 +218,13 @@ async fn compute_disabled_is_suspended_and_does_not_wake() {
     for profile in BOTH {
         let platform = Platform::start(profile).await;
         let path = platform.active_primary().await;
-        platform
-            .patch(&path, ORGANIZATION, json!({ "endpoint": { "disabled": true } }))
-            .await
-            .expect(200);
+        platform.patch(&path, ORGANIZATION, json!({ "endpoint": { "disabled": true } })).await.expect(200);
         platform.advance(5);
         assert_eq!(platform.states(&path).await, state("idle", None));
         platform.activity(&path).await.expect(409);
         platform.advance(5);
         assert_eq!(platform.states(&path).await, state("idle", None));
-        platform
-            .patch(&path, ORGANIZATION, json!({ "endpoint": { "disabled": false } }))
-            .await
-            .expect(200);
+        platform.patch(&path, ORGANIZATION, json!({ "endpoint": { "disabled": false } })).await.expect(200);
         platform.advance(5);
         platform.activity(&path).await.expect(200);
         platform.advance(5);

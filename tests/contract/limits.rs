@@ -11,13 +11,7 @@ async fn sized(platform: &Platform, project: &str, token: &str, min: f64, max: f
     let endpoint = json!({
         "branch_id": branch, "type": "read_only", "autoscaling_limit_min_cu": min, "autoscaling_limit_max_cu": max
     });
-    platform
-        .post(
-            &format!("/projects/{project}/endpoints"),
-            token,
-            json!({ "endpoint": endpoint }),
-        )
-        .await
+    platform.post(&format!("/projects/{project}/endpoints"), token, json!({ "endpoint": endpoint })).await
 }
 
 /// A row of the table of sizes: CU, RAM in GB, local file cache in GB, max_connections.
@@ -75,9 +69,7 @@ async fn limit_autoscaling_range_is_025_to_16_cu() {
             sized(&platform, "shop-1", ORGANIZATION, min, max).await.expect(400);
         }
     }
-    sized(&Platform::minimal().await, "shop-1", ORGANIZATION, 0.25, 16.0)
-        .await
-        .expect(201);
+    sized(&Platform::minimal().await, "shop-1", ORGANIZATION, 0.25, 16.0).await.expect(201);
 }
 
 #[tokio::test]
@@ -89,10 +81,7 @@ async fn limit_free_plan_compute_is_1_gb_in_minimal() {
         assert!(refused.message().contains("free plan"), "{refused:?}");
     }
     let endpoint = json!({ "branch_id": "br-hobby", "type": "read_write" });
-    let answer = platform
-        .post("/projects/hobby-4/endpoints", FREE, json!({ "endpoint": endpoint }))
-        .await
-        .expect(201);
+    let answer = platform.post("/projects/hobby-4/endpoints", FREE, json!({ "endpoint": endpoint })).await.expect(201);
     assert_eq!(answer.body["endpoint"]["autoscaling_limit_max_cu"], 0.25);
 }
 
@@ -102,10 +91,7 @@ async fn limit_larger_sizes_and_autoscaling_are_on_paid_plans() {
     sized(&platform, "rocket-3", LAUNCH, 0.25, 16.0).await.expect(201);
     sized(&platform, "rocket-3", LAUNCH, 56.0, 56.0).await.expect(201);
     let paid = json!({ "plan": "launch" });
-    platform
-        .console(Method::PATCH, "/organizations/org-free-3", paid)
-        .await
-        .expect(200);
+    platform.console(Method::PATCH, "/organizations/org-free-3", paid).await.expect(200);
     sized(&platform, "hobby-4", FREE, 4.0, 8.0).await.expect(201);
 }
 
@@ -114,13 +100,7 @@ async fn limit_primary_read_write_computes_per_branch_is_1() {
     for profile in BOTH {
         let platform = Platform::start(profile).await;
         platform.compute(primary()).await;
-        let answer = platform
-            .post(
-                "/projects/shop-1/endpoints",
-                ORGANIZATION,
-                json!({ "endpoint": primary() }),
-            )
-            .await;
+        let answer = platform.post("/projects/shop-1/endpoints", ORGANIZATION, json!({ "endpoint": primary() })).await;
         assert_eq!(answer.expect(409).message(), "read_write endpoint already exists");
     }
 }
@@ -170,17 +150,9 @@ async fn a_size_given_by_one_end_is_measured_against_the_stored_other() {
     for profile in BOTH {
         let platform = Platform::start(profile).await;
         let path = platform.active_primary().await;
-        let refused = platform
-            .patch(
-                &path,
-                ORGANIZATION,
-                json!({ "endpoint": { "autoscaling_limit_max_cu": 0.25 } }),
-            )
-            .await;
-        assert_eq!(
-            refused.expect(400).message(),
-            "autoscaling limit min is larger than max; min:\"1\", max:\"0.25\""
-        );
+        let refused =
+            platform.patch(&path, ORGANIZATION, json!({ "endpoint": { "autoscaling_limit_max_cu": 0.25 } })).await;
+        assert_eq!(refused.expect(400).message(), "autoscaling limit min is larger than max; min:\"1\", max:\"0.25\"");
         let unchanged = platform.listed(&path).await;
         assert_eq!(unchanged["autoscaling_limit_max_cu"], Value::from(1));
     }

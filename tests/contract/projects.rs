@@ -61,9 +61,6 @@ async fn project_cpu_used_sec_counts_computing_weighted_by_size() {
 #[tokio::test]
 async fn list_projects_without_query_lists_all_in_minimal() {
     let platform = Platform::minimal().await;
-    let answer = platform
-        .get("/projects?limit=1&search=nothing", ORGANIZATION)
-        .await
-        .expect(200);
+    let answer = platform.get("/projects?limit=1&search=nothing", ORGANIZATION).await.expect(200);
     assert_eq!(answer.body["projects"].as_array().unwrap().len(), 2);
 }

@@ -84,13 +84,8 @@ impl Answer {
     /// The action and status of every operation.
     pub fn operations(&self) -> Vec<(String, String)> {
         let text = |operation: &Value, name: &str| operation[name].as_str().unwrap().to_owned();
-        let operations = self.body["operations"]
-            .as_array()
-            .unwrap_or_else(|| panic!("no operations in {self:?}"));
-        operations
-            .iter()
-            .map(|operation| (text(operation, "action"), text(operation, "status")))
-            .collect()
+        let operations = self.body["operations"].as_array().unwrap_or_else(|| panic!("no operations in {self:?}"));
+        operations.iter().map(|operation| (text(operation, "action"), text(operation, "status"))).collect()
     }
 
     /// Asserts the status and returns the answer.
@@ -110,12 +105,7 @@ pub struct Platform {
 /// Options for a world whose clock stands still.
 pub fn options(yaml: &str, profile: Profile) -> Options {
     let world = WorldFile::parse(yaml).unwrap();
-    Options {
-        profile,
-        clock_speed: 0.0,
-        seed: 42,
-        ..Options::new(world)
-    }
+    Options { profile, clock_speed: 0.0, seed: 42, ..Options::new(world) }
 }
 
 impl Platform {
@@ -134,10 +124,7 @@ impl Platform {
     pub async fn start_with(options: Options) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let simulator = serve(listener, options).await.unwrap();
-        Self {
-            simulator,
-            http: reqwest::Client::builder().no_proxy().build().unwrap(),
-        }
+        Self { simulator, http: reqwest::Client::builder().no_proxy().build().unwrap() }
     }
 
     /// A request to the API.
@@ -173,9 +160,7 @@ impl Platform {
 
     /// A request to the console.
     pub async fn console(&self, method: Method, path: &str, body: Value) -> Answer {
-        let mut request = self
-            .http
-            .request(method, format!("{}{path}", self.simulator.console_url()));
+        let mut request = self.http.request(method, format!("{}{path}", self.simulator.console_url()));
         if !body.is_null() {
             request = request.json(&body);
         }
@@ -189,13 +174,7 @@ impl Platform {
 
     /// Creates a compute in `shop-1` and returns its path.
     pub async fn compute(&self, attributes: Value) -> String {
-        let answer = self
-            .post(
-                "/projects/shop-1/endpoints",
-                ORGANIZATION,
-                json!({ "endpoint": attributes }),
-            )
-            .await;
+        let answer = self.post("/projects/shop-1/endpoints", ORGANIZATION, json!({ "endpoint": attributes })).await;
         assert!(answer.status < 300, "{answer:?}");
         format!("/projects/shop-1/endpoints/{}", answer.text_at("/endpoint/id"))
     }
@@ -219,10 +198,7 @@ impl Platform {
         let (list, id) = path.rsplit_once('/').unwrap();
         let answer = self.get(list, ORGANIZATION).await.expect(200);
         let computes = answer.body["endpoints"].as_array().unwrap().clone();
-        computes
-            .into_iter()
-            .find(|compute| compute["id"] == id)
-            .unwrap_or_default()
+        computes.into_iter().find(|compute| compute["id"] == id).unwrap_or_default()
     }
 
     /// The compute's current and pending state.
@@ -236,21 +212,13 @@ impl Platform {
     pub async fn line(&self, path: &str) -> Value {
         let id = path.rsplit_once('/').unwrap().1;
         let answer = self.console(Method::GET, "/computes", Value::Null).await.expect(200);
-        answer
-            .body
-            .as_array()
-            .unwrap()
-            .iter()
-            .find(|line| line["id"] == id)
-            .cloned()
-            .unwrap_or_default()
+        answer.body.as_array().unwrap().iter().find(|line| line["id"] == id).cloned().unwrap_or_default()
     }
 
     /// Somebody uses the compute.
     pub async fn activity(&self, path: &str) -> Answer {
         let id = path.rsplit_once('/').unwrap().1;
-        self.console(Method::POST, &format!("/computes/{id}/activity"), Value::Null)
-            .await
+        self.console(Method::POST, &format!("/computes/{id}/activity"), Value::Null).await
     }
 }
 
@@ -258,12 +226,7 @@ async fn answer(response: reqwest::Response) -> Answer {
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let text = response.text().await.unwrap();
     let body = serde_json::from_str(&text).unwrap_or_default();
-    Answer {
-        status,
-        headers,
-        text,
-        body,
-    }
+    Answer { status, headers, text, body }
 }
 
 /// The attributes of a primary on the root branch.
@@ -283,10 +246,7 @@ pub fn state(current: &str, pending: Option<&str>) -> (String, Option<String>) {
 
 /// Operations, to compare with [`Answer::operations`].
 pub fn operations(expected: &[(&str, &str)]) -> Vec<(String, String)> {
-    expected
-        .iter()
-        .map(|(action, status)| ((*action).to_owned(), (*status).to_owned()))
-        .collect()
+    expected.iter().map(|(action, status)| ((*action).to_owned(), (*status).to_owned())).collect()
 }
 
 /// The names of an object's fields, sorted.

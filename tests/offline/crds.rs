@@ -56,13 +56,7 @@ fn what_is_printed_reads_as_the_definitions() {
 /// Calls `visit` with each part of each schema and where it is, such as `Compute.spec.size`.
 fn walk_schemas(visit: &mut dyn FnMut(&str, &Value)) {
     for crd in crds() {
-        let schema = crd.spec.versions[0]
-            .schema
-            .as_ref()
-            .unwrap()
-            .open_api_v3_schema
-            .as_ref()
-            .unwrap();
+        let schema = crd.spec.versions[0].schema.as_ref().unwrap().open_api_v3_schema.as_ref().unwrap();
         walk(&crd.spec.names.kind, &serde_json::to_value(schema).unwrap(), visit);
     }
 }
@@ -94,19 +88,14 @@ fn assert_none(is_wrong: impl Fn(&str, &Value) -> bool) {
 fn every_field_has_a_description() {
     assert_none(|path, schema| {
         let is_field = !path.ends_with("[]") && !path.ends_with("{}");
-        is_field
-            && schema["description"]
-                .as_str()
-                .is_none_or(|text| text.len() < 10 || !text.ends_with('.'))
+        is_field && schema["description"].as_str().is_none_or(|text| text.len() < 10 || !text.ends_with('.'))
     });
 }
 
 #[test]
 fn only_the_status_as_a_whole_may_be_null() {
     assert_none(|path, schema| {
-        let null_is_a_value = schema["enum"]
-            .as_array()
-            .is_some_and(|values| values.contains(&Value::Null));
+        let null_is_a_value = schema["enum"].as_array().is_some_and(|values| values.contains(&Value::Null));
         null_is_a_value || (schema["nullable"] == true && !path.ends_with(".status"))
     });
 }
@@ -117,9 +106,7 @@ fn every_type_is_plain_and_every_format_known() {
     let formats = ["int32", "int64", "date-time"];
     assert_none(|_, schema| {
         let plain = schema["type"].as_str().is_some_and(|name| types.contains(&name));
-        let known = schema
-            .get("format")
-            .is_none_or(|name| formats.iter().any(|format| name == format));
+        let known = schema.get("format").is_none_or(|name| formats.iter().any(|format| name == format));
         let union = ["anyOf", "oneOf", "allOf", "x-kubernetes-preserve-unknown-fields"];
         !plain || !known || union.iter().any(|keyword| schema.get(keyword).is_some())
     });
@@ -156,11 +143,7 @@ fn conditions_are_a_map_by_type() {
         if path.ends_with(".status.conditions") {
             seen += 1;
             assert_eq!(schema["x-kubernetes-list-type"], "map", "{path}");
-            assert_eq!(
-                schema["x-kubernetes-list-map-keys"],
-                serde_json::json!(["type"]),
-                "{path}"
-            );
+            assert_eq!(schema["x-kubernetes-list-map-keys"], serde_json::json!(["type"]), "{path}");
         }
     });
     assert_eq!(seen, 4);

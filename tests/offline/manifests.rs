@@ -103,25 +103,15 @@ fn several_mistakes_are_told_together() {
     let problems = Checker::new().unwrap().check(&manifest, None).unwrap_err();
     let mut paths: Vec<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
     paths.sort_unstable();
-    assert_eq!(
-        paths,
-        ["", "spec.accountRef.name", "spec.projectId", "spec.size"],
-        "{problems:?}"
-    );
+    assert_eq!(paths, ["", "spec.accountRef.name", "spec.projectId", "spec.size"], "{problems:?}");
 }
 
 #[test]
 fn what_is_not_ours_is_said_to_be_so() {
     let checker = Checker::new().unwrap();
     for (manifest, expected) in [
-        (
-            json!({"apiVersion": "v1", "kind": "Secret"}),
-            "kind: \"Secret\" is not a kind of dbplane; it has Account",
-        ),
-        (
-            json!({"apiVersion": "dbplane.dev/v1", "kind": "Compute"}),
-            "apiVersion: \"dbplane.dev/v1\" is not a version",
-        ),
+        (json!({"apiVersion": "v1", "kind": "Secret"}), "kind: \"Secret\" is not a kind of dbplane; it has Account"),
+        (json!({"apiVersion": "dbplane.dev/v1", "kind": "Compute"}), "apiVersion: \"dbplane.dev/v1\" is not a version"),
         (json!("text"), "kind: \"\" is not a kind of dbplane"),
     ] {
         let problems = checker.check(&manifest, None).unwrap_err();

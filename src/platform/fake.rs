@@ -1,0 +1,185 @@
+//! A platform that does what a test says, and remembers when it was asked.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use secrecy::SecretString;
+use tokio::time::Instant;
+
+use super::{
+    Answer, Budget, Compute, ComputeChange, ComputeId, CredentialKind, Fault, Governed, KeyEntry, Meter, MintedKey,
+    NewCompute, Platform, Project, Rate, Role, Settings,
+};
+
+/// An idle primary.
+pub(super) fn compute(id: &str, branch: &str) -> Compute {
+    Compute {
+        id: id.to_owned(),
+        project_id: "p".to_owned(),
+        branch_id: branch.to_owned(),
+        role: Role::Primary,
+        host: None,
+        name: None,
+        current_state: "idle".to_owned(),
+        pending_state: None,
+        settings: Settings::default(),
+        last_active: None,
+        created_at: None,
+        updated_at: None,
+        started_at: None,
+    }
+}
+
+pub(super) fn unauthorized() -> Fault {
+    Fault::Unauthorized {
+        message: "revoked".to_owned(),
+    }
+}
+
+pub(super) fn broken() -> Fault {
+    Fault::Server {
+        status: 500,
+        message: "broken".to_owned(),
+    }
+}
+
+/// A clock that stands still.
+pub(super) fn noon() -> Timestamp {
+    Timestamp::constant(1_763_632_800, 0)
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Fake {
+    pub computes: Mutex<Vec<Compute>>,
+    /// What every call fails with.
+    pub fault: Mutex<Option<Fault>>,
+    /// How long a call takes.
+    pub delay: Mutex<Duration>,
+    pub panics: Mutex<bool>,
+    calls: Mutex<Vec<(&'static str, Instant)>>,
+}
+
+impl Fake {
+    pub fn of(computes: impl IntoIterator<Item = Compute>) -> Arc<Self> {
+        let fake = Self::default();
+        *fake.computes.lock().unwrap() = computes.into_iter().collect();
+        Arc::new(fake)
+    }
+
+    pub fn fail(&self, fault: impl Into<Option<Fault>>) {
+        *self.fault.lock().unwrap() = fault.into();
+    }
+
+    pub fn edit(&self, id: &str, edit: impl FnOnce(&mut Compute)) {
+        let mut computes = self.computes.lock().unwrap();
+        edit(computes.iter_mut().find(|compute| compute.id == id).unwrap());
+    }
+
+    /// The calls so far.
+    pub fn calls(&self) -> Vec<&'static str> {
+        self.calls.lock().unwrap().iter().map(|(name, _)| *name).collect()
+    }
+
+    pub fn count(&self) -> usize {
+        self.calls.lock().unwrap().len()
+    }
+
+    /// The times between calls, in seconds.
+    pub fn gaps(&self) -> Vec<f64> {
+        let calls = self.calls.lock().unwrap();
+        calls
+            .windows(2)
+            .map(|pair| (pair[1].1 - pair[0].1).as_secs_f64())
+            .collect()
+    }
+
+    /// Within a budget that no test exhausts unless it means to.
+    pub fn governed(self: &Arc<Self>) -> Arc<Governed> {
+        self.within(Rate {
+            requests_per_minute: 6000,
+            burst: 100,
+        })
+    }
+
+    pub fn within(self: &Arc<Self>, rate: Rate) -> Arc<Governed> {
+        let budget = Arc::new(Budget::with_jitter(rate, || 0.0));
+        Arc::new(Governed::new(
+            Arc::clone(self) as Arc<dyn Platform>,
+            budget,
+            Arc::new(super::NoMeter),
+        ))
+    }
+
+    async fn called<T>(&self, name: &'static str, answer: impl FnOnce() -> T) -> Result<T, Fault> {
+        self.calls.lock().unwrap().push((name, Instant::now()));
+        let delay = *self.delay.lock().unwrap();
+        // What is read is what stood when the call began.
+        let answer = answer();
+        tokio::time::sleep(delay).await;
+        if *self.panics.lock().unwrap() {
+            panic!("a bug");
+        }
+        match &*self.fault.lock().unwrap() {
+            Some(fault) => Err(fault.clone()),
+            None => Ok(answer),
+        }
+    }
+}
+
+#[async_trait]
+impl Platform for Fake {
+    async fn list_projects(&self) -> Result<Vec<Project>, Fault> {
+        self.called("list_projects", Vec::new).await
+    }
+    async fn list_computes(&self, _: &str) -> Result<Vec<Compute>, Fault> {
+        self.called("list_computes", || self.computes.lock().unwrap().clone())
+            .await
+    }
+    async fn create_compute(&self, _: &str, _: &NewCompute) -> Result<Answer, Fault> {
+        self.called("create_compute", Answer::default).await
+    }
+    async fn update_compute(&self, _: &str, _: &str, _: &ComputeChange) -> Result<Answer, Fault> {
+        self.called("update_compute", Answer::default).await
+    }
+    async fn delete_compute(&self, _: &str, _: &ComputeId) -> Result<(), Fault> {
+        self.called("delete_compute", || ()).await
+    }
+    async fn restart_compute(&self, _: &str, _: &ComputeId) -> Result<Answer, Fault> {
+        self.called("restart_compute", Answer::default).await
+    }
+    async fn create_key(&self, _: &str, name: &str, _: &str) -> Result<MintedKey, Fault> {
+        let key = MintedKey {
+            id: 1,
+            name: name.to_owned(),
+            secret: SecretString::from("secret"),
+            created_at: None,
+            created_by: None,
+            project_id: None,
+        };
+        self.called("create_key", || key).await
+    }
+    async fn probe_key(&self, _: &SecretString, _: &str) -> Result<(), Fault> {
+        self.called("probe_key", || ()).await
+    }
+    async fn list_keys(&self, _: &str) -> Result<Vec<KeyEntry>, Fault> {
+        self.called("list_keys", Vec::new).await
+    }
+    async fn revoke_key(&self, _: &str, _: i64) -> Result<(), Fault> {
+        self.called("revoke_key", || ()).await
+    }
+    async fn credential_kind(&self) -> Result<CredentialKind, Fault> {
+        self.called("credential_kind", || CredentialKind::Personal).await
+    }
+}
+
+/// Remembers what it is told.
+#[derive(Debug, Default)]
+pub(super) struct Notes(pub Mutex<Vec<(&'static str, &'static str, f64)>>);
+
+impl Meter for Notes {
+    fn call(&self, call: &'static str, outcome: &'static str, seconds: f64) {
+        self.0.lock().unwrap().push((call, outcome, seconds));
+    }
+}

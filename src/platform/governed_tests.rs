@@ -1,0 +1,203 @@
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::*;
+use crate::platform::fake::{Fake, Notes, broken, unauthorized};
+use crate::platform::{NoMeter, Rate, Role, Settings};
+
+fn new_compute() -> NewCompute {
+    NewCompute {
+        branch_id: "br-a".to_owned(),
+        role: Role::Replica,
+        name: None,
+        settings: Settings::default(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_401_nothing_is_asked() {
+    let fake = Fake::of([]);
+    let governed = fake.governed();
+    let mut gate = governed.watch_gate();
+    fake.fail(unauthorized());
+    assert!(governed.list_projects().await.is_err());
+    assert!(gate.has_changed().unwrap() && gate.borrow_and_update().is_some());
+    fake.fail(None);
+    let asked = fake.count();
+    assert_eq!(governed.list_computes("p").await, Err(unauthorized()));
+    assert_eq!(governed.create_compute("p", &new_compute()).await, Err(unauthorized()));
+    assert!(governed.create_key("o", "n", "p").await.is_err());
+    assert!(governed.list_keys("o").await.is_err());
+    assert_eq!(
+        governed.admit(Priority::Poll).await.list_computes("p").await,
+        Err(unauthorized())
+    );
+    assert_eq!(fake.count(), asked);
+    assert_eq!(governed.suspended(), Some(unauthorized()));
+    assert!(!gate.has_changed().unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_passes_the_closed_gate_and_opens_it() {
+    let fake = Fake::of([]);
+    let governed = fake.governed();
+    fake.fail(unauthorized());
+    assert!(governed.list_projects().await.is_err());
+    for (fault, opens) in [
+        (Some(unauthorized()), false),
+        (Some(broken()), false),
+        (Some(Fault::Transport { message: String::new() }), false),
+        (
+            Some(Fault::Unsupported {
+                status: 405,
+                message: String::new(),
+            }),
+            false,
+        ),
+        (
+            Some(Fault::Forbidden {
+                status: 404,
+                message: String::new(),
+            }),
+            true,
+        ),
+        (None, true),
+    ] {
+        let mut gate = governed.watch_gate();
+        fake.fail(fault.clone());
+        let _ = governed.probing().list_projects().await;
+        assert_eq!(governed.suspended().is_none(), opens, "{fault:?}");
+        assert_eq!(gate.has_changed().unwrap(), opens, "{fault:?}");
+        gate.mark_unchanged();
+        fake.fail(unauthorized());
+        let _ = governed.list_projects().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_probe_of_another_key_neither_closes_the_gate_nor_is_answered_by_it() {
+    let fake = Fake::of([]);
+    let governed = fake.governed();
+    let other = SecretString::from("other");
+    fake.fail(unauthorized());
+    assert!(governed.probe_key(&other, "p").await.is_err());
+    assert_eq!(governed.suspended(), None);
+    assert!(governed.list_projects().await.is_err());
+    fake.fail(None);
+    assert_eq!(
+        governed.probe_key(&other, "p").await,
+        Ok(()),
+        "the gate's 401 would pass for a proof of revocation"
+    );
+    assert!(governed.suspended().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waited_while_the_gate_closed_is_not_made() {
+    let fake = Fake::of([]);
+    let governed = fake.within(Rate {
+        requests_per_minute: 60,
+        burst: 1,
+    });
+    governed.list_projects().await.unwrap();
+    let waiting = tokio::spawn({
+        let governed = Arc::clone(&governed);
+        async move { governed.create_compute("p", &new_compute()).await }
+    });
+    tokio::task::yield_now().await;
+    governed.shared.gate.send_replace(Some(unauthorized()));
+    assert_eq!(waiting.await.unwrap(), Err(unauthorized()));
+    assert_eq!(fake.calls(), ["list_projects"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn everyone_obeys_a_429() {
+    let fake = Fake::of([]);
+    let governed = fake.governed();
+    fake.fail(Fault::Throttled {
+        status: 429,
+        retry_after: Some(Duration::from_secs(20)),
+    });
+    assert!(governed.list_projects().await.is_err());
+    fake.fail(None);
+    let start = Instant::now();
+    let (read, change, probe) = (
+        governed.at(Priority::Poll),
+        Arc::clone(&governed),
+        SecretString::from("other"),
+    );
+    let (key, new) = (Arc::clone(&governed), new_compute());
+    let (a, b, c, d) = tokio::join!(
+        read.list_computes("p"),
+        change.create_compute("p", &new),
+        governed.probe_key(&probe, "p"),
+        key.create_key("o", "n", "p"),
+    );
+    assert!(a.is_ok() && b.is_ok() && c.is_ok() && d.is_ok());
+    let gaps = fake.gaps();
+    assert!(gaps[0] >= 20.0, "{gaps:?}");
+    assert!(start.elapsed() < Duration::from_secs(22));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_503_to_a_change_holds_the_account_back_as_well() {
+    let fake = Fake::of([]);
+    let governed = fake.governed();
+    fake.fail(Fault::Server {
+        status: 503,
+        message: String::new(),
+    });
+    assert!(governed.create_compute("p", &new_compute()).await.is_err());
+    assert_eq!(governed.budget().pause(), Some(Duration::from_secs(1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_meter_counts_requests_and_not_waiting() {
+    let fake = Fake::of([]);
+    *fake.delay.lock().unwrap() = Duration::from_millis(250);
+    let notes = Arc::new(Notes::default());
+    let budget = Arc::new(Budget::new(Rate {
+        requests_per_minute: 60,
+        burst: 1,
+    }));
+    let governed = Governed::new(
+        Arc::clone(&fake) as Arc<dyn Platform>,
+        budget,
+        Arc::clone(&notes) as Arc<dyn Meter>,
+    );
+    governed.list_projects().await.unwrap();
+    governed.restart_compute("p", &"ep-a".to_owned()).await.unwrap();
+    fake.fail(unauthorized());
+    let _ = governed.revoke_key("o", 1).await;
+    let _ = governed.revoke_key("o", 1).await;
+    let notes = notes.0.lock().unwrap();
+    assert_eq!(
+        *notes,
+        [
+            ("list_projects", "ok", 0.25),
+            ("restart_compute", "ok", 0.25),
+            ("revoke_key", "unauthorized", 0.25)
+        ]
+    );
+    NoMeter.call("any", "ok", 0.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_are_created_two_a_second() {
+    let fake = Fake::of([]);
+    let governed = fake.governed();
+    for _ in 0..4 {
+        governed.create_key("o", "n", "p").await.unwrap();
+    }
+    let gaps = fake.gaps();
+    assert!(gaps[0] < 0.01 && gaps[1] > 0.4 && gaps[2] > 0.4, "{gaps:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn views_are_of_one_platform() {
+    let fake = Fake::of([]);
+    let governed = fake.governed();
+    assert!(governed.is_same(&governed.at(Priority::Poll)) && governed.is_same(&governed.probing()));
+    assert!(!governed.is_same(&fake.governed()));
+}

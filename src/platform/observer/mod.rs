@@ -1,0 +1,250 @@
+//! Watching the platform: to it what a reflector is to Kubernetes.
+//!
+//! One task for each (account, project) that someone is interested in lists the project's computes, publishes what it read
+//! together with the moment at which the reading began, and triggers those whose compute changed. A reconcile never waits
+//! here: it takes what is known and says what it needs, and is triggered when that is there.
+//!
+//! Guarantees:
+//! - A subscriber that saw a [`View`] is triggered when a later one differs for it, so nothing is missed between two reads.
+//! - A reading that satisfies `after` was begun later than that tick: a list that was under way does not count.
+//! - At most one request is under way for a project, and any number of subscribers costs no more requests than one.
+//! - "Could not look" never looks like "nothing there": a fault leaves the last reading in place and stands beside it.
+
+mod change;
+mod pace;
+mod state;
+mod watch;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt;
+use std::hash::Hash;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio_util::task::TaskTracker;
+
+use self::watch::Watch;
+use super::{Compute, ComputeId, Fault, Governed, Jitter};
+
+/// A moment of the observers' own logical clock. It orders "this reading began" and "that write ended" without comparing
+/// wall clocks; it means nothing to another process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tick(u64);
+
+/// The computes of one project as one list call showed them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// When the reading began; what was changed before then is in it.
+    pub began: Tick,
+    /// The same by the wall clock, for people.
+    pub at: Timestamp,
+    /// Sorted by id.
+    pub computes: Vec<Compute>,
+}
+
+impl Reading {
+    /// The compute with this id.
+    pub fn compute(&self, id: &str) -> Option<&Compute> {
+        let index = self.computes.binary_search_by(|compute| compute.id.as_str().cmp(id));
+        index.ok().map(|index| &self.computes[index])
+    }
+
+    /// The computes of a branch.
+    pub fn on_branch(&self, branch: &str) -> impl Iterator<Item = &Compute> {
+        self.computes.iter().filter(move |compute| compute.branch_id == branch)
+    }
+}
+
+/// What is known of a project.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct View {
+    /// The newest reading that succeeded, if any did.
+    pub reading: Option<Arc<Reading>>,
+    /// Why the newest attempt failed; `None` where it succeeded, and before there was any.
+    pub fault: Option<Fault>,
+}
+
+impl View {
+    /// The reading, if it began later than `after`.
+    pub fn since(&self, after: Option<Tick>) -> Option<&Arc<Reading>> {
+        let reading = self.reading.as_ref()?;
+        after.is_none_or(|after| reading.began > after).then_some(reading)
+    }
+}
+
+/// What a subscriber wants to be told of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interest {
+    /// Any change of a compute on these branches.
+    pub branches: Vec<String>,
+    /// Any change of these computes, wherever they are.
+    pub computes: Vec<ComputeId>,
+    /// A change is expected soon: read often.
+    pub pending: bool,
+    /// A reading begun later than this is needed; it is made at once where there is none.
+    pub after: Option<Tick>,
+}
+
+/// Which project to read, and how.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The account's identity; with `project` it names the task.
+    pub account: String,
+    pub project: String,
+    /// Another one than before, with another key or address, replaces it: what was read through the old one is dropped and
+    /// the project is read at once.
+    pub platform: Arc<Governed>,
+    /// The time between two readings while all is quiet; at least 1 s.
+    pub poll_interval: Duration,
+}
+
+type Project = (String, String);
+
+/// The observers of all projects. `S` is a subscriber's identity. Clones are the same observers.
+pub struct Observers<S> {
+    hub: Arc<Hub<S>>,
+    registry: Arc<Mutex<Registry<S>>>,
+    tasks: TaskTracker,
+}
+
+/// What all tasks share.
+struct Hub<S> {
+    trigger: UnboundedSender<S>,
+    ticks: AtomicU64,
+    clock: fn() -> Timestamp,
+    jitter: Jitter,
+}
+
+impl<S> Hub<S> {
+    fn tick(&self) -> Tick {
+        Tick(self.ticks.fetch_add(1, Ordering::SeqCst) + 1)
+    }
+}
+
+struct Registry<S> {
+    watches: HashMap<Project, Arc<Watch<S>>>,
+    /// Where each subscriber is; it is in one place.
+    places: HashMap<S, Project>,
+    closed: bool,
+}
+
+impl<S> Clone for Observers<S> {
+    fn clone(&self) -> Self {
+        Self {
+            hub: Arc::clone(&self.hub),
+            registry: Arc::clone(&self.registry),
+            tasks: self.tasks.clone(),
+        }
+    }
+}
+
+impl<S> fmt::Debug for Observers<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observers")
+            .field("tasks", &self.tasks.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S: Clone + Eq + Hash + Send + Sync + 'static> Observers<S> {
+    /// No observer yet. Subscribers are sent to `trigger`; `clock` dates the readings; `jitter` spreads them.
+    pub fn new(trigger: UnboundedSender<S>, clock: fn() -> Timestamp, jitter: Jitter) -> Self {
+        let registry = Registry {
+            watches: HashMap::new(),
+            places: HashMap::new(),
+            closed: false,
+        };
+        Self {
+            hub: Arc::new(Hub {
+                trigger,
+                ticks: AtomicU64::new(0),
+                clock,
+                jitter,
+            }),
+            registry: Arc::new(Mutex::new(registry)),
+            tasks: TaskTracker::new(),
+        }
+    }
+
+    /// The present moment. Taken after a write has ended, it is what [`Interest::after`] wants.
+    pub fn tick(&self) -> Tick {
+        self.hub.tick()
+    }
+
+    /// What is known of the project now. The subscription of `subscriber` is made or replaced, also where it was to another
+    /// project, and the project's task is started where there is none: call it within a tokio runtime. Does not wait.
+    ///
+    /// The subscriber is triggered when a compute that it is interested in appears, disappears or changes in more than its
+    /// times of activity; when the kind of fault changes, which includes the first reading and recovery; and when the first
+    /// attempt begun later than `after` has ended, well or badly.
+    pub fn read(&self, source: &Source, subscriber: &S, interest: Interest) -> View {
+        let project = (source.account.clone(), source.project.clone());
+        let mut registry = self.registry();
+        if registry.closed {
+            return View::default();
+        }
+        if registry.places.get(subscriber).is_some_and(|place| *place != project) {
+            registry.remove(subscriber);
+        }
+        registry.places.insert(subscriber.clone(), project.clone());
+        let watch = match registry.watches.entry(project) {
+            Entry::Occupied(entry) => Arc::clone(entry.get()),
+            Entry::Vacant(entry) => {
+                let watch = Arc::new(Watch::new(source, Arc::clone(&self.hub)));
+                self.tasks.spawn(Arc::clone(&watch).run());
+                Arc::clone(entry.insert(watch))
+            }
+        };
+        watch.subscribe(source, subscriber, interest)
+    }
+
+    /// Ends the subscription. The task of a project without subscribers ends.
+    pub fn forget(&self, subscriber: &S) {
+        self.registry().remove(subscriber);
+    }
+
+    /// The number of projects that are being read.
+    pub fn projects(&self) -> usize {
+        self.registry().watches.len()
+    }
+
+    /// Ends all tasks and waits until they have. Later reads answer that nothing is known.
+    pub async fn shutdown(&self) {
+        let watches = {
+            let mut registry = self.registry();
+            registry.closed = true;
+            registry.places.clear();
+            std::mem::take(&mut registry.watches)
+        };
+        for watch in watches.values() {
+            watch.stop();
+        }
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    fn registry(&self) -> MutexGuard<'_, Registry<S>> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: Clone + Eq + Hash + Send + Sync + 'static> Registry<S> {
+    fn remove(&mut self, subscriber: &S) {
+        let Some(project) = self.places.remove(subscriber) else {
+            return;
+        };
+        if let Some(watch) = self.watches.get(&project)
+            && watch.unsubscribe(subscriber)
+        {
+            watch.stop();
+            self.watches.remove(&project);
+        }
+    }
+}

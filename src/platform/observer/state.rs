@@ -1,0 +1,235 @@
+//! What the task of one project knows, and what follows from it: when to read next, and whom to trigger.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::change::Changes;
+use super::pace::Pace;
+use super::{Interest, Reading, Source, Tick, View};
+use crate::platform::{Compute, Fault, Governed, Priority};
+
+/// Readings that are asked for in quick succession begin at least this far apart, so that one serves many writes.
+const FRESH_SPACING: Duration = Duration::from_millis(100);
+const SHORTEST_POLL: Duration = Duration::from_secs(1);
+
+pub(super) struct State<S> {
+    pub platform: Arc<Governed>,
+    /// Counts the platforms, so that what was read through an old one is not published.
+    pub generation: u64,
+    poll_interval: Duration,
+    subscribers: HashMap<S, Subscription>,
+    /// How many of them have something pending, and when the last of those began to.
+    pending: usize,
+    pending_since: Option<Instant>,
+    /// The latest moment that anyone wants a reading after.
+    after: Option<Tick>,
+    pub view: View,
+    newest: Option<Attempt>,
+    failures: u32,
+    /// Spreads the next wait; drawn anew for each.
+    pub jitter: f64,
+}
+
+struct Subscription {
+    interest: Interest,
+    pending_since: Option<Instant>,
+}
+
+/// The newest attempt at a reading that has ended, whatever came of it.
+#[derive(Clone, Copy)]
+struct Attempt {
+    began: Tick,
+    started: Instant,
+    ended: Instant,
+}
+
+/// The beginning of a reading.
+pub(super) struct Begun {
+    pub generation: u64,
+    pub tick: Tick,
+    pub started: Instant,
+    pub at: Timestamp,
+}
+
+impl<S: Clone + Eq + Hash> State<S> {
+    pub fn new(source: &Source, jitter: f64) -> Self {
+        Self {
+            platform: Arc::clone(&source.platform),
+            generation: 0,
+            poll_interval: source.poll_interval.max(SHORTEST_POLL),
+            subscribers: HashMap::new(),
+            pending: 0,
+            pending_since: None,
+            after: None,
+            view: View::default(),
+            newest: None,
+            failures: 0,
+            jitter,
+        }
+    }
+
+    /// Takes over what the source says; whether a reading may be due sooner for it.
+    pub fn adopt(&mut self, source: &Source) -> bool {
+        let poll_interval = source.poll_interval.max(SHORTEST_POLL);
+        let sooner = poll_interval < self.poll_interval;
+        self.poll_interval = poll_interval;
+        if self.platform.is_same(&source.platform) {
+            return sooner;
+        }
+        self.platform = Arc::clone(&source.platform);
+        self.generation += 1;
+        // It may be another platform altogether, so what the old one held says nothing.
+        self.view = View::default();
+        self.newest = None;
+        self.failures = 0;
+        true
+    }
+
+    /// Whether a reading may be due sooner for it.
+    pub fn subscribe(&mut self, subscriber: &S, interest: Interest) -> bool {
+        let now = Instant::now();
+        let before = self.subscribers.remove(subscriber);
+        let (was_pending, since, old_after) = before.map_or((false, None, None), |subscription| {
+            let Subscription {
+                interest,
+                pending_since,
+            } = subscription;
+            (interest.pending, pending_since, interest.after)
+        });
+        // A new write begins a new time of waiting.
+        let continued = was_pending && interest.after <= old_after;
+        let pending_since = interest.pending.then(|| since.filter(|_| continued).unwrap_or(now));
+        self.pending = self.pending + usize::from(interest.pending) - usize::from(was_pending);
+        let newly_pending = interest.pending && !continued;
+        if newly_pending {
+            self.pending_since = Some(now);
+        }
+        self.after = self.after.max(interest.after);
+        let subscription = Subscription {
+            interest,
+            pending_since,
+        };
+        self.subscribers.insert(subscriber.clone(), subscription);
+        newly_pending || self.is_awaited()
+    }
+
+    /// Whether nobody is left.
+    pub fn unsubscribe(&mut self, subscriber: &S) -> bool {
+        if let Some(subscription) = self.subscribers.remove(subscriber) {
+            self.pending -= usize::from(subscription.interest.pending);
+        }
+        self.subscribers.is_empty()
+    }
+
+    /// Whether someone wants a reading later than the newest attempt. A failed attempt counts: trying at once again and
+    /// again is what the back-off is there to prevent.
+    pub fn is_awaited(&self) -> bool {
+        self.newest
+            .is_none_or(|attempt| self.after.is_some_and(|after| after >= attempt.began))
+    }
+
+    pub fn priority(&self) -> Priority {
+        match self.is_awaited() {
+            true => Priority::FreshRead,
+            false => Priority::Poll,
+        }
+    }
+
+    /// When the next reading is due.
+    pub fn due(&self, gate_closed: bool) -> Instant {
+        let Some(newest) = self.newest else {
+            return Instant::now();
+        };
+        let suspended = matches!(self.view.fault, Some(Fault::Unauthorized { .. }));
+        if gate_closed != suspended {
+            // Costs no request where it closed, and finds out where it opened.
+            return newest.ended;
+        }
+        if self.is_awaited() && !suspended {
+            return newest.started + FRESH_SPACING;
+        }
+        let pace = Pace {
+            poll_interval: self.poll_interval,
+            pending_for: self
+                .pending_since
+                .filter(|_| self.pending > 0)
+                .map(|since| since.elapsed()),
+            failures: self.failures,
+            retry_after: self.view.fault.as_ref().and_then(Fault::retry_after),
+            suspended,
+        };
+        newest.ended + pace.delay(self.jitter)
+    }
+
+    /// Takes over an outcome; who is to be triggered for it.
+    pub fn publish(&mut self, begun: &Begun, outcome: Result<Vec<Compute>, Fault>) -> Vec<S> {
+        let attempt = Attempt {
+            began: begun.tick,
+            started: begun.started,
+            ended: Instant::now(),
+        };
+        let before = self.newest.replace(attempt).map(|attempt| attempt.began);
+        self.pending_since = self.subscribers.values().filter_map(|s| s.pending_since).max();
+        match outcome {
+            Ok(computes) => self.publish_reading(begun, computes),
+            Err(fault) => self.publish_fault(fault, before, begun.tick),
+        }
+    }
+
+    fn publish_reading(&mut self, begun: &Begun, mut computes: Vec<Compute>) -> Vec<S> {
+        computes.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+        let reading = Arc::new(Reading {
+            began: begun.tick,
+            at: begun.at,
+            computes,
+        });
+        self.failures = 0;
+        let before = self.view.reading.replace(Arc::clone(&reading));
+        let recovered = self.view.fault.take().is_some();
+        let Some(before) = before.filter(|_| !recovered) else {
+            return self.subscribers.keys().cloned().collect();
+        };
+        let changes = Changes::between(&before.computes, &reading.computes);
+        let concerned = |interest: &Interest| {
+            let awaited = interest
+                .after
+                .is_some_and(|after| before.began <= after && after < reading.began);
+            awaited || is_touched(interest, &changes)
+        };
+        self.triggered(concerned)
+    }
+
+    fn publish_fault(&mut self, fault: Fault, before: Option<Tick>, began: Tick) -> Vec<S> {
+        self.failures = self.failures.saturating_add(1);
+        let kind = fault.kind();
+        let known = self.view.fault.replace(fault).map(|fault| fault.kind());
+        if known != Some(kind) {
+            return self.subscribers.keys().cloned().collect();
+        }
+        let first_since = |after: Tick| before.is_none_or(|before| before <= after) && after < began;
+        self.triggered(|interest| interest.after.is_some_and(first_since))
+    }
+
+    fn triggered(&self, concerned: impl Fn(&Interest) -> bool) -> Vec<S> {
+        let subscribers = self.subscribers.iter();
+        let concerned = subscribers.filter(|(_, subscription)| concerned(&subscription.interest));
+        concerned.map(|(subscriber, _)| subscriber.clone()).collect()
+    }
+}
+
+fn is_touched(interest: &Interest, changes: &Changes<'_>) -> bool {
+    !changes.is_empty()
+        && (interest
+            .computes
+            .iter()
+            .any(|id| changes.computes.contains(id.as_str()))
+            || interest
+                .branches
+                .iter()
+                .any(|branch| changes.branches.contains(branch.as_str())))
+}

@@ -1,0 +1,89 @@
+//! A change that was sent is never sent again by the client on its own.
+
+use dbplane::platform::{NewCompute, Platform, Role, Settings};
+
+use crate::server::{Act, Request, Server, answer};
+
+const COMPUTE: &str = r#"{"endpoint":{"id":"ep-a","branch_id":"br-a","type":"read_only"}}"#;
+
+fn replica() -> NewCompute {
+    NewCompute {
+        branch_id: "br-a".to_owned(),
+        role: Role::Replica,
+        name: None,
+        settings: Settings::default(),
+    }
+}
+
+fn posts(server: &Server) -> usize {
+    server
+        .requests()
+        .iter()
+        .filter(|request| request.method == "POST")
+        .count()
+}
+
+#[tokio::test]
+async fn on_a_new_connection_that_is_closed_after_the_request() {
+    for act in [Act::Raw(Vec::new()), Act::Reset] {
+        let server = Server::acting([act]).await;
+        let fault = server.platform().create_compute("p", &replica()).await.unwrap_err();
+        assert!(fault.may_have_happened(), "{fault}");
+        assert_eq!(posts(&server), 1);
+    }
+}
+
+#[tokio::test]
+async fn on_a_reused_connection_that_is_closed_after_the_request() {
+    for act in [Act::Raw(Vec::new()), Act::Reset] {
+        let server = Server::scripted(move |request| match request.method.as_str() {
+            "GET" => answer(200, r#"{"endpoints":[]}"#),
+            _ => act.clone(),
+        })
+        .await;
+        let platform = server.platform();
+        platform.list_computes("p").await.unwrap();
+        let fault = platform.create_compute("p", &replica()).await.unwrap_err();
+        assert!(fault.may_have_happened(), "{fault}");
+        let requests = server.requests();
+        assert_eq!(requests.iter().map(Request::line).collect::<Vec<_>>().len(), 2);
+        assert_eq!(
+            requests[0].connection, requests[1].connection,
+            "the connection was to be used again"
+        );
+    }
+}
+
+/// Here the client may find the connection closed before it writes, and take another; then nothing was sent twice either.
+#[tokio::test]
+async fn on_a_connection_that_is_closed_at_the_moment_of_sending() {
+    let server = Server::scripted(|request| match request.method.as_str() {
+        "GET" => Act::AnswerAndClose(r#"{"endpoints":[]}"#.to_owned()),
+        _ => answer(201, COMPUTE),
+    })
+    .await;
+    let platform = server.platform();
+    for round in 0..100 {
+        platform.list_computes("p").await.unwrap();
+        let before = posts(&server);
+        let outcome = platform.create_compute("p", &replica()).await;
+        let sent = posts(&server) - before;
+        match outcome {
+            Ok(_) => assert_eq!(sent, 1, "round {round}"),
+            Err(fault) => assert!(
+                sent <= 1 && (sent == 0 || fault.may_have_happened()),
+                "round {round}: {fault}"
+            ),
+        }
+    }
+}
+
+#[tokio::test]
+async fn whatever_the_status_says_about_trying_again() {
+    for status in [408, 423, 425, 429, 500, 502, 503, 504] {
+        let again = crate::server::with_headers(status, &[("retry-after", "0")], "");
+        let server = Server::acting([again, answer(201, COMPUTE)]).await;
+        assert!(server.platform().create_compute("p", &replica()).await.is_err());
+        assert_eq!(posts(&server), 1, "{status}");
+    }
+}

@@ -1,0 +1,181 @@
+//! What is sent: lines 1 to 3 and 6 of the wire's checklist.
+
+use dbplane::api::ComputeUnits;
+use dbplane::platform::{ComputeChange, Fault, NewCompute, Platform, Role, Settings, SuspendAfter};
+use secrecy::SecretString;
+use serde_json::json;
+
+use crate::server::{Request, Server, TOKEN, answer, options, platform};
+
+const COMPUTE: &str = r#"{"endpoint":{"id":"ep-a","branch_id":"br-a","type":"read_write"},"operations":[]}"#;
+const KEY: &str = r#"{"id":1,"key":"the-new-secret","name":"n"}"#;
+
+fn new_compute() -> NewCompute {
+    NewCompute {
+        branch_id: "br-a".to_owned(),
+        role: Role::Primary,
+        name: None,
+        settings: Settings::default(),
+    }
+}
+
+fn respond(request: &Request) -> crate::server::Act {
+    let body = match (request.method.as_str(), request.target.as_str()) {
+        ("POST", target) if target.ends_with("api_keys") => KEY,
+        ("GET", target) if target.ends_with("endpoints") => r#"{"endpoints":[]}"#,
+        ("GET", target) if target.ends_with("api_keys") => "[]",
+        ("GET", target) if target.ends_with("auth") => "{}",
+        ("GET", _) => r#"{"projects":[]}"#,
+        _ => COMPUTE,
+    };
+    answer(200, body)
+}
+
+/// Makes every call once.
+async fn every_call(platform: &impl Platform) {
+    let ep = "ep-a".to_owned();
+    platform.list_projects().await.unwrap();
+    platform.list_computes("p").await.unwrap();
+    platform.create_compute("p", &new_compute()).await.unwrap();
+    platform
+        .update_compute("p", "ep-a", &ComputeChange::default())
+        .await
+        .unwrap();
+    platform.delete_compute("p", &ep).await.unwrap();
+    platform.restart_compute("p", &ep).await.unwrap();
+    platform.create_key("org-a", "n", "p").await.unwrap();
+    platform.list_keys("org-a").await.unwrap();
+    platform.revoke_key("org-a", i64::MAX).await.unwrap();
+    platform.credential_kind().await.unwrap();
+    platform.probe_key(&SecretString::from("other"), "p").await.unwrap();
+}
+
+#[tokio::test]
+async fn every_call_asks_for_its_resource() {
+    let server = Server::scripted(respond).await;
+    every_call(&server.platform()).await;
+    assert_eq!(
+        server.lines(),
+        [
+            "GET /api/v2/projects",
+            "GET /api/v2/projects/p/endpoints",
+            "POST /api/v2/projects/p/endpoints",
+            "PATCH /api/v2/projects/p/endpoints/ep-a",
+            "DELETE /api/v2/projects/p/endpoints/ep-a",
+            "POST /api/v2/projects/p/endpoints/ep-a/restart",
+            "POST /api/v2/organizations/org-a/api_keys",
+            "GET /api/v2/organizations/org-a/api_keys",
+            "DELETE /api/v2/organizations/org-a/api_keys/9223372036854775807",
+            "GET /api/v2/auth",
+            "GET /api/v2/projects/p/endpoints",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn every_request_has_the_headers_that_it_should_and_no_others() {
+    let server = Server::scripted(respond).await;
+    every_call(&server.platform()).await;
+    let requests = server.requests();
+    let probe = requests.len() - 1;
+    for (index, request) in requests.iter().enumerate() {
+        let key = if index == probe { "other" } else { TOKEN };
+        assert_eq!(
+            request.header("authorization"),
+            [format!("Bearer {key}")],
+            "{}",
+            request.line()
+        );
+        assert_eq!(request.header("accept"), ["application/json"]);
+        assert_eq!(
+            request.header("user-agent"),
+            [concat!("dbplane/", env!("CARGO_PKG_VERSION"))]
+        );
+        let typed: &[&str] = if request.body.is_empty() {
+            &[]
+        } else {
+            &["application/json"]
+        };
+        assert_eq!(request.header("content-type"), typed, "{}", request.line());
+        let bodied = matches!(request.method.as_str(), "PATCH")
+            || (request.method == "POST" && !request.target.ends_with("restart"));
+        assert_eq!(!request.body.is_empty(), bodied, "{}", request.line());
+    }
+}
+
+#[tokio::test]
+async fn all_calls_share_one_connection() {
+    let server = Server::scripted(respond).await;
+    every_call(&server.platform()).await;
+    let connections: Vec<_> = server.requests().iter().map(|request| request.connection).collect();
+    assert_eq!(connections, [0; 11]);
+}
+
+#[tokio::test]
+async fn bodies_are_wrapped_and_hold_only_what_is_declared() {
+    let server = Server::scripted(respond).await;
+    let platform = server.platform();
+    let mut new = new_compute();
+    platform.create_compute("p", &new).await.unwrap();
+    new.role = Role::Replica;
+    new.name = Some("mark".to_owned());
+    new.settings.min = ComputeUnits::new(0.25);
+    new.settings.max = ComputeUnits::new(8.0);
+    platform.create_compute("p", &new).await.unwrap();
+    let mut change = ComputeChange::default();
+    change.settings.min = ComputeUnits::new(2.0);
+    change.settings.suspend_after = Some(SuspendAfter::Never);
+    change
+        .settings
+        .postgres
+        .insert("work_mem".to_owned(), "64MB".to_owned());
+    platform.update_compute("p", "ep-a", &change).await.unwrap();
+    platform.create_key("org-a", "n", "p").await.unwrap();
+    let bodies: Vec<_> = server.requests().iter().map(Request::json).collect();
+    assert_eq!(
+        bodies,
+        [
+            json!({"endpoint": {"branch_id": "br-a", "type": "read_write"}}),
+            json!({"endpoint": {"branch_id": "br-a", "type": "read_only", "name": "mark",
+                "autoscaling_limit_min_cu": 0.25, "autoscaling_limit_max_cu": 8}}),
+            json!({"endpoint": {"autoscaling_limit_min_cu": 2, "autoscaling_limit_max_cu": 2,
+                "suspend_timeout_seconds": -1, "settings": {"pg_settings": {"work_mem": "64MB"}}}}),
+            json!({"key_name": "n", "project_id": "p"}),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_trailing_slash_makes_no_difference_and_segments_are_encoded() {
+    let server = Server::scripted(respond).await;
+    let mut endpoint = server.endpoint();
+    endpoint.base_url.push('/');
+    platform(endpoint).list_computes("a b/../c?d").await.unwrap();
+    assert_eq!(server.lines(), ["GET /api/v2/projects/a%20b%2F..%2Fc%3Fd/endpoints"]);
+}
+
+#[tokio::test]
+async fn an_identifier_that_would_lead_elsewhere_is_not_sent() {
+    let server = Server::scripted(respond).await;
+    for odd in ["", ".", ".."] {
+        let fault = server
+            .platform()
+            .delete_compute("p", &odd.to_owned())
+            .await
+            .unwrap_err();
+        assert!(matches!(fault, Fault::Rejected { .. }), "{fault}");
+    }
+    assert_eq!(server.lines().len(), 0);
+}
+
+#[tokio::test]
+async fn a_key_from_a_file_may_end_with_a_line_break() {
+    let server = Server::scripted(respond).await;
+    let platform =
+        dbplane::platform::HttpPlatform::new(server.endpoint(), SecretString::from(" k\n"), &options()).unwrap();
+    platform.list_projects().await.unwrap();
+    platform.probe_key(&SecretString::from("other\n"), "p").await.unwrap();
+    let requests = server.requests();
+    assert_eq!(requests[0].header("authorization"), ["Bearer k"]);
+    assert_eq!(requests[1].header("authorization"), ["Bearer other"]);
+}
