@@ -176,8 +176,6 @@ impl Budget {
         });
         let until = now + pause;
         state.paused_until = Some(state.paused_until.map_or(until, |earlier| earlier.max(until)));
-        drop(state);
-        self.changed.notify_waiters();
     }
 
     /// The platform carried out a request: a later pause begins small again.

@@ -101,13 +101,18 @@ async fn a_call_that_waited_while_the_gate_closed_is_not_made() {
         burst: 1,
     });
     governed.list_projects().await.unwrap();
-    let waiting = tokio::spawn({
-        let governed = Arc::clone(&governed);
-        async move { governed.create_compute("p", &new_compute()).await }
-    });
-    tokio::task::yield_now().await;
-    governed.shared.gate.send_replace(Some(unauthorized()));
-    assert_eq!(waiting.await.unwrap(), Err(unauthorized()));
+    let new = new_compute();
+    let (change, read, key, ()) = tokio::join!(
+        governed.create_compute("p", &new),
+        governed.list_computes("p"),
+        governed.create_key("o", "n", "p"),
+        async {
+            tokio::task::yield_now().await;
+            governed.shared.gate.send_replace(Some(unauthorized()));
+        }
+    );
+    assert_eq!((change, read), (Err(unauthorized()), Err(unauthorized())));
+    assert_eq!(key.err(), Some(unauthorized()));
     assert_eq!(fake.calls(), ["list_projects"]);
 }
 

@@ -87,8 +87,14 @@ async fn the_request_identifier_is_kept() {
 
 #[tokio::test]
 async fn a_large_error_body_is_not_read_to_its_end() {
-    let server = Server::acting([answer(500, &"x".repeat(40 << 20))]).await;
+    let endless = format!(
+        "HTTP/1.1 500 X\r\ncontent-length: 1000000\r\n\r\n{}",
+        "x".repeat(65 << 10)
+    );
+    let server = Server::acting([Act::Stall(endless.into_bytes())]).await;
+    let start = Instant::now();
     assert_eq!(create(&server.platform()).await.kind(), "server");
+    assert!(start.elapsed() < Duration::from_secs(3), "it was waited for the rest");
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ async fn not_in_the_faults_of_a_platform_that_repeats_it() {
         answer(401, &echo),
         answer(404, TOKEN),
         answer(500, &format!("<html><body>{TOKEN}</body></html>")),
-        answer(500, &format!("{}{TOKEN}", "<br>".repeat((64 * 1024 - 10) / 4))),
+        answer(500, &format!("<html>{}{TOKEN}", "<br>".repeat((64 * 1024 - 16) / 4))),
         with_headers(302, &[("location", &format!("https://h/?token={TOKEN}"))], ""),
         with_headers(422, &[("x-request-id", TOKEN)], ""),
         answer(200, &format!("\"{TOKEN}\"")),

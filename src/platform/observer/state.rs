@@ -23,8 +23,7 @@ pub(super) struct State<S> {
     pub generation: u64,
     poll_interval: Duration,
     subscribers: HashMap<S, Subscription>,
-    /// How many of them have something pending, and when the last of those began to.
-    pending: usize,
+    /// When the last of those that have something pending began to; may outlive it until the next reading.
     pending_since: Option<Instant>,
     /// The latest moment that anyone wants a reading after.
     after: Option<Tick>,
@@ -63,7 +62,6 @@ impl<S: Clone + Eq + Hash> State<S> {
             generation: 0,
             poll_interval: source.poll_interval.max(SHORTEST_POLL),
             subscribers: HashMap::new(),
-            pending: 0,
             pending_since: None,
             after: None,
             view: View::default(),
@@ -104,7 +102,6 @@ impl<S: Clone + Eq + Hash> State<S> {
         // A new write begins a new time of waiting.
         let continued = was_pending && interest.after <= old_after;
         let pending_since = interest.pending.then(|| since.filter(|_| continued).unwrap_or(now));
-        self.pending = self.pending + usize::from(interest.pending) - usize::from(was_pending);
         let newly_pending = interest.pending && !continued;
         if newly_pending {
             self.pending_since = Some(now);
@@ -120,9 +117,7 @@ impl<S: Clone + Eq + Hash> State<S> {
 
     /// Whether nobody is left.
     pub fn unsubscribe(&mut self, subscriber: &S) -> bool {
-        if let Some(subscription) = self.subscribers.remove(subscriber) {
-            self.pending -= usize::from(subscription.interest.pending);
-        }
+        self.subscribers.remove(subscriber);
         self.subscribers.is_empty()
     }
 
@@ -150,15 +145,12 @@ impl<S: Clone + Eq + Hash> State<S> {
             // Costs no request where it closed, and finds out where it opened.
             return newest.ended;
         }
-        if self.is_awaited() && !suspended {
+        if self.is_awaited() {
             return newest.started + FRESH_SPACING;
         }
         let pace = Pace {
             poll_interval: self.poll_interval,
-            pending_for: self
-                .pending_since
-                .filter(|_| self.pending > 0)
-                .map(|since| since.elapsed()),
+            pending_for: self.pending_since.map(|since| since.elapsed()),
             failures: self.failures,
             retry_after: self.view.fault.as_ref().and_then(Fault::retry_after),
             suspended,

@@ -81,6 +81,7 @@ async fn a_refused_key_stops_reading_until_the_gate_opens() {
     );
     assert_eq!(stage.read("ep-000").fault, Some(unauthorized()));
     stage.ask("ep-000", since(stage.observers.tick()));
+    assert_eq!(stage.after(0.2).await, ["ep-000"]);
     stage.after(3600.0).await;
     assert_eq!(stage.fake.count(), asked);
     stage.fake.fail(None);

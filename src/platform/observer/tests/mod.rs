@@ -168,6 +168,15 @@ async fn a_fresh_reading_is_told_to_those_who_asked_also_when_nothing_changed() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_reading_newer_than_one_that_is_known_can_be_asked_for() {
+    let mut stage = Stage::settled(1).await;
+    let known = stage.read("ep-000").reading.unwrap().began;
+    stage.ask("ep-000", since(known));
+    assert_eq!(stage.after(0.2).await, ["ep-000"]);
+    assert!(stage.read("ep-000").since(Some(known)).is_some());
+}
+
+#[tokio::test(start_paused = true)]
 async fn many_writes_share_few_readings() {
     let mut stage = Stage::settled(100).await;
     let before = stage.fake.count();
@@ -209,6 +218,17 @@ async fn what_stays_pending_is_looked_at_ever_more_rarely_until_something_new_pe
     stage.ask("ep-001", pending());
     stage.after(60.0).await;
     assert!(stage.fake.count() - hour > 30);
+    stage.after(3600.0).await;
+    let written = Interest {
+        after: Some(stage.observers.tick()),
+        ..pending()
+    };
+    let later = stage.fake.count();
+    for _ in 0..6 {
+        stage.ask("ep-000", written.clone());
+        stage.after(10.0).await;
+    }
+    assert!(stage.fake.count() - later > 30);
 }
 
 #[tokio::test(start_paused = true)]
