@@ -1,8 +1,8 @@
-//! The one file that reads the clock. Everything else is handed the time, so that it can be tested at any time.
+//! The one file that reads the clock. Everything else is given the time.
 
 use jiff::Timestamp;
 
-/// The present, by this machine's clock.
+/// The time now.
 pub fn now() -> Timestamp {
     Timestamp::now()
 }

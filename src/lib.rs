@@ -1,4 +1,13 @@
 //! dbplane: a Kubernetes operator for the computes and API keys of a hosted Postgres platform.
+
 pub mod api;
+pub mod cli;
 pub mod clock;
+pub mod cluster;
+pub mod config;
+pub mod controller;
+pub mod decide;
 pub mod platform;
+pub mod simulator;
+pub mod telemetry;
+pub mod validate;

@@ -1,34 +1,28 @@
 //! Account and ClusterAccount: where the platform is, and as whom.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
-use kube::CustomResource;
+use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{Condition, Duration, conditions_schema};
+use super::common::{Condition, Duration};
+use super::{rules, schema};
 
 /// Where the platform is and as whom this namespace calls it: base URL, organization, API key and rate budget.
-#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "dbplane.dev",
     version = "v1alpha1",
     kind = "Account",
+    doc = "Where the platform is and as whom the resources of this namespace call it.",
     plural = "accounts",
     shortname = "dbacct",
     category = "dbplane",
     namespaced,
     status = "AccountStatus",
     derive = "PartialEq",
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
-    ),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
-    ),
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
+    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
     printcolumn(name = "Projects", type_ = "integer", json_path = ".status.projectCount"),
     printcolumn(name = "Platform", type_ = "string", json_path = ".spec.baseUrl"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
@@ -40,35 +34,30 @@ use super::common::{Condition, Duration, conditions_schema};
     )
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = schema::plain)]
 pub struct AccountSpec {
     /// The platform, its organization and how hard it may be called.
     #[serde(flatten)]
     pub platform: PlatformAccess,
-    /// The Secret of this namespace that holds the platform's API key.
+    /// The Secret of this namespace that holds the platform's API key. When its content changes, the new key is used from then on.
+    #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub api_key_secret_ref: SecretKeyRef,
 }
 
 /// An Account for several namespaces; it serves only those that `namespaces` names.
-#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "dbplane.dev",
     version = "v1alpha1",
     kind = "ClusterAccount",
+    doc = "An Account for several namespaces; it serves only those that it admits.",
     plural = "clusteraccounts",
     shortname = "dbcacct",
     category = "dbplane",
     status = "AccountStatus",
     derive = "PartialEq",
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
-    ),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
-    ),
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
+    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
     printcolumn(name = "Projects", type_ = "integer", json_path = ".status.projectCount"),
     printcolumn(name = "Platform", type_ = "string", json_path = ".spec.baseUrl"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
@@ -80,11 +69,13 @@ pub struct AccountSpec {
     )
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = schema::plain)]
 pub struct ClusterAccountSpec {
     /// The platform, its organization and how hard it may be called.
     #[serde(flatten)]
     pub platform: PlatformAccess,
-    /// The Secret that holds the platform's API key, and its namespace.
+    /// The Secret that holds the platform's API key, and its namespace. When its content changes, the new key is used from then on.
+    #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub api_key_secret_ref: ClusterSecretKeyRef,
     /// The namespaces whose resources may use this account; a namespace that matches neither part may not. Empty allows none.
     #[serde(default)]
@@ -92,54 +83,76 @@ pub struct ClusterAccountSpec {
 }
 
 /// The platform, the organization and the rate budget: what Account and ClusterAccount have in common.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = rules::immutable_once_set("organizationId", ANOTHER_ACCOUNT))]
 pub struct PlatformAccess {
-    /// Base URL of the platform's API, ending with the version segment, for instance https://platform.example/api/v2. It must be https unless the operator runs with --allow-insecure-platform.
+    /// Base URL of the platform's API, ending with the version segment, for instance https://platform.example/api/v2. It must be https unless the operator runs with --allow-insecure-platform. Cannot be changed.
+    #[schemars(length(max = 512))]
+    #[x_kube(validation = rules::base_url(), validation = rules::base_url_alone(), validation = rules::base_url_version())]
+    #[x_kube(validation = rules::immutable(ANOTHER_ACCOUNT))]
     pub base_url: String,
-    /// The platform's identifier of the organization. Needed for ProjectKeys, and to see organization projects with a personal API key.
+    /// The platform's identifier of the organization. Needed for ProjectKeys, and to see organization projects with a personal API key. It can be added later; once set it cannot be changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 60))]
+    #[x_kube(validation = rules::identifier())]
     pub organization_id: Option<String>,
-    /// How many requests this account may spend on the platform. One budget is shared by everything that uses the account.
+    /// How many requests this account may spend on the platform; 600 a minute and 20 at once when absent. One budget is shared by everything that uses the account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,
-    /// How often each project is read while nothing changes, 5s to 1h; 30s when absent. While a change is under way it is read more often.
+    /// How often each project is read while nothing changes, 5s to 1h, such as 30s or 1m30s; 30s when absent. While a change is under way it is read more often.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = rules::duration("5s", "1h"))]
     pub poll_interval: Option<Duration>,
 }
+
+const ANOTHER_ACCOUNT: &str =
+    "the computes and keys of this account belong to where it points; create another account for another platform";
 
 /// A rate budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RateLimit {
-    /// Requests a minute, on average; 600 when no rateLimit is given.
+    /// Requests a minute, on average, 1 to 100000.
+    #[schemars(range(min = 1, max = 100_000))]
     pub requests_per_minute: u32,
-    /// Requests that may be made at once; 20 when absent.
+    /// Requests that may be made at once after a pause, 1 to 10000; 20 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000))]
     pub burst: Option<u32>,
 }
 
 /// One key of a Secret in the same namespace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretKeyRef {
     /// Name of the Secret.
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = rules::object_name())]
     pub name: String,
     /// Key within its data; api-key when absent.
     #[serde(default = "default_secret_key")]
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = rules::secret_data_key())]
     pub key: String,
 }
 
 /// One key of a Secret in a named namespace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterSecretKeyRef {
     /// Namespace of the Secret.
+    #[schemars(length(max = 63))]
+    #[x_kube(validation = rules::namespace_name())]
     pub namespace: String,
     /// Name of the Secret.
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = rules::object_name())]
     pub name: String,
     /// Key within its data; api-key when absent.
     #[serde(default = "default_secret_key")]
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = rules::secret_data_key())]
     pub key: String,
 }
 
@@ -148,20 +161,26 @@ pub(super) fn default_secret_key() -> String {
 }
 
 /// Which namespaces may use a ClusterAccount: those named and those whose labels match.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NamespaceAccess {
-    /// Names of namespaces.
+    /// Names of namespaces, at most 256.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::namespace_names")]
+    #[x_kube(validation = rules::namespace_names())]
     pub names: Vec<String>,
-    /// Labels of namespaces. An empty selector matches every namespace.
+    /// Labels of namespaces. An empty selector ({}) matches every namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::label_selector")]
+    #[x_kube(validation = rules::selector_expressions(), validation = rules::selector_labels())]
+    #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub selector: Option<LabelSelector>,
 }
 
 /// What was seen of the platform with this account's credentials.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = schema::plain)]
 pub struct AccountStatus {
     /// Number of projects that the credentials can list; absent where they may not list projects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -174,7 +193,7 @@ pub struct AccountStatus {
     pub capabilities: Option<AccountCapabilities>,
     /// Ready says whether the credentials are accepted; Reconciling and Stalled are present only while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "conditions_schema")]
+    #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
     /// The generation of the spec that this status speaks of.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,17 +1,22 @@
 //! What several kinds share.
 
+use kube::KubeSchema;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+
+use super::rules;
 
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 /// The Account or ClusterAccount that says where the platform is and as whom to call it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccountRef {
     /// Name of the Account in this namespace, or of the ClusterAccount.
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = rules::object_name())]
     pub name: String,
-    /// Account (the default) or ClusterAccount.
+    /// Account (the default), of this namespace, or ClusterAccount, which must admit this namespace.
     #[serde(default)]
     pub kind: AccountKind,
 }
@@ -49,14 +54,7 @@ impl JsonSchema for Duration {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "maxLength": 32, "pattern": "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"})
+        // Form and range are a rule of each field, whose message can name the range.
+        json_schema!({"type": "string", "maxLength": 32})
     }
-}
-
-/// Conditions as every kind carries them: a list keyed by type.
-pub(super) fn conditions_schema(generator: &mut SchemaGenerator) -> Schema {
-    let mut schema = generator.subschema_for::<Vec<Condition>>();
-    schema.insert("x-kubernetes-list-type".into(), "map".into());
-    schema.insert("x-kubernetes-list-map-keys".into(), serde_json::json!(["type"]));
-    schema
 }

@@ -3,19 +3,21 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use kube::CustomResource;
+use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{AccountRef, Condition, Duration, conditions_schema};
-use super::units::ComputeUnits;
+use super::common::{AccountRef, Condition, Duration};
+use super::units::{ComputeUnits, autoscaling_sizes};
+use super::{rules, schema};
 
 /// One compute of one branch. Fields that are left out belong to the platform and are not enforced.
-#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "dbplane.dev",
     version = "v1alpha1",
     kind = "Compute",
+    doc = "One compute (an endpoint of the platform's API) of one branch.",
     plural = "computes",
     shortname = "dbc",
     category = "dbplane",
@@ -24,20 +26,12 @@ use super::units::ComputeUnits;
     derive = "PartialEq",
     selectable = ".spec.projectId",
     selectable = ".spec.branchId",
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
-    ),
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
     printcolumn(name = "State", type_ = "string", json_path = ".status.state"),
     printcolumn(name = "Size", type_ = "string", json_path = ".status.size"),
     printcolumn(name = "Compute", type_ = "string", json_path = ".status.computeId"),
     printcolumn(name = "Branch", type_ = "string", json_path = ".spec.branchId"),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
-    ),
+    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(name = "Host", type_ = "string", priority = 1, json_path = ".status.host"),
     printcolumn(
@@ -48,53 +42,86 @@ use super::units::ComputeUnits;
     )
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = schema::plain)]
+#[x_kube(validation = rules::immutable_once_set(
+    "computeId",
+    "to let go of the compute set deletion: Orphan and delete this Compute; then create another",
+))]
+#[x_kube(validation = rules::demand(
+    "self.type != 'ReadOnly' || self.existing != 'Adopt' || has(self.computeId)",
+    "existing: Adopt finds the primary compute of a branch; to adopt a read replica, name it in computeId",
+))]
+#[x_kube(validation = rules::demand(
+    "self.type != 'ReadOnly' || self.management != 'Observe' || has(self.computeId)",
+    "a branch can have several read replicas; name the one to observe in computeId",
+))]
+#[x_kube(validation = rules::demand(
+    "!has(self.size) || !has(self.size.fixed) || self.size.fixed <= 16.0 \
+     || !has(self.scaleToZero) || !has(self.scaleToZero.after)",
+    "a fixed size above 16 does not scale to zero; remove scaleToZero.after, or choose a size up to 16",
+).field_path(".scaleToZero"))]
 pub struct ComputeSpec {
     /// The account whose credentials are used.
+    #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub account_ref: AccountRef,
-    /// The project that the compute belongs to. Cannot be changed.
+    /// The platform's identifier of the project that the compute belongs to. Cannot be changed.
+    #[schemars(length(max = 60))]
+    #[x_kube(validation = rules::identifier())]
+    #[x_kube(validation = rules::immutable("create another Compute for another project"))]
     pub project_id: String,
-    /// The branch that the compute serves. A change moves the compute to that branch.
+    /// The platform's identifier of the branch that the compute serves. A change moves the compute to that branch, which interrupts connections; the branch must not have a primary compute then.
+    #[schemars(length(max = 60))]
+    #[x_kube(validation = rules::identifier())]
     pub branch_id: String,
     /// ReadWrite for the branch's primary compute (at most one a branch), ReadOnly for a read replica. Cannot be changed.
     #[serde(rename = "type")]
+    #[x_kube(validation = rules::immutable("create another Compute of the other type"))]
     pub type_: ComputeType,
-    /// A fixed size or an autoscaling range; the platform's choice when absent. A change interrupts connections.
+    /// A fixed size or an autoscaling range: exactly one of fixed and autoscaling. When absent the size is the platform's choice and is left alone. A change of size or range restarts the compute, which interrupts connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = rules::exactly_one_of("fixed", "autoscaling"), merge_strategy = MapMerge::Atomic)]
     pub size: Option<Size>,
-    /// When the compute suspends; the platform's choice when absent.
+    /// When the compute suspends for want of activity: exactly one of after and never. When absent it is the platform's choice (usually after 5 minutes) and is left alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = rules::exactly_one_of("after", "never"), merge_strategy = MapMerge::Atomic)]
     pub scale_to_zero: Option<ScaleToZero>,
-    /// Connection pooling; the platform's choice when absent.
+    /// Connection pooling in front of the compute; the platform's choice when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pooler: Option<Pooler>,
-    /// Database settings by name, such as work_mem: 64MB. Settings that are not named here are left alone.
+    /// Database settings by name, such as work_mem: 64MB; at most 128. Values are text: quote numbers. Settings that are not named here are left alone.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "schema::settings")]
+    #[x_kube(validation = rules::setting_names(), validation = rules::setting_values())]
     pub postgres_settings: BTreeMap<String, String>,
     /// Whether connections without a password are possible; the platform's choice when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passwordless_access: Option<bool>,
-    /// Whether connections are refused; the platform's choice when absent.
+    /// true: the compute refuses connections; the platform's choice when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,
-    /// What to do when the branch already has its primary compute: Refuse (the default) reports it, Adopt takes it over.
+    /// What to do when the branch already has a primary compute that this resource did not create: Refuse (the default) reports it and changes nothing, Adopt takes it over.
     #[serde(default)]
     pub existing: Existing,
-    /// Identifier (ep-...) of an existing compute to import instead of creating one. Cannot be changed once set.
+    /// The platform's identifier (ep-...) of an existing compute to import instead of creating one. It can be added later; once set it cannot be changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 60))]
+    #[x_kube(validation = rules::compute_id())]
     pub compute_id: Option<String>,
-    /// Full (the default) changes the compute to match; Observe only reports.
+    /// Full (the default) creates, changes, restarts and deletes the compute to match this resource. Observe changes nothing on the platform and reports in status what it finds.
     #[serde(default)]
     pub management: Management,
-    /// What becomes of the compute when this resource is deleted: Delete (the default) or Orphan, which leaves it running.
+    /// What becomes of the compute when this resource is deleted: Delete (the default) deletes it, Orphan leaves it running.
     #[serde(default)]
     pub deletion: Deletion,
-    /// When changes that interrupt connections (size, move, restart) may be made; at once when absent.
+    /// When changes that interrupt connections (of size, of branch, restarts) may be made; at once when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub disruption: Option<Disruption>,
-    /// Any change of this text restarts the compute once, when disruption allows. An idle compute is not woken: it starts anew by itself.
+    /// Any change of this text restarts the compute once, when disruption allows; 1 to 128 characters, such as a date. An idle compute is not woken: it starts anew by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 128))]
     pub restart_token: Option<String>,
-    /// A Secret to write with host, port, sslmode and computeId; none when absent. The platform gives no passwords here.
+    /// A Secret to write with host, port, sslmode and computeId; none when absent. It holds no user and no password: the platform gives none here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<Connection>,
 }
@@ -109,11 +136,12 @@ pub enum ComputeType {
 }
 
 /// Exactly one of fixed and autoscaling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Size {
-    /// A fixed size in compute units (CU): 0.25, 0.5, 1 to 16, or an even number from 18 to 56. One CU is 1 vCPU and 4 GB of memory.
+    /// A fixed size in compute units (CU): 0.25, 0.5, 1 to 16, or an even number from 18 to 56. One CU is 1 vCPU and 4 GB of memory. Above 16 CU a compute does not scale to zero.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = rules::whole_size(" and 18 to 56 in steps of 2"))]
     pub fixed: Option<ComputeUnits>,
     /// A range within which the platform resizes the compute without interrupting connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,24 +149,31 @@ pub struct Size {
 }
 
 /// A range of sizes within 0.25 to 16 CU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = rules::demand("self.min <= self.max", "min is above max: exchange them"))]
 pub struct Autoscaling {
-    /// The smallest size in CU. It also sets the number of connections that the database admits.
+    /// The smallest size in compute units (CU), at most max. It also sets the number of connections that the database admits.
+    #[schemars(schema_with = "autoscaling_sizes")]
+    #[x_kube(validation = rules::whole_size(""))]
     pub min: ComputeUnits,
-    /// The largest size in CU, at most 16.
+    /// The largest size in compute units (CU), at most 16. Some platforms and plans allow less.
+    #[schemars(schema_with = "autoscaling_sizes")]
+    #[x_kube(validation = rules::whole_size(""))]
     pub max: ComputeUnits,
 }
 
 /// Exactly one of after and never.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScaleToZero {
-    /// Suspend after this long without activity, 1m to 168h.
+    /// Suspend after this long without activity, 1m to 168h, such as 5m or 1h30m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = rules::duration("1m", "168h"))]
     pub after: Option<Duration>,
     /// true: never suspend. Such a compute picks up the platform's updates only when it is restarted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = rules::demand("self", "write never: true, or remove never and set after"))]
     pub never: Option<bool>,
 }
 
@@ -148,7 +183,7 @@ pub struct ScaleToZero {
 pub struct Pooler {
     /// Whether connections are pooled.
     pub enabled: bool,
-    /// How connections are shared; the platform's choice when absent.
+    /// How pooled connections are shared: Transaction holds a server connection for one transaction. The platform's choice when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<PoolerMode>,
 }
@@ -191,12 +226,20 @@ pub enum Deletion {
 }
 
 /// When changes that interrupt connections may be made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = rules::demand(
+    "self.policy != 'Window' || has(self.window)",
+    "policy Window needs to know when: add window",
+))]
+#[x_kube(validation = rules::demand(
+    "self.policy == 'Window' || !has(self.window)",
+    "window has no effect with this policy: remove it, or set policy: Window",
+))]
 pub struct Disruption {
-    /// Immediate, WhenIdle (only while the compute is suspended) or Window (only within the window).
+    /// Immediate (at once), WhenIdle (only while the compute is suspended; one that never suspends waits for ever) or Window (only while the window is open).
     pub policy: DisruptionPolicy,
-    /// The maintenance window; needed with policy Window and refused with any other.
+    /// The recurring maintenance window; needed with policy Window and refused with any other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
 }
@@ -214,29 +257,37 @@ pub enum DisruptionPolicy {
 }
 
 /// A recurring window of time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Window {
-    /// When the window opens, as a cron expression of five fields (minute, hour, day of month, month, day of week).
+    /// When the window opens, as a cron expression of five fields (minute, hour, day of month, month, day of week), such as 0 3 * * SUN.
+    #[schemars(length(max = 128))]
+    #[x_kube(validation = rules::cron(), validation = rules::cron_ranges())]
     pub schedule: String,
     /// IANA name of the time zone of the schedule, such as Europe/Berlin; UTC when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    #[x_kube(validation = rules::time_zone())]
     pub time_zone: Option<String>,
-    /// How long the window stays open, 1m to 24h.
+    /// How long the window stays open, 1m to 24h. A change that begins in time may end later.
+    #[x_kube(validation = rules::duration("1m", "24h"))]
     pub duration: Duration,
 }
 
 /// Where to write what a client needs to connect.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Connection {
-    /// Name of the Secret. It is created, owned by this resource, and never takes over one that exists.
+    /// Name of the Secret, in this namespace. It is created and owned by this resource; one that exists already and is not its own is never touched.
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = rules::object_name())]
     pub secret_name: String,
 }
 
 /// What was last seen of the compute.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = schema::plain)]
 pub struct ComputeStatus {
     /// The platform's identifier of the compute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -258,7 +309,7 @@ pub struct ComputeStatus {
     pub capacity: Option<Capacity>,
     /// When the compute was last active. While it is active this is kept to the hour, so that use causes no writes here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub last_active: Option<Timestamp>,
     /// The operation that the last change started on the platform.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -268,7 +319,7 @@ pub struct ComputeStatus {
     pub restart: Option<RestartStatus>,
     /// Ready, Synced; Reconciling and Stalled are present only while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "conditions_schema")]
+    #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
     /// The generation of the spec that this status speaks of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -308,6 +359,6 @@ pub struct RestartStatus {
     /// The token that was honoured last.
     pub token: String,
     /// When the restart was asked for.
-    #[schemars(with = "String")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
     pub at: Timestamp,
 }

@@ -1,5 +1,8 @@
 //! The custom resources of group `dbplane.dev`: types, validation rules and printer columns; no logic.
 //!
+//! References and unions are atomic: who applies one owns it whole, so that switching from one alternative to the other
+//! needs no removal of the first. (`MapMerge`, also for structs: a definition knows `x-kubernetes-map-type` only.)
+//!
 //! The doc comments are what `kubectl explain` prints, so they are written for the person who writes a manifest.
 
 // The lint takes the parts of one kube attribute for attributes of their own.
@@ -9,7 +12,12 @@ mod account;
 mod common;
 mod compute;
 mod project_key;
+mod rules;
+mod schema;
 mod units;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::CustomResourceExt;
 
 pub use account::{
     Account, AccountCapabilities, AccountSpec, AccountStatus, ClusterAccount, ClusterAccountSpec, ClusterSecretKeyRef,
@@ -28,3 +36,8 @@ pub use units::{COMPUTE_SIZES, ComputeUnits};
 
 /// The API group of every resource, and the prefix of every annotation, label and finalizer.
 pub const GROUP: &str = "dbplane.dev";
+
+/// The definitions of every kind, as they are installed.
+pub fn crds() -> [CustomResourceDefinition; 4] {
+    [Account::crd(), ClusterAccount::crd(), Compute::crd(), ProjectKey::crd()]
+}

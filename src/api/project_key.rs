@@ -3,19 +3,21 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use kube::CustomResource;
+use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::account::default_secret_key;
-use super::common::{AccountRef, Condition, Duration, conditions_schema};
+use super::common::{AccountRef, Condition, Duration};
+use super::{rules, schema};
 
 /// One project-scoped API key of the account's organization, and the Secret that holds it.
-#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "dbplane.dev",
     version = "v1alpha1",
     kind = "ProjectKey",
+    doc = "One project-scoped API key of the account's organization, and the Secret that holds it.",
     plural = "projectkeys",
     shortname = "dbkey",
     category = "dbplane",
@@ -23,19 +25,11 @@ use super::common::{AccountRef, Condition, Duration, conditions_schema};
     status = "ProjectKeyStatus",
     derive = "PartialEq",
     selectable = ".spec.projectId",
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
-    ),
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
     printcolumn(name = "Key", type_ = "integer", json_path = ".status.keyId"),
     printcolumn(name = "Secret", type_ = "string", json_path = ".status.secretName"),
     printcolumn(name = "Project", type_ = "string", json_path = ".spec.projectId"),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
-    ),
+    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(name = "Key-Name", type_ = "string", priority = 1, json_path = ".status.keyName"),
     printcolumn(
@@ -46,53 +40,83 @@ use super::common::{AccountRef, Condition, Duration, conditions_schema};
     )
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = schema::plain)]
 pub struct ProjectKeySpec {
     /// The account whose credentials create the key: a personal API key of an administrator of its organization.
+    #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub account_ref: AccountRef,
-    /// The project that the key is scoped to. Cannot be changed.
+    /// The platform's identifier of the project that the key is scoped to. Cannot be changed.
+    #[schemars(length(max = 60))]
+    #[x_kube(validation = rules::identifier())]
+    #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
     pub project_id: String,
-    /// What people see in the platform's console, at most 32 characters. dbplane appends what makes it unique. Cannot be changed.
+    /// What people see in the platform's console, 1 to 32 characters. dbplane appends what makes it unique. Cannot be changed.
+    #[schemars(length(max = 32))]
+    #[x_kube(validation = rules::key_name())]
+    #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
     pub key_name: String,
-    /// The Secret that receives the key.
+    /// The Secret that receives the key, in this namespace.
     pub secret: KeySecret,
     /// Replace the key regularly; never when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub rotation: Option<Rotation>,
-    /// What to do when the platform no longer accepts the key: Recreate (the default) or Report.
+    /// What to do when the platform no longer accepts the key: Recreate (the default) creates another and puts it into the Secret, Report says so and waits.
     #[serde(default)]
     pub on_revoked: OnRevoked,
-    /// What becomes of the key when this resource is deleted: Revoke (the default) or Orphan, which leaves it valid.
+    /// What becomes of the key when this resource is deleted: Revoke (the default) revokes it, or waits until it has been revoked in the console where the platform offers no call for it. Orphan leaves it valid.
     #[serde(default)]
     pub deletion: KeyDeletion,
 }
 
+const ANOTHER_KEY: &str = "create another ProjectKey, and delete this one when nothing uses its key any more";
+
 /// The Secret that receives a key. It is created and owned by the ProjectKey, and never takes over one that exists.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = rules::demand(
+    "!has(self.template) || !(self.key in self.template)",
+    "the entry named by key holds the API key itself: give the entry in template another name",
+).field_path(".template"))]
 pub struct KeySecret {
-    /// Name of the Secret. Cannot be changed.
+    /// Name of the Secret. It is created and owned by this resource; one that exists already and is not its own is never touched. Cannot be changed.
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = rules::object_name())]
+    #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
     pub name: String,
-    /// Key within its data; api-key when absent.
+    /// Key within its data that holds the API key; api-key when absent. Cannot be changed.
     #[serde(default = "default_secret_key")]
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = rules::secret_data_key())]
+    #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
     pub key: String,
-    /// Labels for the Secret.
+    /// Labels for the Secret, at most 32. Keys under dbplane.dev/ are reserved.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "schema::labels")]
+    #[x_kube(validation = rules::metadata_keys(), validation = rules::unreserved_keys(), validation = rules::label_values())]
     pub labels: BTreeMap<String, String>,
-    /// Annotations for the Secret.
+    /// Annotations for the Secret, at most 32. Keys under dbplane.dev/ are reserved.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "schema::texts")]
+    #[x_kube(validation = rules::metadata_keys(), validation = rules::unreserved_keys())]
     pub annotations: BTreeMap<String, String>,
-    /// Further entries of the Secret's data. In their text {{ key }}, {{ keyId }}, {{ keyName }}, {{ projectId }} and {{ baseUrl }} are replaced.
+    /// Further entries of the Secret's data, at most 32, by name. In their text {{ key }}, {{ keyId }}, {{ keyName }}, {{ projectId }} and {{ baseUrl }} are replaced.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "schema::texts")]
+    #[x_kube(validation = rules::secret_data_keys(), validation = rules::placeholders())]
     pub template: BTreeMap<String, String>,
 }
 
 /// Regular replacement of a key.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = rules::shorter_than("overlap", "every"))]
 pub struct Rotation {
-    /// How long a key is used, 1h to 8760h.
+    /// How long a key is used before it is replaced, 1h to 8760h, such as 720h.
+    #[x_kube(validation = rules::duration("1h", "8760h"))]
     pub every: Duration,
-    /// How long the key before stays valid beside its successor; shorter than every.
+    /// How long a replaced key stays valid beside its successor before it is revoked, 0s or more and shorter than every.
+    #[x_kube(validation = rules::duration("0s", "8760h"))]
     pub overlap: Duration,
 }
 
@@ -119,6 +143,7 @@ pub enum KeyDeletion {
 /// What was last seen of the key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = schema::plain)]
 pub struct ProjectKeyStatus {
     /// The platform's identifier of the key in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,7 +153,7 @@ pub struct ProjectKeyStatus {
     pub key_name: Option<String>,
     /// When it was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub created_at: Option<Timestamp>,
     /// The platform's identifier of the user who created it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,7 +163,7 @@ pub struct ProjectKeyStatus {
     pub secret_name: Option<String>,
     /// When it last replaced another key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub rotated_at: Option<Timestamp>,
     /// Keys that were replaced and are still valid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -148,7 +173,7 @@ pub struct ProjectKeyStatus {
     pub lost_keys: Vec<KeyRecord>,
     /// Ready, Synced; Reconciling and Stalled are present only while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "conditions_schema")]
+    #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
     /// The generation of the spec that this status speaks of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -165,6 +190,6 @@ pub struct KeyRecord {
     /// Its name in the platform's console.
     pub name: String,
     /// When it was replaced, or when its creation was attempted.
-    #[schemars(with = "String")]
+    #[schemars(with = "String", extend("format" = "date-time"))]
     pub since: Timestamp,
 }

@@ -61,11 +61,17 @@ impl JsonSchema for ComputeUnits {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let sizes: Vec<serde_json::Value> = COMPUTE_SIZES
-            .iter()
-            .filter_map(|size| ComputeUnits::new(*size))
-            .map(|size| serde_json::json!(size))
-            .collect();
-        json_schema!({"type": "number", "enum": sizes})
+        sizes_up_to(f64::INFINITY)
     }
+}
+
+/// The sizes that an autoscaling range may have: beyond 16 CU the platform has fixed sizes only.
+pub(super) fn autoscaling_sizes(_: &mut SchemaGenerator) -> Schema {
+    sizes_up_to(16.)
+}
+
+fn sizes_up_to(largest: f64) -> Schema {
+    let sizes: Vec<ComputeUnits> =
+        COMPUTE_SIZES.into_iter().filter(|size| *size <= largest).filter_map(ComputeUnits::new).collect();
+    json_schema!({"type": "number", "enum": sizes})
 }

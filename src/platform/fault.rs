@@ -26,11 +26,9 @@ pub enum Fault {
     Conflict { message: String },
     /// 423: operations are running; nothing was done, and the call may be made again soon.
     #[error("the project is busy with other operations (423): {message}")]
-    Busy {
-        message: String,
-        retry_after: Option<Duration>,
-    },
-    /// 429, or 503 to a read: nothing was done. 503 to a change is a [`Fault::Server`]: not every server answers it before it begins.
+    Busy { message: String, retry_after: Option<Duration> },
+    /// 429, or 503 to a read: nothing was done. 503 to a change is a `Server` fault, since not every server gives that
+    /// answer before it begins.
     #[error("the platform limits the rate of calls ({status})")]
     Throttled { status: u16, retry_after: Option<Duration> },
     /// Any other 4xx: the platform refuses what was asked for. Also a redirect, which is never followed.

@@ -93,10 +93,7 @@ impl<S: Clone + Eq + Hash> State<S> {
         let now = Instant::now();
         let before = self.subscribers.remove(subscriber);
         let (was_pending, since, old_after) = before.map_or((false, None, None), |subscription| {
-            let Subscription {
-                interest,
-                pending_since,
-            } = subscription;
+            let Subscription { interest, pending_since } = subscription;
             (interest.pending, pending_since, interest.after)
         });
         // A new write begins a new time of waiting.
@@ -107,10 +104,7 @@ impl<S: Clone + Eq + Hash> State<S> {
             self.pending_since = Some(now);
         }
         self.after = self.after.max(interest.after);
-        let subscription = Subscription {
-            interest,
-            pending_since,
-        };
+        let subscription = Subscription { interest, pending_since };
         self.subscribers.insert(subscriber.clone(), subscription);
         newly_pending || self.is_awaited()
     }
@@ -124,8 +118,7 @@ impl<S: Clone + Eq + Hash> State<S> {
     /// Whether someone wants a reading later than the newest attempt. A failed attempt counts: trying at once again and
     /// again is what the back-off is there to prevent.
     pub fn is_awaited(&self) -> bool {
-        self.newest
-            .is_none_or(|attempt| self.after.is_some_and(|after| after >= attempt.began))
+        self.newest.is_none_or(|attempt| self.after.is_some_and(|after| after >= attempt.began))
     }
 
     pub fn priority(&self) -> Priority {
@@ -160,11 +153,7 @@ impl<S: Clone + Eq + Hash> State<S> {
 
     /// Takes over an outcome; who is to be triggered for it.
     pub fn publish(&mut self, begun: &Begun, outcome: Result<Vec<Compute>, Fault>) -> Vec<S> {
-        let attempt = Attempt {
-            began: begun.tick,
-            started: begun.started,
-            ended: Instant::now(),
-        };
+        let attempt = Attempt { began: begun.tick, started: begun.started, ended: Instant::now() };
         let before = self.newest.replace(attempt).map(|attempt| attempt.began);
         self.pending_since = self.subscribers.values().filter_map(|s| s.pending_since).max();
         match outcome {
@@ -175,11 +164,7 @@ impl<S: Clone + Eq + Hash> State<S> {
 
     fn publish_reading(&mut self, begun: &Begun, mut computes: Vec<Compute>) -> Vec<S> {
         computes.sort_unstable_by(|a, b| a.id.cmp(&b.id));
-        let reading = Arc::new(Reading {
-            began: begun.tick,
-            at: begun.at,
-            computes,
-        });
+        let reading = Arc::new(Reading { began: begun.tick, at: begun.at, computes });
         self.failures = 0;
         let before = self.view.reading.replace(Arc::clone(&reading));
         let recovered = self.view.fault.take().is_some();
@@ -188,9 +173,7 @@ impl<S: Clone + Eq + Hash> State<S> {
         };
         let changes = Changes::between(&before.computes, &reading.computes);
         let concerned = |interest: &Interest| {
-            let awaited = interest
-                .after
-                .is_some_and(|after| before.began <= after && after < reading.began);
+            let awaited = interest.after.is_some_and(|after| before.began <= after && after < reading.began);
             awaited || is_touched(interest, &changes)
         };
         self.triggered(concerned)
@@ -216,12 +199,6 @@ impl<S: Clone + Eq + Hash> State<S> {
 
 fn is_touched(interest: &Interest, changes: &Changes<'_>) -> bool {
     !changes.is_empty()
-        && (interest
-            .computes
-            .iter()
-            .any(|id| changes.computes.contains(id.as_str()))
-            || interest
-                .branches
-                .iter()
-                .any(|branch| changes.branches.contains(branch.as_str())))
+        && (interest.computes.iter().any(|id| changes.computes.contains(id.as_str()))
+            || interest.branches.iter().any(|branch| changes.branches.contains(branch.as_str())))
 }

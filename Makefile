@@ -1,0 +1,61 @@
+# Every target of this file works on a fresh clone; `make` alone lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+dbplane := target/release/dbplane
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build control-plane ## start a cluster, a simulated platform and the operator; show them at work; stay up until Ctrl-C
+	@cargo run --locked --example demo
+
+.PHONY: demo-once
+demo-once: build control-plane ## the same, and leave: fails when a step does not come out as it should
+	@cargo run --locked --example demo -- --once
+
+.PHONY: build
+build: ## the program, optimized: target/release/dbplane
+	cargo build --release --locked --bin dbplane
+
+.PHONY: control-plane
+control-plane: ## etcd, kube-apiserver, kube-controller-manager and kubectl for the demo and the cluster tests
+	@tests/control-plane/build
+
+.PHONY: test
+test: control-plane ## every test, including those that need a cluster
+	cargo test --locked
+
+.PHONY: lint
+lint: ## clippy on everything; warnings are errors (shellcheck too, where it is installed)
+	cargo clippy --locked --all-targets -- -D warnings
+	@if command -v shellcheck >/dev/null; \
+	then shellcheck .ci/run .ci/cargo-deny tests/control-plane/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
+	else echo "shellcheck is not installed: the shell scripts were not linted"; fi
+
+.PHONY: fmt
+fmt: ## format the Rust code
+	cargo fmt
+
+.PHONY: check-fmt
+check-fmt: ## fail when the Rust code is not formatted
+	cargo fmt --check
+
+.PHONY: crds
+crds: ## write the custom resource definitions into crds/ anew
+	cargo run --quiet --locked --bin dbplane -- crds --dir crds
+
+.PHONY: check-crds
+check-crds: ## fail when crds/ is not what the code generates
+	cargo run --quiet --locked --bin dbplane -- crds --dir crds --check
+
+.PHONY: audit
+audit: ## licences, sources and duplicates of the dependencies (deny.toml)
+	@.ci/cargo-deny check bans licenses sources
+
+.PHONY: clean
+clean: ## remove everything that was built here (the control plane stays in the user's cache folder)
+	cargo clean

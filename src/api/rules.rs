@@ -1,0 +1,296 @@
+//! The validation rules that several fields share. Every message tells the person who applied the manifest what to do.
+
+use kube::core::Rule;
+
+/// What the platform calls its identifiers: the pattern of its public API description.
+const IDENTIFIER: &str = "^[a-z0-9-]{1,60}$";
+const DNS_LABEL: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
+const DNS_SUBDOMAIN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
+const SECRET_DATA_KEY: &str = "^[-._a-zA-Z0-9]+$";
+/// The name part of a label or annotation key, with an optional prefix before a slash.
+const QUALIFIED_NAME: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$";
+const LABEL_VALUE: &str = "^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$";
+/// Digits are bounded because CEL's `duration` fails, rather than answers, beyond 292 years.
+const DURATION: &str = "^([0-9]{1,5}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?$";
+/// In the order of their numbers, from 1.
+const MONTHS: [&str; 12] = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
+/// In the order of their numbers, from 0.
+const WEEKDAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
+
+fn rule(expression: String, message: &str) -> Rule {
+    Rule::new(expression).message(message)
+}
+
+/// A CEL raw string: the patterns hold backslashes.
+fn matches(subject: &str, pattern: &str) -> String {
+    format!("{subject}.matches(r'{pattern}')")
+}
+
+/// `self` is one of the platform's identifiers.
+pub(super) fn identifier() -> Rule {
+    rule(
+        matches("self", IDENTIFIER),
+        "write the platform's identifier as the platform shows it: 1 to 60 of a-z, 0-9 and -",
+    )
+}
+
+/// `self` identifies a compute.
+pub(super) fn compute_id() -> Rule {
+    rule(
+        matches("self", "^ep-[a-z0-9-]{1,57}$"),
+        "write the identifier of a compute as the platform shows it: ep- and then a-z, 0-9 and -",
+    )
+}
+
+/// `self` cannot be changed; `instead` says what to do.
+pub(super) fn immutable(instead: &str) -> Rule {
+    rule("self == oldSelf".to_owned(), &format!("cannot be changed: {instead}"))
+}
+
+/// The optional `field` of `self` can be added, and neither changed nor removed after that; `instead` says what to do.
+pub(super) fn immutable_once_set(field: &str, instead: &str) -> Rule {
+    rule(
+        format!("!has(oldSelf.{field}) || (has(self.{field}) && self.{field} == oldSelf.{field})"),
+        &format!("cannot be changed or removed once set: {instead}"),
+    )
+    .field_path(format!(".{field}"))
+}
+
+/// `self` names a Secret, an Account or another object whose name is a DNS subdomain.
+pub(super) fn object_name() -> Rule {
+    rule(
+        matches("self", DNS_SUBDOMAIN),
+        "write an object's name: a-z, 0-9, - and ., beginning and ending with a letter or digit",
+    )
+}
+
+/// `self` names a namespace.
+pub(super) fn namespace_name() -> Rule {
+    rule(
+        matches("self", DNS_LABEL),
+        "write the name of a namespace: a-z, 0-9 and -, beginning and ending with a letter or digit",
+    )
+}
+
+/// Every item of `self` names a namespace.
+pub(super) fn namespace_names() -> Rule {
+    rule(
+        format!("self.all(name, {})", matches("name", DNS_LABEL)),
+        "write names of namespaces; to admit every namespace use an empty selector instead: selector: {}",
+    )
+}
+
+/// The expressions of the label selector `self` have values exactly where their operator takes some.
+pub(super) fn selector_expressions() -> Rule {
+    rule(
+        "!has(self.matchExpressions) || self.matchExpressions.all(e, \
+         (e.operator in ['In', 'NotIn']) == (has(e.values) && e.values.size() > 0))"
+            .to_owned(),
+        "matchExpressions: give In and NotIn at least one of values, and Exists and DoesNotExist none",
+    )
+}
+
+/// The keys and values of the label selector `self` can be those of labels.
+pub(super) fn selector_labels() -> Rule {
+    let (key, value) = (matches("key", QUALIFIED_NAME), matches("self.matchLabels[key]", LABEL_VALUE));
+    let labels = format!("!has(self.matchLabels) || self.matchLabels.all(key, {key} && {value})");
+    let (key, value) = (matches("e.key", QUALIFIED_NAME), matches("value", LABEL_VALUE));
+    let each = format!("{key} && (!has(e.values) || e.values.all(value, {value}))");
+    let expressions = format!("!has(self.matchExpressions) || self.matchExpressions.all(e, {each})");
+    rule(
+        format!("({labels}) && ({expressions})"),
+        "write labels as Kubernetes does: keys as name or prefix/name, values of up to 63 letters, digits, -, _ and .",
+    )
+}
+
+/// `self`, a number that the schema's enum has let through, is one of that enum.
+///
+/// The API server compares a number with a whole one of an enum after cutting off its fraction: 1.5 would pass for 1.
+/// (Not ==, which outside the API server does not hold between 2 and 2.0.)
+pub(super) fn whole_size(largest: &str) -> Rule {
+    rule(
+        "self < 1.0 || self <= double(int(self))".to_owned(),
+        &format!("supported values: 0.25, 0.5, 1 to 16 in whole steps{largest}"),
+    )
+}
+
+/// `self` is a key of a Secret's data.
+pub(super) fn secret_data_key() -> Rule {
+    rule(matches("self", SECRET_DATA_KEY), "write a key of a Secret's data: letters, digits, -, _ and .")
+}
+
+/// The keys of `self` are keys of a Secret's data.
+pub(super) fn secret_data_keys() -> Rule {
+    rule(
+        format!("self.all(key, key.size() <= 253 && {})", matches("key", SECRET_DATA_KEY)),
+        "name the entries as keys of a Secret's data: up to 253 letters, digits, -, _ and .",
+    )
+}
+
+/// The keys of `self` can be keys of labels or annotations.
+pub(super) fn metadata_keys() -> Rule {
+    rule(
+        format!("self.all(key, key.size() <= 317 && {})", matches("key", QUALIFIED_NAME)),
+        "write keys as name or prefix/name: the name up to 63 letters, digits, -, _ and ., the prefix a DNS name",
+    )
+}
+
+/// The keys of `self` are not dbplane's own.
+pub(super) fn unreserved_keys() -> Rule {
+    rule(
+        "self.all(key, !key.startsWith('dbplane.dev/'))".to_owned(),
+        "remove the keys under dbplane.dev/: they are reserved for dbplane itself",
+    )
+}
+
+/// The values of `self` can be values of labels.
+pub(super) fn label_values() -> Rule {
+    rule(
+        format!("self.all(key, {})", matches("self[key]", LABEL_VALUE)),
+        "write values as Kubernetes labels: empty, or up to 63 letters, digits, -, _ and ., beginning and ending with a letter or digit",
+    )
+}
+
+/// `self` is a duration from `least` to `most`.
+pub(super) fn duration(least: &str, most: &str) -> Rule {
+    let length = format!("duration(self) >= duration('{least}') && duration(self) <= duration('{most}')");
+    rule(
+        format!("self != '' && {} && {length}", matches("self", DURATION)),
+        &format!(
+            "write a length of time from {least} to {most}, in hours, minutes and seconds: h, m and s in this order"
+        ),
+    )
+}
+
+/// The duration `shorter` of `self` is shorter than its `longer`. Malformed ones are left to their own rule.
+pub(super) fn shorter_than(shorter: &str, longer: &str) -> Rule {
+    let malformed = |field: &str| {
+        let subject = format!("self.{field}");
+        format!("{subject} == '' || !{}", matches(&subject, DURATION))
+    };
+    rule(
+        format!(
+            "{} || {} || duration(self.{shorter}) < duration(self.{longer})",
+            malformed(shorter),
+            malformed(longer)
+        ),
+        &format!("make {shorter} shorter than {longer}"),
+    )
+    .field_path(format!(".{shorter}"))
+}
+
+/// `self` is an absolute URL. What it must not hold, and how it must end, are rules of their own: each has its message.
+pub(super) fn base_url() -> Rule {
+    let host = r"([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?";
+    rule(
+        matches("self", &format!("^https?://([^/?#@]*@)?{host}([/?#][!-~]*)?$")),
+        "write an absolute URL: https://, a host name and a path, such as https://platform.example/api/v2",
+    )
+}
+
+/// The URL `self` holds nothing but scheme, host and path.
+pub(super) fn base_url_alone() -> Rule {
+    rule(
+        "!self.contains('@') && !self.contains('?') && !self.contains('#')".to_owned(),
+        "remove user name, password, query and fragment; credentials belong in the Secret of apiKeySecretRef",
+    )
+}
+
+/// The path of the URL `self` ends with a version.
+pub(super) fn base_url_version() -> Rule {
+    rule(
+        matches("self.split('?')[0].split('#')[0]", "/v[0-9]+/?$"),
+        "end the URL with the API's version segment, such as https://platform.example/api/v2",
+    )
+}
+
+/// `self` is a cron expression of five fields, in the dialect that the controller's parser reads.
+pub(super) fn cron() -> Rule {
+    let list = |item: String| format!("{item}(,{item})*");
+    let range = |value: &str| format!("{value}(-{value})?");
+    let steps = |ranges: &str, step: &str| format!(r"((\*|{ranges})(/{step})?)");
+    let day = "(0?[1-9]|[12][0-9]|3[01])";
+    let month = "(0?[1-9]|1[0-2])";
+    // A range goes from number to number or from name to name: whether FRI-2 runs backwards no rule could tell.
+    let named =
+        |number: &str, names: &[&str]| format!("{}|{}", range(number), range(&format!("(?i:{})", names.join("|"))));
+    let weekday = format!("([0-7]|(?i:{}))", WEEKDAYS.join("|"));
+    let fields = [
+        list(steps(&range("[0-5]?[0-9]"), "(0?[1-9]|[1-5][0-9])")),
+        list(steps(&range("([01]?[0-9]|2[0-3])"), "(0?[1-9]|1[0-9]|2[0-3])")),
+        list(format!("({}|L|{day}W)", steps(&range(day), day))),
+        list(steps(&named(month, &MONTHS), month)),
+        list(format!("({}|{weekday}L|{weekday}#[1-5])", steps(&named("[0-7]", &WEEKDAYS), "[1-7]"))),
+    ];
+    rule(
+        matches("self", &format!("^{}$", fields.join(" +"))),
+        "write a cron expression of five fields: minute, hour, day of month, month and day of week, such as 0 3 * * SUN",
+    )
+}
+
+/// No range of the cron expression `self` runs backwards, as people write it who think of a week that ends with Sunday.
+pub(super) fn cron_ranges() -> Rule {
+    let backwards = |names: &[&str]| {
+        let pairs = (1..names.len()).map(|first| format!("({})-{}", names[first..].join("|"), names[first - 1]));
+        pairs.collect::<Vec<_>>().join("|")
+    };
+    let names = format!("(?i)[ ,]({}|{})($|[ ,/])", backwards(&WEEKDAYS), backwards(&MONTHS));
+    let numbers = "self.findAll('[0-9]{1,2}-[0-9]{1,2}').all(range, \
+                   int(range.split('-')[0]) <= int(range.split('-')[1]))";
+    rule(
+        format!("!{} && {numbers}", matches("self", &names)),
+        "write ranges upwards (a week begins with SUN, or 0); instead of SAT-SUN write SAT,SUN",
+    )
+}
+
+/// `self` can be the name of a time zone.
+pub(super) fn time_zone() -> Rule {
+    rule(
+        format!("self != 'Local' && {}", matches("self", "^[A-Za-z][-+_A-Za-z0-9]*(/[-+_A-Za-z0-9]+){0,2}$")),
+        "write the IANA name of a time zone, such as Europe/Berlin or UTC",
+    )
+}
+
+/// `self` is a name for people, of which the platform leaves 32 characters to us.
+pub(super) fn key_name() -> Rule {
+    rule(
+        matches("self", "^[A-Za-z0-9]([-A-Za-z0-9 ._:/@+()]*[-A-Za-z0-9._@+()])?$"),
+        "write 1 to 32 letters, digits, spaces and . _ - : / @ + ( ), beginning with a letter or digit and ending with none of space : /",
+    )
+}
+
+/// The values of `self` use only the placeholders that are replaced.
+pub(super) fn placeholders() -> Rule {
+    let known = r"\{\{ *(key|keyId|keyName|projectId|baseUrl) *\}\}";
+    rule(
+        format!("self.all(name, {})", matches("self[name]", &format!(r"^([^{{]|{known}|\{{[^{{])*\{{?$"))),
+        "write {{ only to begin {{ key }}, {{ keyId }}, {{ keyName }}, {{ projectId }} or {{ baseUrl }}",
+    )
+}
+
+/// The keys of `self` are names of database settings.
+pub(super) fn setting_names() -> Rule {
+    let name = matches("name", r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$");
+    rule(
+        format!("self.all(name, name.size() <= 127 && {name})"),
+        "name settings as Postgres does: letters, digits and _, such as work_mem, with . between an extension and its setting",
+    )
+}
+
+/// The values of `self` can be values of database settings.
+pub(super) fn setting_values() -> Rule {
+    rule(
+        format!("self.all(name, {})", matches("self[name]", r"^[^\x00-\x1F\x7F]+$")),
+        "give every setting a value on one line; to leave a setting to the platform, remove its name",
+    )
+}
+
+/// `self` has one of two fields, and not the other.
+pub(super) fn exactly_one_of(one: &str, other: &str) -> Rule {
+    rule(format!("has(self.{one}) != has(self.{other})"), &format!("set exactly one of {one} and {other}"))
+}
+
+/// A rule of one kind only, written out beside its field.
+pub(super) fn demand(expression: &str, message: &str) -> Rule {
+    rule(expression.to_owned(), message)
+}

@@ -1,0 +1,113 @@
+//! What the derived schemas need to become what Kubernetes wants: a structural schema without nulls.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use schemars::transform::transform_subschemas;
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use super::common::Condition;
+
+/// For `#[schemars(transform = ...)]` on a spec or status.
+///
+/// An optional field is one that may be left out, not one that may be null: then the API server drops an explicit null,
+/// and rules need not ask for it. Unsigned integers get the formats that Kubernetes knows.
+pub(super) fn plain(schema: &mut Schema) {
+    transform_subschemas(&mut plain, schema);
+    let Some(object) = schema.as_object_mut() else { return };
+    hoist_option(object);
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            object.insert("type".into(), only);
+        }
+    }
+    if let Some(Value::Array(values)) = object.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    let format = match object.get("format").and_then(Value::as_str) {
+        Some("uint8" | "uint16" | "uint32") => "int32",
+        Some("uint64" | "uint") => "int64",
+        _ => return,
+    };
+    object.insert("format".into(), format.into());
+}
+
+/// `anyOf: [T, null]` becomes T, with the description of the field rather than of T.
+fn hoist_option(object: &mut Map<String, Value>) {
+    let inner = match object.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) {
+        Some([inner, null]) if null.get("type").is_some_and(|name| name == "null") => inner.as_object().cloned(),
+        _ => None,
+    };
+    if let Some(inner) = inner {
+        object.remove("anyOf");
+        for (key, value) in inner {
+            object.entry(key).or_insert(value);
+        }
+    }
+}
+
+/// Conditions as every kind carries them: a list keyed by type.
+pub(super) fn conditions(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = generator.subschema_for::<Vec<Condition>>();
+    schema.insert("x-kubernetes-list-type".into(), "map".into());
+    schema.insert("x-kubernetes-list-map-keys".into(), json!(["type"]));
+    schema
+}
+
+/// A map from text to text with at most `entries` entries of at most `length` characters.
+fn text_map(generator: &mut SchemaGenerator, entries: u32, length: u32) -> Schema {
+    let mut schema = generator.subschema_for::<BTreeMap<String, String>>();
+    schema.insert("maxProperties".into(), entries.into());
+    schema.insert("additionalProperties".into(), json!({"type": "string", "maxLength": length}));
+    schema
+}
+
+/// Database settings.
+pub(super) fn settings(generator: &mut SchemaGenerator) -> Schema {
+    text_map(generator, 128, 1024)
+}
+
+/// Labels of an object that dbplane writes.
+pub(super) fn labels(generator: &mut SchemaGenerator) -> Schema {
+    text_map(generator, 32, 63)
+}
+
+/// Texts of an object that dbplane writes: annotations, and entries of a Secret.
+pub(super) fn texts(generator: &mut SchemaGenerator) -> Schema {
+    text_map(generator, 32, 4096)
+}
+
+/// Names of namespaces, each at most once.
+pub(super) fn namespace_names(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = generator.subschema_for::<Vec<String>>();
+    schema.insert("maxItems".into(), 256.into());
+    schema.insert("items".into(), json!({"type": "string", "maxLength": 63}));
+    schema.insert("x-kubernetes-list-type".into(), "set".into());
+    schema
+}
+
+/// A label selector with the bounds that its rules need.
+pub(super) fn label_selector(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = generator.subschema_for::<LabelSelector>();
+    plain(&mut schema);
+    bound(&mut schema, "/properties/matchLabels", json!({"maxProperties": 32}));
+    bound(&mut schema, "/properties/matchLabels/additionalProperties", json!({"maxLength": 63}));
+    let expressions = "/properties/matchExpressions";
+    bound(&mut schema, expressions, json!({"maxItems": 32}));
+    let field = |name: &str| format!("{expressions}/items/properties/{name}");
+    bound(&mut schema, &field("key"), json!({"maxLength": 317}));
+    bound(&mut schema, &field("operator"), json!({"enum": ["In", "NotIn", "Exists", "DoesNotExist"]}));
+    bound(&mut schema, &field("values"), json!({"maxItems": 64}));
+    bound(&mut schema, &format!("{}/items", field("values")), json!({"maxLength": 63}));
+    schema
+}
+
+fn bound(schema: &mut Schema, pointer: &str, bounds: Value) {
+    let part = schema.pointer_mut(pointer).and_then(Value::as_object_mut);
+    if let (Some(part), Value::Object(bounds)) = (part, bounds) {
+        part.extend(bounds);
+    }
+}

@@ -1,0 +1,99 @@
+//! `dbplane crds`: the custom resource definitions as YAML, to install, to commit and to check what is committed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use crate::api::{GROUP, crds};
+
+/// Print the custom resource definitions, or write them to files, or check such files.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Write one file for each kind, and a kustomization.yaml that lists them, to this directory.
+    #[arg(long, value_name = "DIRECTORY")]
+    dir: Option<PathBuf>,
+    /// Write nothing; fail and name the files of the directory that are missing, differ, or do not belong there.
+    #[arg(long, requires = "dir")]
+    check: bool,
+}
+
+/// Why the definitions could not be printed or written, or how the files differ from them.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot write the definitions as YAML: {0}")]
+    Yaml(#[from] serde_saphyr::ser::Error),
+    #[error("cannot write to standard output: {0}")]
+    Output(io::Error),
+    #[error("{}: {cause}", path.display())]
+    File { path: PathBuf, cause: io::Error },
+    #[error("{} is not up to date; run: dbplane crds --dir {}\n{}", dir.display(), dir.display(), differences.join("\n"))]
+    Drift { dir: PathBuf, differences: Vec<String> },
+}
+
+/// Does what `args` ask for; definitions that are not written to files go to `out`.
+pub fn run(args: &Args, out: &mut dyn Write) -> Result<(), Error> {
+    match (&args.dir, args.check) {
+        (None, _) => out.write_all(stream()?.as_bytes()).map_err(Error::Output),
+        (Some(dir), false) => write(dir),
+        (Some(dir), true) => check(dir),
+    }
+}
+
+/// Every definition, as one YAML stream.
+pub fn stream() -> Result<String, Error> {
+    crds().iter().map(|crd| Ok(format!("---\n{}", serde_saphyr::to_string(crd)?))).collect()
+}
+
+/// The files of the directory of definitions, by name.
+pub fn files() -> Result<BTreeMap<String, String>, Error> {
+    let mut files = BTreeMap::new();
+    for crd in crds() {
+        let name = format!("{GROUP}_{}.yaml", crd.spec.names.plural);
+        files.insert(name, serde_saphyr::to_string(&crd)?);
+    }
+    let resources: String = files.keys().map(|name| format!("  - {name}\n")).collect();
+    let kustomization =
+        format!("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n{resources}");
+    files.insert("kustomization.yaml".to_owned(), kustomization);
+    Ok(files)
+}
+
+fn write(dir: &Path) -> Result<(), Error> {
+    let fault = |path: &Path| {
+        let path = path.to_owned();
+        move |cause| Error::File { path, cause }
+    };
+    fs::create_dir_all(dir).map_err(fault(dir))?;
+    for (name, text) in files()? {
+        let path = dir.join(name);
+        fs::write(&path, text).map_err(fault(&path))?;
+    }
+    Ok(())
+}
+
+fn check(dir: &Path) -> Result<(), Error> {
+    let expected = files()?;
+    let present = names_in(dir).map_err(|cause| Error::File { path: dir.to_owned(), cause })?;
+    let mut differences = Vec::new();
+    for (name, text) in &expected {
+        match fs::read_to_string(dir.join(name)) {
+            Ok(found) if found == *text => {}
+            Ok(_) => differences.push(format!("  differs:    {name}")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => differences.push(format!("  missing:    {name}")),
+            Err(cause) => {
+                return Err(Error::File { path: dir.join(name), cause });
+            }
+        }
+    }
+    let unexpected = present.iter().filter(|name| !expected.contains_key(*name));
+    differences.extend(unexpected.map(|name| format!("  unexpected: {name}")));
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Drift { dir: dir.to_owned(), differences })
+}
+
+fn names_in(dir: &Path) -> io::Result<BTreeSet<String>> {
+    fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+}

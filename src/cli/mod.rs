@@ -1,0 +1,34 @@
+//! The command line: one verb a file.
+
+pub mod crds;
+mod run;
+pub mod simulate;
+
+use clap::{Parser, Subcommand};
+
+/// Keeps the computes and API keys of a hosted Postgres platform as Kubernetes resources declare them.
+#[derive(Debug, Parser)]
+#[command(name = "dbplane", version, about)]
+pub struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run the operator.
+    Run(run::Run),
+    Crds(crds::Args),
+    Simulate(simulate::Args),
+}
+
+impl Cli {
+    /// Does what the verb says; the text of an error is for people.
+    pub async fn execute(self) -> Result<(), String> {
+        match self.verb {
+            Verb::Run(run) => run.execute().await,
+            Verb::Crds(args) => crds::run(&args, &mut std::io::stdout()).map_err(|error| error.to_string()),
+            Verb::Simulate(args) => simulate::run(args).await,
+        }
+    }
+}

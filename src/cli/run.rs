@@ -1,0 +1,152 @@
+//! `dbplane run`: the operator.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use kube::{Client, Config};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::config::Settings;
+use crate::controller::{self, Operator};
+use crate::decide::Limits;
+use crate::telemetry::health::{bind, serve_health, serve_metrics};
+use crate::telemetry::logs::{self, LogFormat};
+use crate::telemetry::{Metrics, Readiness};
+
+/// Run the operator until SIGTERM or SIGINT. The cluster is found as kubectl finds it: KUBECONFIG, then in-cluster.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Where /livez and /readyz are served.
+    #[arg(long, env = "DBPLANE_HEALTH_LISTEN", default_value = "127.0.0.1:8081")]
+    health_listen: SocketAddr,
+    /// Where /metrics is served.
+    #[arg(long, env = "DBPLANE_METRICS_LISTEN", default_value = "127.0.0.1:9090")]
+    metrics_listen: SocketAddr,
+    /// How log lines look.
+    #[arg(long, env = "DBPLANE_LOG_FORMAT", value_enum, default_value_t)]
+    log_format: LogFormat,
+    /// What is logged, such as info or info,dbplane=debug.
+    #[arg(long, env = "DBPLANE_LOG", default_value = "info")]
+    log: String,
+    /// Allow base URLs that are plain http; the API key then travels readably. For tests on loopback.
+    #[arg(long, env = "DBPLANE_ALLOW_INSECURE_PLATFORM")]
+    allow_insecure_platform: bool,
+    /// Watch these namespaces only, separated by commas; all when absent.
+    #[arg(long, env = "DBPLANE_WATCH_NAMESPACES", value_delimiter = ',')]
+    watch_namespaces: Vec<String>,
+    /// Act only while holding the Lease "dbplane" of the operator's namespace.
+    #[arg(long, env = "DBPLANE_LEADER_ELECT")]
+    leader_elect: bool,
+    /// How many resources of a kind are reconciled at the same time.
+    #[arg(long, env = "DBPLANE_CONCURRENCY", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
+    concurrency: u16,
+    /// Seconds that one request to the platform may take.
+    #[arg(long, env = "DBPLANE_REQUEST_TIMEOUT", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=300))]
+    request_timeout: u64,
+    /// Seconds after which a create that was sent and left no trace is taken not to have happened; longer than the request timeout and the lease (15 s) together.
+    #[arg(long, env = "DBPLANE_SETTLE_TIME", default_value_t = 60)]
+    settle_time: u64,
+    /// Seconds between two questions whether the platform still accepts a project key.
+    #[arg(long, env = "DBPLANE_KEY_CHECK_INTERVAL", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
+    key_check_interval: u64,
+    /// Who this process is in events and in the Lease; the host name when absent.
+    #[arg(long, env = "DBPLANE_IDENTITY")]
+    identity: Option<String>,
+}
+
+/// How long a lease is valid; a successor acts no earlier.
+const LEASE_SECONDS: u64 = 15;
+
+impl Run {
+    pub async fn execute(self) -> Result<(), String> {
+        logs::start(self.log_format, &self.log)?;
+        let settings = self.settings()?;
+        let stop = stop_on_signal()?;
+        let readiness = Readiness::default();
+        let metrics = Arc::new(Metrics::default());
+        let health = bind(self.health_listen).await?;
+        let exposition = bind(self.metrics_listen).await?;
+        readiness.lacks("the API server");
+        let served = CancellationToken::new();
+        let health = tokio::spawn(serve_health(health, readiness.clone(), served.clone()));
+        let exposition = tokio::spawn(serve_metrics(exposition, metrics.clone(), served.clone()));
+        info!(version = env!("CARGO_PKG_VERSION"), "dbplane begins");
+        let well = match client(&stop, &readiness).await {
+            Some(client) => {
+                let operator = Operator { client, settings, leader_elect: self.leader_elect, readiness, metrics };
+                controller::run(operator, stop).await
+            }
+            None => true,
+        };
+        served.cancel();
+        let _ = tokio::join!(health, exposition);
+        info!("dbplane ends");
+        if well { Ok(()) } else { Err("the lead was lost to another process".to_owned()) }
+    }
+
+    fn settings(&self) -> Result<Settings, String> {
+        if self.settle_time <= self.request_timeout + LEASE_SECONDS {
+            return Err(format!(
+                "--settle-time {} is too short: it must be longer than --request-timeout {} and the lease ({LEASE_SECONDS}) together",
+                self.settle_time, self.request_timeout
+            ));
+        }
+        let host = || std::fs::read_to_string("/etc/hostname").map(|name| name.trim().to_owned()).unwrap_or_default();
+        Ok(Settings {
+            allow_insecure_platform: self.allow_insecure_platform,
+            watch_namespaces: self.watch_namespaces.iter().filter(|name| !name.is_empty()).cloned().collect(),
+            request_timeout: Duration::from_secs(self.request_timeout),
+            concurrency: self.concurrency,
+            limits: Limits {
+                settle: Duration::from_secs(self.settle_time),
+                key_check: Duration::from_secs(self.key_check_interval),
+                ..Limits::default()
+            },
+            // The process id tells two operators of one machine apart.
+            identity: self.identity.clone().unwrap_or_else(|| format!("{}-{}", host(), std::process::id())),
+        })
+    }
+}
+
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// A client for the cluster; waits while its configuration cannot be read.
+async fn client(stop: &CancellationToken, readiness: &Readiness) -> Option<Client> {
+    loop {
+        let made = match Config::infer().await {
+            Ok(config) => Client::try_from(config).map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        match made {
+            Ok(client) => return Some(client),
+            Err(error) => {
+                warn!(error, "no configuration for the cluster; set KUBECONFIG, or run in a cluster");
+                readiness.only(&[format!("the configuration for the cluster ({error})")]);
+            }
+        }
+        tokio::select! {
+            () = stop.cancelled() => return None,
+            () = tokio::time::sleep(PAUSE) => {}
+        }
+    }
+}
+
+/// Cancelled by the first SIGTERM or SIGINT.
+pub(super) fn stop_on_signal() -> Result<CancellationToken, String> {
+    let stop = CancellationToken::new();
+    let told = stop.clone();
+    let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        told.cancel();
+    });
+    Ok(stop)
+}

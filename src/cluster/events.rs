@@ -1,0 +1,61 @@
+//! Events: what happened to a resource, for people.
+
+use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+use kube::{Client, Resource};
+use tracing::warn;
+
+use crate::decide::names::FIELD_MANAGER;
+
+/// The longest note that the API server takes.
+const LONGEST_NOTE: usize = 1000;
+
+/// Publishes events. One that cannot be published is logged and dropped: nothing depends on it.
+#[derive(Clone)]
+pub struct Events {
+    recorder: Recorder,
+}
+
+impl std::fmt::Debug for Events {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Events").finish_non_exhaustive()
+    }
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    pub warning: bool,
+    /// CamelCase, from a closed set.
+    pub reason: String,
+    pub text: String,
+}
+
+impl Note {
+    pub fn normal(reason: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { warning: false, reason: reason.into(), text: text.into() }
+    }
+
+    pub fn warning(reason: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { warning: true, reason: reason.into(), text: text.into() }
+    }
+}
+
+impl Events {
+    pub fn new(client: Client, instance: &str) -> Self {
+        let reporter = Reporter { controller: FIELD_MANAGER.into(), instance: Some(instance.into()) };
+        Self { recorder: Recorder::new(client, reporter) }
+    }
+
+    pub async fn publish<K: Resource<DynamicType = ()>>(&self, object: &K, note: &Note) {
+        let event = Event {
+            type_: if note.warning { EventType::Warning } else { EventType::Normal },
+            reason: note.reason.clone(),
+            note: Some(note.text.chars().take(LONGEST_NOTE).collect()),
+            action: note.reason.clone(),
+            secondary: None,
+        };
+        if let Err(error) = self.recorder.publish(&event, &object.object_ref(&())).await {
+            warn!(%error, reason = note.reason, "an event could not be published");
+        }
+    }
+}

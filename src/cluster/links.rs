@@ -1,0 +1,74 @@
+//! Finalizers and annotations: patched together, and only onto the version that a decision was made on.
+
+use std::fmt::Debug;
+
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use crate::decide::names::{FIELD_MANAGER, FINALIZER};
+
+/// A change of an object's finalizer and annotations.
+#[derive(Clone, Debug, Default)]
+pub struct Links {
+    annotations: Map<String, Value>,
+    finalizer: Option<bool>,
+}
+
+impl Links {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Writes an annotation as JSON.
+    #[must_use]
+    pub fn set<T: Serialize>(mut self, annotation: &str, value: &T) -> Self {
+        // Plain data with text keys always serializes; an empty text would be refused when it is read.
+        let text = serde_json::to_string(value).unwrap_or_default();
+        self.annotations.insert(annotation.to_owned(), Value::String(text));
+        self
+    }
+
+    /// Removes an annotation.
+    #[must_use]
+    pub fn remove(mut self, annotation: &str) -> Self {
+        self.annotations.insert(annotation.to_owned(), Value::Null);
+        self
+    }
+
+    /// Adds or removes the finalizer.
+    #[must_use]
+    pub fn finalizer(mut self, present: bool) -> Self {
+        self.finalizer = Some(present);
+        self
+    }
+
+    /// Patches `object` if it is still as given; a 409 from the API server says that it is not.
+    pub async fn apply<K>(&self, api: &Api<K>, object: &K) -> Result<K, kube::Error>
+    where
+        K: Resource + Clone + Debug + DeserializeOwned,
+    {
+        let mut metadata = json!({"resourceVersion": object.resource_version(), "annotations": self.annotations});
+        if let Some(present) = self.finalizer {
+            metadata["finalizers"] = json!(finalizers(object, present));
+        }
+        let patch = Patch::Merge(json!({"metadata": metadata}));
+        api.patch(&object.name_any(), &manager(), &patch).await
+    }
+}
+
+fn finalizers<K: Resource>(object: &K, present: bool) -> Vec<String> {
+    let others = object.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER).cloned();
+    others.chain(present.then(|| FINALIZER.to_owned())).collect()
+}
+
+fn manager() -> PatchParams {
+    PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
+}
+
+/// The version of an object as a number that grows with each write; `None` where it has none.
+pub fn resource_version<K: Resource>(object: &K) -> Option<u64> {
+    object.meta().resource_version.as_ref()?.parse().ok()
+}

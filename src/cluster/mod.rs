@@ -1,0 +1,11 @@
+//! What is done to Kubernetes objects: links in metadata, status, Secrets, events.
+
+mod events;
+mod links;
+mod secrets;
+mod status;
+
+pub use events::{Events, Note};
+pub use links::{Links, resource_version};
+pub use secrets::{Owner, SecretContent, SecretState, Secrets, WriteError, digest};
+pub use status::apply_status;

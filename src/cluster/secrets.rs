@@ -1,0 +1,190 @@
+//! Secrets that dbplane writes: only those that it created for their owner, told by the owner's UID.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Client, Resource, ResourceExt};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+use crate::decide::names::{CREDENTIAL_FINALIZER, FIELD_MANAGER, MANAGED_BY};
+
+/// Reads and writes Secrets.
+#[derive(Clone)]
+pub struct Secrets {
+    client: Client,
+}
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Secrets").finish_non_exhaustive()
+    }
+}
+
+/// The resource that a Secret belongs to.
+#[derive(Clone, Debug)]
+pub struct Owner {
+    pub namespace: String,
+    pub uid: String,
+    reference: OwnerReference,
+}
+
+impl Owner {
+    /// `None` for an object without UID or namespace, which the API server never returns.
+    pub fn of<K: Resource<DynamicType = ()>>(object: &K) -> Option<Self> {
+        let reference = object.controller_owner_ref(&())?;
+        Some(Self { namespace: object.namespace()?, uid: reference.uid.clone(), reference })
+    }
+}
+
+/// What a Secret is to hold.
+#[derive(Clone, Default)]
+pub struct SecretContent {
+    pub data: BTreeMap<String, SecretString>,
+    pub labels: BTreeMap<String, String>,
+    pub annotations: BTreeMap<String, String>,
+}
+
+impl std::fmt::Debug for SecretContent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SecretContent").field("entries", &self.data.keys()).finish_non_exhaustive()
+    }
+}
+
+/// A Secret as it was read.
+pub enum SecretState {
+    Absent,
+    /// It is somebody else's; who has it.
+    Foreign(String),
+    Ours(Box<Secret>),
+}
+
+impl std::fmt::Debug for SecretState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Absent => "Absent",
+            Self::Foreign(_) => "Foreign",
+            Self::Ours(_) => "Ours",
+        })
+    }
+}
+
+/// Why a Secret was not written.
+#[derive(Debug, Error)]
+pub enum WriteError {
+    /// It is somebody else's.
+    #[error("it exists and is {0}")]
+    Foreign(String),
+    #[error(transparent)]
+    Cluster(#[from] kube::Error),
+}
+
+impl Secrets {
+    pub fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    fn api(&self, namespace: &str) -> Api<Secret> {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+
+    /// A Secret as far as `owner` is concerned. One that is being deleted is as good as gone.
+    pub async fn state(&self, owner: &Owner, name: &str) -> Result<SecretState, kube::Error> {
+        let Some(secret) = self.api(&owner.namespace).get_opt(name).await? else {
+            return Ok(SecretState::Absent);
+        };
+        if secret.owner_references().iter().any(|reference| reference.uid == owner.uid) {
+            return Ok(SecretState::Ours(Box::new(secret)));
+        }
+        let owner = secret.owner_references().first().map(|other| format!("{} {}'s", other.kind, other.name));
+        Ok(SecretState::Foreign(owner.unwrap_or_else(|| "not dbplane's".to_owned())))
+    }
+
+    /// Any Secret's entry, for credentials: its text and the Secret's version.
+    pub async fn read(&self, namespace: &str, name: &str) -> Result<Option<Secret>, kube::Error> {
+        self.api(namespace).get_opt(name).await
+    }
+
+    /// Holds a Secret against deletion, or lets it go; only its finalizers are touched.
+    pub async fn hold(&self, namespace: &str, name: &str, held: bool) -> Result<(), kube::Error> {
+        let Some(secret) = self.read(namespace, name).await? else { return Ok(()) };
+        let others = secret.finalizers().iter().filter(|finalizer| *finalizer != CREDENTIAL_FINALIZER).cloned();
+        let finalizers: Vec<String> = others.chain(held.then(|| CREDENTIAL_FINALIZER.to_owned())).collect();
+        let patch = json!({"metadata": {"resourceVersion": secret.resource_version(), "finalizers": finalizers}});
+        let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        self.api(namespace).patch_metadata(name, &params, &Patch::Merge(patch)).await.map(drop)
+    }
+
+    /// Creates an empty Secret for `owner`; fails where one of that name exists.
+    pub async fn create_empty(&self, owner: &Owner, name: &str) -> Result<(), kube::Error> {
+        let secret = Secret {
+            metadata: kube::core::ObjectMeta {
+                name: Some(name.to_owned()),
+                labels: Some(BTreeMap::from([(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned())])),
+                owner_references: Some(vec![owner.reference.clone()]),
+                ..Default::default()
+            },
+            type_: Some("Opaque".to_owned()),
+            ..Secret::default()
+        };
+        let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        self.api(&owner.namespace).create(&params, &secret).await.map(drop)
+    }
+
+    /// Writes a Secret that is absent or `owner`'s; one that is somebody else's by now is refused.
+    pub async fn write_own(&self, owner: &Owner, name: &str, content: &SecretContent) -> Result<(), WriteError> {
+        match self.state(owner, name).await? {
+            SecretState::Foreign(who) => Err(WriteError::Foreign(who)),
+            SecretState::Ours(secret) => Ok(self.write(owner, name, secret.metadata.uid.as_deref(), content).await?),
+            SecretState::Absent => {
+                // Created, not applied: a Secret that appears in between is not written over.
+                self.create_empty(owner, name).await?;
+                Ok(self.write(owner, name, None, content).await?)
+            }
+        }
+    }
+
+    /// Makes the entries that dbplane writes what is given; entries of others stay. With `uid`, only onto that very Secret.
+    pub async fn write(
+        &self,
+        owner: &Owner,
+        name: &str,
+        uid: Option<&str>,
+        content: &SecretContent,
+    ) -> Result<(), kube::Error> {
+        let data: BTreeMap<&String, ByteString> = content
+            .data
+            .iter()
+            .map(|(entry, value)| (entry, ByteString(value.expose_secret().as_bytes().to_vec())))
+            .collect();
+        let mut labels = content.labels.clone();
+        labels.insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
+        let body = json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": "Opaque",
+            "metadata": {
+                "name": name,
+                "uid": uid,
+                "labels": labels,
+                "annotations": content.annotations,
+                "ownerReferences": [owner.reference],
+            },
+            "data": data,
+        });
+        self.api(&owner.namespace)
+            .patch(name, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(body))
+            .await
+            .map(drop)
+    }
+}
+
+/// A digest of an entry: tells whether it is as it was written. Keys carry enough randomness that it reveals nothing of them.
+pub fn digest(value: &SecretString) -> String {
+    Sha256::digest(value.expose_secret()).iter().take(12).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,22 @@
+//! Settings, from flags and environment; passed by reference.
+
+use std::time::Duration;
+
+use crate::decide::Limits;
+
+/// How the operator runs.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Whether base URLs may be plain http.
+    pub allow_insecure_platform: bool,
+    /// The namespaces to watch; empty means all.
+    pub watch_namespaces: Vec<String>,
+    /// How long one request to the platform may take.
+    pub request_timeout: Duration,
+    /// How many resources of a kind are reconciled at the same time.
+    pub concurrency: u16,
+    /// The times that decisions rest on.
+    pub limits: Limits,
+    /// Who this process is, in events and in the lease.
+    pub identity: String,
+}

@@ -1,0 +1,96 @@
+//! What is done for an account: hold it and its Secret while it is used, and ask the platform about its credentials.
+
+use super::super::accounts::Handle;
+use super::super::kind::{StepError, uid};
+use super::super::{Context, dependents};
+use super::{AnyAccount, Observed, SecretHold};
+use crate::api::AccountCapabilities;
+use crate::clock;
+use crate::cluster::{Links, resource_version};
+use crate::decide::account::{AccountStep, Check, Verdict};
+use crate::platform::{Fault, Governed, Platform};
+
+pub(super) async fn perform<A: AnyAccount>(
+    context: &Context,
+    object: &A,
+    observed: &Observed,
+    step: AccountStep,
+) -> Result<(), StepError> {
+    match step {
+        AccountStep::Hold => hold(context, object, observed, true).await,
+        AccountStep::Release => hold(context, object, observed, false).await,
+        AccountStep::Check => {
+            if let Some(handle) = &observed.handle {
+                let check = check(context, object, handle).await;
+                handle.checked(check);
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The Secret is held before the account and released before it, so that credentials never go first.
+async fn hold<A: AnyAccount>(context: &Context, object: &A, observed: &Observed, held: bool) -> Result<(), StepError> {
+    let secret_differs = match observed.secret {
+        SecretHold::NoSecret => false,
+        SecretHold::Held => !held && !shared(context, object),
+        SecretHold::NotHeld => held,
+    };
+    if secret_differs {
+        let reference = object.credential();
+        context.secrets.hold(&reference.namespace, &reference.name, held).await?;
+    }
+    let patched = Links::new().finalizer(held).apply(&object.api(&context.client), object).await?;
+    context.traces.update(&uid(object), |trace| trace.version = resource_version(&patched));
+    if object.meta().deletion_timestamp.is_some() {
+        context.accounts.forget(&object.reference());
+        context.traces.forget(&uid(object));
+    }
+    Ok(())
+}
+
+/// Whether another account in use has the same Secret.
+fn shared<A: AnyAccount>(context: &Context, object: &A) -> bool {
+    let credential = object.credential();
+    dependents::accounts_with(context, &credential.namespace, &credential.name)
+        .into_iter()
+        .any(|(name, held)| held && name != object.reference())
+}
+
+/// Asks what the resources of the account will need: the project list, or where that is not allowed the computes of a project in use.
+async fn check<A: AnyAccount>(context: &Context, object: &A, handle: &Handle) -> Check {
+    let platform = handle.platform.probing();
+    let in_use = dependents::projects(context, &object.reference()).into_iter().next();
+    let mut capabilities = AccountCapabilities::default();
+    let verdict = match platform.list_projects().await {
+        Ok(projects) => {
+            let mut ids: Vec<String> = projects.into_iter().map(|project| project.id).collect();
+            ids.sort();
+            Verdict::Projects(ids)
+        }
+        Err(Fault::Forbidden { message, .. }) => restricted(&platform, in_use.as_deref(), message).await,
+        Err(fault) => Verdict::Failed(fault),
+    };
+    if let (Verdict::Projects(_) | Verdict::Restricted(_), Some(organization)) =
+        (&verdict, &handle.access.organization_id)
+    {
+        capabilities.key_listing = platform.list_keys(organization).await.is_ok();
+    }
+    if let (Verdict::Projects(_), Some(project)) = (&verdict, in_use)
+        && let Ok(computes) = platform.list_computes(&project).await
+    {
+        capabilities.compute_names = computes.iter().any(|compute| compute.name.is_some());
+        capabilities.scale_to_zero = computes.iter().any(|compute| compute.settings.suspend_after.is_some());
+    }
+    Check { at: clock::now(), verdict, capabilities }
+}
+
+async fn restricted(platform: &Governed, project: Option<&str>, message: String) -> Verdict {
+    match project {
+        None => Verdict::Restricted(message),
+        Some(project) => match platform.list_computes(project).await {
+            Ok(_) => Verdict::Restricted(message),
+            Err(fault) => Verdict::Failed(fault),
+        },
+    }
+}

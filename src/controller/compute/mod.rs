@@ -1,0 +1,65 @@
+//! Compute: observed through the project's reader, acted on through the account's client.
+
+mod claims;
+mod observe;
+mod perform;
+
+use jiff::Timestamp;
+use kube::{Api, Client};
+
+use super::Context;
+use super::kind::{Kind, Managed, StepError, namespaced};
+use crate::api::{Compute, ComputeStatus, Condition};
+use crate::decide::compute::{self, ComputeObserved, ComputeStep};
+use crate::decide::{Decision, Memory, Report};
+
+impl Managed for Compute {
+    type Status = ComputeStatus;
+
+    fn current_status(&self) -> Option<&ComputeStatus> {
+        self.status.as_ref()
+    }
+
+    fn conditions(status: &ComputeStatus) -> &[Condition] {
+        &status.conditions
+    }
+
+    fn api(&self, client: &Client) -> Api<Self> {
+        namespaced(self, client)
+    }
+}
+
+/// The kind Compute.
+#[derive(Debug)]
+pub struct Computes;
+
+impl Kind for Computes {
+    type Object = Compute;
+    type Observed = ComputeObserved;
+    type Step = ComputeStep;
+
+    async fn observe(context: &Context, object: &Compute, now: Timestamp) -> Result<ComputeObserved, kube::Error> {
+        observe::observe(context, object, now).await
+    }
+
+    fn decide(object: &Compute, observed: &ComputeObserved, now: Timestamp) -> Decision<ComputeStep> {
+        compute::decide(&object.spec, observed, now)
+    }
+
+    async fn perform(
+        context: &Context,
+        object: &Compute,
+        _observed: &ComputeObserved,
+        step: &ComputeStep,
+    ) -> Result<(), StepError> {
+        perform::perform(context, object, step).await
+    }
+
+    fn status(report: &Report, object: &Compute, observed: &ComputeObserved, now: Timestamp) -> ComputeStatus {
+        compute::status(report, observed, &object.status.clone().unwrap_or_default(), now)
+    }
+
+    fn remember(observed: &mut ComputeObserved, memory: Memory) {
+        observed.memory = memory;
+    }
+}

@@ -1,0 +1,67 @@
+//! ProjectKey: observed through its Secret and the organization's keys, acted on through the account's client.
+
+mod observe;
+mod perform;
+mod secret;
+
+use jiff::Timestamp;
+use kube::{Api, Client};
+
+pub use perform::flush;
+
+use super::Context;
+use super::kind::{Kind, Managed, StepError, namespaced};
+use crate::api::{Condition, ProjectKey, ProjectKeyStatus};
+use crate::decide::key::{self, KeyObserved, KeyStep};
+use crate::decide::{Decision, Memory, Report};
+
+impl Managed for ProjectKey {
+    type Status = ProjectKeyStatus;
+
+    fn current_status(&self) -> Option<&ProjectKeyStatus> {
+        self.status.as_ref()
+    }
+
+    fn conditions(status: &ProjectKeyStatus) -> &[Condition] {
+        &status.conditions
+    }
+
+    fn api(&self, client: &Client) -> Api<Self> {
+        namespaced(self, client)
+    }
+}
+
+/// The kind ProjectKey.
+#[derive(Debug)]
+pub struct ProjectKeys;
+
+impl Kind for ProjectKeys {
+    type Object = ProjectKey;
+    type Observed = KeyObserved;
+    type Step = KeyStep;
+
+    async fn observe(context: &Context, object: &ProjectKey, now: Timestamp) -> Result<KeyObserved, kube::Error> {
+        observe::observe(context, object, now).await
+    }
+
+    fn decide(object: &ProjectKey, observed: &KeyObserved, now: Timestamp) -> Decision<KeyStep> {
+        key::decide(&object.spec, observed, now)
+    }
+
+    async fn perform(
+        context: &Context,
+        object: &ProjectKey,
+        observed: &KeyObserved,
+        step: &KeyStep,
+    ) -> Result<(), StepError> {
+        perform::perform(context, object, observed, step).await
+    }
+
+    fn status(report: &Report, object: &ProjectKey, observed: &KeyObserved, now: Timestamp) -> ProjectKeyStatus {
+        key::status(report, observed, &object.status.clone().unwrap_or_default(), &object.spec, now)
+    }
+
+    fn remember(observed: &mut KeyObserved, memory: Memory) {
+        observed.memory = memory;
+    }
+}

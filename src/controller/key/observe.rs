@@ -1,0 +1,93 @@
+//! What is seen of a ProjectKey: its annotations, its account, its Secret, and what was asked of the platform before.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::{Resource, ResourceExt};
+
+use super::super::accounts::Entry;
+use super::super::kind::{Managed, uid};
+use super::super::{Context, account_view};
+use super::secret;
+use crate::api::ProjectKey;
+use crate::cluster::{Owner, SecretState};
+use crate::decide::identity;
+use crate::decide::key::{KeyListing, KeyObserved, KeySecretView, Probe};
+use crate::decide::later;
+
+/// How long a reading of the organization's keys is decided on.
+const LISTING_LIFETIME: Duration = Duration::from_secs(10);
+/// How long it is remembered that the platform offers no such list.
+const VERDICT_LIFETIME: Duration = Duration::from_secs(600);
+
+pub(super) async fn observe(
+    context: &Context,
+    object: &ProjectKey,
+    now: Timestamp,
+) -> Result<KeyObserved, kube::Error> {
+    let uid = uid(object);
+    let (account, entry) = account_view::of(context, &object.spec.account_ref, object);
+    let trace = context.traces.get(&uid);
+    Ok(KeyObserved {
+        meta: object.meta_observed(),
+        identity: identity::of_key(object.annotations()),
+        account,
+        secret: secret_view(context, object, &base_url(entry.as_ref())).await?,
+        rival: rival(context, object),
+        listing: listing(trace.key.listing, now),
+        probe: trace.key.probe.unwrap_or(Probe::NotAsked(None)),
+        unsaved: context.unsaved.get(&uid).map(|unsaved| unsaved.key),
+        memory: trace.memory,
+        limits: context.settings.limits,
+        draw: rand::random(),
+        uid,
+    })
+}
+
+pub(super) fn base_url(entry: Option<&Entry>) -> String {
+    entry.and_then(|entry| entry.handle.as_ref()).map(|handle| handle.access.base_url.clone()).unwrap_or_default()
+}
+
+async fn secret_view(context: &Context, object: &ProjectKey, base_url: &str) -> Result<KeySecretView, kube::Error> {
+    let Some(owner) = Owner::of(object) else { return Ok(KeySecretView::Absent) };
+    Ok(match context.secrets.state(&owner, &object.spec.secret.name).await? {
+        SecretState::Absent => KeySecretView::Absent,
+        SecretState::Foreign(who) => KeySecretView::Foreign(who),
+        SecretState::Ours(found) => KeySecretView::Ours(secret::holding(&object.spec, &found, base_url).0),
+    })
+}
+
+fn listing(known: Option<(Timestamp, KeyListing)>, now: Timestamp) -> KeyListing {
+    match known {
+        Some((at, listing @ KeyListing::NotOffered)) if now < later(at, VERDICT_LIFETIME) => listing,
+        Some((at, listing)) if now < later(at, LISTING_LIFETIME) => listing,
+        _ => KeyListing::NotRead,
+    }
+}
+
+/// An older resource of the namespace that names the same Secret.
+fn rival(context: &Context, object: &ProjectKey) -> Option<String> {
+    let (me, namespace, name) = (uid(object), object.namespace(), &object.spec.secret.name);
+    let keys = context
+        .stores
+        .keys
+        .filter(|other| uid(other) != me && other.namespace() == namespace && other.spec.secret.name == *name);
+    let computes = context.stores.computes.filter(|other| {
+        other.namespace() == namespace
+            && other.spec.connection.as_ref().is_some_and(|connection| connection.secret_name == *name)
+    });
+    let older_key = keys
+        .iter()
+        .find(|other| rank(other.as_ref()) < rank(object))
+        .map(|other| format!("ProjectKey {}", other.name_any()));
+    older_key.or_else(|| {
+        computes
+            .iter()
+            .find(|other| rank(other.as_ref()) < rank(object))
+            .map(|other| format!("Compute {}", other.name_any()))
+    })
+}
+
+fn rank<K: Resource>(object: &K) -> (Option<Timestamp>, String) {
+    (object.meta().creation_timestamp.as_ref().map(|time| time.0), object.name_any())
+}

@@ -1,0 +1,270 @@
+//! What is done for a ProjectKey: one step, recorded where a successor finds it. A secret is shown once and is kept until it is saved.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::{Api, ResourceExt};
+use tokio::time::{Instant, sleep};
+use tracing::{error, info, warn};
+
+use super::super::accounts::{AccountName, Handle};
+use super::super::kind::{Managed, StepError, uid};
+use super::super::traces::UnsavedKey;
+use super::super::{Context, account_view, secret_outcome};
+use super::observe::base_url;
+use super::secret;
+use crate::api::ProjectKey;
+use crate::clock;
+use crate::cluster::{Links, Note, Owner, SecretState, WriteError, resource_version};
+use crate::decide::identity::{KeyBook, KeyIdentity, KeyIntent, ProjectKeyIdentity};
+use crate::decide::key::{KeyListing, KeyObserved, KeyStep, Probe};
+use crate::decide::memory::Problem;
+use crate::decide::{Action, names};
+use crate::platform::{Fault, Platform};
+
+pub(super) async fn perform(
+    context: &Context,
+    object: &ProjectKey,
+    observed: &KeyObserved,
+    step: &KeyStep,
+) -> Result<(), StepError> {
+    let identity = observed.identity.clone().unwrap_or_default();
+    let work = Work { context, object, identity };
+    match step {
+        KeyStep::AddFinalizer => work.link(object, Links::new().finalizer(true)).await.map(drop),
+        KeyStep::PrepareSecret => work.prepare().await,
+        KeyStep::Mint { intent } => work.mint(intent).await,
+        KeyStep::SaveSecret => work.save(object).await,
+        KeyStep::RewriteSecret => work.rewrite().await,
+        KeyStep::Record { book, event } => work.record(book, event.as_deref()).await,
+        KeyStep::Revoke { id, name, book } => work.revoke(*id, name, book).await,
+        KeyStep::ListKeys => work.list().await,
+        KeyStep::Probe => work.probe().await,
+        KeyStep::Release => work.release().await,
+    }
+}
+
+struct Work<'a> {
+    context: &'a Context,
+    object: &'a ProjectKey,
+    identity: ProjectKeyIdentity,
+}
+
+impl Work<'_> {
+    async fn prepare(&self) -> Result<(), StepError> {
+        let Some(owner) = Owner::of(self.object) else { return Ok(()) };
+        let created = self.context.secrets.create_empty(&owner, &self.object.spec.secret.name).await;
+        secret_outcome(self.context, &self.uid(), created.map_err(WriteError::from), &self.object.spec.secret.name)
+    }
+
+    /// Intent, call, Secret, record: whatever happens in between, a successor finds out what became of it.
+    async fn mint(&self, intent: &KeyIntent) -> Result<(), StepError> {
+        let handle = self.handle(Action::Mint)?;
+        let organization = self.organization(&handle)?;
+        let intended = self.link(self.object, Links::new().set(names::KEY_INTENT, intent)).await?;
+        self.forget_readings();
+        let minted = handle.platform.create_key(&organization, &intent.name, &self.object.spec.project_id).await;
+        let minted = minted.map_err(|fault| StepError::Failed(Action::Mint, Problem::Platform(fault)))?;
+        let key = KeyIdentity {
+            id: minted.id,
+            name: intent.name.clone(),
+            at: intent.at,
+            created_at: minted.created_at,
+            created_by: minted.created_by,
+        };
+        let unsaved = UnsavedKey {
+            key: key.clone(),
+            intent: intent.clone(),
+            secret: minted.secret,
+            namespace: self.object.namespace().unwrap_or_default(),
+            name: self.object.name_any(),
+        };
+        self.context.unsaved.keep(&self.uid(), unsaved);
+        self.context.traces.update(&self.uid(), |trace| trace.memory.succeeded(Action::Mint));
+        self.note(&Note::normal("KeyCreated", format!("Created key {} ({}).", key.name, key.id))).await;
+        self.save(&intended).await
+    }
+
+    /// Writes the key that is held in memory, then records it.
+    async fn save(&self, object: &ProjectKey) -> Result<(), StepError> {
+        let Some(unsaved) = self.context.unsaved.get(&self.uid()) else { return Ok(()) };
+        write_unsaved(self.context, object, &unsaved).await?;
+        let book = self.identity.book.succeeded_by(unsaved.key.clone(), &unsaved.intent);
+        self.link(object, Links::new().set(names::KEYS, &book).remove(names::KEY_INTENT)).await?;
+        self.context.unsaved.saved(&self.uid());
+        Ok(())
+    }
+
+    async fn rewrite(&self) -> Result<(), StepError> {
+        let Some(owner) = Owner::of(self.object) else { return Ok(()) };
+        let (_, entry) = account_view::of(self.context, &self.object.spec.account_ref, self.object);
+        let url = base_url(entry.as_ref());
+        let name = &self.object.spec.secret.name;
+        let SecretState::Ours(found) = self.context.secrets.state(&owner, name).await? else { return Ok(()) };
+        let (crate::decide::key::Holding::Key { key, .. }, Some(value)) =
+            secret::holding(&self.object.spec, &found, &url)
+        else {
+            return Ok(());
+        };
+        let content = secret::content(&self.object.spec, &key, &value, &url);
+        let written = self.context.secrets.write(&owner, name, found.metadata.uid.as_deref(), &content).await;
+        secret_outcome(self.context, &self.uid(), written.map_err(WriteError::from), name)
+    }
+
+    async fn record(&self, book: &KeyBook, event: Option<&str>) -> Result<(), StepError> {
+        self.link(self.object, Links::new().set(names::KEYS, book).remove(names::KEY_INTENT)).await?;
+        self.context.traces.update(&self.uid(), |trace| trace.key.probe = None);
+        if let Some(text) = event {
+            let lost = book.lost.len() > self.identity.book.lost.len();
+            let note = if lost { Note::warning("KeyLeft", text) } else { Note::normal("KeyRevoked", text) };
+            self.note(&note).await;
+        }
+        Ok(())
+    }
+
+    async fn revoke(&self, id: i64, name: &str, book: &KeyBook) -> Result<(), StepError> {
+        let handle = self.handle(Action::Revoke)?;
+        let organization = self.organization(&handle)?;
+        match handle.platform.revoke_key(&organization, id).await {
+            Ok(()) | Err(Fault::NotFound { .. }) => {}
+            Err(Fault::Unsupported { .. }) => {
+                self.remember_listing(KeyListing::NotOffered);
+                return Ok(());
+            }
+            Err(fault) => return Err(StepError::Failed(Action::Revoke, Problem::Platform(fault))),
+        }
+        self.forget_readings();
+        self.context.traces.update(&self.uid(), |trace| trace.memory.succeeded(Action::Revoke));
+        self.record(book, Some(&format!("Revoked key {name} ({id})."))).await
+    }
+
+    async fn list(&self) -> Result<(), StepError> {
+        let handle = self.handle(Action::Revoke)?;
+        let organization = self.organization(&handle)?;
+        let at = clock::now();
+        let listing = match handle.platform.list_keys(&organization).await {
+            Ok(keys) => KeyListing::Read { at, keys },
+            Err(Fault::Unsupported { .. } | Fault::Forbidden { .. } | Fault::NotFound { .. }) => KeyListing::NotOffered,
+            Err(fault) => return Err(StepError::Failed(Action::Revoke, Problem::Platform(fault))),
+        };
+        self.remember_listing(listing);
+        Ok(())
+    }
+
+    async fn probe(&self) -> Result<(), StepError> {
+        let now = clock::now();
+        let probe = match self.held_secret().await? {
+            None => Probe::NotAsked(Some(now)),
+            Some((handle, value)) => match handle.platform.probe_key(&value, &self.object.spec.project_id).await {
+                Err(Fault::Unauthorized { .. }) => Probe::Revoked(now),
+                Ok(()) => Probe::Accepted(now),
+                // Anything else says nothing about the key.
+                Err(_) => Probe::NotAsked(Some(now)),
+            },
+        };
+        self.context.traces.update(&self.uid(), |trace| trace.key.probe = Some(probe));
+        Ok(())
+    }
+
+    async fn held_secret(&self) -> Result<Option<(Arc<Handle>, secrecy::SecretString)>, StepError> {
+        let handle = self.handle(Action::Revoke)?;
+        let Some(owner) = Owner::of(self.object) else { return Ok(None) };
+        let SecretState::Ours(found) = self.context.secrets.state(&owner, &self.object.spec.secret.name).await? else {
+            return Ok(None);
+        };
+        let (_, value) = secret::holding(&self.object.spec, &found, &handle.access.base_url);
+        Ok(value.map(|value| (handle, value)))
+    }
+
+    async fn release(&self) -> Result<(), StepError> {
+        self.link(self.object, Links::new().finalizer(false)).await?;
+        self.context.traces.forget(&self.uid());
+        self.context.account_may_go(&self.object.spec.account_ref, self.object);
+        Ok(())
+    }
+
+    fn uid(&self) -> String {
+        uid(self.object)
+    }
+
+    fn handle(&self, action: Action) -> Result<Arc<Handle>, StepError> {
+        let (_, entry) = account_view::of(self.context, &self.object.spec.account_ref, self.object);
+        entry.and_then(|entry| entry.handle).ok_or_else(|| {
+            let message = "the account's credentials are gone".to_owned();
+            StepError::Failed(action, Problem::Platform(Fault::Transport { message }))
+        })
+    }
+
+    fn organization(&self, handle: &Handle) -> Result<String, StepError> {
+        handle.access.organization_id.clone().ok_or_else(|| {
+            let message = "the account has no organizationId".to_owned();
+            StepError::Failed(Action::Mint, Problem::Platform(Fault::Rejected { status: 400, message }))
+        })
+    }
+
+    fn remember_listing(&self, listing: KeyListing) {
+        self.context.traces.update(&self.uid(), |trace| trace.key.listing = Some((clock::now(), listing)));
+    }
+
+    fn forget_readings(&self) {
+        self.context.traces.update(&self.uid(), |trace| {
+            trace.key.probe = None;
+            if !matches!(trace.key.listing, Some((_, KeyListing::NotOffered))) {
+                trace.key.listing = None;
+            }
+        });
+    }
+
+    async fn link(&self, object: &ProjectKey, links: Links) -> Result<ProjectKey, StepError> {
+        let patched = links.apply(&object.api(&self.context.client), object).await?;
+        self.context.traces.update(&self.uid(), |trace| trace.version = resource_version(&patched));
+        Ok(patched)
+    }
+
+    async fn note(&self, note: &Note) {
+        info!(reason = note.reason, text = note.text, name = self.object.name_any(), "done");
+        self.context.events.publish(self.object, note).await;
+    }
+}
+
+async fn write_unsaved(context: &Context, object: &ProjectKey, unsaved: &UnsavedKey) -> Result<(), StepError> {
+    let Some(owner) = Owner::of(object) else { return Ok(()) };
+    let account = AccountName::referred(&object.spec.account_ref, &owner.namespace);
+    let url = base_url(context.accounts.get(&account).as_ref());
+    let content = secret::content(&object.spec, &unsaved.key, &unsaved.secret, &url);
+    let written = context.secrets.write_own(&owner, &object.spec.secret.name, &content).await;
+    secret_outcome(context, &uid(object), written, &object.spec.secret.name)
+}
+
+/// The pause between two tries to save a key while the process is being stopped.
+const FLUSH_PAUSE: Duration = Duration::from_millis(500);
+
+/// Saves the keys that are still in memory, until all are saved or `grace` is over.
+pub async fn flush(context: &Context, grace: Duration) {
+    let deadline = Instant::now() + grace;
+    loop {
+        let unsaved = context.unsaved.all();
+        if unsaved.is_empty() {
+            return;
+        }
+        for (id, key) in &unsaved {
+            if let Err(error) = flush_one(context, id, key).await {
+                warn!(?error, name = key.name, namespace = key.namespace, "a key is not saved yet");
+            }
+        }
+        if Instant::now() >= deadline {
+            error!(keys = unsaved.len(), "keys could not be saved; the next process replaces them");
+            return;
+        }
+        sleep(FLUSH_PAUSE).await;
+    }
+}
+
+async fn flush_one(context: &Context, id: &str, key: &UnsavedKey) -> Result<(), StepError> {
+    let api: Api<ProjectKey> = Api::namespaced(context.client.clone(), &key.namespace);
+    if let Some(object) = api.get_opt(&key.name).await?.filter(|object| uid(object) == id) {
+        write_unsaved(context, &object, key).await?;
+    }
+    context.unsaved.saved(id);
+    Ok(())
+}

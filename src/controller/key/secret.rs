@@ -1,0 +1,60 @@
+//! A key's Secret: what is written into it, and what is read back.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::api::ProjectKeySpec;
+use crate::cluster::{SecretContent, digest};
+use crate::decide::identity::KeyIdentity;
+use crate::decide::key::{Holding, template};
+use crate::decide::names::{SECRET_DIGEST, SECRET_KEY, SECRET_KEY_ID};
+
+/// Everything that the Secret of a key holds.
+pub(super) fn content(
+    spec: &ProjectKeySpec,
+    key: &KeyIdentity,
+    secret: &SecretString,
+    base_url: &str,
+) -> SecretContent {
+    let templates = template(spec, key, secret.expose_secret(), base_url);
+    let mut data: BTreeMap<String, SecretString> =
+        templates.into_iter().map(|(entry, text)| (entry, SecretString::from(text))).collect();
+    data.insert(spec.secret.key.clone(), secret.clone());
+    let mut annotations = spec.secret.annotations.clone();
+    annotations.insert(SECRET_KEY_ID.to_owned(), key.id.to_string());
+    annotations.insert(SECRET_DIGEST.to_owned(), digest(secret));
+    annotations.insert(SECRET_KEY.to_owned(), serde_json::to_string(key).unwrap_or_default());
+    SecretContent { data, labels: spec.secret.labels.clone(), annotations }
+}
+
+/// What a Secret of ours holds, and the key's secret where it is as it was written.
+pub(super) fn holding(spec: &ProjectKeySpec, secret: &Secret, base_url: &str) -> (Holding, Option<SecretString>) {
+    let Some(key) =
+        secret.annotations().get(SECRET_KEY).and_then(|text| serde_json::from_str::<KeyIdentity>(text).ok())
+    else {
+        return (Holding::Nothing, None);
+    };
+    let Some(value) = text(secret, &spec.secret.key) else { return (Holding::Altered, None) };
+    if secret.annotations().get(SECRET_DIGEST) != Some(&digest(&value)) {
+        return (Holding::Altered, None);
+    }
+    let wanted = content(spec, &key, &value, base_url);
+    let entries = wanted.data.iter().all(|(entry, wanted)| {
+        text(secret, entry).is_some_and(|stands| stands.expose_secret() == wanted.expose_secret())
+    });
+    let as_declared =
+        entries && holds(secret.labels(), &wanted.labels) && holds(secret.annotations(), &wanted.annotations);
+    (Holding::Key { key, as_declared }, Some(value))
+}
+
+fn holds(stands: &BTreeMap<String, String>, wanted: &BTreeMap<String, String>) -> bool {
+    wanted.iter().all(|(name, value)| stands.get(name) == Some(value))
+}
+
+fn text(secret: &Secret, entry: &str) -> Option<SecretString> {
+    let bytes = secret.data.as_ref()?.get(entry)?;
+    String::from_utf8(bytes.0.clone()).ok().map(SecretString::from)
+}

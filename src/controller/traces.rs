@@ -1,0 +1,90 @@
+//! What this process remembers of each resource between two passes.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Timestamp;
+use secrecy::SecretString;
+
+use crate::decide::Memory;
+use crate::decide::identity::{KeyIdentity, KeyIntent};
+use crate::decide::key::{KeyListing, Probe};
+use crate::platform::Tick;
+
+/// What is remembered of one resource.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    pub memory: Memory,
+    /// A reading has to have begun after this to be decided on: our last change ended then.
+    pub wrote: Option<Tick>,
+    /// The version that our last patch left behind; older ones are not decided on.
+    pub version: Option<u64>,
+    /// How many passes in a row ended with an error.
+    pub errors: u32,
+    pub key: KeyTrace,
+}
+
+/// What is remembered of a ProjectKey besides.
+#[derive(Clone, Debug, Default)]
+pub struct KeyTrace {
+    pub listing: Option<(Timestamp, KeyListing)>,
+    pub probe: Option<Probe>,
+}
+
+/// Traces by UID.
+#[derive(Debug, Default)]
+pub struct Traces(Mutex<HashMap<String, Trace>>);
+
+impl Traces {
+    pub fn get(&self, uid: &str) -> Trace {
+        self.with(|traces| traces.get(uid).cloned().unwrap_or_default())
+    }
+
+    pub fn update<T>(&self, uid: &str, change: impl FnOnce(&mut Trace) -> T) -> T {
+        self.with(|traces| change(traces.entry(uid.to_owned()).or_default()))
+    }
+
+    pub fn forget(&self, uid: &str) {
+        self.with(|traces| traces.remove(uid));
+    }
+
+    fn with<T>(&self, run: impl FnOnce(&mut HashMap<String, Trace>) -> T) -> T {
+        run(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A key that was created and is not in its Secret yet: the only copy there is.
+#[derive(Clone, Debug)]
+pub struct UnsavedKey {
+    pub key: KeyIdentity,
+    pub intent: KeyIntent,
+    pub secret: SecretString,
+    pub namespace: String,
+    pub name: String,
+}
+
+/// Keys that are not in their Secrets yet, by the UID of their resource.
+#[derive(Debug, Default)]
+pub struct Unsaved(Mutex<HashMap<String, UnsavedKey>>);
+
+impl Unsaved {
+    pub fn get(&self, uid: &str) -> Option<UnsavedKey> {
+        self.with(|keys| keys.get(uid).cloned())
+    }
+
+    pub fn keep(&self, uid: &str, key: UnsavedKey) {
+        self.with(|keys| keys.insert(uid.to_owned(), key));
+    }
+
+    pub fn saved(&self, uid: &str) {
+        self.with(|keys| keys.remove(uid));
+    }
+
+    pub fn all(&self) -> Vec<(String, UnsavedKey)> {
+        self.with(|keys| keys.iter().map(|(uid, key)| (uid.clone(), key.clone())).collect())
+    }
+
+    fn with<T>(&self, run: impl FnOnce(&mut HashMap<String, UnsavedKey>) -> T) -> T {
+        run(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,189 @@
+//! Accounts: whether their credentials can be used, and whether they may go.
+
+use jiff::Timestamp;
+
+use super::memory::of_fault;
+use super::{Decision, Health, Meta, Reason, Report, Sync, later};
+use crate::api::{AccountCapabilities, AccountStatus};
+use crate::platform::Fault;
+
+/// How many projects the status names.
+const MOST_PROJECTS: usize = 100;
+/// How long the first answer about credentials is relied upon.
+const CHECK_EVERY: std::time::Duration = std::time::Duration::from_secs(3600);
+/// How often refused credentials are tried again.
+const PROBE_EVERY: std::time::Duration = std::time::Duration::from_secs(300);
+/// How often an unreachable platform is tried again.
+const RETRY_EVERY: std::time::Duration = std::time::Duration::from_secs(15);
+
+/// Everything that a decision about an Account rests on, besides the time.
+#[derive(Clone, Debug)]
+pub struct AccountObserved {
+    pub meta: Meta,
+    pub credential: Credential,
+    /// The last check of these very credentials.
+    pub check: Option<Check>,
+    /// What the calls of the account's resources met since, where that is worse: a 401.
+    pub suspended: Option<Fault>,
+    /// Resources that refer to the account, as kind namespace/name.
+    pub users: Vec<String>,
+    /// Those of them that have something on the platform, which only the account's credentials can deal with.
+    pub holders: Vec<String>,
+}
+
+/// The Secret that an account refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Credential {
+    Usable,
+    /// The Secret or its entry is missing; a text says which.
+    Missing(String),
+    /// The base URL cannot be used; a text says why.
+    InvalidBaseUrl(String),
+}
+
+/// What a check of the credentials found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    pub at: Timestamp,
+    pub verdict: Verdict,
+    pub capabilities: AccountCapabilities,
+}
+
+/// What the platform said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It lists these projects.
+    Projects(Vec<String>),
+    /// It accepts the credential, which may not list projects.
+    Restricted(String),
+    Failed(Fault),
+}
+
+/// One side effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountStep {
+    /// Hold the account while resources use it.
+    Hold,
+    /// Let it go, or stop holding it.
+    Release,
+    /// Ask the platform whether it accepts the credentials.
+    Check,
+}
+
+/// What to do about an Account or ClusterAccount.
+pub fn decide(observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
+    let used = !observed.users.is_empty();
+    if observed.meta.deleting && observed.holders.is_empty() {
+        let report = Report::progressing(Reason::Deleting, "Nothing uses the account any more.");
+        return if observed.meta.finalized {
+            Decision::act(AccountStep::Release, report)
+        } else {
+            Decision::rest(report)
+        };
+    }
+    if used && !observed.meta.finalized && !observed.meta.deleting {
+        return Decision::act(AccountStep::Hold, health(observed));
+    }
+    if !used && observed.meta.finalized && !observed.meta.deleting {
+        return Decision::act(AccountStep::Release, health(observed));
+    }
+    let due = match (&observed.credential, &observed.check) {
+        (Credential::Usable, None) => return Decision::act(AccountStep::Check, health(observed)),
+        (Credential::Usable, Some(check)) => later(check.at, period(observed, check)),
+        (Credential::Missing(_) | Credential::InvalidBaseUrl(_), _) => return Decision::rest(health(observed)),
+    };
+    if due <= now {
+        return Decision::act(AccountStep::Check, health(observed));
+    }
+    Decision::wait(health(observed), due)
+}
+
+/// The status that goes with a decision.
+pub fn status(report: &Report, observed: &AccountObserved, old: &AccountStatus, now: Timestamp) -> AccountStatus {
+    let mut status = AccountStatus {
+        conditions: report.conditions(&old.conditions, observed.meta.generation, now),
+        observed_generation: Some(observed.meta.generation),
+        ..AccountStatus::default()
+    };
+    match observed.check.as_ref().map(|check| (&check.verdict, check.capabilities)) {
+        Some((Verdict::Projects(projects), capabilities)) => {
+            status.project_count = u32::try_from(projects.len()).ok();
+            status.projects = projects.iter().take(MOST_PROJECTS).cloned().collect();
+            status.projects.sort();
+            status.capabilities = Some(capabilities);
+        }
+        Some((Verdict::Restricted(_), capabilities)) => status.capabilities = Some(capabilities),
+        Some((Verdict::Failed(_), _)) => {
+            status.project_count = old.project_count;
+            status.projects = old.projects.clone();
+            status.capabilities = old.capabilities;
+        }
+        None => {}
+    }
+    status
+}
+
+/// Whether resources may use the account, whatever else is said of it.
+pub fn obstacle(observed: &AccountObserved) -> Option<String> {
+    match standing(observed).health {
+        Health::Ready(..) => None,
+        Health::Progressing(_, message) | Health::Stalled(_, message) | Health::Unknown(_, message) => Some(message),
+    }
+}
+
+fn period(observed: &AccountObserved, check: &Check) -> std::time::Duration {
+    match (&observed.suspended, &check.verdict) {
+        (Some(_), _) | (None, Verdict::Failed(Fault::Unauthorized { .. } | Fault::Forbidden { .. })) => PROBE_EVERY,
+        (None, Verdict::Failed(_)) => RETRY_EVERY,
+        (None, Verdict::Projects(_) | Verdict::Restricted(_)) => CHECK_EVERY,
+    }
+}
+
+fn health(observed: &AccountObserved) -> Report {
+    if observed.meta.deleting && !observed.holders.is_empty() {
+        return Report::progressing(
+            Reason::InUse,
+            format!("Waiting for those who use the account: {}.", shortened(&observed.holders)),
+        )
+        .with_sync(Sync::NotApplicable);
+    }
+    standing(observed).with_sync(Sync::NotApplicable)
+}
+
+/// How the credentials stand, whether or not the account is being deleted.
+fn standing(observed: &AccountObserved) -> Report {
+    match (&observed.credential, &observed.suspended, &observed.check) {
+        (Credential::Missing(what), _, _) => Report::stalled(Reason::CredentialsMissing, what.clone()),
+        (Credential::InvalidBaseUrl(why), _, _) => Report::stalled(Reason::InvalidBaseUrl, why.clone()),
+        (_, Some(fault), _) => refused(fault),
+        (_, None, None) => Report::progressing(Reason::Pending, "The credentials are being checked."),
+        (_, None, Some(check)) => match &check.verdict {
+            Verdict::Projects(projects) => {
+                Report::ready(format!("The platform accepts the API key, which sees {} projects.", projects.len()))
+            }
+            Verdict::Restricted(why) => {
+                Report::ready(format!("The platform accepts the API key, which may not list projects ({why})."))
+            }
+            Verdict::Failed(fault @ Fault::Unauthorized { .. }) => refused(fault),
+            Verdict::Failed(fault) => Report::of(of_fault(fault)),
+        },
+    }
+}
+
+fn refused(fault: &Fault) -> Report {
+    Report::stalled(
+        Reason::Unauthorized,
+        format!(
+            "{fault}. Put a valid API key into the Secret; until then no calls are made but one every five minutes."
+        ),
+    )
+}
+
+fn shortened(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

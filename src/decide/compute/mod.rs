@@ -1,0 +1,257 @@
+//! Computes: create or take over, keep as declared, restart, delete.
+
+mod birth;
+mod end;
+mod life;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::identity::{Binding, ComputeIdentity, CreateIntent, RestartRecord, Unreadable};
+use super::memory::of_fault;
+use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, sizes};
+use crate::api::{ComputeSpec, ComputeStatus, ComputeType};
+use crate::platform::{Compute, ComputeChange, Fault, NewCompute, Role};
+
+/// Everything that a decision about a Compute rests on, besides its spec and the time.
+#[derive(Clone, Debug)]
+pub struct ComputeObserved {
+    pub meta: Meta,
+    pub uid: String,
+    pub identity: Result<ComputeIdentity, Unreadable>,
+    pub account: AccountView,
+    pub listing: Listing,
+    pub claims: Claims,
+    pub secret: SecretView,
+    /// Whether the platform shows names of computes.
+    pub names_offered: bool,
+    pub memory: Memory,
+    pub limits: Limits,
+    /// A number drawn for this decision, for unique names.
+    pub draw: u32,
+}
+
+/// What the newest usable reading of the project says of the computes that matter here: those of the branch, and those
+/// named by binding, intent and spec.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Listing {
+    /// None yet that began after our last write.
+    Pending,
+    /// It failed: could not look is never not there.
+    Failed(Fault),
+    /// Begun at that time.
+    Read { at: Timestamp, computes: Vec<Compute> },
+}
+
+/// What other resources claim of the same things.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claims {
+    /// Computes that another resource is bound to.
+    pub bound: BTreeMap<String, Claim>,
+    /// An older resource that wants the same branch's primary.
+    pub primary: Option<String>,
+    /// A resource whose create on the same branch is not resolved yet.
+    pub creating: Option<String>,
+}
+
+/// Another resource's claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// namespace/name.
+    pub by: String,
+    /// Whether the other resource is the older one.
+    pub older: bool,
+}
+
+/// A Secret that dbplane may have to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SecretView {
+    /// None is declared.
+    NotWanted,
+    /// It does not exist.
+    Absent,
+    /// It exists and is not this resource's; who has it.
+    Foreign(String),
+    /// It is this resource's, with these entries.
+    Ours(BTreeMap<String, String>),
+}
+
+/// One side effect.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ComputeStep {
+    /// Write intent and finalizer, create, bind.
+    Create { intent: CreateIntent, new: NewCompute, restart: RestartRecord },
+    /// Record the link to a compute.
+    Bind { binding: Binding, restart: RestartRecord },
+    /// Record that the create that was intended did not happen.
+    DropIntent,
+    /// Hold the resource until its compute has been dealt with.
+    AddFinalizer,
+    /// Change a compute.
+    Change { id: String, change: ComputeChange, because: String },
+    /// Write the record, restart, complete the record.
+    Restart { id: String, record: RestartRecord },
+    /// Record a restart that needs no call.
+    NoteRestart { record: RestartRecord },
+    /// Write the connection Secret.
+    WriteConnection { data: BTreeMap<String, String> },
+    /// Delete a compute.
+    Delete { id: String },
+    /// Let the resource go.
+    Release,
+}
+
+type Choice = Decision<ComputeStep>;
+
+/// What to do about a Compute.
+pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Choice {
+    let identity = match &observed.identity {
+        Ok(identity) => identity,
+        Err(unreadable) => return Decision::rest(misread(unreadable)),
+    };
+    let case = Case { spec, observed, identity, now };
+    if observed.meta.deleting {
+        return end::decide(&case);
+    }
+    if observed.meta.paused {
+        return Decision::rest(Report::unknown(
+            Reason::Paused,
+            "Paused by the annotation dbplane.dev/paused; nothing is written.",
+        ));
+    }
+    if observed.account == AccountView::Pending {
+        return Decision::silent();
+    }
+    if let Some(obstacle) = observed.account.obstacle() {
+        return Decision::rest(Report::of(obstacle));
+    }
+    match &observed.listing {
+        Listing::Pending => Decision::silent(),
+        Listing::Failed(fault) => Decision::rest(Report::of(of_fault(fault))),
+        Listing::Read { at, computes } => {
+            let reading = Reading { at: *at, computes };
+            match (&identity.binding, &identity.intent) {
+                (Some(binding), _) => life::decide(&case, binding, &reading),
+                (None, Some(intent)) => birth::recover(&case, intent, &reading),
+                (None, None) => birth::first_contact(&case, &reading),
+            }
+        }
+    }
+}
+
+/// Whether everything that the spec declares of a compute is in force.
+pub fn in_force(spec: &ComputeSpec, compute: &Compute) -> bool {
+    super::drift::differences(spec, compute).is_empty()
+}
+
+/// The status that goes with a decision: what was seen of the compute, and what is said of it.
+pub fn status(report: &Report, observed: &ComputeObserved, old: &ComputeStatus, now: Timestamp) -> ComputeStatus {
+    let binding = observed.identity.as_ref().ok().and_then(|identity| identity.binding.as_ref());
+    let restart = observed.identity.as_ref().ok().and_then(|identity| identity.restart.as_ref());
+    let mut status = match (binding, &observed.listing) {
+        (Some(binding), Listing::Read { computes, .. }) => computes
+            .iter()
+            .find(|compute| compute.id == binding.id)
+            .map_or_else(|| ComputeStatus { compute_id: Some(binding.id.clone()), ..ComputeStatus::default() }, seen),
+        (Some(_), _) => old.clone(),
+        (None, _) => ComputeStatus::default(),
+    };
+    status.last_operation =
+        observed.memory.last_operation.clone().or_else(|| old.last_operation.clone()).filter(|_| binding.is_some());
+    status.restart = restart
+        .filter(|record| !record.token.is_empty() && record.calling.is_none())
+        .map(|record| crate::api::RestartStatus { token: record.token.clone(), at: record.at });
+    status.conditions = report.conditions(&old.conditions, observed.meta.generation, now);
+    status.observed_generation = Some(observed.meta.generation);
+    status
+}
+
+/// Everything at hand.
+struct Case<'a> {
+    spec: &'a ComputeSpec,
+    observed: &'a ComputeObserved,
+    identity: &'a ComputeIdentity,
+    now: Timestamp,
+}
+
+/// A successful reading.
+struct Reading<'a> {
+    at: Timestamp,
+    computes: &'a [Compute],
+}
+
+impl Case<'_> {
+    fn generation(&self) -> i64 {
+        self.observed.meta.generation
+    }
+
+    fn role(&self) -> Role {
+        match self.spec.type_ {
+            ComputeType::ReadWrite => Role::Primary,
+            ComputeType::ReadOnly => Role::Replica,
+        }
+    }
+
+    /// A step, unless its last try failed too recently.
+    fn act(&self, action: super::Action, step: ComputeStep, report: Report) -> Choice {
+        match self.observed.memory.hold(action, self.generation(), self.now) {
+            Some(hold) => Decision::wait(Report::of(hold.health), hold.until),
+            None => Decision::act(step, report),
+        }
+    }
+
+    /// The restart that the spec and the annotation ask for; any change of either asks for one.
+    fn restart_token(&self) -> String {
+        let parts = [self.spec.restart_token.as_deref(), self.identity.restart_annotation.as_deref()];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    /// A compute that starts its life here has no restart due.
+    fn no_restart_due(&self) -> RestartRecord {
+        RestartRecord { token: self.restart_token(), at: self.now, calling: None }
+    }
+}
+
+impl Reading<'_> {
+    fn find(&self, id: &str) -> Option<&Compute> {
+        self.computes.iter().find(|compute| compute.id == id)
+    }
+}
+
+/// What the status shows of a compute.
+fn seen(compute: &Compute) -> ComputeStatus {
+    let size = compute.settings.min.zip(compute.settings.max);
+    ComputeStatus {
+        compute_id: Some(compute.id.clone()),
+        host: compute.host.clone(),
+        state: Some(compute.current_state.clone()),
+        pending_state: compute.pending_state.clone(),
+        size: size.map(|(min, max)| sizes::text(min, max)),
+        capacity: size.and_then(|(min, max)| sizes::capacity(min, max)),
+        last_active: last_active(compute),
+        ..ComputeStatus::default()
+    }
+}
+
+/// Kept to the hour while the compute is active, so that its use causes no writes.
+fn last_active(compute: &Compute) -> Option<Timestamp> {
+    let exact = compute.last_active?;
+    let second = match compute.current_state.as_str() {
+        "active" => exact.as_second() - exact.as_second().rem_euclid(3600),
+        _ => exact.as_second(),
+    };
+    Timestamp::from_second(second).ok()
+}
+
+fn misread(unreadable: &Unreadable) -> Report {
+    let Unreadable { annotation, error } = unreadable;
+    Report::of(Health::Stalled(
+        Reason::BindingConflict,
+        format!(
+            "The annotation {annotation} cannot be read ({error}). Restore its value; removing it makes dbplane forget the link."
+        ),
+    ))
+}

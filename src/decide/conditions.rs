@@ -1,0 +1,164 @@
+//! Conditions: what is proposed, merged with what stands.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::Reason;
+use crate::api::Condition;
+
+/// Whether the platform's object can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It can.
+    Ready(Reason, String),
+    /// Not yet; something is under way.
+    Progressing(Reason, String),
+    /// No, and a person is needed.
+    Stalled(Reason, String),
+    /// That cannot be said at present; it is tried again.
+    Unknown(Reason, String),
+}
+
+/// Whether the declared fields are in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// They are.
+    InSync,
+    /// They are not.
+    OutOfSync(Reason, String),
+    /// That cannot be said at present.
+    Unknown(Reason, String),
+    /// There is nothing to compare.
+    NotApplicable,
+}
+
+/// What the status says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    pub health: Health,
+    pub sync: Sync,
+}
+
+impl Report {
+    /// A report whose Synced condition follows from its health.
+    pub fn of(health: Health) -> Self {
+        let sync = match &health {
+            Health::Ready(..) => Sync::InSync,
+            Health::Progressing(reason, message) | Health::Stalled(reason, message) => {
+                Sync::OutOfSync(*reason, message.clone())
+            }
+            Health::Unknown(reason, message) => Sync::Unknown(*reason, message.clone()),
+        };
+        Self { health, sync }
+    }
+
+    pub fn ready(message: impl Into<String>) -> Self {
+        Self::of(Health::Ready(Reason::Available, message.into()))
+    }
+
+    pub fn progressing(reason: Reason, message: impl Into<String>) -> Self {
+        Self::of(Health::Progressing(reason, message.into()))
+    }
+
+    pub fn stalled(reason: Reason, message: impl Into<String>) -> Self {
+        Self::of(Health::Stalled(reason, message.into()))
+    }
+
+    pub fn unknown(reason: Reason, message: impl Into<String>) -> Self {
+        Self::of(Health::Unknown(reason, message.into()))
+    }
+
+    /// The same health with another word on the declared fields.
+    pub fn with_sync(self, sync: Sync) -> Self {
+        Self { sync, ..self }
+    }
+
+    /// The reason and the message of the Ready condition.
+    pub fn headline(&self) -> (Reason, &str) {
+        match &self.health {
+            Health::Ready(reason, message)
+            | Health::Progressing(reason, message)
+            | Health::Stalled(reason, message)
+            | Health::Unknown(reason, message) => (*reason, message),
+        }
+    }
+
+    /// The conditions that say this. Transition times move only where a status does; `old` is what stands now.
+    pub fn conditions(&self, old: &[Condition], generation: i64, now: Timestamp) -> Vec<Condition> {
+        self.proposed()
+            .into_iter()
+            .map(|(kind, status, reason, message)| {
+                let stands = old.iter().find(|condition| condition.type_ == kind && condition.status == status);
+                Condition {
+                    last_transition_time: stands
+                        .map_or_else(|| Time(to_seconds(now)), |condition| condition.last_transition_time.clone()),
+                    message: message.to_owned(),
+                    observed_generation: Some(generation),
+                    reason: reason.to_string(),
+                    status: status.to_owned(),
+                    type_: kind.to_owned(),
+                }
+            })
+            .collect()
+    }
+
+    fn proposed(&self) -> Vec<(&'static str, &'static str, Reason, &str)> {
+        let (reason, message) = self.headline();
+        let (ready, present) = match self.health {
+            Health::Ready(..) => ("True", None),
+            Health::Progressing(..) => ("False", Some("Reconciling")),
+            Health::Stalled(..) => ("False", Some("Stalled")),
+            Health::Unknown(..) => ("Unknown", None),
+        };
+        let mut proposed = vec![("Ready", ready, reason, message)];
+        proposed.extend(present.map(|kind| (kind, "True", reason, message)));
+        match &self.sync {
+            Sync::InSync => proposed.push(("Synced", "True", Reason::InSync, "The declared fields are in force.")),
+            Sync::OutOfSync(reason, message) => proposed.push(("Synced", "False", *reason, message)),
+            Sync::Unknown(reason, message) => proposed.push(("Synced", "Unknown", *reason, message)),
+            Sync::NotApplicable => {}
+        }
+        proposed
+    }
+}
+
+/// The API server keeps whole seconds; anything finer would differ from what comes back.
+fn to_seconds(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn of<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Condition> {
+        conditions.iter().find(|condition| condition.type_ == kind)
+    }
+
+    #[test]
+    fn transition_time_moves_only_with_the_status() {
+        let first = Report::progressing(Reason::Creating, "a").conditions(&[], 1, at(10));
+        let same = Report::progressing(Reason::Starting, "b").conditions(&first, 1, at(20));
+        assert_eq!(of(&same, "Ready").unwrap().last_transition_time.0, at(10));
+        assert_eq!(of(&same, "Ready").unwrap().reason, "Starting");
+        let ready = Report::ready("c").conditions(&same, 2, at(30));
+        assert_eq!(of(&ready, "Ready").unwrap().last_transition_time.0, at(30));
+        assert_eq!(of(&ready, "Ready").unwrap().observed_generation, Some(2));
+    }
+
+    #[test]
+    fn reconciling_and_stalled_are_present_only_while_true() {
+        let creating = Report::progressing(Reason::Creating, "a").conditions(&[], 1, at(10));
+        assert_eq!(of(&creating, "Reconciling").unwrap().status, "True");
+        let stalled = Report::stalled(Reason::Refused, "a").conditions(&creating, 1, at(10));
+        assert!(of(&stalled, "Reconciling").is_none());
+        assert_eq!(of(&stalled, "Stalled").unwrap().status, "True");
+        let ready = Report::ready("a").conditions(&stalled, 1, at(10));
+        assert!(of(&ready, "Stalled").is_none());
+        assert_eq!(of(&ready, "Synced").unwrap().status, "True");
+    }
+}

@@ -1,0 +1,106 @@
+//! When a change that interrupts connections may be made.
+
+use jiff::Timestamp;
+
+use super::later;
+use crate::api::{Disruption, DisruptionPolicy, Window};
+
+/// Whether such a change may be made now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Permit {
+    Now,
+    /// Once the compute is idle.
+    WhenIdle,
+    /// When the window opens.
+    At(Timestamp),
+    /// Never: the window cannot be understood.
+    Never(String),
+}
+
+/// Whether a change that interrupts connections may be made now to a compute that is `idle` or not.
+pub fn permit(disruption: Option<&Disruption>, idle: bool, now: Timestamp) -> Permit {
+    let policy = disruption.map(|disruption| disruption.policy).unwrap_or_default();
+    match (policy, disruption.and_then(|disruption| disruption.window.as_ref())) {
+        (DisruptionPolicy::Immediate, _) => Permit::Now,
+        (DisruptionPolicy::WhenIdle, _) if idle => Permit::Now,
+        (DisruptionPolicy::WhenIdle, _) => Permit::WhenIdle,
+        (DisruptionPolicy::Window, Some(window)) => in_window(window, now),
+        (DisruptionPolicy::Window, None) => Permit::Never("spec.disruption.window is missing".into()),
+    }
+}
+
+fn in_window(window: &Window, now: Timestamp) -> Permit {
+    let zone = window.time_zone.as_deref().unwrap_or("UTC");
+    let Some(length) = window.duration.value() else {
+        return Permit::Never(format!("{:?} is not a duration", window.duration.0));
+    };
+    let schedule = match cronexpr::parse_crontab(&format!("{} {zone}", window.schedule)) {
+        Ok(schedule) => schedule,
+        Err(error) => return Permit::Never(format!("the schedule cannot be read: {error}")),
+    };
+    // The window is open when it was opened within its length before now.
+    let opened_after = Timestamp::from_second(now.as_second().saturating_sub_unsigned(length.as_secs())).unwrap_or(now);
+    match schedule.find_next(opened_after).map(|opening| opening.timestamp()) {
+        Ok(opening) if opening <= now && now < later(opening, length) => Permit::Now,
+        Ok(opening) if opening > now => Permit::At(opening),
+        Ok(_) => schedule
+            .find_next(now)
+            .map_or_else(|error| Permit::Never(error.to_string()), |next| Permit::At(next.timestamp())),
+        Err(error) => Permit::Never(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Duration;
+
+    fn policy(policy: DisruptionPolicy) -> Disruption {
+        Disruption { policy, window: None }
+    }
+
+    fn sundays() -> Disruption {
+        Disruption {
+            policy: DisruptionPolicy::Window,
+            window: Some(Window {
+                schedule: "0 3 * * SUN".into(),
+                time_zone: Some("Europe/Berlin".into()),
+                duration: Duration("2h".into()),
+            }),
+        }
+    }
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_policies() {
+        let now = at("2026-11-21T00:00:00Z");
+        assert_eq!(permit(None, false, now), Permit::Now);
+        assert_eq!(permit(Some(&policy(DisruptionPolicy::Immediate)), false, now), Permit::Now);
+        assert_eq!(permit(Some(&policy(DisruptionPolicy::WhenIdle)), true, now), Permit::Now);
+        assert_eq!(permit(Some(&policy(DisruptionPolicy::WhenIdle)), false, now), Permit::WhenIdle);
+    }
+
+    #[test]
+    fn a_window_opens_in_its_time_zone_and_closes_after_its_duration() {
+        let opening = at("2026-11-22T02:00:00Z");
+        for (now, expected) in [
+            ("2026-11-22T01:59:59Z", Permit::At(opening)),
+            ("2026-11-22T02:00:00Z", Permit::Now),
+            ("2026-11-22T03:59:59Z", Permit::Now),
+            ("2026-11-22T04:00:00Z", Permit::At(at("2026-11-29T02:00:00Z"))),
+            ("2026-07-05T01:00:00Z", Permit::Now),
+        ] {
+            assert_eq!(permit(Some(&sundays()), false, at(now)), expected, "{now}");
+        }
+    }
+
+    #[test]
+    fn a_window_that_cannot_be_read_never_opens() {
+        let mut broken = sundays();
+        broken.window.as_mut().unwrap().time_zone = Some("Mars/Base".into());
+        assert!(matches!(permit(Some(&broken), true, at("2026-11-22T02:00:00Z")), Permit::Never(_)));
+    }
+}

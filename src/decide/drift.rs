@@ -1,0 +1,205 @@
+//! Where a compute differs from what is declared, and the change that mends it. Only declared fields are compared.
+
+use crate::api::{ComputeSpec, ComputeUnits, PoolerMode, ScaleToZero};
+use crate::platform::{Compute, ComputeChange, Settings, SuspendAfter};
+
+/// The platform's default inactivity period, in seconds.
+const DEFAULT_INACTIVITY: u32 = 300;
+
+/// One declared field that is not in force.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The field's path in the spec.
+    pub field: String,
+    pub wanted: String,
+    pub seen: String,
+    /// Whether mending it interrupts connections.
+    pub disruptive: bool,
+    mend: ComputeChange,
+}
+
+/// Everything that a spec declares of a compute, for its creation.
+pub fn declared(spec: &ComputeSpec) -> Settings {
+    let (min, max) = size(spec).unzip();
+    Settings {
+        min,
+        max,
+        suspend_after: spec.scale_to_zero.as_ref().and_then(suspend_after),
+        pooler_enabled: spec.pooler.map(|pooler| pooler.enabled),
+        pooler_mode: spec.pooler.and_then(|pooler| pooler.mode).map(|mode| wire_mode(mode).to_owned()),
+        postgres: spec.postgres_settings.clone(),
+        passwordless_access: spec.passwordless_access,
+        disabled: spec.disabled,
+    }
+}
+
+/// Where the compute differs from the spec.
+pub fn differences(spec: &ComputeSpec, compute: &Compute) -> Vec<Difference> {
+    let wanted = declared(spec);
+    let seen = &compute.settings;
+    [
+        branch(spec, compute),
+        sizes(&wanted, seen),
+        suspension(&wanted, seen),
+        field("pooler.enabled", wanted.pooler_enabled, seen.pooler_enabled, |settings, value| {
+            settings.pooler_enabled = Some(value);
+        }),
+        field("pooler.mode", wanted.pooler_mode.clone(), seen.pooler_mode.clone(), |settings, value| {
+            settings.pooler_mode = Some(value);
+        }),
+        field("passwordlessAccess", wanted.passwordless_access, seen.passwordless_access, |settings, value| {
+            settings.passwordless_access = Some(value);
+        }),
+        field("disabled", wanted.disabled, seen.disabled, |settings, value| settings.disabled = Some(value)),
+        postgres(&wanted, seen),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// The one change that mends all of these.
+pub fn change(differences: &[&Difference]) -> ComputeChange {
+    differences.iter().fold(ComputeChange::default(), |mut whole, difference| {
+        let part = &difference.mend;
+        let settings = &mut whole.settings;
+        whole.branch_id = whole.branch_id.or_else(|| part.branch_id.clone());
+        settings.min = settings.min.or(part.settings.min);
+        settings.max = settings.max.or(part.settings.max);
+        settings.suspend_after = settings.suspend_after.or(part.settings.suspend_after);
+        settings.pooler_enabled = settings.pooler_enabled.or(part.settings.pooler_enabled);
+        settings.pooler_mode = settings.pooler_mode.take().or_else(|| part.settings.pooler_mode.clone());
+        settings.passwordless_access = settings.passwordless_access.or(part.settings.passwordless_access);
+        settings.disabled = settings.disabled.or(part.settings.disabled);
+        settings.postgres.extend(part.settings.postgres.clone());
+        whole
+    })
+}
+
+/// The differences in one line: `size is 2, declared 4; ...`.
+pub fn text(differences: &[&Difference]) -> String {
+    let parts: Vec<String> = differences
+        .iter()
+        .map(|difference| format!("{} is {}, declared is {}", difference.field, difference.seen, difference.wanted))
+        .collect();
+    parts.join("; ")
+}
+
+fn size(spec: &ComputeSpec) -> Option<(ComputeUnits, ComputeUnits)> {
+    let size = spec.size?;
+    size.fixed.map(|fixed| (fixed, fixed)).or_else(|| size.autoscaling.map(|range| (range.min, range.max)))
+}
+
+fn suspend_after(scale: &ScaleToZero) -> Option<SuspendAfter> {
+    match (&scale.after, scale.never) {
+        (Some(after), _) => {
+            after.value().and_then(|length| u32::try_from(length.as_secs()).ok()).map(SuspendAfter::Seconds)
+        }
+        (None, Some(true)) => Some(SuspendAfter::Never),
+        (None, _) => None,
+    }
+}
+
+fn wire_mode(mode: PoolerMode) -> &'static str {
+    match mode {
+        PoolerMode::Transaction => "transaction",
+    }
+}
+
+fn branch(spec: &ComputeSpec, compute: &Compute) -> Option<Difference> {
+    (compute.branch_id != spec.branch_id).then(|| Difference {
+        field: "branchId".into(),
+        wanted: spec.branch_id.clone(),
+        seen: compute.branch_id.clone(),
+        disruptive: true,
+        mend: ComputeChange { branch_id: Some(spec.branch_id.clone()), ..ComputeChange::default() },
+    })
+}
+
+fn sizes(wanted: &Settings, seen: &Settings) -> Option<Difference> {
+    let (min, max) = wanted.min.zip(wanted.max)?;
+    ((seen.min, seen.max) != (Some(min), Some(max))).then(|| Difference {
+        field: "size".into(),
+        wanted: super::sizes::text(min, max),
+        seen: seen.min.zip(seen.max).map_or_else(not_reported, |(min, max)| super::sizes::text(min, max)),
+        disruptive: true,
+        // Both ends always go together: one alone is checked against the other as it stands.
+        mend: of_settings(|settings| (settings.min, settings.max) = (Some(min), Some(max))),
+    })
+}
+
+fn suspension(wanted: &Settings, seen: &Settings) -> Option<Difference> {
+    let after = wanted.suspend_after?;
+    let stands = match (after, seen.suspend_after) {
+        (SuspendAfter::Seconds(DEFAULT_INACTIVITY), Some(SuspendAfter::Default)) => true,
+        (after, seen) => seen == Some(after),
+    };
+    (!stands).then(|| Difference {
+        field: "scaleToZero".into(),
+        wanted: suspension_text(after),
+        seen: seen.suspend_after.map_or_else(not_reported, suspension_text),
+        disruptive: false,
+        mend: of_settings(|settings| settings.suspend_after = Some(after)),
+    })
+}
+
+fn suspension_text(after: SuspendAfter) -> String {
+    match after {
+        SuspendAfter::Default => "the platform's default".into(),
+        SuspendAfter::Never => "never".into(),
+        SuspendAfter::Seconds(seconds) => format!("after {seconds}s"),
+    }
+}
+
+fn field<T: PartialEq + std::fmt::Display>(
+    name: &str,
+    wanted: Option<T>,
+    seen: Option<T>,
+    set: impl FnOnce(&mut Settings, T),
+) -> Option<Difference> {
+    let wanted = wanted.filter(|wanted| seen.as_ref() != Some(wanted))?;
+    Some(Difference {
+        field: name.into(),
+        wanted: wanted.to_string(),
+        seen: seen.map_or_else(not_reported, |seen| seen.to_string()),
+        disruptive: false,
+        mend: of_settings(|settings| set(settings, wanted)),
+    })
+}
+
+fn postgres(wanted: &Settings, seen: &Settings) -> Option<Difference> {
+    let differing: Vec<&String> = wanted
+        .postgres
+        .iter()
+        .filter(|(name, value)| seen.postgres.get(*name) != Some(value))
+        .map(|(name, _)| name)
+        .collect();
+    let shown = |settings: &Settings| {
+        let parts: Vec<String> = differing
+            .iter()
+            .map(|name| format!("{name}={}", settings.postgres.get(*name).map_or("(unset)", String::as_str)))
+            .collect();
+        parts.join(", ")
+    };
+    (!differing.is_empty()).then(|| Difference {
+        field: "postgresSettings".into(),
+        wanted: shown(wanted),
+        seen: shown(seen),
+        disruptive: false,
+        // Undeclared settings are sent as they stand, since the platform may replace the whole map.
+        mend: of_settings(|settings| {
+            settings.postgres = seen.postgres.clone();
+            settings.postgres.extend(wanted.postgres.clone());
+        }),
+    })
+}
+
+fn of_settings(set: impl FnOnce(&mut Settings)) -> ComputeChange {
+    let mut change = ComputeChange::default();
+    set(&mut change.settings);
+    change
+}
+
+fn not_reported() -> String {
+    "not reported".into()
+}

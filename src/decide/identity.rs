@@ -1,0 +1,181 @@
+//! What links a resource to the platform: annotations, so that a backup restored without status keeps it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::names;
+
+/// How a Compute came to its compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Origin {
+    /// dbplane created it.
+    Created,
+    /// It was the branch's primary, and `existing: Adopt` took it over.
+    Adopted,
+    /// `computeId` named it.
+    Imported,
+    /// `management: Observe`: it is looked at only.
+    Observed,
+}
+
+/// The durable link from a Compute to its compute.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Binding {
+    pub id: String,
+    pub project: String,
+    pub origin: Origin,
+    pub at: Timestamp,
+}
+
+/// The mark written before a create: it may have happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CreateIntent {
+    pub at: Timestamp,
+    pub branch: String,
+    /// The computes that the branch had of that type when the create was begun.
+    pub baseline: BTreeSet<String>,
+    /// The unique name that the compute was given, where the platform shows names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
+}
+
+/// The restart that was asked for last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestartRecord {
+    /// The token that is honoured, or was honoured last.
+    pub token: String,
+    pub at: Timestamp,
+    /// Present from before the call until its outcome is known: what the compute looked like before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calling: Option<BeforeRestart>,
+}
+
+/// What tells a compute that was restarted from one that was not, without comparing clocks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BeforeRestart {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Timestamp>,
+}
+
+/// A Compute's annotations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ComputeIdentity {
+    pub binding: Option<Binding>,
+    pub intent: Option<CreateIntent>,
+    pub restart: Option<RestartRecord>,
+    /// The value of the restart annotation that people set.
+    pub restart_annotation: Option<String>,
+}
+
+/// A key that is, or was, in use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyIdentity {
+    pub id: i64,
+    pub name: String,
+    pub at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by: Option<String>,
+}
+
+/// A key that was replaced and is to be revoked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetiredKey {
+    pub id: i64,
+    pub name: String,
+    pub since: Timestamp,
+    /// From then on it is revoked.
+    pub retire_at: Timestamp,
+}
+
+/// A key that may exist although its secret never arrived, or that could not be revoked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostKey {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<i64>,
+    pub name: String,
+    pub since: Timestamp,
+}
+
+/// All keys that a ProjectKey ever had and that are not known to be revoked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyBook {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current: Option<KeyIdentity>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotated_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub previous: Vec<RetiredKey>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<LostKey>,
+}
+
+/// The mark written before a key is created: it may exist, under this name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyIntent {
+    pub name: String,
+    pub at: Timestamp,
+    /// When the key that this one replaces is revoked; absent where it replaces none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retire_previous_at: Option<Timestamp>,
+}
+
+impl KeyBook {
+    /// The book once the key that was intended has reached its Secret: what it replaces is retired, never forgotten.
+    pub fn succeeded_by(&self, key: KeyIdentity, intent: &KeyIntent) -> Self {
+        let mut book = self.clone();
+        if let Some(before) = book.current.replace(key.clone()).filter(|before| before.id != key.id) {
+            let retire_at = intent.retire_previous_at.unwrap_or(intent.at);
+            book.previous.push(RetiredKey { id: before.id, name: before.name, since: intent.at, retire_at });
+            book.rotated_at = Some(intent.at);
+        }
+        book
+    }
+}
+
+/// A ProjectKey's annotations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProjectKeyIdentity {
+    pub book: KeyBook,
+    pub intent: Option<KeyIntent>,
+}
+
+/// An annotation that cannot be read; nothing is decided on a link that is not understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    pub annotation: &'static str,
+    pub error: String,
+}
+
+type Annotations = BTreeMap<String, String>;
+
+/// A Compute's link to the platform.
+pub fn of_compute(annotations: &Annotations) -> Result<ComputeIdentity, Unreadable> {
+    Ok(ComputeIdentity {
+        binding: read(annotations, names::BINDING)?,
+        intent: read(annotations, names::CREATE_INTENT)?,
+        restart: read(annotations, names::RESTART_RECORD)?,
+        restart_annotation: annotations.get(names::RESTART).cloned(),
+    })
+}
+
+/// A ProjectKey's link to the platform.
+pub fn of_key(annotations: &Annotations) -> Result<ProjectKeyIdentity, Unreadable> {
+    Ok(ProjectKeyIdentity {
+        book: read(annotations, names::KEYS)?.unwrap_or_default(),
+        intent: read(annotations, names::KEY_INTENT)?,
+    })
+}
+
+fn read<T: DeserializeOwned>(annotations: &Annotations, annotation: &'static str) -> Result<Option<T>, Unreadable> {
+    annotations
+        .get(annotation)
+        .map(|text| serde_json::from_str(text).map_err(|error| Unreadable { annotation, error: error.to_string() }))
+        .transpose()
+}

@@ -1,0 +1,251 @@
+//! What one process remembers of a resource between two decisions. Losing it costs one more try, never correctness.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::{Health, Reason, later};
+use crate::api::LastOperation;
+use crate::platform::{ComputeChange, Fault};
+
+/// What was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Action {
+    Create,
+    Change,
+    Restart,
+    Delete,
+    Mint,
+    Revoke,
+    WriteSecret,
+}
+
+/// Why it did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// The platform's answer.
+    Platform(Fault),
+    /// The API server's answer to the write of a Secret.
+    Secret(String),
+}
+
+/// The last try of an action, when it failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub problem: Problem,
+    pub at: Timestamp,
+    /// How many tries in a row have failed.
+    pub count: u32,
+    pub generation: i64,
+}
+
+/// The change that was last asked for, and what became of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sent {
+    pub change: ComputeChange,
+    pub at: Timestamp,
+    /// How often in a row it was sent.
+    pub count: u32,
+    /// Whether a reading has shown it in force.
+    pub applied: bool,
+}
+
+/// What one process remembers of a resource.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Memory {
+    failures: BTreeMap<Action, Failure>,
+    pub sent: Option<Sent>,
+    /// Since when readings lack the compute that the resource is bound to.
+    pub missing_since: Option<Timestamp>,
+    /// The operation that our last change started.
+    pub last_operation: Option<LastOperation>,
+    /// The platform has confirmed the delete.
+    pub deleted: bool,
+}
+
+/// Not now: why, and until when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    pub health: Health,
+    pub until: Timestamp,
+}
+
+const REFUSED_FIRST: Duration = Duration::from_secs(30);
+const REFUSED_MOST: Duration = Duration::from_secs(3600);
+const FAILED_FIRST: Duration = Duration::from_secs(1);
+const FAILED_MOST: Duration = Duration::from_secs(60);
+/// A change that was in force for this long and is gone again is a new difference, not a persistent one.
+const SETTLED: Duration = Duration::from_secs(600);
+const UNAPPLIED_FIRST: Duration = Duration::from_secs(300);
+/// How often a difference that comes back is corrected at once.
+const AT_ONCE: u32 = 3;
+
+impl Memory {
+    /// Remembers a failure.
+    pub fn failed(&mut self, action: Action, problem: Problem, generation: i64, now: Timestamp) {
+        let count = match self.failures.get(&action) {
+            Some(before) if before.generation == generation => before.count.saturating_add(1),
+            _ => 1,
+        };
+        self.failures.insert(action, Failure { problem, at: now, count, generation });
+    }
+
+    /// Forgets failures of an action that has succeeded.
+    pub fn succeeded(&mut self, action: Action) {
+        self.failures.remove(&action);
+    }
+
+    /// Whether the last try of an action failed in a way that shows that it was not done.
+    pub fn not_done(&self, action: Action) -> bool {
+        self.failures.get(&action).is_some_and(|failure| match &failure.problem {
+            Problem::Platform(fault) => !fault.may_have_happened(),
+            Problem::Secret(_) => true,
+        })
+    }
+
+    /// Whether an action has to wait after a failure. A refusal is tried again slowly, or when the spec has changed.
+    pub fn hold(&self, action: Action, generation: i64, now: Timestamp) -> Option<Hold> {
+        let failure = self.failures.get(&action)?;
+        if failure.generation != generation {
+            return None;
+        }
+        let until = later(failure.at, failure.pause());
+        (now < until).then(|| Hold { health: failure.health(), until })
+    }
+
+    /// Remembers that a change was sent.
+    pub fn sent(&mut self, change: ComputeChange, now: Timestamp) {
+        let count = match &self.sent {
+            Some(before) if before.change == change && !before.stands_since(now) => before.count.saturating_add(1),
+            _ => 1,
+        };
+        self.sent = Some(Sent { change, at: now, count, applied: false });
+    }
+
+    /// Remembers that a reading shows every declared field in force.
+    pub fn in_force(&mut self) {
+        if let Some(sent) = &mut self.sent {
+            sent.applied = true;
+        }
+    }
+
+    /// Whether a change that was sent before has to wait before it is sent again, and what to call that.
+    pub fn repeated(&self, change: &ComputeChange, now: Timestamp) -> Option<(Reason, Timestamp)> {
+        let sent = self.sent.as_ref().filter(|sent| &sent.change == change && !sent.stands_since(now))?;
+        let reason = if sent.applied { Reason::DriftPersists } else { Reason::SettingNotApplied };
+        let pauses = if sent.applied { sent.count.checked_sub(AT_ONCE)? } else { sent.count };
+        let until = later(sent.at, doubled(UNAPPLIED_FIRST, pauses.saturating_sub(1), REFUSED_MOST));
+        (now < until).then_some((reason, until))
+    }
+}
+
+impl Sent {
+    fn stands_since(&self, now: Timestamp) -> bool {
+        self.applied && now >= later(self.at, SETTLED)
+    }
+}
+
+impl Failure {
+    fn pause(&self) -> Duration {
+        let tries = self.count.saturating_sub(1);
+        match &self.problem {
+            Problem::Platform(fault) if fault.is_refusal() => doubled(REFUSED_FIRST, tries, REFUSED_MOST),
+            Problem::Platform(fault) => {
+                doubled(FAILED_FIRST, tries, FAILED_MOST).max(fault.retry_after().unwrap_or_default())
+            }
+            Problem::Secret(_) => doubled(FAILED_FIRST, tries, FAILED_MOST),
+        }
+    }
+
+    fn health(&self) -> Health {
+        match &self.problem {
+            Problem::Platform(fault) => of_fault(fault),
+            Problem::Secret(message) => Health::Stalled(Reason::SecretNotWritten, message.clone()),
+        }
+    }
+}
+
+/// What a fault means for a resource.
+pub fn of_fault(fault: &Fault) -> Health {
+    let message = sentence(&fault.to_string());
+    match fault {
+        Fault::Unauthorized { .. } => Health::Unknown(Reason::Unauthorized, message),
+        Fault::Forbidden { .. } => Health::Stalled(Reason::Forbidden, message),
+        Fault::NotFound { .. } | Fault::Unsupported { .. } | Fault::Conflict { .. } | Fault::Rejected { .. } => {
+            Health::Stalled(Reason::Refused, message)
+        }
+        Fault::Busy { .. } | Fault::Throttled { .. } => Health::Progressing(Reason::PlatformBusy, message),
+        Fault::Server { .. } | Fault::Transport { .. } | Fault::Unknown { .. } | Fault::Undecodable { .. } => {
+            Health::Unknown(Reason::PlatformUnreachable, message)
+        }
+    }
+}
+
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+fn doubled(first: Duration, times: u32, most: Duration) -> Duration {
+    first.saturating_mul(1_u32.checked_shl(times.min(16)).unwrap_or(u32::MAX)).min(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn rejected() -> Problem {
+        Problem::Platform(Fault::Rejected { status: 422, message: "limit reached".into() })
+    }
+
+    #[test]
+    fn a_refusal_waits_longer_each_time_and_not_for_a_new_spec() {
+        let mut memory = Memory::default();
+        memory.failed(Action::Create, rejected(), 1, at(0));
+        let hold = memory.hold(Action::Create, 1, at(29)).unwrap();
+        assert_eq!(hold.until, at(30));
+        assert_eq!(hold.health, Health::Stalled(Reason::Refused, "The platform refuses (422): limit reached".into()));
+        assert_eq!(memory.hold(Action::Create, 1, at(30)), None);
+        assert_eq!(memory.hold(Action::Create, 2, at(1)), None);
+        memory.failed(Action::Create, rejected(), 1, at(30));
+        assert_eq!(memory.hold(Action::Create, 1, at(31)).unwrap().until, at(90));
+    }
+
+    #[test]
+    fn retry_after_is_obeyed() {
+        let mut memory = Memory::default();
+        let fault = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(17)) };
+        memory.failed(Action::Change, Problem::Platform(fault), 1, at(0));
+        assert_eq!(memory.hold(Action::Change, 1, at(1)).unwrap().until, at(17));
+    }
+
+    #[test]
+    fn a_setting_that_is_never_seen_in_force_is_not_sent_in_a_loop() {
+        let change = ComputeChange::default();
+        let mut memory = Memory::default();
+        assert_eq!(memory.repeated(&change, at(0)), None);
+        memory.sent(change.clone(), at(0));
+        assert_eq!(memory.repeated(&change, at(10)), Some((Reason::SettingNotApplied, at(300))));
+        assert_eq!(memory.repeated(&change, at(300)), None);
+        memory.sent(change.clone(), at(300));
+        assert_eq!(memory.repeated(&change, at(301)), Some((Reason::SettingNotApplied, at(900))));
+    }
+
+    #[test]
+    fn a_difference_that_comes_back_is_corrected_thrice_and_then_with_pauses() {
+        let change = ComputeChange::default();
+        let mut memory = Memory::default();
+        for second in 0..3 {
+            assert_eq!(memory.repeated(&change, at(second)), None);
+            memory.sent(change.clone(), at(second));
+            memory.in_force();
+        }
+        assert_eq!(memory.repeated(&change, at(3)), Some((Reason::DriftPersists, at(302))));
+        assert_eq!(memory.repeated(&change, at(700)), None);
+    }
+}

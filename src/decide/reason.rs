@@ -1,0 +1,102 @@
+//! Why a condition is as it is: a closed set. docs/conditions.md says what to do about each; a test holds the two together.
+
+use std::fmt;
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// Why a condition is as it is.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Reason { $($(#[$doc])* $name),* }
+
+        impl Reason {
+            /// Every reason there is.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// The text that stands in the condition.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name)),* }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// The platform's object is there and can be used.
+    Available,
+    /// The declared fields are in force.
+    InSync,
+    /// Not looked at yet.
+    Pending,
+    /// The platform's object is being created.
+    Creating,
+    /// A create was attempted and its outcome is being found out.
+    ConfirmingCreate,
+    /// The platform is starting the compute.
+    Starting,
+    /// A change is being made.
+    Updating,
+    /// A restart is being made.
+    Restarting,
+    /// The platform's object is being deleted, or the key revoked.
+    Deleting,
+    /// A change that interrupts connections waits for the time that spec.disruption allows.
+    WaitingForDisruption,
+    /// dbplane.dev/paused is set.
+    Paused,
+    /// management is Observe and a declared field differs.
+    Drifted,
+    /// The platform accepted a setting and does not apply it.
+    SettingNotApplied,
+    /// A declared field is changed back again and again by someone else.
+    DriftPersists,
+    /// The account does not exist.
+    AccountNotFound,
+    /// The account exists and cannot be used.
+    AccountNotReady,
+    /// The ClusterAccount does not admit the namespace.
+    NamespaceNotAllowed,
+    /// The Secret with the API key is missing, or lacks the key.
+    CredentialsMissing,
+    /// The platform does not accept the API key.
+    Unauthorized,
+    /// The API key may not do this.
+    Forbidden,
+    /// The base URL cannot be used.
+    InvalidBaseUrl,
+    /// The account needs spec.organizationId for this.
+    OrganizationMissing,
+    /// Resources still use the account.
+    InUse,
+    /// The platform cannot be reached or does not answer.
+    PlatformUnreachable,
+    /// The platform is busy or limits the rate of calls.
+    PlatformBusy,
+    /// The platform refuses what was asked for.
+    Refused,
+    /// The branch has a primary compute that this resource may not take over.
+    PrimaryExists,
+    /// Another resource has the same platform object or Secret.
+    ClaimedByAnother,
+    /// The compute that is imported or observed does not exist.
+    ComputeNotFound,
+    /// Which compute an interrupted create brought forth cannot be told.
+    AmbiguousCreate,
+    /// The annotations that link the resource to the platform do not fit it.
+    BindingConflict,
+    /// The compute did not start in time.
+    StartTimeout,
+    /// A Secret of that name exists and is not ours.
+    SecretNotOurs,
+    /// The Secret could not be written.
+    SecretNotWritten,
+    /// The key is no longer accepted by the platform.
+    KeyRevoked,
+    /// The platform offers no call to revoke keys.
+    RevocationUnsupported,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,219 @@
+//! The API over HTTP: from axum's requests to the world's, and what ordered faults do in between.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
+use axum::response::{IntoResponse, Response};
+use futures::StreamExt;
+
+use super::clock::Clock;
+use super::faults::{Fault, FaultKind, RetryAfter};
+use super::line::Peer;
+use super::log::{Entry, known_query};
+use super::shell::Shell;
+use super::world::message::{self, Method};
+use super::world::secret::Token;
+
+/// The path under which the API is served.
+pub const BASE_PATH: &str = "/api/v2";
+
+const LARGEST_BODY: usize = 1 << 20;
+const REQUEST_ID: &str = "x-request-id";
+/// Long enough for the first half of a body to leave before the connection is closed.
+const BEFORE_THE_CUT: Duration = Duration::from_millis(20);
+
+/// Answers every request that is not the console's.
+pub async fn serve_api(
+    State(shell): State<Arc<Shell>>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    request: Request,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let path = below_base(parts.uri.path());
+    let n = arrive(&shell, &parts, path).await;
+    let Some(path) = path else {
+        return answered(
+            &shell,
+            n,
+            json(
+                StatusCode::NOT_FOUND,
+                br#"{"message":"the API is served below /api/v2"}"#.to_vec(),
+            ),
+        );
+    };
+    let path = path.to_owned();
+    let fault = shell.faults().meet(parts.method.as_str(), &path);
+    if let Some(fault) = &fault {
+        tokio::time::sleep(Duration::from_millis(fault.delay_ms)).await;
+    }
+    match fault.as_ref().map(|fault| (fault.kind, fault)) {
+        Some((FaultKind::Drop, _)) => return cut(&peer),
+        Some((FaultKind::Status, fault)) => return answered(&shell, n, ordered(fault)),
+        Some((FaultKind::StatusAfterWork | FaultKind::LoseAnswer | FaultKind::CutBody | FaultKind::Delay, _))
+        | None => {}
+    }
+    let Ok(body) = to_bytes(body, LARGEST_BODY).await else {
+        return answered(
+            &shell,
+            n,
+            json(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                br#"{"message":"the body is too large"}"#.to_vec(),
+            ),
+        );
+    };
+    let answer = work(&shell, message_of(&parts, path, body, &peer)).await;
+    match fault.as_ref().map(|fault| (fault.kind, fault)) {
+        Some((FaultKind::LoseAnswer, _)) => cut(&peer),
+        Some((FaultKind::StatusAfterWork, fault)) => answered(&shell, n, ordered(fault)),
+        Some((FaultKind::CutBody, _)) => answered(&shell, n, halved(answer).await),
+        Some((FaultKind::Delay | FaultKind::Status | FaultKind::Drop, _)) | None => answered(&shell, n, answer),
+    }
+}
+
+fn below_base(path: &str) -> Option<&str> {
+    path.strip_prefix(BASE_PATH)
+        .filter(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Puts the request into the log, without its secrets.
+async fn arrive(shell: &Arc<Shell>, parts: &Parts, path: Option<&str>) -> u64 {
+    let authorization = authorization(&parts.headers);
+    let shown = path.unwrap_or(parts.uri.path()).to_owned();
+    let noted = shell.perform(move |world, now| {
+        let key_id = authorization.and_then(|header| world.key_behind(&header));
+        (now.to_string(), world.redact_path(&shown), key_id)
+    });
+    let (at, shown, key_id) = noted.await.unwrap_or_default();
+    shell.log().arrived(Entry {
+        n: 0,
+        at,
+        method: parts.method.to_string(),
+        path: shown,
+        query: known_query(parts.uri.query().unwrap_or_default()),
+        status: None,
+        key_id,
+        api: path.is_some(),
+    })
+}
+
+fn answered(shell: &Shell, n: u64, response: Response) -> Response {
+    shell.log().answered(n, response.status().as_u16());
+    response
+}
+
+fn message_of(parts: &Parts, path: String, body: Bytes, peer: &Peer) -> message::Request {
+    let text = |name: &str| {
+        parts
+            .headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned)
+    };
+    message::Request {
+        method: Method::parse(parts.method.as_str()),
+        path,
+        query: parts.uri.query().unwrap_or_default().to_owned(),
+        authorization: authorization(&parts.headers),
+        request_id: text(REQUEST_ID).filter(|id| !id.is_empty()),
+        body: body.to_vec(),
+        from_addr: peer.address.ip().to_string(),
+        received_at: Clock::real(),
+    }
+}
+
+/// The Authorization header, if there is exactly one.
+fn authorization(headers: &HeaderMap) -> Option<Token> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (first, second) = (values.next()?, values.next());
+    match second {
+        Some(_) => None,
+        None => first.to_str().ok().map(Token::new),
+    }
+}
+
+async fn work(shell: &Arc<Shell>, request: message::Request) -> Response {
+    match shell.perform(move |world, now| world.respond(&request, now)).await {
+        Ok(answer) => spoken(answer),
+        Err(error) => {
+            tracing::error!(%error, "the state could not be saved");
+            json(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                br#"{"message":"the state could not be saved"}"#.to_vec(),
+            )
+        }
+    }
+}
+
+fn spoken(answer: message::Response) -> Response {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = match answer.body.is_empty() {
+        true => status.into_response(),
+        false => json(status, answer.body),
+    };
+    let headers = response.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(&answer.request_id) {
+        headers.insert(REQUEST_ID, id);
+    }
+    if let Some(seconds) = answer.retry_after {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+fn json(status: StatusCode, body: Vec<u8>) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+/// The connection is closed: whatever is returned here is never written.
+fn cut(peer: &Peer) -> Response {
+    peer.cut();
+    StatusCode::OK.into_response()
+}
+
+/// The answer that a fault orders.
+fn ordered(fault: &Fault) -> Response {
+    let status = StatusCode::from_u16(fault.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = match &fault.body {
+        None => status.into_response(),
+        Some(serde_json::Value::String(text)) => {
+            let kind = if text.trim_start().starts_with('<') {
+                "text/html"
+            } else {
+                "text/plain"
+            };
+            (status, [(header::CONTENT_TYPE, kind)], text.clone()).into_response()
+        }
+        Some(value) => json(status, value.to_string().into_bytes()),
+    };
+    let retry_after = fault.retry_after.as_ref().and_then(|after| match after {
+        RetryAfter::Seconds(seconds) => Some(HeaderValue::from(*seconds)),
+        RetryAfter::Date(date) => HeaderValue::from_str(date).ok(),
+    });
+    if let Some(value) = retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, value);
+    }
+    response
+}
+
+/// The answer with its full length announced and half of its body sent.
+async fn halved(answer: Response) -> Response {
+    let (mut parts, body) = answer.into_parts();
+    let whole = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    parts
+        .headers
+        .insert(header::CONTENT_LENGTH, HeaderValue::from(whole.len()));
+    let half = whole.slice(..whole.len() / 2);
+    let end = async {
+        tokio::time::sleep(BEFORE_THE_CUT).await;
+        Err(std::io::Error::new(
+            std::io::ErrorKind::ConnectionAborted,
+            "cut by an ordered fault",
+        ))
+    };
+    let pieces = futures::stream::iter([Ok(half)]).chain(futures::stream::once(end));
+    Response::from_parts(parts, Body::from_stream(pieces))
+}

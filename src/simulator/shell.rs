@@ -1,0 +1,124 @@
+//! What the servers share: the world with its clock and state file, the ordered faults, the request log.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::clock::Clock;
+use super::faults::FaultBoard;
+use super::log::RequestLog;
+use super::state::{StateError, Store};
+use super::world::World;
+
+/// The shared state of a running simulator.
+#[derive(Debug)]
+pub struct Shell {
+    platform: Mutex<Platform>,
+    faults: Mutex<FaultBoard>,
+    log: Mutex<RequestLog>,
+    durable: bool,
+}
+
+#[derive(Debug)]
+struct Platform {
+    world: World,
+    clock: Clock,
+    store: Option<Store>,
+}
+
+impl Platform {
+    /// Does something with the world at the present time and saves what it changed, before anyone learns of it.
+    fn perform<T>(&mut self, work: impl FnOnce(&mut World, Timestamp) -> T) -> Result<T, StateError> {
+        let outcome = work(&mut self.world, self.clock.now());
+        match &self.store {
+            Some(store) => store.save(self.world.take_changes(), None)?,
+            None => self.world.forget_changes(),
+        }
+        Ok(outcome)
+    }
+}
+
+impl Shell {
+    /// Shares a world; with a store, all of it is saved first.
+    pub fn new(mut world: World, clock: Clock, store: Option<Store>) -> Result<Self, StateError> {
+        if let Some(store) = &store {
+            store.save(world.take_changes(), Some(&clock))?;
+        }
+        Ok(Self {
+            durable: store.is_some(),
+            platform: Mutex::new(Platform { world, clock, store }),
+            faults: Mutex::default(),
+            log: Mutex::default(),
+        })
+    }
+
+    /// Does something with the world. With a state file this waits for the disk, so it leaves the async threads.
+    pub async fn perform<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&mut World, Timestamp) -> T + Send + 'static,
+    ) -> Result<T, ShellError> {
+        if !self.durable {
+            return Ok(self.platform().perform(work)?);
+        }
+        let shell = Arc::clone(self);
+        let done = tokio::task::spawn_blocking(move || shell.platform().perform(work)).await;
+        done.map_err(|_| ShellError::Stopped)?.map_err(ShellError::from)
+    }
+
+    /// The same, from a thread that may wait.
+    pub fn perform_now<T>(&self, work: impl FnOnce(&mut World, Timestamp) -> T) -> Result<T, StateError> {
+        self.platform().perform(work)
+    }
+
+    /// Puts the clock forward and lets everything happen that falls due.
+    pub fn advance(&self, by: SignedDuration) -> Result<Timestamp, StateError> {
+        let mut platform = self.platform();
+        platform.clock.advance(by);
+        let clock = platform.clock;
+        if let Some(store) = &platform.store {
+            store.save(Vec::new(), Some(&clock))?;
+        }
+        platform.perform(|world, now| {
+            world.advance_to(now);
+            now
+        })
+    }
+
+    /// The simulated time and its speed.
+    pub fn clock(&self) -> Clock {
+        self.platform().clock
+    }
+
+    /// The ordered faults.
+    pub fn faults(&self) -> MutexGuard<'_, FaultBoard> {
+        held(&self.faults)
+    }
+
+    /// The request log.
+    pub fn log(&self) -> MutexGuard<'_, RequestLog> {
+        held(&self.log)
+    }
+
+    /// Closes the state file; nothing is saved from here on.
+    pub fn close(&self) {
+        self.platform().store = None;
+    }
+
+    fn platform(&self) -> MutexGuard<'_, Platform> {
+        held(&self.platform)
+    }
+}
+
+/// Why something could not be done with the world.
+#[derive(Debug, thiserror::Error)]
+pub enum ShellError {
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error("the simulator is stopping")]
+    Stopped,
+}
+
+/// A lock, also when a thread died with it: every change of the world is whole before anything can fail.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

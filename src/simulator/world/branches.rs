@@ -1,0 +1,165 @@
+//! The calls on branches. Branches come from the world file; what is in them is not simulated.
+
+use std::cmp::Ordering;
+
+use serde::Serialize;
+
+use super::errors::Refusal;
+use super::message::Reply;
+use super::model::{Branch, Project};
+use super::paging::{self, Limit};
+use super::shapes::{BranchCursor, BranchList, BranchShape, OneBranch, Stamp};
+use super::{Context, World};
+
+const LIMIT: Limit = Limit {
+    default: 10_000,
+    max: 10_000,
+};
+
+#[derive(Debug, Serialize)]
+struct DatabaseList<'a> {
+    databases: [Database<'a>; 1],
+}
+
+#[derive(Debug, Serialize)]
+struct Database<'a> {
+    id: u32,
+    branch_id: &'a str,
+    name: &'static str,
+    owner_name: &'static str,
+    created_at: Stamp,
+    updated_at: Stamp,
+}
+
+#[derive(Debug, Serialize)]
+struct RoleList<'a> {
+    roles: [DatabaseRole<'a>; 1],
+}
+
+#[derive(Debug, Serialize)]
+struct DatabaseRole<'a> {
+    branch_id: &'a str,
+    name: &'static str,
+    protected: bool,
+    created_at: Stamp,
+    updated_at: Stamp,
+}
+
+impl World {
+    /// The project and the branch in the path.
+    pub(super) fn branch(&self, context: &Context<'_>) -> Result<(&Project, &Branch), Refusal> {
+        let project = self.project(context)?;
+        let branch = project
+            .branches
+            .get(&context.ids.branch)
+            .ok_or(Refusal::Absent { what: "branch" })?;
+        Ok((project, branch))
+    }
+
+    pub(super) fn get_branch(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let (project, branch) = self.branch(context)?;
+        Ok(Reply::ok(&OneBranch {
+            branch: self.branch_shape(project, branch),
+        }))
+    }
+
+    pub(super) fn list_branches(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let project = self.project(context)?;
+        let request = context.request;
+        let limit = LIMIT.of(request)?;
+        let skip: usize = match paging::cursor(request)? {
+            Some(cursor) => cursor.parse().map_err(|_| paging::invalid_cursor())?,
+            None => 0,
+        };
+        let sort_by = request
+            .query_value("sort_by")
+            .unwrap_or_else(|| "updated_at".to_owned());
+        let sort_order = request.query_value("sort_order").unwrap_or_else(|| "desc".to_owned());
+        let order = order(&sort_by, &sort_order)?;
+        let search = request.query_value("search").unwrap_or_default();
+        let found = |branch: &&Branch| branch.name.contains(&search) || branch.id.contains(&search);
+        let mut all: Vec<&Branch> = project.branches.values().filter(found).collect();
+        all.sort_by(|one, other| order(one, other));
+        let next = (skip.saturating_add(limit) < all.len()).then(|| paging::seal(&(skip + limit).to_string()));
+        let page = all.into_iter().skip(skip).take(limit);
+        let branches = page.map(|branch| self.branch_shape(project, branch)).collect();
+        let pagination = Some(BranchCursor {
+            next,
+            sort_by,
+            sort_order,
+        });
+        Ok(Reply::ok(&BranchList {
+            branches,
+            annotations: Default::default(),
+            pagination,
+        }))
+    }
+
+    pub(super) fn list_branch_databases(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let (_, branch) = self.branch(context)?;
+        let created_at = Stamp(branch.created_at);
+        let database = Database {
+            id: 1,
+            branch_id: &branch.id,
+            name: "app",
+            owner_name: "app_owner",
+            created_at,
+            updated_at: created_at,
+        };
+        Ok(Reply::ok(&DatabaseList { databases: [database] }))
+    }
+
+    pub(super) fn list_branch_roles(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let (_, branch) = self.branch(context)?;
+        let created_at = Stamp(branch.created_at);
+        let role = DatabaseRole {
+            branch_id: &branch.id,
+            name: "app_owner",
+            protected: false,
+            created_at,
+            updated_at: created_at,
+        };
+        Ok(Reply::ok(&RoleList { roles: [role] }))
+    }
+
+    pub(super) fn branch_shape<'a>(&self, project: &'a Project, branch: &'a Branch) -> BranchShape<'a> {
+        BranchShape {
+            id: &branch.id,
+            project_id: &project.id,
+            parent_id: branch.parent.as_deref(),
+            name: &branch.name,
+            current_state: "ready",
+            state_changed_at: Stamp(branch.created_at),
+            creation_source: "console",
+            primary: branch.default,
+            default: branch.default,
+            protected: branch.protected,
+            cpu_used_sec: 0,
+            compute_time_seconds: 0,
+            active_time_seconds: 0,
+            written_data_bytes: 0,
+            data_transfer_bytes: 0,
+            created_at: Stamp(branch.created_at),
+            updated_at: Stamp(branch.created_at),
+        }
+    }
+}
+
+type Order = fn(&Branch, &Branch) -> Ordering;
+
+/// How to sort; the id decides between equals, so that pages do not overlap. Branches never change after their creation.
+fn order(sort_by: &str, sort_order: &str) -> Result<Order, Refusal> {
+    match (sort_by, sort_order) {
+        ("name", "asc") => Ok(|one, other| (&one.name, &one.id).cmp(&(&other.name, &other.id))),
+        ("name", "desc") => Ok(|one, other| (&other.name, &other.id).cmp(&(&one.name, &one.id))),
+        ("created_at" | "updated_at", "asc") => {
+            Ok(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)))
+        }
+        ("created_at" | "updated_at", "desc") => {
+            Ok(|one, other| (other.created_at, &other.id).cmp(&(one.created_at, &one.id)))
+        }
+        _ => Err(Refusal::invalid(
+            "sort_by is name, created_at or updated_at, and sort_order is asc or desc",
+        )),
+    }
+}

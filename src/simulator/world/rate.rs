@@ -1,0 +1,148 @@
+//! Counting requests: so many for an account in a minute, so many in a second for one of its routes.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::routes::Call;
+use super::settings::RateLimit;
+
+const SECOND: i128 = 1_000_000_000;
+
+/// The meters of all accounts. They are not saved: a restarted platform starts counting anew.
+#[derive(Debug, Clone, Default)]
+pub struct Meters {
+    accounts: BTreeMap<String, Account>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Account {
+    all: Meter,
+    keys: Meter,
+    routes: BTreeMap<u8, Meter>,
+}
+
+/// The instant (nanoseconds) at which everything admitted so far is paid for at the steady rate.
+#[derive(Debug, Clone, Copy, Default)]
+struct Meter(i128);
+
+/// `count` requests in `period` nanoseconds, all of which may come at once.
+#[derive(Debug, Clone, Copy)]
+struct Quota {
+    count: u32,
+    period: i128,
+}
+
+impl Quota {
+    fn interval(self) -> i128 {
+        self.period / i128::from(self.count.max(1))
+    }
+}
+
+impl Meter {
+    /// Nanoseconds to wait before one more request is admitted; 0 when it is admitted now.
+    fn wait(self, quota: Quota, now: i128) -> i128 {
+        let paid = self.0.max(now) + quota.interval();
+        (paid - now - quota.period).max(0)
+    }
+
+    fn take(&mut self, quota: Quota, now: i128) {
+        self.0 = self.0.max(now) + quota.interval();
+    }
+}
+
+impl Meters {
+    /// Admits one request of the account, or says how many whole seconds (at least 1) to wait.
+    pub fn admit(&mut self, account: &str, call: Call, limit: &RateLimit, now: Timestamp) -> Result<(), u64> {
+        let now = now.as_nanosecond();
+        let meters = self.accounts.entry(account.to_owned()).or_default();
+        let route = meters.routes.entry(call as u8).or_default();
+        let mut due = vec![
+            (
+                &mut meters.all,
+                Quota {
+                    count: limit.per_minute,
+                    period: 60 * SECOND,
+                },
+            ),
+            (
+                route,
+                Quota {
+                    count: limit.per_second_per_route,
+                    period: SECOND,
+                },
+            ),
+        ];
+        if call == Call::CreateOrganizationKey {
+            due.push((
+                &mut meters.keys,
+                Quota {
+                    count: limit.key_creations_per_second,
+                    period: SECOND,
+                },
+            ));
+        }
+        let wait = due
+            .iter()
+            .map(|(meter, quota)| meter.wait(*quota, now))
+            .max()
+            .unwrap_or_default();
+        if wait > 0 {
+            return Err(u64::try_from((wait + SECOND - 1) / SECOND).unwrap_or(1));
+        }
+        for (meter, quota) in due {
+            meter.take(quota, now);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(milliseconds: i64) -> Timestamp {
+        Timestamp::from_millisecond(1_800_000_000_000 + milliseconds).unwrap()
+    }
+
+    fn admitted(meters: &mut Meters, call: Call, times: usize, now: Timestamp) -> usize {
+        let limit = RateLimit::default();
+        (0..times)
+            .filter(|_| meters.admit("org", call, &limit, now).is_ok())
+            .count()
+    }
+
+    #[test]
+    fn a_burst_on_one_route_is_40_a_second() {
+        let mut meters = Meters::default();
+        assert_eq!(admitted(&mut meters, Call::ListComputes, 100, at(0)), 40);
+        assert_eq!(admitted(&mut meters, Call::GetCompute, 100, at(0)), 40);
+        assert_eq!(admitted(&mut meters, Call::ListComputes, 100, at(1000)), 40);
+    }
+
+    #[test]
+    fn keys_are_created_10_a_second() {
+        assert_eq!(
+            admitted(&mut Meters::default(), Call::CreateOrganizationKey, 100, at(0)),
+            10
+        );
+    }
+
+    #[test]
+    fn an_account_has_700_a_minute_and_is_told_how_long_to_wait() {
+        let mut meters = Meters::default();
+        let total: usize = (0..40)
+            .map(|second| admitted(&mut meters, Call::ListComputes, 40, at(second * 1000)))
+            .sum();
+        assert!((700..=1160).contains(&total), "{total}");
+        let limit = RateLimit {
+            per_minute: 1,
+            ..RateLimit::default()
+        };
+        let mut meters = Meters::default();
+        assert_eq!(meters.admit("user", Call::GetAuth, &limit, at(0)), Ok(()));
+        assert_eq!(meters.admit("user", Call::GetAuth, &limit, at(1500)), Err(59));
+        assert_eq!(meters.admit("other", Call::GetAuth, &limit, at(1500)), Ok(()));
+        assert_eq!(meters.admit("user", Call::GetAuth, &limit, at(60_000)), Ok(()));
+    }
+}

@@ -1,0 +1,168 @@
+//! A world as rows of a store: what changed since it was last saved, and a world made from what was saved.
+
+use jiff::Timestamp;
+use thiserror::Error;
+
+use super::model::{Compute, Key, Operation, Project};
+use super::{Head, Profile, World};
+
+/// The kinds of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Table {
+    Head,
+    Projects,
+    Computes,
+    Operations,
+    Keys,
+}
+
+impl Table {
+    /// The name under which the rows are stored.
+    pub fn name(self) -> &'static str {
+        match self {
+            Table::Head => "head",
+            Table::Projects => "projects",
+            Table::Computes => "computes",
+            Table::Operations => "operations",
+            Table::Keys => "keys",
+        }
+    }
+
+    /// The table of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        let all = [
+            Table::Head,
+            Table::Projects,
+            Table::Computes,
+            Table::Operations,
+            Table::Keys,
+        ];
+        all.into_iter().find(|table| table.name() == name)
+    }
+}
+
+/// One row: JSON, or `None` when it is to be removed.
+#[derive(Debug, Clone)]
+pub struct Row {
+    pub table: Table,
+    pub key: String,
+    pub value: Option<Vec<u8>>,
+}
+
+/// Saved rows that make no world.
+#[derive(Debug, Error)]
+pub enum RestoreError {
+    #[error("the saved world has no head")]
+    NoHead,
+    #[error("a saved row of {table} cannot be read: {error}")]
+    Unreadable {
+        table: &'static str,
+        error: serde_json::Error,
+    },
+}
+
+impl World {
+    /// The rows that changed since the last call; after the making of a world, all of them.
+    pub fn take_changes(&mut self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for (id, project) in self.projects.take_touched() {
+            rows.push(row(Table::Projects, id, project));
+        }
+        for ((project, id), compute) in self.computes.take_touched() {
+            rows.push(row(Table::Computes, format!("{project}/{id}"), compute));
+        }
+        for ((project, number), operation) in self.operations.take_touched() {
+            rows.push(row(Table::Operations, format!("{project}/{number}"), operation));
+        }
+        for (id, key) in self.keys.take_touched() {
+            rows.push(row(Table::Keys, id.to_string(), key));
+        }
+        if !rows.is_empty() || std::mem::take(&mut self.head_touched) {
+            rows.push(row(Table::Head, String::new(), Some(&self.head)));
+        }
+        rows
+    }
+
+    /// Forgets which rows changed, when they are saved nowhere.
+    pub fn forget_changes(&mut self) {
+        self.projects.forget_touched();
+        self.computes.forget_touched();
+        self.operations.forget_touched();
+        self.keys.forget_touched();
+        self.head_touched = false;
+    }
+
+    /// A world from saved rows, under a profile that may differ from the one it was saved under.
+    pub fn restore(rows: impl IntoIterator<Item = (Table, Vec<u8>)>, profile: Profile) -> Result<Self, RestoreError> {
+        let mut head: Option<Head> = None;
+        let mut world = Self::bare(profile);
+        for (table, value) in rows {
+            match table {
+                Table::Head => head = Some(read(table, &value)?),
+                Table::Projects => {
+                    let project: Project = read(table, &value)?;
+                    world.projects.restore(project.id.clone(), project);
+                }
+                Table::Computes => {
+                    let compute: Compute = read(table, &value)?;
+                    world
+                        .computes
+                        .restore((compute.project_id.clone(), compute.id.clone()), compute);
+                }
+                Table::Operations => {
+                    let operation: Operation = read(table, &value)?;
+                    world
+                        .operations
+                        .restore((operation.project_id.clone(), operation.number), operation);
+                }
+                Table::Keys => world.keys.restore(read::<Key>(table, &value)?),
+            }
+        }
+        world.head = head.ok_or(RestoreError::NoHead)?;
+        Ok(world)
+    }
+
+    /// The same path with whatever could be a secret taken out: tokens and anything longer than an id.
+    pub fn redact_path(&self, path: &str) -> String {
+        const LONGEST_ID: usize = 60;
+        let shown =
+            |segment: &str| match segment.len() > LONGEST_ID || self.keys.is_token(&super::message::decode(segment)) {
+                true => "(hidden)".to_owned(),
+                false => segment.to_owned(),
+            };
+        path.split('/').map(shown).collect::<Vec<_>>().join("/")
+    }
+
+    /// Nothing but the profile.
+    pub(super) fn bare(profile: Profile) -> Self {
+        Self {
+            profile,
+            head: Head::default(),
+            projects: Default::default(),
+            computes: Default::default(),
+            operations: Default::default(),
+            keys: Default::default(),
+            now: Timestamp::MIN,
+            head_touched: false,
+            meters: Default::default(),
+            agenda: Default::default(),
+            answered: 0,
+        }
+    }
+}
+
+fn row<T: serde::Serialize>(table: Table, key: String, value: Option<&T>) -> Row {
+    // Records are plain structs: they always serialize.
+    Row {
+        table,
+        key,
+        value: value.and_then(|value| serde_json::to_vec(value).ok()),
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(table: Table, value: &[u8]) -> Result<T, RestoreError> {
+    serde_json::from_slice(value).map_err(|error| RestoreError::Unreadable {
+        table: table.name(),
+        error,
+    })
+}

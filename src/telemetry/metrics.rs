@@ -1,0 +1,111 @@
+//! Metrics, in OpenMetrics text. Labels come from closed sets; none holds the name of an object.
+
+use std::fmt;
+use std::time::Instant;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::platform::Meter;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Call {
+    call: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Pass {
+    kind: String,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfKind {
+    kind: String,
+}
+
+/// All metrics of one process.
+pub struct Metrics {
+    registry: Registry,
+    platform_requests: Family<Call, Counter>,
+    platform_seconds: Family<Call, Histogram>,
+    passes: Family<Pass, Counter>,
+    pass_seconds: Family<OfKind, Histogram>,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let buckets = || Histogram::new(exponential_buckets(0.002, 2.0, 15));
+        let mut registry = Registry::with_prefix("dbplane");
+        let platform_requests = Family::<Call, Counter>::default();
+        let platform_seconds = Family::<Call, Histogram>::new_with_constructor(buckets);
+        let passes = Family::<Pass, Counter>::default();
+        let pass_seconds = Family::<OfKind, Histogram>::new_with_constructor(buckets);
+        registry.register(
+            "platform_requests",
+            "Requests to the platform, by call and outcome",
+            platform_requests.clone(),
+        );
+        registry.register_with_unit(
+            "platform_request_duration",
+            "How long they took",
+            Unit::Seconds,
+            platform_seconds.clone(),
+        );
+        registry.register("reconciles", "Passes over a resource, by kind and outcome", passes.clone());
+        registry.register_with_unit("reconcile_duration", "How long they took", Unit::Seconds, pass_seconds.clone());
+        Self { registry, platform_requests, platform_seconds, passes, pass_seconds }
+    }
+}
+
+impl Metrics {
+    /// Everything, as OpenMetrics text.
+    pub fn text(&self) -> Result<String, fmt::Error> {
+        let mut text = String::new();
+        encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+
+    /// A pass over a resource of `kind` begins.
+    pub fn reconcile_begins(&self, kind: &str) -> Timer<'_> {
+        Timer { metrics: self, kind: kind.to_owned(), start: Instant::now() }
+    }
+}
+
+impl Meter for Metrics {
+    fn call(&self, call: &'static str, outcome: &'static str, seconds: f64) {
+        let label = Call { call, outcome };
+        self.platform_requests.get_or_create(&label).inc();
+        self.platform_seconds.get_or_create(&label).observe(seconds);
+    }
+}
+
+/// A pass that is under way.
+#[derive(Debug)]
+pub struct Timer<'a> {
+    metrics: &'a Metrics,
+    kind: String,
+    start: Instant,
+}
+
+impl Timer<'_> {
+    pub fn ended(self, well: bool) {
+        let outcome = if well { "ok" } else { "error" };
+        self.metrics.passes.get_or_create(&Pass { kind: self.kind.clone(), outcome }).inc();
+        self.metrics
+            .pass_seconds
+            .get_or_create(&OfKind { kind: self.kind })
+            .observe(self.start.elapsed().as_secs_f64());
+    }
+}

@@ -1,0 +1,8 @@
+//! Logs, metrics and health.
+
+pub mod health;
+pub mod logs;
+pub mod metrics;
+
+pub use health::Readiness;
+pub use metrics::Metrics;

@@ -1,0 +1,117 @@
+//! The API server's verdict on a manifest without an API server: the same schema and the same rules, run here.
+//!
+//! What it checks: the kind, unknown fields, the schema (types, required fields, enums, bounds) and the CEL rules,
+//! after defaulting, and in the order of the API server. With the object that is to be replaced at hand it checks the
+//! rules about changes too.
+//!
+//! What it cannot know: what the cluster adds (admission policies, quotas), and whether what the manifest names exists.
+
+mod schema;
+mod shape;
+
+use std::fmt;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::core::cel;
+use serde_json::Value;
+
+use crate::api::crds;
+
+/// One reason why the API server would refuse a manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where in the manifest, such as `spec.size.fixed`; empty where it is the manifest as a whole.
+    pub path: String,
+    /// What is wrong there, or what to do.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.as_str() {
+            "" => f.write_str(&self.message),
+            path => write!(f, "{path}: {}", self.message),
+        }
+    }
+}
+
+/// The definitions cannot be used as schemas. It says something about this program, never about a manifest.
+#[derive(Debug, thiserror::Error)]
+#[error("the schema of {kind} is unusable: {cause}")]
+pub struct Unusable {
+    kind: String,
+    cause: String,
+}
+
+/// The compiled schemas and rules of every kind.
+#[derive(Debug)]
+pub struct Checker {
+    kinds: Vec<Kind>,
+    rules: cel::Validator,
+}
+
+#[derive(Debug)]
+struct Kind {
+    api_version: String,
+    kind: String,
+    schema: Value,
+    validator: jsonschema::Validator,
+    rules: cel::CompiledSchema,
+}
+
+impl Checker {
+    /// Compiles the schemas of the definitions that this program installs.
+    pub fn new() -> Result<Self, Unusable> {
+        let kinds = crds().iter().map(Kind::new).collect::<Result<_, _>>()?;
+        Ok(Self { kinds, rules: cel::Validator::new() })
+    }
+
+    /// Checks that `manifest` can be created or, where `old` is given, that it can replace `old`.
+    pub fn check(&self, manifest: &Value, old: Option<&Value>) -> Result<(), Vec<Problem>> {
+        let kind = self.kind_of(manifest).map_err(|problem| vec![problem])?;
+        let mut object = manifest.clone();
+        shape::drop_nulls(&kind.schema, &mut object);
+        let object = cel::apply_defaults(&kind.schema, &object);
+        let mut problems = shape::problems(&kind.schema, &object);
+        let found = schema::problems(&kind.validator, &object);
+        // The API server does not run the rules over what has the wrong shape, and neither could they be trusted there.
+        let rules_apply = found.iter().all(|problem| !problem.blocks_rules);
+        problems.extend(found.into_iter().map(|found| found.problem));
+        if rules_apply && let Err(errors) = self.rules.validate_compiled(&kind.rules, &object, old) {
+            problems.extend(errors.into_iter().map(|error| Problem { path: error.field_path, message: error.message }));
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    fn kind_of(&self, manifest: &Value) -> Result<&Kind, Problem> {
+        let text = |field: &str| manifest.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        let named = self.kinds.iter().find(|known| known.kind == kind);
+        match named {
+            Some(known) if known.api_version == api_version => Ok(known),
+            Some(known) => Err(Problem {
+                path: "apiVersion".to_owned(),
+                message: format!("{api_version:?} is not a version of {kind}; write {}", known.api_version),
+            }),
+            None => {
+                let known: Vec<&str> = self.kinds.iter().map(|known| known.kind.as_str()).collect();
+                let message = format!("{kind:?} is not a kind of dbplane; it has {}", known.join(", "));
+                Err(Problem { path: "kind".to_owned(), message })
+            }
+        }
+    }
+}
+
+impl Kind {
+    fn new(crd: &CustomResourceDefinition) -> Result<Self, Unusable> {
+        let kind = crd.spec.names.kind.clone();
+        let unusable = |cause: String| Unusable { kind: kind.clone(), cause };
+        let version = crd.spec.versions.first().ok_or_else(|| unusable("it has no version".to_owned()))?;
+        let schema = version.schema.as_ref().and_then(|schema| schema.open_api_v3_schema.as_ref());
+        let schema = serde_json::to_value(schema).map_err(|cause| unusable(cause.to_string()))?;
+        let validator = schema::compile(&schema).map_err(&unusable)?;
+        let rules = cel::compile_schema(&schema);
+        let api_version = format!("{}/{}", crd.spec.group, version.name);
+        Ok(Self { api_version, kind, schema, validator, rules })
+    }
+}

@@ -1,0 +1,92 @@
+//! The schema half: types, required fields, enums and bounds, told in the API server's words.
+
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind as Kind;
+use jsonschema::paths::{Location, LocationSegment};
+use serde_json::Value;
+
+use super::Problem;
+
+/// A violation of the schema.
+pub(super) struct Found {
+    pub problem: Problem,
+    /// Whether the API server leaves the rules unevaluated because of it.
+    pub blocks_rules: bool,
+    is_type: bool,
+}
+
+/// A schema of Kubernetes is OpenAPI 3.0's dialect, which for the keywords in use is that of draft 4.
+pub(super) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
+    jsonschema::options()
+        .with_draft(jsonschema::Draft::Draft4)
+        .should_validate_formats(true)
+        .should_ignore_unknown_formats(true)
+        .build(schema)
+        .map_err(|error| error.to_string())
+}
+
+/// What the schema has against `object`.
+pub(super) fn problems(validator: &jsonschema::Validator, object: &Value) -> Vec<Found> {
+    let mut found: Vec<Found> = validator.iter_errors(object).map(|error| found(&error)).collect();
+    // What has the wrong type cannot have a right value either, and to say so helps nobody.
+    let wrong_types: Vec<String> =
+        found.iter().filter(|found| found.is_type).map(|found| found.problem.path.clone()).collect();
+    found.retain(|found| found.is_type || !wrong_types.contains(&found.problem.path));
+    found
+}
+
+fn found(error: &ValidationError<'_>) -> Found {
+    let path = path(error.instance_path());
+    let value = error.instance();
+    let (path, message, blocks_rules) = match error.kind() {
+        Kind::Required { property } => {
+            (join(&path, property.as_str().unwrap_or_default()), "Required value".to_owned(), true)
+        }
+        Kind::Enum { options } => {
+            let options: Vec<String> = options.as_array().into_iter().flatten().map(Value::to_string).collect();
+            let message = format!("Unsupported value: {value}: supported values: {}", options.join(", "));
+            (path, message, true)
+        }
+        Kind::MaxLength { limit } => (path, format!("Too long: may not be more than {limit} bytes"), true),
+        Kind::MaxItems { limit } | Kind::MaxProperties { limit } => {
+            (path, format!("Too many: must have at most {limit} items"), true)
+        }
+        Kind::MinLength { limit } => (path, format!("should be at least {limit} chars long"), false),
+        Kind::Maximum { limit } => (path, format!("should be less than or equal to {}", number(limit)), false),
+        Kind::Minimum { limit } => (path, format!("should be greater than or equal to {}", number(limit)), false),
+        Kind::Type { .. } => {
+            let message = format!("Invalid value: {value}: must be of type {}", expected_type(error));
+            (path, message, true)
+        }
+        _ => (path, format!("Invalid value: {error}"), false),
+    };
+    Found { problem: Problem { path, message }, blocks_rules, is_type: matches!(error.kind(), Kind::Type { .. }) }
+}
+
+fn expected_type(error: &ValidationError<'_>) -> String {
+    use jsonschema::error::TypeKind;
+    match error.kind() {
+        Kind::Type { kind: TypeKind::Single(expected) } => expected.to_string(),
+        _ => "another kind".to_owned(),
+    }
+}
+
+/// Bounds are floating-point numbers in a definition, and whole in ours.
+fn number(limit: &Value) -> String {
+    limit.as_f64().map_or_else(|| limit.to_string(), |limit| limit.to_string())
+}
+
+fn path(location: &Location) -> String {
+    let mut path = String::new();
+    for segment in location {
+        match segment {
+            LocationSegment::Property(name) => path = join(&path, &name),
+            LocationSegment::Index(index) => path.push_str(&format!("[{index}]")),
+        }
+    }
+    path
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}

@@ -1,0 +1,92 @@
+//! What the API server does besides schema and rules: it drops nulls, and refuses unknown fields, double entries of
+//! sets, and objects without a usable name.
+
+use serde_json::{Map, Value};
+
+use super::Problem;
+
+/// Removes nulls where the schema does not allow them, as the API server does before it looks at anything else.
+pub(super) fn drop_nulls(schema: &Value, value: &mut Value) {
+    if let Value::Object(object) = value {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        for (name, property) in properties.into_iter().flatten() {
+            if object.get(name).is_some_and(Value::is_null) {
+                object.remove(name);
+            } else if let Some(value) = object.get_mut(name) {
+                drop_nulls(property, value);
+            }
+        }
+    } else if let (Value::Array(items), Some(schema)) = (value, schema.get("items")) {
+        items.iter_mut().for_each(|item| drop_nulls(schema, item));
+    }
+}
+
+/// What is wrong with the shape of `object`, the root of a manifest.
+pub(super) fn problems(schema: &Value, object: &Value) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let metadata = object.get("metadata").and_then(Value::as_object);
+    problems.extend(metadata_problem(metadata));
+    for (name, value) in object.as_object().into_iter().flatten() {
+        if !["apiVersion", "kind", "metadata"].contains(&name.as_str()) {
+            visit_property(schema, name, value, String::new(), &mut problems);
+        }
+    }
+    problems
+}
+
+fn metadata_problem(metadata: Option<&Map<String, Value>>) -> Option<Problem> {
+    let text = |field: &str| metadata.and_then(|metadata| metadata.get(field)).and_then(Value::as_str);
+    let problem = |message: &str| Some(Problem { path: "metadata.name".to_owned(), message: message.to_owned() });
+    match (text("name"), text("generateName")) {
+        (Some(name), _) if is_subdomain(name) => None,
+        (Some(_), _) => problem(
+            "Invalid value: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
+             '.', and must start and end with an alphanumeric character",
+        ),
+        (None, Some(_)) => None,
+        (None, None) => problem("Required value: name or generateName is required"),
+    }
+}
+
+fn is_subdomain(name: &str) -> bool {
+    let alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_label = |label: &str| {
+        label.starts_with(alphanumeric)
+            && label.ends_with(alphanumeric)
+            && label.chars().all(|c| alphanumeric(c) || c == '-')
+    };
+    name.len() <= 253 && name.split('.').all(is_label)
+}
+
+fn visit_property(schema: &Value, name: &str, value: &Value, path: String, problems: &mut Vec<Problem>) {
+    let property = schema.get("properties").and_then(|properties| properties.get(name));
+    let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    match property.or_else(|| schema.get("additionalProperties")) {
+        Some(property) => visit(property, value, path, problems),
+        None => problems.push(Problem { path: String::new(), message: format!("unknown field {path:?}") }),
+    }
+}
+
+fn visit(schema: &Value, value: &Value, path: String, problems: &mut Vec<Problem>) {
+    match value {
+        // Anything else than an object where one stands is the schema's to refuse.
+        Value::Object(object) if schema.get("type").is_some_and(|name| name == "object") => {
+            for (name, value) in object {
+                visit_property(schema, name, value, path.clone(), problems);
+            }
+        }
+        Value::Array(items) => {
+            let is_set = schema.get("x-kubernetes-list-type").is_some_and(|kind| kind == "set");
+            for (index, item) in items.iter().enumerate() {
+                let path = format!("{path}[{index}]");
+                if is_set && items.iter().take(index).any(|earlier| earlier == item) {
+                    problems.push(Problem { path: path.clone(), message: format!("Duplicate value: {item}") });
+                }
+                if let Some(schema) = schema.get("items") {
+                    visit(schema, item, path, problems);
+                }
+            }
+        }
+        _ => {}
+    }
+}

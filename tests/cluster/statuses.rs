@@ -1,0 +1,143 @@
+//! Every status as the controller writes it: what the definitions do not know would be dropped without a word.
+
+use std::fmt::Debug;
+
+use dbplane::api::{
+    Account, AccountCapabilities, AccountStatus, Capacity, ClusterAccount, Compute, ComputeStatus, Condition,
+    KeyRecord, LastOperation, ProjectKey, ProjectKeyStatus, RestartStatus,
+};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::{Patch, PatchParams, PostParams, ValidationDirective};
+use kube::core::object::HasStatus;
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::cluster;
+
+/// With the fraction of a second that clocks have.
+fn instant() -> Timestamp {
+    "2026-11-20T10:00:00.123456789Z".parse().unwrap()
+}
+
+fn conditions() -> Vec<Condition> {
+    vec![Condition {
+        last_transition_time: Time("2026-11-20T10:00:00Z".parse().unwrap()),
+        message: String::new(),
+        observed_generation: Some(1),
+        reason: "Ready".to_owned(),
+        status: "True".to_owned(),
+        type_: "Ready".to_owned(),
+    }]
+}
+
+async fn comes_back<K, S>(api: Api<K>, spec: Value, status: S)
+where
+    K: Resource<DynamicType = ()> + HasStatus<Status = S> + Clone + Debug + DeserializeOwned + Serialize,
+    S: Clone + Debug + PartialEq + Serialize,
+{
+    let (version, kind) = (K::api_version(&()), K::kind(&()));
+    let object = json!({"apiVersion": version, "kind": kind, "metadata": {"name": "full"}, "spec": spec});
+    let created = api
+        .create(&PostParams::default(), &serde_json::from_value(object).unwrap())
+        .await
+        .unwrap();
+    let patch = json!({"apiVersion": version, "kind": kind, "status": status});
+    let mut params = PatchParams::apply("test");
+    params.field_validation = Some(ValidationDirective::Strict);
+
+    let stored = api
+        .patch_status(&created.name_any(), &params, &Patch::Apply(&patch))
+        .await
+        .unwrap();
+
+    assert_eq!(stored.status(), Some(&status));
+}
+
+async fn client() -> Client {
+    cluster().await.client().await.unwrap()
+}
+
+fn account_status() -> AccountStatus {
+    AccountStatus {
+        project_count: Some(2),
+        projects: vec!["a".to_owned(), "b".to_owned()],
+        capabilities: Some(AccountCapabilities {
+            key_listing: true,
+            compute_names: false,
+            scale_to_zero: true,
+        }),
+        conditions: conditions(),
+        observed_generation: Some(1),
+    }
+}
+
+#[tokio::test]
+async fn of_an_account() {
+    let spec = json!({"baseUrl": "https://platform.example/v2", "apiKeySecretRef": {"name": "a"}});
+    comes_back::<Account, _>(Api::default_namespaced(client().await), spec, account_status()).await;
+}
+
+#[tokio::test]
+async fn of_a_cluster_account() {
+    let secret = json!({"namespace": "a", "name": "a"});
+    let spec = json!({"baseUrl": "https://platform.example/v2", "apiKeySecretRef": secret});
+    comes_back::<ClusterAccount, _>(Api::all(client().await), spec, account_status()).await;
+}
+
+#[tokio::test]
+async fn of_a_compute() {
+    let text = |text: &str| Some(text.to_owned());
+    let status = ComputeStatus {
+        compute_id: text("ep-1"),
+        host: text("ep-1.platform.example"),
+        state: text("active"),
+        pending_state: text("idle"),
+        size: text("0.25-4"),
+        capacity: Some(Capacity {
+            vcpu: "4".to_owned(),
+            memory: "16GB".to_owned(),
+            local_file_cache: "12.8GB".to_owned(),
+            max_connections: 112,
+        }),
+        last_active: Some(instant()),
+        last_operation: Some(LastOperation {
+            id: "1".to_owned(),
+            action: "start_compute".to_owned(),
+            status: "running".to_owned(),
+        }),
+        restart: Some(RestartStatus {
+            token: "1".to_owned(),
+            at: instant(),
+        }),
+        conditions: conditions(),
+        observed_generation: Some(1),
+    };
+    let spec = json!({"accountRef": {"name": "a"}, "projectId": "p", "branchId": "b", "type": "ReadWrite"});
+    comes_back::<Compute, _>(Api::default_namespaced(client().await), spec, status).await;
+}
+
+#[tokio::test]
+async fn of_a_project_key() {
+    let record = |id| KeyRecord {
+        id,
+        name: "ci-1".to_owned(),
+        since: instant(),
+    };
+    let status = ProjectKeyStatus {
+        key_id: Some(i64::MAX),
+        key_name: Some("ci-2".to_owned()),
+        created_at: Some(instant()),
+        created_by: Some("user-1".to_owned()),
+        secret_name: Some("ci".to_owned()),
+        rotated_at: Some(instant()),
+        previous_keys: vec![record(Some(1))],
+        lost_keys: vec![record(None)],
+        conditions: conditions(),
+        observed_generation: Some(1),
+    };
+    let spec = json!({"accountRef": {"name": "a"}, "projectId": "p", "keyName": "ci", "secret": {"name": "ci"}});
+    comes_back::<ProjectKey, _>(Api::default_namespaced(client().await), spec, status).await;
+}

@@ -1,0 +1,20 @@
+//! Walks the platform's specification row by row against the served simulator.
+//!
+//! Tests are named after the rows. Where the profiles agree, a test runs under both.
+
+mod computes;
+mod console;
+mod errors;
+mod faults;
+mod full_computes;
+mod full_keys;
+mod full_lists;
+mod full_projects;
+mod keys;
+mod lifecycle;
+mod limits;
+mod operations;
+mod persistence;
+mod projects;
+mod rows;
+mod support;

@@ -1,0 +1,151 @@
+//! The table of manifests that the API server must accept, must refuse, and must accept or refuse in place of another.
+//!
+//! Each YAML file beside this one is about one kind. `base` is a manifest that is accepted; every case is a JSON merge
+//! patch over it, in which null removes a field (`nulls` lists the fields that are to be an explicit null). A case that
+//! is refused says with `message` what the refusal must tell, and with `at` of which field it must speak. An update
+//! creates `from` (a patch too) and then puts `to` (a patch over that) in its place.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    base: Value,
+    good: Vec<Good>,
+    bad: Vec<Bad>,
+    updates: Vec<Update>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Good {
+    name: String,
+    #[serde(default)]
+    patch: Value,
+    #[serde(default)]
+    nulls: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Bad {
+    name: String,
+    patch: Value,
+    #[serde(default)]
+    at: String,
+    message: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Update {
+    name: String,
+    #[serde(default)]
+    from: Value,
+    to: Value,
+    #[serde(default)]
+    at: String,
+    message: Option<String>,
+}
+
+/// One line of the table.
+#[derive(Debug)]
+pub struct Case {
+    pub name: String,
+    /// What exists before; only an update has it.
+    pub old: Option<Value>,
+    pub manifest: Value,
+    /// None where the manifest is accepted.
+    pub refusal: Option<Refusal>,
+}
+
+#[derive(Debug)]
+pub struct Refusal {
+    at: String,
+    message: String,
+}
+
+impl Refusal {
+    /// Whether `text` says what it should.
+    pub fn is_told_by(&self, text: &str) -> bool {
+        text.contains(&self.at) && text.contains(&self.message)
+    }
+}
+
+const FILES: [(&str, &str); 4] = [
+    ("accounts", include_str!("accounts.yaml")),
+    ("clusteraccounts", include_str!("clusteraccounts.yaml")),
+    ("computes", include_str!("computes.yaml")),
+    ("projectkeys", include_str!("projectkeys.yaml")),
+];
+
+/// Every case of every kind.
+pub fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (kind, text) in FILES {
+        let table: Table = serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{kind}.yaml: {error}"));
+        cases.extend(table.into_cases(kind));
+    }
+    cases
+}
+
+impl Table {
+    fn into_cases(self, kind: &str) -> Vec<Case> {
+        let base = &self.base;
+        let good = self.good.into_iter().map(|good| {
+            let mut manifest = patched(base, &good.patch);
+            good.nulls.iter().for_each(|pointer| set_null(&mut manifest, pointer));
+            Case { name: format!("{kind}: {}", good.name), old: None, manifest, refusal: None }
+        });
+        let bad = self.bad.into_iter().map(|bad| Case {
+            name: format!("{kind}: {}", bad.name),
+            old: None,
+            manifest: patched(base, &bad.patch),
+            refusal: Some(Refusal { at: bad.at, message: bad.message }),
+        });
+        let updates = self.updates.into_iter().map(|update| {
+            let old = patched(base, &update.from);
+            let manifest = patched(&old, &update.to);
+            let at = update.at;
+            let refusal = update.message.map(|message| Refusal { at, message });
+            Case { name: format!("{kind}, changed: {}", update.name), old: Some(old), manifest, refusal }
+        });
+        good.chain(bad).chain(updates).collect()
+    }
+}
+
+/// `base` with a JSON merge patch applied; no patch is null, which changes nothing.
+fn patched(base: &Value, patch: &Value) -> Value {
+    let mut target = base.clone();
+    if !patch.is_null() {
+        merge(&mut target, patch);
+    }
+    target
+}
+
+fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(changes) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(serde_json::Map::new());
+    }
+    let Some(object) = target.as_object_mut() else { return };
+    for (name, change) in changes {
+        if change.is_null() {
+            object.remove(name);
+        } else {
+            merge(object.entry(name).or_insert(Value::Null), change);
+        }
+    }
+}
+
+fn set_null(manifest: &mut Value, pointer: &str) {
+    let (parent, name) = pointer.rsplit_once('/').unwrap_or_else(|| panic!("{pointer} is not a JSON pointer"));
+    match manifest.pointer_mut(parent).and_then(Value::as_object_mut) {
+        Some(object) => object.insert(name.to_owned(), Value::Null),
+        None => panic!("{parent} is not there"),
+    };
+}

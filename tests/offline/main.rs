@@ -1,0 +1,14 @@
+//! What can be said of the custom resource definitions without a cluster. tests/cluster says the same with one.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the lints know #[test] functions, not what they call"
+)]
+
+mod agreement;
+mod crds;
+mod manifests;
+#[path = "../manifests/table.rs"]
+mod table;

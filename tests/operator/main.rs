@@ -1,0 +1,17 @@
+//! The real binary on a real control plane, with the ServiceAccount that deploy/ installs, against simulated platforms.
+//!
+//! All tests share one control plane and one operator; each has a namespace and a platform of its own.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the lints know #[test] functions, not what they call"
+)]
+
+mod accounts;
+mod computes;
+mod keys;
+mod stage;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,223 @@
+//! Where a test plays: a namespace, a platform, and the shared operator.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use dbplane::simulator::world::file::WorldFile;
+use dbplane::simulator::{self, Options as Platform, Simulator};
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::OnceCell;
+
+use crate::support::{ControlPlane, Options, PATIENCE, Running, wait_for};
+
+/// The tokens of the sample world.
+pub const ADMIN: &str = "demo-personal-key-not-a-secret";
+pub const PROJECT: &str = "aged-wind-123456";
+
+/// The control plane and the operator of this test process.
+pub struct Shared {
+    pub cluster: ControlPlane,
+    pub operator: Running,
+    pub metrics: String,
+}
+
+pub async fn shared() -> &'static Shared {
+    static SHARED: OnceCell<Shared> = OnceCell::const_new();
+    SHARED
+        .get_or_init(|| async {
+            let crds = ["accounts", "clusteraccounts", "computes", "projectkeys"];
+            let crds = crds.map(|plural| root().join(format!("crds/dbplane.dev_{plural}.yaml"))).to_vec();
+            let cluster = ControlPlane::start_with(Options { crds, ..Options::default() }).await.unwrap();
+            cluster.kubectl(&["apply", "-k", root().join("deploy").to_str().unwrap()]).await.unwrap();
+            let kubeconfig = cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await.unwrap();
+            let (health, metrics) = (free_address(), free_address());
+            let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
+            command
+                .args(["run", "--allow-insecure-platform", "--request-timeout", "5", "--settle-time", "21"])
+                .args(["--health-listen", &health, "--metrics-listen", &metrics, "--key-check-interval", "5"])
+                .args(["--log", "info,dbplane=debug"])
+                .env("KUBECONFIG", kubeconfig);
+            let operator = cluster.sandbox().start("operator", command).unwrap().log_on_panic();
+            let ready = format!("http://{health}/readyz");
+            wait_for("the operator to be ready", PATIENCE, async || {
+                reqwest::get(&ready).await.ok()?.status().is_success().then_some(())
+            })
+            .await
+            .unwrap();
+            Shared { cluster, operator, metrics: format!("http://{metrics}/metrics") }
+        })
+        .await
+}
+
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+pub fn free_address() -> String {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+/// One test's stage.
+pub struct Stage {
+    pub shared: &'static Shared,
+    pub namespace: String,
+    pub platform: Simulator,
+}
+
+impl Stage {
+    /// A namespace and a platform of the full profile, without any account.
+    pub async fn bare(name: &str) -> Self {
+        Self::on(name, |_| {}).await
+    }
+
+    /// A namespace and a platform, without any account.
+    pub async fn on(name: &str, shape: impl FnOnce(&mut Platform)) -> Self {
+        let shared = shared().await;
+        let world = std::fs::read_to_string(root().join("deploy/examples/world.yaml")).unwrap();
+        let mut options = Platform::new(WorldFile::parse(&world).unwrap());
+        shape(&mut options);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let platform = simulator::serve(listener, options).await.unwrap();
+        shared.cluster.kubectl(&["create", "namespace", name]).await.unwrap();
+        Self { shared, namespace: name.to_owned(), platform }
+    }
+
+    /// The same, with the Account `prod` of an administrator.
+    pub async fn new(name: &str) -> Self {
+        let stage = Self::bare(name).await;
+        stage.account().await;
+        stage
+    }
+
+    pub async fn account(&self) {
+        self.secret("platform-api-key", ADMIN).await;
+        let account = format!(
+            "apiVersion: dbplane.dev/v1alpha1
+kind: Account
+metadata: {{name: prod}}
+spec:
+  baseUrl: {}
+  organizationId: org-cool-darkness-1
+  apiKeySecretRef: {{name: platform-api-key}}
+  pollInterval: 5s
+",
+            self.platform.base_url()
+        );
+        self.apply(&account).await;
+    }
+
+    pub async fn secret(&self, name: &str, token: &str) {
+        self.apply(&format!(
+            "apiVersion: v1\nkind: Secret\nmetadata: {{name: {name}}}\nstringData: {{api-key: {token}}}\n"
+        ))
+        .await;
+    }
+
+    pub async fn apply(&self, manifest: &str) {
+        self.shared.cluster.kubectl_with_input(&["-n", &self.namespace, "apply", "-f", "-"], manifest).await.unwrap();
+    }
+
+    pub async fn kubectl(&self, args: &[&str]) -> String {
+        let mut all = vec!["-n", self.namespace.as_str()];
+        all.extend(args);
+        self.shared.cluster.kubectl(&all).await.unwrap()
+    }
+
+    pub async fn patch(&self, object: &str, spec: Value) {
+        let patch = serde_json::json!({"spec": spec}).to_string();
+        self.kubectl(&["patch", object, "--type", "merge", "-p", &patch]).await;
+    }
+
+    /// The object as `kind/name`; `None` when there is none.
+    pub async fn get(&self, object: &str) -> Option<Value> {
+        let text = self.kubectl(&["get", object, "-o", "json", "--ignore-not-found"]).await;
+        (!text.trim().is_empty()).then(|| serde_json::from_str(&text).unwrap())
+    }
+
+    /// Waits until the object satisfies a predicate; the error shows it as it was last seen.
+    pub async fn until(&self, object: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        let mut last = Value::Null;
+        let found = wait_for(&format!("{object} to be {what}"), PATIENCE, async || {
+            last = self.get(object).await.unwrap_or_default();
+            holds(&last).then(|| last.clone())
+        })
+        .await;
+        found.unwrap_or_else(|error| {
+            panic!("{error}\nlast seen: {}", serde_json::to_string_pretty(&last["status"]).unwrap())
+        })
+    }
+
+    pub async fn until_condition(&self, object: &str, kind: &str, status: &str, reason: &str) -> Value {
+        self.until(object, &format!("{kind}={status} {reason}"), |seen| {
+            condition(seen, kind)
+                .is_some_and(|condition| condition["status"] == status && condition["reason"] == reason)
+        })
+        .await
+    }
+
+    pub async fn until_ready(&self, object: &str) -> Value {
+        self.until_condition(object, "Ready", "True", "Available").await
+    }
+
+    pub async fn until_gone(&self, object: &str) {
+        wait_for(&format!("{object} to be gone"), PATIENCE, async || self.get(object).await.is_none().then_some(()))
+            .await
+            .unwrap();
+    }
+
+    /// The platform's computes as its console shows them.
+    pub async fn computes(&self) -> Vec<Value> {
+        let url = format!("{}/computes", self.platform.console_url());
+        reqwest::get(url).await.unwrap().json().await.unwrap()
+    }
+
+    /// The keys as the console shows them.
+    pub async fn keys(&self) -> Vec<Value> {
+        let url = format!("{}/api_keys", self.platform.console_url());
+        reqwest::get(url).await.unwrap().json().await.unwrap()
+    }
+
+    pub async fn console(&self, method: reqwest::Method, path: &str, body: Value) -> Value {
+        let url = format!("{}{path}", self.platform.console_url());
+        let answer = reqwest::Client::new().request(method, url).json(&body).send().await.unwrap();
+        assert!(answer.status().is_success(), "{path}: {}", answer.status());
+        answer.json().await.unwrap_or_default()
+    }
+
+    /// Requests to the platform's API so far, as "METHOD path".
+    pub fn requests(&self) -> Vec<String> {
+        self.platform.requests(0).into_iter().map(|entry| format!("{} {}", entry.method, entry.path)).collect()
+    }
+
+    pub fn count(&self, start: &str) -> usize {
+        self.requests().iter().filter(|request| request.starts_with(start)).count()
+    }
+
+    pub async fn wait_until(&self, what: &str, mut holds: impl AsyncFnMut() -> bool) {
+        wait_for(what, PATIENCE, async || holds().await.then_some(())).await.unwrap();
+    }
+}
+
+pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+    object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
+}
+
+/// A Compute of the sample project.
+pub fn compute(name: &str, branch: &str, more: &str) -> String {
+    format!(
+        "apiVersion: dbplane.dev/v1alpha1
+kind: Compute
+metadata: {{name: {name}}}
+spec:
+  accountRef: {{name: prod}}
+  projectId: {PROJECT}
+  branchId: {branch}
+  type: ReadWrite
+{more}"
+    )
+}
+
+/// Long enough for several polls of the platform.
+pub const SEVERAL_POLLS: Duration = Duration::from_secs(12);

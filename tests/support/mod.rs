@@ -1,0 +1,60 @@
+//! What the tests and the demo run things with: supervised processes and real Kubernetes control planes.
+//!
+//! Use it with `mod support;` from a test, or with `#[path = "../tests/support/mod.rs"] mod support;` from an example.
+
+#![allow(dead_code, unused_imports, reason = "every test target compiles all of this and uses a part of it")]
+
+pub mod control_plane;
+mod kubeconfig;
+mod ports;
+pub mod process;
+mod sandbox;
+
+use std::fmt;
+
+pub use control_plane::{ControlPlane, Options};
+pub use process::{PATIENCE, Running, wait_for, wait_until};
+pub use sandbox::Sandbox;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A sentence for the person who reads the test's output.
+pub struct Error(String);
+
+impl Error {
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+
+    /// For `map_err`: says what was being done when `cause` came up.
+    pub fn while_doing<E: fmt::Display>(what: impl fmt::Display) -> impl FnOnce(E) -> Self {
+        move |cause| Self(format!("{what}: {cause}"))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The same as `Display`: this is what `unwrap` prints, and a log's last lines are unreadable when escaped.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<kube::Error> for Error {
+    fn from(error: kube::Error) -> Self {
+        Self(format!("Kubernetes client: {error}"))
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
