@@ -2,6 +2,12 @@
 //!
 //! Tests are named after the rows. Where the profiles agree, a test runs under both.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failed expectation is how a test fails, in its helpers too"
+)]
+
 mod computes;
 mod console;
 mod errors;

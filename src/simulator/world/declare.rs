@@ -110,7 +110,9 @@ impl World {
         let (mut key, _) = self
             .make_compute(project_id, &request, now)
             .map_err(|refusal| refusal.message())?;
-        if let (Some(id), Some(mut compute)) = (&declared.id, self.computes.remove(&key)) {
+        if let Some(id) = &declared.id
+            && let Some(mut compute) = self.computes.remove(&key)
+        {
             compute.host = compute.host.replacen(&compute.id, id, 1);
             compute.id.clone_from(id);
             key.1.clone_from(id);
