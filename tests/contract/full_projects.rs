@@ -122,6 +122,68 @@ async fn what_command_lines_ask_for_besides() {
         databases.text_at("/databases/0/owner_name"),
         roles.text_at("/roles/0/name")
     );
+    let password = "/projects/shop-1/branches/br-main/roles/app_owner/reveal_password";
+    assert!(platform.get(password, ORGANIZATION).await.expect(200).body["password"].is_string());
     let regions = platform.get("/regions", ADMIN).await.expect(200);
     assert!(regions.text.contains("aws-eu-central-1"));
+}
+
+#[tokio::test]
+async fn branches_are_created_and_deleted() {
+    let platform = Platform::full().await;
+    let body =
+        json!({ "branch": { "name": "new" }, "endpoints": [{ "type": "read_write", "autoscaling_limit_max_cu": 2 }] });
+    let created = platform
+        .post("/projects/shop-1/branches", ORGANIZATION, body)
+        .await
+        .expect(201);
+    assert_eq!(created.text_at("/branch/parent_id"), "br-main");
+    assert_eq!(created.operations(), operations(&[("start_compute", "running")]));
+    let id = created.text_at("/branch/id");
+    assert_eq!(created.text_at("/endpoints/0/branch_id"), id);
+    let refused =
+        json!({ "endpoints": [{ "type": "read_only" }, { "type": "read_write", "autoscaling_limit_max_cu": 17 }] });
+    platform
+        .post("/projects/shop-1/branches", ORGANIZATION, refused)
+        .await
+        .expect(400);
+    let branches = platform.get("/projects/shop-1/branches", ORGANIZATION).await;
+    assert_eq!(
+        branches.body["branches"].as_array().unwrap().len(),
+        4,
+        "a refused branch leaves nothing behind"
+    );
+    for (branch, status) in [
+        ("br-main", 422),
+        ("br-kept", 422),
+        (id.as_str(), 200),
+        (id.as_str(), 404),
+        ("br-dev", 200),
+    ] {
+        platform
+            .delete(&format!("/projects/shop-1/branches/{branch}"), ORGANIZATION)
+            .await
+            .expect(status);
+    }
+    assert_eq!(
+        platform.get("/projects/shop-1/endpoints", ORGANIZATION).await.body,
+        json!({ "endpoints": [] })
+    );
+}
+
+#[tokio::test]
+async fn projects_are_renamed() {
+    let platform = Platform::full().await;
+    let answer = platform
+        .patch(
+            "/projects/shop-1",
+            ORGANIZATION,
+            json!({ "project": { "name": "store" } }),
+        )
+        .await
+        .expect(200);
+    assert_eq!(
+        (answer.text_at("/project/name"), &answer.body["operations"]),
+        ("store".to_owned(), &json!([]))
+    );
 }

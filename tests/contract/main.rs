@@ -16,6 +16,7 @@ mod full_computes;
 mod full_keys;
 mod full_lists;
 mod full_projects;
+mod full_sizes;
 mod keys;
 mod lifecycle;
 mod limits;

@@ -27,6 +27,31 @@ struct Me<'a> {
     max_autoscaling_limit: u32,
     compute_seconds_limit: u64,
     auth_accounts: [(); 0],
+    billing_account: BillingAccount<'a>,
+}
+
+/// Billing is not simulated; clients want to see the record.
+#[derive(Debug, Serialize)]
+struct BillingAccount<'a> {
+    state: &'static str,
+    payment_source: PaymentSource,
+    subscription_type: &'static str,
+    payment_method: &'static str,
+    quota_reset_at_last: Stamp,
+    name: &'a str,
+    email: &'a str,
+    address_city: &'static str,
+    address_country: &'static str,
+    address_line1: &'static str,
+    address_line2: &'static str,
+    address_postal_code: &'static str,
+    address_state: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct PaymentSource {
+    #[serde(rename = "type")]
+    kind: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -109,6 +134,21 @@ impl World {
             max_autoscaling_limit: autoscaling_ceiling(user.plan),
             compute_seconds_limit: 0,
             auth_accounts: [],
+            billing_account: BillingAccount {
+                state: "UNKNOWN",
+                payment_source: PaymentSource { kind: "" },
+                subscription_type: "UNKNOWN",
+                payment_method: "UNKNOWN",
+                quota_reset_at_last: Stamp(self.now),
+                name: &user.name,
+                email: &user.email,
+                address_city: "",
+                address_country: "",
+                address_line1: "",
+                address_line2: "",
+                address_postal_code: "",
+                address_state: "",
+            },
         }))
     }
 

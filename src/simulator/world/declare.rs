@@ -113,6 +113,9 @@ impl World {
         if let Some(id) = &declared.id
             && let Some(mut compute) = self.computes.remove(&key)
         {
+            if self.computes.get(&(key.0.clone(), id.clone())).is_some() {
+                return Err(format!("{id} is declared twice"));
+            }
             compute.host = compute.host.replacen(&compute.id, id, 1);
             compute.id.clone_from(id);
             key.1.clone_from(id);

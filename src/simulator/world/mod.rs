@@ -8,6 +8,7 @@ mod access;
 mod account;
 mod agenda;
 mod branches;
+mod branching;
 mod computes;
 mod config;
 pub mod console;
@@ -167,9 +168,13 @@ impl World {
             Call::CreateProject => self.create_project(context),
             Call::ListSharedProjects => self.list_shared_projects(context),
             Call::GetProject => self.get_project(context),
+            Call::UpdateProject => self.update_project(context),
             Call::DeleteProject => self.delete_project(context),
             Call::GetConnectionUri => self.get_connection_uri(context),
             Call::ListBranches => self.list_branches(context),
+            Call::CreateBranch => self.create_branch(context),
+            Call::DeleteBranch => self.delete_branch(context),
+            Call::RevealPassword => self.reveal_password(context),
             Call::GetBranch => self.get_branch(context),
             Call::ListBranchComputes => self.list_branch_computes(context),
             Call::ListBranchDatabases => self.list_branch_databases(context),
