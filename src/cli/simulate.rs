@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::simulator::world::Profile;
 use crate::simulator::world::file::WorldFile;
-use crate::simulator::{self, Options};
+use crate::simulator::{self, Options, StartError};
 
 /// Serve a simulated platform; prints the base URL of its API when it is ready.
 #[derive(Debug, Clone, clap::Args)]
@@ -72,9 +72,10 @@ async fn simulate(args: Args) -> Result<(), String> {
     let listener = TcpListener::bind(args.listen)
         .await
         .map_err(|error| format!("{}: {error}", args.listen))?;
-    let simulator = simulator::serve(listener, options)
-        .await
-        .map_err(|error| error.to_string())?;
+    let simulator = simulator::serve(listener, options).await.map_err(|error| match error {
+        StartError::World(fault) => format!("{shown}: {fault}"),
+        other => other.to_string(),
+    })?;
     announce(&simulator.base_url()).map_err(|error| error.to_string())?;
     tracing::info!(console = simulator.console_url(), "the simulated platform is ready");
     tokio::select! {

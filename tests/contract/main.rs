@@ -25,3 +25,4 @@ mod persistence;
 mod projects;
 mod rows;
 mod support;
+mod verb;

@@ -24,6 +24,8 @@ pub mod model;
 mod operations;
 mod paging;
 mod projects;
+#[cfg(test)]
+mod properties;
 mod rate;
 pub mod routes;
 pub mod rows;
