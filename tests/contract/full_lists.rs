@@ -151,6 +151,7 @@ async fn branches_search_sort_and_fields() {
         .await
         .expect(200);
     assert_eq!(one.text_at("/branch/parent_id"), "br-main");
+    assert_eq!(one.text_at("/annotation/object/id"), "br-dev");
     platform
         .get("/projects/shop-1/branches/br-no", ORGANIZATION)
         .await

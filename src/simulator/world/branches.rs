@@ -8,7 +8,7 @@ use super::errors::Refusal;
 use super::message::Reply;
 use super::model::{Branch, Project};
 use super::paging::{self, Limit};
-use super::shapes::{BranchCursor, BranchList, BranchShape, OneBranch, Stamp};
+use super::shapes::{AnnotatedObject, Annotation, BranchCursor, BranchList, BranchShape, OneBranch, Stamp};
 use super::{Context, World};
 
 const LIMIT: Limit = Limit {
@@ -58,8 +58,17 @@ impl World {
 
     pub(super) fn get_branch(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let (project, branch) = self.branch(context)?;
+        let object = AnnotatedObject {
+            kind: "console/branch",
+            id: &branch.id,
+        };
+        let annotation = Annotation {
+            object,
+            value: Default::default(),
+        };
         Ok(Reply::ok(&OneBranch {
             branch: self.branch_shape(project, branch),
+            annotation,
         }))
     }
 
