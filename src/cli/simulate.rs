@@ -28,11 +28,29 @@ pub struct Args {
     #[arg(long, env = "DBPLANE_SIMULATE_CLOCK_SPEED", default_value_t = 1.0, value_parser = speed)]
     pub clock_speed: f64,
     /// How much of the platform to offer
-    #[arg(long, env = "DBPLANE_SIMULATE_PROFILE", value_enum, default_value_t = Profile::Full)]
-    pub profile: Profile,
+    #[arg(long, env = "DBPLANE_SIMULATE_PROFILE", value_enum, default_value_t = ProfileName::Full)]
+    pub profile: ProfileName,
     /// Seed of made-up ids and tokens; without it they differ from run to run
     #[arg(long, env = "DBPLANE_SIMULATE_SEED")]
     pub seed: Option<u64>,
+}
+
+/// How much of the platform is offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum ProfileName {
+    /// Everything the family of platforms is known to do
+    Full,
+    /// Only what the specification shows
+    Minimal,
+}
+
+impl From<ProfileName> for Profile {
+    fn from(name: ProfileName) -> Self {
+        match name {
+            ProfileName::Full => Profile::Full,
+            ProfileName::Minimal => Profile::Minimal,
+        }
+    }
 }
 
 fn speed(text: &str) -> Result<f64, String> {
@@ -60,7 +78,7 @@ async fn simulate(args: Args) -> Result<(), String> {
     let world = WorldFile::parse(&yaml).map_err(|error| format!("{shown}: {error}"))?;
     let defaults = Options::new(world);
     let options = Options {
-        profile: args.profile,
+        profile: args.profile.into(),
         clock_speed: args.clock_speed,
         state: args.state,
         seed: args.seed.unwrap_or(defaults.seed),

@@ -54,7 +54,7 @@ use settings::Settings;
 use tracked::Tracked;
 
 /// How much of the platform is offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
     /// Everything the family of platforms is known to do.
