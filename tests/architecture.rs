@@ -71,7 +71,10 @@ fn modules_import_only_whom_they_may() {
 
 #[test]
 fn decisions_are_pure() {
-    let impure = Regex::new(r"\b(tokio|kube|reqwest|tracing|rand|futures)::|std::(env|fs|net|process|thread)|Instant::now|SystemTime").unwrap();
+    let impure = Regex::new(
+        r"\b(tokio|kube|reqwest|tracing|rand|futures)::|std::(env|fs|net|process|thread)|Instant::now|SystemTime",
+    )
+    .unwrap();
     let imported = Regex::new(r"use crate::platform::(?:\{([^}]*)\}|(\w+))|crate::platform::(\w+)").unwrap();
     for (path, text) in sources("src/decide") {
         if let Some(found) = impure.find(&text) {
@@ -80,7 +83,11 @@ fn decisions_are_pure() {
         for found in imported.captures_iter(&text) {
             let names = (1..=3).find_map(|group| found.get(group)).unwrap().as_str();
             for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-                assert!(DATA_OF_THE_PLATFORM.contains(&name), "{}: a decision reaches for platform::{name}", path.display());
+                assert!(
+                    DATA_OF_THE_PLATFORM.contains(&name),
+                    "{}: a decision reaches for platform::{name}",
+                    path.display()
+                );
             }
         }
     }
@@ -89,8 +96,11 @@ fn decisions_are_pure() {
 #[test]
 fn one_file_reads_the_clock() {
     let reads = Regex::new(r"\b(Timestamp|Zoned|SystemTime|Utc|Local)::now\(").unwrap();
-    let readers: Vec<String> =
-        sources("src").into_iter().filter(|(_, text)| reads.is_match(text)).map(|(path, _)| path.display().to_string()).collect();
+    let readers: Vec<String> = sources("src")
+        .into_iter()
+        .filter(|(_, text)| reads.is_match(text))
+        .map(|(path, _)| path.display().to_string())
+        .collect();
     assert_eq!(readers.len(), 1, "{readers:?}");
     assert!(readers[0].ends_with("src/clock.rs"));
 }
