@@ -64,6 +64,8 @@ pub struct Stage {
     pub shared: &'static Shared,
     pub namespace: String,
     pub platform: Simulator,
+    /// Waiting asks again and again, which is too much for kubectl.
+    client: kube::Client,
 }
 
 impl Stage {
@@ -75,13 +77,19 @@ impl Stage {
     /// A namespace and a platform, without any account.
     pub async fn on(name: &str, shape: impl FnOnce(&mut Platform)) -> Self {
         let shared = shared().await;
-        let world = std::fs::read_to_string(root().join("deploy/examples/world.yaml")).unwrap();
-        let mut options = Platform::new(WorldFile::parse(&world).unwrap());
+        let mut options = Platform::new(Self::world());
         shape(&mut options);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let platform = simulator::serve(listener, options).await.unwrap();
         shared.cluster.kubectl(&["create", "namespace", name]).await.unwrap();
-        Self { shared, namespace: name.to_owned(), platform }
+        let client = shared.cluster.client().await.unwrap();
+        Self { shared, namespace: name.to_owned(), platform, client }
+    }
+
+    /// The sample world.
+    pub fn world() -> WorldFile {
+        let world = std::fs::read_to_string(root().join("deploy/examples/world.yaml")).unwrap();
+        WorldFile::parse(&world).unwrap()
     }
 
     /// The same, with the Account `prod` of an administrator.
@@ -93,17 +101,21 @@ impl Stage {
 
     pub async fn account(&self) {
         self.secret("platform-api-key", ADMIN).await;
+        self.account_at(&self.platform.base_url()).await;
+    }
+
+    /// The Account `prod`, wherever its platform is.
+    pub async fn account_at(&self, base_url: &str) {
         let account = format!(
             "apiVersion: dbplane.dev/v1alpha1
 kind: Account
 metadata: {{name: prod}}
 spec:
-  baseUrl: {}
+  baseUrl: {base_url}
   organizationId: org-cool-darkness-1
   apiKeySecretRef: {{name: platform-api-key}}
   pollInterval: 5s
-",
-            self.platform.base_url()
+"
         );
         self.apply(&account).await;
     }
@@ -132,8 +144,15 @@ spec:
 
     /// The object as `kind/name`; `None` when there is none.
     pub async fn get(&self, object: &str) -> Option<Value> {
-        let text = self.kubectl(&["get", object, "-o", "json", "--ignore-not-found"]).await;
-        (!text.trim().is_empty()).then(|| serde_json::from_str(&text).unwrap())
+        let (kind, name) = object.split_once('/').unwrap();
+        let group = if kind == "secret" { "/api/v1" } else { "/apis/dbplane.dev/v1alpha1" };
+        let path = format!("{group}/namespaces/{}/{kind}s/{name}", self.namespace);
+        let request = axum::http::Request::get(path).body(Vec::new()).unwrap();
+        match self.client.request(request).await {
+            Ok(object) => Some(object),
+            Err(kube::Error::Api(status)) if status.code == 404 => None,
+            Err(error) => panic!("{object}: {error}"),
+        }
     }
 
     /// Waits until the object satisfies a predicate; the error shows it as it was last seen.
