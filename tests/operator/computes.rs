@@ -9,6 +9,8 @@ mod refusals;
 mod restarts;
 mod slow;
 
+use std::time::Duration;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -28,10 +30,11 @@ async fn create(stage: &Stage, more: &str) -> String {
     ready["status"]["computeId"].as_str().unwrap().to_owned()
 }
 
-/// A compute that somebody created in the console.
+/// A compute that somebody created in the console some time ago.
 async fn by_hand(stage: &Stage, branch: &str, kind: &str) -> String {
     let form = json!({"project_id": PROJECT, "branch_id": branch, "type": kind});
     let line = stage.console(Method::POST, "/computes", form).await;
+    stage.platform.advance(Duration::from_secs(10)).unwrap();
     line["id"].as_str().unwrap().to_owned()
 }
 

@@ -164,7 +164,8 @@ spec:
         })
         .await;
         found.unwrap_or_else(|error| {
-            panic!("{error}\nlast seen: {}", serde_json::to_string_pretty(&last["status"]).unwrap())
+            let seen = serde_json::to_string_pretty(&last["status"]).unwrap();
+            panic!("{error}\nlast seen: {seen}\n{}\n{}", self.requests().join("\n"), self.said())
         })
     }
 
@@ -184,6 +185,13 @@ spec:
         wait_for(&format!("{object} to be gone"), PATIENCE, async || self.get(object).await.is_none().then_some(()))
             .await
             .unwrap();
+    }
+
+    /// What the operator logged of this namespace last.
+    fn said(&self) -> String {
+        let log = self.shared.operator.log();
+        let mine: Vec<&str> = log.lines().filter(|line| line.contains(&self.namespace)).collect();
+        mine[mine.len().saturating_sub(30)..].join("\n")
     }
 
     /// The platform's computes as its console shows them.
