@@ -59,3 +59,7 @@ audit: ## licences, sources and duplicates of the dependencies (deny.toml)
 .PHONY: clean
 clean: ## remove everything that was built here (the control plane stays in the user's cache folder)
 	cargo clean
+
+.PHONY: measure
+measure: build control-plane ## requests and memory with 100 and 1,000 Computes; takes a quarter of an hour
+	@cargo run --locked --example measure

@@ -5,6 +5,8 @@ mod run;
 pub mod simulate;
 
 use clap::{Parser, Subcommand};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 /// Keeps the computes and API keys of a hosted Postgres platform as Kubernetes resources declare them.
 #[derive(Debug, Parser)]
@@ -31,4 +33,20 @@ impl Cli {
             Verb::Simulate(args) => simulate::run(args).await,
         }
     }
+}
+
+/// Cancelled by the first SIGTERM or SIGINT.
+fn stop_on_signal() -> Result<CancellationToken, String> {
+    let stop = CancellationToken::new();
+    let told = stop.clone();
+    let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        told.cancel();
+    });
+    Ok(stop)
 }

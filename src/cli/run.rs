@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use clap::Args;
 use kube::{Client, Config};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -65,7 +64,7 @@ impl Run {
     pub async fn execute(self) -> Result<(), String> {
         logs::start(self.log_format, &self.log)?;
         let settings = self.settings()?;
-        let stop = stop_on_signal()?;
+        let stop = super::stop_on_signal()?;
         let readiness = Readiness::default();
         let metrics = Arc::new(Metrics::default());
         let health = bind(self.health_listen).await?;
@@ -133,20 +132,4 @@ async fn client(stop: &CancellationToken, readiness: &Readiness) -> Option<Clien
             () = tokio::time::sleep(PAUSE) => {}
         }
     }
-}
-
-/// Cancelled by the first SIGTERM or SIGINT.
-pub(super) fn stop_on_signal() -> Result<CancellationToken, String> {
-    let stop = CancellationToken::new();
-    let told = stop.clone();
-    let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        told.cancel();
-    });
-    Ok(stop)
 }

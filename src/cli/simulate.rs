@@ -5,11 +5,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::simulator::world::Profile;
 use crate::simulator::world::file::WorldFile;
-use crate::simulator::{self, Options};
+use crate::simulator::{self, Options, StartError};
 use crate::telemetry::logs::{self, LogFormat};
 
 /// Serve a simulated platform; prints the base URL of its API when it is ready.
@@ -28,14 +27,32 @@ pub struct Args {
     #[arg(long, env = "DBPLANE_SIMULATE_CLOCK_SPEED", default_value_t = 1.0, value_parser = speed)]
     pub clock_speed: f64,
     /// How much of the platform to offer
-    #[arg(long, env = "DBPLANE_SIMULATE_PROFILE", value_enum, default_value_t = Profile::Full)]
-    pub profile: Profile,
+    #[arg(long, env = "DBPLANE_SIMULATE_PROFILE", value_enum, default_value_t = ProfileName::Full)]
+    pub profile: ProfileName,
     /// Seed of made-up ids and tokens; without it they differ from run to run
     #[arg(long, env = "DBPLANE_SIMULATE_SEED")]
     pub seed: Option<u64>,
     /// What is logged, such as info or info,dbplane=debug
     #[arg(long, env = "DBPLANE_LOG", default_value = "info")]
     pub log: String,
+}
+
+/// How much of the platform is offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum ProfileName {
+    /// Everything the family of platforms is known to do
+    Full,
+    /// Only what the specification shows
+    Minimal,
+}
+
+impl From<ProfileName> for Profile {
+    fn from(name: ProfileName) -> Self {
+        match name {
+            ProfileName::Full => Profile::Full,
+            ProfileName::Minimal => Profile::Minimal,
+        }
+    }
 }
 
 fn speed(text: &str) -> Result<f64, String> {
@@ -57,23 +74,22 @@ pub async fn run(args: Args) -> Result<(), String> {
     let world = WorldFile::parse(&yaml).map_err(|error| format!("{shown}: {error}"))?;
     let defaults = Options::new(world);
     let options = Options {
-        profile: args.profile,
+        profile: args.profile.into(),
         clock_speed: args.clock_speed,
         state: args.state,
         seed: args.seed.unwrap_or(defaults.seed),
         ..defaults
     };
     // Before the address is told: whoever reads it may send the signal at once.
-    let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
+    let stop = super::stop_on_signal()?;
     let listener = TcpListener::bind(args.listen).await.map_err(|error| format!("{}: {error}", args.listen))?;
-    let simulator = simulator::serve(listener, options).await.map_err(|error| error.to_string())?;
+    let simulator = simulator::serve(listener, options).await.map_err(|error| match error {
+        StartError::World(fault) => format!("{shown}: {fault}"),
+        other => other.to_string(),
+    })?;
     announce(&simulator.base_url()).map_err(|error| error.to_string())?;
     tracing::info!(console = simulator.console_url(), "the simulated platform is ready");
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
+    stop.cancelled().await;
     simulator.stop().await;
     Ok(())
 }

@@ -6,40 +6,43 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 const LEASE: &str = "dbplane";
-/// Seconds that a lease is valid, and how much earlier it is renewed; docs/decisions say how the settle time follows.
+/// Seconds that a lease is valid, and how much earlier it is renewed. The settle time has to be longer.
 const DURATION: u64 = 15;
 const GRACE: u64 = 5;
 const PAUSE: std::time::Duration = std::time::Duration::from_secs(2);
 
-/// Waits for the lead; `None` when stopped before. What is returned ends when the lead is lost, and gives it up when dropped.
+/// Waits for the lead; `None` when stopped before. What is returned ends when the lead is lost.
 pub async fn lead(client: &Client, identity: &str, stop: &CancellationToken) -> Option<Lead> {
+    info!(lease = LEASE, "waiting for the lead");
     loop {
-        let manager = LeaseManagerBuilder::new(client.clone(), LEASE)
-            .with_namespace(client.default_namespace())
-            .with_identity(identity)
-            .with_duration(DURATION)
-            .with_grace(GRACE)
-            .build();
-        match manager.await {
-            Ok(manager) => {
-                let (mut state, task) = manager.watch().await;
-                info!(lease = LEASE, "waiting for the lead");
-                let led = tokio::select! {
-                    () = stop.cancelled() => return None,
-                    led = state.wait_for(|led| *led) => led.is_ok(),
-                };
-                if led {
-                    info!("leading");
-                    return Some(Lead { state, task });
-                }
+        match contend(client, identity, stop).await {
+            Ok(lead) => {
+                info!("leading");
+                return Some(lead);
             }
-            Err(error) => warn!(%error, "the lease cannot be used"),
+            Err(error) if !stop.is_cancelled() => warn!(error, "the lease cannot be used"),
+            Err(_) => {}
         }
         tokio::select! {
             () = stop.cancelled() => return None,
             () = tokio::time::sleep(PAUSE) => {}
         }
     }
+}
+
+async fn contend(client: &Client, identity: &str, stop: &CancellationToken) -> Result<Lead, String> {
+    let manager = LeaseManagerBuilder::new(client.clone(), LEASE)
+        .with_namespace(client.default_namespace())
+        .with_identity(identity)
+        .with_duration(DURATION)
+        .with_grace(GRACE)
+        .build();
+    let (mut state, task) = manager.await.map_err(|error| error.to_string())?.watch().await;
+    tokio::select! {
+        () = stop.cancelled() => return Err("the operator is stopping".to_owned()),
+        led = state.wait_for(|led| *led) => { led.map_err(|error| error.to_string())?; }
+    }
+    Ok(Lead { state, task })
 }
 
 /// The lead.

@@ -3,6 +3,7 @@
 mod account;
 mod account_view;
 mod accounts;
+mod assembly;
 mod compute;
 mod creating;
 mod dependents;
@@ -61,12 +62,6 @@ pub struct Context {
 impl std::fmt::Debug for Context {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Context").field("settings", &self.settings).finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for Operator {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Operator").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 

@@ -42,10 +42,7 @@ pub struct Rate {
 
 impl Default for Rate {
     fn default() -> Self {
-        Self {
-            requests_per_minute: 600,
-            burst: 20,
-        }
+        Self { requests_per_minute: 600, burst: 20 }
     }
 }
 
@@ -100,9 +97,7 @@ struct State {
 
 impl fmt::Debug for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Budget")
-            .field("state", &*self.state())
-            .finish_non_exhaustive()
+        f.debug_struct("Budget").field("state", &*self.state()).finish_non_exhaustive()
     }
 }
 
@@ -176,8 +171,6 @@ impl Budget {
         });
         let until = now + pause;
         state.paused_until = Some(state.paused_until.map_or(until, |earlier| earlier.max(until)));
-        drop(state);
-        self.changed.notify_waiters();
     }
 
     /// The platform carried out a request: a later pause begins small again.
@@ -191,9 +184,7 @@ impl Budget {
     /// How long nobody may make a request, as things stand.
     pub fn pause(&self) -> Option<Duration> {
         let until = self.state().paused_until?;
-        until
-            .checked_duration_since(Instant::now())
-            .filter(|pause| !pause.is_zero())
+        until.checked_duration_since(Instant::now()).filter(|pause| !pause.is_zero())
     }
 
     fn attempt(&self, lane: usize, stage: &mut usize) -> Attempt {

@@ -6,13 +6,7 @@ use tokio::time::advance;
 use super::*;
 
 fn budget(requests_per_minute: u32, burst: u32) -> Arc<Budget> {
-    Arc::new(Budget::with_jitter(
-        Rate {
-            requests_per_minute,
-            burst,
-        },
-        || 0.0,
-    ))
+    Arc::new(Budget::with_jitter(Rate { requests_per_minute, burst }, || 0.0))
 }
 
 /// How long `count` requests of one priority take.

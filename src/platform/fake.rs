@@ -33,16 +33,11 @@ pub(super) fn compute(id: &str, branch: &str) -> Compute {
 }
 
 pub(super) fn unauthorized() -> Fault {
-    Fault::Unauthorized {
-        message: "revoked".to_owned(),
-    }
+    Fault::Unauthorized { message: "revoked".to_owned() }
 }
 
 pub(super) fn broken() -> Fault {
-    Fault::Server {
-        status: 500,
-        message: "broken".to_owned(),
-    }
+    Fault::Server { status: 500, message: "broken".to_owned() }
 }
 
 /// A clock that stands still.
@@ -89,27 +84,17 @@ impl Fake {
     /// The times between calls, in seconds.
     pub fn gaps(&self) -> Vec<f64> {
         let calls = self.calls.lock().unwrap();
-        calls
-            .windows(2)
-            .map(|pair| (pair[1].1 - pair[0].1).as_secs_f64())
-            .collect()
+        calls.windows(2).map(|pair| (pair[1].1 - pair[0].1).as_secs_f64()).collect()
     }
 
     /// Within a budget that no test exhausts unless it means to.
     pub fn governed(self: &Arc<Self>) -> Arc<Governed> {
-        self.within(Rate {
-            requests_per_minute: 6000,
-            burst: 100,
-        })
+        self.within(Rate { requests_per_minute: 6000, burst: 100 })
     }
 
     pub fn within(self: &Arc<Self>, rate: Rate) -> Arc<Governed> {
         let budget = Arc::new(Budget::with_jitter(rate, || 0.0));
-        Arc::new(Governed::new(
-            Arc::clone(self) as Arc<dyn Platform>,
-            budget,
-            Arc::new(super::NoMeter),
-        ))
+        Arc::new(Governed::new(Arc::clone(self) as Arc<dyn Platform>, budget, Arc::new(super::NoMeter)))
     }
 
     async fn called<T>(&self, name: &'static str, answer: impl FnOnce() -> T) -> Result<T, Fault> {
@@ -134,8 +119,7 @@ impl Platform for Fake {
         self.called("list_projects", Vec::new).await
     }
     async fn list_computes(&self, _: &str) -> Result<Vec<Compute>, Fault> {
-        self.called("list_computes", || self.computes.lock().unwrap().clone())
-            .await
+        self.called("list_computes", || self.computes.lock().unwrap().clone()).await
     }
     async fn create_compute(&self, _: &str, _: &NewCompute) -> Result<Answer, Fault> {
         self.called("create_compute", Answer::default).await

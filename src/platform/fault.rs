@@ -27,13 +27,14 @@ pub enum Fault {
     /// 423: operations are running; nothing was done, and the call may be made again soon.
     #[error("the project is busy with other operations (423): {message}")]
     Busy { message: String, retry_after: Option<Duration> },
-    /// 429, or 503 with Retry-After: nothing was done.
+    /// 429, or 503 to a read: nothing was done. 503 to a change is a `Server` fault, since not every server gives that
+    /// answer before it begins.
     #[error("the platform limits the rate of calls ({status})")]
     Throttled { status: u16, retry_after: Option<Duration> },
-    /// Any other 4xx: the platform refuses what was asked for.
+    /// Any other 4xx: the platform refuses what was asked for. Also a redirect, which is never followed.
     #[error("the platform refuses ({status}): {message}")]
     Rejected { status: u16, message: String },
-    /// 5xx: a change may or may not have been made.
+    /// Any other 5xx, 408, or 303 to a change: a change may or may not have been made.
     #[error("the platform failed ({status}): {message}")]
     Server { status: u16, message: String },
     /// The request did not reach the platform: no connection could be made.

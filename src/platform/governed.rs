@@ -74,35 +74,20 @@ impl fmt::Debug for Governed {
 impl Governed {
     /// `inner` within `budget`. The gate is open, and reads have the priority of [`Priority::FreshRead`].
     pub fn new(inner: Arc<dyn Platform>, budget: Arc<Budget>, meter: Arc<dyn Meter>) -> Self {
-        let shared = Shared {
-            inner,
-            budget,
-            meter,
-            gate: watch::Sender::new(None),
-        };
-        Self {
-            shared: Arc::new(shared),
-            reads: Priority::FreshRead,
-            entry: Entry::GateAndBudget,
-        }
+        let shared = Shared { inner, budget, meter, gate: watch::Sender::new(None) };
+        Self { shared: Arc::new(shared), reads: Priority::FreshRead, entry: Entry::GateAndBudget }
     }
 
     /// The same platform; its reads wait as `priority` says. Changes always have [`Priority::Change`].
     #[must_use]
     pub fn at(&self, priority: Priority) -> Self {
-        Self {
-            reads: priority,
-            ..self.clone()
-        }
+        Self { reads: priority, ..self.clone() }
     }
 
     /// The same platform, called although the gate may be closed; an answer that shows the key accepted opens it.
     #[must_use]
     pub fn probing(&self) -> Self {
-        Self {
-            entry: Entry::Budget,
-            ..self.clone()
-        }
+        Self { entry: Entry::Budget, ..self.clone() }
     }
 
     /// Waits for room in the budget, so that the caller can note when its reading really begins.
@@ -110,10 +95,7 @@ impl Governed {
         if self.suspended().is_none() {
             self.shared.budget.acquire(priority).await;
         }
-        Admitted(Self {
-            entry: Entry::Gate,
-            ..self.clone()
-        })
+        Admitted(Self { entry: Entry::Gate, ..self.clone() })
     }
 
     /// The fault that closed the gate, while it is closed.
@@ -221,13 +203,11 @@ impl Platform for Governed {
     }
 
     async fn list_computes(&self, project: &str) -> Result<Vec<Compute>, Fault> {
-        self.read("list_computes", self.shared.inner.list_computes(project))
-            .await
+        self.read("list_computes", self.shared.inner.list_computes(project)).await
     }
 
     async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<Answer, Fault> {
-        self.change("create_compute", self.shared.inner.create_compute(project, new))
-            .await
+        self.change("create_compute", self.shared.inner.create_compute(project, new)).await
     }
 
     async fn update_compute(&self, project: &str, compute: &str, change: &ComputeChange) -> Result<Answer, Fault> {
@@ -236,13 +216,11 @@ impl Platform for Governed {
     }
 
     async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault> {
-        self.change("delete_compute", self.shared.inner.delete_compute(project, compute))
-            .await
+        self.change("delete_compute", self.shared.inner.delete_compute(project, compute)).await
     }
 
     async fn restart_compute(&self, project: &str, compute: &ComputeId) -> Result<Answer, Fault> {
-        self.change("restart_compute", self.shared.inner.restart_compute(project, compute))
-            .await
+        self.change("restart_compute", self.shared.inner.restart_compute(project, compute)).await
     }
 
     async fn create_key(&self, organization: &str, name: &str, project: &str) -> Result<MintedKey, Fault> {
@@ -255,8 +233,7 @@ impl Platform for Governed {
 
     async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault> {
         self.shared.budget.acquire(self.reads).await;
-        self.timed("probe_key", self.shared.inner.probe_key(secret, project))
-            .await
+        self.timed("probe_key", self.shared.inner.probe_key(secret, project)).await
     }
 
     async fn list_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault> {
@@ -264,8 +241,7 @@ impl Platform for Governed {
     }
 
     async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault> {
-        self.change("revoke_key", self.shared.inner.revoke_key(organization, id))
-            .await
+        self.change("revoke_key", self.shared.inner.revoke_key(organization, id)).await
     }
 
     async fn credential_kind(&self) -> Result<CredentialKind, Fault> {

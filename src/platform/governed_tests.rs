@@ -7,12 +7,7 @@ use crate::platform::fake::{Fake, Notes, broken, unauthorized};
 use crate::platform::{NoMeter, Rate, Role, Settings};
 
 fn new_compute() -> NewCompute {
-    NewCompute {
-        branch_id: "br-a".to_owned(),
-        role: Role::Replica,
-        name: None,
-        settings: Settings::default(),
-    }
+    NewCompute { branch_id: "br-a".to_owned(), role: Role::Replica, name: None, settings: Settings::default() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -29,10 +24,7 @@ async fn after_a_401_nothing_is_asked() {
     assert_eq!(governed.create_compute("p", &new_compute()).await, Err(unauthorized()));
     assert!(governed.create_key("o", "n", "p").await.is_err());
     assert!(governed.list_keys("o").await.is_err());
-    assert_eq!(
-        governed.admit(Priority::Poll).await.list_computes("p").await,
-        Err(unauthorized())
-    );
+    assert_eq!(governed.admit(Priority::Poll).await.list_computes("p").await, Err(unauthorized()));
     assert_eq!(fake.count(), asked);
     assert_eq!(governed.suspended(), Some(unauthorized()));
     assert!(!gate.has_changed().unwrap());
@@ -48,20 +40,8 @@ async fn a_probe_passes_the_closed_gate_and_opens_it() {
         (Some(unauthorized()), false),
         (Some(broken()), false),
         (Some(Fault::Transport { message: String::new() }), false),
-        (
-            Some(Fault::Unsupported {
-                status: 405,
-                message: String::new(),
-            }),
-            false,
-        ),
-        (
-            Some(Fault::Forbidden {
-                status: 404,
-                message: String::new(),
-            }),
-            true,
-        ),
+        (Some(Fault::Unsupported { status: 405, message: String::new() }), false),
+        (Some(Fault::Forbidden { status: 404, message: String::new() }), true),
         (None, true),
     ] {
         let mut gate = governed.watch_gate();
@@ -85,29 +65,27 @@ async fn the_probe_of_another_key_neither_closes_the_gate_nor_is_answered_by_it(
     assert_eq!(governed.suspended(), None);
     assert!(governed.list_projects().await.is_err());
     fake.fail(None);
-    assert_eq!(
-        governed.probe_key(&other, "p").await,
-        Ok(()),
-        "the gate's 401 would pass for a proof of revocation"
-    );
+    assert_eq!(governed.probe_key(&other, "p").await, Ok(()), "the gate's 401 would pass for a proof of revocation");
     assert!(governed.suspended().is_some());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_waited_while_the_gate_closed_is_not_made() {
     let fake = Fake::of([]);
-    let governed = fake.within(Rate {
-        requests_per_minute: 60,
-        burst: 1,
-    });
+    let governed = fake.within(Rate { requests_per_minute: 60, burst: 1 });
     governed.list_projects().await.unwrap();
-    let waiting = tokio::spawn({
-        let governed = Arc::clone(&governed);
-        async move { governed.create_compute("p", &new_compute()).await }
-    });
-    tokio::task::yield_now().await;
-    governed.shared.gate.send_replace(Some(unauthorized()));
-    assert_eq!(waiting.await.unwrap(), Err(unauthorized()));
+    let new = new_compute();
+    let (change, read, key, ()) = tokio::join!(
+        governed.create_compute("p", &new),
+        governed.list_computes("p"),
+        governed.create_key("o", "n", "p"),
+        async {
+            tokio::task::yield_now().await;
+            governed.shared.gate.send_replace(Some(unauthorized()));
+        }
+    );
+    assert_eq!((change, read), (Err(unauthorized()), Err(unauthorized())));
+    assert_eq!(key.err(), Some(unauthorized()));
     assert_eq!(fake.calls(), ["list_projects"]);
 }
 
@@ -115,18 +93,11 @@ async fn a_call_that_waited_while_the_gate_closed_is_not_made() {
 async fn everyone_obeys_a_429() {
     let fake = Fake::of([]);
     let governed = fake.governed();
-    fake.fail(Fault::Throttled {
-        status: 429,
-        retry_after: Some(Duration::from_secs(20)),
-    });
+    fake.fail(Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(20)) });
     assert!(governed.list_projects().await.is_err());
     fake.fail(None);
     let start = Instant::now();
-    let (read, change, probe) = (
-        governed.at(Priority::Poll),
-        Arc::clone(&governed),
-        SecretString::from("other"),
-    );
+    let (read, change, probe) = (governed.at(Priority::Poll), Arc::clone(&governed), SecretString::from("other"));
     let (key, new) = (Arc::clone(&governed), new_compute());
     let (a, b, c, d) = tokio::join!(
         read.list_computes("p"),
@@ -144,10 +115,7 @@ async fn everyone_obeys_a_429() {
 async fn a_503_to_a_change_holds_the_account_back_as_well() {
     let fake = Fake::of([]);
     let governed = fake.governed();
-    fake.fail(Fault::Server {
-        status: 503,
-        message: String::new(),
-    });
+    fake.fail(Fault::Server { status: 503, message: String::new() });
     assert!(governed.create_compute("p", &new_compute()).await.is_err());
     assert_eq!(governed.budget().pause(), Some(Duration::from_secs(1)));
 }
@@ -157,15 +125,8 @@ async fn the_meter_counts_requests_and_not_waiting() {
     let fake = Fake::of([]);
     *fake.delay.lock().unwrap() = Duration::from_millis(250);
     let notes = Arc::new(Notes::default());
-    let budget = Arc::new(Budget::new(Rate {
-        requests_per_minute: 60,
-        burst: 1,
-    }));
-    let governed = Governed::new(
-        Arc::clone(&fake) as Arc<dyn Platform>,
-        budget,
-        Arc::clone(&notes) as Arc<dyn Meter>,
-    );
+    let budget = Arc::new(Budget::new(Rate { requests_per_minute: 60, burst: 1 }));
+    let governed = Governed::new(Arc::clone(&fake) as Arc<dyn Platform>, budget, Arc::clone(&notes) as Arc<dyn Meter>);
     governed.list_projects().await.unwrap();
     governed.restart_compute("p", &"ep-a".to_owned()).await.unwrap();
     fake.fail(unauthorized());
@@ -174,11 +135,7 @@ async fn the_meter_counts_requests_and_not_waiting() {
     let notes = notes.0.lock().unwrap();
     assert_eq!(
         *notes,
-        [
-            ("list_projects", "ok", 0.25),
-            ("restart_compute", "ok", 0.25),
-            ("revoke_key", "unauthorized", 0.25)
-        ]
+        [("list_projects", "ok", 0.25), ("restart_compute", "ok", 0.25), ("revoke_key", "unauthorized", 0.25)]
     );
     NoMeter.call("any", "ok", 0.0);
 }

@@ -18,21 +18,13 @@ impl Clock {
     /// A clock that shows `at`, or the real time, from now on.
     pub fn start(at: Option<Timestamp>, speed: f64) -> Self {
         let real = Self::real();
-        Self {
-            simulated: at.unwrap_or(real),
-            real,
-            speed,
-        }
+        Self { simulated: at.unwrap_or(real), real, speed }
     }
 
     /// A saved clock, running on at another speed from now on.
     #[must_use]
     pub fn resumed(self, speed: f64) -> Self {
-        Self {
-            simulated: self.now(),
-            real: Self::real(),
-            speed,
-        }
+        Self { simulated: self.now(), real: Self::real(), speed }
     }
 
     /// The simulated time.
@@ -44,10 +36,7 @@ impl Clock {
 
     /// Puts the clock forward.
     pub fn advance(&mut self, by: SignedDuration) {
-        self.simulated = self
-            .simulated
-            .checked_add(by.max(SignedDuration::ZERO))
-            .unwrap_or(Timestamp::MAX);
+        self.simulated = self.simulated.checked_add(by.max(SignedDuration::ZERO)).unwrap_or(Timestamp::MAX);
     }
 
     /// Simulated seconds for each real one.
@@ -57,7 +46,7 @@ impl Clock {
 
     /// The real time, which nobody advances.
     pub fn real() -> Timestamp {
-        Timestamp::now()
+        crate::clock::now()
     }
 }
 
@@ -78,11 +67,7 @@ mod tests {
     #[test]
     fn a_fast_clock_runs_ahead() {
         let start: Timestamp = "2026-01-05T08:00:00Z".parse().unwrap();
-        let hour_ago = Clock {
-            simulated: start,
-            real: Clock::real() - SignedDuration::from_hours(1),
-            speed: 24.0,
-        };
+        let hour_ago = Clock { simulated: start, real: Clock::real() - SignedDuration::from_hours(1), speed: 24.0 };
         assert!(hour_ago.now() >= start + SignedDuration::from_hours(24));
     }
 }

@@ -35,10 +35,7 @@ pub fn routes() -> Router<Arc<Shell>> {
         .route("/api_keys", get(list_keys))
         .route("/api_keys/{id}/revoke", post(revoke_key))
         .route("/computes", get(list_computes).post(create_compute))
-        .route(
-            "/computes/{id}",
-            axum::routing::patch(change_compute).delete(delete_compute),
-        )
+        .route("/computes/{id}", axum::routing::patch(change_compute).delete(delete_compute))
         .route("/computes/{id}/activity", post(activity))
         .route("/computes/{id}/fill_temporary_disk", post(fill_temporary_disk))
         .route("/projects/{id}/transfer", post(transfer_project))
@@ -63,10 +60,7 @@ struct Problem {
 
 impl Problem {
     fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self {
-            status,
-            message: message.into(),
-        }
+        Self { status, message: message.into() }
     }
 }
 
@@ -112,10 +106,8 @@ struct NewKeyForm {
 
 async fn create_personal_key(State(shell): Shared, Path(user): Path<String>, body: Bytes) -> Answer {
     let form: NewKeyForm = read(&body)?;
-    answer(&shell, StatusCode::CREATED, move |world, now| {
-        world.console_create_personal_key(&user, &form.key_name, now)
-    })
-    .await
+    answer(&shell, StatusCode::CREATED, move |world, now| world.console_create_personal_key(&user, &form.key_name, now))
+        .await
 }
 
 async fn create_organization_key(State(shell): Shared, Path(organization): Path<String>, body: Bytes) -> Answer {
@@ -131,10 +123,7 @@ async fn list_keys(State(shell): Shared) -> Answer {
 }
 
 async fn revoke_key(State(shell): Shared, Path(id): Path<i64>) -> Answer {
-    answer(&shell, StatusCode::OK, move |world, now| {
-        world.console_revoke_key(id, now)
-    })
-    .await
+    answer(&shell, StatusCode::OK, move |world, now| world.console_revoke_key(id, now)).await
 }
 
 #[derive(Debug, Deserialize)]
@@ -165,17 +154,11 @@ async fn create_compute(State(shell): Shared, body: Bytes) -> Answer {
 
 async fn change_compute(State(shell): Shared, Path(id): Path<String>, body: Bytes) -> Answer {
     let attributes: Value = read(&body)?;
-    answer(&shell, StatusCode::OK, move |world, now| {
-        world.console_change_compute(&id, &attributes, now)
-    })
-    .await
+    answer(&shell, StatusCode::OK, move |world, now| world.console_change_compute(&id, &attributes, now)).await
 }
 
 async fn delete_compute(State(shell): Shared, Path(id): Path<String>) -> Answer {
-    answer(&shell, StatusCode::OK, move |world, now| {
-        world.console_delete_compute(&id, now)
-    })
-    .await
+    answer(&shell, StatusCode::OK, move |world, now| world.console_delete_compute(&id, now)).await
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -186,22 +169,12 @@ struct ActivityForm {
 }
 
 async fn activity(State(shell): Shared, Path(id): Path<String>, body: Bytes) -> Answer {
-    let form: ActivityForm = if body.is_empty() {
-        ActivityForm::default()
-    } else {
-        read(&body)?
-    };
-    answer(&shell, StatusCode::OK, move |world, now| {
-        world.console_activity(&id, form.load_cu, now)
-    })
-    .await
+    let form: ActivityForm = if body.is_empty() { ActivityForm::default() } else { read(&body)? };
+    answer(&shell, StatusCode::OK, move |world, now| world.console_activity(&id, form.load_cu, now)).await
 }
 
 async fn fill_temporary_disk(State(shell): Shared, Path(id): Path<String>) -> Answer {
-    answer(&shell, StatusCode::OK, move |world, now| {
-        world.console_fill_temporary_disk(&id, now)
-    })
-    .await
+    answer(&shell, StatusCode::OK, move |world, now| world.console_fill_temporary_disk(&id, now)).await
 }
 
 #[derive(Debug, Deserialize)]
@@ -217,10 +190,7 @@ async fn transfer_project(State(shell): Shared, Path(id): Path<String>, body: By
         (Some(organization), None) => Owner::Organization(organization),
         (None, Some(user)) => Owner::User(user),
         _ => {
-            return Err(Problem::new(
-                StatusCode::BAD_REQUEST,
-                "name either an organization_id or a user_id",
-            ));
+            return Err(Problem::new(StatusCode::BAD_REQUEST, "name either an organization_id or a user_id"));
         }
     };
     let transfer = move |world: &mut World, now| {
@@ -258,14 +228,10 @@ struct AdvanceForm {
 
 async fn advance_clock(State(shell): Shared, body: Bytes) -> Answer {
     let form: AdvanceForm = read(&body)?;
-    let by = SignedDuration::try_from_secs_f64(form.seconds)
-        .ok()
-        .filter(|by| !by.is_negative());
+    let by = SignedDuration::try_from_secs_f64(form.seconds).ok().filter(|by| !by.is_negative());
     let by = by.ok_or_else(|| Problem::new(StatusCode::BAD_REQUEST, "seconds must be 0 or more"))?;
     let advanced = Arc::clone(&shell);
-    let now = tokio::task::spawn_blocking(move || advanced.advance(by))
-        .await
-        .map_err(|_| ShellError::Stopped)?;
+    let now = tokio::task::spawn_blocking(move || advanced.advance(by)).await.map_err(|_| ShellError::Stopped)?;
     let now = now.map_err(ShellError::from)?;
     Ok(Json(json!({ "now": now, "speed": shell.clock().speed() })).into_response())
 }
@@ -276,10 +242,7 @@ async fn list_faults(State(shell): Shared) -> Response {
 
 async fn order_fault(State(shell): Shared, body: Bytes) -> Answer {
     let order: FaultOrder = read(&body)?;
-    let id = shell
-        .faults()
-        .order(order)
-        .map_err(|message| Problem::new(StatusCode::BAD_REQUEST, message))?;
+    let id = shell.faults().order(order).map_err(|message| Problem::new(StatusCode::BAD_REQUEST, message))?;
     Ok((StatusCode::CREATED, Json(json!({ "id": id }))).into_response())
 }
 

@@ -105,23 +105,11 @@ pub struct FaultBoard {
 impl FaultBoard {
     /// Takes an order and returns its id; an error says in words why it makes no sense.
     pub fn order(&mut self, order: FaultOrder) -> Result<u64, String> {
-        let path = order
-            .path
-            .as_deref()
-            .map(Regex::new)
-            .transpose()
-            .map_err(|error| format!("path: {error}"))?;
+        let path = order.path.as_deref().map(Regex::new).transpose().map_err(|error| format!("path: {error}"))?;
         let fault = resolve(&order)?;
         self.last_id += 1;
         let (pass, remaining) = (order.after, order.times);
-        self.standing.push(Standing {
-            id: self.last_id,
-            order,
-            path,
-            fault,
-            pass,
-            remaining,
-        });
+        self.standing.push(Standing { id: self.last_id, order, path, fault, pass, remaining });
         Ok(self.last_id)
     }
 
@@ -148,11 +136,7 @@ impl FaultBoard {
             .iter()
             .map(|standing| {
                 let (id, remaining) = listed(standing);
-                ListedFault {
-                    id,
-                    remaining,
-                    order: &standing.order,
-                }
+                ListedFault { id, remaining, order: &standing.order }
             })
             .collect()
     }
@@ -165,11 +149,7 @@ impl FaultBoard {
 
 impl Standing {
     fn matches(&self, method: &str, path: &str) -> bool {
-        let method_fits = self
-            .order
-            .method
-            .as_ref()
-            .is_none_or(|wanted| wanted.eq_ignore_ascii_case(method));
+        let method_fits = self.order.method.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(method));
         method_fits && self.path.as_ref().is_none_or(|regex| regex.is_match(path))
     }
 }
@@ -242,9 +222,6 @@ mod tests {
         let kind = |json| resolve(&order(json)).unwrap().kind;
         assert_eq!(kind(serde_json::json!({"status": 503})), FaultKind::Status);
         assert_eq!(kind(serde_json::json!({"delay_ms": 5})), FaultKind::Delay);
-        assert_eq!(
-            kind(serde_json::json!({"kind": "lose_answer", "delay_ms": 5})),
-            FaultKind::LoseAnswer
-        );
+        assert_eq!(kind(serde_json::json!({"kind": "lose_answer", "delay_ms": 5})), FaultKind::LoseAnswer);
     }
 }

@@ -38,10 +38,7 @@ pub async fn serve_api(
         return answered(
             &shell,
             n,
-            json(
-                StatusCode::NOT_FOUND,
-                br#"{"message":"the API is served below /api/v2"}"#.to_vec(),
-            ),
+            json(StatusCode::NOT_FOUND, br#"{"message":"the API is served below /api/v2"}"#.to_vec()),
         );
     };
     let path = path.to_owned();
@@ -59,10 +56,7 @@ pub async fn serve_api(
         return answered(
             &shell,
             n,
-            json(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                br#"{"message":"the body is too large"}"#.to_vec(),
-            ),
+            json(StatusCode::PAYLOAD_TOO_LARGE, br#"{"message":"the body is too large"}"#.to_vec()),
         );
     };
     let answer = work(&shell, message_of(&parts, path, body, &peer)).await;
@@ -75,8 +69,7 @@ pub async fn serve_api(
 }
 
 fn below_base(path: &str) -> Option<&str> {
-    path.strip_prefix(BASE_PATH)
-        .filter(|rest| rest.is_empty() || rest.starts_with('/'))
+    path.strip_prefix(BASE_PATH).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Puts the request into the log, without its secrets.
@@ -106,13 +99,7 @@ fn answered(shell: &Shell, n: u64, response: Response) -> Response {
 }
 
 fn message_of(parts: &Parts, path: String, body: Bytes, peer: &Peer) -> message::Request {
-    let text = |name: &str| {
-        parts
-            .headers
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-            .map(str::to_owned)
-    };
+    let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     message::Request {
         method: Method::parse(parts.method.as_str()),
         path,
@@ -140,10 +127,7 @@ async fn work(shell: &Arc<Shell>, request: message::Request) -> Response {
         Ok(answer) => spoken(answer),
         Err(error) => {
             tracing::error!(%error, "the state could not be saved");
-            json(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                br#"{"message":"the state could not be saved"}"#.to_vec(),
-            )
+            json(StatusCode::INTERNAL_SERVER_ERROR, br#"{"message":"the state could not be saved"}"#.to_vec())
         }
     }
 }
@@ -180,11 +164,7 @@ fn ordered(fault: &Fault) -> Response {
     let mut response = match &fault.body {
         None => status.into_response(),
         Some(serde_json::Value::String(text)) => {
-            let kind = if text.trim_start().starts_with('<') {
-                "text/html"
-            } else {
-                "text/plain"
-            };
+            let kind = if text.trim_start().starts_with('<') { "text/html" } else { "text/plain" };
             (status, [(header::CONTENT_TYPE, kind)], text.clone()).into_response()
         }
         Some(value) => json(status, value.to_string().into_bytes()),
@@ -203,16 +183,11 @@ fn ordered(fault: &Fault) -> Response {
 async fn halved(answer: Response) -> Response {
     let (mut parts, body) = answer.into_parts();
     let whole = to_bytes(body, usize::MAX).await.unwrap_or_default();
-    parts
-        .headers
-        .insert(header::CONTENT_LENGTH, HeaderValue::from(whole.len()));
+    parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(whole.len()));
     let half = whole.slice(..whole.len() / 2);
     let end = async {
         tokio::time::sleep(BEFORE_THE_CUT).await;
-        Err(std::io::Error::new(
-            std::io::ErrorKind::ConnectionAborted,
-            "cut by an ordered fault",
-        ))
+        Err(std::io::Error::new(std::io::ErrorKind::ConnectionAborted, "cut by an ordered fault"))
     };
     let pieces = futures::stream::iter([Ok(half)]).chain(futures::stream::once(end));
     Response::from_parts(parts, Body::from_stream(pieces))

@@ -47,13 +47,7 @@ impl Listener for Lines {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
-        (
-            Line {
-                stream,
-                cut: Arc::default(),
-            },
-            address,
-        )
+        (Line { stream, cut: Arc::default() }, address)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -63,20 +57,14 @@ impl Listener for Lines {
 
 impl Connected<IncomingStream<'_, Lines>> for Peer {
     fn connect_info(stream: IncomingStream<'_, Lines>) -> Self {
-        Self {
-            address: *stream.remote_addr(),
-            cut: stream.io().cut.clone(),
-        }
+        Self { address: *stream.remote_addr(), cut: stream.io().cut.clone() }
     }
 }
 
 impl Line {
     fn alive(&self) -> io::Result<()> {
         match self.cut.load(Ordering::Relaxed) {
-            true => Err(io::Error::new(
-                io::ErrorKind::ConnectionAborted,
-                "cut by an ordered fault",
-            )),
+            true => Err(io::Error::new(io::ErrorKind::ConnectionAborted, "cut by an ordered fault")),
             false => Ok(()),
         }
     }

@@ -83,10 +83,8 @@ pub fn known_query(query: &str) -> String {
         "pooled",
         "include_deleted",
     ];
-    let known = |pair: &&str| {
-        pair.split_once('=')
-            .is_some_and(|(name, value)| KNOWN.contains(&name) && value.len() <= 60)
-    };
+    let known =
+        |pair: &&str| pair.split_once('=').is_some_and(|(name, value)| KNOWN.contains(&name) && value.len() <= 60);
     query.split('&').filter(known).collect::<Vec<_>>().join("&")
 }
 

@@ -54,13 +54,7 @@ pub struct Options {
 impl Options {
     /// A full platform in real time, forgotten when it stops, with random names.
     pub fn new(world: WorldFile) -> Self {
-        Self {
-            world,
-            profile: Profile::Full,
-            clock_speed: 1.0,
-            state: None,
-            seed: rand::random(),
-        }
+        Self { world, profile: Profile::Full, clock_speed: 1.0, state: None, seed: rand::random() }
     }
 }
 
@@ -101,21 +95,12 @@ pub async fn serve(listener: TcpListener, options: Options) -> Result<Simulator,
             tracing::error!(%error, "the simulator's server ended");
         }
     });
-    Ok(Simulator {
-        address,
-        shell,
-        stop,
-        served,
-    })
+    Ok(Simulator { address, shell, stop, served })
 }
 
 fn open(options: Options) -> Result<Shell, StartError> {
     let store = options.state.as_deref().map(Store::open).transpose()?;
-    let saved = store
-        .as_ref()
-        .map(|store| store.load(options.profile))
-        .transpose()?
-        .flatten();
+    let saved = store.as_ref().map(|store| store.load(options.profile)).transpose()?.flatten();
     let (world, clock) = match saved {
         Some((world, clock)) => {
             tracing::info!("continuing from the state file; the world file is not used");
@@ -123,10 +108,7 @@ fn open(options: Options) -> Result<Shell, StartError> {
         }
         None => {
             let clock = Clock::start(options.world.settings.start_time, options.clock_speed);
-            (
-                World::new(&options.world, options.profile, options.seed, clock.now())?,
-                clock,
-            )
+            (World::new(&options.world, options.profile, options.seed, clock.now())?, clock)
         }
     };
     Ok(Shell::new(world, clock, store)?)
@@ -150,8 +132,7 @@ impl Simulator {
 
     /// Puts the clock forward and lets everything happen that falls due.
     pub fn advance(&self, by: Duration) -> Result<Timestamp, StateError> {
-        self.shell
-            .advance(SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX))
+        self.shell.advance(SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX))
     }
 
     /// Does something with the world itself, as people do in the console, and saves what it changed.

@@ -40,18 +40,12 @@ where
 {
     let (version, kind) = (K::api_version(&()), K::kind(&()));
     let object = json!({"apiVersion": version, "kind": kind, "metadata": {"name": "full"}, "spec": spec});
-    let created = api
-        .create(&PostParams::default(), &serde_json::from_value(object).unwrap())
-        .await
-        .unwrap();
+    let created = api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
     let patch = json!({"apiVersion": version, "kind": kind, "status": status});
     let mut params = PatchParams::apply("test");
     params.field_validation = Some(ValidationDirective::Strict);
 
-    let stored = api
-        .patch_status(&created.name_any(), &params, &Patch::Apply(&patch))
-        .await
-        .unwrap();
+    let stored = api.patch_status(&created.name_any(), &params, &Patch::Apply(&patch)).await.unwrap();
 
     assert_eq!(stored.status(), Some(&status));
 }
@@ -64,11 +58,7 @@ fn account_status() -> AccountStatus {
     AccountStatus {
         project_count: Some(2),
         projects: vec!["a".to_owned(), "b".to_owned()],
-        capabilities: Some(AccountCapabilities {
-            key_listing: true,
-            compute_names: false,
-            scale_to_zero: true,
-        }),
+        capabilities: Some(AccountCapabilities { key_listing: true, compute_names: false, scale_to_zero: true }),
         conditions: conditions(),
         observed_generation: Some(1),
     }
@@ -108,10 +98,7 @@ async fn of_a_compute() {
             action: "start_compute".to_owned(),
             status: "running".to_owned(),
         }),
-        restart: Some(RestartStatus {
-            token: "1".to_owned(),
-            at: instant(),
-        }),
+        restart: Some(RestartStatus { token: "1".to_owned(), at: instant() }),
         conditions: conditions(),
         observed_generation: Some(1),
     };
@@ -121,11 +108,7 @@ async fn of_a_compute() {
 
 #[tokio::test]
 async fn of_a_project_key() {
-    let record = |id| KeyRecord {
-        id,
-        name: "ci-1".to_owned(),
-        since: instant(),
-    };
+    let record = |id| KeyRecord { id, name: "ci-1".to_owned(), since: instant() };
     let status = ProjectKeyStatus {
         key_id: Some(i64::MAX),
         key_name: Some("ci-2".to_owned()),

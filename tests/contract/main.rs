@@ -2,6 +2,8 @@
 //!
 //! Tests are named after the rows. Where the profiles agree, a test runs under both.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed expectation is how a test fails, in its helpers too")]
+
 mod computes;
 mod console;
 mod errors;
@@ -10,6 +12,7 @@ mod full_computes;
 mod full_keys;
 mod full_lists;
 mod full_projects;
+mod full_sizes;
 mod keys;
 mod lifecycle;
 mod limits;
@@ -18,3 +21,4 @@ mod persistence;
 mod projects;
 mod rows;
 mod support;
+mod verb;

@@ -9,12 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::server::{Act, Server, answer};
 
 fn primary() -> NewCompute {
-    NewCompute {
-        branch_id: "br-a".to_owned(),
-        role: Role::Primary,
-        name: None,
-        settings: Settings::default(),
-    }
+    NewCompute { branch_id: "br-a".to_owned(), role: Role::Primary, name: None, settings: Settings::default() }
 }
 
 #[tokio::test]
@@ -34,10 +29,7 @@ async fn pages_are_followed_to_the_end() {
     ])
     .await;
     let projects = server.platform().list_projects().await.unwrap();
-    assert_eq!(
-        projects.iter().map(|p| p.id.as_str()).collect::<Vec<_>>(),
-        ["a", "b", "c"]
-    );
+    assert_eq!(projects.iter().map(|p| p.id.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
     assert_eq!(
         server.lines(),
         [
@@ -50,25 +42,15 @@ async fn pages_are_followed_to_the_end() {
 
 #[tokio::test]
 async fn further_pages_are_taken_from_the_budget() {
-    let page = |cursor: &str| {
-        answer(
-            200,
-            &format!(r#"{{"projects":[{{"id":"a"}}],"pagination":{{"cursor":"{cursor}"}}}}"#),
-        )
-    };
+    let page =
+        |cursor: &str| answer(200, &format!(r#"{{"projects":[{{"id":"a"}}],"pagination":{{"cursor":"{cursor}"}}}}"#));
     let server = Server::acting([page("1"), page("2"), page("3"), page("3")]).await;
-    let budget = Arc::new(Budget::new(Rate {
-        requests_per_minute: 600,
-        burst: 1,
-    }));
+    let budget = Arc::new(Budget::new(Rate { requests_per_minute: 600, burst: 1 }));
     let platform = server.platform().sharing(budget);
     let start = Instant::now();
     platform.list_projects().await.unwrap();
     assert_eq!(server.lines().len(), 4);
-    assert!(
-        start.elapsed() >= Duration::from_millis(240),
-        "two further pages had to wait 125 ms each"
-    );
+    assert!(start.elapsed() >= Duration::from_millis(240), "two further pages had to wait 125 ms each");
 }
 
 #[tokio::test]
@@ -102,18 +84,12 @@ async fn pages_of_computes_are_joined_without_doubles() {
     let item = |id: &str, state: &str| {
         format!(r#"{{"id":"{id}","branch_id":"b","type":"read_write","current_state":"{state}"}}"#)
     };
-    let first = format!(
-        r#"{{"endpoints":[{},{}],"pagination":{{"cursor":"c"}}}}"#,
-        item("ep-b", "idle"),
-        item("ep-a", "idle")
-    );
+    let first =
+        format!(r#"{{"endpoints":[{},{}],"pagination":{{"cursor":"c"}}}}"#, item("ep-b", "idle"), item("ep-a", "idle"));
     let second = format!(r#"{{"endpoints":[{}]}}"#, item("ep-b", "active"));
     let server = Server::acting([answer(200, &first), answer(200, &second)]).await;
     let computes = server.platform().list_computes("p").await.unwrap();
-    let states: Vec<_> = computes
-        .iter()
-        .map(|c| (c.id.as_str(), c.current_state.as_str()))
-        .collect();
+    let states: Vec<_> = computes.iter().map(|c| (c.id.as_str(), c.current_state.as_str())).collect();
     assert_eq!(states, [("ep-a", "idle"), ("ep-b", "active")]);
 }
 
@@ -121,10 +97,7 @@ async fn pages_of_computes_are_joined_without_doubles() {
 async fn the_organization_is_named_once_the_platform_asks_for_it() {
     let server = Server::scripted(|request| match request.target.contains("org_id=org-a") {
         true => answer(200, r#"{"projects":[{"id":"a","org_id":"org-a"}]}"#),
-        false => answer(
-            400,
-            r#"{"code":"","message":"org_id is required, you can find it in your settings"}"#,
-        ),
+        false => answer(400, r#"{"code":"","message":"org_id is required, you can find it in your settings"}"#),
     })
     .await;
     let platform = server.platform();
@@ -142,22 +115,13 @@ async fn one_unreadable_compute_makes_the_list_unreadable() {
     let body = r#"{"endpoints":[{"id":"ep-a","branch_id":"b","type":"read_write"},{"id":"ep-b","type":"read_only"}]}"#;
     let server = Server::acting([answer(200, body)]).await;
     let fault = server.platform().list_computes("p").await.unwrap_err();
-    let Fault::Undecodable { path, .. } = fault else {
-        panic!("{fault}")
-    };
+    let Fault::Undecodable { path, .. } = fault else { panic!("{fault}") };
     assert_eq!(path, "endpoints[1].branch_id");
 }
 
 #[tokio::test]
 async fn what_is_not_a_list_is_not_an_empty_list() {
-    for body in [
-        "",
-        "{}",
-        "null",
-        "[]",
-        "<html>sign in</html>",
-        r#"{"endpoints":[{"id":"ep-a""#,
-    ] {
+    for body in ["", "{}", "null", "[]", "<html>sign in</html>", r#"{"endpoints":[{"id":"ep-a""#] {
         let server = Server::acting([answer(200, body)]).await;
         let fault = server.platform().list_computes("p").await.unwrap_err();
         assert!(matches!(fault, Fault::Undecodable { .. }), "{body}: {fault}");
@@ -176,12 +140,7 @@ async fn any_success_will_do() {
 
 #[tokio::test]
 async fn a_create_whose_answer_cannot_be_read_may_have_happened() {
-    for (status, body) in [
-        (201, "{}"),
-        (204, ""),
-        (200, "<html></html>"),
-        (200, r#"{"endpoint":{"id":"ep-a"}}"#),
-    ] {
+    for (status, body) in [(201, "{}"), (204, ""), (200, "<html></html>"), (200, r#"{"endpoint":{"id":"ep-a"}}"#)] {
         let server = Server::acting([answer(status, body)]).await;
         let fault = server.platform().create_compute("p", &primary()).await.unwrap_err();
         assert!(fault.may_have_happened(), "{body}: {fault}");
@@ -192,36 +151,21 @@ async fn a_create_whose_answer_cannot_be_read_may_have_happened() {
 #[tokio::test]
 async fn a_deletion_is_known_by_its_status() {
     let cut = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{".to_vec();
-    for act in [
-        answer(200, r#"{"endpoint":{},"operations":[]}"#),
-        answer(204, ""),
-        answer(200, "gone"),
-        Act::Raw(cut),
-    ] {
+    for act in [answer(200, r#"{"endpoint":{},"operations":[]}"#), answer(204, ""), answer(200, "gone"), Act::Raw(cut)]
+    {
         let server = Server::acting([act.clone()]).await;
-        assert_eq!(
-            server.platform().delete_compute("p", &"ep-a".to_owned()).await,
-            Ok(()),
-            "{act:?}"
-        );
+        assert_eq!(server.platform().delete_compute("p", &"ep-a".to_owned()).await, Ok(()), "{act:?}");
     }
 }
 
 #[tokio::test]
 async fn a_restart_needs_no_body() {
     let ops = r#"{"endpoint":{"id":"ep-a","branch_id":"b","type":"read_write"},"operations":[{"id":"o","action":"suspend_compute","status":"running"}]}"#;
-    for (act, operations) in [
-        (answer(200, ""), 0),
-        (answer(202, "[1]"), 0),
-        (answer(204, ""), 0),
-        (answer(200, ops), 1),
-    ] {
+    for (act, operations) in
+        [(answer(200, ""), 0), (answer(202, "[1]"), 0), (answer(204, ""), 0), (answer(200, ops), 1)]
+    {
         let server = Server::acting([act]).await;
-        let answer = server
-            .platform()
-            .restart_compute("p", &"ep-a".to_owned())
-            .await
-            .unwrap();
+        let answer = server.platform().restart_compute("p", &"ep-a".to_owned()).await.unwrap();
         assert_eq!(answer.operations.len(), operations);
     }
 }
@@ -230,18 +174,8 @@ async fn a_restart_needs_no_body() {
 async fn an_update_may_answer_with_nothing() {
     let server = Server::acting([answer(204, ""), answer(200, "nonsense")]).await;
     let platform = server.platform();
-    assert_eq!(
-        platform
-            .update_compute("p", "ep-a", &Default::default())
-            .await
-            .unwrap()
-            .compute,
-        None
-    );
-    let fault = platform
-        .update_compute("p", "ep-a", &Default::default())
-        .await
-        .unwrap_err();
+    assert_eq!(platform.update_compute("p", "ep-a", &Default::default()).await.unwrap().compute, None);
+    let fault = platform.update_compute("p", "ep-a", &Default::default()).await.unwrap_err();
     assert!(matches!(fault, Fault::Undecodable { .. }), "{fault}");
 }
 
@@ -250,10 +184,7 @@ async fn a_minted_key_is_whole() {
     let body = r#"{"id":9007199254740993,"key":"minted-secret","name":"n-1","created_at":"2025-01-02T03:04:05.678Z","created_by":"user_01h","project_id":"p"}"#;
     let server = Server::acting([answer(200, body)]).await;
     let key = server.platform().create_key("org-a", "n-1", "p").await.unwrap();
-    assert_eq!(
-        (key.id, key.name.as_str(), key.project_id.as_deref()),
-        (9_007_199_254_740_993, "n-1", Some("p"))
-    );
+    assert_eq!((key.id, key.name.as_str(), key.project_id.as_deref()), (9_007_199_254_740_993, "n-1", Some("p")));
     assert_eq!(key.secret.expose_secret(), "minted-secret");
     assert!(key.created_at.is_some());
 }
@@ -288,11 +219,7 @@ async fn a_key_that_cannot_be_found_counts_as_gone_only_where_keys_can_be_listed
         .await;
         let fault = server.platform().revoke_key("org-a", 7).await.unwrap_err();
         assert_eq!(fault.kind(), expected);
-        let changes = server
-            .requests()
-            .iter()
-            .filter(|request| request.method != "GET")
-            .count();
+        let changes = server.requests().iter().filter(|request| request.method != "GET").count();
         assert_eq!(changes, 1);
     }
 }
@@ -318,36 +245,20 @@ async fn a_probed_key_is_revoked_only_where_the_platform_says_401() {
         (answer(401, ""), true),
         (answer(200, r#"{"endpoints":[]}"#), false),
         (answer(200, "nonsense"), false),
-        (
-            answer(
-                404,
-                r#"{"message":"not allowed to perform actions outside the project"}"#,
-            ),
-            false,
-        ),
+        (answer(404, r#"{"message":"not allowed to perform actions outside the project"}"#), false),
         (answer(500, ""), false),
     ] {
         let server = Server::acting([act]).await;
         let outcome = server.platform().probe_key(&other, "p").await;
-        assert_eq!(
-            matches!(outcome, Err(Fault::Unauthorized { .. })),
-            unauthorized,
-            "{outcome:?}"
-        );
+        assert_eq!(matches!(outcome, Err(Fault::Unauthorized { .. })), unauthorized, "{outcome:?}");
     }
     let server = Server::acting([answer(401, "")]).await;
-    let outcome = server
-        .platform()
-        .probe_key(&SecretString::from("not\u{7f}sendable"), "p")
-        .await;
+    let outcome = server.platform().probe_key(&SecretString::from("not\u{7f}sendable"), "p").await;
     assert!(matches!(outcome, Err(Fault::Transport { .. })), "{outcome:?}");
 }
 
 #[tokio::test]
 async fn the_kind_of_the_credential() {
     let server = Server::acting([answer(200, r#"{"account_id":"a","auth_method":"api_key_org"}"#)]).await;
-    assert_eq!(
-        server.platform().credential_kind().await,
-        Ok(CredentialKind::Organization)
-    );
+    assert_eq!(server.platform().credential_kind().await, Ok(CredentialKind::Organization));
 }

@@ -9,12 +9,8 @@ use secrecy::SecretString;
 use crate::server::{Act, Server, TOKEN, answer, options, with_headers};
 
 async fn create(platform: &HttpPlatform) -> Fault {
-    let new = NewCompute {
-        branch_id: "br-a".to_owned(),
-        role: Role::Replica,
-        name: None,
-        settings: Settings::default(),
-    };
+    let new =
+        NewCompute { branch_id: "br-a".to_owned(), role: Role::Replica, name: None, settings: Settings::default() };
     platform.create_compute("p", &new).await.unwrap_err()
 }
 
@@ -58,37 +54,29 @@ async fn an_error_page_becomes_one_short_line() {
     );
     let server = Server::acting([with_headers(524, &[("content-type", "text/html")], &page)]).await;
     let text = create(&server.platform()).await.to_string();
-    assert!(
-        text.contains("524 A timeout occurred") && text.chars().count() < 400,
-        "{text}"
-    );
+    assert!(text.contains("524 A timeout occurred") && text.chars().count() < 400, "{text}");
     assert!(!text.contains(['<', '\n', '\r']), "{text}");
 }
 
 #[tokio::test]
 async fn the_request_identifier_is_kept() {
     let server = Server::acting([
-        answer(
-            422,
-            r#"{"request_id":"req-1","code":"BRANCHES_LIMIT_EXCEEDED","message":"too many"}"#,
-        ),
+        answer(422, r#"{"request_id":"req-1","code":"BRANCHES_LIMIT_EXCEEDED","message":"too many"}"#),
         with_headers(500, &[("x-request-id", "req-2")], ""),
     ])
     .await;
     let platform = server.platform();
-    assert!(
-        create(&platform)
-            .await
-            .to_string()
-            .ends_with("too many (code BRANCHES_LIMIT_EXCEEDED, request req-1)")
-    );
+    assert!(create(&platform).await.to_string().ends_with("too many (code BRANCHES_LIMIT_EXCEEDED, request req-1)"));
     assert!(create(&platform).await.to_string().ends_with("(request req-2)"));
 }
 
 #[tokio::test]
 async fn a_large_error_body_is_not_read_to_its_end() {
-    let server = Server::acting([answer(500, &"x".repeat(40 << 20))]).await;
+    let endless = format!("HTTP/1.1 500 X\r\ncontent-length: 1000000\r\n\r\n{}", "x".repeat(65 << 10));
+    let server = Server::acting([Act::Stall(endless.into_bytes())]).await;
+    let start = Instant::now();
     assert_eq!(create(&server.platform()).await.kind(), "server");
+    assert!(start.elapsed() < Duration::from_secs(3), "it was waited for the rest");
 }
 
 #[tokio::test]
@@ -101,43 +89,25 @@ async fn a_list_beyond_all_measure_is_a_fault() {
 
 #[tokio::test]
 async fn both_forms_of_retry_after_are_understood() {
-    for (value, expected) in [
-        ("7", Some(7)),
-        ("Thu, 20 Nov 2025 10:00:30 GMT", Some(30)),
-        ("86400", Some(3600)),
-        ("whenever", None),
-    ] {
+    for (value, expected) in
+        [("7", Some(7)), ("Thu, 20 Nov 2025 10:00:30 GMT", Some(30)), ("86400", Some(3600)), ("whenever", None)]
+    {
         let headers = [("retry-after", value), ("date", "Thu, 20 Nov 2025 10:00:00 GMT")];
         let server = Server::acting([with_headers(429, &headers, ""), with_headers(423, &headers, "")]).await;
         let platform = server.platform();
         let expected = expected.map(Duration::from_secs);
-        assert_eq!(
-            platform.list_projects().await.unwrap_err().retry_after(),
-            expected,
-            "{value}"
-        );
+        assert_eq!(platform.list_projects().await.unwrap_err().retry_after(), expected, "{value}");
         assert_eq!(create(&platform).await.retry_after(), expected, "{value}");
     }
 }
 
 #[tokio::test]
 async fn without_a_date_header_the_clock_of_the_options_serves() {
-    let server = Server::acting([with_headers(
-        503,
-        &[("retry-after", "Thu, 20 Nov 2025 10:00:30 GMT")],
-        "",
-    )])
-    .await;
-    let options = dbplane::platform::HttpOptions {
-        clock: || Timestamp::constant(1_763_632_820, 0),
-        ..options()
-    };
+    let server = Server::acting([with_headers(503, &[("retry-after", "Thu, 20 Nov 2025 10:00:30 GMT")], "")]).await;
+    let options = dbplane::platform::HttpOptions { clock: || Timestamp::constant(1_763_632_820, 0), ..options() };
     let platform = HttpPlatform::new(server.endpoint(), SecretString::from(TOKEN), &options).unwrap();
     let fault = platform.list_projects().await.unwrap_err();
-    assert_eq!(
-        (fault.kind(), fault.retry_after()),
-        ("throttled", Some(Duration::from_secs(10)))
-    );
+    assert_eq!((fault.kind(), fault.retry_after()), ("throttled", Some(Duration::from_secs(10))));
 }
 
 #[tokio::test]
@@ -163,10 +133,7 @@ async fn no_connection_means_not_sent() {
     };
     let platform = crate::server::platform(gone);
     let fault = create(&platform).await;
-    assert!(
-        matches!(fault, Fault::Transport { .. }) && !fault.may_have_happened(),
-        "{fault}"
-    );
+    assert!(matches!(fault, Fault::Transport { .. }) && !fault.may_have_happened(), "{fault}");
     let mut unnamed = Server::acting([]).await.endpoint();
     unnamed.base_url = "http://no-such-host.invalid/v2".to_owned();
     let fault = create(&crate::server::platform(unnamed)).await;
@@ -189,10 +156,7 @@ async fn an_answer_that_does_not_come_leaves_the_outcome_open() {
         Act::Reset,
     ] {
         let server = Server::acting([act.clone()]).await;
-        let options = dbplane::platform::HttpOptions {
-            request_timeout: Duration::from_millis(300),
-            ..options()
-        };
+        let options = dbplane::platform::HttpOptions { request_timeout: Duration::from_millis(300), ..options() };
         let platform = HttpPlatform::new(server.endpoint(), SecretString::from(TOKEN), &options).unwrap();
         let start = Instant::now();
         let fault = create(&platform).await;
@@ -204,12 +168,7 @@ async fn an_answer_that_does_not_come_leaves_the_outcome_open() {
 
 #[tokio::test]
 async fn a_refusal_whose_body_is_cut_is_still_that_refusal() {
-    for (status, expected) in [
-        (401, "unauthorized"),
-        (404, "not_found"),
-        (409, "conflict"),
-        (500, "server"),
-    ] {
+    for (status, expected) in [(401, "unauthorized"), (404, "not_found"), (409, "conflict"), (500, "server")] {
         let cut = format!("HTTP/1.1 {status} X\r\ncontent-length: 100\r\n\r\n{{\"mess");
         let server = Server::acting([Act::Raw(cut.into_bytes())]).await;
         assert_eq!(create(&server.platform()).await.kind(), expected);
@@ -218,17 +177,10 @@ async fn a_refusal_whose_body_is_cut_is_still_that_refusal() {
 
 #[tokio::test]
 async fn a_key_that_is_refused_in_mid_flight() {
-    let server = Server::acting([
-        answer(200, r#"{"projects":[]}"#),
-        answer(401, ""),
-        answer(200, r#"{"projects":[]}"#),
-    ])
-    .await;
+    let server =
+        Server::acting([answer(200, r#"{"projects":[]}"#), answer(401, ""), answer(200, r#"{"projects":[]}"#)]).await;
     let platform = server.platform();
     assert!(platform.list_projects().await.is_ok());
-    assert!(matches!(
-        platform.list_projects().await,
-        Err(Fault::Unauthorized { .. })
-    ));
+    assert!(matches!(platform.list_projects().await, Err(Fault::Unauthorized { .. })));
     assert!(platform.list_projects().await.is_ok());
 }

@@ -1,8 +1,5 @@
 //! The HTTP adapter against servers that say exactly what a test wants, byte for byte where it matters.
-#![allow(
-    clippy::unwrap_used,
-    reason = "these are tests, and what helps them: what goes wrong fails the test"
-)]
+#![allow(clippy::unwrap_used, reason = "these are tests, and what helps them: what goes wrong fails the test")]
 
 mod answers;
 mod faults;

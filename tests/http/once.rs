@@ -7,20 +7,11 @@ use crate::server::{Act, Request, Server, answer};
 const COMPUTE: &str = r#"{"endpoint":{"id":"ep-a","branch_id":"br-a","type":"read_only"}}"#;
 
 fn replica() -> NewCompute {
-    NewCompute {
-        branch_id: "br-a".to_owned(),
-        role: Role::Replica,
-        name: None,
-        settings: Settings::default(),
-    }
+    NewCompute { branch_id: "br-a".to_owned(), role: Role::Replica, name: None, settings: Settings::default() }
 }
 
 fn posts(server: &Server) -> usize {
-    server
-        .requests()
-        .iter()
-        .filter(|request| request.method == "POST")
-        .count()
+    server.requests().iter().filter(|request| request.method == "POST").count()
 }
 
 #[tokio::test]
@@ -47,10 +38,7 @@ async fn on_a_reused_connection_that_is_closed_after_the_request() {
         assert!(fault.may_have_happened(), "{fault}");
         let requests = server.requests();
         assert_eq!(requests.iter().map(Request::line).collect::<Vec<_>>().len(), 2);
-        assert_eq!(
-            requests[0].connection, requests[1].connection,
-            "the connection was to be used again"
-        );
+        assert_eq!(requests[0].connection, requests[1].connection, "the connection was to be used again");
     }
 }
 
@@ -70,10 +58,7 @@ async fn on_a_connection_that_is_closed_at_the_moment_of_sending() {
         let sent = posts(&server) - before;
         match outcome {
             Ok(_) => assert_eq!(sent, 1, "round {round}"),
-            Err(fault) => assert!(
-                sent <= 1 && (sent == 0 || fault.may_have_happened()),
-                "round {round}: {fault}"
-            ),
+            Err(fault) => assert!(sent <= 1 && (sent == 0 || fault.may_have_happened()), "round {round}: {fault}"),
         }
     }
 }

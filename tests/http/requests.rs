@@ -11,12 +11,7 @@ const COMPUTE: &str = r#"{"endpoint":{"id":"ep-a","branch_id":"br-a","type":"rea
 const KEY: &str = r#"{"id":1,"key":"the-new-secret","name":"n"}"#;
 
 fn new_compute() -> NewCompute {
-    NewCompute {
-        branch_id: "br-a".to_owned(),
-        role: Role::Primary,
-        name: None,
-        settings: Settings::default(),
-    }
+    NewCompute { branch_id: "br-a".to_owned(), role: Role::Primary, name: None, settings: Settings::default() }
 }
 
 fn respond(request: &Request) -> crate::server::Act {
@@ -37,10 +32,7 @@ async fn every_call(platform: &impl Platform) {
     platform.list_projects().await.unwrap();
     platform.list_computes("p").await.unwrap();
     platform.create_compute("p", &new_compute()).await.unwrap();
-    platform
-        .update_compute("p", "ep-a", &ComputeChange::default())
-        .await
-        .unwrap();
+    platform.update_compute("p", "ep-a", &ComputeChange::default()).await.unwrap();
     platform.delete_compute("p", &ep).await.unwrap();
     platform.restart_compute("p", &ep).await.unwrap();
     platform.create_key("org-a", "n", "p").await.unwrap();
@@ -80,22 +72,10 @@ async fn every_request_has_the_headers_that_it_should_and_no_others() {
     let probe = requests.len() - 1;
     for (index, request) in requests.iter().enumerate() {
         let key = if index == probe { "other" } else { TOKEN };
-        assert_eq!(
-            request.header("authorization"),
-            [format!("Bearer {key}")],
-            "{}",
-            request.line()
-        );
+        assert_eq!(request.header("authorization"), [format!("Bearer {key}")], "{}", request.line());
         assert_eq!(request.header("accept"), ["application/json"]);
-        assert_eq!(
-            request.header("user-agent"),
-            [concat!("dbplane/", env!("CARGO_PKG_VERSION"))]
-        );
-        let typed: &[&str] = if request.body.is_empty() {
-            &[]
-        } else {
-            &["application/json"]
-        };
+        assert_eq!(request.header("user-agent"), [concat!("dbplane/", env!("CARGO_PKG_VERSION"))]);
+        let typed: &[&str] = if request.body.is_empty() { &[] } else { &["application/json"] };
         assert_eq!(request.header("content-type"), typed, "{}", request.line());
         let bodied = matches!(request.method.as_str(), "PATCH")
             || (request.method == "POST" && !request.target.ends_with("restart"));
@@ -125,10 +105,7 @@ async fn bodies_are_wrapped_and_hold_only_what_is_declared() {
     let mut change = ComputeChange::default();
     change.settings.min = ComputeUnits::new(2.0);
     change.settings.suspend_after = Some(SuspendAfter::Never);
-    change
-        .settings
-        .postgres
-        .insert("work_mem".to_owned(), "64MB".to_owned());
+    change.settings.postgres.insert("work_mem".to_owned(), "64MB".to_owned());
     platform.update_compute("p", "ep-a", &change).await.unwrap();
     platform.create_key("org-a", "n", "p").await.unwrap();
     let bodies: Vec<_> = server.requests().iter().map(Request::json).collect();
@@ -158,11 +135,7 @@ async fn a_trailing_slash_makes_no_difference_and_segments_are_encoded() {
 async fn an_identifier_that_would_lead_elsewhere_is_not_sent() {
     let server = Server::scripted(respond).await;
     for odd in ["", ".", ".."] {
-        let fault = server
-            .platform()
-            .delete_compute("p", &odd.to_owned())
-            .await
-            .unwrap_err();
+        let fault = server.platform().delete_compute("p", &odd.to_owned()).await.unwrap_err();
         assert!(matches!(fault, Fault::Rejected { .. }), "{fault}");
     }
     assert_eq!(server.lines().len(), 0);

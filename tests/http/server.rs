@@ -44,11 +44,7 @@ impl Request {
 #[derive(Clone, Debug)]
 pub enum Act {
     /// A whole answer; the connection is kept.
-    Answer {
-        status: u16,
-        headers: Vec<(&'static str, String)>,
-        body: Vec<u8>,
-    },
+    Answer { status: u16, headers: Vec<(&'static str, String)>, body: Vec<u8> },
     /// These bytes, and then the connection is closed.
     Raw(Vec<u8>),
     /// The answer's head and a part of its body, and then silence.
@@ -68,10 +64,7 @@ pub fn answer(status: u16, body: &str) -> Act {
 pub fn with_headers(status: u16, headers: &[(&'static str, &str)], body: &str) -> Act {
     Act::Answer {
         status,
-        headers: headers
-            .iter()
-            .map(|(name, value)| (*name, (*value).to_owned()))
-            .collect(),
+        headers: headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect(),
         body: body.as_bytes().to_vec(),
     }
 }
@@ -100,11 +93,7 @@ impl Server {
                 connections.spawn(serve(stream, connection, Arc::clone(&seen), Arc::clone(&script)));
             }
         });
-        Self {
-            port,
-            requests,
-            _tasks: tasks,
-        }
+        Self { port, requests, _tasks: tasks }
     }
 
     /// Answers each request with the next of `acts`, and with the last of them from then on.
@@ -225,19 +214,9 @@ fn parse(buffer: &[u8]) -> Option<(Request, usize)> {
     let mut lines = head.lines();
     let mut first = lines.next()?.split(' ').map(str::to_owned);
     let headers = lines.filter_map(|line| line.split_once(": "));
-    let headers: Vec<_> = headers
-        .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
-        .collect();
-    let request = Request {
-        method: first.next()?,
-        target: first.next()?,
-        headers,
-        ..Request::default()
-    };
-    let length: usize = request
-        .header("content-length")
-        .first()
-        .map_or(0, |length| length.parse().unwrap());
+    let headers: Vec<_> = headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
+    let request = Request { method: first.next()?, target: first.next()?, headers, ..Request::default() };
+    let length: usize = request.header("content-length").first().map_or(0, |length| length.parse().unwrap());
     let body = buffer.get(end..end + length)?;
     let body = String::from_utf8(body.to_vec()).unwrap();
     Some((Request { body, ..request }, end + length))

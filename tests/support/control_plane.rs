@@ -95,7 +95,8 @@ impl ControlPlane {
             Self { controller_manager: None, api_server: None, etcd, programs, options, etcd_port, port, sandbox };
         programs::write_admin_token(cluster.folder())?;
         let (path, authority) = (cluster.kubeconfig_path(), cluster.certificate_authority());
-        kubeconfig::write(&path, &cluster.url(), &authority, "admin", programs::ADMIN_TOKEN)?;
+        let admin = kubeconfig::User { name: "admin", token: programs::ADMIN_TOKEN, namespace: "default" };
+        kubeconfig::write(&path, &cluster.url(), &authority, &admin)?;
         cluster.launch_api_server()?;
         Ok(cluster)
     }
@@ -236,7 +237,8 @@ impl ControlPlane {
         let answer = accounts.create_token_request(name, &PostParams::default(), &request).await?;
         let token = answer.status.ok_or_else(|| Error::new("the TokenRequest API gave no token"))?.token;
         let path = self.folder().join(format!("{namespace}.{name}.kubeconfig"));
-        kubeconfig::write(&path, &self.url(), &self.certificate_authority(), name, &token)?;
+        let user = kubeconfig::User { name, token: &token, namespace };
+        kubeconfig::write(&path, &self.url(), &self.certificate_authority(), &user)?;
         Ok(path)
     }
 

@@ -11,15 +11,24 @@ use serde_json::json;
 
 use super::{Error, Result};
 
-/// Writes the file that lets `user` in with `token`. `certificate_authority` is a path, read when the file is used.
-pub fn write(path: &Path, url: &str, certificate_authority: &Path, user: &str, token: &str) -> Result<()> {
+/// Whom a kubeconfig lets in.
+pub struct User<'a> {
+    pub name: &'a str,
+    pub token: &'a str,
+    /// Where it is at home: what names no namespace means this one, as in a Pod of it.
+    pub namespace: &'a str,
+}
+
+/// Writes the file that lets `user` in. `certificate_authority` is a path, read when the file is used.
+pub fn write(path: &Path, url: &str, certificate_authority: &Path, user: &User) -> Result<()> {
+    let User { name, token, namespace } = user;
     let config = json!({
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "test", "cluster": {"server": url, "certificate-authority": certificate_authority}}],
-        "users": [{"name": user, "user": {"token": token}}],
-        "contexts": [{"name": user, "context": {"cluster": "test", "user": user}}],
-        "current-context": user,
+        "users": [{"name": name, "user": {"token": token}}],
+        "contexts": [{"name": name, "context": {"cluster": "test", "user": name, "namespace": namespace}}],
+        "current-context": name,
     });
     let mut file = fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     Ok(file.write_all(config.to_string().as_bytes())?)

@@ -13,6 +13,7 @@ mod sandbox;
 use std::fmt;
 
 pub use control_plane::{ControlPlane, Options};
+pub use ports::free_port;
 pub use process::{PATIENCE, Running, wait_for, wait_until};
 pub use sandbox::Sandbox;
 

@@ -89,11 +89,7 @@ mod tests {
     use super::*;
 
     fn base(url: &str, allow_insecure: bool) -> Result<Base, EndpointError> {
-        Base::new(&Endpoint {
-            base_url: url.to_owned(),
-            organization_id: None,
-            allow_insecure,
-        })
+        Base::new(&Endpoint { base_url: url.to_owned(), organization_id: None, allow_insecure })
     }
 
     #[test]
@@ -109,13 +105,8 @@ mod tests {
     #[test]
     fn segments_and_queries_are_encoded() {
         let base = base("https://h/v2", false).unwrap();
-        let address = base
-            .address(&["a/b?c#d", "50%", "e f", "ü"], &[("cursor", "a&b=c d")])
-            .unwrap();
-        assert_eq!(
-            address.as_str(),
-            "https://h/v2/a%2Fb%3Fc%23d/50%25/e%20f/%C3%BC?cursor=a%26b%3Dc+d"
-        );
+        let address = base.address(&["a/b?c#d", "50%", "e f", "ü"], &[("cursor", "a&b=c d")]).unwrap();
+        assert_eq!(address.as_str(), "https://h/v2/a%2Fb%3Fc%23d/50%25/e%20f/%C3%BC?cursor=a%26b%3Dc+d");
         for odd in ["", ".", ".."] {
             assert_eq!(base.address(&["projects", odd], &[]), None);
         }

@@ -36,12 +36,7 @@ pub(super) struct Call<'a> {
 
 impl<'a> Call<'a> {
     pub fn new(method: Method, segments: &'a [&'a str]) -> Self {
-        Self {
-            method,
-            segments,
-            query: &[],
-            body: None,
-        }
+        Self { method, segments, query: &[], body: None }
     }
 
     pub fn get(segments: &'a [&'a str]) -> Self {
@@ -100,10 +95,7 @@ impl Exchange {
 
     /// The same platform, called with another secret.
     pub fn with_secret(&self, secret: &SecretString) -> Self {
-        Self {
-            secret: trimmed(secret),
-            ..self.clone()
-        }
+        Self { secret: trimmed(secret), ..self.clone() }
     }
 
     /// Sends one request, once. The result is what a success answered; its body may have been lost on the way, which is
@@ -165,10 +157,7 @@ impl Exchange {
     /// A success whose body is not what it should be.
     pub fn unreadable(&self, path: &str, message: &str) -> Fault {
         let secret = self.secret.expose_secret();
-        Fault::Undecodable {
-            path: tidy(path, secret),
-            message: tidy(message, secret),
-        }
+        Fault::Undecodable { path: tidy(path, secret), message: tidy(message, secret) }
     }
 
     /// Only a connection that could not be made proves that nothing was sent.
@@ -187,10 +176,7 @@ impl Exchange {
 
 /// A request that was not sent because it would be a mistake.
 pub(super) fn not_sent(message: &str) -> Fault {
-    Fault::Rejected {
-        status: 400,
-        message: format!("not sent: {message}"),
-    }
+    Fault::Rejected { status: 400, message: format!("not sent: {message}") }
 }
 
 /// Without the line break that keys read from files often end with.

@@ -99,10 +99,7 @@ impl HttpPlatform {
     /// an answer meant.
     #[must_use]
     pub fn sharing(self, budget: Arc<Budget>) -> Self {
-        Self {
-            budget: Some(budget),
-            ..self
-        }
+        Self { budget: Some(budget), ..self }
     }
 
     async fn further_request(&self) {
@@ -126,10 +123,7 @@ impl HttpPlatform {
         body: &impl Serialize,
     ) -> Result<Result<Vec<u8>, Fault>, Fault> {
         let body = serde_json::to_vec(body).map_err(|_| not_sent("the request cannot be written as JSON"))?;
-        let call = Call {
-            body: Some(body),
-            ..Call::new(method, segments)
-        };
+        let call = Call { body: Some(body), ..Call::new(method, segments) };
         self.exchange.send(call).await
     }
 
@@ -151,10 +145,7 @@ impl HttpPlatform {
                 query.push(("cursor", cursor));
                 query.extend(limit.map(|limit| ("limit", limit)));
             }
-            let call = Call {
-                query: &query,
-                ..Call::get(segments)
-            };
+            let call = Call { query: &query, ..Call::get(segments) };
             let page = read(&self.exchange.send(call).await??).map_err(|misread| self.misread(misread))?;
             // The last page may carry a cursor as well.
             let last = page.items.is_empty();
@@ -169,8 +160,7 @@ impl HttpPlatform {
 
     async fn projects(&self, organization: Option<&str>) -> Result<Vec<Project>, Fault> {
         let query: Vec<_> = organization.map(|id| ("org_id", id)).into_iter().collect();
-        self.pages(&["projects"], &query, Some(PROJECTS_A_PAGE), wire::projects)
-            .await
+        self.pages(&["projects"], &query, Some(PROJECTS_A_PAGE), wire::projects).await
     }
 
     /// What a 404 on a revocation means: no such key, or no such call. Whoever cannot list keys cannot tell, and must not
@@ -207,18 +197,13 @@ impl Platform for HttpPlatform {
         let read = |body: &[u8]| wire::computes(body, project);
         let computes = self.pages(&["projects", project, "endpoints"], &[], None, read).await?;
         // A list that shifts while its pages are read shows a compute twice.
-        let computes: BTreeMap<_, _> = computes
-            .into_iter()
-            .map(|compute| (compute.id.clone(), compute))
-            .collect();
+        let computes: BTreeMap<_, _> = computes.into_iter().map(|compute| (compute.id.clone(), compute)).collect();
         Ok(computes.into_values().collect())
     }
 
     async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<Answer, Fault> {
         let segments = ["projects", project, "endpoints"];
-        let body = self
-            .change(Method::POST, &segments, &CreateBody::new(new, &self.replica_type))
-            .await??;
+        let body = self.change(Method::POST, &segments, &CreateBody::new(new, &self.replica_type)).await??;
         let answer = wire::answer(&body, project).map_err(|misread| self.misread(misread))?;
         match answer.compute {
             Some(_) => Ok(answer),
@@ -228,9 +213,7 @@ impl Platform for HttpPlatform {
 
     async fn update_compute(&self, project: &str, compute: &str, change: &ComputeChange) -> Result<Answer, Fault> {
         let segments = ["projects", project, "endpoints", compute];
-        let body = self
-            .change(Method::PATCH, &segments, &ChangeBody::from(change))
-            .await??;
+        let body = self.change(Method::PATCH, &segments, &ChangeBody::from(change)).await??;
         match body.is_empty() {
             true => Ok(Answer::default()),
             false => wire::answer(&body, project).map_err(|misread| self.misread(misread)),
@@ -253,10 +236,7 @@ impl Platform for HttpPlatform {
     }
 
     async fn create_key(&self, organization: &str, name: &str, project: &str) -> Result<MintedKey, Fault> {
-        let body = CreateKeyBody {
-            key_name: name,
-            project_id: project,
-        };
+        let body = CreateKeyBody { key_name: name, project_id: project };
         let segments = ["organizations", organization, "api_keys"];
         let answer = self.change(Method::POST, &segments, &body).await??;
         wire::minted(&answer, name).map_err(|misread| self.misread(misread))

@@ -40,10 +40,7 @@ impl Refusal {
         match status {
             // 303 tells that the request was carried out and where its outcome is.
             303 if self.change => Fault::Server { status, message },
-            300..=399 => Fault::Rejected {
-                status,
-                message: redirected(self.location.as_deref(), secret),
-            },
+            300..=399 => Fault::Rejected { status, message: redirected(self.location.as_deref(), secret) },
             401 => Fault::Unauthorized { message },
             403 => Fault::Forbidden { status, message },
             404 if not_allowed => Fault::Forbidden { status, message },
@@ -80,14 +77,8 @@ impl Said {
     fn from_body(body: &[u8]) -> Self {
         match serde_json::from_slice(body) {
             Ok(Value::Object(members)) => Self::from_members(&members),
-            Ok(Value::String(message)) => Self {
-                message,
-                ..Self::default()
-            },
-            _ => Self {
-                message: without_markup(&String::from_utf8_lossy(body)),
-                ..Self::default()
-            },
+            Ok(Value::String(message)) => Self { message, ..Self::default() },
+            _ => Self { message: without_markup(&String::from_utf8_lossy(body)), ..Self::default() },
         }
     }
 
@@ -100,12 +91,10 @@ impl Said {
         let inner = members.get("error").and_then(Value::as_object);
         let find = |name| text(members, name).or_else(|| text(inner?, name));
         Self {
-            message: find("message")
-                .or_else(|| text(members, "error"))
-                .unwrap_or_else(|| match members.is_empty() {
-                    true => String::new(),
-                    false => Value::Object(members.clone()).to_string(),
-                }),
+            message: find("message").or_else(|| text(members, "error")).unwrap_or_else(|| match members.is_empty() {
+                true => String::new(),
+                false => Value::Object(members.clone()).to_string(),
+            }),
             code: find("code"),
             request_id: find("request_id"),
         }
@@ -149,10 +138,7 @@ pub(super) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
 
 /// A date as HTTP headers write it.
 pub(super) fn http_date(value: &str) -> Option<Timestamp> {
-    rfc2822::DateTimeParser::new()
-        .relaxed_weekday(true)
-        .parse_timestamp(value.trim())
-        .ok()
+    rfc2822::DateTimeParser::new().relaxed_weekday(true).parse_timestamp(value.trim()).ok()
 }
 
 #[cfg(test)]

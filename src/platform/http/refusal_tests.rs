@@ -52,10 +52,7 @@ fn every_status_has_its_fault() {
 #[test]
 fn a_404_may_mean_three_things() {
     for (body, expected) in [
-        (
-            r#"{"message":"not allowed to perform actions outside the project this key is scoped to"}"#,
-            "forbidden",
-        ),
+        (r#"{"message":"not allowed to perform actions outside the project this key is scoped to"}"#, "forbidden"),
         (r#"{"message":"Not allowed for organization API keys"}"#, "forbidden"),
         (r#"{"message":"this route does not exist"}"#, "unsupported"),
         (r#"{"message":"endpoint is not allowed here: not found"}"#, "not_found"),
@@ -72,10 +69,7 @@ fn every_form_of_body_is_read() {
         (r#"{"message":"m","code":"","request_id":"r-1"}"#, "m (request r-1)"),
         (r#"{"code":"LIMIT","message":"m"}"#, "m (code LIMIT)"),
         (r#"{"error":"m"}"#, "m"),
-        (
-            r#"{"error":{"message":"m","code":"c"},"request_id":"r"}"#,
-            "m (code c, request r)",
-        ),
+        (r#"{"error":{"message":"m","code":"c"},"request_id":"r"}"#, "m (code c, request r)"),
         (r#""m""#, "m"),
         (r#"{"detail":["m"]}"#, r#"{"detail":["m"]}"#),
         ("plain\ntext", "plain text"),
@@ -89,9 +83,7 @@ fn every_form_of_body_is_read() {
             "key [redacted] is bad (request [redacted])",
         ),
     ] {
-        let Fault::Rejected { message, .. } = fault(400, true, body) else {
-            panic!()
-        };
+        let Fault::Rejected { message, .. } = fault(400, true, body) else { panic!() };
         assert_eq!(message, expected, "{body}");
     }
 }
@@ -101,10 +93,7 @@ fn the_request_identifier_of_the_header_serves_where_the_body_has_none() {
     let said = Said::from_body(b"{\"message\":\"m\"}");
     assert_eq!(said.into_message(Some("h-1"), ""), "m (request h-1)");
     let said = Said::from_body(b"\xff\xfe");
-    assert_eq!(
-        said.into_message(Some(&"r".repeat(100)), "").len(),
-        "\u{fffd}\u{fffd} (request )".len() + 64
-    );
+    assert_eq!(said.into_message(Some(&"r".repeat(100)), "").len(), "\u{fffd}\u{fffd} (request )".len() + 64);
 }
 
 #[test]

@@ -11,10 +11,7 @@ pub(super) fn tidy(raw: &str, secret: &str) -> String {
         _ => raw.replace(secret, REDACTED),
     };
     let mut line = String::new();
-    for word in raw
-        .split(|c: char| c.is_whitespace() || is_hidden(c))
-        .filter(|word| !word.is_empty())
-    {
+    for word in raw.split(|c: char| c.is_whitespace() || is_hidden(c)).filter(|word| !word.is_empty()) {
         if !line.is_empty() {
             line.push(' ');
         }
@@ -63,8 +60,7 @@ pub(super) fn without_markup(text: &str) -> String {
 }
 
 fn is_tag(tag: &str, name: &str) -> bool {
-    tag.get(1..=name.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(name))
+    tag.get(1..=name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]

@@ -17,10 +17,7 @@ pub(super) struct Verdicts {
 
 impl Verdicts {
     pub fn new(lifetime: Duration) -> Self {
-        Self {
-            lifetime,
-            lacking: Mutex::default(),
-        }
+        Self { lifetime, lacking: Mutex::default() }
     }
 
     /// The outcome of `call`, a read of the collection at `segments`, which is not made while the platform is known to
@@ -54,9 +51,7 @@ mod tests {
     use super::*;
 
     async fn not_found() -> Result<(), Fault> {
-        Err(Fault::NotFound {
-            message: "404".to_owned(),
-        })
+        Err(Fault::NotFound { message: "404".to_owned() })
     }
 
     #[tokio::test(start_paused = true)]
@@ -74,12 +69,7 @@ mod tests {
     #[tokio::test]
     async fn other_faults_are_not_remembered() {
         let verdicts = Verdicts::new(Duration::from_secs(600));
-        let busy = || async {
-            Err(Fault::Server {
-                status: 500,
-                message: String::new(),
-            })
-        };
+        let busy = || async { Err(Fault::Server { status: 500, message: String::new() }) };
         assert!(verdicts.ask::<()>(&["auth"], busy()).await.is_err());
         assert_eq!(verdicts.ask(&["auth"], async { Ok(1) }).await, Ok(1));
     }

@@ -81,10 +81,7 @@ mod tests {
             ("idle", |c| c.host = Some("elsewhere".to_owned()), true),
         ];
         for (index, (state, edit, significant)) in cases.into_iter().enumerate() {
-            let before = Compute {
-                current_state: state.to_owned(),
-                ..compute("ep-a", "br-a")
-            };
+            let before = Compute { current_state: state.to_owned(), ..compute("ep-a", "br-a") };
             let mut after = before.clone();
             edit(&mut after);
             assert_eq!(is_significant(&before, &after), significant, "case {index}");
@@ -93,16 +90,8 @@ mod tests {
 
     #[test]
     fn coming_going_and_moving() {
-        let before = [
-            compute("ep-a", "br-a"),
-            compute("ep-b", "br-b"),
-            compute("ep-d", "br-d"),
-        ];
-        let after = [
-            compute("ep-b", "br-x"),
-            compute("ep-c", "br-c"),
-            compute("ep-d", "br-d"),
-        ];
+        let before = [compute("ep-a", "br-a"), compute("ep-b", "br-b"), compute("ep-d", "br-d")];
+        let after = [compute("ep-b", "br-x"), compute("ep-c", "br-c"), compute("ep-d", "br-d")];
         let changes = Changes::between(&before, &after);
         assert_eq!(changes.computes, HashSet::from(["ep-a", "ep-b", "ep-c"]));
         assert_eq!(changes.branches, HashSet::from(["br-a", "br-b", "br-x", "br-c"]));

@@ -137,37 +137,22 @@ struct Registry<S> {
 
 impl<S> Clone for Observers<S> {
     fn clone(&self) -> Self {
-        Self {
-            hub: Arc::clone(&self.hub),
-            registry: Arc::clone(&self.registry),
-            tasks: self.tasks.clone(),
-        }
+        Self { hub: Arc::clone(&self.hub), registry: Arc::clone(&self.registry), tasks: self.tasks.clone() }
     }
 }
 
 impl<S> fmt::Debug for Observers<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Observers")
-            .field("tasks", &self.tasks.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Observers").field("tasks", &self.tasks.len()).finish_non_exhaustive()
     }
 }
 
 impl<S: Clone + Eq + Hash + Send + Sync + 'static> Observers<S> {
     /// No observer yet. Subscribers are sent to `trigger`; `clock` dates the readings; `jitter` spreads them.
     pub fn new(trigger: UnboundedSender<S>, clock: fn() -> Timestamp, jitter: Jitter) -> Self {
-        let registry = Registry {
-            watches: HashMap::new(),
-            places: HashMap::new(),
-            closed: false,
-        };
+        let registry = Registry { watches: HashMap::new(), places: HashMap::new(), closed: false };
         Self {
-            hub: Arc::new(Hub {
-                trigger,
-                ticks: AtomicU64::new(0),
-                clock,
-                jitter,
-            }),
+            hub: Arc::new(Hub { trigger, ticks: AtomicU64::new(0), clock, jitter }),
             registry: Arc::new(Mutex::new(registry)),
             tasks: TaskTracker::new(),
         }

@@ -23,8 +23,7 @@ pub(super) struct State<S> {
     pub generation: u64,
     poll_interval: Duration,
     subscribers: HashMap<S, Subscription>,
-    /// How many of them have something pending, and when the last of those began to.
-    pending: usize,
+    /// When the last of those that have something pending began to; may outlive it until the next reading.
     pending_since: Option<Instant>,
     /// The latest moment that anyone wants a reading after.
     after: Option<Tick>,
@@ -63,7 +62,6 @@ impl<S: Clone + Eq + Hash> State<S> {
             generation: 0,
             poll_interval: source.poll_interval.max(SHORTEST_POLL),
             subscribers: HashMap::new(),
-            pending: 0,
             pending_since: None,
             after: None,
             view: View::default(),
@@ -95,42 +93,32 @@ impl<S: Clone + Eq + Hash> State<S> {
         let now = Instant::now();
         let before = self.subscribers.remove(subscriber);
         let (was_pending, since, old_after) = before.map_or((false, None, None), |subscription| {
-            let Subscription {
-                interest,
-                pending_since,
-            } = subscription;
+            let Subscription { interest, pending_since } = subscription;
             (interest.pending, pending_since, interest.after)
         });
         // A new write begins a new time of waiting.
         let continued = was_pending && interest.after <= old_after;
         let pending_since = interest.pending.then(|| since.filter(|_| continued).unwrap_or(now));
-        self.pending = self.pending + usize::from(interest.pending) - usize::from(was_pending);
         let newly_pending = interest.pending && !continued;
         if newly_pending {
             self.pending_since = Some(now);
         }
         self.after = self.after.max(interest.after);
-        let subscription = Subscription {
-            interest,
-            pending_since,
-        };
+        let subscription = Subscription { interest, pending_since };
         self.subscribers.insert(subscriber.clone(), subscription);
         newly_pending || self.is_awaited()
     }
 
     /// Whether nobody is left.
     pub fn unsubscribe(&mut self, subscriber: &S) -> bool {
-        if let Some(subscription) = self.subscribers.remove(subscriber) {
-            self.pending -= usize::from(subscription.interest.pending);
-        }
+        self.subscribers.remove(subscriber);
         self.subscribers.is_empty()
     }
 
     /// Whether someone wants a reading later than the newest attempt. A failed attempt counts: trying at once again and
     /// again is what the back-off is there to prevent.
     pub fn is_awaited(&self) -> bool {
-        self.newest
-            .is_none_or(|attempt| self.after.is_some_and(|after| after >= attempt.began))
+        self.newest.is_none_or(|attempt| self.after.is_some_and(|after| after >= attempt.began))
     }
 
     pub fn priority(&self) -> Priority {
@@ -150,15 +138,12 @@ impl<S: Clone + Eq + Hash> State<S> {
             // Costs no request where it closed, and finds out where it opened.
             return newest.ended;
         }
-        if self.is_awaited() && !suspended {
+        if self.is_awaited() {
             return newest.started + FRESH_SPACING;
         }
         let pace = Pace {
             poll_interval: self.poll_interval,
-            pending_for: self
-                .pending_since
-                .filter(|_| self.pending > 0)
-                .map(|since| since.elapsed()),
+            pending_for: self.pending_since.map(|since| since.elapsed()),
             failures: self.failures,
             retry_after: self.view.fault.as_ref().and_then(Fault::retry_after),
             suspended,
@@ -168,11 +153,7 @@ impl<S: Clone + Eq + Hash> State<S> {
 
     /// Takes over an outcome; who is to be triggered for it.
     pub fn publish(&mut self, begun: &Begun, outcome: Result<Vec<Compute>, Fault>) -> Vec<S> {
-        let attempt = Attempt {
-            began: begun.tick,
-            started: begun.started,
-            ended: Instant::now(),
-        };
+        let attempt = Attempt { began: begun.tick, started: begun.started, ended: Instant::now() };
         let before = self.newest.replace(attempt).map(|attempt| attempt.began);
         self.pending_since = self.subscribers.values().filter_map(|s| s.pending_since).max();
         match outcome {
@@ -183,11 +164,7 @@ impl<S: Clone + Eq + Hash> State<S> {
 
     fn publish_reading(&mut self, begun: &Begun, mut computes: Vec<Compute>) -> Vec<S> {
         computes.sort_unstable_by(|a, b| a.id.cmp(&b.id));
-        let reading = Arc::new(Reading {
-            began: begun.tick,
-            at: begun.at,
-            computes,
-        });
+        let reading = Arc::new(Reading { began: begun.tick, at: begun.at, computes });
         self.failures = 0;
         let before = self.view.reading.replace(Arc::clone(&reading));
         let recovered = self.view.fault.take().is_some();
@@ -196,9 +173,7 @@ impl<S: Clone + Eq + Hash> State<S> {
         };
         let changes = Changes::between(&before.computes, &reading.computes);
         let concerned = |interest: &Interest| {
-            let awaited = interest
-                .after
-                .is_some_and(|after| before.began <= after && after < reading.began);
+            let awaited = interest.after.is_some_and(|after| before.began <= after && after < reading.began);
             awaited || is_touched(interest, &changes)
         };
         self.triggered(concerned)
@@ -224,12 +199,6 @@ impl<S: Clone + Eq + Hash> State<S> {
 
 fn is_touched(interest: &Interest, changes: &Changes<'_>) -> bool {
     !changes.is_empty()
-        && (interest
-            .computes
-            .iter()
-            .any(|id| changes.computes.contains(id.as_str()))
-            || interest
-                .branches
-                .iter()
-                .any(|branch| changes.branches.contains(branch.as_str())))
+        && (interest.computes.iter().any(|id| changes.computes.contains(id.as_str()))
+            || interest.branches.iter().any(|branch| changes.branches.contains(branch.as_str())))
 }

@@ -59,11 +59,7 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static> Watch<S> {
         let readings = async {
             loop {
                 if AssertUnwindSafe(self.round()).catch_unwind().await.is_err() {
-                    error!(
-                        account = self.account,
-                        project = self.project,
-                        "the observer of a project panicked"
-                    );
+                    error!(account = self.account, project = self.project, "the observer of a project panicked");
                     let message = "an internal error ended the reading".to_owned();
                     self.publish(self.begin(), Err(Fault::Unknown { message }));
                 }
@@ -151,12 +147,7 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static> Watch<S> {
         let (account, project) = (&self.account, &self.project);
         match (before, now) {
             (before, Some(fault)) if before.map(Fault::kind) != Some(fault.kind()) => {
-                warn!(
-                    account,
-                    project,
-                    kind = fault.kind(),
-                    "the project cannot be read: {fault}"
-                );
+                warn!(account, project, kind = fault.kind(), "the project cannot be read: {fault}");
             }
             (Some(_), None) => info!(account, project, "the project can be read again"),
             _ => {}

@@ -78,10 +78,7 @@ impl ComputeItem {
             suspend_after: self.suspend_timeout_seconds.map(suspend_after),
             pooler_enabled: self.pooler_enabled,
             pooler_mode: self.pooler_mode,
-            postgres: self
-                .settings
-                .and_then(|s| s.pg_settings)
-                .map_or_else(BTreeMap::new, texts),
+            postgres: self.settings.and_then(|s| s.pg_settings).map_or_else(BTreeMap::new, texts),
             passwordless_access: self.passwordless_access,
             disabled: self.disabled,
         };
@@ -133,10 +130,7 @@ pub(in crate::platform) fn computes(body: &[u8], project: &str) -> Result<Page<C
     let list: ComputeList = parse(body)?;
     let items = list.endpoints.into_iter().enumerate();
     let items = items.map(|(index, item)| item.into_compute(&format!("endpoints[{index}]"), project));
-    Ok(Page {
-        items: items.collect::<Result<_, Misread>>()?,
-        cursor: list.pagination.and_then(Pagination::cursor),
-    })
+    Ok(Page { items: items.collect::<Result<_, Misread>>()?, cursor: list.pagination.and_then(Pagination::cursor) })
 }
 
 #[derive(Deserialize)]
@@ -164,10 +158,7 @@ pub(in crate::platform) fn answer(body: &[u8], project: &str) -> Result<Answer, 
     let operations = item.operations.unwrap_or_default().into_iter();
     let operations = operations.filter_map(|value| serde_json::from_value::<OperationItem>(value).ok());
     Ok(Answer {
-        compute: item
-            .endpoint
-            .map(|item| item.into_compute("endpoint", project))
-            .transpose()?,
+        compute: item.endpoint.map(|item| item.into_compute("endpoint", project)).transpose()?,
         operations: operations
             .map(|item| Operation {
                 id: item.id,
@@ -232,10 +223,7 @@ struct Change<'a> {
 impl<'a> From<&'a ComputeChange> for ChangeBody<'a> {
     fn from(change: &'a ComputeChange) -> Self {
         Self {
-            endpoint: Change {
-                branch_id: change.branch_id.as_deref(),
-                attributes: Attributes::from(&change.settings),
-            },
+            endpoint: Change { branch_id: change.branch_id.as_deref(), attributes: Attributes::from(&change.settings) },
         }
     }
 }

@@ -33,12 +33,7 @@ fn a_whole_compute() {
     .unwrap();
     assert_eq!((compute.settings.min, compute.settings.max), (cu(0.25), cu(2.0)));
     assert_eq!(compute.settings.suspend_after, Some(SuspendAfter::Seconds(60)));
-    let postgres: Vec<_> = compute
-        .settings
-        .postgres
-        .iter()
-        .map(|(k, v)| (k.as_str(), v.as_str()))
-        .collect();
+    let postgres: Vec<_> = compute.settings.postgres.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     assert_eq!(postgres, [("a", "1MB"), ("b", "7"), ("c", "true")]);
     assert_eq!(compute.last_active, "2025-01-02T03:04:05.123456789Z".parse().ok());
     assert_eq!(compute.role, Role::Replica);
@@ -58,10 +53,7 @@ fn nulls_and_odd_values_are_not_reported() {
     assert_eq!(compute.current_state, "hibernating");
     assert_eq!(compute.pending_state, None);
     assert_eq!(compute.settings, Settings::default());
-    assert_eq!(
-        (compute.last_active, compute.created_at, compute.updated_at),
-        (None, None, None)
-    );
+    assert_eq!((compute.last_active, compute.created_at, compute.updated_at), (None, None, None));
 }
 
 #[test]
@@ -80,16 +72,9 @@ fn a_compute_without_identity_makes_the_list_unreadable_and_says_where() {
 
 #[test]
 fn suspend_timeouts_both_ways() {
-    for (wire, after) in [
-        (0, SuspendAfter::Default),
-        (-1, SuspendAfter::Never),
-        (300, SuspendAfter::Seconds(300)),
-    ] {
+    for (wire, after) in [(0, SuspendAfter::Default), (-1, SuspendAfter::Never), (300, SuspendAfter::Seconds(300))] {
         assert_eq!(suspend_after(wire), after);
-        let settings = Settings {
-            suspend_after: Some(after),
-            ..Settings::default()
-        };
+        let settings = Settings { suspend_after: Some(after), ..Settings::default() };
         let body = serde_json::to_value(Attributes::from(&settings)).unwrap();
         assert_eq!(body, json!({"suspend_timeout_seconds": wire}));
     }
@@ -97,12 +82,8 @@ fn suspend_timeouts_both_ways() {
 
 #[test]
 fn a_create_sends_only_what_is_declared() {
-    let mut new = NewCompute {
-        branch_id: "br-a".to_owned(),
-        role: Role::Primary,
-        name: None,
-        settings: Settings::default(),
-    };
+    let mut new =
+        NewCompute { branch_id: "br-a".to_owned(), role: Role::Primary, name: None, settings: Settings::default() };
     let body = serde_json::to_string(&CreateBody::new(&new, "read_only")).unwrap();
     assert_eq!(body, r#"{"endpoint":{"branch_id":"br-a","type":"read_write"}}"#);
     new.role = Role::Replica;
@@ -119,16 +100,10 @@ fn a_create_sends_only_what_is_declared() {
 #[test]
 fn a_change_sends_only_what_changes_and_both_limits() {
     let mut change = ComputeChange::default();
-    assert_eq!(
-        serde_json::to_value(ChangeBody::from(&change)).unwrap(),
-        json!({"endpoint": {}})
-    );
+    assert_eq!(serde_json::to_value(ChangeBody::from(&change)).unwrap(), json!({"endpoint": {}}));
     change.branch_id = Some("br-b".to_owned());
     change.settings.max = cu(2.0);
-    change
-        .settings
-        .postgres
-        .insert("work_mem".to_owned(), "64MB".to_owned());
+    change.settings.postgres.insert("work_mem".to_owned(), "64MB".to_owned());
     change.settings.pooler_enabled = Some(true);
     change.settings.pooler_mode = Some("transaction".to_owned());
     change.settings.passwordless_access = Some(false);
@@ -150,21 +125,12 @@ fn an_answer_keeps_the_operations_that_can_be_read() {
     let answer = answer(body, "p").unwrap();
     assert_eq!(answer.compute.map(|c| c.id).as_deref(), Some("ep-a"));
     assert_eq!(answer.operations.len(), 1);
-    assert_eq!(
-        (
-            answer.operations[0].action.as_str(),
-            answer.operations[0].error.as_deref()
-        ),
-        ("brand_new", None)
-    );
+    assert_eq!((answer.operations[0].action.as_str(), answer.operations[0].error.as_deref()), ("brand_new", None));
 }
 
 #[test]
 fn an_answer_names_what_it_lacks() {
-    assert_eq!(
-        answer(br#"{"endpoint":{"id":"ep-a"}}"#, "p").unwrap_err().path,
-        "endpoint.branch_id"
-    );
+    assert_eq!(answer(br#"{"endpoint":{"id":"ep-a"}}"#, "p").unwrap_err().path, "endpoint.branch_id");
     assert_eq!(answer(br#"{"endpoint":7}"#, "p").unwrap_err().path, "endpoint");
     assert_eq!(answer(b"{}", "p").unwrap().compute, None);
 }

@@ -55,10 +55,7 @@ pub(in crate::platform) fn minted(body: &[u8], name: &str) -> Result<MintedKey, 
     let record: KeyRecord = serde_json::from_slice(body)
         .map_err(|_| Misread::new(".", "not the object that a key's creation should return"))?;
     Ok(MintedKey {
-        id: record
-            .id
-            .and_then(KeyId::value)
-            .ok_or_else(|| Misread::missing("", "id"))?,
+        id: record.id.and_then(KeyId::value).ok_or_else(|| Misread::missing("", "id"))?,
         secret: record
             .key
             .filter(|key| !key.is_empty())
@@ -100,10 +97,7 @@ pub(in crate::platform) fn keys(body: &[u8]) -> Result<Vec<KeyEntry>, Misread> {
 
 /// Whether the answer to a revocation leaves it standing: it does unless it says that the key is not revoked.
 pub(in crate::platform) fn revoked(body: &[u8]) -> bool {
-    serde_json::from_slice::<KeyRecord>(body)
-        .ok()
-        .and_then(|record| record.revoked)
-        .unwrap_or(true)
+    serde_json::from_slice::<KeyRecord>(body).ok().and_then(|record| record.revoked).unwrap_or(true)
 }
 
 #[cfg(test)]

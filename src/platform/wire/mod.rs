@@ -27,10 +27,7 @@ pub(super) struct Misread {
 
 impl Misread {
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            path: path.into(),
-            message: message.into(),
-        }
+        Self { path: path.into(), message: message.into() }
     }
 
     /// The field that is the thing's identity is not there.

@@ -28,17 +28,12 @@ pub(in crate::platform) fn projects(body: &[u8]) -> Result<Page<Project>, Misrea
     let list: ProjectList = parse(body)?;
     let items = list.projects.into_iter().enumerate().map(|(index, item)| {
         Ok(Project {
-            id: item
-                .id
-                .ok_or_else(|| Misread::missing(&format!("projects[{index}]"), "id"))?,
+            id: item.id.ok_or_else(|| Misread::missing(&format!("projects[{index}]"), "id"))?,
             name: item.name,
             organization_id: item.org_id,
         })
     });
-    Ok(Page {
-        items: items.collect::<Result<_, Misread>>()?,
-        cursor: list.pagination.and_then(Pagination::cursor),
-    })
+    Ok(Page { items: items.collect::<Result<_, Misread>>()?, cursor: list.pagination.and_then(Pagination::cursor) })
 }
 
 #[derive(Deserialize)]

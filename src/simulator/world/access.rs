@@ -45,19 +45,12 @@ pub(super) enum OrganizationAction {
 impl World {
     /// Finds the key behind the Authorization header.
     pub(super) fn authenticate(&mut self, request: &Request) -> Result<Caller, Refusal> {
-        let token = request
-            .authorization
-            .as_ref()
-            .and_then(bearer)
-            .ok_or(Refusal::CredentialsMissing)?;
+        let token = request.authorization.as_ref().and_then(bearer).ok_or(Refusal::CredentialsMissing)?;
         let key = self.keys.find(&token).ok_or(Refusal::CredentialsInvalid)?;
         if key.revoked_at.is_some() {
             return Err(Refusal::CredentialsRevoked);
         }
-        let caller = Caller {
-            key_id: key.id,
-            reach: key.reach.clone(),
-        };
+        let caller = Caller { key_id: key.id, reach: key.reach.clone() };
         if self.use_is_news(key, request) {
             self.keys.used(caller.key_id, self.now, &request.from_addr);
         }
@@ -157,9 +150,7 @@ impl World {
 
 /// The refusal of anything but its project to a project-scoped key.
 pub(super) fn outside(caller: &Caller) -> Refusal {
-    Refusal::OutsideScope {
-        project: caller.reach.project().unwrap_or_default().to_owned(),
-    }
+    Refusal::OutsideScope { project: caller.reach.project().unwrap_or_default().to_owned() }
 }
 
 /// Whether the project belongs to the organization.

@@ -27,6 +27,31 @@ struct Me<'a> {
     max_autoscaling_limit: u32,
     compute_seconds_limit: u64,
     auth_accounts: [(); 0],
+    billing_account: BillingAccount<'a>,
+}
+
+/// Billing is not simulated; clients want to see the record.
+#[derive(Debug, Serialize)]
+struct BillingAccount<'a> {
+    state: &'static str,
+    payment_source: PaymentSource,
+    subscription_type: &'static str,
+    payment_method: &'static str,
+    quota_reset_at_last: Stamp,
+    name: &'a str,
+    email: &'a str,
+    address_city: &'static str,
+    address_country: &'static str,
+    address_line1: &'static str,
+    address_line2: &'static str,
+    address_postal_code: &'static str,
+    address_state: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct PaymentSource {
+    #[serde(rename = "type")]
+    kind: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -109,27 +134,39 @@ impl World {
             max_autoscaling_limit: autoscaling_ceiling(user.plan),
             compute_seconds_limit: 0,
             auth_accounts: [],
+            billing_account: BillingAccount {
+                state: "UNKNOWN",
+                payment_source: PaymentSource { kind: "" },
+                subscription_type: "UNKNOWN",
+                payment_method: "UNKNOWN",
+                quota_reset_at_last: Stamp(self.now),
+                name: &user.name,
+                email: &user.email,
+                address_city: "",
+                address_country: "",
+                address_line1: "",
+                address_line2: "",
+                address_postal_code: "",
+                address_state: "",
+            },
         }))
     }
 
     pub(super) fn list_my_organizations(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let all = self.head.organizations.values();
         let organizations = match &context.caller.reach {
-            Reach::Personal { user } => all
-                .filter(|own| own.members.contains_key(user))
-                .map(organization_shape)
-                .collect(),
-            Reach::Organization { organization } | Reach::Project { organization, .. } => all
-                .filter(|own| own.id == *organization)
-                .map(organization_shape)
-                .collect(),
+            Reach::Personal { user } => {
+                all.filter(|own| own.members.contains_key(user)).map(organization_shape).collect()
+            }
+            Reach::Organization { organization } | Reach::Project { organization, .. } => {
+                all.filter(|own| own.id == *organization).map(organization_shape).collect()
+            }
         };
         Ok(Reply::ok(&OrganizationList { organizations }))
     }
 
     pub(super) fn get_organization(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
-        self.organization(context)
-            .map(|organization| Reply::ok(&organization_shape(organization)))
+        self.organization(context).map(|organization| Reply::ok(&organization_shape(organization)))
     }
 
     pub(super) fn list_members(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
@@ -142,22 +179,15 @@ impl World {
                 role: *role,
                 joined_at: Stamp(organization.created_at),
             },
-            user: MemberUser {
-                email: self.head.users.get(user_id).map_or("", |user| &user.email),
-            },
+            user: MemberUser { email: self.head.users.get(user_id).map_or("", |user| &user.email) },
         });
-        Ok(Reply::ok(&MemberList {
-            members: members.collect(),
-        }))
+        Ok(Reply::ok(&MemberList { members: members.collect() }))
     }
 
     fn organization(&self, context: &Context<'_>) -> Result<&Organization, Refusal> {
         let id = &context.ids.organization;
         self.allow(context.caller, id, OrganizationAction::Read)?;
-        self.head
-            .organizations
-            .get(id)
-            .ok_or(Refusal::Absent { what: "organization" })
+        self.head.organizations.get(id).ok_or(Refusal::Absent { what: "organization" })
     }
 
     pub(super) fn get_auth(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
@@ -166,20 +196,12 @@ impl World {
             Reach::Organization { .. } | Reach::Project { .. } => "api_key_org",
         };
         let account_id = context.caller.reach.account();
-        Ok(Reply::ok(&Auth {
-            account_id,
-            auth_method,
-            auth_data: context.caller.key_id.to_string(),
-        }))
+        Ok(Reply::ok(&Auth { account_id, auth_method, auth_data: context.caller.key_id.to_string() }))
     }
 
     pub(super) fn list_regions(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         self.person(context.caller)?;
-        let mut ids: Vec<&str> = self
-            .projects
-            .iter()
-            .map(|(_, project)| project.region_id.as_str())
-            .collect();
+        let mut ids: Vec<&str> = self.projects.iter().map(|(_, project)| project.region_id.as_str()).collect();
         ids.push(DEFAULT_REGION);
         ids.sort_unstable();
         ids.dedup();
@@ -190,9 +212,7 @@ impl World {
             geo_lat: "0",
             geo_long: "0",
         });
-        Ok(Reply::ok(&RegionList {
-            regions: regions.collect(),
-        }))
+        Ok(Reply::ok(&RegionList { regions: regions.collect() }))
     }
 }
 

@@ -18,12 +18,7 @@ pub struct Agenda {
 
 impl Default for Agenda {
     fn default() -> Self {
-        Self {
-            blank: true,
-            stale: BTreeSet::new(),
-            due: BTreeMap::new(),
-            order: BTreeSet::new(),
-        }
+        Self { blank: true, stale: BTreeSet::new(), due: BTreeMap::new(), order: BTreeSet::new() }
     }
 }
 
@@ -56,9 +51,6 @@ impl Agenda {
 
     /// A compute that has something due by now.
     pub fn next_due(&self, now: Timestamp) -> Option<ComputeKey> {
-        self.order
-            .first()
-            .filter(|(at, _)| *at <= now)
-            .map(|(_, key)| key.clone())
+        self.order.first().filter(|(at, _)| *at <= now).map(|(_, key)| key.clone())
     }
 }

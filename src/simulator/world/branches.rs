@@ -8,13 +8,10 @@ use super::errors::Refusal;
 use super::message::Reply;
 use super::model::{Branch, Project};
 use super::paging::{self, Limit};
-use super::shapes::{BranchCursor, BranchList, BranchShape, OneBranch, Stamp};
+use super::shapes::{AnnotatedObject, Annotation, BranchCursor, BranchList, BranchShape, OneBranch, Stamp};
 use super::{Context, World};
 
-const LIMIT: Limit = Limit {
-    default: 10_000,
-    max: 10_000,
-};
+const LIMIT: Limit = Limit { default: 10_000, max: 10_000 };
 
 #[derive(Debug, Serialize)]
 struct DatabaseList<'a> {
@@ -49,18 +46,15 @@ impl World {
     /// The project and the branch in the path.
     pub(super) fn branch(&self, context: &Context<'_>) -> Result<(&Project, &Branch), Refusal> {
         let project = self.project(context)?;
-        let branch = project
-            .branches
-            .get(&context.ids.branch)
-            .ok_or(Refusal::Absent { what: "branch" })?;
+        let branch = project.branches.get(&context.ids.branch).ok_or(Refusal::Absent { what: "branch" })?;
         Ok((project, branch))
     }
 
     pub(super) fn get_branch(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let (project, branch) = self.branch(context)?;
-        Ok(Reply::ok(&OneBranch {
-            branch: self.branch_shape(project, branch),
-        }))
+        let object = AnnotatedObject { kind: "console/branch", id: &branch.id };
+        let annotation = Annotation { object, value: Default::default() };
+        Ok(Reply::ok(&OneBranch { branch: self.branch_shape(project, branch), annotation }))
     }
 
     pub(super) fn list_branches(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
@@ -71,9 +65,7 @@ impl World {
             Some(cursor) => cursor.parse().map_err(|_| paging::invalid_cursor())?,
             None => 0,
         };
-        let sort_by = request
-            .query_value("sort_by")
-            .unwrap_or_else(|| "updated_at".to_owned());
+        let sort_by = request.query_value("sort_by").unwrap_or_else(|| "updated_at".to_owned());
         let sort_order = request.query_value("sort_order").unwrap_or_else(|| "desc".to_owned());
         let order = order(&sort_by, &sort_order)?;
         let search = request.query_value("search").unwrap_or_default();
@@ -83,16 +75,8 @@ impl World {
         let next = (skip.saturating_add(limit) < all.len()).then(|| paging::seal(&(skip + limit).to_string()));
         let page = all.into_iter().skip(skip).take(limit);
         let branches = page.map(|branch| self.branch_shape(project, branch)).collect();
-        let pagination = Some(BranchCursor {
-            next,
-            sort_by,
-            sort_order,
-        });
-        Ok(Reply::ok(&BranchList {
-            branches,
-            annotations: Default::default(),
-            pagination,
-        }))
+        let pagination = Some(BranchCursor { next, sort_by, sort_order });
+        Ok(Reply::ok(&BranchList { branches, annotations: Default::default(), pagination }))
     }
 
     pub(super) fn list_branch_databases(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
@@ -158,8 +142,6 @@ fn order(sort_by: &str, sort_order: &str) -> Result<Order, Refusal> {
         ("created_at" | "updated_at", "desc") => {
             Ok(|one, other| (other.created_at, &other.id).cmp(&(one.created_at, &one.id)))
         }
-        _ => Err(Refusal::invalid(
-            "sort_by is name, created_at or updated_at, and sort_order is asc or desc",
-        )),
+        _ => Err(Refusal::invalid("sort_by is name, created_at or updated_at, and sort_order is asc or desc")),
     }
 }

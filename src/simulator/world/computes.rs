@@ -17,37 +17,27 @@ const ABSENT: Refusal = Refusal::Absent { what: "endpoint" };
 impl World {
     pub(super) fn list_computes(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let project = self.project(context)?;
-        let endpoints = self
-            .computes_of(&project.id)
-            .map(|compute| self.compute_shape(compute))
-            .collect();
+        let endpoints = self.computes_of(&project.id).map(|compute| self.compute_shape(compute)).collect();
         Ok(Reply::ok(&ComputeList { endpoints }))
     }
 
     pub(super) fn list_branch_computes(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let (project, branch) = self.branch(context)?;
-        let of_branch = self
-            .computes_of(&project.id)
-            .filter(|compute| compute.config.branch_id == branch.id);
-        Ok(Reply::ok(&ComputeList {
-            endpoints: of_branch.map(|compute| self.compute_shape(compute)).collect(),
-        }))
+        let of_branch = self.computes_of(&project.id).filter(|compute| compute.config.branch_id == branch.id);
+        Ok(Reply::ok(&ComputeList { endpoints: of_branch.map(|compute| self.compute_shape(compute)).collect() }))
     }
 
     pub(super) fn get_compute(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let key = self.compute_key(context)?;
         let compute = self.computes.get(&key).ok_or(ABSENT)?;
-        Ok(Reply::ok(&OneCompute {
-            endpoint: self.compute_shape(compute),
-        }))
+        Ok(Reply::ok(&OneCompute { endpoint: self.compute_shape(compute) }))
     }
 
     pub(super) fn create_compute(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let project_id = self.project(context)?.id.clone();
         let request = ComputeRequest::parse(&context.request.body, self.profile)?;
         let (key, operations) = self.make_compute(&project_id, &request, context.now)?;
-        self.compute_and_operations(&key, &operations, context.now)
-            .map(|body| Reply::created(&body))
+        self.compute_and_operations(&key, &operations, context.now).map(|body| Reply::created(&body))
     }
 
     /// Creates a compute. It starts at once, unless it is disabled: then it settles as suspended.
@@ -57,10 +47,7 @@ impl World {
         request: &ComputeRequest,
         now: Timestamp,
     ) -> Result<(ComputeKey, Vec<Operation>), Refusal> {
-        let project = self
-            .projects
-            .get(&project_id.to_owned())
-            .ok_or(Refusal::Absent { what: "project" })?;
+        let project = self.projects.get(&project_id.to_owned()).ok_or(Refusal::Absent { what: "project" })?;
         let (branch_id, kind) = request.identity()?;
         self.check_place(project, &branch_id, kind)?;
         self.check_room(project, &branch_id)?;
@@ -68,11 +55,7 @@ impl World {
         let region_id = project.region_id.clone();
         let id = self.head.generator.compute_id();
         let key = (project_id.to_owned(), id.clone());
-        let first: &[Action] = if config.disabled {
-            &[Action::SuspendCompute]
-        } else {
-            &[Action::StartCompute]
-        };
+        let first: &[Action] = if config.disabled { &[Action::SuspendCompute] } else { &[Action::StartCompute] };
         let compute = Compute {
             host: format!("{id}.{region_id}.{}", self.head.settings.host_domain),
             id,
@@ -109,18 +92,10 @@ impl World {
     }
 
     fn check_room(&self, project: &Project, branch_id: &str) -> Result<(), Refusal> {
-        let Some(limit) = self
-            .head
-            .settings
-            .max_computes_per_branch
-            .filter(|_| self.profile == Profile::Full)
-        else {
+        let Some(limit) = self.head.settings.max_computes_per_branch.filter(|_| self.profile == Profile::Full) else {
             return Ok(());
         };
-        let present = self
-            .computes_of(&project.id)
-            .filter(|compute| compute.config.branch_id == branch_id)
-            .count();
+        let present = self.computes_of(&project.id).filter(|compute| compute.config.branch_id == branch_id).count();
         match present < limit {
             true => Ok(()),
             false => Err(Refusal::LimitReached {
@@ -134,8 +109,7 @@ impl World {
         let key = self.compute_key(context)?;
         let request = ComputeRequest::parse(&context.request.body, self.profile)?;
         let operations = self.change_compute(&key, &request, context.now)?;
-        self.compute_and_operations(&key, &operations, context.now)
-            .map(|body| Reply::ok(&body))
+        self.compute_and_operations(&key, &operations, context.now).map(|body| Reply::ok(&body))
     }
 
     /// Changes a compute's configuration and starts the operations that this takes.
@@ -198,15 +172,9 @@ impl World {
             _ => &[],
         };
         let operations = self.schedule(key, actions, now);
-        let body = self
-            .compute_and_operations(key, &operations, now)
-            .map(|body| Reply::ok(&body))?;
+        let body = self.compute_and_operations(key, &operations, now).map(|body| Reply::ok(&body))?;
         self.agenda.stale(key);
-        let work = self
-            .computes
-            .remove(key)
-            .filter(|_| running)
-            .map(|compute| work_done(&compute, now));
+        let work = self.computes.remove(key).filter(|_| running).map(|compute| work_done(&compute, now));
         if let (Some(work), Some(project)) = (work, self.projects.get_mut(&key.0)) {
             project.cpu_used_sec += work;
         }
@@ -235,11 +203,7 @@ impl World {
         if compute.config.disabled {
             return Err(Refusal::Disabled);
         }
-        let actions: &[Action] = if compute.target_state() == State::Active {
-            &[]
-        } else {
-            &[Action::StartCompute]
-        };
+        let actions: &[Action] = if compute.target_state() == State::Active { &[] } else { &[Action::StartCompute] };
         self.refuse_when_busy(&key)?;
         self.act(&key, actions, context.now)
     }
@@ -260,8 +224,7 @@ impl World {
             true => Vec::new(),
             false => self.schedule(key, actions, now),
         };
-        self.compute_and_operations(key, &operations, now)
-            .map(|body| Reply::ok(&body))
+        self.compute_and_operations(key, &operations, now).map(|body| Reply::ok(&body))
     }
 
     fn refuse_when_busy(&self, key: &ComputeKey) -> Result<(), Refusal> {
@@ -293,18 +256,12 @@ impl World {
 
     pub(super) fn computes_of(&self, project_id: &str) -> impl Iterator<Item = &Compute> {
         let first = (project_id.to_owned(), String::new());
-        let of_project = self
-            .computes
-            .range(first..)
-            .take_while(move |((project, _), _)| project == project_id);
+        let of_project = self.computes.range(first..).take_while(move |((project, _), _)| project == project_id);
         of_project.map(|(_, compute)| compute)
     }
 
     pub(super) fn rules(&self, project: &Project) -> Rules {
-        Rules {
-            profile: self.profile,
-            plan: self.plan_of(&project.owner),
-        }
+        Rules { profile: self.profile, plan: self.plan_of(&project.owner) }
     }
 
     fn compute_and_operations<'a>(
@@ -314,10 +271,7 @@ impl World {
         now: Timestamp,
     ) -> Result<ComputeAndOperations<'a>, Refusal> {
         let endpoint = self.compute_shape(self.computes.get(key).ok_or(ABSENT)?);
-        let operations = operations
-            .iter()
-            .map(|operation| self.operation_shape(operation, now))
-            .collect();
+        let operations = operations.iter().map(|operation| self.operation_shape(operation, now)).collect();
         Ok(ComputeAndOperations { endpoint, operations })
     }
 }

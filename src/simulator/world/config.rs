@@ -62,9 +62,7 @@ impl ComputeRequest {
     pub fn identity(&self) -> Result<(String, ComputeKind), Refusal> {
         let branch_id = self.branch_id.clone().filter(|id| !id.is_empty());
         let branch_id = branch_id.ok_or_else(|| Refusal::invalid("endpoint.branch_id is required"))?;
-        let kind = self
-            .kind()?
-            .ok_or_else(|| Refusal::invalid("endpoint.type is required"))?;
+        let kind = self.kind()?.ok_or_else(|| Refusal::invalid("endpoint.type is required"))?;
         Ok((branch_id, kind))
     }
 
@@ -74,9 +72,9 @@ impl ComputeRequest {
             None => Ok(None),
             Some("read_write") => Ok(Some(ComputeKind::ReadWrite)),
             Some("read_only") => Ok(Some(ComputeKind::ReadOnly)),
-            Some(other) => Err(Refusal::invalid(format!(
-                "endpoint.type {other:?} is neither read_write nor read_only"
-            ))),
+            Some(other) => {
+                Err(Refusal::invalid(format!("endpoint.type {other:?} is neither read_write nor read_only")))
+            }
         }
     }
 
@@ -86,23 +84,12 @@ impl ComputeRequest {
             return Err(Refusal::invalid("endpoint.region_id must be the region of the project"));
         }
         if let Some(mode) = self.pooler_mode.as_ref().filter(|mode| *mode != "transaction") {
-            return Err(Refusal::invalid(format!(
-                "endpoint.pooler_mode {mode:?} is not supported"
-            )));
+            return Err(Refusal::invalid(format!("endpoint.pooler_mode {mode:?} is not supported")));
         }
-        if self
-            .suspend_timeout_seconds
-            .is_some_and(|seconds| !SUSPEND_RANGE.contains(&seconds))
-        {
-            return Err(Refusal::invalid(
-                "endpoint.suspend_timeout_seconds must be between -1 and 604800",
-            ));
+        if self.suspend_timeout_seconds.is_some_and(|seconds| !SUSPEND_RANGE.contains(&seconds)) {
+            return Err(Refusal::invalid("endpoint.suspend_timeout_seconds must be between -1 and 604800"));
         }
-        if self
-            .name
-            .as_ref()
-            .is_some_and(|name| name.is_empty() || name.chars().count() > LONGEST_NAME)
-        {
+        if self.name.as_ref().is_some_and(|name| name.is_empty() || name.chars().count() > LONGEST_NAME) {
             return Err(Refusal::invalid("endpoint.name must have 1 to 64 characters"));
         }
         Ok(())
@@ -123,14 +110,8 @@ impl ComputeRequest {
         };
         // A new compute has no size yet that a single end could be measured against.
         let request = match (self.autoscaling_limit_min_cu, self.autoscaling_limit_max_cu) {
-            (Some(min), None) => Self {
-                autoscaling_limit_max_cu: Some(min.max(base.range.max.cu())),
-                ..self.clone()
-            },
-            (None, Some(max)) => Self {
-                autoscaling_limit_min_cu: Some(max.min(base.range.min.cu())),
-                ..self.clone()
-            },
+            (Some(min), None) => Self { autoscaling_limit_max_cu: Some(min.max(base.range.max.cu())), ..self.clone() },
+            (None, Some(max)) => Self { autoscaling_limit_min_cu: Some(max.min(base.range.min.cu())), ..self.clone() },
             _ => self.clone(),
         };
         request.apply(&base, &project.region_id, rules)
@@ -143,10 +124,7 @@ impl ComputeRequest {
         Ok(ComputeConfig {
             branch_id: or_old(&self.branch_id, &old.branch_id),
             range: self.range(old.range, rules)?,
-            settings: self
-                .settings
-                .as_ref()
-                .map_or_else(|| old.settings.clone(), |new| merge(&old.settings, new)),
+            settings: self.settings.as_ref().map_or_else(|| old.settings.clone(), |new| merge(&old.settings, new)),
             pooler_enabled: self.pooler_enabled.unwrap_or(old.pooler_enabled),
             disabled: self.disabled.unwrap_or(old.disabled),
             passwordless_access: self.passwordless_access.unwrap_or(old.passwordless_access),
@@ -183,19 +161,14 @@ impl ComputeRequest {
 fn merge(old: &ComputeSettings, new: &ComputeSettings) -> ComputeSettings {
     ComputeSettings {
         pg_settings: new.pg_settings.clone().or_else(|| old.pg_settings.clone()),
-        pgbouncer_settings: new
-            .pgbouncer_settings
-            .clone()
-            .or_else(|| old.pgbouncer_settings.clone()),
+        pgbouncer_settings: new.pgbouncer_settings.clone().or_else(|| old.pgbouncer_settings.clone()),
         preload_libraries: new.preload_libraries.clone().or_else(|| old.preload_libraries.clone()),
     }
 }
 
 /// The size of a compute that is created without one.
 pub(super) fn initial_range(defaults: &ComputeDefaults, rules: Rules) -> Range {
-    defaults
-        .range
-        .unwrap_or_else(|| default_range(rules.plan, rules.profile))
+    defaults.range.unwrap_or_else(|| default_range(rules.plan, rules.profile))
 }
 
 /// A JSON body; 400 when it is missing, malformed or of another shape.

@@ -28,10 +28,7 @@ pub struct NewKey {
 
 impl std::fmt::Debug for NewKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NewKey")
-            .field("id", &self.id)
-            .field("name", &self.name)
-            .finish_non_exhaustive()
+        f.debug_struct("NewKey").field("id", &self.id).field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -97,8 +94,7 @@ impl World {
             return Err(Refusal::Absent { what: "user" });
         }
         let user = user.to_owned();
-        self.mint(name.to_owned(), Reach::Personal { user: user.clone() }, user, self.now)
-            .map(|key| new_key(&key))
+        self.mint(name.to_owned(), Reach::Personal { user: user.clone() }, user, self.now).map(|key| new_key(&key))
     }
 
     /// Creates a key of an organization, or of one of its projects, as one of its administrators would.
@@ -110,28 +106,20 @@ impl World {
         now: Timestamp,
     ) -> Result<NewKey, Refusal> {
         self.advance_to(now);
-        let found = self
-            .head
-            .organizations
-            .get(organization)
-            .ok_or(Refusal::Absent { what: "organization" })?;
+        let found = self.head.organizations.get(organization).ok_or(Refusal::Absent { what: "organization" })?;
         let created_by = self.administrator(found);
         let organization = organization.to_owned();
         let reach = match project {
             Some(project) => self.scope(organization, project)?,
             None => Reach::Organization { organization },
         };
-        self.mint(name.to_owned(), reach, created_by, self.now)
-            .map(|key| new_key(&key))
+        self.mint(name.to_owned(), reach, created_by, self.now).map(|key| new_key(&key))
     }
 
     /// Revokes any key, for ever. To revoke a revoked key again changes nothing.
     pub fn console_revoke_key(&mut self, id: i64, now: Timestamp) -> Result<KeyLine, Refusal> {
         self.advance_to(now);
-        self.keys
-            .revoke(id, self.now)
-            .map(key_line)
-            .ok_or(Refusal::Absent { what: "api key" })
+        self.keys.revoke(id, self.now).map(key_line).ok_or(Refusal::Absent { what: "api key" })
     }
 
     /// All keys, revoked ones too.
@@ -152,9 +140,10 @@ impl World {
         self.advance_to(now);
         let now = self.now;
         let key = self.find_compute(id)?;
-        let (disabled, target) = self.computes.get(&key).map_or((true, State::Idle), |compute| {
-            (compute.config.disabled, compute.target_state())
-        });
+        let (disabled, target) = self
+            .computes
+            .get(&key)
+            .map_or((true, State::Idle), |compute| (compute.config.disabled, compute.target_state()));
         if disabled {
             return Err(Refusal::Disabled);
         }
@@ -162,11 +151,7 @@ impl World {
             if compute.state == State::Active {
                 compute.last_active = Some(now);
             }
-            let asked = load.and_then(|load| {
-                Size::all()
-                    .find(|size| size.cu() >= load)
-                    .or_else(|| Size::all().last())
-            });
+            let asked = load.and_then(|load| Size::all().find(|size| size.cu() >= load).or_else(|| Size::all().last()));
             let range = compute.config.range;
             compute.current_size = asked.unwrap_or(compute.current_size).clamp(range.min, range.max);
         }
@@ -230,10 +215,7 @@ impl World {
             return Err(Refusal::Absent { what: "owner" });
         }
         let now = self.now;
-        let project = self
-            .projects
-            .get_mut(&id.to_owned())
-            .ok_or(Refusal::Absent { what: "project" })?;
+        let project = self.projects.get_mut(&id.to_owned()).ok_or(Refusal::Absent { what: "project" })?;
         project.owner = to;
         project.updated_at = now;
         self.plan_all_anew();
@@ -243,11 +225,7 @@ impl World {
     /// Changes what an organization pays for. Computes keep their sizes.
     pub fn console_set_plan(&mut self, organization: &str, plan: Plan, now: Timestamp) -> Result<(), Refusal> {
         self.advance_to(now);
-        let found = self
-            .head
-            .organizations
-            .get_mut(organization)
-            .ok_or(Refusal::Absent { what: "organization" })?;
+        let found = self.head.organizations.get_mut(organization).ok_or(Refusal::Absent { what: "organization" })?;
         found.plan = plan;
         self.head_touched = true;
         self.plan_all_anew();
@@ -255,19 +233,12 @@ impl World {
     }
 
     fn find_compute(&self, id: &str) -> Result<ComputeKey, Refusal> {
-        let found = self
-            .computes
-            .iter()
-            .map(|(key, _)| key)
-            .find(|(_, compute)| compute == id);
+        let found = self.computes.iter().map(|(key, _)| key).find(|(_, compute)| compute == id);
         found.cloned().ok_or(Refusal::Absent { what: "endpoint" })
     }
 
     fn line(&self, key: &ComputeKey) -> Result<ComputeLine, Refusal> {
-        self.computes
-            .get(key)
-            .map(|compute| self.compute_line(compute))
-            .ok_or(Refusal::Absent { what: "endpoint" })
+        self.computes.get(key).map(|compute| self.compute_line(compute)).ok_or(Refusal::Absent { what: "endpoint" })
     }
 
     fn compute_line(&self, compute: &Compute) -> ComputeLine {

@@ -26,10 +26,7 @@ impl World {
         world.head.settings = file.settings.clone();
         world.head.generator = Generator::new(seed);
         unique("users", file.users.iter().map(|user| &user.id))?;
-        unique(
-            "organizations",
-            file.organizations.iter().map(|organization| &organization.id),
-        )?;
+        unique("organizations", file.organizations.iter().map(|organization| &organization.id))?;
         unique("projects", file.projects.iter().map(|project| &project.id))?;
         for user in &file.users {
             world.head.users.insert(user.id.clone(), user.build());
@@ -49,10 +46,7 @@ impl World {
     fn add_organization(&mut self, path: &str, declared: &DeclaredOrganization) -> Result<(), WorldFileError> {
         for (index, member) in declared.members.iter().enumerate() {
             if !self.head.users.contains_key(&member.user) {
-                return fault(
-                    format!("{path}.members[{index}].user"),
-                    format!("there is no user {}", member.user),
-                );
+                return fault(format!("{path}.members[{index}].user"), format!("there is no user {}", member.user));
             }
         }
         if self.head.users.contains_key(&declared.id) {
@@ -62,11 +56,7 @@ impl World {
             id: declared.id.clone(),
             name: declared.name.clone().unwrap_or_else(|| declared.id.clone()),
             plan: declared.plan,
-            members: declared
-                .members
-                .iter()
-                .map(|member| (member.user.clone(), member.role))
-                .collect(),
+            members: declared.members.iter().map(|member| (member.user.clone(), member.role)).collect(),
             created_at: self.now,
         };
         self.head.organizations.insert(organization.id.clone(), organization);
@@ -76,10 +66,7 @@ impl World {
     fn add_project(&mut self, path: &str, declared: &DeclaredProject) -> Result<(), WorldFileError> {
         let owner = self.owner(&declared.owner);
         let Some(owner) = owner else {
-            return fault(
-                format!("{path}.owner"),
-                format!("there is no organization or user {}", declared.owner),
-            );
+            return fault(format!("{path}.owner"), format!("there is no organization or user {}", declared.owner));
         };
         let project = declared.build(path, owner, self.now)?;
         self.projects.insert(project.id.clone(), project);
@@ -107,10 +94,13 @@ impl World {
             ..ComputeRequest::default()
         };
         let now = self.now;
-        let (mut key, _) = self
-            .make_compute(project_id, &request, now)
-            .map_err(|refusal| refusal.message())?;
-        if let (Some(id), Some(mut compute)) = (&declared.id, self.computes.remove(&key)) {
+        let (mut key, _) = self.make_compute(project_id, &request, now).map_err(|refusal| refusal.message())?;
+        if let Some(id) = &declared.id
+            && let Some(mut compute) = self.computes.remove(&key)
+        {
+            if self.computes.get(&(key.0.clone(), id.clone())).is_some() {
+                return Err(format!("{id} is declared twice"));
+            }
             compute.host = compute.host.replacen(&compute.id, id, 1);
             compute.id.clone_from(id);
             key.1.clone_from(id);
@@ -132,10 +122,7 @@ impl World {
 
     /// The organization or the user with this id.
     pub(super) fn owner(&self, id: &str) -> Option<Owner> {
-        match (
-            self.head.organizations.contains_key(id),
-            self.head.users.contains_key(id),
-        ) {
+        match (self.head.organizations.contains_key(id), self.head.users.contains_key(id)) {
             (true, _) => Some(Owner::Organization(id.to_owned())),
             (false, true) => Some(Owner::User(id.to_owned())),
             (false, false) => None,
@@ -166,10 +153,7 @@ impl World {
     fn declared_reach(&self, path: &str, declared: &DeclaredKey) -> Result<(Reach, String), WorldFileError> {
         let organization = || match self.head.organizations.get(&declared.owner) {
             Some(organization) => Ok((organization.id.clone(), self.administrator(organization))),
-            None => fault(
-                format!("{path}.owner"),
-                format!("there is no organization {}", declared.owner),
-            ),
+            None => fault(format!("{path}.owner"), format!("there is no organization {}", declared.owner)),
         };
         match (declared.kind, &declared.project) {
             (DeclaredKeyKind::Personal, _) => match self.head.users.get(&declared.owner) {
@@ -213,28 +197,17 @@ impl DeclaredUser {
 impl DeclaredProject {
     fn build(&self, path: &str, owner: Owner, now: Timestamp) -> Result<Project, WorldFileError> {
         if !is_path_id(&self.id) {
-            return fault(
-                format!("{path}.id"),
-                "an id has 1 to 60 lower case letters, digits and hyphens",
-            );
+            return fault(format!("{path}.id"), "an id has 1 to 60 lower case letters, digits and hyphens");
         }
-        unique(
-            &format!("{path}.branches"),
-            self.branches.iter().map(|branch| &branch.id),
-        )?;
+        unique(&format!("{path}.branches"), self.branches.iter().map(|branch| &branch.id))?;
         let marked = self.branches.iter().any(|branch| branch.default);
         let mut branches = BTreeMap::new();
         for (index, branch) in self.branches.iter().enumerate() {
             let default = if marked { branch.default } else { index == 0 };
-            let orphan = branch
-                .parent
-                .as_ref()
-                .filter(|parent| !self.branches.iter().any(|other| other.id == **parent));
+            let orphan =
+                branch.parent.as_ref().filter(|parent| !self.branches.iter().any(|other| other.id == **parent));
             if let Some(parent) = orphan {
-                return fault(
-                    format!("{path}.branches[{index}].parent"),
-                    format!("there is no branch {parent}"),
-                );
+                return fault(format!("{path}.branches[{index}].parent"), format!("there is no branch {parent}"));
             }
             branches.insert(branch.id.clone(), branch.build(default, now));
         }
@@ -252,10 +225,7 @@ impl DeclaredProject {
             branch_logical_size_limit: self.branch_logical_size_limit.unwrap_or(512),
             branches,
             defaults: ComputeDefaults {
-                range: self.default_size.map(|size| Range {
-                    min: size.min,
-                    max: size.max,
-                }),
+                range: self.default_size.map(|size| Range { min: size.min, max: size.max }),
                 suspend_timeout_seconds: self.default_suspend_timeout_seconds,
             },
             maintenance: Maintenance {

@@ -44,6 +44,8 @@ pub enum Refusal {
     Busy,
     InTransition,
     BranchProtected,
+    /// A branch that cannot be deleted, and why.
+    BranchNeeded(&'static str),
     TooManyRequests {
         retry_after: u64,
     },
@@ -91,7 +93,10 @@ impl Refusal {
                 Profile::Full => 422,
             },
             Refusal::SizeRefused(_) => 400,
-            Refusal::SuspendNotAllowed | Refusal::LimitReached { .. } | Refusal::BranchProtected => 422,
+            Refusal::SuspendNotAllowed
+            | Refusal::LimitReached { .. }
+            | Refusal::BranchProtected
+            | Refusal::BranchNeeded(_) => 422,
             Refusal::Busy | Refusal::InTransition => 423,
             Refusal::TooManyRequests { .. } => 429,
         }
@@ -138,6 +143,7 @@ impl Refusal {
                 "project already has running conflicting operations, scheduling of new ones is prohibited".into()
             }
             Refusal::InTransition => "endpoint is in some transitive state, could not suspend".into(),
+            Refusal::BranchNeeded(message) => (*message).into(),
             Refusal::BranchProtected => "endpoints of a protected branch cannot be deleted".into(),
             Refusal::TooManyRequests { .. } => "too many requests".into(),
         }
@@ -153,14 +159,8 @@ impl Refusal {
 
     pub(super) fn body(&self, profile: Profile, request_id: &str) -> Vec<u8> {
         let written = match profile {
-            Profile::Full => serde_json::to_vec(&FullBody {
-                request_id,
-                code: self.code(),
-                message: self.message(),
-            }),
-            Profile::Minimal => serde_json::to_vec(&MinimalBody {
-                message: self.message(),
-            }),
+            Profile::Full => serde_json::to_vec(&FullBody { request_id, code: self.code(), message: self.message() }),
+            Profile::Minimal => serde_json::to_vec(&MinimalBody { message: self.message() }),
         };
         // Strings only: this always serializes.
         written.unwrap_or_default()

@@ -156,10 +156,7 @@ pub struct WorldFileError {
 
 /// An error at a place of the file.
 pub(super) fn fault<T>(path: impl Into<String>, message: impl Into<String>) -> Result<T, WorldFileError> {
-    Err(WorldFileError {
-        path: path.into(),
-        message: message.into(),
-    })
+    Err(WorldFileError { path: path.into(), message: message.into() })
 }
 
 impl WorldFile {
@@ -192,10 +189,7 @@ mod tests {
             ("projects: [{id: p, owner: o, colour: red}]", "projects[0].colour"),
             ("settings: {start_ms: soon}", "settings.start_ms"),
             ("organizations: [{id: o, plan: gold}]", "organizations[0].plan"),
-            (
-                "projects: [{id: p, owner: o, default_size: {min: 0.3, max: 1}}]",
-                "projects[0].default_size.min",
-            ),
+            ("projects: [{id: p, owner: o, default_size: {min: 0.3, max: 1}}]", "projects[0].default_size.min"),
         ];
         for (yaml, path) in cases {
             assert_eq!(WorldFile::parse(yaml).unwrap_err().path, path, "{yaml}");

@@ -39,8 +39,7 @@ impl World {
         let user = self.person(context.caller)?.to_owned();
         let request: KeyRequest = parse_json(&context.request.body)?;
         let name = self.key_name(&request)?;
-        self.mint(name, Reach::Personal { user: user.clone() }, user, context.now)
-            .map(|key| created(&key))
+        self.mint(name, Reach::Personal { user: user.clone() }, user, context.now).map(|key| created(&key))
     }
 
     fn key_name(&self, request: &KeyRequest) -> Result<String, Refusal> {
@@ -54,11 +53,7 @@ impl World {
 
     /// The reach of a key for one project, which must be in the organization.
     pub(super) fn scope(&self, organization: String, project: String) -> Result<Reach, Refusal> {
-        match self
-            .projects
-            .get(&project)
-            .is_some_and(|project| owned_by(project, &organization))
-        {
+        match self.projects.get(&project).is_some_and(|project| owned_by(project, &organization)) {
             true => Ok(Reach::Project { organization, project }),
             false => Err(Refusal::Absent { what: "project" }),
         }
@@ -115,11 +110,7 @@ impl World {
             id: key.id,
             name: &key.name,
             created_at: Stamp(key.created_at),
-            created_by: Creator {
-                id: &key.created_by,
-                name,
-                image: "",
-            },
+            created_by: Creator { id: &key.created_by, name, image: "" },
             last_used_at: key.last_used_at.map(Stamp),
             last_used_from_addr: &key.last_used_from_addr,
             project_id: key.reach.project(),
@@ -128,10 +119,7 @@ impl World {
 
     pub(super) fn revoke_personal_key(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let user = self.person(context.caller)?.to_owned();
-        self.revoke_own(
-            context,
-            |key| matches!(&key.reach, Reach::Personal { user: owner } if *owner == user),
-        )
+        self.revoke_own(context, |key| matches!(&key.reach, Reach::Personal { user: owner } if *owner == user))
     }
 
     pub(super) fn revoke_organization_key(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
@@ -143,15 +131,8 @@ impl World {
     /// Revokes the key that the path names. One that is revoked already is as absent as one of somebody else.
     fn revoke_own(&mut self, context: &Context<'_>, belongs: impl Fn(&Key) -> bool) -> Result<Reply, Refusal> {
         const ABSENT: Refusal = Refusal::Absent { what: "api key" };
-        let id: i64 = context
-            .ids
-            .key
-            .parse()
-            .map_err(|_| Refusal::invalid("the key id must be an integer"))?;
-        self.keys
-            .get(id)
-            .filter(|key| key.revoked_at.is_none() && belongs(key))
-            .ok_or(ABSENT)?;
+        let id: i64 = context.ids.key.parse().map_err(|_| Refusal::invalid("the key id must be an integer"))?;
+        self.keys.get(id).filter(|key| key.revoked_at.is_none() && belongs(key)).ok_or(ABSENT)?;
         let key = self.keys.revoke(id, context.now).ok_or(ABSENT)?;
         Ok(Reply::ok(&RevokedKey {
             id: key.id,

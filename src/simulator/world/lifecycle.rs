@@ -23,9 +23,7 @@ enum Event {
 impl Compute {
     /// The state it will be in when everything under way is done.
     pub(super) fn target_state(&self) -> State {
-        self.steps
-            .iter()
-            .fold(self.state, |state, step| step.effect.leads_to().unwrap_or(state))
+        self.steps.iter().fold(self.state, |state, step| step.effect.leads_to().unwrap_or(state))
     }
 }
 
@@ -45,11 +43,7 @@ impl World {
             self.plan_all_anew();
         }
         for key in self.agenda.take_stale() {
-            let at = self
-                .computes
-                .get(&key)
-                .and_then(|compute| self.next_event(compute))
-                .map(|(at, _)| at);
+            let at = self.computes.get(&key).and_then(|compute| self.next_event(compute)).map(|(at, _)| at);
             self.agenda.plan(key, at);
         }
     }
@@ -124,11 +118,7 @@ impl World {
 
     /// Adds operations behind those that are under way.
     pub(super) fn append(&mut self, key: &ComputeKey, actions: &[Action], at: Timestamp) -> Vec<Operation> {
-        let from = self
-            .computes
-            .get(key)
-            .and_then(|compute| compute.steps.last())
-            .map_or(at, |step| step.at);
+        let from = self.computes.get(key).and_then(|compute| compute.steps.last()).map_or(at, |step| step.at);
         self.chain(key, actions, at, from)
     }
 
@@ -152,11 +142,7 @@ impl World {
             let mut steps = Vec::new();
             for (effect, milliseconds) in self.course(*action) {
                 at += SignedDuration::from_millis(i64::from(milliseconds.max(1)));
-                steps.push(Step {
-                    at,
-                    effect,
-                    operation: number,
-                });
+                steps.push(Step { at, effect, operation: number });
             }
             let operation = Operation {
                 id: self.head.generator.uuid(),
@@ -187,10 +173,7 @@ impl World {
             Action::SuspendCompute => vec![(Effect::Suspended, settings.suspend_ms)],
             Action::ApplyConfig => vec![(Effect::Applied, settings.apply_ms)],
             Action::CheckAvailability => {
-                vec![
-                    (Effect::Checked, settings.start_ms),
-                    (Effect::Suspended, settings.suspend_ms),
-                ]
+                vec![(Effect::Checked, settings.start_ms), (Effect::Suspended, settings.suspend_ms)]
             }
         }
     }
@@ -208,11 +191,7 @@ impl World {
         let oldest = self.now.checked_sub(OPERATIONS_KEPT).unwrap_or(Timestamp::MIN);
         let project = operation.project_id.clone();
         let first = (project.clone(), 0)..(project.clone(), operation.number);
-        let expired = self
-            .operations
-            .range(first)
-            .next()
-            .filter(|(_, first)| first.created_at < oldest);
+        let expired = self.operations.range(first).next().filter(|(_, first)| first.created_at < oldest);
         if let Some(key) = expired.map(|(key, _)| key.clone()) {
             self.operations.remove(&key);
         }

@@ -8,6 +8,7 @@ mod access;
 mod account;
 mod agenda;
 mod branches;
+mod branching;
 mod computes;
 mod config;
 pub mod console;
@@ -23,6 +24,8 @@ pub mod model;
 mod operations;
 mod paging;
 mod projects;
+#[cfg(test)]
+mod properties;
 mod rate;
 pub mod routes;
 pub mod rows;
@@ -51,7 +54,7 @@ use settings::Settings;
 use tracked::Tracked;
 
 /// How much of the platform is offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
     /// Everything the family of platforms is known to do.
@@ -127,12 +130,7 @@ impl World {
         let caller = self.authenticate(request);
         let outcome = caller.and_then(|caller| self.answer(request, &caller));
         match outcome {
-            Ok(reply) => Response {
-                status: reply.status,
-                request_id,
-                retry_after: None,
-                body: reply.body,
-            },
+            Ok(reply) => Response { status: reply.status, request_id, retry_after: None, body: reply.body },
             Err(refusal) => Response {
                 status: refusal.status(self.profile),
                 retry_after: refusal.retry_after(),
@@ -145,20 +143,10 @@ impl World {
     fn answer(&mut self, request: &Request, caller: &Caller) -> Result<Reply, Refusal> {
         let (call, ids) = routes::resolve(request.method, &request.path, self.profile)?;
         if let Some(limit) = self.head.settings.rate_limit(self.profile) {
-            let admitted = self
-                .meters
-                .admit(caller.reach.account(), call, &limit, request.received_at);
+            let admitted = self.meters.admit(caller.reach.account(), call, &limit, request.received_at);
             admitted.map_err(|retry_after| Refusal::TooManyRequests { retry_after })?;
         }
-        self.perform(
-            call,
-            &Context {
-                request,
-                caller,
-                ids: &ids,
-                now: self.now,
-            },
-        )
+        self.perform(call, &Context { request, caller, ids: &ids, now: self.now })
     }
 
     fn perform(&mut self, call: Call, context: &Context<'_>) -> Result<Reply, Refusal> {
@@ -167,9 +155,13 @@ impl World {
             Call::CreateProject => self.create_project(context),
             Call::ListSharedProjects => self.list_shared_projects(context),
             Call::GetProject => self.get_project(context),
+            Call::UpdateProject => self.update_project(context),
             Call::DeleteProject => self.delete_project(context),
             Call::GetConnectionUri => self.get_connection_uri(context),
             Call::ListBranches => self.list_branches(context),
+            Call::CreateBranch => self.create_branch(context),
+            Call::DeleteBranch => self.delete_branch(context),
+            Call::RevealPassword => self.reveal_password(context),
             Call::GetBranch => self.get_branch(context),
             Call::ListBranchComputes => self.list_branch_computes(context),
             Call::ListBranchDatabases => self.list_branch_databases(context),

@@ -191,19 +191,8 @@ pub struct Compute {
 impl Compute {
     /// The state that the change under way leads to next, if one is under way.
     pub fn pending_state(&self) -> Option<State> {
-        let settles = || {
-            self.steps.last().map(|_| {
-                if self.state == State::Init {
-                    State::Active
-                } else {
-                    self.state
-                }
-            })
-        };
-        self.steps
-            .iter()
-            .find_map(|step| step.effect.leads_to())
-            .or_else(settles)
+        let settles = || self.steps.last().map(|_| if self.state == State::Init { State::Active } else { self.state });
+        self.steps.iter().find_map(|step| step.effect.leads_to()).or_else(settles)
     }
 }
 

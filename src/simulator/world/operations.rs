@@ -12,10 +12,7 @@ use super::shapes::{
 };
 use super::{Context, Profile, World};
 
-const LIMIT: Limit = Limit {
-    default: 1000,
-    max: 1000,
-};
+const LIMIT: Limit = Limit { default: 1000, max: 1000 };
 const SECONDS_IN_A_WEEK: i64 = 7 * 24 * 3600;
 
 impl Operation {
@@ -47,13 +44,8 @@ impl World {
             .take(limit)
             .collect();
         // As the platform does, the last page has a cursor too; the page behind it is empty.
-        let pagination = page.last().map(|last| Cursor {
-            cursor: paging::seal(&last.number.to_string()),
-        });
-        let operations = page
-            .into_iter()
-            .map(|operation| self.operation_shape(operation, context.now))
-            .collect();
+        let pagination = page.last().map(|last| Cursor { cursor: paging::seal(&last.number.to_string()) });
+        let operations = page.into_iter().map(|operation| self.operation_shape(operation, context.now)).collect();
         Ok(Reply::ok(&OperationList { operations, pagination }))
     }
 
@@ -62,9 +54,7 @@ impl World {
         let mut of_project = self.operations.range((project.clone(), 0)..=(project, u64::MAX));
         let found = of_project.find(|(_, operation)| operation.id == context.ids.operation);
         let (_, operation) = found.ok_or(Refusal::Absent { what: "operation" })?;
-        Ok(Reply::ok(&OneOperation {
-            operation: self.operation_shape(operation, context.now),
-        }))
+        Ok(Reply::ok(&OneOperation { operation: self.operation_shape(operation, context.now) }))
     }
 
     pub(super) fn operation_shape<'a>(&self, operation: &'a Operation, now: Timestamp) -> OperationShape<'a> {
@@ -114,10 +104,7 @@ impl World {
     fn settings_shape(&self, settings: &ComputeSettings) -> ComputeSettings {
         let mut shown = settings.clone();
         if self.profile == Profile::Minimal {
-            shown = ComputeSettings {
-                pg_settings: Some(shown.pg_settings.unwrap_or_default()),
-                ..Default::default()
-            };
+            shown = ComputeSettings { pg_settings: Some(shown.pg_settings.unwrap_or_default()), ..Default::default() };
         }
         shown
     }
@@ -134,15 +121,9 @@ fn compute_more(compute: &Compute) -> ComputeMore<'_> {
         provisioner: &compute.config.provisioner,
         suspend_timeout_seconds: compute.config.suspend_timeout_seconds,
         started_at: compute.started_at.map(Stamp),
-        suspended_at: compute
-            .suspended_at
-            .filter(|_| compute.state != State::Active)
-            .map(Stamp),
+        suspended_at: compute.suspended_at.filter(|_| compute.state != State::Active).map(Stamp),
         compute_release_version: compute.started_at.map(release),
-        hosts: Hosts {
-            read_write_host: &compute.host,
-            read_write_pooled_host: pooled_host(&compute.host),
-        },
+        hosts: Hosts { read_write_host: &compute.host, read_write_pooled_host: pooled_host(&compute.host) },
         slug: &compute.id,
         branch_slug: &compute.config.branch_id,
         project_slug: &compute.project_id,

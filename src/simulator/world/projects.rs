@@ -67,10 +67,7 @@ impl World {
         let visible = self.visible(&context.caller.reach, org_id.as_deref())?;
         match self.profile {
             Profile::Minimal => {
-                let projects = visible
-                    .into_iter()
-                    .map(|project| self.project_shape(project, false))
-                    .collect();
+                let projects = visible.into_iter().map(|project| self.project_shape(project, false)).collect();
                 Ok(Reply::ok(&ProjectList { projects, more: None }))
             }
             Profile::Full => self.page_of_projects(context, visible),
@@ -82,43 +79,24 @@ impl World {
         let after = paging::cursor(context.request)?.unwrap_or_default();
         let search = context.request.query_value("search").unwrap_or_default();
         let found = |project: &&Project| project.name.contains(&search) || project.id.contains(&search);
-        let page: Vec<&Project> = visible
-            .into_iter()
-            .filter(|project| project.id > after)
-            .filter(found)
-            .take(limit)
-            .collect();
-        let pagination = page.last().map(|last| Cursor {
-            cursor: paging::seal(&last.id),
-        });
-        let projects = page
-            .into_iter()
-            .map(|project| self.project_shape(project, false))
-            .collect();
-        let more = ProjectListMore {
-            pagination,
-            applications: Default::default(),
-            integrations: Default::default(),
-        };
-        Ok(Reply::ok(&ProjectList {
-            projects,
-            more: Some(more),
-        }))
+        let page: Vec<&Project> =
+            visible.into_iter().filter(|project| project.id > after).filter(found).take(limit).collect();
+        let pagination = page.last().map(|last| Cursor { cursor: paging::seal(&last.id) });
+        let projects = page.into_iter().map(|project| self.project_shape(project, false)).collect();
+        let more = ProjectListMore { pagination, applications: Default::default(), integrations: Default::default() };
+        Ok(Reply::ok(&ProjectList { projects, more: Some(more) }))
     }
 
     /// The projects that a key sees in the list, in the order of their ids.
     fn visible(&self, reach: &Reach, org_id: Option<&str>) -> Result<Vec<&Project>, Refusal> {
         const NO_ORGANIZATION: Refusal = Refusal::Absent { what: "organization" };
         match (reach, self.profile, org_id) {
-            (Reach::Project { project, .. }, Profile::Full, _) => Err(Refusal::OutsideScope {
-                project: project.clone(),
-            }),
+            (Reach::Project { project, .. }, Profile::Full, _) => {
+                Err(Refusal::OutsideScope { project: project.clone() })
+            }
             // The specification gives such a key one project, so that is its list.
             (Reach::Project { organization, project }, Profile::Minimal, _) => {
-                let project = self
-                    .projects
-                    .get(project)
-                    .filter(|project| owned_by(project, organization));
+                let project = self.projects.get(project).filter(|project| owned_by(project, organization));
                 project.map(|project| vec![project]).ok_or(Refusal::ProjectLeft)
             }
             (Reach::Organization { organization }, _, Some(other)) if other != organization => Err(NO_ORGANIZATION),
@@ -141,32 +119,20 @@ impl World {
     }
 
     fn owned(&self, by: impl Fn(&Owner) -> bool) -> Vec<&Project> {
-        self.projects
-            .iter()
-            .map(|(_, project)| project)
-            .filter(|project| by(&project.owner))
-            .collect()
+        self.projects.iter().map(|(_, project)| project).filter(|project| by(&project.owner)).collect()
     }
 
     /// Projects that others share with the caller: sharing is not simulated.
     pub(super) fn list_shared_projects(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         self.person(context.caller)?;
-        let more = ProjectListMore {
-            pagination: None,
-            applications: Default::default(),
-            integrations: Default::default(),
-        };
-        Ok(Reply::ok(&ProjectList {
-            projects: Vec::new(),
-            more: Some(more),
-        }))
+        let more =
+            ProjectListMore { pagination: None, applications: Default::default(), integrations: Default::default() };
+        Ok(Reply::ok(&ProjectList { projects: Vec::new(), more: Some(more) }))
     }
 
     pub(super) fn get_project(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let project = self.project(context)?;
-        Ok(Reply::ok(&OneProject {
-            project: self.project_shape(project, true),
-        }))
+        Ok(Reply::ok(&OneProject { project: self.project_shape(project, true) }))
     }
 
     pub(super) fn create_project(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
@@ -176,32 +142,18 @@ impl World {
         let project = self.new_project(wrapped.project, owner, context.now);
         let (id, branch_id) = (project.id.clone(), project.branches.keys().next().cloned());
         self.projects.insert(id.clone(), project);
-        let request = ComputeRequest {
-            branch_id,
-            kind: Some("read_write".to_owned()),
-            ..ComputeRequest::default()
-        };
+        let request = ComputeRequest { branch_id, kind: Some("read_write".to_owned()), ..ComputeRequest::default() };
         let (_, operations) = self.make_compute(&id, &request, context.now)?;
         let project = self.projects.get(&id).ok_or(Refusal::Absent { what: "project" })?;
-        let branch = project
-            .branches
-            .values()
-            .next()
-            .ok_or(Refusal::Absent { what: "branch" })?;
+        let branch = project.branches.values().next().ok_or(Refusal::Absent { what: "branch" })?;
         Ok(Reply::created(&CreatedProject {
             project: self.project_shape(project, true),
             connection_uris: [],
             roles: [],
             databases: [],
-            operations: operations
-                .iter()
-                .map(|operation| self.operation_shape(operation, context.now))
-                .collect(),
+            operations: operations.iter().map(|operation| self.operation_shape(operation, context.now)).collect(),
             branch: self.branch_shape(project, branch),
-            endpoints: self
-                .computes_of(&id)
-                .map(|compute| self.compute_shape(compute))
-                .collect(),
+            endpoints: self.computes_of(&id).map(|compute| self.compute_shape(compute)).collect(),
         }))
     }
 
@@ -270,13 +222,8 @@ impl World {
             return Err(Refusal::MembersMayNot);
         }
         let id = project.id.clone();
-        let answer = Reply::ok(&OneProject {
-            project: self.project_shape(project, true),
-        });
-        let computes: Vec<_> = self
-            .computes_of(&id)
-            .map(|compute| (id.clone(), compute.id.clone()))
-            .collect();
+        let answer = Reply::ok(&OneProject { project: self.project_shape(project, true) });
+        let computes: Vec<_> = self.computes_of(&id).map(|compute| (id.clone(), compute.id.clone())).collect();
         for key in computes {
             self.agenda.stale(&key);
             self.computes.remove(&key);
@@ -288,23 +235,14 @@ impl World {
     pub(super) fn get_connection_uri(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let project = self.project(context)?;
         let request = context.request;
-        let required = |name: &str| {
-            request
-                .query_value(name)
-                .ok_or_else(|| Refusal::invalid(format!("{name} is required")))
-        };
+        let required =
+            |name: &str| request.query_value(name).ok_or_else(|| Refusal::invalid(format!("{name} is required")));
         let (database, role) = (required("database_name")?, required("role_name")?);
-        let default_branch = project
-            .branches
-            .values()
-            .find(|branch| branch.default)
-            .map(|branch| branch.id.clone());
+        let default_branch = project.branches.values().find(|branch| branch.default).map(|branch| branch.id.clone());
         let branch = request.query_value("branch_id").or(default_branch).unwrap_or_default();
         let compute = match request.query_value("endpoint_id") {
             Some(id) => self.computes_of(&project.id).find(|compute| compute.id == id),
-            None => self
-                .computes_of(&project.id)
-                .find(|compute| compute.config.branch_id == branch),
+            None => self.computes_of(&project.id).find(|compute| compute.config.branch_id == branch),
         };
         let compute = compute.ok_or(Refusal::Absent { what: "endpoint" })?;
         let host = match request.query_value("pooled").as_deref() {
@@ -343,9 +281,7 @@ impl World {
         ProjectMore {
             owner_id: project.owner.id(),
             org_id: organization.map(|organization| organization.id.as_str()),
-            org_name: organization
-                .map(|organization| organization.name.as_str())
-                .filter(|_| !single),
+            org_name: organization.map(|organization| organization.name.as_str()).filter(|_| !single),
             creation_source: "console",
             store_passwords: true,
             active_time: project.cpu_used_sec,
@@ -356,9 +292,7 @@ impl World {
                 autoscaling_limit_max_cu: range.max,
                 suspend_timeout_seconds: project.defaults.suspend_timeout_seconds,
             },
-            settings: ProjectSettings {
-                maintenance_window: project.maintenance.window.as_ref(),
-            },
+            settings: ProjectSettings { maintenance_window: project.maintenance.window.as_ref() },
             maintenance_scheduled_for: project.maintenance.scheduled_for.as_deref().filter(|_| single),
             usage: single.then_some(ProjectUsage {
                 active_time_seconds: project.cpu_used_sec,

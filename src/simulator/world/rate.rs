@@ -58,35 +58,13 @@ impl Meters {
         let meters = self.accounts.entry(account.to_owned()).or_default();
         let route = meters.routes.entry(call as u8).or_default();
         let mut due = vec![
-            (
-                &mut meters.all,
-                Quota {
-                    count: limit.per_minute,
-                    period: 60 * SECOND,
-                },
-            ),
-            (
-                route,
-                Quota {
-                    count: limit.per_second_per_route,
-                    period: SECOND,
-                },
-            ),
+            (&mut meters.all, Quota { count: limit.per_minute, period: 60 * SECOND }),
+            (route, Quota { count: limit.per_second_per_route, period: SECOND }),
         ];
         if call == Call::CreateOrganizationKey {
-            due.push((
-                &mut meters.keys,
-                Quota {
-                    count: limit.key_creations_per_second,
-                    period: SECOND,
-                },
-            ));
+            due.push((&mut meters.keys, Quota { count: limit.key_creations_per_second, period: SECOND }));
         }
-        let wait = due
-            .iter()
-            .map(|(meter, quota)| meter.wait(*quota, now))
-            .max()
-            .unwrap_or_default();
+        let wait = due.iter().map(|(meter, quota)| meter.wait(*quota, now)).max().unwrap_or_default();
         if wait > 0 {
             return Err(u64::try_from((wait + SECOND - 1) / SECOND).unwrap_or(1));
         }
@@ -107,9 +85,7 @@ mod tests {
 
     fn admitted(meters: &mut Meters, call: Call, times: usize, now: Timestamp) -> usize {
         let limit = RateLimit::default();
-        (0..times)
-            .filter(|_| meters.admit("org", call, &limit, now).is_ok())
-            .count()
+        (0..times).filter(|_| meters.admit("org", call, &limit, now).is_ok()).count()
     }
 
     #[test]
@@ -122,23 +98,15 @@ mod tests {
 
     #[test]
     fn keys_are_created_10_a_second() {
-        assert_eq!(
-            admitted(&mut Meters::default(), Call::CreateOrganizationKey, 100, at(0)),
-            10
-        );
+        assert_eq!(admitted(&mut Meters::default(), Call::CreateOrganizationKey, 100, at(0)), 10);
     }
 
     #[test]
     fn an_account_has_700_a_minute_and_is_told_how_long_to_wait() {
         let mut meters = Meters::default();
-        let total: usize = (0..40)
-            .map(|second| admitted(&mut meters, Call::ListComputes, 40, at(second * 1000)))
-            .sum();
+        let total: usize = (0..40).map(|second| admitted(&mut meters, Call::ListComputes, 40, at(second * 1000))).sum();
         assert!((700..=1160).contains(&total), "{total}");
-        let limit = RateLimit {
-            per_minute: 1,
-            ..RateLimit::default()
-        };
+        let limit = RateLimit { per_minute: 1, ..RateLimit::default() };
         let mut meters = Meters::default();
         assert_eq!(meters.admit("user", Call::GetAuth, &limit, at(0)), Ok(()));
         assert_eq!(meters.admit("user", Call::GetAuth, &limit, at(1500)), Err(59));

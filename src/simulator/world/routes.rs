@@ -11,13 +11,17 @@ pub enum Call {
     CreateProject,
     ListSharedProjects,
     GetProject,
+    UpdateProject,
     DeleteProject,
     GetConnectionUri,
     ListBranches,
+    CreateBranch,
     GetBranch,
+    DeleteBranch,
     ListBranchComputes,
     ListBranchDatabases,
     ListBranchRoles,
+    RevealPassword,
     ListComputes,
     CreateCompute,
     GetCompute,
@@ -55,110 +59,45 @@ use Method::{Delete, Get, Patch, Post};
 use Offer::{Family, Spec};
 
 /// A literal segment is written before the placeholder that would also match it.
+#[rustfmt::skip]
 const ROUTES: &[Route] = &[
-    Route(Get, "/projects", Spec, Call::ListProjects),
-    Route(Post, "/projects", Family, Call::CreateProject),
-    Route(Get, "/projects/shared", Family, Call::ListSharedProjects),
-    Route(Get, "/projects/{project}", Family, Call::GetProject),
-    Route(Delete, "/projects/{project}", Family, Call::DeleteProject),
-    Route(
-        Get,
-        "/projects/{project}/connection_uri",
-        Family,
-        Call::GetConnectionUri,
-    ),
-    Route(Get, "/projects/{project}/branches", Family, Call::ListBranches),
-    Route(Get, "/projects/{project}/branches/{branch}", Family, Call::GetBranch),
-    Route(
-        Get,
-        "/projects/{project}/branches/{branch}/endpoints",
-        Family,
-        Call::ListBranchComputes,
-    ),
-    Route(
-        Get,
-        "/projects/{project}/branches/{branch}/databases",
-        Family,
-        Call::ListBranchDatabases,
-    ),
-    Route(
-        Get,
-        "/projects/{project}/branches/{branch}/roles",
-        Family,
-        Call::ListBranchRoles,
-    ),
-    Route(Get, "/projects/{project}/endpoints", Spec, Call::ListComputes),
-    Route(Post, "/projects/{project}/endpoints", Spec, Call::CreateCompute),
-    Route(
-        Get,
-        "/projects/{project}/endpoints/{endpoint}",
-        Family,
-        Call::GetCompute,
-    ),
-    Route(
-        Patch,
-        "/projects/{project}/endpoints/{endpoint}",
-        Spec,
-        Call::UpdateCompute,
-    ),
-    Route(
-        Delete,
-        "/projects/{project}/endpoints/{endpoint}",
-        Spec,
-        Call::DeleteCompute,
-    ),
-    Route(
-        Post,
-        "/projects/{project}/endpoints/{endpoint}/start",
-        Family,
-        Call::StartCompute,
-    ),
-    Route(
-        Post,
-        "/projects/{project}/endpoints/{endpoint}/suspend",
-        Family,
-        Call::SuspendCompute,
-    ),
-    Route(
-        Post,
-        "/projects/{project}/endpoints/{endpoint}/restart",
-        Spec,
-        Call::RestartCompute,
-    ),
-    Route(Get, "/projects/{project}/operations", Family, Call::ListOperations),
-    Route(
-        Get,
-        "/projects/{project}/operations/{operation}",
-        Family,
-        Call::GetOperation,
-    ),
-    Route(Get, "/api_keys", Family, Call::ListPersonalKeys),
-    Route(Post, "/api_keys", Family, Call::CreatePersonalKey),
-    Route(Delete, "/api_keys/{key}", Family, Call::RevokePersonalKey),
-    Route(Get, "/organizations/{organization}", Family, Call::GetOrganization),
-    Route(Get, "/organizations/{organization}/members", Family, Call::ListMembers),
-    Route(
-        Get,
-        "/organizations/{organization}/api_keys",
-        Family,
-        Call::ListOrganizationKeys,
-    ),
-    Route(
-        Post,
-        "/organizations/{organization}/api_keys",
-        Spec,
-        Call::CreateOrganizationKey,
-    ),
-    Route(
-        Delete,
-        "/organizations/{organization}/api_keys/{key}",
-        Family,
-        Call::RevokeOrganizationKey,
-    ),
-    Route(Get, "/users/me", Family, Call::GetMe),
-    Route(Get, "/users/me/organizations", Family, Call::ListMyOrganizations),
-    Route(Get, "/auth", Family, Call::GetAuth),
-    Route(Get, "/regions", Family, Call::ListRegions),
+    Route(Get,    "/projects",                                                           Spec,   Call::ListProjects),
+    Route(Post,   "/projects",                                                           Family, Call::CreateProject),
+    Route(Get,    "/projects/shared",                                                    Family, Call::ListSharedProjects),
+    Route(Get,    "/projects/{project}",                                                 Family, Call::GetProject),
+    Route(Patch,  "/projects/{project}",                                                 Family, Call::UpdateProject),
+    Route(Delete, "/projects/{project}",                                                 Family, Call::DeleteProject),
+    Route(Get,    "/projects/{project}/connection_uri",                                  Family, Call::GetConnectionUri),
+    Route(Get,    "/projects/{project}/branches",                                        Family, Call::ListBranches),
+    Route(Post,   "/projects/{project}/branches",                                        Family, Call::CreateBranch),
+    Route(Get,    "/projects/{project}/branches/{branch}",                               Family, Call::GetBranch),
+    Route(Delete, "/projects/{project}/branches/{branch}",                               Family, Call::DeleteBranch),
+    Route(Get,    "/projects/{project}/branches/{branch}/endpoints",                     Family, Call::ListBranchComputes),
+    Route(Get,    "/projects/{project}/branches/{branch}/databases",                     Family, Call::ListBranchDatabases),
+    Route(Get,    "/projects/{project}/branches/{branch}/roles",                         Family, Call::ListBranchRoles),
+    Route(Get,    "/projects/{project}/branches/{branch}/roles/{role}/reveal_password",  Family, Call::RevealPassword),
+    Route(Get,    "/projects/{project}/endpoints",                                       Spec,   Call::ListComputes),
+    Route(Post,   "/projects/{project}/endpoints",                                       Spec,   Call::CreateCompute),
+    Route(Get,    "/projects/{project}/endpoints/{endpoint}",                            Family, Call::GetCompute),
+    Route(Patch,  "/projects/{project}/endpoints/{endpoint}",                            Spec,   Call::UpdateCompute),
+    Route(Delete, "/projects/{project}/endpoints/{endpoint}",                            Spec,   Call::DeleteCompute),
+    Route(Post,   "/projects/{project}/endpoints/{endpoint}/start",                      Family, Call::StartCompute),
+    Route(Post,   "/projects/{project}/endpoints/{endpoint}/suspend",                    Family, Call::SuspendCompute),
+    Route(Post,   "/projects/{project}/endpoints/{endpoint}/restart",                    Spec,   Call::RestartCompute),
+    Route(Get,    "/projects/{project}/operations",                                      Family, Call::ListOperations),
+    Route(Get,    "/projects/{project}/operations/{operation}",                          Family, Call::GetOperation),
+    Route(Get,    "/api_keys",                                                           Family, Call::ListPersonalKeys),
+    Route(Post,   "/api_keys",                                                           Family, Call::CreatePersonalKey),
+    Route(Delete, "/api_keys/{key}",                                                     Family, Call::RevokePersonalKey),
+    Route(Get,    "/organizations/{organization}",                                       Family, Call::GetOrganization),
+    Route(Get,    "/organizations/{organization}/members",                               Family, Call::ListMembers),
+    Route(Get,    "/organizations/{organization}/api_keys",                              Family, Call::ListOrganizationKeys),
+    Route(Post,   "/organizations/{organization}/api_keys",                              Spec,   Call::CreateOrganizationKey),
+    Route(Delete, "/organizations/{organization}/api_keys/{key}",                        Family, Call::RevokeOrganizationKey),
+    Route(Get,    "/users/me",                                                           Family, Call::GetMe),
+    Route(Get,    "/users/me/organizations",                                             Family, Call::ListMyOrganizations),
+    Route(Get,    "/auth",                                                               Family, Call::GetAuth),
+    Route(Get,    "/regions",                                                            Family, Call::ListRegions),
 ];
 
 /// The decoded ids of a path; those that its route does not have are empty.
@@ -170,6 +109,7 @@ pub struct Ids {
     pub endpoint: String,
     pub operation: String,
     pub key: String,
+    pub role: String,
 }
 
 impl Ids {
@@ -180,6 +120,7 @@ impl Ids {
             "{branch}" => self.branch = value,
             "{endpoint}" => self.endpoint = value,
             "{operation}" => self.operation = value,
+            "{role}" => self.role = value,
             _ => self.key = value,
         }
     }
@@ -226,17 +167,9 @@ fn check(ids: &Ids, profile: Profile) -> Result<(), Refusal> {
     if profile == Profile::Minimal {
         return Ok(());
     }
-    let all = [
-        &ids.organization,
-        &ids.project,
-        &ids.branch,
-        &ids.endpoint,
-        &ids.operation,
-    ];
+    let all = [&ids.organization, &ids.project, &ids.branch, &ids.endpoint, &ids.operation];
     match all.into_iter().find(|id| !id.is_empty() && !is_path_id(id)) {
-        Some(id) => Err(Refusal::invalid(format!(
-            "the id {id:?} does not match ^[a-z0-9-]{{1,60}}$"
-        ))),
+        Some(id) => Err(Refusal::invalid(format!("the id {id:?} does not match ^[a-z0-9-]{{1,60}}$"))),
         None => Ok(()),
     }
 }
@@ -252,11 +185,7 @@ mod tests {
 
     #[test]
     fn minimal_has_the_seven_routes_of_the_specification() {
-        let offered: Vec<&str> = ROUTES
-            .iter()
-            .filter(|route| route.2 == Spec)
-            .map(|route| route.1)
-            .collect();
+        let offered: Vec<&str> = ROUTES.iter().filter(|route| route.2 == Spec).map(|route| route.1).collect();
         assert_eq!(offered.len(), 7);
     }
 
@@ -277,11 +206,7 @@ mod tests {
             (Method::Other, "/projects", Full, Err(Refusal::MethodNotAllowed)),
         ];
         for (method, path, profile, expected) in cases {
-            assert_eq!(
-                resolve(method, path, profile).map(|(call, _)| call),
-                expected,
-                "{method:?} {path} {profile:?}"
-            );
+            assert_eq!(resolve(method, path, profile).map(|(call, _)| call), expected, "{method:?} {path} {profile:?}");
         }
     }
 
@@ -289,9 +214,6 @@ mod tests {
     fn ids_are_decoded_and_checked() {
         let (_, ids) = resolve(Get, "/projects/aged%2Dwind/endpoints", Profile::Full).unwrap();
         assert_eq!(ids.project, "aged-wind");
-        assert!(matches!(
-            resolve(Get, "/projects/Aged_wind", Profile::Full),
-            Err(Refusal::Invalid(_))
-        ));
+        assert!(matches!(resolve(Get, "/projects/Aged_wind", Profile::Full), Err(Refusal::Invalid(_))));
     }
 }

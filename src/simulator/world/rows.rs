@@ -30,13 +30,7 @@ impl Table {
 
     /// The table of that name.
     pub fn parse(name: &str) -> Option<Self> {
-        let all = [
-            Table::Head,
-            Table::Projects,
-            Table::Computes,
-            Table::Operations,
-            Table::Keys,
-        ];
+        let all = [Table::Head, Table::Projects, Table::Computes, Table::Operations, Table::Keys];
         all.into_iter().find(|table| table.name() == name)
     }
 }
@@ -55,10 +49,7 @@ pub enum RestoreError {
     #[error("the saved world has no head")]
     NoHead,
     #[error("a saved row of {table} cannot be read: {error}")]
-    Unreadable {
-        table: &'static str,
-        error: serde_json::Error,
-    },
+    Unreadable { table: &'static str, error: serde_json::Error },
 }
 
 impl World {
@@ -105,15 +96,11 @@ impl World {
                 }
                 Table::Computes => {
                     let compute: Compute = read(table, &value)?;
-                    world
-                        .computes
-                        .restore((compute.project_id.clone(), compute.id.clone()), compute);
+                    world.computes.restore((compute.project_id.clone(), compute.id.clone()), compute);
                 }
                 Table::Operations => {
                     let operation: Operation = read(table, &value)?;
-                    world
-                        .operations
-                        .restore((operation.project_id.clone(), operation.number), operation);
+                    world.operations.restore((operation.project_id.clone(), operation.number), operation);
                 }
                 Table::Keys => world.keys.restore(read::<Key>(table, &value)?),
             }
@@ -153,16 +140,9 @@ impl World {
 
 fn row<T: serde::Serialize>(table: Table, key: String, value: Option<&T>) -> Row {
     // Records are plain structs: they always serialize.
-    Row {
-        table,
-        key,
-        value: value.and_then(|value| serde_json::to_vec(value).ok()),
-    }
+    Row { table, key, value: value.and_then(|value| serde_json::to_vec(value).ok()) }
 }
 
 fn read<T: serde::de::DeserializeOwned>(table: Table, value: &[u8]) -> Result<T, RestoreError> {
-    serde_json::from_slice(value).map_err(|error| RestoreError::Unreadable {
-        table: table.name(),
-        error,
-    })
+    serde_json::from_slice(value).map_err(|error| RestoreError::Unreadable { table: table.name(), error })
 }

@@ -66,12 +66,7 @@ pub struct RateLimit {
 
 impl Default for RateLimit {
     fn default() -> Self {
-        Self {
-            enabled: true,
-            per_minute: 700,
-            per_second_per_route: 40,
-            key_creations_per_second: 10,
-        }
+        Self { enabled: true, per_minute: 700, per_second_per_route: 40, key_creations_per_second: 10 }
     }
 }
 

@@ -267,6 +267,21 @@ pub(super) struct BranchCursor {
 #[derive(Debug, Serialize)]
 pub(super) struct OneBranch<'a> {
     pub branch: BranchShape<'a>,
+    pub annotation: Annotation<'a>,
+}
+
+/// Annotations are not simulated: this is the one of a branch that has none.
+#[derive(Debug, Serialize)]
+pub(super) struct Annotation<'a> {
+    pub object: AnnotatedObject<'a>,
+    pub value: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct AnnotatedObject<'a> {
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub id: &'a str,
 }
 
 /// The answer to the creation of a key: the only one that holds the secret.

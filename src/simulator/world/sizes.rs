@@ -167,10 +167,7 @@ pub fn judge(min: f64, max: f64, plan: Plan, profile: Profile) -> Result<Range, 
         return Err(SizeFault::MinAboveMax { min, max });
     }
     let known = |cu: f64| Size::from_cu(cu).ok_or(SizeFault::NoSuchSize { cu });
-    let range = Range {
-        min: known(min)?,
-        max: known(max)?,
-    };
+    let range = Range { min: known(min)?, max: known(max)? };
     if !range.is_fixed() && range.max > LARGEST_AUTOSCALED {
         return Err(SizeFault::AutoscaledTooLarge { max: range.max });
     }
@@ -255,19 +252,7 @@ mod tests {
 
     #[test]
     fn sizes_that_do_not_exist() {
-        for cu in [
-            0.0,
-            -1.0,
-            0.1,
-            0.75,
-            1.5,
-            17.0,
-            17.3,
-            19.0,
-            58.0,
-            f64::NAN,
-            f64::INFINITY,
-        ] {
+        for cu in [0.0, -1.0, 0.1, 0.75, 1.5, 17.0, 17.3, 19.0, 58.0, f64::NAN, f64::INFINITY] {
             assert_eq!(Size::from_cu(cu), None, "{cu}");
         }
     }
@@ -275,10 +260,7 @@ mod tests {
     #[test]
     fn a_whole_size_is_written_without_fraction() {
         let written = |cu| serde_json::to_string(&Size::from_cu(cu).unwrap()).unwrap();
-        assert_eq!(
-            [written(1.0), written(0.25), written(0.5), written(56.0)],
-            ["1", "0.25", "0.5", "56"]
-        );
+        assert_eq!([written(1.0), written(0.25), written(0.5), written(56.0)], ["1", "0.25", "0.5", "56"]);
     }
 
     #[test]
@@ -306,11 +288,7 @@ mod tests {
             (3.0, 3.0, Free, Full, false),
         ];
         for (min, max, plan, profile, accepted) in cases {
-            assert_eq!(
-                judge(min, max, plan, profile).is_ok(),
-                accepted,
-                "{min}..{max} {plan:?} {profile:?}"
-            );
+            assert_eq!(judge(min, max, plan, profile).is_ok(), accepted, "{min}..{max} {plan:?} {profile:?}");
         }
     }
 
@@ -325,12 +303,7 @@ mod tests {
             (56.0, 224.0, 179.2, 4000),
         ];
         for (cu, ram_gb, local_file_cache_gb, max_connections) in rows {
-            let row = Capacity {
-                vcpu: cu,
-                ram_gb,
-                local_file_cache_gb,
-                max_connections,
-            };
+            let row = Capacity { vcpu: cu, ram_gb, local_file_cache_gb, max_connections };
             assert_eq!(capacity(Size::from_cu(cu).unwrap()), row);
         }
     }

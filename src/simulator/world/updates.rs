@@ -49,16 +49,7 @@ pub(super) fn course(difference: Difference, target: State, profile: Profile) ->
     let running = target != State::Idle;
     match (difference, running, profile) {
         (Difference { moved: true, .. }, _, _) => Course::Instead(&[ApplyConfig, SuspendCompute]),
-        (
-            Difference {
-                moved: false,
-                resized: false,
-                switched_off: false,
-                other: false,
-            },
-            _,
-            _,
-        ) => Course::Nothing,
+        (Difference { moved: false, resized: false, switched_off: false, other: false }, _, _) => Course::Nothing,
         (Difference { switched_off: true, .. }, true, _) => Course::Instead(&[ApplyConfig, SuspendCompute]),
         (Difference { resized: true, .. }, true, _) => Course::Instead(&[ApplyConfig, SuspendCompute, StartCompute]),
         (_, true, _) => Course::Behind(&[ApplyConfig]),
@@ -75,18 +66,10 @@ mod tests {
 
     #[test]
     fn courses() {
-        const NONE: Difference = Difference {
-            moved: false,
-            resized: false,
-            switched_off: false,
-            other: false,
-        };
+        const NONE: Difference = Difference { moved: false, resized: false, switched_off: false, other: false };
         let moved = Difference { moved: true, ..NONE };
         let resized = Difference { resized: true, ..NONE };
-        let off = Difference {
-            switched_off: true,
-            ..NONE
-        };
+        let off = Difference { switched_off: true, ..NONE };
         let other = Difference { other: true, ..NONE };
         let restart = Course::Instead(&[ApplyConfig, SuspendCompute, StartCompute]);
         let stop = Course::Instead(&[ApplyConfig, SuspendCompute]);
@@ -107,23 +90,10 @@ mod tests {
             (off, Idle, Full, Course::Nothing),
             (other, Active, Full, apply),
             (other, Idle, Full, Course::Nothing),
-            (
-                Difference {
-                    moved: true,
-                    resized: true,
-                    ..NONE
-                },
-                Active,
-                Full,
-                stop,
-            ),
+            (Difference { moved: true, resized: true, ..NONE }, Active, Full, stop),
         ];
         for (difference, target, profile, expected) in cases {
-            assert_eq!(
-                course(difference, target, profile),
-                expected,
-                "{difference:?} {target:?} {profile:?}"
-            );
+            assert_eq!(course(difference, target, profile), expected, "{difference:?} {target:?} {profile:?}");
         }
     }
 }

@@ -15,9 +15,7 @@ async fn faults_are_told_once_and_retried_ever_more_rarely() {
     assert_eq!(stage.after(600.0).await, Vec::<String>::new());
     let attempts = stage.fake.count() - before;
     assert!((10..=20).contains(&attempts), "{attempts}");
-    stage.fake.fail(Fault::Transport {
-        message: "down".to_owned(),
-    });
+    stage.fake.fail(Fault::Transport { message: "down".to_owned() });
     assert_eq!(stage.after(60.0).await, ["ep-000", "ep-001"], "another kind");
     stage.fake.fail(None);
     assert_eq!(stage.after(60.0).await, ["ep-000", "ep-001"], "recovery");
@@ -48,10 +46,7 @@ async fn a_fault_answers_a_wish_once_and_is_no_reason_to_hurry() {
 #[tokio::test(start_paused = true)]
 async fn retry_after_is_obeyed() {
     let mut stage = Stage::settled(1).await;
-    let throttled = Fault::Throttled {
-        status: 429,
-        retry_after: Some(Duration::from_secs(100)),
-    };
+    let throttled = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(100)) };
     stage.fake.fail(throttled);
     stage.ask("ep-000", since(stage.observers.tick()));
     stage.after(1.0).await;
@@ -66,21 +61,13 @@ async fn retry_after_is_obeyed() {
 async fn a_refused_key_stops_reading_until_the_gate_opens() {
     let mut stage = Stage::settled(1).await;
     stage.fake.fail(unauthorized());
-    let new = NewCompute {
-        branch_id: "b".to_owned(),
-        role: Role::Replica,
-        name: None,
-        settings: Settings::default(),
-    };
+    let new = NewCompute { branch_id: "b".to_owned(), role: Role::Replica, name: None, settings: Settings::default() };
     assert!(stage.source.platform.create_compute("p", &new).await.is_err());
     let asked = stage.fake.count();
-    assert_eq!(
-        stage.after(0.1).await,
-        ["ep-000"],
-        "told at once, although another call met the 401"
-    );
+    assert_eq!(stage.after(0.1).await, ["ep-000"], "told at once, although another call met the 401");
     assert_eq!(stage.read("ep-000").fault, Some(unauthorized()));
     stage.ask("ep-000", since(stage.observers.tick()));
+    assert_eq!(stage.after(0.2).await, ["ep-000"]);
     stage.after(3600.0).await;
     assert_eq!(stage.fake.count(), asked);
     stage.fake.fail(None);
@@ -94,10 +81,7 @@ async fn a_panic_counts_as_a_fault_and_observation_goes_on() {
     let mut stage = Stage::settled(1).await;
     *stage.fake.panics.lock().unwrap() = true;
     assert_eq!(stage.after(30.0).await, ["ep-000"]);
-    assert_eq!(
-        stage.read("ep-000").fault.map(|fault| fault.kind()),
-        Some("unknown_outcome")
-    );
+    assert_eq!(stage.read("ep-000").fault.map(|fault| fault.kind()), Some("unknown_outcome"));
     stage.after(600.0).await;
     assert!(stage.fake.count() < 25);
     *stage.fake.panics.lock().unwrap() = false;

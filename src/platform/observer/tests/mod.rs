@@ -30,12 +30,7 @@ impl Stage {
             platform,
             poll_interval: Duration::from_secs(30),
         };
-        Self {
-            fake,
-            observers: Observers::new(sender, noon, || 0.5),
-            source,
-            triggers,
-        }
+        Self { fake, observers: Observers::new(sender, noon, || 0.5), source, triggers }
     }
 
     /// A stage whose subscribers have all seen the first reading.
@@ -53,10 +48,7 @@ impl Stage {
     }
 
     fn ask(&self, id: &str, interest: Interest) -> View {
-        let interest = Interest {
-            computes: vec![id.to_owned()],
-            ..interest
-        };
+        let interest = Interest { computes: vec![id.to_owned()], ..interest };
         self.observers.read(&self.source, &id.to_owned(), interest)
     }
 
@@ -73,17 +65,11 @@ impl Stage {
 }
 
 fn pending() -> Interest {
-    Interest {
-        pending: true,
-        ..Interest::default()
-    }
+    Interest { pending: true, ..Interest::default() }
 }
 
 fn since(tick: Tick) -> Interest {
-    Interest {
-        after: Some(tick),
-        ..Interest::default()
-    }
+    Interest { after: Some(tick), ..Interest::default() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -123,10 +109,7 @@ async fn only_those_whose_compute_changed_are_triggered() {
 #[tokio::test(start_paused = true)]
 async fn a_branch_is_watched_for_what_appears_leaves_and_moves() {
     let mut stage = Stage::new(1);
-    let interest = Interest {
-        branches: vec!["br-new".to_owned()],
-        ..Interest::default()
-    };
+    let interest = Interest { branches: vec!["br-new".to_owned()], ..Interest::default() };
     stage.ask("waits", interest);
     stage.after(1.0).await;
     for branch in ["br-new", "br-elsewhere"] {
@@ -148,10 +131,7 @@ async fn a_reading_that_was_under_way_does_not_satisfy_a_later_write() {
     assert_eq!(stage.ask("ep-000", since(written)).since(Some(written)), None);
     assert_eq!(stage.after(1.0).await, ["ep-000"], "the one that was asked for");
     let view = stage.ask("ep-000", since(written));
-    assert_eq!(
-        view.since(Some(written)).unwrap().computes[0].name.as_deref(),
-        Some("written")
-    );
+    assert_eq!(view.since(Some(written)).unwrap().computes[0].name.as_deref(), Some("written"));
     assert_eq!(stage.after(20.0).await, Vec::<String>::new());
     assert_eq!(stage.fake.count(), 2);
 }
@@ -165,6 +145,15 @@ async fn a_fresh_reading_is_told_to_those_who_asked_also_when_nothing_changed() 
     assert!(stage.ask("ep-001", since(written)).since(Some(written)).is_some());
     stage.after(20.0).await;
     assert_eq!(stage.fake.count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reading_newer_than_one_that_is_known_can_be_asked_for() {
+    let mut stage = Stage::settled(1).await;
+    let known = stage.read("ep-000").reading.unwrap().began;
+    stage.ask("ep-000", since(known));
+    assert_eq!(stage.after(0.2).await, ["ep-000"]);
+    assert!(stage.read("ep-000").since(Some(known)).is_some());
 }
 
 #[tokio::test(start_paused = true)]
@@ -209,6 +198,14 @@ async fn what_stays_pending_is_looked_at_ever_more_rarely_until_something_new_pe
     stage.ask("ep-001", pending());
     stage.after(60.0).await;
     assert!(stage.fake.count() - hour > 30);
+    stage.after(3600.0).await;
+    let written = Interest { after: Some(stage.observers.tick()), ..pending() };
+    let later = stage.fake.count();
+    for _ in 0..6 {
+        stage.ask("ep-000", written.clone());
+        stage.after(10.0).await;
+    }
+    assert!(stage.fake.count() - later > 30);
 }
 
 #[tokio::test(start_paused = true)]
@@ -224,10 +221,7 @@ async fn another_platform_replaces_the_old_one_and_what_it_held() {
     let reading = stage.read("ep-000").reading.unwrap();
     assert_eq!(reading.computes[0].id, "ep-other");
     stage.after(10.0).await;
-    assert!(
-        Arc::ptr_eq(&stage.read("ep-000").reading.unwrap(), &reading),
-        "the old one's late answer is dropped"
-    );
+    assert!(Arc::ptr_eq(&stage.read("ep-000").reading.unwrap(), &reading), "the old one's late answer is dropped");
     assert_eq!((stage.fake.count(), other.count()), (2, 1));
 }
 
@@ -260,10 +254,7 @@ async fn a_subscriber_is_in_one_place() {
 #[tokio::test(start_paused = true)]
 async fn one_who_waits_does_not_queue_with_the_polls() {
     let fake = Fake::of([compute("ep-000", "br-000")]);
-    let platform = fake.within(Rate {
-        requests_per_minute: 2,
-        burst: 10,
-    });
+    let platform = fake.within(Rate { requests_per_minute: 2, burst: 10 });
     let mut stage = Stage::with(fake, Arc::clone(&platform));
     stage.read("ep-000");
     stage.after(1.0).await;
@@ -290,10 +281,7 @@ async fn shutting_down_ends_everything() {
 #[tokio::test(start_paused = true)]
 async fn readings_are_spread_over_the_account_by_its_budget() {
     let fake = Fake::of([compute("ep-000", "br-000")]);
-    let platform = fake.within(Rate {
-        requests_per_minute: 60,
-        burst: 2,
-    });
+    let platform = fake.within(Rate { requests_per_minute: 60, burst: 2 });
     let mut stage = Stage::with(fake, platform);
     for project in 0..100 {
         stage.source.project = format!("p-{project}");

@@ -1,0 +1,127 @@
+//! Who takes part: a control plane, a simulated platform, and the operator as its own ServiceAccount.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::console::Console;
+use super::stage::Stage;
+use super::support::{ControlPlane, Error, PATIENCE, Result, Running, free_port, wait_for};
+
+const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
+const WORLD: &str = "deploy/examples/world.yaml";
+
+pub struct Cast {
+    // The processes stand before the cluster, in whose sandbox they live: fields are dropped in this order.
+    operator: Option<Running>,
+    simulator: Running,
+    cluster: ControlPlane,
+    pub console: Console,
+}
+
+impl Cast {
+    /// Starts the cluster and the simulated platform.
+    pub async fn assemble(stage: &Stage) -> Result<Self> {
+        program()?;
+        stage.say("Starting a Kubernetes control plane and a simulated platform on this machine ...");
+        let cluster = ControlPlane::start().await?;
+        let mut simulator = Command::new(program()?);
+        simulator.args(["simulate", "--listen=127.0.0.1:0", "--world", WORLD]).current_dir(REPOSITORY);
+        let mut simulator = cluster.sandbox().start("simulator", simulator)?;
+        let base_url = wait_for("the simulator's base URL", PATIENCE, async || {
+            let log = simulator.log();
+            let url = log.lines().find(|line| line.starts_with("http://")).map(str::to_owned);
+            url.map(Ok).or_else(|| ended(&mut simulator).map(Err))
+        });
+        let console = Console::of(base_url.await??)?;
+        Ok(Self { operator: None, simulator, cluster, console })
+    }
+
+    /// Starts the operator as the ServiceAccount that deploy/ installs, with its own token; ready on return.
+    pub async fn enter_operator(&mut self) -> Result<()> {
+        let kubeconfig = self.cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await?;
+        let health = format!("127.0.0.1:{}", free_port()?);
+        let mut command = Command::new(program()?);
+        command
+            .args(["run", "--leader-elect", "--allow-insecure-platform"])
+            .arg(format!("--health-listen={health}"))
+            .arg(format!("--metrics-listen=127.0.0.1:{}", free_port()?))
+            .env("KUBECONFIG", kubeconfig)
+            .current_dir(REPOSITORY);
+        let mut operator = self.cluster.sandbox().start("operator", command)?;
+        let url = format!("http://{health}/readyz");
+        let http = reqwest::Client::builder().no_proxy().build().map_err(Error::while_doing("building a client"))?;
+        let ready = wait_for("the operator to be ready", PATIENCE, async || {
+            if let Some(error) = ended(&mut operator) {
+                return Some(Err(error));
+            }
+            let answer = http.get(&url).timeout(Duration::from_secs(2)).send().await.ok()?;
+            answer.status().is_success().then_some(Ok(()))
+        });
+        let outcome = ready.await;
+        self.operator = Some(operator);
+        outcome?
+    }
+
+    /// Goes on until one of the processes ends, which none should.
+    pub async fn stay(&mut self) -> Result<()> {
+        loop {
+            let processes = [Some(&mut self.simulator), self.operator.as_mut()];
+            if let Some(error) = processes.into_iter().flatten().find_map(ended) {
+                return Err(error);
+            }
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+    }
+
+    /// Makes a command see the cluster, kubectl and the repository as the reader of the demo would.
+    pub fn dress(&self, command: &mut Command) {
+        let kubectl = self.cluster.kubectl_command();
+        for (name, value) in kubectl.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let folders = self
+            .kubectl_folder()
+            .into_iter()
+            .chain(std::env::var_os("PATH").iter().flat_map(std::env::split_paths).collect::<Vec<_>>());
+        command.env("PATH", std::env::join_paths(folders).unwrap_or_else(|_| OsString::new()));
+        command.current_dir(REPOSITORY);
+    }
+
+    pub fn kubectl_folder(&self) -> Option<PathBuf> {
+        Path::new(self.cluster.kubectl_command().get_program()).parent().map(Path::to_path_buf)
+    }
+
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.cluster.kubeconfig_path()
+    }
+
+    /// What kubectl prints, unshown.
+    pub async fn kubectl(&self, args: &[&str]) -> Result<String> {
+        self.cluster.kubectl(args).await
+    }
+
+    /// The end of the logs, for a step that failed.
+    pub fn last_words(&self) -> String {
+        [Some(&self.simulator), self.operator.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(|process| format!("\n--- the last lines of the {}:\n{}", process.name(), process.last_lines(40)))
+            .collect()
+    }
+}
+
+/// The program that people install, not the one that tests build.
+fn program() -> Result<PathBuf> {
+    let program = Path::new(REPOSITORY).join("target/release/dbplane");
+    if program.is_file() { Ok(program) } else { Err(Error::new("target/release/dbplane is missing: run `make build`")) }
+}
+
+fn ended(process: &mut Running) -> Option<Error> {
+    let status = process.ended().ok()??;
+    Some(Error::new(format!("the {} ended ({status}):\n{}", process.name(), process.last_lines(20))))
+}

@@ -1,0 +1,88 @@
+//! `make demo`: a cluster, a simulated platform and the operator on this machine, shown at work with kubectl.
+//!
+//! Every command that is shown is the one that is run, and every step is checked on both sides: what Kubernetes says, and
+//! what the platform has.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to the person who runs it")]
+
+mod cast;
+mod console;
+mod scenes;
+mod stage;
+#[path = "../../tests/support/mod.rs"]
+mod support;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use cast::Cast;
+use stage::Stage;
+use support::Result;
+
+/// What processes end with that Ctrl-C ends.
+const INTERRUPTED: u8 = 130;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let once = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => false,
+        ["--once"] => true,
+        _ => {
+            eprintln!("usage: demo [--once]");
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut shown = false;
+    // Whichever way it ends, what was started goes with the future that holds it.
+    let outcome = tokio::select! {
+        outcome = demo(once, &mut shown) => Some(outcome),
+        () = asked_to_stop() => None,
+    };
+    match outcome {
+        Some(Ok(())) => ExitCode::SUCCESS,
+        Some(Err(error)) => {
+            eprintln!("\n✗ {error}");
+            ExitCode::FAILURE
+        }
+        None => {
+            println!("\nEverything that was started has ended, and its folder is gone.");
+            if shown { ExitCode::SUCCESS } else { ExitCode::from(INTERRUPTED) }
+        }
+    }
+}
+
+async fn demo(once: bool, shown: &mut bool) -> Result<()> {
+    let begun = Instant::now();
+    let stage = Stage::new();
+    let mut cast = Cast::assemble(&stage).await?;
+    let outcome = async {
+        scenes::install(&stage, &mut cast).await?;
+        scenes::play(&stage, &cast).await
+    };
+    if let Err(error) = outcome.await {
+        eprintln!("{}", cast.last_words());
+        return Err(error);
+    }
+    stage.say(&format!("\nAll steps came out as they should, in {:.1} s.", begun.elapsed().as_secs_f64()));
+    if once {
+        return Ok(());
+    }
+    *shown = true;
+    scenes::farewell(&stage, &cast);
+    cast.stay().await
+}
+
+/// Ctrl-C, or what a service manager sends.
+async fn asked_to_stop() {
+    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}

@@ -1,0 +1,127 @@
+//! The shape of the code, held: who imports whom, how long a file may be, who reads the clock, what is documented.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "the lints know #[test] functions, not what they call")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dbplane::decide::Reason;
+use regex::Regex;
+
+const LONGEST_FILE: usize = 400;
+
+/// Each module with the modules that it may import. `cli` and the two roots may import any.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("api", &[]),
+    ("clock", &[]),
+    ("cluster", &["decide"]),
+    ("config", &["decide"]),
+    ("controller", &["api", "clock", "cluster", "config", "decide", "platform", "telemetry"]),
+    ("decide", &["api", "platform"]),
+    ("platform", &["api", "clock"]),
+    ("simulator", &["clock"]),
+    ("telemetry", &["platform"]),
+    ("validate", &["api"]),
+];
+
+/// Of the platform, decisions know its things and its faults: plain data.
+const DATA_OF_THE_PLATFORM: &[&str] =
+    &["Compute", "ComputeChange", "Fault", "KeyEntry", "NewCompute", "Role", "Settings", "SuspendAfter"];
+
+fn sources(folder: &str) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                found.push((path, text));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "no sources below {folder}");
+    found
+}
+
+/// The top-level module that a file belongs to.
+fn module(path: &Path) -> String {
+    let below = path.strip_prefix(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap();
+    below.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs").to_owned()
+}
+
+#[test]
+fn modules_import_only_whom_they_may() {
+    let import = Regex::new(r"\bcrate::([a-z_]+)").unwrap();
+    for (path, text) in sources("src") {
+        let from = module(&path);
+        let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == from) else {
+            assert!(["cli", "lib", "main"].contains(&from.as_str()), "{from} is not in the table of arrows");
+            continue;
+        };
+        for found in import.captures_iter(&text) {
+            let to = &found[1];
+            assert!(to == from || allowed.contains(&to), "{}: {from} may not import {to}", path.display());
+        }
+    }
+}
+
+#[test]
+fn decisions_are_pure() {
+    let impure = Regex::new(
+        r"\b(tokio|kube|reqwest|tracing|rand|futures)::|std::(env|fs|net|process|thread)|Instant::now|SystemTime",
+    )
+    .unwrap();
+    let imported = Regex::new(r"use crate::platform::(?:\{([^}]*)\}|(\w+))|crate::platform::(\w+)").unwrap();
+    for (path, text) in sources("src/decide") {
+        if let Some(found) = impure.find(&text) {
+            panic!("{}: a decision reaches for {}", path.display(), found.as_str());
+        }
+        for found in imported.captures_iter(&text) {
+            let names = (1..=3).find_map(|group| found.get(group)).unwrap().as_str();
+            for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+                assert!(
+                    DATA_OF_THE_PLATFORM.contains(&name),
+                    "{}: a decision reaches for platform::{name}",
+                    path.display()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn one_file_reads_the_clock() {
+    let reads = Regex::new(r"\b(Timestamp|Zoned|SystemTime|Utc|Local)::now\(").unwrap();
+    let readers: Vec<String> = sources("src")
+        .into_iter()
+        .filter(|(_, text)| reads.is_match(text))
+        .map(|(path, _)| path.display().to_string())
+        .collect();
+    assert_eq!(readers.len(), 1, "{readers:?}");
+    assert!(readers[0].ends_with("src/clock.rs"));
+}
+
+#[test]
+fn no_file_is_too_long() {
+    let long: Vec<String> = ["src", "tests", "examples"]
+        .into_iter()
+        .filter(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).exists())
+        .flat_map(sources)
+        .map(|(path, text)| (path, text.lines().count()))
+        .filter(|(_, lines)| *lines > LONGEST_FILE)
+        .map(|(path, lines)| format!("{} has {lines} lines", path.display()))
+        .collect();
+    assert!(long.is_empty(), "{long:#?}");
+}
+
+#[test]
+fn every_reason_is_documented_and_no_other() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/conditions.md")).unwrap();
+    let documented: BTreeSet<&str> = text.lines().filter_map(|line| line.strip_prefix("### ")).map(str::trim).collect();
+    let reasons: BTreeSet<&str> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
+    assert_eq!(documented, reasons);
+}
