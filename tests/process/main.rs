@@ -112,7 +112,7 @@ spec:
 /// How often the platform was asked to create a compute.
 fn creates(platform: &Simulator) -> usize {
     let requests = platform.requests(0);
-    requests.iter().filter(|entry| entry.method.to_string() == "POST" && entry.path.ends_with("/endpoints")).count()
+    requests.iter().filter(|entry| entry.method == "POST" && entry.path.ends_with("/endpoints")).count()
 }
 
 async fn annotation(cluster: &ControlPlane, name: &str) -> String {
