@@ -101,7 +101,7 @@ impl Secrets {
         if secret.owner_references().iter().any(|reference| reference.uid == owner.uid) {
             return Ok(SecretState::Ours(Box::new(secret)));
         }
-        let owner = secret.owner_references().first().map(|other| format!("{} {}'s", other.kind, other.name));
+        let owner = secret.owner_references().first().map(|other| owned_by(&other.kind, &other.name));
         Ok(SecretState::Foreign(owner.unwrap_or_else(|| "not dbplane's".to_owned())))
     }
 
@@ -197,6 +197,11 @@ impl Secrets {
         });
         self.api(&owner.namespace).patch(name, &params, &Patch::Apply(body)).await
     }
+}
+
+/// Whose a Secret is, in words.
+pub fn owned_by(kind: &str, name: &str) -> String {
+    format!("{kind} {name}'s")
 }
 
 /// A digest of an entry: tells whether it is as it was written. Keys carry enough randomness that it reveals nothing of them.

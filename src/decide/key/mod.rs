@@ -24,7 +24,7 @@ pub struct KeyObserved {
     pub identity: Result<ProjectKeyIdentity, Unreadable>,
     pub account: AccountView,
     pub secret: KeySecretView,
-    /// An older resource that names the same Secret.
+    /// A resource that names the same Secret and is older, or has it.
     pub rival: Option<String>,
     /// An older resource whose annotations name the same keys: these were copied from it.
     pub twin: Option<String>,
