@@ -101,7 +101,7 @@ impl Secrets {
         if secret.owner_references().iter().any(|reference| reference.uid == owner.uid) {
             return Ok(SecretState::Ours(Box::new(secret)));
         }
-        let owner = secret.owner_references().first().map(|other| format!("{} {}'s", other.kind, other.name));
+        let owner = secret.owner_references().first().map(|other| owned_by(&other.kind, &other.name));
         Ok(SecretState::Foreign(owner.unwrap_or_else(|| "not dbplane's".to_owned())))
     }
 
@@ -140,23 +140,41 @@ impl Secrets {
     pub async fn write_own(&self, owner: &Owner, name: &str, content: &SecretContent) -> Result<(), WriteError> {
         match self.state(owner, name).await? {
             SecretState::Foreign(who) => Err(WriteError::Foreign(who)),
-            SecretState::Ours(secret) => Ok(self.write(owner, name, secret.metadata.uid.as_deref(), content).await?),
+            SecretState::Ours(secret) => {
+                Ok(self.write(owner, name, secret.metadata.uid.as_deref(), content).await.map(drop)?)
+            }
             SecretState::Absent => {
                 // Created, not applied: a Secret that appears in between is not written over.
                 self.create_empty(owner, name).await?;
-                Ok(self.write(owner, name, None, content).await?)
+                Ok(self.write(owner, name, None, content).await.map(drop)?)
             }
         }
     }
 
     /// Makes the entries that dbplane writes what is given; entries of others stay. With `uid`, only onto that very Secret.
+    /// What then stands is returned.
     pub async fn write(
         &self,
         owner: &Owner,
         name: &str,
         uid: Option<&str>,
         content: &SecretContent,
-    ) -> Result<(), kube::Error> {
+    ) -> Result<Secret, kube::Error> {
+        self.apply(owner, (name, uid), content, PatchParams::apply(FIELD_MANAGER).force()).await
+    }
+
+    /// Asks the API server whether it would take this, without a change.
+    pub async fn rehearse(&self, owner: &Owner, name: &str, content: &SecretContent) -> Result<(), kube::Error> {
+        self.apply(owner, (name, None), content, PatchParams::apply(FIELD_MANAGER).force().dry_run()).await.map(drop)
+    }
+
+    async fn apply(
+        &self,
+        owner: &Owner,
+        (name, uid): (&str, Option<&str>),
+        content: &SecretContent,
+        params: PatchParams,
+    ) -> Result<Secret, kube::Error> {
         let data: BTreeMap<&String, ByteString> = content
             .data
             .iter()
@@ -177,11 +195,13 @@ impl Secrets {
             },
             "data": data,
         });
-        self.api(&owner.namespace)
-            .patch(name, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(body))
-            .await
-            .map(drop)
+        self.api(&owner.namespace).patch(name, &params, &Patch::Apply(body)).await
     }
+}
+
+/// Whose a Secret is, in words.
+pub fn owned_by(kind: &str, name: &str) -> String {
+    format!("{kind} {name}'s")
 }
 
 /// A digest of an entry: tells whether it is as it was written. Keys carry enough randomness that it reveals nothing of them.

@@ -18,6 +18,7 @@ pub enum Action {
     Delete,
     Mint,
     Revoke,
+    ListKeys,
     WriteSecret,
 }
 
@@ -107,6 +108,14 @@ impl Memory {
             Problem::Platform(fault) => !fault.may_have_happened(),
             Problem::Secret(_) => true,
         })
+    }
+
+    /// What the platform said to the last try of an action, when it failed.
+    pub fn fault(&self, action: Action) -> Option<&Fault> {
+        match &self.failures.get(&action)?.problem {
+            Problem::Platform(fault) => Some(fault),
+            Problem::Secret(_) => None,
+        }
     }
 
     /// Whether an action has to wait after a failure. A refusal is tried again slowly, or when the spec has changed.

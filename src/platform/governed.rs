@@ -104,10 +104,7 @@ impl Governed {
         if self.suspended().is_none() {
             self.shared.budget.acquire(Priority::Change).await;
         }
-        Self {
-            entry: Entry::Gate,
-            ..self.clone()
-        }
+        Self { entry: Entry::Gate, ..self.clone() }
     }
 
     /// The fault that closed the gate, while it is closed.

@@ -1,8 +1,14 @@
-//! ProjectKeys, end to end.
+//! ProjectKeys, end to end: minted, kept, replaced, revoked.
 
-use crate::stage::{PROJECT, Stage};
+use serde_json::{Value, json};
 
-fn key(name: &str, more: &str) -> String {
+use crate::stage::{PROJECT, Stage, condition};
+
+pub fn key(name: &str, more: &str) -> String {
+    key_into(name, &format!("{{name: {name}-key}}"), more)
+}
+
+pub fn key_into(name: &str, secret: &str, more: &str) -> String {
     format!(
         "apiVersion: dbplane.dev/v1alpha1
 kind: ProjectKey
@@ -11,23 +17,205 @@ spec:
   accountRef: {{name: prod}}
   projectId: {PROJECT}
   keyName: {name}
-  secret: {{name: {name}-key}}
+  secret: {secret}
 {more}"
     )
 }
 
+impl Stage {
+    /// Waits until the resource is ready with another key than this one.
+    pub async fn until_replaced(&self, object: &str, old: &Value) -> Value {
+        self.until(object, "ready with another key", |seen| {
+            let ready = condition(seen, "Ready").is_some_and(|ready| ready["status"] == "True");
+            ready && seen["status"]["keyId"].is_i64() && seen["status"]["keyId"] != *old
+        })
+        .await
+    }
+
+    pub async fn until_revoked(&self, id: &Value) {
+        self.wait_until(&format!("key {id} to be revoked"), async || {
+            self.keys().await.iter().any(|key| key["id"] == *id && key["revoked"] == true)
+        })
+        .await;
+    }
+}
+
+const CREATE: &str = "POST /organizations/org-cool-darkness-1/api_keys";
+
 #[tokio::test]
 async fn a_key_is_minted_into_its_secret_and_revoked_with_it() {
     let stage = Stage::new("mint").await;
-    stage.apply(&key("ci", "")).await;
+    let secret = "{name: ci-key, key: token, labels: {team: shop}, annotations: {example.com/note: hello},
+    template: {.env: 'KEY={{ key }} ID={{keyId}} NAME={{ keyName }} PROJECT={{ projectId }} URL={{ baseUrl }}'}}";
+    stage.apply(&key_into("ci", secret, "")).await;
     let ready = stage.until_ready("projectkey/ci").await;
+    let (id, name) = (&ready["status"]["keyId"], ready["status"]["keyName"].as_str().unwrap());
+    assert!(name.starts_with("ci-"), "{name}");
+    assert_eq!(ready["status"]["secretName"], "ci-key");
+    assert_eq!(ready["status"]["observedGeneration"], 1);
+
     let secret = stage.get("secret/ci-key").await.unwrap();
-    assert_eq!(secret["metadata"]["annotations"]["dbplane.dev/key-id"], ready["status"]["keyId"].to_string());
-    assert!(secret["data"]["api-key"].as_str().is_some_and(|value| !value.is_empty()));
+    let meta = &secret["metadata"];
+    assert_eq!(meta["labels"], json!({"team": "shop", "app.kubernetes.io/managed-by": "dbplane"}));
+    assert_eq!(meta["annotations"]["example.com/note"], "hello");
+    assert_eq!(meta["annotations"]["dbplane.dev/key-id"], id.to_string());
+    assert_eq!(meta["ownerReferences"][0]["uid"], ready["metadata"]["uid"]);
+    assert_eq!(meta["ownerReferences"][0]["controller"], true);
+    let token = stage.entry("ci-key", "token").await.unwrap();
+    let filled = format!("KEY={token} ID={id} NAME={name} PROJECT={PROJECT} URL={}", stage.platform.base_url());
+    assert_eq!(stage.entry("ci-key", ".env").await.unwrap(), filled);
+
+    assert_eq!(stage.answer_to(&token).await, 200);
     stage.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await;
     stage.until_gone("projectkey/ci").await;
-    let keys = stage.keys().await;
-    let ours = keys.iter().find(|seen| seen["id"] == ready["status"]["keyId"]).unwrap();
-    assert_eq!(ours["revoked"], true);
+    assert_eq!(stage.answer_to(&token).await, 401);
+    assert!(stage.live_keys().await.is_empty());
     stage.until_gone("secret/ci-key").await;
+    assert_eq!(stage.count(CREATE), 1);
+}
+
+#[tokio::test]
+async fn a_key_whose_secret_was_deleted_by_hand_is_replaced_and_told() {
+    let stage = Stage::new("secret-deleted").await;
+    stage.apply(&key("ci", "")).await;
+    let old = stage.until_ready("projectkey/ci").await["status"]["keyId"].clone();
+    stage.kubectl(&["delete", "secret", "ci-key"]).await;
+    let new = stage.until_replaced("projectkey/ci", &old).await;
+    let told = stage.event("projectkey/ci", "KeyReplaced").await;
+    assert!(told.contains("Secret ci-key was deleted or altered"), "{told}");
+    stage.until_revoked(&old).await;
+    let live = stage.live_keys().await;
+    assert_eq!(live.iter().map(|key| &key["id"]).collect::<Vec<_>>(), [&new["status"]["keyId"]]);
+    assert_eq!(stage.answer_to(&stage.entry("ci-key", "api-key").await.unwrap()).await, 200);
+}
+
+#[tokio::test]
+async fn an_altered_key_is_replaced_and_what_is_not_ours_stays() {
+    let stage = Stage::new("secret-altered").await;
+    let secret = "{name: ci-key, labels: {team: shop}, template: {url: 'a-{{ keyId }}', other: b}}";
+    stage.apply(&key_into("ci", secret, "")).await;
+    let first = stage.until_ready("projectkey/ci").await["status"]["keyId"].clone();
+    let token = stage.entry("ci-key", "api-key").await.unwrap();
+
+    // Other labels and entries in the spec: the key stays, what others wrote stays, what is no longer declared goes.
+    let patch = json!({"stringData": {"mine": "kept"}, "metadata": {"labels": {"mine": "kept"}}}).to_string();
+    stage.kubectl(&["patch", "secret", "ci-key", "--type", "merge", "-p", &patch]).await;
+    let change = json!({"secret": {"labels": {"team": null, "tier": "web"}, "template": {"other": null}}});
+    stage.patch("projectkey/ci", change).await;
+    let changed = stage
+        .until("secret/ci-key", "as declared", |seen| {
+            seen["metadata"]["labels"]["tier"] == "web" && seen["data"]["other"].is_null()
+        })
+        .await;
+    let labels = json!({"mine": "kept", "tier": "web", "app.kubernetes.io/managed-by": "dbplane"});
+    assert_eq!(changed["metadata"]["labels"], labels);
+    assert_eq!(stage.entry("ci-key", "mine").await.unwrap(), "kept");
+    assert_eq!(stage.entry("ci-key", "url").await.unwrap(), format!("a-{first}"));
+    assert_eq!(stage.entry("ci-key", "api-key").await.unwrap(), token);
+    assert_eq!(stage.count(CREATE), 1);
+
+    let patch = json!({"stringData": {"api-key": "something else"}}).to_string();
+    stage.kubectl(&["patch", "secret", "ci-key", "--type", "merge", "-p", &patch]).await;
+    let second = stage.until_replaced("projectkey/ci", &first).await;
+    stage.until_revoked(&first).await;
+    assert_eq!(stage.entry("ci-key", "mine").await.unwrap(), "kept");
+    assert_eq!(stage.entry("ci-key", "url").await.unwrap(), format!("a-{}", second["status"]["keyId"]));
+    assert_eq!(stage.answer_to(&stage.entry("ci-key", "api-key").await.unwrap()).await, 200);
+}
+
+#[tokio::test]
+async fn a_secret_of_somebody_else_is_never_written() {
+    let stage = Stage::new("secret-foreign").await;
+    stage.secret("ci-key", "theirs").await;
+    let before = stage.get("secret/ci-key").await;
+    stage.apply(&key("ci", "")).await;
+    stage.until_condition("projectkey/ci", "Stalled", "True", "SecretNotOurs").await;
+    assert_eq!(stage.get("secret/ci-key").await, before);
+    assert_eq!(stage.count(CREATE), 0);
+    stage.kubectl(&["delete", "secret", "ci-key"]).await;
+    stage.until_ready("projectkey/ci").await;
+}
+
+#[tokio::test]
+async fn of_two_keys_for_one_secret_the_older_has_it() {
+    let stage = Stage::new("two-keys").await;
+    stage.apply(&key_into("zz-first", "{name: shared}", "")).await;
+    let first = stage.until_ready("projectkey/zz-first").await;
+    stage.apply(&key_into("aa-second", "{name: shared}", "")).await;
+    let stalled = stage.until_condition("projectkey/aa-second", "Stalled", "True", "ClaimedByAnother").await;
+    let message = condition(&stalled, "Stalled").unwrap()["message"].as_str().unwrap();
+    assert!(message.contains("ProjectKey zz-first"), "{message}");
+    assert_eq!(stage.count(CREATE), 1);
+    let secret = stage.get("secret/shared").await.unwrap();
+    assert_eq!(secret["metadata"]["ownerReferences"][0]["uid"], first["metadata"]["uid"]);
+    // Once the older one is gone, the other takes its place.
+    stage.kubectl(&["delete", "projectkey", "zz-first", "--wait=false"]).await;
+    stage.until_ready("projectkey/aa-second").await;
+}
+
+#[tokio::test]
+async fn a_key_that_was_revoked_in_the_console_is_recreated_or_reported() {
+    let stage = Stage::new("revoked").await;
+    stage.apply(&key("again", "")).await;
+    stage.apply(&key("told", "  onRevoked: Report\n")).await;
+    let again = stage.until_ready("projectkey/again").await["status"]["keyId"].clone();
+    let told = stage.until_ready("projectkey/told").await["status"]["keyId"].clone();
+    stage.revoke(&again).await;
+    stage.revoke(&told).await;
+    let replaced = stage.until_replaced("projectkey/again", &again).await;
+    assert_eq!(replaced["status"]["previousKeys"], Value::Null);
+    assert!(stage.event("projectkey/again", "KeyReplaced").await.contains("was revoked"));
+    assert_eq!(stage.answer_to(&stage.entry("again-key", "api-key").await.unwrap()).await, 200);
+    let stalled = stage.until_condition("projectkey/told", "Stalled", "True", "KeyRevoked").await;
+    assert_eq!(stalled["status"]["keyId"], told);
+    stage.event("projectkey/told", "KeyRevoked").await;
+    assert_eq!(stage.count(CREATE), 3);
+    stage.patch("projectkey/told", json!({"onRevoked": "Recreate"})).await;
+    stage.until_replaced("projectkey/told", &told).await;
+}
+
+/// Makes the key in use older by `hours`, as time would.
+async fn age(stage: &Stage, object: &str, hours: i64) {
+    let seen = stage.get(object).await.unwrap();
+    let text = seen["metadata"]["annotations"]["dbplane.dev/keys"].as_str().unwrap();
+    let mut book: Value = serde_json::from_str(text).unwrap();
+    let born: jiff::Timestamp = book["current"]["at"].as_str().unwrap().parse().unwrap();
+    book["current"]["at"] = json!(born - jiff::SignedDuration::from_hours(hours));
+    let annotation = format!("dbplane.dev/keys={book}");
+    stage.kubectl(&["annotate", object, "--overwrite", &annotation]).await;
+}
+
+#[tokio::test]
+async fn a_key_that_is_due_is_rotated_and_its_predecessor_stays_for_the_overlap() {
+    let stage = Stage::new("rotation").await;
+    stage.apply(&key("long", "  rotation: {every: 1h, overlap: 30m}\n")).await;
+    stage.apply(&key("short", "  rotation: {every: 1h, overlap: 0s}\n")).await;
+    let long = stage.until_ready("projectkey/long").await["status"]["keyId"].clone();
+    let short = stage.until_ready("projectkey/short").await["status"]["keyId"].clone();
+    let token = stage.entry("long-key", "api-key").await.unwrap();
+    age(&stage, "projectkey/long", 2).await;
+    age(&stage, "projectkey/short", 2).await;
+    let rotated = stage.until_replaced("projectkey/long", &long).await;
+    assert_eq!(rotated["status"]["previousKeys"][0]["id"], long);
+    assert!(rotated["status"]["rotatedAt"].is_string());
+    assert_eq!(stage.answer_to(&token).await, 200);
+    assert_ne!(stage.entry("long-key", "api-key").await.unwrap(), token);
+    stage.until_replaced("projectkey/short", &short).await;
+    stage.until_revoked(&short).await;
+    stage.until("projectkey/short", "without predecessors", |seen| seen["status"]["previousKeys"].is_null()).await;
+    // Deletion takes the predecessor along.
+    stage.kubectl(&["delete", "projectkey", "long", "--wait=false"]).await;
+    stage.until_gone("projectkey/long").await;
+    assert_eq!(stage.answer_to(&token).await, 401);
+}
+
+#[tokio::test]
+async fn orphan_leaves_the_key_valid() {
+    let stage = Stage::new("orphan").await;
+    stage.apply(&key("ci", "  deletion: Orphan\n")).await;
+    stage.until_ready("projectkey/ci").await;
+    let token = stage.entry("ci-key", "api-key").await.unwrap();
+    stage.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await;
+    stage.until_gone("projectkey/ci").await;
+    assert_eq!(stage.answer_to(&token).await, 200);
 }

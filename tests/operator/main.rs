@@ -11,6 +11,7 @@
 
 mod accounts;
 mod computes;
+mod key_faults;
 mod keys;
 mod stage;
 #[path = "../support/mod.rs"]

@@ -4,16 +4,21 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use dbplane::simulator::world::Profile;
 use dbplane::simulator::world::file::WorldFile;
 use dbplane::simulator::{self, Options as Platform, Simulator};
+use k8s_openapi::ByteString;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::{Api, Client};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
 
-use crate::support::{ControlPlane, Options, PATIENCE, Running, wait_for};
+use crate::support::{ControlPlane, Options, PATIENCE, Running, Sandbox, wait_for};
 
 /// The tokens of the sample world.
 pub const ADMIN: &str = "demo-personal-key-not-a-secret";
+pub const ORGANIZATION_KEY: &str = "demo-organization-key-not-a-secret";
 pub const PROJECT: &str = "aged-wind-123456";
 
 /// The control plane and the operator of this test process.
@@ -21,34 +26,60 @@ pub struct Shared {
     pub cluster: ControlPlane,
     pub operator: Running,
     pub metrics: String,
+    /// What the API server was asked by the operator, one JSON object a line.
+    pub audit_log: PathBuf,
 }
 
 pub async fn shared() -> &'static Shared {
     static SHARED: OnceCell<Shared> = OnceCell::const_new();
-    SHARED
-        .get_or_init(|| async {
-            let crds = ["accounts", "clusteraccounts", "computes", "projectkeys"];
-            let crds = crds.map(|plural| root().join(format!("crds/dbplane.dev_{plural}.yaml"))).to_vec();
-            let cluster = ControlPlane::start_with(Options { crds, ..Options::default() }).await.unwrap();
-            cluster.kubectl(&["apply", "-k", root().join("deploy").to_str().unwrap()]).await.unwrap();
-            let kubeconfig = cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await.unwrap();
-            let (health, metrics) = (free_address(), free_address());
-            let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
-            command
-                .args(["run", "--allow-insecure-platform", "--request-timeout", "5", "--settle-time", "21"])
-                .args(["--health-listen", &health, "--metrics-listen", &metrics, "--key-check-interval", "5"])
-                .args(["--log", "info,dbplane=debug"])
-                .env("KUBECONFIG", kubeconfig);
-            let operator = cluster.sandbox().start("operator", command).unwrap().log_on_panic();
-            let ready = format!("http://{health}/readyz");
-            wait_for("the operator to be ready", PATIENCE, async || {
-                reqwest::get(&ready).await.ok()?.status().is_success().then_some(())
-            })
-            .await
-            .unwrap();
-            Shared { cluster, operator, metrics: format!("http://{metrics}/metrics") }
-        })
-        .await
+    SHARED.get_or_init(|| Shared::start("info,dbplane=debug")).await
+}
+
+impl Shared {
+    /// A control plane with the operator's resources and rights, and the operator.
+    pub async fn start(log: &str) -> Self {
+        // Goes with this process: its folder is watched over.
+        let audit: &'static Sandbox = Box::leak(Box::new(Sandbox::new("audit").unwrap()));
+        let (policy, audit_log) = (audit.folder().join("policy.yaml"), audit.folder().join("audit.log"));
+        std::fs::write(&policy, AUDIT_POLICY).unwrap();
+        let flags = [("audit-policy-file", &policy), ("audit-log-path", &audit_log)];
+        let api_server_flags = flags.map(|(flag, path)| format!("--{flag}={}", path.display())).to_vec();
+        let crds = ["accounts", "clusteraccounts", "computes", "projectkeys"];
+        let crds = crds.map(|plural| root().join(format!("crds/dbplane.dev_{plural}.yaml"))).to_vec();
+        let options = Options { crds, api_server_flags, ..Options::default() };
+        let cluster = ControlPlane::start_with(options).await.unwrap();
+        cluster.kubectl(&["apply", "-k", root().join("deploy").to_str().unwrap()]).await.unwrap();
+        let (operator, metrics) = start_operator(&cluster, log).await;
+        Self { cluster, operator: operator.log_on_panic(), metrics, audit_log }
+    }
+}
+
+/// Everything that the operator's own ServiceAccount asks.
+const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  - {level: Metadata, users: ['system:serviceaccount:dbplane-system:dbplane']}
+  - {level: None}
+";
+
+/// Starts an operator as its own ServiceAccount, and waits until it works; its metrics are at the URL.
+pub async fn start_operator(cluster: &ControlPlane, log: &str) -> (Running, String) {
+    let kubeconfig = cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await.unwrap();
+    let (health, metrics) = (free_address(), free_address());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
+    command
+        .args(["run", "--leader-elect", "--allow-insecure-platform", "--request-timeout", "5", "--settle-time", "21"])
+        .args(["--health-listen", &health, "--metrics-listen", &metrics, "--key-check-interval", "5", "--log", log])
+        .env("KUBECONFIG", kubeconfig);
+    let operator = cluster.sandbox().start("operator", command).unwrap();
+    let ready = format!("http://{health}/readyz");
+    wait_for("the operator to be ready", PATIENCE, async || {
+        reqwest::get(&ready).await.ok()?.status().is_success().then_some(())
+    })
+    .await
+    .unwrap();
+    (operator, format!("http://{metrics}/metrics"))
 }
 
 pub fn root() -> PathBuf {
@@ -65,10 +96,9 @@ const MOST_STEPS: usize = 60;
 /// One test's stage. Whatever a test is about, it fails when the operator went round in circles.
 pub struct Stage {
     pub shared: &'static Shared,
+    client: Client,
     pub namespace: String,
     pub platform: Simulator,
-    /// Waiting asks again and again, which is too much for kubectl.
-    client: kube::Client,
 }
 
 impl Stage {
@@ -79,14 +109,18 @@ impl Stage {
 
     /// A namespace and a platform, without any account.
     pub async fn on(name: &str, shape: impl FnOnce(&mut Platform)) -> Self {
-        let shared = shared().await;
+        Self::within(shared().await, name, shape).await
+    }
+
+    /// The same in a control plane of one's own.
+    pub async fn within(shared: &'static Shared, name: &str, shape: impl FnOnce(&mut Platform)) -> Self {
         let mut options = Platform::new(Self::world());
         shape(&mut options);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let platform = simulator::serve(listener, options).await.unwrap();
         shared.cluster.kubectl(&["create", "namespace", name]).await.unwrap();
         let client = shared.cluster.client().await.unwrap();
-        Self { shared, namespace: name.to_owned(), platform, client }
+        Self { shared, client, namespace: name.to_owned(), platform }
     }
 
     /// The sample world.
@@ -102,8 +136,20 @@ impl Stage {
         stage
     }
 
+    /// The same on a platform that offers what its specification shows and nothing more.
+    pub async fn minimal(name: &str) -> Self {
+        let stage = Self::on(name, |options| options.profile = Profile::Minimal).await;
+        stage.account().await;
+        stage
+    }
+
     pub async fn account(&self) {
-        self.secret("platform-api-key", ADMIN).await;
+        self.account_with(ADMIN).await;
+    }
+
+    /// The Account `prod` with another API key.
+    pub async fn account_with(&self, token: &str) {
+        self.secret("platform-api-key", token).await;
         self.account_at(&self.platform.base_url()).await;
     }
 
@@ -148,14 +194,24 @@ spec:
     /// The object as `kind/name`; `None` when there is none.
     pub async fn get(&self, object: &str) -> Option<Value> {
         let (kind, name) = object.split_once('/').unwrap();
-        let group = if kind == "secret" { "/api/v1" } else { "/apis/dbplane.dev/v1alpha1" };
-        let path = format!("{group}/namespaces/{}/{kind}s/{name}", self.namespace);
-        let request = axum::http::Request::get(path).body(Vec::new()).unwrap();
-        match self.client.request(request).await {
-            Ok(object) => Some(object),
-            Err(kube::Error::Api(status)) if status.code == 404 => None,
-            Err(error) => panic!("{object}: {error}"),
-        }
+        let of = |group: &str, version: &str, kind: &str| {
+            ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
+        };
+        let ours = |kind: &str| of("dbplane.dev", "v1alpha1", kind);
+        let (kind, cluster_wide) = match kind {
+            "compute" => (ours("Compute"), false),
+            "account" => (ours("Account"), false),
+            "projectkey" => (ours("ProjectKey"), false),
+            "clusteraccount" => (ours("ClusterAccount"), true),
+            "secret" => (of("", "v1", "Secret"), false),
+            "namespace" => (of("", "v1", "Namespace"), true),
+            other => panic!("{other}?"),
+        };
+        let api: Api<DynamicObject> = match cluster_wide {
+            true => Api::all_with(self.client.clone(), &kind),
+            false => Api::namespaced_with(self.client.clone(), &self.namespace, &kind),
+        };
+        api.get_opt(name).await.unwrap().map(|object| serde_json::to_value(object).unwrap())
     }
 
     /// Waits until the object satisfies a predicate; the error shows it as it was last seen.
@@ -224,6 +280,50 @@ spec:
 
     pub fn count(&self, start: &str) -> usize {
         self.requests().iter().filter(|request| request.starts_with(start)).count()
+    }
+
+    /// Orders a fault of the platform; see `FaultOrder`.
+    pub fn fault(&self, order: Value) {
+        self.platform.order_fault(serde_json::from_value(order).unwrap()).unwrap();
+    }
+
+    /// An entry of a Secret, as text.
+    pub async fn entry(&self, secret: &str, entry: &str) -> Option<String> {
+        let secret = self.get(&format!("secret/{secret}")).await?;
+        let bytes: ByteString = serde_json::from_value(secret["data"].get(entry)?.clone()).unwrap();
+        Some(String::from_utf8(bytes.0).unwrap())
+    }
+
+    /// What the platform answers to a key that lists the sample project's computes.
+    pub async fn answer_to(&self, token: &str) -> u16 {
+        let url = format!("{}/projects/{PROJECT}/endpoints", self.platform.base_url());
+        reqwest::Client::new().get(url).bearer_auth(token).send().await.unwrap().status().as_u16()
+    }
+
+    /// The keys of the sample project that are not revoked.
+    pub async fn live_keys(&self) -> Vec<Value> {
+        let mut keys = self.keys().await;
+        keys.retain(|key| key["project_id"] == PROJECT && key["revoked"] == false);
+        keys
+    }
+
+    pub async fn revoke(&self, id: &Value) {
+        self.console(reqwest::Method::POST, &format!("/api_keys/{id}/revoke"), serde_json::json!({})).await;
+    }
+
+    /// Waits for an event with this reason about an object, and returns its text.
+    pub async fn event(&self, object: &str, reason: &str) -> String {
+        let (_, name) = object.split_once('/').unwrap();
+        let events: Api<k8s_openapi::api::events::v1::Event> = Api::namespaced(self.client.clone(), &self.namespace);
+        let what = format!("an event {reason} about {object}");
+        let found = wait_for(&what, PATIENCE, async || {
+            let listed = events.list(&kube::api::ListParams::default()).await.unwrap();
+            listed.into_iter().find_map(|event| {
+                let about = event.regarding.and_then(|regarding| regarding.name);
+                (event.reason.as_deref() == Some(reason) && about.as_deref() == Some(name)).then_some(event.note)
+            })
+        });
+        found.await.unwrap().unwrap_or_default()
     }
 
     pub async fn wait_until(&self, what: &str, mut holds: impl AsyncFnMut() -> bool) {

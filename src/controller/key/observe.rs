@@ -10,10 +10,10 @@ use super::super::kind::{Managed, uid};
 use super::super::{Context, account_view};
 use super::secret;
 use crate::api::ProjectKey;
-use crate::cluster::{Owner, SecretState};
-use crate::decide::identity;
+use crate::cluster::{Owner, SecretState, owned_by};
+use crate::decide::identity::{self, ProjectKeyIdentity};
 use crate::decide::key::{KeyListing, KeyObserved, KeySecretView, Probe};
-use crate::decide::later;
+use crate::decide::{later, names};
 
 /// How long a reading of the organization's keys is decided on.
 const LISTING_LIFETIME: Duration = Duration::from_secs(10);
@@ -28,12 +28,15 @@ pub(super) async fn observe(
     let uid = uid(object);
     let (account, entry) = account_view::of(context, &object.spec.account_ref, object);
     let trace = context.traces.get(&uid);
+    let identity = identity::of_key(object.annotations());
+    let secret = secret_view(context, object, &base_url(entry.as_ref())).await?;
     Ok(KeyObserved {
         meta: object.meta_observed(),
-        identity: identity::of_key(object.annotations()),
         account,
-        secret: secret_view(context, object, &base_url(entry.as_ref())).await?,
-        rival: rival(context, object),
+        rival: rival(context, object, &secret),
+        secret,
+        twin: twin(context, object, identity.as_ref().ok()),
+        identity,
         listing: listing(trace.key.listing, now),
         probe: trace.key.probe.unwrap_or(Probe::NotAsked(None)),
         unsaved: context.unsaved.get(&uid).map(|unsaved| unsaved.key),
@@ -65,8 +68,8 @@ fn listing(known: Option<(Timestamp, KeyListing)>, now: Timestamp) -> KeyListing
     }
 }
 
-/// An older resource of the namespace that names the same Secret.
-fn rival(context: &Context, object: &ProjectKey) -> Option<String> {
+/// A resource of the namespace that names the same Secret and is older, or has it: two of one second have no other order.
+fn rival(context: &Context, object: &ProjectKey, secret: &KeySecretView) -> Option<String> {
     let (me, namespace, name) = (uid(object), object.namespace(), &object.spec.secret.name);
     let keys = context
         .stores
@@ -76,16 +79,29 @@ fn rival(context: &Context, object: &ProjectKey) -> Option<String> {
         other.namespace() == namespace
             && other.spec.connection.as_ref().is_some_and(|connection| connection.secret_name == *name)
     });
-    let older_key = keys
-        .iter()
-        .find(|other| rank(other.as_ref()) < rank(object))
-        .map(|other| format!("ProjectKey {}", other.name_any()));
-    older_key.or_else(|| {
-        computes
-            .iter()
-            .find(|other| rank(other.as_ref()) < rank(object))
-            .map(|other| format!("Compute {}", other.name_any()))
-    })
+    let keys = keys.iter().map(|key| ("ProjectKey", key.name_any(), rank(key.as_ref())));
+    let computes = computes.iter().map(|compute| ("Compute", compute.name_any(), rank(compute.as_ref())));
+    let has_it = |kind: &str, name: &str| *secret == KeySecretView::Foreign(owned_by(kind, name));
+    keys.chain(computes)
+        .find(|(kind, name, rank_of_other)| *rank_of_other < rank(object) || has_it(kind, name))
+        .map(|(kind, name, _)| format!("{kind} {name}"))
+}
+
+/// An older resource whose annotations name keys that this one's name too: these were copied along with its manifest.
+fn twin(context: &Context, object: &ProjectKey, identity: Option<&ProjectKeyIdentity>) -> Option<String> {
+    let identity = identity?;
+    let names: Vec<&str> =
+        identity.book.names().chain(identity.intent.iter().map(|intent| intent.name.as_str())).collect();
+    let mentions = |other: &ProjectKey| {
+        let texts = [names::KEYS, names::KEY_INTENT].map(|annotation| other.annotations().get(annotation));
+        names.iter().any(|name| texts.iter().flatten().any(|text| text.contains(name)))
+    };
+    let me = uid(object);
+    let others = context.stores.keys.filter(|other| {
+        other.spec.project_id == object.spec.project_id && uid(other) != me && rank(other) < rank(object)
+    });
+    let twin = others.iter().find(|other| mentions(other))?;
+    Some(format!("ProjectKey {}/{}", twin.namespace().unwrap_or_default(), twin.name_any()))
 }
 
 fn rank<K: Resource>(object: &K) -> (Option<Timestamp>, String) {

@@ -243,10 +243,7 @@ impl Case<'_> {
         let or_before = |asked: Option<&String>, before: Option<&String>| asked.or(before).cloned().unwrap_or_default();
         RestartRecord {
             token: or_before(self.spec.restart_token.as_ref(), before.map(|record| &record.token)),
-            annotation: or_before(
-                self.identity.restart_annotation.as_ref(),
-                before.map(|record| &record.annotation),
-            ),
+            annotation: or_before(self.identity.restart_annotation.as_ref(), before.map(|record| &record.annotation)),
             at: self.now,
             calling: None,
         }

@@ -6,8 +6,7 @@ use crate::stage::{Stage, compute};
 const DECLARED: &str = "  connection: {secretName: orders-db}\n";
 
 async fn entry(stage: &Stage, key: &str) -> String {
-    let template = format!("go-template={{{{index .data \"{key}\" | base64decode}}}}");
-    stage.kubectl(&["get", "secret", "orders-db", "-o", &template]).await
+    stage.entry("orders-db", key).await.unwrap_or_default()
 }
 
 #[tokio::test]
@@ -25,7 +24,9 @@ async fn it_holds_what_a_client_needs_and_goes_with_its_owner() {
     let before = secret["metadata"]["uid"].clone();
     let again = |secret: &serde_json::Value| !secret.is_null() && secret["metadata"]["uid"] != before;
     stage.until("secret/orders-db", "written again", again).await;
-    stage.kubectl(&["patch", "secret", "orders-db", "-p", r#"{"stringData": {"host": "elsewhere", "mine": "kept"}}"#]).await;
+    stage
+        .kubectl(&["patch", "secret", "orders-db", "-p", r#"{"stringData": {"host": "elsewhere", "mine": "kept"}}"#])
+        .await;
     let host = seen["status"]["host"].as_str().unwrap();
     stage.wait_until("the host to be restored", async || entry(&stage, "host").await == host).await;
     assert_eq!(entry(&stage, "mine").await, "kept");
@@ -48,5 +49,7 @@ async fn a_secret_of_somebody_else_is_never_written_over() {
     assert_eq!(stage.get("secret/orders-db").await.unwrap(), before);
     delete(&stage, "secret/orders-db").await;
     stage.until_ready("compute/orders").await;
-    stage.until("secret/orders-db", "ours", |secret| secret["metadata"]["ownerReferences"][0]["name"] == "orders").await;
+    stage
+        .until("secret/orders-db", "ours", |secret| secret["metadata"]["ownerReferences"][0]["name"] == "orders")
+        .await;
 }
