@@ -107,7 +107,6 @@ impl Work<'_> {
         self.wrote();
         let answer = self.settle(Action::Change, answer)?;
         self.operation(&answer.operations);
-        self.context.traces.update(&uid(self.object), |trace| trace.memory.changing = true);
         self.note(&Note::normal("Changed", format!("Changed compute {id}: {because}."))).await;
         Ok(())
     }
@@ -122,7 +121,6 @@ impl Work<'_> {
         self.wrote();
         let answer = self.settle(Action::Restart, answer)?;
         self.operation(&answer.operations);
-        self.context.traces.update(&uid(self.object), |trace| trace.memory.changing = true);
         let done = RestartRecord { calling: None, ..record.clone() };
         self.link(&recorded, Links::new().set(names::RESTART_RECORD, &done)).await?;
         self.note(&Note::normal("Restarted", format!("Restarted compute {id}."))).await;
@@ -204,9 +202,12 @@ impl Work<'_> {
     }
 
     fn settle<T>(&self, action: Action, answer: Result<T, Fault>) -> Result<T, StepError> {
-        if answer.is_ok() {
-            self.context.traces.update(&uid(self.object), |trace| trace.memory.succeeded(action));
-        }
+        self.context.traces.update(&uid(self.object), |trace| {
+            trace.memory.changing |= answer.as_ref().err().is_none_or(Fault::may_have_happened);
+            if answer.is_ok() {
+                trace.memory.succeeded(action);
+            }
+        });
         answer.map_err(|fault| StepError::Failed(action, Problem::Platform(fault)))
     }
 

@@ -144,7 +144,7 @@ pub(super) fn create(case: &Case, reading: &Reading) -> Choice {
             name: mark,
             settings: drift::declared(case.spec),
         },
-        restart: case.no_restart_due(),
+        restart: case.restart_asked(),
     };
     case.act(Action::Create, step, Report::progressing(Reason::Creating, "The compute is being created."))
 }
@@ -174,7 +174,7 @@ pub(super) fn bind(case: &Case, found: &Compute, origin: Origin) -> Choice {
     }
     let binding = Binding { id: found.id.clone(), project: case.spec.project_id.clone(), origin, at: case.now };
     Decision::act(
-        ComputeStep::Bind { binding, restart: case.no_restart_due() },
+        ComputeStep::Bind { binding, restart: case.restart_asked() },
         Report::progressing(Reason::Creating, format!("Compute {} is being linked.", found.id)),
     )
 }

@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use super::identity::{Binding, ComputeIdentity, CreateIntent, RestartRecord, Unreadable};
 use super::memory::of_fault;
 use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, sizes};
-use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management};
+use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, RestartStatus};
 use crate::platform::{Compute, ComputeChange, Fault, NewCompute, Role};
 
 /// Everything that a decision about a Compute rests on, besides its spec and the time.
@@ -196,9 +196,7 @@ pub fn status(report: &Report, observed: &ComputeObserved, old: &ComputeStatus, 
     };
     status.last_operation =
         observed.memory.last_operation.clone().or_else(|| old.last_operation.clone()).filter(|_| binding.is_some());
-    status.restart = restart
-        .filter(|record| !record.token.is_empty() && record.calling.is_none())
-        .map(|record| crate::api::RestartStatus { token: record.token.clone(), at: record.at });
+    status.restart = restart.filter(|record| record.calling.is_none()).and_then(restarted);
     status.conditions = report.conditions(&old.conditions, observed.meta.generation, now);
     status.observed_generation = Some(observed.meta.generation);
     status
@@ -238,15 +236,17 @@ impl Case<'_> {
         }
     }
 
-    /// The restart that the spec and the annotation ask for; any change of either asks for one.
-    fn restart_token(&self) -> String {
-        let parts = [self.spec.restart_token.as_deref(), self.identity.restart_annotation.as_deref()];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
-    }
-
-    /// A compute that starts its life here has no restart due.
-    fn no_restart_due(&self) -> RestartRecord {
-        RestartRecord { token: self.restart_token(), at: self.now, calling: None }
+    /// The restart that the spec and the annotation ask for, as if it were made now. Taking a request back asks for
+    /// nothing, and it was made all the same.
+    fn restart_asked(&self) -> RestartRecord {
+        let before = self.identity.restart.as_ref();
+        let or_before = |asked: Option<&String>, before: Option<&String>| asked.or(before).cloned().unwrap_or_default();
+        RestartRecord {
+            token: or_before(self.spec.restart_token.as_ref(), before.map(|record| &record.token)),
+            annotation: or_before(self.identity.restart_annotation.as_ref(), before.map(|record| &record.annotation)),
+            at: self.now,
+            calling: None,
+        }
     }
 }
 
@@ -254,6 +254,13 @@ impl Reading<'_> {
     fn find(&self, id: &str) -> Option<&Compute> {
         self.computes.iter().find(|compute| compute.id == id)
     }
+}
+
+/// What the status shows of a restart: the spec's token and the annotation's.
+fn restarted(record: &RestartRecord) -> Option<RestartStatus> {
+    let asked = [record.token.as_str(), record.annotation.as_str()];
+    let token = asked.into_iter().filter(|token| !token.is_empty()).collect::<Vec<_>>().join(" ");
+    (!token.is_empty()).then_some(RestartStatus { token, at: record.at })
 }
 
 /// What the status shows of a compute.

@@ -15,7 +15,7 @@ pub(super) fn restart(case: &Case, compute: &Compute, reading: &Reading, report:
     let note = |record| Some(Decision::act(ComputeStep::NoteRestart { record }, report.clone()));
     let Some(record) = case.identity.restart.as_ref() else {
         // A compute that was bound before restarts were recorded has none due.
-        return note(case.no_restart_due());
+        return note(case.restart_asked());
     };
     match due(case, record, compute) {
         Due::No => None,
@@ -28,7 +28,7 @@ pub(super) fn restart(case: &Case, compute: &Compute, reading: &Reading, report:
             Some(Decision::wait(report, until))
         }
         // Waking an idle compute would cost the user; it starts anew by itself.
-        Due::Yes if compute.current_state == "idle" && compute.pending_state.is_none() => note(case.no_restart_due()),
+        Due::Yes if compute.current_state == "idle" && compute.pending_state.is_none() => note(case.restart_asked()),
         Due::Yes | Due::Unknown(_) if !is_settled(compute) || compute.current_state != "active" => {
             Some(Decision::rest(report.clone()))
         }
@@ -46,11 +46,10 @@ enum Due {
 }
 
 fn due(case: &Case, record: &RestartRecord, compute: &Compute) -> Due {
-    let token = case.restart_token();
+    let asked = case.restart_asked();
     match &record.calling {
         Some(before) => unfinished(case, compute, before, later(record.at, case.observed.limits.settle)),
-        // Taking the token away asks for nothing.
-        None if token.is_empty() || record.token == token => Due::No,
+        None if (&asked.token, &asked.annotation) == (&record.token, &record.annotation) => Due::No,
         None => Due::Yes,
     }
 }
@@ -75,7 +74,7 @@ fn call(case: &Case, compute: &Compute, report: &Report) -> Choice {
     match permit(case.spec.disruption.as_ref(), false, case.now) {
         Permit::Now => {
             let before = BeforeRestart { updated_at: compute.updated_at, started_at: compute.started_at };
-            let record = RestartRecord { token: case.restart_token(), at: case.now, calling: Some(before) };
+            let record = RestartRecord { calling: Some(before), ..case.restart_asked() };
             let step = ComputeStep::Restart { id: compute.id.clone(), record };
             case.act(Action::Restart, step, Report::progressing(Reason::Restarting, "The compute is being restarted."))
         }

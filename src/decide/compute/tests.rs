@@ -116,7 +116,7 @@ impl Scene {
         let mut scene = Self::new().seeing([compute("ep-1")]);
         scene.observed.meta.finalized = true;
         let binding = Binding { id: "ep-1".into(), project: "p-1".into(), origin: Origin::Created, at: at(-3600) };
-        let restart = RestartRecord { token: String::new(), at: at(-3600), calling: None };
+        let restart = RestartRecord { token: String::new(), annotation: String::new(), at: at(-3600), calling: None };
         scene.identity(|identity| {
             identity.binding = Some(binding);
             identity.restart = Some(restart);

@@ -32,7 +32,8 @@ fn a_primary_is_created_on_a_branch_without_one() {
     assert_eq!((new.settings.min, new.settings.max), (cu(0.25), cu(2.)));
     assert_eq!(new.settings.suspend_after, Some(SuspendAfter::Never));
     assert_eq!((new.settings.disabled, new.settings.pooler_enabled), (None, None), "only what is declared");
-    assert_eq!(restart, RestartRecord { token: String::new(), at: NOW, calling: None });
+    let nothing = RestartRecord { token: String::new(), annotation: String::new(), at: NOW, calling: None };
+    assert_eq!(restart, nothing);
 }
 
 #[test]
@@ -40,7 +41,8 @@ fn the_token_that_a_compute_is_created_with_asks_for_no_restart() {
     let scene = Scene::new()
         .declaring(json!({"restartToken": "one"}))
         .identity(|identity| identity.restart_annotation = Some("two".into()));
-    assert_eq!(creates(&scene).2.token, "one two");
+    let restart = creates(&scene).2;
+    assert_eq!((restart.token.as_str(), restart.annotation.as_str()), ("one", "two"));
 }
 
 #[test]

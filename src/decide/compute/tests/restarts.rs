@@ -11,7 +11,7 @@ fn asked() -> Scene {
 /// A restart that was recorded 10 s ago, and whose end was not.
 fn calling(seen: Compute) -> Scene {
     let before = BeforeRestart { updated_at: Some(at(-3600)), started_at: Some(at(-3600)) };
-    let record = RestartRecord { token: "one".into(), at: at(-10), calling: Some(before) };
+    let record = RestartRecord { calling: Some(before), ..done("one", at(-10)) };
     asked().seeing([seen]).identity(|identity| identity.restart = Some(record))
 }
 
@@ -33,7 +33,7 @@ fn notes(scene: &Scene) -> RestartRecord {
 }
 
 fn done(token: &str, at: Timestamp) -> RestartRecord {
-    RestartRecord { token: token.into(), at, calling: None }
+    RestartRecord { token: token.into(), annotation: String::new(), at, calling: None }
 }
 
 #[test]
@@ -42,15 +42,27 @@ fn a_new_token_restarts_an_active_compute() {
     assert_eq!((record.token.as_str(), record.at), ("one", NOW));
     assert_eq!(record.calling.unwrap().started_at, Some(at(-3600)));
     let annotated = Scene::bound().identity(|identity| identity.restart_annotation = Some("two".into()));
-    assert_eq!(restarts(&annotated).token, "two");
+    assert_eq!(restarts(&annotated).annotation, "two");
     let both = asked().identity(|identity| identity.restart_annotation = Some("two".into()));
-    assert_eq!(restarts(&both).token, "one two");
+    let record = restarts(&both);
+    assert_eq!((record.token.as_str(), record.annotation.as_str()), ("one", "two"));
 }
 
 #[test]
 fn a_token_that_was_honoured_restarts_nothing() {
     asked().identity(|identity| identity.restart = Some(done("one", at(-60)))).rest().in_sync();
-    Scene::bound().identity(|identity| identity.restart = Some(done("one", at(-60)))).rest().in_sync();
+}
+
+#[test]
+fn a_request_that_is_taken_back_restarts_nothing() {
+    let both = RestartRecord { annotation: "two".into(), ..done("one", at(-60)) };
+    let scene = |record: &RestartRecord| Scene::bound().identity(|identity| identity.restart = Some(record.clone()));
+    scene(&both).rest().in_sync();
+    scene(&both).declaring(json!({"restartToken": "one"})).rest().in_sync();
+    scene(&both).identity(|identity| identity.restart_annotation = Some("two".into())).rest().in_sync();
+    // What stays in the record is not asked for anew.
+    let record = restarts(&scene(&both).declaring(json!({"restartToken": "three"})));
+    assert_eq!((record.token.as_str(), record.annotation.as_str()), ("three", "two"));
 }
 
 #[test]

@@ -85,10 +85,10 @@ fn the_last_operation_outlives_the_memory() {
 
 #[test]
 fn a_restart_is_shown_once_it_has_been_made() {
-    let record = |calling| RestartRecord { token: "one".into(), at: at(-5), calling };
+    let record = |calling| RestartRecord { token: "one".into(), annotation: "two".into(), at: at(-5), calling };
     let scene = |record| Scene::bound().identity(|identity| identity.restart = Some(record));
     let shown = status_of(&scene(record(None)), &ComputeStatus::default()).restart.unwrap();
-    assert_eq!((shown.token.as_str(), shown.at), ("one", at(-5)));
+    assert_eq!((shown.token.as_str(), shown.at), ("one two", at(-5)));
     let calling = crate::decide::identity::BeforeRestart { updated_at: None, started_at: None };
     assert_eq!(status_of(&scene(record(Some(calling))), &ComputeStatus::default()).restart, None);
 }
