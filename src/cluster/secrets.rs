@@ -140,23 +140,41 @@ impl Secrets {
     pub async fn write_own(&self, owner: &Owner, name: &str, content: &SecretContent) -> Result<(), WriteError> {
         match self.state(owner, name).await? {
             SecretState::Foreign(who) => Err(WriteError::Foreign(who)),
-            SecretState::Ours(secret) => Ok(self.write(owner, name, secret.metadata.uid.as_deref(), content).await?),
+            SecretState::Ours(secret) => {
+                Ok(self.write(owner, name, secret.metadata.uid.as_deref(), content).await.map(drop)?)
+            }
             SecretState::Absent => {
                 // Created, not applied: a Secret that appears in between is not written over.
                 self.create_empty(owner, name).await?;
-                Ok(self.write(owner, name, None, content).await?)
+                Ok(self.write(owner, name, None, content).await.map(drop)?)
             }
         }
     }
 
     /// Makes the entries that dbplane writes what is given; entries of others stay. With `uid`, only onto that very Secret.
+    /// What then stands is returned.
     pub async fn write(
         &self,
         owner: &Owner,
         name: &str,
         uid: Option<&str>,
         content: &SecretContent,
-    ) -> Result<(), kube::Error> {
+    ) -> Result<Secret, kube::Error> {
+        self.apply(owner, (name, uid), content, PatchParams::apply(FIELD_MANAGER).force()).await
+    }
+
+    /// Asks the API server whether it would take this, without a change.
+    pub async fn rehearse(&self, owner: &Owner, name: &str, content: &SecretContent) -> Result<(), kube::Error> {
+        self.apply(owner, (name, None), content, PatchParams::apply(FIELD_MANAGER).force().dry_run()).await.map(drop)
+    }
+
+    async fn apply(
+        &self,
+        owner: &Owner,
+        (name, uid): (&str, Option<&str>),
+        content: &SecretContent,
+        params: PatchParams,
+    ) -> Result<Secret, kube::Error> {
         let data: BTreeMap<&String, ByteString> = content
             .data
             .iter()
@@ -177,10 +195,7 @@ impl Secrets {
             },
             "data": data,
         });
-        self.api(&owner.namespace)
-            .patch(name, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(body))
-            .await
-            .map(drop)
+        self.api(&owner.namespace).patch(name, &params, &Patch::Apply(body)).await
     }
 }
 

@@ -9,6 +9,7 @@ use super::Context;
 use super::accounts::{AccountName, Entry};
 use crate::api::{AccountKind, AccountRef, NamespaceAccess};
 use crate::decide::AccountView;
+use crate::decide::account::Standing;
 
 /// What `object` may make of the account that it refers to.
 pub fn of<K: ResourceExt>(context: &Context, reference: &AccountRef, object: &K) -> (AccountView, Option<Entry>) {
@@ -24,15 +25,15 @@ pub fn of<K: ResourceExt>(context: &Context, reference: &AccountRef, object: &K)
     let Some(entry) = context.accounts.get(&name) else {
         return (AccountView::Pending, None);
     };
-    let view = match (&entry.handle, &entry.obstacle) {
-        (_, Some(message)) => AccountView::NotReady { name: label, message: message.clone() },
-        (None, None) => AccountView::Pending,
-        (Some(_), None) if !entry.held => {
+    let view = match (&entry.standing, &entry.handle) {
+        (Standing::Unusable(message), _) => AccountView::NotReady { name: label, message: message.clone() },
+        (Standing::Pending, _) | (Standing::Usable, None) => AccountView::Pending,
+        (Standing::Usable, Some(_)) if !entry.held => {
             // Nothing is created before the account and its credentials are held for it.
             context.triggers.account(&name);
             AccountView::Pending
         }
-        (Some(handle), None) => AccountView::Usable { organization: handle.access.organization_id.clone() },
+        (Standing::Usable, Some(handle)) => AccountView::Usable { organization: handle.access.organization_id.clone() },
     };
     (view, Some(entry))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::api::{AccountKind, AccountRef, PlatformAccess};
-use crate::decide::account::Check;
+use crate::decide::account::{Check, Standing};
 use crate::platform::Governed;
 
 /// Which account.
@@ -73,13 +73,15 @@ impl Handle {
 }
 
 /// What is published of an account.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Entry {
     pub handle: Option<Arc<Handle>>,
-    /// Why it cannot be used.
-    pub obstacle: Option<String>,
-    /// Whether the account is held while resources use it.
+    /// Whether it can be used.
+    pub standing: Standing,
+    /// Whether the account and its Secret are held while resources use it.
     pub held: bool,
+    /// Of the spec, which also says whom a ClusterAccount admits.
+    pub generation: i64,
 }
 
 impl Entry {
@@ -89,7 +91,7 @@ impl Entry {
             (None, None) => true,
             _ => false,
         };
-        handles && self.obstacle == other.obstacle && self.held == other.held
+        handles && self.standing == other.standing && self.held == other.held && self.generation == other.generation
     }
 }
 

@@ -66,10 +66,14 @@ async fn pass<K: Kind>(object: &K::Object, context: &Context) -> Result<Requeue,
                 warn!(?action, ?problem, "a step failed");
                 let now = clock::now();
                 let generation = object.meta().generation.unwrap_or_default();
-                let memory = context.traces.update(&uid, |trace| {
+                let (memory, version) = context.traces.update(&uid, |trace| {
                     trace.memory.failed(action, problem, generation, now);
-                    trace.memory.clone()
+                    (trace.memory.clone(), trace.version)
                 });
+                if version > resource_version(object) {
+                    // The step has changed the object before it failed; how things stand is said of what it is now.
+                    return Ok(Requeue::requeue(RESYNC));
+                }
                 K::remember(&mut observed, memory);
                 decision = K::decide(object, &observed, now);
             }

@@ -17,6 +17,7 @@ use super::accounts::AccountName;
 use super::kind::{Managed, uid};
 use super::{Context, dependents};
 use crate::api::{Account, AccountKind, ClusterAccount, Compute, ProjectKey};
+use crate::decide::names::CREDENTIAL_FINALIZER;
 
 /// What others do when an object of this kind is gone.
 pub trait Gone: Managed {
@@ -59,6 +60,7 @@ impl Gone for Compute {
 impl Gone for ProjectKey {
     fn gone(&self, context: &Context) {
         context.traces.forget(&uid(self));
+        context.unsaved.saved(&uid(self));
         context.account_may_go(&self.spec.account_ref, self);
         secret_touched(context, &self.namespace().unwrap_or_default(), &self.spec.secret.name);
     }
@@ -75,8 +77,22 @@ pub async fn secrets(context: Arc<Context>, api: Api<PartialObjectMeta<Secret>>,
     relay("Secrets", changes, stop, |secret: &PartialObjectMeta<Secret>| {
         let namespace = secret.namespace().unwrap_or_default();
         secret_touched(&context, &namespace, &secret.name_any());
+        if secret.finalizers().iter().any(|finalizer| finalizer == CREDENTIAL_FINALIZER) {
+            tokio::spawn(let_go_unless_named(context.clone(), namespace, secret.name_any()));
+        }
     })
     .await;
+}
+
+/// Lets a Secret go that is held for an account which names another one by now, or which is no more.
+async fn let_go_unless_named(context: Arc<Context>, namespace: String, name: String) {
+    context.synced.cancelled().await;
+    if !dependents::accounts_with(&context, &namespace, &name).is_empty() {
+        return;
+    }
+    if let Err(error) = context.secrets.hold(&namespace, &name, false).await {
+        warn!(%error, namespace, name, "a Secret is held that no account names, and could not be let go");
+    }
 }
 
 /// Passes on changes of namespaces' labels until `stop`, and keeps them for the selectors of ClusterAccounts.

@@ -29,6 +29,20 @@ pub struct AccountObserved {
     pub users: Vec<String>,
     /// Those of them that have something on the platform, which only the account's credentials can deal with.
     pub holders: Vec<String>,
+    /// The Secret with the credentials; `None` where there is none.
+    pub secret: Option<SecretHold>,
+}
+
+/// How the Secret with the credentials stands. A finalizer holds it while the account is in use, because without it nothing
+/// could be deleted on the platform any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SecretHold {
+    /// Our finalizer is on it.
+    pub held: bool,
+    /// It is being deleted.
+    pub deleting: bool,
+    /// Its namespace is being deleted, and with it probably everything that the account is used for.
+    pub namespace_deleting: bool,
 }
 
 /// The Secret that an account refers to.
@@ -66,13 +80,14 @@ pub enum AccountStep {
     Hold,
     /// Let it go, or stop holding it.
     Release,
+    /// Let the Secret go, which a person deletes while the account stays.
+    LetSecretGo,
     /// Ask the platform whether it accepts the credentials.
     Check,
 }
 
 /// What to do about an Account or ClusterAccount.
 pub fn decide(observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
-    let used = !observed.users.is_empty();
     if observed.meta.deleting && observed.holders.is_empty() {
         let report = Report::progressing(Reason::Deleting, "Nothing uses the account any more.");
         return if observed.meta.finalized {
@@ -81,11 +96,8 @@ pub fn decide(observed: &AccountObserved, now: Timestamp) -> Decision<AccountSte
             Decision::rest(report)
         };
     }
-    if used && !observed.meta.finalized && !observed.meta.deleting {
-        return Decision::act(AccountStep::Hold, health(observed));
-    }
-    if !used && observed.meta.finalized && !observed.meta.deleting {
-        return Decision::act(AccountStep::Release, health(observed));
+    if let Some(step) = hold(observed) {
+        return Decision::act(step, health(observed));
     }
     let due = match (&observed.credential, &observed.check) {
         (Credential::Usable, None) => return Decision::act(AccountStep::Check, health(observed)),
@@ -123,12 +135,45 @@ pub fn status(report: &Report, observed: &AccountObserved, old: &AccountStatus, 
     status
 }
 
-/// Whether resources may use the account, whatever else is said of it.
-pub fn obstacle(observed: &AccountObserved) -> Option<String> {
-    match standing(observed).health {
-        Health::Ready(..) => None,
-        Health::Progressing(_, message) | Health::Stalled(_, message) | Health::Unknown(_, message) => Some(message),
+/// What the account and its Secret lack of being held exactly while it is used. One that is being deleted stays as it is.
+fn hold(observed: &AccountObserved) -> Option<AccountStep> {
+    if observed.meta.deleting {
+        return None;
     }
+    let used = !observed.users.is_empty();
+    match observed.secret {
+        // `kubectl delete secret` must not hang; in a namespace that is being deleted the last revocations need the Secret.
+        Some(SecretHold { held: true, deleting: true, namespace_deleting: false }) => Some(AccountStep::LetSecretGo),
+        Some(SecretHold { held: false, deleting: false, .. }) if used => Some(AccountStep::Hold),
+        _ if used != observed.meta.finalized => Some(if used { AccountStep::Hold } else { AccountStep::Release }),
+        _ => None,
+    }
+}
+
+/// What the account is to the resources that refer to it, whatever else is said of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    Usable,
+    /// That is not known yet.
+    Pending,
+    /// A text says why it cannot be used.
+    Unusable(String),
+}
+
+/// Whether resources may use the account. That the platform could not be asked just now is no reason against it: resources
+/// find that out by their own calls.
+pub fn standing(observed: &AccountObserved) -> Standing {
+    match verdict(observed).health {
+        Health::Ready(..) => Standing::Usable,
+        Health::Progressing(Reason::Pending, _) => Standing::Pending,
+        Health::Stalled(_, message) => Standing::Unusable(message),
+        Health::Progressing(..) | Health::Unknown(..) => Standing::Usable,
+    }
+}
+
+/// Whether the account and its Secret are held for those who use it; nothing is created before.
+pub fn held(observed: &AccountObserved) -> bool {
+    observed.meta.finalized && observed.secret.is_none_or(|secret| secret.held || secret.deleting)
 }
 
 fn period(observed: &AccountObserved, check: &Check) -> std::time::Duration {
@@ -147,11 +192,11 @@ fn health(observed: &AccountObserved) -> Report {
         )
         .with_sync(Sync::NotApplicable);
     }
-    standing(observed).with_sync(Sync::NotApplicable)
+    verdict(observed).with_sync(Sync::NotApplicable)
 }
 
 /// How the credentials stand, whether or not the account is being deleted.
-fn standing(observed: &AccountObserved) -> Report {
+fn verdict(observed: &AccountObserved) -> Report {
     match (&observed.credential, &observed.suspended, &observed.check) {
         (Credential::Missing(what), _, _) => Report::stalled(Reason::CredentialsMissing, what.clone()),
         (Credential::InvalidBaseUrl(why), _, _) => Report::stalled(Reason::InvalidBaseUrl, why.clone()),
@@ -159,7 +204,11 @@ fn standing(observed: &AccountObserved) -> Report {
         (_, None, None) => Report::progressing(Reason::Pending, "The credentials are being checked."),
         (_, None, Some(check)) => match &check.verdict {
             Verdict::Projects(projects) => {
-                Report::ready(format!("The platform accepts the API key, which sees {} projects.", projects.len()))
+                let projects = match projects.len() {
+                    1 => "1 project".to_owned(),
+                    count => format!("{count} projects"),
+                };
+                Report::ready(format!("The platform accepts the API key, which sees {projects}."))
             }
             Verdict::Restricted(why) => {
                 Report::ready(format!("The platform accepts the API key, which may not list projects ({why})."))
@@ -187,3 +236,7 @@ fn shortened(names: &[String]) -> String {
         more => format!("{shown} and {more} more"),
     }
 }
+
+#[cfg(test)]
+#[path = "account_tests.rs"]
+mod tests;

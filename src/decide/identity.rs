@@ -124,18 +124,30 @@ pub struct KeyIntent {
     /// When the key that this one replaces is revoked; absent where it replaces none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retire_previous_at: Option<Timestamp>,
+    /// The key that this one replaces is known to be revoked already.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub previous_revoked: bool,
 }
 
 impl KeyBook {
-    /// The book once the key that was intended has reached its Secret: what it replaces is retired, never forgotten.
+    /// The book once the key that was intended has reached its Secret: what it replaces is retired, and forgotten only
+    /// where it is known to be revoked.
     pub fn succeeded_by(&self, key: KeyIdentity, intent: &KeyIntent) -> Self {
         let mut book = self.clone();
-        if let Some(before) = book.current.replace(key.clone()).filter(|before| before.id != key.id) {
+        let Some(before) = book.current.replace(key.clone()).filter(|before| before.id != key.id) else { return book };
+        book.rotated_at = Some(intent.at);
+        if !intent.previous_revoked {
             let retire_at = intent.retire_previous_at.unwrap_or(intent.at);
             book.previous.push(RetiredKey { id: before.id, name: before.name, since: intent.at, retire_at });
-            book.rotated_at = Some(intent.at);
         }
         book
+    }
+
+    /// The names of all keys in the book.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let current = self.current.iter().map(|key| key.name.as_str());
+        let previous = self.previous.iter().map(|key| key.name.as_str());
+        current.chain(previous).chain(self.lost.iter().map(|key| key.name.as_str()))
     }
 }
 

@@ -29,6 +29,8 @@ pub const SECRET_KEY_ID: &str = "dbplane.dev/key-id";
 pub const SECRET_KEY: &str = "dbplane.dev/key";
 /// On a Secret: a digest of the key that dbplane wrote, which tells one that was altered by hand.
 pub const SECRET_DIGEST: &str = "dbplane.dev/digest";
+/// On a Secret: a digest of the names of its parts that dbplane wrote, which tells when one is no longer declared.
+pub const SECRET_SHAPE: &str = "dbplane.dev/shape";
 /// On a Secret: who manages it.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "dbplane");
 

@@ -131,8 +131,9 @@ impl<A: AnyAccount> Kind for Accounts<A> {
     fn conclude(context: &Context, object: &A, observed: &Observed) {
         let entry = Entry {
             handle: observed.handle.clone(),
-            obstacle: account::obstacle(&observed.account),
-            held: observed.account.meta.finalized,
+            standing: account::standing(&observed.account),
+            held: account::held(&observed.account),
+            generation: observed.account.meta.generation,
         };
         let name = object.reference();
         if context.accounts.publish(&name, entry) {
@@ -146,15 +147,4 @@ impl<A: AnyAccount> Kind for Accounts<A> {
 pub struct Observed {
     pub account: AccountObserved,
     pub handle: Option<std::sync::Arc<super::accounts::Handle>>,
-    /// Whether the Secret is held for this account.
-    pub secret: SecretHold,
-}
-
-/// The finalizer on the Secret that holds the credentials.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SecretHold {
-    /// There is no Secret.
-    NoSecret,
-    Held,
-    NotHeld,
 }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Secret;
-use kube::ResourceExt;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use kube::{Api, ResourceExt};
 use secrecy::SecretString;
 
 use super::super::accounts::Handle;
 use super::super::{Context, dependents};
-use super::{AnyAccount, CredentialRef, Observed, SecretHold};
+use super::{AnyAccount, CredentialRef, Observed};
 use crate::api::PlatformAccess;
-use crate::decide::account::{AccountObserved, Credential};
+use crate::decide::account::{AccountObserved, Credential, SecretHold};
 use crate::decide::names::CREDENTIAL_FINALIZER;
 use crate::platform::{Budget, Endpoint, EndpointError, Governed, HttpOptions, HttpPlatform, Rate};
 
@@ -37,15 +37,28 @@ pub(super) async fn observe<A: AnyAccount>(context: &Context, object: &A) -> Res
         suspended: handle.as_ref().and_then(|handle| handle.platform.suspended()),
         users: users.iter().map(|user| user.label.clone()).collect(),
         holders: users.iter().filter(|user| user.holds).map(|user| user.label.clone()).collect(),
+        secret: match &secret {
+            Some(secret) => Some(secret_hold(context, secret, &reference.namespace).await?),
+            None => None,
+        },
     };
-    let secret = match &secret {
-        None => SecretHold::NoSecret,
-        Some(secret) if secret.finalizers().iter().any(|finalizer| finalizer == CREDENTIAL_FINALIZER) => {
-            SecretHold::Held
-        }
-        Some(_) => SecretHold::NotHeld,
-    };
-    Ok(Observed { account, handle, secret })
+    Ok(Observed { account, handle })
+}
+
+async fn secret_hold(context: &Context, secret: &Secret, namespace: &str) -> Result<SecretHold, kube::Error> {
+    let deleting = secret.metadata.deletion_timestamp.is_some();
+    Ok(SecretHold {
+        held: secret.finalizers().iter().any(|finalizer| finalizer == CREDENTIAL_FINALIZER),
+        deleting,
+        // Asked of the API server itself: a store may not know yet that the namespace is being deleted.
+        namespace_deleting: deleting && namespace_deleting(context, namespace).await?,
+    })
+}
+
+async fn namespace_deleting(context: &Context, name: &str) -> Result<bool, kube::Error> {
+    let namespaces: Api<Namespace> = Api::all(context.client.clone());
+    let namespace = namespaces.get_metadata_opt(name).await?;
+    Ok(namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some()))
 }
 
 /// The API key, or what is missing.

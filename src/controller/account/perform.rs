@@ -3,7 +3,7 @@
 use super::super::accounts::Handle;
 use super::super::kind::{StepError, uid};
 use super::super::{Context, dependents};
-use super::{AnyAccount, Observed, SecretHold};
+use super::{AnyAccount, Observed};
 use crate::api::AccountCapabilities;
 use crate::clock;
 use crate::cluster::{Links, resource_version};
@@ -19,6 +19,10 @@ pub(super) async fn perform<A: AnyAccount>(
     match step {
         AccountStep::Hold => hold(context, object, observed, true).await,
         AccountStep::Release => hold(context, object, observed, false).await,
+        AccountStep::LetSecretGo => {
+            let reference = object.credential();
+            Ok(context.secrets.hold(&reference.namespace, &reference.name, false).await?)
+        }
         AccountStep::Check => {
             if let Some(handle) = &observed.handle {
                 let check = check(context, object, handle).await;
@@ -31,17 +35,20 @@ pub(super) async fn perform<A: AnyAccount>(
 
 /// The Secret is held before the account and released before it, so that credentials never go first.
 async fn hold<A: AnyAccount>(context: &Context, object: &A, observed: &Observed, held: bool) -> Result<(), StepError> {
-    let secret_differs = match observed.secret {
-        SecretHold::NoSecret => false,
-        SecretHold::Held => !held && !shared(context, object),
-        SecretHold::NotHeld => held,
+    let secret_differs = match observed.account.secret {
+        None => false,
+        Some(secret) if secret.held => !held && !shared(context, object),
+        // The API server takes no new finalizer for what is being deleted.
+        Some(secret) => held && !secret.deleting,
     };
     if secret_differs {
         let reference = object.credential();
         context.secrets.hold(&reference.namespace, &reference.name, held).await?;
     }
-    let patched = Links::new().finalizer(held).apply(&object.api(&context.client), object).await?;
-    context.traces.update(&uid(object), |trace| trace.version = resource_version(&patched));
+    if observed.account.meta.finalized != held {
+        let patched = Links::new().finalizer(held).apply(&object.api(&context.client), object).await?;
+        context.traces.update(&uid(object), |trace| trace.version = resource_version(&patched));
+    }
     if object.meta().deletion_timestamp.is_some() {
         context.accounts.forget(&object.reference());
         context.traces.forget(&uid(object));
@@ -90,6 +97,8 @@ async fn restricted(platform: &Governed, project: Option<&str>, message: String)
         None => Verdict::Restricted(message),
         Some(project) => match platform.list_computes(project).await {
             Ok(_) => Verdict::Restricted(message),
+            // One resource that names a project out of reach must not take the account from all others.
+            Err(fault) if fault.is_refusal() => Verdict::Restricted(message),
             Err(fault) => Verdict::Failed(fault),
         },
     }

@@ -11,9 +11,9 @@ use super::super::{Context, account_view};
 use super::secret;
 use crate::api::ProjectKey;
 use crate::cluster::{Owner, SecretState};
-use crate::decide::identity;
+use crate::decide::identity::{self, ProjectKeyIdentity};
 use crate::decide::key::{KeyListing, KeyObserved, KeySecretView, Probe};
-use crate::decide::later;
+use crate::decide::{later, names};
 
 /// How long a reading of the organization's keys is decided on.
 const LISTING_LIFETIME: Duration = Duration::from_secs(10);
@@ -28,12 +28,14 @@ pub(super) async fn observe(
     let uid = uid(object);
     let (account, entry) = account_view::of(context, &object.spec.account_ref, object);
     let trace = context.traces.get(&uid);
+    let identity = identity::of_key(object.annotations());
     Ok(KeyObserved {
         meta: object.meta_observed(),
-        identity: identity::of_key(object.annotations()),
         account,
         secret: secret_view(context, object, &base_url(entry.as_ref())).await?,
         rival: rival(context, object),
+        twin: twin(context, object, identity.as_ref().ok()),
+        identity,
         listing: listing(trace.key.listing, now),
         probe: trace.key.probe.unwrap_or(Probe::NotAsked(None)),
         unsaved: context.unsaved.get(&uid).map(|unsaved| unsaved.key),
@@ -86,6 +88,23 @@ fn rival(context: &Context, object: &ProjectKey) -> Option<String> {
             .find(|other| rank(other.as_ref()) < rank(object))
             .map(|other| format!("Compute {}", other.name_any()))
     })
+}
+
+/// An older resource whose annotations name keys that this one's name too: these were copied along with its manifest.
+fn twin(context: &Context, object: &ProjectKey, identity: Option<&ProjectKeyIdentity>) -> Option<String> {
+    let identity = identity?;
+    let names: Vec<&str> =
+        identity.book.names().chain(identity.intent.iter().map(|intent| intent.name.as_str())).collect();
+    let mentions = |other: &ProjectKey| {
+        let texts = [names::KEYS, names::KEY_INTENT].map(|annotation| other.annotations().get(annotation));
+        names.iter().any(|name| texts.iter().flatten().any(|text| text.contains(name)))
+    };
+    let me = uid(object);
+    let others = context.stores.keys.filter(|other| {
+        other.spec.project_id == object.spec.project_id && uid(other) != me && rank(other) < rank(object)
+    });
+    let twin = others.iter().find(|other| mentions(other))?;
+    Some(format!("ProjectKey {}/{}", twin.namespace().unwrap_or_default(), twin.name_any()))
 }
 
 fn rank<K: Resource>(object: &K) -> (Option<Timestamp>, String) {

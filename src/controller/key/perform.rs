@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::{Api, ResourceExt};
+use secrecy::SecretString;
 use tokio::time::{Instant, sleep};
 use tracing::{error, info, warn};
 
@@ -17,10 +18,13 @@ use crate::api::ProjectKey;
 use crate::clock;
 use crate::cluster::{Links, Note, Owner, SecretState, WriteError, resource_version};
 use crate::decide::identity::{KeyBook, KeyIdentity, KeyIntent, ProjectKeyIdentity};
-use crate::decide::key::{KeyListing, KeyObserved, KeyStep, Probe};
+use crate::decide::key::{Holding, KeyListing, KeyObserved, KeyStep, Probe};
 use crate::decide::memory::Problem;
 use crate::decide::{Action, names};
 use crate::platform::{Fault, Platform};
+
+/// The length of the stand-in that is rehearsed with; keys of the platform are shorter.
+const KEY_LENGTH: usize = 256;
 
 pub(super) async fn perform(
     context: &Context,
@@ -33,7 +37,7 @@ pub(super) async fn perform(
     match step {
         KeyStep::AddFinalizer => work.link(object, Links::new().finalizer(true)).await.map(drop),
         KeyStep::PrepareSecret => work.prepare().await,
-        KeyStep::Mint { intent } => work.mint(intent).await,
+        KeyStep::Mint { intent, because } => work.mint(intent, because.as_deref()).await,
         KeyStep::SaveSecret => work.save(object).await,
         KeyStep::RewriteSecret => work.rewrite().await,
         KeyStep::Record { book, event } => work.record(book, event.as_deref()).await,
@@ -58,9 +62,13 @@ impl Work<'_> {
     }
 
     /// Intent, call, Secret, record: whatever happens in between, a successor finds out what became of it.
-    async fn mint(&self, intent: &KeyIntent) -> Result<(), StepError> {
+    async fn mint(&self, intent: &KeyIntent, because: Option<&str>) -> Result<(), StepError> {
         let handle = self.handle(Action::Mint)?;
         let organization = self.organization(&handle)?;
+        self.rehearse(intent, &handle.access.base_url).await?;
+        if let Some(why) = because {
+            self.note(&Note::warning("KeyReplaced", why)).await;
+        }
         let intended = self.link(self.object, Links::new().set(names::KEY_INTENT, intent)).await?;
         self.forget_readings();
         let minted = handle.platform.create_key(&organization, &intent.name, &self.object.spec.project_id).await;
@@ -81,8 +89,23 @@ impl Work<'_> {
         };
         self.context.unsaved.keep(&self.uid(), unsaved);
         self.context.traces.update(&self.uid(), |trace| trace.memory.succeeded(Action::Mint));
+        // The Secret comes first, and the event even when it could not be written.
+        let saved = self.save(&intended).await;
         self.note(&Note::normal("KeyCreated", format!("Created key {} ({}).", key.name, key.id))).await;
-        self.save(&intended).await
+        saved
+    }
+
+    /// Has the API server say whether it would take the Secret: a key that cannot be kept must not be created.
+    async fn rehearse(&self, intent: &KeyIntent, base_url: &str) -> Result<(), StepError> {
+        let Some(owner) = Owner::of(self.object) else { return Ok(()) };
+        let name = &self.object.spec.secret.name;
+        let key =
+            KeyIdentity { id: i64::MAX, name: intent.name.clone(), at: intent.at, created_at: None, created_by: None };
+        // As long as keys are, so that what is too large is found too.
+        let stand_in = SecretString::from("-".repeat(KEY_LENGTH));
+        let content = secret::content(&self.object.spec, &key, &stand_in, base_url);
+        let rehearsed = self.context.secrets.rehearse(&owner, name, &content).await;
+        secret_outcome(self.context, &self.uid(), rehearsed.map_err(WriteError::from), name)
     }
 
     /// Writes the key that is held in memory, then records it.
@@ -101,14 +124,25 @@ impl Work<'_> {
         let url = base_url(entry.as_ref());
         let name = &self.object.spec.secret.name;
         let SecretState::Ours(found) = self.context.secrets.state(&owner, name).await? else { return Ok(()) };
-        let (crate::decide::key::Holding::Key { key, .. }, Some(value)) =
-            secret::holding(&self.object.spec, &found, &url)
-        else {
+        let (Holding::Key { key, .. }, Some(value)) = secret::holding(&self.object.spec, &found, &url) else {
             return Ok(());
         };
         let content = secret::content(&self.object.spec, &key, &value, &url);
         let written = self.context.secrets.write(&owner, name, found.metadata.uid.as_deref(), &content).await;
-        secret_outcome(self.context, &self.uid(), written.map_err(WriteError::from), name)
+        let kept = match &written {
+            Ok(written) => {
+                secret::holding(&self.object.spec, written, &url).0 == Holding::Key { key, as_declared: true }
+            }
+            Err(_) => true,
+        };
+        secret_outcome(self.context, &self.uid(), written.map(drop).map_err(WriteError::from), name)?;
+        if kept {
+            return Ok(());
+        }
+        // Written again at once it would be changed again at once.
+        let message =
+            format!("Secret {name} was written and does not hold what was written; something changes it on the way.");
+        Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)))
     }
 
     async fn record(&self, book: &KeyBook, event: Option<&str>) -> Result<(), StepError> {
@@ -139,14 +173,15 @@ impl Work<'_> {
     }
 
     async fn list(&self) -> Result<(), StepError> {
-        let handle = self.handle(Action::Revoke)?;
+        let handle = self.handle(Action::ListKeys)?;
         let organization = self.organization(&handle)?;
         let at = clock::now();
         let listing = match handle.platform.list_keys(&organization).await {
             Ok(keys) => KeyListing::Read { at, keys },
             Err(Fault::Unsupported { .. } | Fault::Forbidden { .. } | Fault::NotFound { .. }) => KeyListing::NotOffered,
-            Err(fault) => return Err(StepError::Failed(Action::Revoke, Problem::Platform(fault))),
+            Err(fault) => return Err(StepError::Failed(Action::ListKeys, Problem::Platform(fault))),
         };
+        self.context.traces.update(&self.uid(), |trace| trace.memory.succeeded(Action::ListKeys));
         self.remember_listing(listing);
         Ok(())
     }
@@ -166,18 +201,29 @@ impl Work<'_> {
         Ok(())
     }
 
-    async fn held_secret(&self) -> Result<Option<(Arc<Handle>, secrecy::SecretString)>, StepError> {
-        let handle = self.handle(Action::Revoke)?;
-        let Some(owner) = Owner::of(self.object) else { return Ok(None) };
+    /// The secret of the key in use, where it is in its Secret or still in memory.
+    async fn held_secret(&self) -> Result<Option<(Arc<Handle>, SecretString)>, StepError> {
+        let (_, entry) = account_view::of(self.context, &self.object.spec.account_ref, self.object);
+        let Some(handle) = entry.and_then(|entry| entry.handle) else { return Ok(None) };
+        let (Some(current), Some(owner)) = (&self.identity.book.current, Owner::of(self.object)) else {
+            return Ok(None);
+        };
+        if let Some(unsaved) = self.context.unsaved.get(&self.uid()).filter(|unsaved| unsaved.key.id == current.id) {
+            return Ok(Some((handle, unsaved.secret)));
+        }
         let SecretState::Ours(found) = self.context.secrets.state(&owner, &self.object.spec.secret.name).await? else {
             return Ok(None);
         };
-        let (_, value) = secret::holding(&self.object.spec, &found, &handle.access.base_url);
-        Ok(value.map(|value| (handle, value)))
+        let held = match secret::holding(&self.object.spec, &found, &handle.access.base_url) {
+            (Holding::Key { key, .. }, value) if key.id == current.id => value,
+            _ => None,
+        };
+        Ok(held.map(|value| (handle, value)))
     }
 
     async fn release(&self) -> Result<(), StepError> {
         self.link(self.object, Links::new().finalizer(false)).await?;
+        self.context.unsaved.saved(&self.uid());
         self.context.traces.forget(&self.uid());
         self.context.account_may_go(&self.object.spec.account_ref, self.object);
         Ok(())

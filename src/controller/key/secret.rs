@@ -10,7 +10,7 @@ use crate::api::ProjectKeySpec;
 use crate::cluster::{SecretContent, digest};
 use crate::decide::identity::KeyIdentity;
 use crate::decide::key::{Holding, template};
-use crate::decide::names::{SECRET_DIGEST, SECRET_KEY, SECRET_KEY_ID};
+use crate::decide::names::{MANAGED_BY, SECRET_DIGEST, SECRET_KEY, SECRET_KEY_ID, SECRET_SHAPE};
 
 /// Everything that the Secret of a key holds.
 pub(super) fn content(
@@ -27,7 +27,16 @@ pub(super) fn content(
     annotations.insert(SECRET_KEY_ID.to_owned(), key.id.to_string());
     annotations.insert(SECRET_DIGEST.to_owned(), digest(secret));
     annotations.insert(SECRET_KEY.to_owned(), serde_json::to_string(key).unwrap_or_default());
-    SecretContent { data, labels: spec.secret.labels.clone(), annotations }
+    let mut labels = spec.secret.labels.clone();
+    labels.insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
+    let shape = shape([data.keys().collect(), labels.keys().collect(), spec.secret.annotations.keys().collect()]);
+    annotations.insert(SECRET_SHAPE.to_owned(), shape);
+    SecretContent { data, labels, annotations }
+}
+
+/// A digest of the names of everything that is written: it differs once the spec no longer names something that still stands.
+fn shape(names: [Vec<&String>; 3]) -> String {
+    digest(&SecretString::from(serde_json::to_string(&names).unwrap_or_default()))
 }
 
 /// What a Secret of ours holds, and the key's secret where it is as it was written.

@@ -1,31 +1,25 @@
-//! A ProjectKey in use: its key is created, kept in the Secret, replaced when it is lost, revoked or due.
+//! A ProjectKey in use: its key is created, kept in the Secret, and replaced when it is lost or revoked.
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyIdentity, KeyIntent};
-use super::super::memory::of_fault;
-use super::super::{Action, Decision, Reason, Report, Sync, later, names};
-use super::{
-    Case, Choice, Holding, KeyListing, KeySecretView, KeyStep, Lost, Probe, lost, revoke, with_lost, without_lost,
-    without_previous,
-};
+use super::super::identity::{KeyBook, KeyIdentity, KeyIntent};
+use super::super::memory::Hold;
+use super::super::{Action, Decision, Reason, Report, later, names};
+use super::fate::{Fate, Revocation, fate, given_up, revocation};
+use super::upkeep;
+use super::{Case, Choice, Holding, KeyListing, KeySecretView, KeyStep, Probe};
 use crate::api::OnRevoked;
 
 pub(super) fn decide(case: &Case) -> Choice {
-    if let Some(other) = &case.observed.rival {
-        return Decision::rest(Report::stalled(
-            Reason::ClaimedByAnother,
-            format!("{other} already writes Secret {}. Choose another spec.secret.name.", case.spec.secret.name),
-        ));
-    }
-    if let KeySecretView::Foreign(owner) = &case.observed.secret {
-        return Decision::rest(Report::stalled(
-            Reason::SecretNotOurs,
-            format!(
-                "Secret {} exists and is {owner}; it is left alone. Delete it, or use another name.",
-                case.spec.secret.name
-            ),
-        ));
+    match &case.observed.secret {
+        // Whoever has the Secret keeps it; for one that is still to be created the older resource comes first.
+        KeySecretView::Ours(_) => {}
+        KeySecretView::Foreign(owner) if case.observed.rival.is_none() => return foreign(case, owner),
+        KeySecretView::Absent | KeySecretView::Foreign(_) => {
+            if let Some(other) = &case.observed.rival {
+                return claimed(case, other);
+            }
+        }
     }
     if !case.observed.meta.finalized {
         return Decision::act(KeyStep::AddFinalizer, creating());
@@ -35,43 +29,95 @@ pub(super) fn decide(case: &Case) -> Choice {
     }
     match (&case.identity.book.current, &case.observed.secret) {
         (None, KeySecretView::Absent) => case.act(Action::WriteSecret, KeyStep::PrepareSecret, creating()),
-        (None, _) => mint(case, None, creating()),
+        // The annotations were removed; the Secret still tells which key it is.
+        (None, KeySecretView::Ours(Holding::Key { key, .. })) => {
+            let book = KeyBook { current: Some(key.clone()), ..case.identity.book.clone() };
+            Decision::act(KeyStep::Record { book, event: None }, creating())
+        }
+        (None, _) => mint(case, (None, None), creating()),
         (Some(current), KeySecretView::Absent) => {
-            let report = Report::progressing(
-                Reason::Creating,
-                format!(
-                    "Secret {} was deleted, and with it key {}; the key is being replaced.",
-                    case.spec.secret.name, current.name
-                ),
-            );
-            case.act(Action::WriteSecret, KeyStep::PrepareSecret, report)
+            case.act(Action::WriteSecret, KeyStep::PrepareSecret, replacing(&gone(case, current)))
         }
         (Some(current), KeySecretView::Ours(Holding::Key { key, as_declared })) if key.id == current.id => {
-            in_use(case, current, *as_declared)
+            match case.observed.probe {
+                Probe::Revoked(at) => revoked(case, current, at),
+                _ => upkeep::decide(case, current, *as_declared),
+            }
         }
-        (Some(current), _) => {
-            let why = format!(
-                "Secret {} no longer holds key {}; the key is being replaced.",
-                case.spec.secret.name, current.name
-            );
-            replace(case, case.now, &why)
-        }
+        (Some(current), _) => replace(case, Retiring::At(case.now), &gone(case, current)),
     }
+}
+
+fn claimed(case: &Case, other: &str) -> Choice {
+    Decision::rest(Report::stalled(
+        Reason::ClaimedByAnother,
+        format!(
+            "{other} writes Secret {}. Delete one of the two; spec.secret.name cannot be changed.",
+            case.spec.secret.name
+        ),
+    ))
+}
+
+fn foreign(case: &Case, owner: &str) -> Choice {
+    Decision::rest(Report::stalled(
+        Reason::SecretNotOurs,
+        format!(
+            "Secret {} exists and is {owner}; it is left alone. Delete it, or delete this resource and create one with another spec.secret.name.",
+            case.spec.secret.name
+        ),
+    ))
 }
 
 fn creating() -> Report {
     Report::progressing(Reason::Creating, "The key is being created.")
 }
 
-fn mint(case: &Case, retire_previous_at: Option<Timestamp>, report: Report) -> Choice {
-    let name = names::key_name(&case.spec.key_name, &case.observed.uid, case.observed.draw);
-    let step = KeyStep::Mint { intent: KeyIntent { name, at: case.now, retire_previous_at } };
-    case.act(Action::Mint, step, report)
+fn replacing(why: &str) -> Report {
+    Report::progressing(Reason::Creating, why)
 }
 
-/// Creates a successor; the key before is revoked at `retire_at`.
-fn replace(case: &Case, retire_at: Timestamp, why: &str) -> Choice {
-    mint(case, Some(retire_at), Report::progressing(Reason::Creating, why))
+fn gone(case: &Case, current: &KeyIdentity) -> String {
+    format!(
+        "Secret {} was deleted or altered and no longer holds key {}; the key is being replaced.",
+        case.spec.secret.name, current.name
+    )
+}
+
+/// What becomes of the key that a new one replaces.
+#[derive(Clone, Copy)]
+pub(super) enum Retiring {
+    /// It is revoked then.
+    At(Timestamp),
+    /// It is revoked already.
+    Done,
+}
+
+/// The intent of a new key.
+pub(super) fn intent(case: &Case, retiring: Option<Retiring>) -> KeyIntent {
+    KeyIntent {
+        name: names::key_name(&case.spec.key_name, &case.observed.uid, case.observed.draw),
+        at: case.now,
+        retire_previous_at: match retiring {
+            Some(Retiring::At(time)) => Some(time),
+            Some(Retiring::Done) | None => None,
+        },
+        previous_revoked: matches!(retiring, Some(Retiring::Done)),
+    }
+}
+
+fn mint(case: &Case, (retiring, because): (Option<Retiring>, Option<&str>), report: Report) -> Choice {
+    match case.minting_held() {
+        Some(Hold { health, until }) => Decision::wait(Report::of(health), until),
+        None => {
+            let step = KeyStep::Mint { intent: intent(case, retiring), because: because.map(str::to_owned) };
+            Decision::act(step, report)
+        }
+    }
+}
+
+/// Creates a successor, and tells why.
+fn replace(case: &Case, retiring: Retiring, why: &str) -> Choice {
+    mint(case, (Some(retiring), Some(why)), replacing(why))
 }
 
 /// A creation that was begun and not recorded as done.
@@ -83,128 +129,67 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
         let book = book.succeeded_by(key.clone(), intent);
         return Decision::act(KeyStep::Record { book, event: None }, creating());
     }
-    let lost_key = |what: &str| {
-        Report::progressing(Reason::Creating, format!("The secret of key {} never arrived; {what}", intent.name))
+    let finding_out = || {
+        Report::progressing(
+            Reason::ConfirmingCreate,
+            format!("The creation of key {} was not answered; whether it exists is being found out.", intent.name),
+        )
     };
-    match lost(case, intent) {
-        Lost::NotRead => Decision::act(KeyStep::ListKeys, lost_key("its fate is being found out.")),
-        Lost::Nothing => Decision::act(KeyStep::Record { book: book.clone(), event: None }, creating()),
-        Lost::NotKnownYet(until) => Decision::wait(lost_key("its fate is being found out."), until),
-        Lost::Exists(id) => {
-            revoke(case, (id, &intent.name), book.clone(), lost_key("it is being revoked and replaced."))
+    match fate(case, intent) {
+        Fate::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, finding_out()),
+        Fate::NotCreated => Decision::act(KeyStep::Record { book: book.clone(), event: None }, creating()),
+        Fate::NotKnownYet(until) => Decision::wait(finding_out(), until),
+        Fate::Exists(id) => revoke_unsaved(case, (id, &intent.name), book),
+        Fate::CannotTell => Decision::act(given_up(book, intent), creating()),
+    }
+}
+
+/// A key that exists and whose secret never arrived is of no use to anybody.
+fn revoke_unsaved(case: &Case, key: (i64, &str), book: &KeyBook) -> Choice {
+    let report = Report::progressing(
+        Reason::ConfirmingCreate,
+        format!("The secret of key {} never arrived; it is being revoked and replaced.", key.1),
+    );
+    match revocation(case, key, book.clone()) {
+        Revocation::Step(Some(action), step) => case.act(action, step, report),
+        Revocation::Step(None, step) => Decision::act(step, report),
+        Revocation::NotOurs(message) => Decision::rest(Report::stalled(Reason::BindingConflict, message)),
+        Revocation::NotOffered => Decision::rest(report),
+    }
+}
+
+/// How soon a key is asked again that the platform refuses although it lists it.
+const ASK_AGAIN: std::time::Duration = std::time::Duration::from_secs(15);
+
+/// The platform refused the key itself. Where keys can be listed, that has to agree: replacing a key by mistake would revoke one in use.
+fn revoked(case: &Case, current: &KeyIdentity, at: Timestamp) -> Choice {
+    let doubtful = Report::unknown(
+        Reason::KeyRevoked,
+        format!("The platform does not accept key {}; whether it was revoked is being found out.", current.name),
+    );
+    match &case.observed.listing {
+        KeyListing::NotRead => return case.act(Action::ListKeys, KeyStep::ListKeys, doubtful),
+        KeyListing::Read { keys, .. } if keys.iter().any(|key| key.id == current.id) => {
+            let again = later(at, ASK_AGAIN);
+            return if case.now < again {
+                Decision::wait(doubtful, again)
+            } else {
+                Decision::act(KeyStep::Probe, doubtful)
+            };
         }
-        Lost::CannotTell => Decision::act(
-            KeyStep::Record {
-                book: with_lost(book, None, &intent.name, intent.at),
-                event: Some(format!(
-                    "The secret of key {} never arrived. Revoke that key in the platform's console.",
-                    intent.name
-                )),
-            },
-            creating(),
-        ),
-        Lost::Failed(fault) => Decision::rest(Report::of(of_fault(&fault))),
+        KeyListing::Read { .. } | KeyListing::NotOffered => {}
     }
-}
-
-/// The Secret holds the key: keep it so, and see to its age and to the keys before it.
-fn in_use(case: &Case, current: &KeyIdentity, as_declared: bool) -> Choice {
-    if let Probe::Revoked(_) = case.observed.probe {
-        return match case.spec.on_revoked {
-            OnRevoked::Recreate => {
-                replace(case, case.now, &format!("Key {} was revoked; it is being replaced.", current.name))
-            }
-            OnRevoked::Report => Decision::rest(Report::stalled(
-                Reason::KeyRevoked,
-                format!(
-                    "The platform no longer accepts key {}. Set spec.onRevoked to Recreate to have it replaced.",
-                    current.name
-                ),
-            )),
-        };
-    }
-    let ready = ready(case, current);
-    if !as_declared {
-        return case.act(Action::WriteSecret, KeyStep::RewriteSecret, ready);
-    }
-    if let Some(choice) = rotate(case, current) {
-        return choice;
-    }
-    if let Some(choice) = retire(case, &ready) {
-        return choice;
-    }
-    if let Some(choice) = forget_lost(case, &ready) {
-        return choice;
-    }
-    let asked = match case.observed.probe {
-        Probe::Accepted(at) | Probe::Revoked(at) | Probe::NotAsked(Some(at)) => {
-            later(at, case.observed.limits.key_check)
+    match case.spec.on_revoked {
+        OnRevoked::Recreate => {
+            let why = format!("Key {} was revoked on the platform; it is being replaced.", current.name);
+            replace(case, Retiring::Done, &why)
         }
-        // A key that was just created is accepted; the first question comes after one period.
-        Probe::NotAsked(None) => later(current.at, case.observed.limits.key_check),
-    };
-    if asked <= case.now {
-        return Decision::act(KeyStep::Probe, ready);
+        OnRevoked::Report => Decision::rest(Report::stalled(
+            Reason::KeyRevoked,
+            format!(
+                "Key {} was revoked on the platform. Set spec.onRevoked to Recreate to have it replaced.",
+                current.name
+            ),
+        )),
     }
-    let next = [Some(asked), rotation_due(case, current), next_retirement(case)].into_iter().flatten().min();
-    next.map_or_else(|| Decision::rest(ready.clone()), |next| Decision::wait(ready.clone(), next))
-}
-
-fn ready(case: &Case, current: &KeyIdentity) -> Report {
-    let report = Report::ready(format!("Secret {} holds key {}.", case.spec.secret.name, current.name));
-    let left: Vec<&str> = case.identity.book.lost.iter().map(|key| key.name.as_str()).collect();
-    if left.is_empty() {
-        return report;
-    }
-    report.with_sync(Sync::OutOfSync(
-        Reason::RevocationUnsupported,
-        format!("Revoke in the platform's console, since dbplane cannot: {}.", left.join(", ")),
-    ))
-}
-
-fn rotation_due(case: &Case, current: &KeyIdentity) -> Option<Timestamp> {
-    let every = case.spec.rotation.as_ref()?.every.value()?;
-    Some(later(current.at, every))
-}
-
-fn rotate(case: &Case, current: &KeyIdentity) -> Option<Choice> {
-    let due = rotation_due(case, current)?;
-    let overlap = case.spec.rotation.as_ref()?.overlap.value()?;
-    (due <= case.now).then(|| {
-        replace(case, later(case.now, overlap), &format!("Key {} is due; it is being replaced.", current.name))
-    })
-}
-
-fn next_retirement(case: &Case) -> Option<Timestamp> {
-    case.identity.book.previous.iter().map(|key| key.retire_at).min()
-}
-
-/// Revokes a key whose time is over; where the platform cannot, says so and lists it.
-fn retire(case: &Case, ready: &Report) -> Option<Choice> {
-    let book = &case.identity.book;
-    let key = book.previous.iter().find(|key| key.retire_at <= case.now)?;
-    let without = without_previous(book, key.id);
-    if case.cannot_revoke() {
-        let event = format!(
-            "Key {} ({}) was replaced, and this platform offers no call to revoke it. Revoke it in the console.",
-            key.name, key.id
-        );
-        let book = with_lost(&without, Some(key.id), &key.name, key.since);
-        return Some(Decision::act(KeyStep::Record { book, event: Some(event) }, ready.clone()));
-    }
-    Some(revoke(case, (key.id, &key.name), without, ready.clone()))
-}
-
-/// A key that was listed as lost and that the platform can be asked about after all.
-fn forget_lost(case: &Case, ready: &Report) -> Option<Choice> {
-    let KeyListing::Read { keys, .. } = &case.observed.listing else {
-        return None;
-    };
-    let lost = case.identity.book.lost.first()?;
-    let without = without_lost(&case.identity.book, &lost.name);
-    let found = keys.iter().find(|key| key.name == lost.name);
-    Some(match found {
-        Some(key) => revoke(case, (key.id, &lost.name), without, ready.clone()),
-        None => Decision::act(KeyStep::Record { book: without, event: None }, ready.clone()),
-    })
 }

@@ -1,18 +1,20 @@
 //! Project keys: create, keep in a Secret, replace, revoke.
 
 mod end;
+mod fate;
 mod life;
+mod template;
 #[cfg(test)]
 mod tests;
-
-use std::collections::BTreeMap;
+mod upkeep;
 
 use jiff::Timestamp;
 
-use super::identity::{KeyBook, KeyIdentity, KeyIntent, LostKey, ProjectKeyIdentity, RetiredKey, Unreadable};
+pub use self::template::template;
+use super::identity::{KeyBook, KeyIdentity, KeyIntent, ProjectKeyIdentity, Unreadable};
 use super::{AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, memory};
 use crate::api::{KeyRecord, ProjectKeySpec, ProjectKeyStatus};
-use crate::platform::{Fault, KeyEntry};
+use crate::platform::KeyEntry;
 
 /// Everything that a decision about a ProjectKey rests on, besides its spec and the time.
 #[derive(Clone, Debug)]
@@ -24,6 +26,8 @@ pub struct KeyObserved {
     pub secret: KeySecretView,
     /// An older resource that names the same Secret.
     pub rival: Option<String>,
+    /// An older resource whose annotations name the same keys: these were copied from it.
+    pub twin: Option<String>,
     /// The organization's keys, read only where a decision needs them.
     pub listing: KeyListing,
     /// What the key itself was last told.
@@ -64,7 +68,6 @@ pub enum KeyListing {
     NotRead,
     /// The platform offers no such list, or not to this credential.
     NotOffered,
-    Failed(Fault),
     Read {
         at: Timestamp,
         keys: Vec<KeyEntry>,
@@ -87,8 +90,8 @@ pub enum KeyStep {
     AddFinalizer,
     /// Create the Secret, empty: what can fail after the key is created is made to fail before.
     PrepareSecret,
-    /// Write the intent, create the key, write the Secret, record the key.
-    Mint { intent: KeyIntent },
+    /// Write the intent, create the key, write the Secret, record the key. `because` is told where nobody asked for it.
+    Mint { intent: KeyIntent, because: Option<String> },
     /// Write the key that is held in memory into its Secret, then record it.
     SaveSecret,
     /// Write the Secret's declared parts anew around the key it holds.
@@ -121,6 +124,9 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
         }
     };
     let case = Case { spec, observed, identity, now };
+    if observed.meta.deleting {
+        return end::decide(&case);
+    }
     // A secret in memory comes before everything: it is shown once.
     if observed.unsaved.is_some() && !matches!(observed.secret, KeySecretView::Foreign(_)) {
         return case.act(
@@ -129,20 +135,23 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
             Report::progressing(Reason::Creating, "The key is being written to its Secret."),
         );
     }
-    if observed.meta.deleting {
-        return end::decide(&case);
-    }
     if observed.meta.paused {
         return Decision::rest(Report::unknown(
             Reason::Paused,
             "Paused by the annotation dbplane.dev/paused; nothing is written.",
         ));
     }
+    if let Some(twin) = &observed.twin {
+        return Decision::rest(Report::stalled(
+            Reason::BindingConflict,
+            format!(
+                "The annotations dbplane.dev/keys and dbplane.dev/key-intent were copied from {twin}, whose keys they are. \
+                 Remove them here, and this resource gets a key of its own."
+            ),
+        ));
+    }
     match &observed.account {
-        AccountView::Usable { organization: None } => Decision::rest(Report::stalled(
-            Reason::OrganizationMissing,
-            format!("{} has no organizationId, which creating keys needs. Set it there.", spec.account_ref.name),
-        )),
+        AccountView::Usable { organization: None } => Decision::rest(case.no_organization()),
         AccountView::Usable { organization: Some(_) } => life::decide(&case),
         account => account.obstacle().map_or_else(Decision::silent, |obstacle| Decision::rest(Report::of(obstacle))),
     }
@@ -180,24 +189,6 @@ pub fn status(
     }
 }
 
-/// The further entries of the Secret's data, with their placeholders replaced.
-pub fn template(spec: &ProjectKeySpec, key: &KeyIdentity, secret: &str, base_url: &str) -> BTreeMap<String, String> {
-    let id = key.id.to_string();
-    let values = [
-        ("key", secret),
-        ("keyId", id.as_str()),
-        ("keyName", key.name.as_str()),
-        ("projectId", spec.project_id.as_str()),
-        ("baseUrl", base_url),
-    ];
-    let fill = |text: &String| {
-        values.iter().fold(text.clone(), |text, (name, value)| {
-            text.replace(&format!("{{{{ {name} }}}}"), value).replace(&format!("{{{{{name}}}}}"), value)
-        })
-    };
-    spec.secret.template.iter().map(|(entry, text)| (entry.clone(), fill(text))).collect()
-}
-
 /// Everything at hand.
 struct Case<'a> {
     spec: &'a ProjectKeySpec,
@@ -209,91 +200,41 @@ struct Case<'a> {
 impl Case<'_> {
     /// A step, unless its last try failed too recently.
     fn act(&self, action: Action, step: KeyStep, report: Report) -> Choice {
-        match self.observed.memory.hold(action, self.observed.meta.generation, self.now) {
+        match self.held(action) {
             Some(memory::Hold { health, until }) => Decision::wait(Report::of(health), until),
             None => Decision::act(step, report),
         }
+    }
+
+    fn held(&self, action: Action) -> Option<memory::Hold> {
+        self.observed.memory.hold(action, self.observed.meta.generation, self.now)
+    }
+
+    /// Why no key can be created now.
+    fn minting_held(&self) -> Option<memory::Hold> {
+        self.held(Action::WriteSecret).or_else(|| self.held(Action::Mint))
     }
 
     /// Whether revoking was tried and is not offered.
     fn cannot_revoke(&self) -> bool {
         matches!(self.observed.listing, KeyListing::NotOffered)
     }
-}
 
-/// Revokes one key where the platform can; `without` is the book once that is done. Keys that a list lacks are gone already.
-fn revoke(case: &Case, (id, name): (i64, &str), without: KeyBook, report: Report) -> Choice {
-    match &case.observed.listing {
-        KeyListing::NotRead => Decision::act(KeyStep::ListKeys, report),
-        KeyListing::Read { keys, .. } if keys.iter().all(|key| key.id != id) => Decision::act(
-            KeyStep::Record { book: without, event: Some(format!("Key {name} ({id}) is revoked.")) },
-            report,
-        ),
-        // Only a key that carries the name we gave it is ever revoked.
-        KeyListing::Read { keys, .. } if keys.iter().any(|key| key.id == id && key.name != name) => {
-            Decision::rest(Report::stalled(
-                Reason::BindingConflict,
-                format!(
-                    "Key {id} is not called {name} on the platform; it is left alone. Revoke it in the console if it is yours."
-                ),
-            ))
+    /// The key whose secret is at hand, in its Secret or in memory: the platform can be asked whether it accepts it.
+    fn at_hand(&self) -> Option<&KeyIdentity> {
+        match (&self.observed.secret, &self.observed.unsaved) {
+            (_, Some(key)) | (KeySecretView::Ours(Holding::Key { key, .. }), None) => Some(key),
+            _ => None,
         }
-        KeyListing::Read { .. } => {
-            case.act(Action::Revoke, KeyStep::Revoke { id, name: name.to_owned(), book: without }, report)
-        }
-        KeyListing::Failed(fault) => Decision::rest(Report::of(memory::of_fault(fault))),
-        KeyListing::NotOffered => Decision::rest(report),
     }
-}
 
-/// What became of a key whose creation was begun and whose secret never arrived.
-enum Lost {
-    /// It was not created.
-    Nothing,
-    /// It exists under the name that was recorded.
-    Exists(i64),
-    /// A later reading will tell.
-    NotKnownYet(Timestamp),
-    /// The keys have to be read first.
-    NotRead,
-    /// The platform cannot tell.
-    CannotTell,
-    Failed(Fault),
-}
-
-fn lost(case: &Case, intent: &KeyIntent) -> Lost {
-    if case.observed.memory.not_done(Action::Mint) {
-        return Lost::Nothing;
+    fn no_organization(&self) -> Report {
+        Report::stalled(
+            Reason::OrganizationMissing,
+            format!(
+                "{} has no organizationId, which creating and revoking keys needs. Set it there.",
+                self.spec.account_ref.name
+            ),
+        )
     }
-    let settled = super::later(intent.at, case.observed.limits.settle);
-    match &case.observed.listing {
-        KeyListing::NotRead => Lost::NotRead,
-        KeyListing::NotOffered => Lost::CannotTell,
-        KeyListing::Failed(fault) => Lost::Failed(fault.clone()),
-        KeyListing::Read { at, keys } => match keys.iter().find(|key| key.name == intent.name) {
-            Some(key) => Lost::Exists(key.id),
-            None if *at >= settled => Lost::Nothing,
-            None => Lost::NotKnownYet(settled),
-        },
-    }
-}
-
-fn without_previous(book: &KeyBook, id: i64) -> KeyBook {
-    let mut book = book.clone();
-    book.previous.retain(|key: &RetiredKey| key.id != id);
-    book
-}
-
-fn with_lost(book: &KeyBook, id: Option<i64>, name: &str, since: Timestamp) -> KeyBook {
-    let mut book = book.clone();
-    if book.lost.iter().all(|key| key.name != name) {
-        book.lost.push(LostKey { id, name: name.to_owned(), since });
-    }
-    book
-}
-
-fn without_lost(book: &KeyBook, name: &str) -> KeyBook {
-    let mut book = book.clone();
-    book.lost.retain(|key| key.name != name);
-    book
 }

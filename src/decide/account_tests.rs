@@ -1,0 +1,193 @@
+//! Table tests of accounts.
+
+use super::*;
+use crate::decide::Wake;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn held() -> Option<SecretHold> {
+    Some(SecretHold { held: true, ..SecretHold::default() })
+}
+
+fn check(verdict: Verdict) -> Option<Check> {
+    Some(Check { at: at(0), verdict, capabilities: AccountCapabilities::default() })
+}
+
+fn unauthorized() -> Fault {
+    Fault::Unauthorized { message: "supplied credentials do not pass authentication".to_owned() }
+}
+
+/// An account in use, checked at second 0.
+fn in_use() -> AccountObserved {
+    AccountObserved {
+        meta: Meta { generation: 1, finalized: true, ..Meta::default() },
+        credential: Credential::Usable,
+        check: check(Verdict::Projects(names(&["a", "b"]))),
+        suspended: None,
+        users: names(&["Compute shop/orders"]),
+        holders: names(&["Compute shop/orders"]),
+        secret: held(),
+    }
+}
+
+fn but(change: impl FnOnce(&mut AccountObserved)) -> AccountObserved {
+    let mut observed = in_use();
+    change(&mut observed);
+    observed
+}
+
+fn step(observed: &AccountObserved, second: i64) -> Option<AccountStep> {
+    let decision = decide(observed, at(second));
+    if let Wake::At(time) = decision.wake {
+        assert!(time > at(second), "{decision:?}");
+    }
+    decision.step
+}
+
+fn says(observed: &AccountObserved) -> (Health, Wake) {
+    let decision = decide(observed, at(1));
+    assert_eq!(decision.step, None);
+    (decision.report.unwrap().health, decision.wake)
+}
+
+#[test]
+fn the_account_and_its_secret_are_held_exactly_while_they_are_used() {
+    let unused = |seen: &mut AccountObserved| (seen.users, seen.holders) = (Vec::new(), Vec::new());
+    let unheld = Some(SecretHold::default());
+    assert_eq!(step(&in_use(), 1), None);
+    assert_eq!(step(&but(|seen| seen.meta.finalized = false), 1), Some(AccountStep::Hold));
+    assert_eq!(step(&but(|seen| seen.secret = unheld), 1), Some(AccountStep::Hold));
+    assert_eq!(step(&but(unused), 1), Some(AccountStep::Release));
+    let free = but(|seen| {
+        unused(seen);
+        (seen.meta.finalized, seen.secret) = (false, unheld);
+    });
+    assert_eq!(step(&free, 1), None);
+    // Without a Secret there is nothing more to hold.
+    let missing = but(|seen| (seen.secret, seen.credential) = (None, Credential::Missing("none".to_owned())));
+    assert_eq!(step(&missing, 1), None);
+}
+
+#[test]
+fn a_secret_that_people_delete_is_let_go_unless_its_namespace_goes_too() {
+    let going = |namespace_deleting| Some(SecretHold { held: true, deleting: true, namespace_deleting });
+    assert_eq!(step(&but(|seen| seen.secret = going(false)), 1), Some(AccountStep::LetSecretGo));
+    assert_eq!(step(&but(|seen| seen.secret = going(true)), 1), None);
+    let both = but(|seen| (seen.secret, seen.meta.deleting) = (going(false), true));
+    assert_eq!(step(&both, 1), None);
+    // The API server takes no new finalizer for what is being deleted: nothing to be done, and no loop.
+    let gone = Some(SecretHold { held: false, deleting: true, namespace_deleting: false });
+    assert_eq!(step(&but(|seen| seen.secret = gone), 1), None);
+}
+
+#[test]
+fn nothing_is_created_before_account_and_secret_are_held() {
+    assert!(super::held(&in_use()));
+    assert!(!super::held(&but(|seen| seen.meta.finalized = false)));
+    assert!(!super::held(&but(|seen| seen.secret = Some(SecretHold::default()))));
+}
+
+#[test]
+fn deletion_waits_for_those_who_hold_something_and_names_them() {
+    let many = names(&["a", "b", "c", "d", "e", "f", "g"]);
+    let deleting = but(|seen| (seen.meta.deleting, seen.holders) = (true, many));
+    let (health, _) = says(&deleting);
+    let Health::Progressing(Reason::InUse, message) = health else { panic!("{health:?}") };
+    assert!(message.contains("a, b, c, d, e and 2 more"), "{message}");
+    // Users without anything on the platform do not keep it.
+    let free = but(|seen| (seen.meta.deleting, seen.holders) = (true, Vec::new()));
+    assert_eq!(step(&free, 1), Some(AccountStep::Release));
+    let released = but(|seen| {
+        (seen.meta.deleting, seen.holders, seen.meta.finalized) = (true, Vec::new(), false);
+    });
+    assert!(matches!(says(&released).0, Health::Progressing(Reason::Deleting, _)));
+}
+
+#[test]
+fn new_credentials_are_checked_at_once_and_again_after_a_while() {
+    assert_eq!(step(&but(|seen| seen.check = None), 0), Some(AccountStep::Check));
+    let cases = [
+        (Verdict::Projects(Vec::new()), 3600),
+        (Verdict::Restricted("not allowed".to_owned()), 3600),
+        (Verdict::Failed(unauthorized()), 300),
+        (Verdict::Failed(Fault::Forbidden { status: 403, message: String::new() }), 300),
+        (Verdict::Failed(Fault::Server { status: 502, message: String::new() }), 15),
+    ];
+    for (verdict, period) in cases {
+        let observed = but(|seen| seen.check = check(verdict));
+        assert_eq!(decide(&observed, at(period - 1)).wake, Wake::At(at(period)));
+        assert_eq!(step(&observed, period), Some(AccountStep::Check));
+    }
+}
+
+#[test]
+fn a_401_of_any_call_slows_the_questions_down() {
+    let suspended = but(|seen| seen.suspended = Some(unauthorized()));
+    assert_eq!(decide(&suspended, at(299)).wake, Wake::At(at(300)));
+    assert_eq!(step(&suspended, 300), Some(AccountStep::Check));
+    let (health, _) = says(&suspended);
+    let Health::Stalled(Reason::Unauthorized, message) = health else { panic!("{health:?}") };
+    assert!(message.contains("401") && message.contains("Put a valid API key into the Secret"), "{message}");
+}
+
+#[test]
+fn without_credentials_nothing_is_asked() {
+    for (credential, reason) in [
+        (Credential::Missing("no Secret".to_owned()), Reason::CredentialsMissing),
+        (Credential::InvalidBaseUrl("plain http".to_owned()), Reason::InvalidBaseUrl),
+    ] {
+        let observed = but(|seen| (seen.credential, seen.check) = (credential, None));
+        let (health, wake) = says(&observed);
+        assert!(matches!(health, Health::Stalled(found, _) if found == reason));
+        assert_eq!(wake, Wake::OnChange);
+    }
+}
+
+#[test]
+fn who_may_use_the_account() {
+    let unusable = |observed: &AccountObserved| matches!(standing(observed), Standing::Unusable(_));
+    let verdict = |verdict| but(|seen| seen.check = check(verdict));
+    assert_eq!(standing(&in_use()), Standing::Usable);
+    assert_eq!(standing(&verdict(Verdict::Restricted("not allowed".to_owned()))), Standing::Usable);
+    // After a restart, or with a new key: neither good nor bad yet, so that nobody's status flickers.
+    assert_eq!(standing(&but(|seen| seen.check = None)), Standing::Pending);
+    // A platform that was away for a moment is for each resource to see.
+    for fault in [
+        Fault::Server { status: 502, message: String::new() },
+        Fault::Throttled { status: 429, retry_after: None },
+        Fault::Transport { message: String::new() },
+        Fault::Unknown { message: String::new() },
+    ] {
+        assert_eq!(standing(&verdict(Verdict::Failed(fault))), Standing::Usable);
+    }
+    for fault in [unauthorized(), Fault::NotFound { message: "no such page".to_owned() }] {
+        assert!(unusable(&verdict(Verdict::Failed(fault))));
+    }
+    assert!(unusable(&but(|seen| seen.suspended = Some(unauthorized()))));
+    assert!(unusable(&but(|seen| seen.credential = Credential::Missing("no Secret".to_owned()))));
+    // Deletion does not take the account from those who have to be dealt with first.
+    assert_eq!(standing(&but(|seen| seen.meta.deleting = true)), Standing::Usable);
+}
+
+#[test]
+fn the_status_shows_what_the_credentials_see() {
+    let report = Report::ready("a");
+    let many: Vec<String> = (0..150).map(|number| format!("p-{number:03}")).collect();
+    let seen =
+        status(&report, &but(|seen| seen.check = check(Verdict::Projects(many))), &AccountStatus::default(), at(1));
+    assert_eq!((seen.project_count, seen.projects.len()), (Some(150), 100));
+    // A failed check says nothing new of them.
+    let failed = but(|seen| seen.check = check(Verdict::Failed(Fault::Server { status: 502, message: String::new() })));
+    let kept = status(&report, &failed, &seen, at(2));
+    assert_eq!((kept.project_count, kept.projects), (seen.project_count, seen.projects.clone()));
+    let restricted = but(|seen| seen.check = check(Verdict::Restricted(String::new())));
+    assert_eq!(status(&report, &restricted, &seen, at(2)).project_count, None);
+    let one = but(|seen| seen.check = check(Verdict::Projects(names(&["a"]))));
+    assert!(matches!(says(&one).0, Health::Ready(_, text) if text.ends_with("sees 1 project.")));
+}

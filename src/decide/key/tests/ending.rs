@@ -1,0 +1,117 @@
+//! Deletion: with the call to revoke, without it, and without the key.
+
+use super::*;
+use crate::api::KeyDeletion;
+
+#[test]
+fn every_key_is_revoked_before_the_resource_goes() {
+    let all = KeyBook { previous: vec![retired(5, 9000)], lost: vec![lost("gone")], ..book(1) };
+    let live = |keys: &[(i64, &str)]| listed(10, keys);
+    let first = Given::deleting().book(all.clone());
+    assert_eq!(first.step(10), KeyStep::ListKeys);
+    let (five, one) = (key(5).name, key(1).name);
+    let keys = [(5, five.as_str()), (1, one.as_str()), (8, "gone"), (9, "laptop")];
+    let without_five = KeyBook { previous: vec![], ..all };
+    let step = first.listing(live(&keys)).step(10);
+    assert_eq!(step, KeyStep::Revoke { id: 5, name: five.clone(), book: without_five.clone() });
+    let without_one = KeyBook { current: None, ..without_five.clone() };
+    let step = Given::deleting().book(without_five).listing(live(&keys[1..])).step(10);
+    assert_eq!(step, KeyStep::Revoke { id: 1, name: one.clone(), book: without_one.clone() });
+    let step = Given::deleting().book(without_one).listing(live(&keys[2..])).step(10);
+    assert_eq!(step, KeyStep::Revoke { id: 8, name: "gone".to_owned(), book: KeyBook::default() });
+    assert_eq!(Given::deleting().book(KeyBook::default()).step(10), KeyStep::Release);
+}
+
+#[test]
+fn orphan_leaves_them() {
+    let orphan = |given: Given| given.but(|spec, _| spec.deletion = KeyDeletion::Orphan);
+    assert_eq!(orphan(Given::deleting()).step(1), KeyStep::Release);
+    assert_eq!(orphan(Given::deleting().intent(intent(NAME, 0))).step(1), KeyStep::Release);
+    let gone = AccountView::Missing { name: "Account prod".to_owned() };
+    assert_eq!(orphan(Given::deleting().but(|_, seen| seen.account = gone)).step(1), KeyStep::Release);
+}
+
+#[test]
+fn what_is_in_the_way_is_told_with_the_way_out() {
+    let with = |account: AccountView| Given::deleting().but(|_, seen| seen.account = account);
+    let gone = AccountView::Missing { name: "Account prod".to_owned() };
+    with(gone).stalls(1, Reason::AccountNotFound, &["Account prod", "Orphan"]);
+    with(AccountView::Usable { organization: None }).stalls(1, Reason::OrganizationMissing, &["Orphan"]);
+    assert_eq!(with(AccountView::Pending).decide(1), Decision::silent());
+    let renamed = Given::deleting().listing(listed(1, &[(1, "laptop")]));
+    renamed.stalls(1, Reason::BindingConflict, &["laptop", "Orphan"]);
+    let paused = Given::deleting().but(|_, seen| seen.meta.paused = true);
+    assert!(matches!(paused.says(1).0, Health::Unknown(Reason::Paused, _)));
+    let unheld = Given::deleting().but(|_, seen| seen.meta.finalized = false);
+    assert!(matches!(unheld.says(1).0, Health::Progressing(Reason::Deleting, _)));
+}
+
+#[test]
+fn without_a_call_the_key_is_asked_until_it_is_refused() {
+    let given = |probe| Given::deleting().listing(KeyListing::NotOffered).probe(probe);
+    assert_eq!(given(Probe::NotAsked(None)).step(100), KeyStep::Probe);
+    for probe in [Probe::Accepted(at(100)), Probe::NotAsked(Some(at(100)))] {
+        let waiting = given(probe);
+        let words = [key(1).name, "the resource goes once".to_owned().replace("the", "The"), "Orphan".to_owned()];
+        waiting.stalls(101, Reason::RevocationUnsupported, &words.each_ref().map(String::as_str));
+        assert_eq!(waiting.says(101).2, Wake::At(at(115)));
+        assert_eq!(waiting.step(115), KeyStep::Probe);
+    }
+    let (after, _) = record(given(Probe::Revoked(at(100))).step(100));
+    assert_eq!(after, KeyBook::default());
+}
+
+#[test]
+fn keys_that_cannot_be_asked_are_named() {
+    let blind = |given: Given| given.listing(KeyListing::NotOffered);
+    let words = [key(1).name, "cannot see".to_owned(), "Orphan".to_owned()];
+    let words = words.each_ref().map(String::as_str);
+    // The Secret is gone, or holds another key by now: its answer would speak of that one.
+    blind(Given::deleting().secret(KeySecretView::Absent)).stalls(1, Reason::RevocationUnsupported, &words);
+    blind(Given::deleting().holds(9)).stalls(1, Reason::RevocationUnsupported, &words);
+    let lost_too = KeyBook { current: None, lost: vec![lost("gone")], ..KeyBook::default() };
+    blind(Given::deleting().book(lost_too)).stalls(1, Reason::RevocationUnsupported, &["gone"]);
+}
+
+#[test]
+fn an_open_creation_is_resolved_first() {
+    let begun = || Given::deleting().book(KeyBook::default()).secret(KeySecretView::Absent).intent(intent(NAME, 0));
+    assert_eq!(begun().step(1), KeyStep::ListKeys);
+    let revoke = KeyStep::Revoke { id: 4, name: NAME.to_owned(), book: KeyBook::default() };
+    assert_eq!(begun().listing(listed(1, &[(4, NAME)])).step(1), revoke);
+    assert_eq!(begun().listing(listed(1, &[])).says(1).2, Wake::At(at(60)));
+    assert_eq!(record(begun().listing(listed(60, &[])).step(60)).0, KeyBook::default());
+    let (after, event) = record(begun().listing(KeyListing::NotOffered).step(1));
+    assert_eq!(after.lost, [lost(NAME)]);
+    assert!(event.unwrap().contains(NAME));
+    // It did arrive: recorded, then revoked as any other.
+    let arrived = KeyIdentity { name: NAME.to_owned(), ..key(4) };
+    let holds = KeySecretView::Ours(Holding::Key { key: arrived.clone(), as_declared: true });
+    assert_eq!(record(begun().secret(holds).step(1)).0.current, Some(arrived));
+}
+
+#[test]
+fn a_key_that_never_reached_its_secret_is_recorded_and_revoked() {
+    // In a namespace that is being deleted its Secret could not be written any more.
+    let unsaved = KeyIdentity { name: NAME.to_owned(), ..key(4) };
+    let given = |given: Given| given.secret(KeySecretView::Absent).but(|_, seen| seen.unsaved = Some(unsaved.clone()));
+    for open in [
+        given(Given::deleting().book(KeyBook::default()).intent(intent(NAME, 0))),
+        given(Given::deleting().book(KeyBook::default())),
+    ] {
+        assert_eq!(record(open.step(1)).0.current, Some(unsaved.clone()));
+    }
+    let recorded = KeyBook { current: Some(unsaved.clone()), ..KeyBook::default() };
+    let next = given(Given::deleting().book(recorded.clone()));
+    assert_eq!(next.step(1), KeyStep::ListKeys);
+    // Where there is no call, the secret in memory is asked with.
+    assert_eq!(given(Given::deleting().book(recorded)).listing(KeyListing::NotOffered).step(1), KeyStep::Probe);
+}
+
+#[test]
+fn failures_hold_the_deletion_back_without_a_loop() {
+    let listing = Given::deleting().failed(Action::ListKeys, unanswered(), 10);
+    assert_eq!(listing.says(10).2, Wake::At(at(11)));
+    let revoking = Given::deleting().listing(listed(10, &[(1, &key(1).name)])).failed(Action::Revoke, refused(), 10);
+    revoking.stalls(10, Reason::Forbidden, &["administrators only"]);
+}

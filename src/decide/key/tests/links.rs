@@ -1,0 +1,92 @@
+//! What is written and read back: annotations, status, template.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::decide::identity::of_key;
+use crate::decide::names;
+
+fn annotations(pairs: &[(&str, String)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(name, text)| ((*name).to_owned(), text.clone())).collect()
+}
+
+#[test]
+fn annotations_read_back_what_was_written() {
+    let book = KeyBook {
+        rotated_at: Some(at(9)),
+        previous: vec![retired(5, 100)],
+        lost: vec![lost("gone"), LostKey { id: Some(7), ..lost("left") }],
+        ..book(i64::MAX)
+    };
+    for intent in [
+        intent(NAME, 5),
+        KeyIntent { retire_previous_at: Some(at(50)), ..intent(NAME, 5) },
+        KeyIntent { previous_revoked: true, ..intent(NAME, 5) },
+    ] {
+        let text = annotations(&[
+            (names::KEYS, serde_json::to_string(&book).unwrap()),
+            (names::KEY_INTENT, serde_json::to_string(&intent).unwrap()),
+        ]);
+        let identity = ProjectKeyIdentity { book: book.clone(), intent: Some(intent) };
+        assert_eq!(of_key(&text), Ok(identity));
+    }
+    assert_eq!(of_key(&BTreeMap::new()), Ok(ProjectKeyIdentity::default()));
+}
+
+#[test]
+fn nothing_is_decided_on_an_annotation_that_cannot_be_read() {
+    for (annotation, text) in
+        [(names::KEYS, "{"), (names::KEYS, "7"), (names::KEY_INTENT, "{\"name\": 1}"), (names::KEY_INTENT, "")]
+    {
+        let unreadable = of_key(&annotations(&[(annotation, text.to_owned())])).unwrap_err();
+        assert_eq!(unreadable.annotation, annotation);
+        for given in [Given::in_use(), Given::deleting()] {
+            let given = given.but(|_, seen| seen.identity = Err(unreadable.clone()));
+            given.stalls(1, Reason::BindingConflict, &[annotation]);
+        }
+    }
+}
+
+#[test]
+fn a_successor_retires_its_predecessor_and_nothing_else() {
+    let intent = KeyIntent { retire_previous_at: Some(at(50)), ..intent(NAME, 5) };
+    let first = KeyBook::default().succeeded_by(key(1), &intent);
+    assert_eq!(first, book(1));
+    // The same key again, from a pass that was repeated, changes nothing.
+    assert_eq!(first.succeeded_by(key(1), &intent), first);
+    let second = first.succeeded_by(key(2), &intent);
+    let before = RetiredKey { since: at(5), ..retired(1, 50) };
+    assert_eq!(second, KeyBook { rotated_at: Some(at(5)), previous: vec![before.clone()], ..book(2) });
+    let third = second.succeeded_by(key(3), &super::intent(NAME, 60));
+    assert_eq!(third.previous, [before, RetiredKey { since: at(60), ..retired(2, 60) }]);
+}
+
+#[test]
+fn the_status_shows_every_key() {
+    let book = KeyBook { previous: vec![retired(5, 100)], lost: vec![lost("gone")], ..book(1) };
+    let given = Given::in_use().book(book);
+    let status = status(&Report::ready("a"), &given.observed, &ProjectKeyStatus::default(), &given.spec, at(1));
+    assert_eq!((status.key_id, status.secret_name.as_deref()), (Some(1), Some("ci-key")));
+    assert_eq!(status.previous_keys, [KeyRecord { id: Some(5), name: key(5).name, since: at(0) }]);
+    assert_eq!(status.lost_keys, [KeyRecord { id: None, name: "gone".to_owned(), since: at(0) }]);
+    assert_eq!(status.observed_generation, Some(1));
+}
+
+#[test]
+fn a_template_is_filled_once() {
+    let cases = [
+        ("{{ key }}", "s3cret"),
+        ("{{key}}:{{   keyId }}", "s3cret:1"),
+        ("{{ keyName }}@{{ projectId }}{{ baseUrl }}", "ci {{ key }}@aged-wind-123456https://p/api/v2"),
+        ("{\"a\": {\"b\": \"{{ key }}\"}}", "{\"a\": {\"b\": \"s3cret\"}}"),
+        ("{{ other }} {{ key", "{{ other }} {{ key"),
+        ("{{{ key }}", "{{{ key }}"),
+        ("", ""),
+    ];
+    for (text, filled) in cases {
+        let given = Given::new().but(|spec, _| spec.secret.template = annotations(&[("entry", text.to_owned())]));
+        let key = KeyIdentity { name: "ci {{ key }}".to_owned(), ..key(1) };
+        let entries = template(&given.spec, &key, "s3cret", "https://p/api/v2");
+        assert_eq!(entries["entry"], filled);
+    }
+}

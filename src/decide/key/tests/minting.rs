@@ -1,0 +1,169 @@
+//! From nothing to a key in its Secret, and what can come in between.
+
+use super::*;
+
+#[test]
+fn finalizer_then_secret_then_key() {
+    let given = Given::new().but(|_, seen| seen.meta.finalized = false);
+    assert_eq!(given.step(0), KeyStep::AddFinalizer);
+    assert_eq!(Given::new().step(0), KeyStep::PrepareSecret);
+    let (intent, because) = minted(Given::new().secret(KeySecretView::Ours(Holding::Nothing)).step(5));
+    assert_eq!(intent, super::intent(NAME, 5));
+    assert_eq!(because, None);
+}
+
+#[test]
+fn a_secret_that_is_not_ours_is_left_alone_and_named() {
+    let foreign = || KeySecretView::Foreign("Deployment shop's".to_owned());
+    let words = ["Secret ci-key", "Deployment shop's", "Delete it"];
+    Given::new().secret(foreign()).stalls(0, Reason::SecretNotOurs, &words);
+    let unsaved = Given::new().secret(foreign()).but(|_, seen| seen.unsaved = Some(key(1)));
+    unsaved.stalls(0, Reason::SecretNotOurs, &words);
+}
+
+#[test]
+fn the_older_resource_has_the_secret_and_whoever_has_it_keeps_it() {
+    let rival = |given: Given| given.but(|_, seen| seen.rival = Some("ProjectKey old".to_owned()));
+    rival(Given::new()).stalls(0, Reason::ClaimedByAnother, &["ProjectKey old", "Secret ci-key", "Delete one"]);
+    let foreign = KeySecretView::Foreign("ProjectKey old's".to_owned());
+    rival(Given::new().secret(foreign)).stalls(0, Reason::ClaimedByAnother, &["ProjectKey old"]);
+    let (health, _, _) = rival(Given::in_use()).says(1);
+    assert!(matches!(health, Health::Ready(..)), "{health:?}");
+}
+
+#[test]
+fn what_the_account_says_is_passed_on() {
+    let with = |account: AccountView| Given::new().but(|_, seen| seen.account = account);
+    let none = AccountView::Usable { organization: None };
+    with(none).stalls(0, Reason::OrganizationMissing, &["prod", "organizationId"]);
+    let missing = AccountView::Missing { name: "Account prod".to_owned() };
+    with(missing).stalls(0, Reason::AccountNotFound, &["Account prod"]);
+    let denied = AccountView::NotAllowed { name: "ClusterAccount prod".to_owned() };
+    with(denied).stalls(0, Reason::NamespaceNotAllowed, &["ClusterAccount prod"]);
+    let unready = AccountView::NotReady { name: "Account prod".to_owned(), message: "a 401".to_owned() };
+    assert!(
+        matches!(with(unready).says(0).0, Health::Unknown(Reason::AccountNotReady, text) if text.contains("a 401"))
+    );
+    assert_eq!(with(AccountView::Pending).decide(0), Decision::silent());
+}
+
+#[test]
+fn paused_means_no_step_but_a_secret_in_memory_is_saved() {
+    let paused = Given::new().but(|_, seen| seen.meta.paused = true);
+    assert!(matches!(paused.says(0).0, Health::Unknown(Reason::Paused, _)));
+    let unsaved = paused.but(|_, seen| seen.unsaved = Some(key(1)));
+    assert_eq!(unsaved.step(0), KeyStep::SaveSecret);
+}
+
+#[test]
+fn a_secret_in_memory_comes_first_and_is_tried_again_with_pauses() {
+    let given = || {
+        Given::new().intent(intent(NAME, 0)).but(|_, seen| {
+            seen.unsaved = Some(key(1));
+            seen.account = AccountView::Missing { name: "Account prod".to_owned() };
+        })
+    };
+    assert_eq!(given().step(0), KeyStep::SaveSecret);
+    let (health, _, wake) = given().secret_failed(10).says(10);
+    assert!(matches!(health, Health::Stalled(Reason::SecretNotWritten, _)));
+    assert_eq!(wake, Wake::At(at(11)));
+    assert_eq!(given().secret_failed(10).step(11), KeyStep::SaveSecret);
+}
+
+#[test]
+fn failures_before_the_call_hold_it_back() {
+    let ready = || Given::new().secret(KeySecretView::Ours(Holding::Nothing));
+    assert!(matches!(Given::new().secret_failed(10).says(10).0, Health::Stalled(Reason::SecretNotWritten, _)));
+    assert!(matches!(ready().secret_failed(10).says(10).0, Health::Stalled(Reason::SecretNotWritten, _)));
+    let refused = ready().failed(Action::Mint, refused(), 10);
+    refused.stalls(10, Reason::Forbidden, &["administrators only"]);
+    assert_eq!(refused.says(10).2, Wake::At(at(40)));
+    minted(refused.step(40));
+    // A new spec is tried at once.
+    minted(refused.but(|_, seen| seen.meta.generation = 2).step(11));
+    let throttled = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(17)) };
+    let throttled = ready().failed(Action::Mint, throttled, 10);
+    assert!(matches!(throttled.says(10).0, Health::Progressing(Reason::PlatformBusy, _)));
+    assert_eq!(throttled.says(10).2, Wake::At(at(27)));
+}
+
+/// An intent that a process left behind, begun at second 0; the settle time is a minute.
+fn begun() -> Given {
+    Given::new().secret(KeySecretView::Ours(Holding::Nothing)).intent(intent(NAME, 0))
+}
+
+#[test]
+fn an_intent_whose_key_reached_the_secret_is_recorded() {
+    let arrived = KeyIdentity { name: NAME.to_owned(), ..key(4) };
+    let view = KeySecretView::Ours(Holding::Key { key: arrived.clone(), as_declared: true });
+    let (book, _) = record(begun().secret(view).step(1));
+    assert_eq!(book, KeyBook { current: Some(arrived), ..KeyBook::default() });
+}
+
+#[test]
+fn an_intent_is_looked_up_by_its_unique_name() {
+    assert_eq!(begun().step(1), KeyStep::ListKeys);
+    // It exists: revoked, and the intent ends with that.
+    let exists = begun().listing(listed(1, &[(3, "ci"), (4, NAME)]));
+    let revoke = KeyStep::Revoke { id: 4, name: NAME.to_owned(), book: KeyBook::default() };
+    assert_eq!(exists.step(2), revoke);
+    // Not there yet: the call may still be under way.
+    let early = begun().listing(listed(1, &[(3, "ci")]));
+    let (health, _, wake) = early.says(2);
+    assert!(matches!(health, Health::Progressing(Reason::ConfirmingCreate, _)));
+    assert_eq!(wake, Wake::At(at(60)));
+    // An old reading proves nothing once the time has come; a new one is needed, and proves it.
+    assert_eq!(early.step(60), KeyStep::ListKeys);
+    let (book, event) = record(begun().listing(listed(60, &[(3, "ci")])).step(60));
+    assert_eq!((book, event), (KeyBook::default(), None));
+}
+
+#[test]
+fn keys_are_not_listed_again_and_again_while_that_fails() {
+    let failing = begun().failed(Action::ListKeys, unanswered(), 10);
+    let (health, _, wake) = failing.says(10);
+    assert!(matches!(health, Health::Unknown(Reason::PlatformUnreachable, _)));
+    assert_eq!(wake, Wake::At(at(11)));
+    assert_eq!(failing.step(11), KeyStep::ListKeys);
+}
+
+#[test]
+fn where_nothing_can_be_listed_the_key_is_told_and_replaced() {
+    let (book, event) = record(begun().listing(KeyListing::NotOffered).step(1));
+    assert_eq!(book.lost.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), [NAME]);
+    assert!(event.unwrap().contains(NAME));
+    let next = Given::new().book(book).secret(KeySecretView::Ours(Holding::Nothing));
+    minted(next.listing(KeyListing::NotOffered).step(1));
+}
+
+#[test]
+fn a_clear_no_needs_no_looking_up() {
+    for fault in
+        [refused(), Fault::Throttled { status: 429, retry_after: None }, Fault::Transport { message: "refused".into() }]
+    {
+        let (book, event) = record(begun().failed(Action::Mint, fault, 1).step(1));
+        assert_eq!((book, event), (KeyBook::default(), None));
+    }
+    // These leave it open, and 409 too: somebody on the way may have sent the request twice.
+    let conflict = || Fault::Conflict { message: "choose another unique name".to_owned() };
+    for fault in [unanswered(), Fault::Server { status: 503, message: "later".into() }, conflict()] {
+        assert_eq!(begun().failed(Action::Mint, fault, 1).step(1), KeyStep::ListKeys);
+    }
+    let minimal = begun().failed(Action::Mint, conflict(), 1).listing(KeyListing::NotOffered);
+    assert_eq!(record(minimal.step(1)).0, KeyBook::default());
+}
+
+#[test]
+fn annotations_that_were_removed_are_restored_from_the_secret() {
+    let (restored, event) = record(Given::in_use().book(KeyBook::default()).step(1));
+    assert_eq!((restored, event), (book(1), None));
+}
+
+#[test]
+fn annotations_that_were_copied_are_not_believed() {
+    let twin = |given: Given| given.but(|_, seen| seen.twin = Some("ProjectKey shop/ci".to_owned()));
+    let copied = twin(Given::new().book(book(1)));
+    copied.stalls(1, Reason::BindingConflict, &["ProjectKey shop/ci", "dbplane.dev/keys", "Remove"]);
+    // Its deletion leaves the keys of the other alone.
+    assert_eq!(twin(Given::deleting()).step(1), KeyStep::Release);
+}

@@ -1,0 +1,199 @@
+//! Table tests: each a state of things, and what is to be done about it.
+
+mod ending;
+mod links;
+mod minting;
+mod replacing;
+mod upkeep;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::*;
+use crate::decide::identity::{LostKey, RetiredKey};
+use crate::decide::memory::Problem;
+use crate::decide::{Health, Sync, Wake};
+use crate::platform::Fault;
+
+const UID: &str = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
+const NAME: &str = "ci-0a1b2c3d-00000007";
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+/// The key in use, with its identifier.
+fn key(id: i64) -> KeyIdentity {
+    KeyIdentity { id, name: format!("ci-0a1b2c3d-{id:08x}"), at: at(0), created_at: None, created_by: None }
+}
+
+fn retired(id: i64, retire_at: i64) -> RetiredKey {
+    RetiredKey { id, name: key(id).name, since: at(0), retire_at: at(retire_at) }
+}
+
+fn lost(name: &str) -> LostKey {
+    LostKey { id: None, name: name.to_owned(), since: at(0) }
+}
+
+fn intent(name: &str, second: i64) -> KeyIntent {
+    KeyIntent { name: name.to_owned(), at: at(second), retire_previous_at: None, previous_revoked: false }
+}
+
+fn entry(id: i64, name: &str) -> KeyEntry {
+    KeyEntry { id, name: name.to_owned(), project_id: None, created_at: None }
+}
+
+fn listed(second: i64, keys: &[(i64, &str)]) -> KeyListing {
+    KeyListing::Read { at: at(second), keys: keys.iter().map(|(id, name)| entry(*id, name)).collect() }
+}
+
+fn book(current: i64) -> KeyBook {
+    KeyBook { current: Some(key(current)), ..KeyBook::default() }
+}
+
+/// A case in the making: a spec and an observation, which each test changes.
+struct Given {
+    spec: ProjectKeySpec,
+    observed: KeyObserved,
+}
+
+impl Given {
+    /// A resource that has its finalizer, and an account that can be used.
+    fn new() -> Self {
+        let spec = serde_json::json!({
+            "accountRef": {"name": "prod"},
+            "projectId": "aged-wind-123456",
+            "keyName": "ci",
+            "secret": {"name": "ci-key", "key": "api-key"},
+        });
+        let observed = KeyObserved {
+            meta: Meta { generation: 1, finalized: true, ..Meta::default() },
+            uid: UID.to_owned(),
+            identity: Ok(ProjectKeyIdentity::default()),
+            account: AccountView::Usable { organization: Some("org-1".to_owned()) },
+            secret: KeySecretView::Absent,
+            rival: None,
+            twin: None,
+            listing: KeyListing::NotRead,
+            probe: Probe::NotAsked(None),
+            unsaved: None,
+            memory: Memory::default(),
+            limits: Limits::default(),
+            draw: 7,
+        };
+        Self { spec: serde_json::from_value(spec).unwrap(), observed }
+    }
+
+    /// Key 1 is in use and in its Secret.
+    fn in_use() -> Self {
+        Self::new().book(book(1)).holds(1)
+    }
+
+    /// The same, being deleted.
+    fn deleting() -> Self {
+        let mut given = Self::in_use();
+        given.observed.meta.deleting = true;
+        given
+    }
+
+    fn book(mut self, book: KeyBook) -> Self {
+        self.observed.identity = self.observed.identity.map(|identity| ProjectKeyIdentity { book, ..identity });
+        self
+    }
+
+    fn intent(mut self, intent: KeyIntent) -> Self {
+        let intent = Some(intent);
+        self.observed.identity = self.observed.identity.map(|identity| ProjectKeyIdentity { intent, ..identity });
+        self
+    }
+
+    fn secret(mut self, secret: KeySecretView) -> Self {
+        self.observed.secret = secret;
+        self
+    }
+
+    fn holds(self, id: i64) -> Self {
+        self.secret(KeySecretView::Ours(Holding::Key { key: key(id), as_declared: true }))
+    }
+
+    fn listing(mut self, listing: KeyListing) -> Self {
+        self.observed.listing = listing;
+        self
+    }
+
+    fn probe(mut self, probe: Probe) -> Self {
+        self.observed.probe = probe;
+        self
+    }
+
+    fn failed(mut self, action: Action, fault: Fault, second: i64) -> Self {
+        self.observed.memory.failed(action, Problem::Platform(fault), 1, at(second));
+        self
+    }
+
+    fn secret_failed(mut self, second: i64) -> Self {
+        let problem = Problem::Secret("Secret ci-key could not be written: no".to_owned());
+        self.observed.memory.failed(Action::WriteSecret, problem, 1, at(second));
+        self
+    }
+
+    fn but(mut self, change: impl FnOnce(&mut ProjectKeySpec, &mut KeyObserved)) -> Self {
+        change(&mut self.spec, &mut self.observed);
+        self
+    }
+
+    fn decide(&self, second: i64) -> Choice {
+        let choice = decide(&self.spec, &self.observed, at(second));
+        // Whatever is decided: no wait ends in the past, which would be a loop.
+        if let Wake::At(time) = choice.wake {
+            assert!(time > at(second), "{choice:?}");
+        }
+        choice
+    }
+
+    fn step(&self, second: i64) -> KeyStep {
+        let choice = self.decide(second);
+        choice.step.unwrap_or_else(|| panic!("no step, but {:?}", choice.report))
+    }
+
+    /// What is said when there is nothing to do.
+    fn says(&self, second: i64) -> (Health, Sync, Wake) {
+        let choice = self.decide(second);
+        assert_eq!(choice.step, None);
+        let report = choice.report.unwrap();
+        (report.health, report.sync, choice.wake)
+    }
+
+    #[track_caller]
+    fn stalls(&self, second: i64, reason: Reason, words: &[&str]) {
+        let (health, _, _) = self.says(second);
+        let Health::Stalled(found, message) = health else { panic!("not stalled: {health:?}") };
+        assert_eq!(found, reason, "{message}");
+        for word in words {
+            assert!(message.contains(word), "{word:?} is missing: {message}");
+        }
+    }
+}
+
+fn refused() -> Fault {
+    Fault::Forbidden { status: 403, message: "administrators only".to_owned() }
+}
+
+fn unanswered() -> Fault {
+    Fault::Unknown { message: "the connection was closed".to_owned() }
+}
+
+fn record(choice: KeyStep) -> (KeyBook, Option<String>) {
+    match choice {
+        KeyStep::Record { book, event } => (book, event),
+        other => panic!("not a record: {other:?}"),
+    }
+}
+
+fn minted(step: KeyStep) -> (KeyIntent, Option<String>) {
+    match step {
+        KeyStep::Mint { intent, because } => (intent, because),
+        other => panic!("not a mint: {other:?}"),
+    }
+}

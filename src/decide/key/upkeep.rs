@@ -1,0 +1,141 @@
+//! A key that is in its Secret and accepted: its Secret's parts, its age, and the keys before it. Whatever cannot be done at
+//! present is told beside the fact that the key can be used, and does not keep the rest waiting.
+
+use jiff::Timestamp;
+
+use super::super::identity::KeyIdentity;
+use super::super::memory::Hold;
+use super::super::{Action, Decision, Health, Reason, Report, Sync, later};
+use super::fate::{Revocation, revocation, with_lost, without_lost, without_previous};
+use super::life::{Retiring, intent};
+use super::{Case, Choice, KeyListing, KeyStep, Probe};
+
+pub(super) fn decide(case: &Case, current: &KeyIdentity, as_declared: bool) -> Choice {
+    let mut upkeep = Upkeep { case, report: ready(case, current), wakes: Vec::new() };
+    let step = upkeep
+        .rewrite(as_declared)
+        .or_else(|| upkeep.rotate(current))
+        .or_else(|| upkeep.retire())
+        .or_else(|| upkeep.forget_lost())
+        .or_else(|| upkeep.ask(current));
+    match (step, upkeep.wakes.iter().min()) {
+        (Some(step), _) => Decision::act(step, upkeep.report),
+        (None, Some(next)) => Decision::wait(upkeep.report, *next),
+        (None, None) => Decision::rest(upkeep.report),
+    }
+}
+
+struct Upkeep<'a> {
+    case: &'a Case<'a>,
+    report: Report,
+    wakes: Vec<Timestamp>,
+}
+
+impl Upkeep<'_> {
+    /// The step, unless its last try failed too recently; that is told then.
+    fn unless_held(&mut self, held: Option<Hold>, step: KeyStep) -> Option<KeyStep> {
+        let Some(Hold { health, until }) = held else { return Some(step) };
+        self.wakes.push(until);
+        let (Health::Ready(reason, message)
+        | Health::Progressing(reason, message)
+        | Health::Stalled(reason, message)
+        | Health::Unknown(reason, message)) = health;
+        self.tell(reason, message);
+        None
+    }
+
+    fn tell(&mut self, reason: Reason, message: String) {
+        self.report.sync = Sync::OutOfSync(reason, message);
+    }
+
+    fn rewrite(&mut self, as_declared: bool) -> Option<KeyStep> {
+        if as_declared {
+            return None;
+        }
+        self.unless_held(self.case.held(Action::WriteSecret), KeyStep::RewriteSecret)
+    }
+
+    fn rotate(&mut self, current: &KeyIdentity) -> Option<KeyStep> {
+        let rotation = self.case.spec.rotation.as_ref()?;
+        let due = later(current.at, rotation.every.value()?);
+        if self.case.now < due {
+            self.wakes.push(due);
+            return None;
+        }
+        let retiring = Retiring::At(later(self.case.now, rotation.overlap.value()?));
+        let step = KeyStep::Mint { intent: intent(self.case, Some(retiring)), because: None };
+        self.unless_held(self.case.minting_held(), step)
+    }
+
+    /// Revokes a key whose time is over; where the platform cannot, says so and lists it.
+    fn retire(&mut self) -> Option<KeyStep> {
+        let book = &self.case.identity.book;
+        let Some(key) = book.previous.iter().find(|key| key.retire_at <= self.case.now) else {
+            self.wakes.extend(book.previous.iter().map(|key| key.retire_at).min());
+            return None;
+        };
+        let without = without_previous(book, key.id);
+        match revocation(self.case, (key.id, &key.name), without.clone()) {
+            Revocation::NotOffered => {
+                let event = format!(
+                    "Key {} ({}) was replaced, and this platform offers no call to revoke it. Revoke it in the console.",
+                    key.name, key.id
+                );
+                let book = with_lost(&without, Some(key.id), &key.name, key.since);
+                Some(KeyStep::Record { book, event: Some(event) })
+            }
+            other => self.revoke(other),
+        }
+    }
+
+    /// A key that was listed as lost and that the platform can be asked about after all.
+    fn forget_lost(&mut self) -> Option<KeyStep> {
+        let KeyListing::Read { keys, .. } = &self.case.observed.listing else { return None };
+        let book = &self.case.identity.book;
+        let lost = book.lost.first()?;
+        let without = without_lost(book, &lost.name);
+        match keys.iter().find(|key| key.name == lost.name) {
+            Some(key) => self.revoke(revocation(self.case, (key.id, &lost.name), without)),
+            None => Some(KeyStep::Record { book: without, event: None }),
+        }
+    }
+
+    fn revoke(&mut self, revocation: Revocation) -> Option<KeyStep> {
+        match revocation {
+            Revocation::Step(Some(action), step) => self.unless_held(self.case.held(action), step),
+            Revocation::Step(None, step) => Some(step),
+            Revocation::NotOurs(message) => {
+                self.tell(Reason::BindingConflict, message);
+                None
+            }
+            Revocation::NotOffered => None,
+        }
+    }
+
+    /// Asks the platform now and then whether it still accepts the key.
+    fn ask(&mut self, current: &KeyIdentity) -> Option<KeyStep> {
+        let last = match self.case.observed.probe {
+            Probe::Accepted(at) | Probe::Revoked(at) | Probe::NotAsked(Some(at)) => at,
+            // A key that was just created is accepted; the first question comes after one period.
+            Probe::NotAsked(None) => current.at,
+        };
+        let due = later(last, self.case.observed.limits.key_check);
+        if due <= self.case.now {
+            return Some(KeyStep::Probe);
+        }
+        self.wakes.push(due);
+        None
+    }
+}
+
+fn ready(case: &Case, current: &KeyIdentity) -> Report {
+    let report = Report::ready(format!("Secret {} holds key {}.", case.spec.secret.name, current.name));
+    let left: Vec<&str> = case.identity.book.lost.iter().map(|key| key.name.as_str()).collect();
+    if left.is_empty() {
+        return report;
+    }
+    report.with_sync(Sync::OutOfSync(
+        Reason::RevocationUnsupported,
+        format!("Revoke in the platform's console, since dbplane cannot: {}.", left.join(", ")),
+    ))
+}
