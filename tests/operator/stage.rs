@@ -96,6 +96,7 @@ const MOST_STEPS: usize = 60;
 /// One test's stage. Whatever a test is about, it fails when the operator went round in circles.
 pub struct Stage {
     pub shared: &'static Shared,
+    /// Waiting asks again and again, which is too much for kubectl.
     client: Client,
     pub namespace: String,
     pub platform: Simulator,

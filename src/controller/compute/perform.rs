@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use kube::ResourceExt;
 use secrecy::SecretString;
 
@@ -17,7 +16,7 @@ use crate::cluster::{Links, Note, Owner, SecretContent, resource_version};
 use crate::decide::compute::ComputeStep;
 use crate::decide::identity::{Binding, CreateIntent, Origin, RestartRecord};
 use crate::decide::memory::Problem;
-use crate::decide::{Action, later, names};
+use crate::decide::{Action, names};
 use crate::platform::{Answer, ComputeChange, Fault, Governed, NewCompute, Platform};
 
 pub(super) async fn perform(context: &Context, object: &Compute, step: &ComputeStep) -> Result<(), StepError> {
@@ -57,11 +56,11 @@ impl Work<'_> {
             let busy = Fault::Busy { message, retry_after: None };
             return Err(StepError::Failed(Action::Create, Problem::Platform(busy)));
         };
-        let Some(platform) = self.admitted().await? else { return Ok(()) };
+        let Some(platform) = self.admitted(Action::Create).await? else { return Ok(()) };
         let intent = &CreateIntent { at: clock::now(), ..intent.clone() };
         let links = Links::new().finalizer(true).set(names::CREATE_INTENT, intent).remove(names::BINDING);
         let intended = self.link(self.object, links).await?;
-        self.in_time(Action::Create, intent.at)?;
+        self.context.in_time(Action::Create, intent.at)?;
         let answer = platform.create_compute(&self.object.spec.project_id, new).await;
         self.wrote();
         let created = match self.settle(Action::Create, answer)? {
@@ -116,10 +115,10 @@ impl Work<'_> {
 
     /// Record, call, complete the record: each token restarts once.
     async fn restart(&self, id: &str, record: &RestartRecord) -> Result<(), StepError> {
-        let Some(platform) = self.admitted().await? else { return Ok(()) };
+        let Some(platform) = self.admitted(Action::Restart).await? else { return Ok(()) };
         let record = &RestartRecord { at: clock::now(), ..record.clone() };
         let recorded = self.link(self.object, Links::new().set(names::RESTART_RECORD, record)).await?;
-        self.in_time(Action::Restart, record.at)?;
+        self.context.in_time(Action::Restart, record.at)?;
         let answer = platform.restart_compute(&self.object.spec.project_id, &id.to_owned()).await;
         self.wrote();
         let answer = self.settle(Action::Restart, answer)?;
@@ -173,24 +172,10 @@ impl Work<'_> {
     }
 
     /// A place in the account's budget, taken before the call is recorded; `None` where the operator stops meanwhile.
-    async fn admitted(&self) -> Result<Option<Governed>, StepError> {
+    async fn admitted(&self, action: Action) -> Result<Option<Governed>, StepError> {
         let handle = self.handle()?;
-        tokio::select! {
-            platform = handle.platform.admit_change() => Ok(Some(platform)),
-            () = self.context.stop.cancelled() => Ok(None),
-        }
-    }
-
-    /// A call that was recorded at `begun` must have ended when a successor takes its absence for a proof. Where recording
-    /// it took too long it is not made.
-    fn in_time(&self, action: Action, begun: Timestamp) -> Result<(), StepError> {
-        let settings = &self.context.settings;
-        let slack = settings.limits.settle.saturating_sub(settings.request_timeout);
-        if clock::now() < later(begun, slack) {
-            return Ok(());
-        }
-        let message = "recording the call took too long, so it was not made".to_owned();
-        Err(StepError::Failed(action, Problem::Platform(Fault::Transport { message })))
+        let admitted = self.context.unless_stopped(handle.platform.admit_change()).await.transpose();
+        admitted.map_err(|fault| StepError::Failed(action, Problem::Platform(fault)))
     }
 
     fn handle(&self) -> Result<Arc<Handle>, StepError> {

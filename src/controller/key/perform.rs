@@ -69,9 +69,14 @@ impl Work<'_> {
         if let Some(why) = because {
             self.note(&Note::warning("KeyReplaced", why)).await;
         }
+        let admitted = self.context.unless_stopped(handle.platform.admit_key_creation()).await.transpose();
+        let admitted = admitted.map_err(|fault| StepError::Failed(Action::Mint, Problem::Platform(fault)))?;
+        let Some(platform) = admitted else { return Ok(()) };
+        let intent = &KeyIntent { at: clock::now(), ..intent.clone() };
         let intended = self.link(self.object, Links::new().set(names::KEY_INTENT, intent)).await?;
         self.forget_readings();
-        let minted = handle.platform.create_key(&organization, &intent.name, &self.object.spec.project_id).await;
+        self.context.in_time(Action::Mint, intent.at)?;
+        let minted = platform.create_key(&organization, &intent.name, &self.object.spec.project_id).await;
         let minted = minted.map_err(|fault| StepError::Failed(Action::Mint, Problem::Platform(fault)))?;
         let key = KeyIdentity {
             id: minted.id,

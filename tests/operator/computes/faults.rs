@@ -87,7 +87,7 @@ async fn a_platform_that_is_not_there_yet_is_waited_for() {
 
 #[tokio::test]
 async fn a_key_that_is_revoked_stops_every_call_until_there_is_another() {
-    let (stage, _) = created("revoked", "  size: {fixed: 1}\n").await;
+    let (stage, _) = created("compute-revoked", "  size: {fixed: 1}\n").await;
     let keys = stage.keys().await;
     let key = keys
         .iter()
