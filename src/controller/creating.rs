@@ -45,13 +45,9 @@ impl Creating {
         self.with(|begun| begun.contains_key(uid))
     }
 
-    /// The create is resolved, unless it is running right now.
-    pub fn unless_running(&self, uid: &str) {
-        self.with(|begun| {
-            if begun.get(uid).is_some_and(|entry| !entry.running) {
-                begun.remove(uid);
-            }
-        });
+    /// The create is resolved, unless it is running right now; whether that is news.
+    pub fn unless_running(&self, uid: &str) -> bool {
+        self.with(|begun| begun.get(uid).is_some_and(|entry| !entry.running) && begun.remove(uid).is_some())
     }
 
     fn with<T>(&self, run: impl FnOnce(&mut HashMap<String, Begun>) -> T) -> T {
@@ -84,12 +80,13 @@ mod tests {
         assert!(creating.begin("two", place("a", "br-1")).is_none());
         assert!(creating.begin("three", place("a", "br-2")).is_some());
         assert!(creating.begin("four", place("b", "br-1")).is_some(), "another platform");
-        creating.unless_running("one");
-        assert!(creating.has("one"), "it is running");
+        assert!(!creating.unless_running("one"), "it is running");
+        assert!(creating.has("one"));
         drop(turn);
         assert!(creating.begin("two", place("a", "br-1")).is_none(), "it is not resolved");
         assert!(creating.begin("one", place("a", "br-1")).is_some(), "its own turn");
-        creating.unless_running("one");
+        assert!(creating.unless_running("one"));
+        assert!(!creating.unless_running("one"));
         assert!(creating.begin("two", place("a", "br-1")).is_some());
     }
 }

@@ -1,7 +1,7 @@
 //! What this process remembers of each resource between two passes.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, Weak};
 
 use jiff::Timestamp;
 use secrecy::SecretString;
@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use crate::decide::Memory;
 use crate::decide::identity::{KeyIdentity, KeyIntent};
 use crate::decide::key::{KeyListing, Probe};
-use crate::platform::Tick;
+use crate::platform::{Governed, Tick};
 
 /// What is remembered of one resource.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +19,8 @@ pub struct Trace {
     pub wrote: Option<Tick>,
     /// The version that our last patch left behind; older ones are not decided on.
     pub version: Option<u64>,
+    /// What the resource was decided on with last; another one has other credentials.
+    pub platform: Weak<Governed>,
     /// The platform is expected to change something soon that the resource waits for.
     pub awaiting: bool,
     /// How many passes in a row ended with an error.

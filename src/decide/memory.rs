@@ -84,6 +84,8 @@ const FAILED_MOST: Duration = Duration::from_secs(60);
 /// A change that was in force for this long and is gone again is a new difference, not a persistent one.
 const SETTLED: Duration = Duration::from_secs(600);
 const UNAPPLIED_FIRST: Duration = Duration::from_secs(300);
+/// No object has this generation.
+const ANOTHER: i64 = -1;
 /// How often a difference that comes back is corrected at once.
 const AT_ONCE: u32 = 3;
 
@@ -100,6 +102,13 @@ impl Memory {
     /// Forgets failures of an action that has succeeded.
     pub fn succeeded(&mut self, action: Action) {
         self.failures.remove(&action);
+    }
+
+    /// What was refused to other credentials is tried with the new ones at once.
+    pub fn other_credentials(&mut self) {
+        for failure in self.failures.values_mut() {
+            failure.generation = ANOTHER;
+        }
     }
 
     /// Whether the last try of an action failed in a way that shows that it was not done.
@@ -309,6 +318,17 @@ mod tests {
             assert_eq!(memory.not_done(Action::Create), not_done, "{fault:?}");
             assert!(!memory.not_done(Action::Change), "{fault:?}");
         }
+    }
+
+    #[test]
+    fn other_credentials_are_tried_at_once_and_what_happened_stays_known() {
+        let mut memory = Memory::default();
+        memory.failed(Action::Create, rejected(), 1, at(0));
+        memory.other_credentials();
+        assert_eq!(memory.hold(Action::Create, 1, at(1)), None);
+        assert!(memory.not_done(Action::Create));
+        memory.failed(Action::Create, rejected(), 1, at(1));
+        assert_eq!(memory.hold(Action::Create, 1, at(2)).unwrap().until, at(31));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What other Computes claim of the same branch and the same computes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kube::runtime::reflector::ObjectRef;
@@ -10,21 +10,31 @@ use super::super::Context;
 use super::super::kind::uid;
 use crate::api::{AccountKind, Compute, ComputeType};
 use crate::decide::compute::{Claim, Claims};
-use crate::decide::identity;
+use crate::decide::{identity, names};
 
-/// What others claim that matters to `compute`.
-pub(super) fn claims(context: &Context, compute: &Compute) -> Claims {
+/// What others claim that matters to `compute`: of its branch, and of the computes `ids`.
+pub(super) fn claims(context: &Context, compute: &Compute, ids: &BTreeSet<String>) -> Claims {
     let me = uid(compute);
     let project = project(context, compute);
-    let same_project = |other: &Compute| {
-        uid(other) != me && other.spec.project_id == compute.spec.project_id && self::project(context, other) == project
+    // The cheap questions come first: every pass asks them of every other resource.
+    let concerned = |other: &Compute| {
+        other.spec.project_id == compute.spec.project_id
+            && (other.spec.branch_id == compute.spec.branch_id || mentions(other, ids))
+            && uid(other) != me
+            && self::project(context, other) == project
     };
-    let others = context.stores.computes.filter(same_project);
+    let others = context.stores.computes.filter(concerned);
     Claims {
         bound: bound(&others, compute),
         primary: primary(&others, compute),
         creating: creating(context, &others, compute),
     }
+}
+
+/// Whether a resource may be bound to one of these computes.
+fn mentions(other: &Compute, ids: &BTreeSet<String>) -> bool {
+    let binding = other.annotations().get(names::BINDING);
+    binding.is_some_and(|text| ids.iter().any(|id| text.contains(id.as_str())))
 }
 
 /// A project is told by its platform and its identifier. The account's own words tell the platform, whether or not it can

@@ -1,6 +1,7 @@
 //! What is seen of a Compute: its annotations, its account, the project's reading, others' claims, its Secret.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -16,7 +17,7 @@ use crate::api::Compute;
 use crate::cluster::{Owner, SecretState};
 use crate::decide::compute::{self, ComputeObserved, Listing, SecretView};
 use crate::decide::identity::{self, ComputeIdentity};
-use crate::decide::{AccountView, later};
+use crate::decide::{AccountView, later, names};
 use crate::platform::{self, Fault, Interest, Reading, Source, View};
 
 pub(super) async fn observe(
@@ -39,17 +40,18 @@ pub(super) async fn observe(
         }
         trace.clone()
     });
-    if known.binding.is_some() || known.intent.is_none() {
-        context.creating.unless_running(&uid);
+    if (known.binding.is_some() || known.intent.is_none()) && context.creating.unless_running(&uid) {
+        next_in_turn(context, object);
     }
     let names_offered =
         matches!(&listing, Listing::Read { computes, .. } if computes.iter().any(|compute| compute.name.is_some()));
+    let claims = claims(context, object, &ids(&known, &listing));
     Ok(ComputeObserved {
         meta: object.meta_observed(),
         identity,
         account,
         listing,
-        claims: claims(context, object),
+        claims,
         secret: secret(context, object).await?,
         names_offered,
         memory: trace.memory,
@@ -58,6 +60,25 @@ pub(super) async fn observe(
         draw: rand::random(),
         uid,
     })
+}
+
+/// Those who may have waited for this create on the branch are decided on anew.
+fn next_in_turn(context: &Context, object: &Compute) {
+    let waiting = |other: &Compute| {
+        other.spec.branch_id == object.spec.branch_id
+            && other.spec.project_id == object.spec.project_id
+            && !other.annotations().contains_key(names::BINDING)
+    };
+    for other in context.stores.computes.filter(waiting) {
+        context.triggers.compute(ObjectRef::from_obj(other.as_ref()));
+    }
+}
+
+/// The computes whose other claimants matter: one's own, and those at hand.
+fn ids(known: &ComputeIdentity, listing: &Listing) -> BTreeSet<String> {
+    let computes = if let Listing::Read { computes, .. } = listing { computes.as_slice() } else { &[] };
+    let bound = known.binding.iter().map(|binding| binding.id.clone());
+    computes.iter().map(|compute| compute.id.clone()).chain(bound).collect()
 }
 
 /// The newest reading that began after our last write, and until when it is relied upon where newer ones fail.
@@ -78,6 +99,11 @@ fn read(
         poll_interval: handle.poll_interval,
     };
     let trace = context.traces.update(&uid, |trace| {
+        let platform = Arc::downgrade(&handle.platform);
+        if !trace.platform.ptr_eq(&platform) {
+            trace.memory.other_credentials();
+            trace.platform = platform;
+        }
         // What is not bound yet is decided on a reading that began after it was first looked at: a baseline must not be old.
         if known.binding.is_none() && trace.wrote.is_none() {
             trace.wrote = Some(context.observers.tick());
@@ -87,9 +113,11 @@ fn read(
     let matters = Matters::of(object, known);
     let me = ObjectRef::from_obj(object);
     let mut view = context.observers.read(&source, &me, matters.interest(&trace, trace.awaiting));
-    let computes = view.reading.as_ref().map(|reading| matters.among(&reading.computes)).unwrap_or_default();
     let deleting = object.metadata.deletion_timestamp.is_some();
-    let awaiting = compute::is_awaiting(known, deleting, &trace.memory, &computes);
+    let awaiting = view.reading.as_ref().is_some_and(|reading| {
+        let found = known.binding.as_ref().and_then(|binding| reading.compute(&binding.id));
+        compute::is_awaiting(known, deleting, &trace.memory, found)
+    });
     if awaiting != trace.awaiting {
         context.traces.update(&uid, |trace| trace.awaiting = awaiting);
         view = context.observers.read(&source, &me, matters.interest(&trace, awaiting));
@@ -108,7 +136,7 @@ fn listing(
     matters: &Matters,
 ) -> (Listing, Option<Timestamp>) {
     let reading = view.reading.as_ref().filter(|_| fresh);
-    let read = |reading: &Reading| Listing::Read { at: reading.at, computes: matters.among(&reading.computes) };
+    let read = |reading: &Reading| Listing::Read { at: reading.at, computes: matters.among(reading) };
     match (reading, &view.fault) {
         (_, Some(fault @ (Fault::Unauthorized { .. } | Fault::Forbidden { .. } | Fault::NotFound { .. }))) => {
             (Listing::Failed(fault.clone()), None)
@@ -123,7 +151,7 @@ fn listing(
 /// The branches and computes that a resource is about.
 struct Matters {
     branches: Vec<String>,
-    computes: Vec<String>,
+    computes: BTreeSet<String>,
     bound: bool,
 }
 
@@ -138,11 +166,16 @@ impl Matters {
         }
     }
 
-    fn among(&self, computes: &[platform::Compute]) -> Vec<platform::Compute> {
+    /// Who has found its compute has nothing to look for on the branch, so that a pass costs the same in a project of any size.
+    fn among(&self, reading: &Reading) -> Vec<platform::Compute> {
+        let named: Vec<_> = self.computes.iter().filter_map(|id| reading.compute(id)).cloned().collect();
+        if self.bound && !named.is_empty() {
+            return named;
+        }
         let matters = |compute: &&platform::Compute| {
             self.branches.contains(&compute.branch_id) || self.computes.contains(&compute.id)
         };
-        computes.iter().filter(matters).cloned().collect()
+        reading.computes.iter().filter(matters).cloned().collect()
     }
 
     fn interest(&self, trace: &Trace, pending: bool) -> Interest {
@@ -150,7 +183,7 @@ impl Matters {
         let settled = self.bound && trace.memory.missing_since.is_none();
         Interest {
             branches: if settled { Vec::new() } else { self.branches.clone() },
-            computes: self.computes.clone(),
+            computes: self.computes.iter().cloned().collect(),
             pending,
             after: trace.wrote,
         }

@@ -169,14 +169,13 @@ pub fn remember(memory: &mut Memory, spec: &ComputeSpec, found: Option<&Compute>
     }
 }
 
-/// Whether the platform is expected to change something soon that this resource waits for.
-pub fn is_awaiting(identity: &ComputeIdentity, deleting: bool, memory: &Memory, computes: &[Compute]) -> bool {
-    match &identity.binding {
-        None => identity.intent.is_some(),
-        Some(binding) => match computes.iter().find(|compute| compute.id == binding.id) {
-            None => true,
-            Some(found) => !life::is_settled(found) || deleting && memory.deleted.is_some(),
-        },
+/// Whether the platform is expected to change something soon that this resource waits for; `found` is the compute that it
+/// is bound to, where a reading has it.
+pub fn is_awaiting(identity: &ComputeIdentity, deleting: bool, memory: &Memory, found: Option<&Compute>) -> bool {
+    match (&identity.binding, found) {
+        (None, _) => identity.intent.is_some(),
+        (Some(_), None) => true,
+        (Some(_), Some(found)) => !life::is_settled(found) || deleting && memory.deleted.is_some(),
     }
 }
 

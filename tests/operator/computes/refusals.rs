@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::{create, created, delete, message, polls, writes};
-use crate::stage::{Stage, compute};
+use crate::stage::{ORGANIZATION_KEY, Stage, compute};
 
 #[tokio::test]
 async fn a_create_that_is_refused_is_told_and_made_with_another_spec() {
@@ -81,4 +81,18 @@ async fn a_setting_that_the_platform_ignores_is_told_and_sent_once() {
     stage.until("compute/orders", "restarted", |seen| seen["status"]["restart"]["token"] == "now").await;
     assert_eq!((stage.count("POST"), stage.count("PATCH")), (2, 2));
     stage.until_condition("compute/orders", "Synced", "False", "SettingNotApplied").await;
+}
+
+#[tokio::test]
+async fn what_was_refused_to_one_key_is_tried_at_once_with_another() {
+    let stage = Stage::new("other-key").await;
+    let body = json!({"message": "not allowed for this key"});
+    stage.fault(json!({"method": "POST", "status": 403, "times": 1000, "body": body}));
+    stage.apply(&compute("orders", "br-main-42", "")).await;
+    let stalled = stage.until_condition("compute/orders", "Stalled", "True", "Forbidden").await;
+    assert!(message(&stalled, "Stalled").contains("not allowed for this key"), "{stalled}");
+    stage.platform.clear_faults();
+    stage.secret("platform-api-key", ORGANIZATION_KEY).await;
+    stage.until_ready("compute/orders").await;
+    assert_eq!(stage.count("POST"), 2);
 }

@@ -61,18 +61,18 @@ fn the_platform_is_watched_closely_while_something_is_due() {
     deleted.deleted = Some(NOW);
     let plain = Memory::default();
     for (scene, deleting, memory, seen, expected) in [
-        (Scene::new(), false, &plain, vec![], false),
-        (Scene::intended(), false, &plain, vec![], true),
-        (Scene::bound(), false, &plain, vec![compute("ep-1")], false),
-        (Scene::bound(), false, &plain, vec![idle("ep-1")], false),
-        (Scene::bound(), false, &plain, vec![pending()], true),
-        (Scene::bound(), false, &plain, vec![init()], true),
-        (Scene::bound(), false, &plain, vec![], true),
-        (Scene::bound(), true, &plain, vec![compute("ep-1")], false),
-        (Scene::bound(), true, &deleted, vec![compute("ep-1")], true),
+        (Scene::new(), false, &plain, None, false),
+        (Scene::intended(), false, &plain, None, true),
+        (Scene::bound(), false, &plain, Some(compute("ep-1")), false),
+        (Scene::bound(), false, &plain, Some(idle("ep-1")), false),
+        (Scene::bound(), false, &plain, Some(pending()), true),
+        (Scene::bound(), false, &plain, Some(init()), true),
+        (Scene::bound(), false, &plain, None, true),
+        (Scene::bound(), true, &plain, Some(compute("ep-1")), false),
+        (Scene::bound(), true, &deleted, Some(compute("ep-1")), true),
     ] {
         let identity = scene.observed.identity.unwrap();
-        assert_eq!(is_awaiting(&identity, deleting, memory, &seen), expected, "{identity:?} {seen:?}");
+        assert_eq!(is_awaiting(&identity, deleting, memory, seen.as_ref()), expected, "{identity:?} {seen:?}");
     }
 }
 
