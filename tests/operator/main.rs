@@ -10,9 +10,11 @@
 )]
 
 mod accounts;
+mod alone;
 mod computes;
 mod key_faults;
 mod keys;
+mod rights;
 mod stage;
 #[path = "../support/mod.rs"]
 mod support;
