@@ -7,6 +7,7 @@ use kube::ResourceExt;
 use secrecy::SecretString;
 
 use super::super::accounts::Handle;
+use super::super::creating::Place;
 use super::super::kind::{Managed, StepError, uid};
 use super::super::{Context, account_view, secret_outcome};
 use crate::api::{Compute, LastOperation, Management};
@@ -49,9 +50,11 @@ impl Work<'_> {
     /// Intent, call, binding: whatever happens in between, a successor finds out what became of it.
     async fn create(&self, intent: &CreateIntent, new: &NewCompute, restart: &RestartRecord) -> Result<(), StepError> {
         let uid = uid(self.object);
-        let Some(_turn) = self.context.creating.begin(&uid, &self.object.spec.project_id, &intent.branch) else {
-            // Another create on the branch was begun since the decision; the next pass waits for it.
-            return Ok(());
+        let Some(_turn) = self.context.creating.begin(&uid, self.place(&intent.branch)?) else {
+            // Another create on the branch was begun since the decision.
+            let message = "another create on the branch comes first".to_owned();
+            let busy = Fault::Busy { message, retry_after: None };
+            return Err(StepError::Failed(Action::Create, Problem::Platform(busy)));
         };
         let Some(platform) = self.admitted(Action::Create).await? else { return Ok(()) };
         let intent = &CreateIntent { at: clock::now(), ..intent.clone() };
@@ -158,6 +161,14 @@ impl Work<'_> {
         self.context.traces.forget(&uid(self.object));
         self.context.account_may_go(&self.object.spec.account_ref, self.object);
         Ok(())
+    }
+
+    fn place(&self, branch: &str) -> Result<Place, StepError> {
+        Ok(Place {
+            platform: self.handle()?.access.base_url.trim_end_matches('/').to_owned(),
+            project: self.object.spec.project_id.clone(),
+            branch: branch.to_owned(),
+        })
     }
 
     /// A place in the account's budget, taken before the call is recorded; `None` where the operator stops meanwhile.
