@@ -10,6 +10,7 @@
 )]
 
 mod accounts;
+mod alone;
 mod computes;
 mod key_faults;
 mod keys;
