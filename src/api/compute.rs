@@ -117,7 +117,7 @@ pub struct ComputeSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub disruption: Option<Disruption>,
-    /// Any change of this text restarts the compute once, when disruption allows; 1 to 128 characters, such as a date. An idle compute is not woken: it starts anew by itself.
+    /// Any change of this text restarts the compute once, when disruption allows; taking it away does not. 1 to 128 characters, such as a date. An idle compute is not woken: it starts anew by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub restart_token: Option<String>,

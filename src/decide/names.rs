@@ -9,7 +9,7 @@ pub const FIELD_MANAGER: &str = "dbplane";
 
 /// `"true"` stops every write for the resource.
 pub const PAUSED: &str = "dbplane.dev/paused";
-/// Any change of its value restarts the compute once, as spec.restartToken does.
+/// Any change of its value restarts the compute once, as spec.restartToken does; taking it away does not.
 pub const RESTART: &str = "dbplane.dev/restart";
 
 /// The binding of a Compute to its compute.

@@ -83,6 +83,7 @@ async fn a_compute_is_created_once_and_becomes_ready() {
     assert_eq!(computes.len(), 1);
     assert_eq!(computes[0]["id"], id);
     assert_eq!(writes(&stage).len(), 1);
+    assert!(stage.event("compute/orders", "Created").await.contains(&id));
 }
 
 #[tokio::test]

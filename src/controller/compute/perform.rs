@@ -23,7 +23,7 @@ pub(super) async fn perform(context: &Context, object: &Compute, step: &ComputeS
     let work = Work { context, object };
     match step {
         ComputeStep::Create { intent, new, restart } => work.create(intent, new, restart).await,
-        ComputeStep::Bind { binding, restart } => work.bind(object, binding, restart).await,
+        ComputeStep::Bind { binding, restart } => work.link_to(binding, restart).await,
         ComputeStep::DropIntent => work.link(object, Links::new().remove(names::CREATE_INTENT)).await.map(drop),
         ComputeStep::AddFinalizer => work.link(object, Links::new().finalizer(true)).await.map(drop),
         ComputeStep::Change { id, change, parts, because } => {
@@ -81,7 +81,24 @@ impl Work<'_> {
             at: intent.at,
         };
         self.context.traces.update(&uid, |trace| trace.memory.created = Some(created.id.clone()));
-        self.bind(&intended, &binding, restart).await
+        self.bind(&intended, &binding, restart).await?;
+        self.note(&Note::normal("Created", format!("Created compute {} on branch {}.", created.id, intent.branch)))
+            .await;
+        Ok(())
+    }
+
+    /// A compute that exists.
+    async fn link_to(&self, binding: &Binding, restart: &RestartRecord) -> Result<(), StepError> {
+        self.bind(self.object, binding, restart).await?;
+        let id = &binding.id;
+        let said = match binding.origin {
+            Origin::Created => format!("Found compute {id}, which an interrupted create had brought forth."),
+            Origin::Adopted => format!("Took over compute {id}."),
+            Origin::Imported => format!("Imported compute {id}."),
+            Origin::Observed => format!("Observing compute {id}."),
+        };
+        self.note(&Note::normal("Linked", said)).await;
+        Ok(())
     }
 
     async fn bind(&self, object: &Compute, binding: &Binding, restart: &RestartRecord) -> Result<(), StepError> {
@@ -92,14 +109,6 @@ impl Work<'_> {
             .finalizer(self.object.spec.management == Management::Full);
         self.link(object, links).await?;
         self.context.traces.update(&uid(object), |trace| trace.memory.created = None);
-        let said = match binding.origin {
-            Origin::Created => format!("Created compute {} on branch {}.", binding.id, object.spec.branch_id),
-            Origin::Adopted => format!("Took over compute {}.", binding.id),
-            Origin::Imported => format!("Imported compute {}.", binding.id),
-            Origin::Observed => format!("Observing compute {}.", binding.id),
-        };
-        let reason = if binding.origin == Origin::Created { "Created" } else { "Linked" };
-        self.note(&Note::normal(reason, said)).await;
         Ok(())
     }
 

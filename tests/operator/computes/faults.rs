@@ -20,6 +20,7 @@ async fn a_create_whose_answer_was_lost_is_found_and_not_made_twice() {
     assert_eq!((computes.len(), stage.count("POST")), (1, 1));
     assert_eq!(ready["status"]["computeId"], computes[0]["id"]);
     assert!(ready["metadata"]["annotations"]["dbplane.dev/create-intent"].is_null(), "{ready}");
+    assert!(stage.event("compute/orders", "Linked").await.contains("interrupted create"));
 }
 
 #[tokio::test]
