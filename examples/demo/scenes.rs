@@ -160,8 +160,7 @@ async fn delete(stage: &Stage, cast: &Cast) -> Result<()> {
 
 /// What to do with the running demo.
 pub fn farewell(stage: &Stage, cast: &Cast) {
-    stage.scene("Yours to try: everything stays up until Ctrl-C");
-    stage.say("   In another terminal:\n");
+    stage.say("\nYours to try: everything stays up until Ctrl-C. In another terminal:\n");
     stage.say(&format!("     export KUBECONFIG={}", cast.kubeconfig().display()));
     if let Some(folder) = cast.kubectl_folder() {
         stage.say(&format!("     export PATH={}:$PATH", folder.display()));

@@ -21,7 +21,8 @@ const OPERATOR: &str = "system:serviceaccount:dbplane-system:dbplane";
 const PROJECT: &str = "aged-wind-123456";
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Only metadata: who asked for what.
-const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n";
+const AUDIT_POLICY: &str =
+    "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n";
 
 struct Bench {
     operator: Running,
@@ -62,7 +63,10 @@ async fn main() -> Result<()> {
     let begin = Instant::now();
     bench.declare(100..1000).await?;
     bench.all_ready(1000).await?;
-    println!("900 more created and Ready in {:.1} s (the budget allows 12,000 requests a minute)", begin.elapsed().as_secs_f64());
+    println!(
+        "900 more created and Ready in {:.1} s (the budget allows 12,000 requests a minute)",
+        begin.elapsed().as_secs_f64()
+    );
     println!("resident memory with 1,000 Computes: {} KiB", bench.operator.resident_kib()?);
     Ok(())
 }
@@ -72,10 +76,8 @@ impl Bench {
         let folder = tempfile::tempdir()?;
         let (policy, audit) = (folder.path().join("policy.yaml"), folder.path().join("audit.log"));
         std::fs::write(&policy, AUDIT_POLICY)?;
-        let flags = vec![
-            format!("--audit-policy-file={}", policy.display()),
-            format!("--audit-log-path={}", audit.display()),
-        ];
+        let flags =
+            vec![format!("--audit-policy-file={}", policy.display()), format!("--audit-log-path={}", audit.display())];
         let cluster = ControlPlane::start_with(Options { api_server_flags: flags, ..Options::default() }).await?;
         cluster.kubectl(&["apply", "-k", &format!("{REPOSITORY}/deploy")]).await?;
         cluster.kubectl(&["wait", "--for=condition=Established", "crd", "--all"]).await?;

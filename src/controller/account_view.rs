@@ -33,9 +33,7 @@ pub fn of<K: ResourceExt>(context: &Context, reference: &AccountRef, object: &K)
             context.triggers.account(&name);
             AccountView::Pending
         }
-        (Standing::Usable, Some(handle)) => {
-            AccountView::Usable { organization: handle.access.organization_id.clone() }
-        }
+        (Standing::Usable, Some(handle)) => AccountView::Usable { organization: handle.access.organization_id.clone() },
     };
     (view, Some(entry))
 }

@@ -11,7 +11,7 @@ use kube::runtime::controller::{Config, Controller};
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::{WatchStreamExt, watcher};
-use kube::{Api, Client, Resource};
+use kube::{Api, Client, Resource, ResourceExt};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
@@ -200,13 +200,23 @@ where
 fn feed<K: Gone>(api: Api<K>, namespace: Option<String>, context: &Later) -> Feed<K> {
     let (store, writer) = reflector::store();
     let context = context.clone();
-    let changes = watcher(api, watcher::Config::default()).default_backoff().reflect(writer).inspect(move |event| {
-        if let (Ok(watcher::Event::Delete(object)), Some(context)) = (event, context.get()) {
-            object.gone(context);
-        }
-    });
+    let changes =
+        watcher(api, watcher::Config::default()).default_backoff().modify(trim).reflect(writer).inspect(move |event| {
+            if let (Ok(watcher::Event::Delete(object)), Some(context)) = (event, context.get()) {
+                object.gone(context);
+            }
+        });
     Feed { namespace, changes: changes.applied_objects().boxed(), store }
 }
+
+/// Drops what nobody here reads: half of a resource, and with thousands of them half of the memory.
+fn trim<K: Resource>(object: &mut K) {
+    object.meta_mut().managed_fields = None;
+    object.annotations_mut().remove(LAST_APPLIED);
+}
+
+/// What `kubectl apply` keeps for itself.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Ends when the store holds its first list. A writer that is gone means that the operator is stopping.
 fn filled<K>(store: &Store<K>) -> Task

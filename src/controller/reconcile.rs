@@ -14,7 +14,7 @@ use super::kind::{Kind, Managed, Shared, StepError, uid};
 use crate::api::Condition;
 use crate::clock;
 use crate::cluster::{Note, apply_status, resource_version};
-use crate::decide::{Decision, Wake};
+use crate::decide::{Decision, Health, Report, Wake};
 
 /// Every resource is looked at again after this time even when nothing seems to change.
 const RESYNC: Duration = Duration::from_secs(900);
@@ -86,7 +86,7 @@ async fn pass<K: Kind>(object: &K::Object, context: &Context) -> Result<Requeue,
     Ok(wake(decision.wake, clock::now()))
 }
 
-/// Writes the status if it differs, and an event if its headline does.
+/// Writes the status if it differs, and an event where its headline is news.
 async fn say<K: Kind>(
     context: &Context,
     object: &K::Object,
@@ -106,23 +106,24 @@ async fn say<K: Kind>(
     };
     let version = resource_version(&written);
     context.traces.update(&uid(object), |trace| trace.version = trace.version.max(version));
-    let before = object.current_status().map(|status| headline(K::Object::conditions(status))).unwrap_or_default();
-    let after = headline(K::Object::conditions(&status));
-    if before != after
-        && let Some((ready, reason)) = after
-    {
-        let (_, text) = report.headline();
-        let warning =
-            ready != "True" && K::Object::conditions(&status).iter().any(|condition| condition.type_ == "Stalled");
-        let note = if warning { Note::warning(reason, text) } else { Note::normal(reason, text) };
+    if let Some(note) = news(object.current_status().map(K::Object::conditions).unwrap_or_default(), report) {
         context.events.publish(object, &note).await;
     }
     Ok(())
 }
 
-fn headline(conditions: &[Condition]) -> Option<(String, String)> {
-    let ready = conditions.iter().find(|condition| condition.type_ == "Ready")?;
-    Some((ready.status.clone(), ready.reason.clone()))
+/// The event that goes with a new headline. What is merely under way has none: the steps it takes have their own.
+fn news(before: &[Condition], report: &Report) -> Option<Note> {
+    let (reason, text) = report.headline();
+    let known = before.iter().find(|condition| condition.type_ == "Ready").map(|condition| condition.reason.as_str());
+    if known == Some(reason.as_str()) {
+        return None;
+    }
+    match report.health {
+        Health::Ready(..) | Health::Unknown(..) => Some(Note::normal(reason.as_str(), text)),
+        Health::Stalled(..) => Some(Note::warning(reason.as_str(), text)),
+        Health::Progressing(..) => None,
+    }
 }
 
 fn wake(wake: Wake, now: Timestamp) -> Requeue {

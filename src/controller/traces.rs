@@ -19,6 +19,8 @@ pub struct Trace {
     pub wrote: Option<Tick>,
     /// The version that our last patch left behind; older ones are not decided on.
     pub version: Option<u64>,
+    /// The platform is expected to change something soon that the resource waits for.
+    pub awaiting: bool,
     /// How many passes in a row ended with an error.
     pub errors: u32,
     pub key: KeyTrace,

@@ -13,9 +13,11 @@ pub struct Difference {
     pub field: String,
     pub wanted: String,
     pub seen: String,
+    /// Whether the platform reports the field at all.
+    pub reported: bool,
     /// Whether mending it interrupts connections.
     pub disruptive: bool,
-    mend: ComputeChange,
+    pub mend: ComputeChange,
 }
 
 /// Everything that a spec declares of a compute, for its creation.
@@ -76,7 +78,7 @@ pub fn change(differences: &[&Difference]) -> ComputeChange {
     })
 }
 
-/// The differences in one line: `size is 2, declared 4; ...`.
+/// The differences in one line: `size is 2, declared is 4; ...`.
 pub fn text(differences: &[&Difference]) -> String {
     let parts: Vec<String> = differences
         .iter()
@@ -111,6 +113,7 @@ fn branch(spec: &ComputeSpec, compute: &Compute) -> Option<Difference> {
         field: "branchId".into(),
         wanted: spec.branch_id.clone(),
         seen: compute.branch_id.clone(),
+        reported: true,
         disruptive: true,
         mend: ComputeChange { branch_id: Some(spec.branch_id.clone()), ..ComputeChange::default() },
     })
@@ -122,6 +125,7 @@ fn sizes(wanted: &Settings, seen: &Settings) -> Option<Difference> {
         field: "size".into(),
         wanted: super::sizes::text(min, max),
         seen: seen.min.zip(seen.max).map_or_else(not_reported, |(min, max)| super::sizes::text(min, max)),
+        reported: seen.min.zip(seen.max).is_some(),
         disruptive: true,
         // Both ends always go together: one alone is checked against the other as it stands.
         mend: of_settings(|settings| (settings.min, settings.max) = (Some(min), Some(max))),
@@ -138,6 +142,7 @@ fn suspension(wanted: &Settings, seen: &Settings) -> Option<Difference> {
         field: "scaleToZero".into(),
         wanted: suspension_text(after),
         seen: seen.suspend_after.map_or_else(not_reported, suspension_text),
+        reported: seen.suspend_after.is_some(),
         disruptive: false,
         mend: of_settings(|settings| settings.suspend_after = Some(after)),
     })
@@ -161,6 +166,7 @@ fn field<T: PartialEq + std::fmt::Display>(
     Some(Difference {
         field: name.into(),
         wanted: wanted.to_string(),
+        reported: seen.is_some(),
         seen: seen.map_or_else(not_reported, |seen| seen.to_string()),
         disruptive: false,
         mend: of_settings(|settings| set(settings, wanted)),
@@ -185,6 +191,7 @@ fn postgres(wanted: &Settings, seen: &Settings) -> Option<Difference> {
         field: "postgresSettings".into(),
         wanted: shown(wanted),
         seen: shown(seen),
+        reported: true,
         disruptive: false,
         // Undeclared settings are sent as they stand, since the platform may replace the whole map.
         mend: of_settings(|settings| {
@@ -203,3 +210,6 @@ fn of_settings(set: impl FnOnce(&mut Settings)) -> ComputeChange {
 fn not_reported() -> String {
     "not reported".into()
 }
+
+#[cfg(test)]
+mod tests;

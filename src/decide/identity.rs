@@ -45,8 +45,11 @@ pub struct CreateIntent {
 /// The restart that was asked for last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestartRecord {
-    /// The token that is honoured, or was honoured last.
+    /// The spec's token that is honoured, or was honoured last.
     pub token: String,
+    /// The same of the annotation that people set.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub annotation: String,
     pub at: Timestamp,
     /// Present from before the call until its outcome is known: what the compute looked like before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -41,7 +41,7 @@ pub struct Failure {
     pub generation: i64,
 }
 
-/// The change that was last asked for, and what became of it.
+/// The change of one field that was last asked for, and what became of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sent {
     pub change: ComputeChange,
@@ -56,13 +56,18 @@ pub struct Sent {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
     failures: BTreeMap<Action, Failure>,
-    pub sent: Option<Sent>,
+    /// By the field's path in the spec: one that the platform ignores says nothing of the others.
+    sent: BTreeMap<String, Sent>,
+    /// A change or restart of ours was accepted, and no reading has shown the compute settled since.
+    pub changing: bool,
+    /// The compute that a create brought forth, until the resource is bound to it.
+    pub created: Option<String>,
     /// Since when readings lack the compute that the resource is bound to.
     pub missing_since: Option<Timestamp>,
     /// The operation that our last change started.
     pub last_operation: Option<LastOperation>,
-    /// The platform has confirmed the delete.
-    pub deleted: bool,
+    /// When the platform last confirmed the delete.
+    pub deleted: Option<Timestamp>,
 }
 
 /// Not now: why, and until when.
@@ -123,25 +128,27 @@ impl Memory {
         (now < until).then(|| Hold { health: failure.health(), until })
     }
 
-    /// Remembers that a change was sent.
-    pub fn sent(&mut self, change: ComputeChange, now: Timestamp) {
-        let count = match &self.sent {
-            Some(before) if before.change == change && !before.stands_since(now) => before.count.saturating_add(1),
-            _ => 1,
-        };
-        self.sent = Some(Sent { change, at: now, count, applied: false });
-    }
-
-    /// Remembers that a reading shows every declared field in force.
-    pub fn in_force(&mut self) {
-        if let Some(sent) = &mut self.sent {
-            sent.applied = true;
+    /// Remembers that a change was sent, by the fields that it mends.
+    pub fn sent(&mut self, parts: &BTreeMap<String, ComputeChange>, now: Timestamp) {
+        for (field, change) in parts {
+            let count = match self.sent.get(field) {
+                Some(before) if before.change == *change && !before.stands_since(now) => before.count.saturating_add(1),
+                _ => 1,
+            };
+            self.sent.insert(field.clone(), Sent { change: change.clone(), at: now, count, applied: false });
         }
     }
 
-    /// Whether a change that was sent before has to wait before it is sent again, and what to call that.
-    pub fn repeated(&self, change: &ComputeChange, now: Timestamp) -> Option<(Reason, Timestamp)> {
-        let sent = self.sent.as_ref().filter(|sent| &sent.change == change && !sent.stands_since(now))?;
+    /// Remembers that a reading shows these fields, and no others, differ from what is declared.
+    pub fn differing(&mut self, fields: &[&str]) {
+        for (field, sent) in &mut self.sent {
+            sent.applied |= !fields.contains(&field.as_str());
+        }
+    }
+
+    /// Whether a change of a field that was sent before has to wait before it is sent again, and what to call that.
+    pub fn repeated(&self, field: &str, change: &ComputeChange, now: Timestamp) -> Option<(Reason, Timestamp)> {
+        let sent = self.sent.get(field).filter(|sent| &sent.change == change && !sent.stands_since(now))?;
         let reason = if sent.applied { Reason::DriftPersists } else { Reason::SettingNotApplied };
         let pauses = if sent.applied { sent.count.checked_sub(AT_ONCE)? } else { sent.count };
         let until = later(sent.at, doubled(UNAPPLIED_FIRST, pauses.saturating_sub(1), REFUSED_MOST));
@@ -233,28 +240,89 @@ mod tests {
         assert_eq!(memory.hold(Action::Change, 1, at(1)).unwrap().until, at(17));
     }
 
+    fn parts(fields: &[&str]) -> BTreeMap<String, ComputeChange> {
+        fields.iter().map(|field| ((*field).to_owned(), ComputeChange::default())).collect()
+    }
+
+    fn repeated(memory: &Memory, field: &str, now: Timestamp) -> Option<(Reason, Timestamp)> {
+        memory.repeated(field, &ComputeChange::default(), now)
+    }
+
     #[test]
     fn a_setting_that_is_never_seen_in_force_is_not_sent_in_a_loop() {
-        let change = ComputeChange::default();
         let mut memory = Memory::default();
-        assert_eq!(memory.repeated(&change, at(0)), None);
-        memory.sent(change.clone(), at(0));
-        assert_eq!(memory.repeated(&change, at(10)), Some((Reason::SettingNotApplied, at(300))));
-        assert_eq!(memory.repeated(&change, at(300)), None);
-        memory.sent(change.clone(), at(300));
-        assert_eq!(memory.repeated(&change, at(301)), Some((Reason::SettingNotApplied, at(900))));
+        assert_eq!(repeated(&memory, "size", at(0)), None);
+        memory.sent(&parts(&["size"]), at(0));
+        memory.differing(&["size"]);
+        assert_eq!(repeated(&memory, "size", at(10)), Some((Reason::SettingNotApplied, at(300))));
+        assert_eq!(repeated(&memory, "size", at(300)), None);
+        memory.sent(&parts(&["size"]), at(300));
+        assert_eq!(repeated(&memory, "size", at(301)), Some((Reason::SettingNotApplied, at(900))));
+    }
+
+    #[test]
+    fn a_field_that_is_ignored_says_nothing_of_the_others() {
+        let mut memory = Memory::default();
+        memory.sent(&parts(&["scaleToZero", "size"]), at(0));
+        memory.differing(&["scaleToZero"]);
+        assert_eq!(repeated(&memory, "scaleToZero", at(1)), Some((Reason::SettingNotApplied, at(300))));
+        assert_eq!(repeated(&memory, "size", at(1)), None);
+        assert_eq!(repeated(&memory, "disabled", at(1)), None);
+    }
+
+    #[test]
+    fn another_value_of_a_field_does_not_wait() {
+        let mut memory = Memory::default();
+        memory.sent(&parts(&["branchId"]), at(0));
+        let other = ComputeChange { branch_id: Some("br-2".into()), ..ComputeChange::default() };
+        assert_eq!(memory.repeated("branchId", &other, at(1)), None);
     }
 
     #[test]
     fn a_difference_that_comes_back_is_corrected_thrice_and_then_with_pauses() {
-        let change = ComputeChange::default();
         let mut memory = Memory::default();
         for second in 0..3 {
-            assert_eq!(memory.repeated(&change, at(second)), None);
-            memory.sent(change.clone(), at(second));
-            memory.in_force();
+            assert_eq!(repeated(&memory, "size", at(second)), None);
+            memory.sent(&parts(&["size"]), at(second));
+            memory.differing(&[]);
         }
-        assert_eq!(memory.repeated(&change, at(3)), Some((Reason::DriftPersists, at(302))));
-        assert_eq!(memory.repeated(&change, at(700)), None);
+        assert_eq!(repeated(&memory, "size", at(3)), Some((Reason::DriftPersists, at(302))));
+        assert_eq!(repeated(&memory, "size", at(700)), None);
+    }
+
+    #[test]
+    fn only_what_was_certainly_not_done_counts_as_not_done() {
+        let message = String::new;
+        for (fault, not_done) in [
+            (Fault::Rejected { status: 422, message: message() }, true),
+            (Fault::Conflict { message: message() }, true),
+            (Fault::Busy { message: message(), retry_after: None }, true),
+            (Fault::Throttled { status: 429, retry_after: None }, true),
+            (Fault::Transport { message: message() }, true),
+            (Fault::Unauthorized { message: message() }, true),
+            (Fault::Server { status: 503, message: message() }, false),
+            (Fault::Unknown { message: message() }, false),
+            (Fault::Undecodable { path: message(), message: message() }, false),
+        ] {
+            let mut memory = Memory::default();
+            memory.failed(Action::Create, Problem::Platform(fault.clone()), 1, at(0));
+            assert_eq!(memory.not_done(Action::Create), not_done, "{fault:?}");
+            assert!(!memory.not_done(Action::Change), "{fault:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_refusal_is_tried_again_within_a_minute() {
+        let mut memory = Memory::default();
+        let fault = || Problem::Platform(Fault::Server { status: 500, message: "broken".into() });
+        let mut now = at(0);
+        for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
+            memory.failed(Action::Delete, fault(), 1, now);
+            let until = memory.hold(Action::Delete, 1, now).unwrap().until;
+            assert_eq!(until, later(now, Duration::from_secs(pause)));
+            now = until;
+        }
+        memory.succeeded(Action::Delete);
+        assert_eq!(memory.hold(Action::Delete, 1, now), None);
     }
 }

@@ -50,6 +50,32 @@ impl<S> Decision<S> {
         Self { step: None, report: Some(report), wake: Wake::At(until) }
     }
 
+    /// The first of these that asks for a step. When none does, the first has the word, and the earliest wake counts.
+    pub fn foremost(choices: impl IntoIterator<Item = Self>) -> Self {
+        let mut foremost: Option<Self> = None;
+        for choice in choices {
+            if choice.step.is_some() {
+                return choice;
+            }
+            foremost = Some(match foremost {
+                Some(first) => first.no_later(choice.wake),
+                None => choice,
+            });
+        }
+        foremost.unwrap_or_else(Self::silent)
+    }
+
+    /// The same, decided again at `wake` at the latest.
+    #[must_use]
+    pub fn no_later(self, wake: Wake) -> Self {
+        let wake = match (self.wake, wake) {
+            (Wake::At(one), Wake::At(other)) => Wake::At(one.min(other)),
+            (Wake::OnChange, other) => other,
+            (one, Wake::OnChange) => one,
+        };
+        Self { wake, ..self }
+    }
+
     /// One step; the world it leaves behind is decided on anew.
     pub fn act(step: S, report: Report) -> Self {
         Self { step: Some(step), report: Some(report), wake: Wake::OnChange }

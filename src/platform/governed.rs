@@ -98,6 +98,15 @@ impl Governed {
         Admitted(Self { entry: Entry::Gate, ..self.clone() })
     }
 
+    /// Waits for room in the budget for one change, which the caller then makes through what is returned: a change whose
+    /// beginning was recorded must not wait any more.
+    pub async fn admit_change(&self) -> Self {
+        if self.suspended().is_none() {
+            self.shared.budget.acquire(Priority::Change).await;
+        }
+        Self { entry: Entry::Gate, ..self.clone() }
+    }
+
     /// The fault that closed the gate, while it is closed.
     pub fn suspended(&self) -> Option<Fault> {
         self.shared.gate.borrow().clone()
@@ -130,7 +139,9 @@ impl Governed {
 
     async fn change<T>(&self, name: &'static str, call: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
         self.gate()?;
-        self.shared.budget.acquire(Priority::Change).await;
+        if self.entry != Entry::Gate {
+            self.shared.budget.acquire(Priority::Change).await;
+        }
         self.gate()?;
         self.own(self.timed(name, call).await)
     }

@@ -14,7 +14,6 @@ mod alone;
 mod computes;
 mod key_faults;
 mod keys;
-mod rights;
 mod stage;
 #[path = "../support/mod.rs"]
 mod support;

@@ -93,6 +93,7 @@ pub fn free_address() -> String {
 /// One test's stage.
 pub struct Stage {
     pub shared: &'static Shared,
+    /// Waiting asks again and again, which is too much for kubectl.
     client: Client,
     pub namespace: String,
     pub platform: Simulator,
@@ -111,14 +112,19 @@ impl Stage {
 
     /// The same in a control plane of one's own.
     pub async fn within(shared: &'static Shared, name: &str, shape: impl FnOnce(&mut Platform)) -> Self {
-        let world = std::fs::read_to_string(root().join("deploy/examples/world.yaml")).unwrap();
-        let mut options = Platform::new(WorldFile::parse(&world).unwrap());
+        let mut options = Platform::new(Self::world());
         shape(&mut options);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let platform = simulator::serve(listener, options).await.unwrap();
         shared.cluster.kubectl(&["create", "namespace", name]).await.unwrap();
         let client = shared.cluster.client().await.unwrap();
         Self { shared, client, namespace: name.to_owned(), platform }
+    }
+
+    /// The sample world.
+    pub fn world() -> WorldFile {
+        let world = std::fs::read_to_string(root().join("deploy/examples/world.yaml")).unwrap();
+        WorldFile::parse(&world).unwrap()
     }
 
     /// The same, with the Account `prod` of an administrator.
@@ -142,17 +148,21 @@ impl Stage {
     /// The Account `prod` with another API key.
     pub async fn account_with(&self, token: &str) {
         self.secret("platform-api-key", token).await;
+        self.account_at(&self.platform.base_url()).await;
+    }
+
+    /// The Account `prod`, wherever its platform is.
+    pub async fn account_at(&self, base_url: &str) {
         let account = format!(
             "apiVersion: dbplane.dev/v1alpha1
 kind: Account
 metadata: {{name: prod}}
 spec:
-  baseUrl: {}
+  baseUrl: {base_url}
   organizationId: org-cool-darkness-1
   apiKeySecretRef: {{name: platform-api-key}}
   pollInterval: 5s
-",
-            self.platform.base_url()
+"
         );
         self.apply(&account).await;
     }
@@ -211,7 +221,8 @@ spec:
         })
         .await;
         found.unwrap_or_else(|error| {
-            panic!("{error}\nlast seen: {}", serde_json::to_string_pretty(&last["status"]).unwrap())
+            let seen = serde_json::to_string_pretty(&last["status"]).unwrap();
+            panic!("{error}\nlast seen: {seen}\n{}\n{}", self.requests().join("\n"), self.said())
         })
     }
 
@@ -231,6 +242,13 @@ spec:
         wait_for(&format!("{object} to be gone"), PATIENCE, async || self.get(object).await.is_none().then_some(()))
             .await
             .unwrap();
+    }
+
+    /// What the operator logged of this namespace last.
+    fn said(&self) -> String {
+        let log = self.shared.operator.log();
+        let mine: Vec<&str> = log.lines().filter(|line| line.contains(&self.namespace)).collect();
+        mine[mine.len().saturating_sub(30)..].join("\n")
     }
 
     /// The platform's computes as its console shows them.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 
 use super::super::Context;
-use super::super::accounts::AccountName;
 use super::super::kind::uid;
-use crate::api::{Compute, ComputeType};
+use crate::api::{AccountKind, Compute, ComputeType};
 use crate::decide::compute::{Claim, Claims};
 use crate::decide::identity;
 
@@ -27,11 +27,21 @@ pub(super) fn claims(context: &Context, compute: &Compute) -> Claims {
     }
 }
 
-/// A project is told by its platform and its identifier.
+/// A project is told by its platform and its identifier. The account's own words tell the platform, whether or not it can
+/// be used at present: a rival is one also while its account is down.
 fn project(context: &Context, compute: &Compute) -> Option<String> {
-    let account = AccountName::referred(&compute.spec.account_ref, &compute.namespace().unwrap_or_default());
-    let handle = context.accounts.get(&account)?.handle?;
-    Some(handle.access.base_url.trim_end_matches('/').to_owned())
+    let reference = &compute.spec.account_ref;
+    let base_url = match reference.kind {
+        AccountKind::Account => {
+            let account = ObjectRef::new(&reference.name).within(&compute.namespace().unwrap_or_default());
+            context.stores.accounts.get(&account)?.spec.platform.base_url.clone()
+        }
+        AccountKind::ClusterAccount => {
+            let account = ObjectRef::new(&reference.name);
+            context.stores.cluster_accounts.get(&account)?.spec.platform.base_url.clone()
+        }
+    };
+    Some(base_url.trim_end_matches('/').to_owned())
 }
 
 fn bound(others: &[Arc<Compute>], compute: &Compute) -> BTreeMap<String, Claim> {
@@ -58,8 +68,8 @@ fn primary(others: &[Arc<Compute>], compute: &Compute) -> Option<String> {
         .iter()
         .filter(|other| other.spec.type_ == ComputeType::ReadWrite && other.spec.branch_id == compute.spec.branch_id)
         .filter(|other| older(other, compute))
+        .min_by_key(|other| rank(other))
         .map(|other| label(other))
-        .next()
 }
 
 fn creating(context: &Context, others: &[Arc<Compute>], compute: &Compute) -> Option<String> {
@@ -73,10 +83,11 @@ fn creating(context: &Context, others: &[Arc<Compute>], compute: &Compute) -> Op
 
 /// Whether `one` was created before `other`; names decide between resources of the same second.
 fn older(one: &Compute, other: &Compute) -> bool {
-    let rank = |compute: &Compute| {
-        (compute.meta().creation_timestamp.as_ref().map(|time| time.0), compute.namespace(), compute.name_any())
-    };
     rank(one) < rank(other)
+}
+
+fn rank(compute: &Compute) -> (Option<jiff::Timestamp>, Option<String>, String) {
+    (compute.meta().creation_timestamp.as_ref().map(|time| time.0), compute.namespace(), compute.name_any())
 }
 
 fn label(compute: &Compute) -> String {

@@ -7,20 +7,17 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 
-use super::super::accounts::Entry;
+use super::super::accounts::{AccountName, Entry};
 use super::super::kind::{Managed, uid};
 use super::super::traces::Trace;
 use super::super::{Context, account_view};
 use super::claims::claims;
 use crate::api::Compute;
 use crate::cluster::{Owner, SecretState};
-use crate::decide::compute::{ComputeObserved, Listing, SecretView, in_force};
+use crate::decide::compute::{self, ComputeObserved, Listing, SecretView};
 use crate::decide::identity::{self, ComputeIdentity};
 use crate::decide::{AccountView, later};
-use crate::platform::{Fault, Interest, Source, View};
-
-/// How long the last good reading is relied upon while newer ones fail.
-const GRACE: Duration = Duration::from_secs(60);
+use crate::platform::{self, Fault, Interest, Reading, Source, View};
 
 pub(super) async fn observe(
     context: &Context,
@@ -31,11 +28,17 @@ pub(super) async fn observe(
     let identity = identity::of_compute(object.annotations());
     let (account, entry) = account_view::of(context, &object.spec.account_ref, object);
     let known = identity.clone().unwrap_or_default();
-    let listing = match (&account, entry) {
+    let (listing, stale_from) = match (&account, entry) {
         (AccountView::Usable { .. }, Some(entry)) => read(context, object, &known, &entry, now),
-        _ => Listing::Pending,
+        _ => (Listing::Pending, None),
     };
-    let trace = remember_seen(context, object, &known, &listing, now);
+    let trace = context.traces.update(&uid, |trace| {
+        if let (Some(binding), Listing::Read { computes, .. }) = (&known.binding, &listing) {
+            let found = computes.iter().find(|compute| compute.id == binding.id);
+            compute::remember(&mut trace.memory, &object.spec, found, now);
+        }
+        trace.clone()
+    });
     if known.binding.is_some() || known.intent.is_none() {
         context.creating.unless_running(&uid);
     }
@@ -50,92 +53,108 @@ pub(super) async fn observe(
         secret: secret(context, object).await?,
         names_offered,
         memory: trace.memory,
+        stale_from,
         limits: context.settings.limits,
         draw: rand::random(),
         uid,
     })
 }
 
-/// The newest reading that began after our last write.
-fn read(context: &Context, object: &Compute, known: &ComputeIdentity, entry: &Entry, now: Timestamp) -> Listing {
-    let Some(handle) = &entry.handle else { return Listing::Pending };
+/// The newest reading that began after our last write, and until when it is relied upon where newer ones fail.
+fn read(
+    context: &Context,
+    object: &Compute,
+    known: &ComputeIdentity,
+    entry: &Entry,
+    now: Timestamp,
+) -> (Listing, Option<Timestamp>) {
+    let Some(handle) = &entry.handle else { return (Listing::Pending, None) };
     let uid = uid(object);
-    let bound = known.binding.is_some();
-    // What is not bound yet is decided on a reading that began after it was first looked at: a baseline must not be old.
-    let after = context.traces.update(&uid, |trace| {
-        if !bound && trace.wrote.is_none() {
-            trace.wrote = Some(context.observers.tick());
-        }
-        trace.wrote
-    });
+    let account = AccountName::referred(&object.spec.account_ref, &object.namespace().unwrap_or_default());
     let source = Source {
-        account: super::super::accounts::AccountName::referred(
-            &object.spec.account_ref,
-            &object.namespace().unwrap_or_default(),
-        )
-        .to_string(),
+        account: account.to_string(),
         project: object.spec.project_id.clone(),
         platform: handle.platform.clone(),
         poll_interval: handle.poll_interval,
     };
-    let branches = [Some(object.spec.branch_id.clone()), known.intent.as_ref().map(|intent| intent.branch.clone())];
-    let computes = [known.binding.as_ref().map(|binding| binding.id.clone()), object.spec.compute_id.clone()];
-    let unsettled = !bound || object.metadata.deletion_timestamp.is_some() || missing(context, &uid);
-    let interest = Interest {
-        branches: if bound { Vec::new() } else { branches.iter().flatten().cloned().collect() },
-        computes: computes.iter().flatten().cloned().collect(),
-        pending: unsettled && known.intent.is_some() || missing(context, &uid),
-        after,
-    };
-    let view = context.observers.read(&source, &ObjectRef::from_obj(object), interest);
-    let fresh = view.reading.as_ref().is_some_and(|reading| after.is_none_or(|after| reading.began > after));
-    listing(view, fresh, now, |compute| {
-        branches.iter().flatten().any(|branch| compute.branch_id == *branch)
-            || computes.iter().flatten().any(|id| compute.id == *id)
-    })
+    let trace = context.traces.update(&uid, |trace| {
+        // What is not bound yet is decided on a reading that began after it was first looked at: a baseline must not be old.
+        if known.binding.is_none() && trace.wrote.is_none() {
+            trace.wrote = Some(context.observers.tick());
+        }
+        trace.clone()
+    });
+    let matters = Matters::of(object, known);
+    let me = ObjectRef::from_obj(object);
+    let mut view = context.observers.read(&source, &me, matters.interest(&trace, trace.awaiting));
+    let computes = view.reading.as_ref().map(|reading| matters.among(&reading.computes)).unwrap_or_default();
+    let deleting = object.metadata.deletion_timestamp.is_some();
+    let awaiting = compute::is_awaiting(known, deleting, &trace.memory, &computes);
+    if awaiting != trace.awaiting {
+        context.traces.update(&uid, |trace| trace.awaiting = awaiting);
+        view = context.observers.read(&source, &me, matters.interest(&trace, awaiting));
+    }
+    let fresh = view.since(trace.wrote).is_some();
+    // At least one poll is given the chance to succeed.
+    let grace = handle.poll_interval.saturating_add(context.settings.limits.settle);
+    listing(&view, fresh, now, grace, &matters)
 }
 
-fn listing(view: View, fresh: bool, now: Timestamp, matters: impl Fn(&crate::platform::Compute) -> bool) -> Listing {
-    let lasting = |at: Timestamp| now < later(at, GRACE);
-    match (view.reading, view.fault) {
+fn listing(
+    view: &View,
+    fresh: bool,
+    now: Timestamp,
+    grace: Duration,
+    matters: &Matters,
+) -> (Listing, Option<Timestamp>) {
+    let reading = view.reading.as_ref().filter(|_| fresh);
+    let read = |reading: &Reading| Listing::Read { at: reading.at, computes: matters.among(&reading.computes) };
+    match (reading, &view.fault) {
         (_, Some(fault @ (Fault::Unauthorized { .. } | Fault::Forbidden { .. } | Fault::NotFound { .. }))) => {
-            Listing::Failed(fault)
+            (Listing::Failed(fault.clone()), None)
         }
-        (Some(reading), Some(_)) if fresh && lasting(reading.at) => Listing::Read {
-            at: reading.at,
-            computes: reading.computes.iter().filter(|compute| matters(compute)).cloned().collect(),
-        },
-        (_, Some(fault)) => Listing::Failed(fault),
-        (Some(reading), None) if fresh => Listing::Read {
-            at: reading.at,
-            computes: reading.computes.iter().filter(|compute| matters(compute)).cloned().collect(),
-        },
-        (_, None) => Listing::Pending,
+        (Some(reading), Some(_)) if now < later(reading.at, grace) => (read(reading), Some(later(reading.at, grace))),
+        (_, Some(fault)) => (Listing::Failed(fault.clone()), None),
+        (Some(reading), None) => (read(reading), None),
+        (None, None) => (Listing::Pending, None),
     }
 }
 
-fn missing(context: &Context, uid: &str) -> bool {
-    context.traces.get(uid).memory.missing_since.is_some()
+/// The branches and computes that a resource is about.
+struct Matters {
+    branches: Vec<String>,
+    computes: Vec<String>,
+    bound: bool,
 }
 
-/// Remembers since when the compute is missing, and that the last change is in force where it is.
-fn remember_seen(
-    context: &Context,
-    object: &Compute,
-    known: &ComputeIdentity,
-    listing: &Listing,
-    now: Timestamp,
-) -> Trace {
-    context.traces.update(&uid(object), |trace| {
-        if let (Some(binding), Listing::Read { computes, .. }) = (&known.binding, listing) {
-            let found = computes.iter().find(|compute| compute.id == binding.id);
-            trace.memory.missing_since = found.is_none().then(|| trace.memory.missing_since.unwrap_or(now));
-            if found.is_some_and(|found| in_force(&object.spec, found)) {
-                trace.memory.in_force();
-            }
+impl Matters {
+    fn of(object: &Compute, known: &ComputeIdentity) -> Self {
+        let branches = [Some(object.spec.branch_id.clone()), known.intent.as_ref().map(|intent| intent.branch.clone())];
+        let computes = [known.binding.as_ref().map(|binding| binding.id.clone()), object.spec.compute_id.clone()];
+        Self {
+            branches: branches.into_iter().flatten().collect(),
+            computes: computes.into_iter().flatten().collect(),
+            bound: known.binding.is_some(),
         }
-        trace.clone()
-    })
+    }
+
+    fn among(&self, computes: &[platform::Compute]) -> Vec<platform::Compute> {
+        let matters = |compute: &&platform::Compute| {
+            self.branches.contains(&compute.branch_id) || self.computes.contains(&compute.id)
+        };
+        computes.iter().filter(matters).cloned().collect()
+    }
+
+    fn interest(&self, trace: &Trace, pending: bool) -> Interest {
+        // Others on the branch concern only who has no compute there.
+        let settled = self.bound && trace.memory.missing_since.is_none();
+        Interest {
+            branches: if settled { Vec::new() } else { self.branches.clone() },
+            computes: self.computes.clone(),
+            pending,
+            after: trace.wrote,
+        }
+    }
 }
 
 async fn secret(context: &Context, object: &Compute) -> Result<SecretView, kube::Error> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use kube::ResourceExt;
 use secrecy::SecretString;
 
@@ -15,17 +16,21 @@ use crate::cluster::{Links, Note, Owner, SecretContent, resource_version};
 use crate::decide::compute::ComputeStep;
 use crate::decide::identity::{Binding, CreateIntent, Origin, RestartRecord};
 use crate::decide::memory::Problem;
-use crate::decide::{Action, names};
-use crate::platform::{Answer, ComputeChange, Fault, NewCompute, Platform};
+use crate::decide::{Action, later, names};
+use crate::platform::{Answer, ComputeChange, Fault, Governed, NewCompute, Platform};
 
 pub(super) async fn perform(context: &Context, object: &Compute, step: &ComputeStep) -> Result<(), StepError> {
     let work = Work { context, object };
     match step {
         ComputeStep::Create { intent, new, restart } => work.create(intent, new, restart).await,
-        ComputeStep::Bind { binding, restart } => work.bind(object, binding, restart).await.map(drop),
+        ComputeStep::Bind { binding, restart } => work.bind(object, binding, restart).await,
         ComputeStep::DropIntent => work.link(object, Links::new().remove(names::CREATE_INTENT)).await.map(drop),
         ComputeStep::AddFinalizer => work.link(object, Links::new().finalizer(true)).await.map(drop),
-        ComputeStep::Change { id, change, because } => work.change(id, change, because).await,
+        ComputeStep::Change { id, change, parts, because } => {
+            work.change(id, change, because).await?;
+            context.traces.update(&uid(object), |trace| trace.memory.sent(parts, clock::now()));
+            Ok(())
+        }
         ComputeStep::Restart { id, record } => work.restart(id, record).await,
         ComputeStep::NoteRestart { record } => {
             work.link(object, Links::new().set(names::RESTART_RECORD, record)).await.map(drop)
@@ -44,15 +49,17 @@ struct Work<'a> {
 impl Work<'_> {
     /// Intent, call, binding: whatever happens in between, a successor finds out what became of it.
     async fn create(&self, intent: &CreateIntent, new: &NewCompute, restart: &RestartRecord) -> Result<(), StepError> {
-        let handle = self.handle()?;
         let uid = uid(self.object);
         let Some(_turn) = self.context.creating.begin(&uid, &self.object.spec.project_id, &intent.branch) else {
             // Another create on the branch was begun since the decision; the next pass waits for it.
             return Ok(());
         };
+        let Some(platform) = self.admitted().await? else { return Ok(()) };
+        let intent = &CreateIntent { at: clock::now(), ..intent.clone() };
         let links = Links::new().finalizer(true).set(names::CREATE_INTENT, intent).remove(names::BINDING);
         let intended = self.link(self.object, links).await?;
-        let answer = handle.platform.create_compute(&self.object.spec.project_id, new).await;
+        self.in_time(Action::Create, intent.at)?;
+        let answer = platform.create_compute(&self.object.spec.project_id, new).await;
         self.wrote();
         let created = match self.settle(Action::Create, answer)? {
             Answer { compute: Some(created), operations } => {
@@ -71,26 +78,27 @@ impl Work<'_> {
             origin: Origin::Created,
             at: intent.at,
         };
-        self.note(&Note::normal("Created", format!("Created compute {} on branch {}.", created.id, intent.branch)))
-            .await;
-        self.bind(&intended, &binding, restart).await.map(drop)
+        self.context.traces.update(&uid, |trace| trace.memory.created = Some(created.id.clone()));
+        self.bind(&intended, &binding, restart).await
     }
 
-    async fn bind(&self, object: &Compute, binding: &Binding, restart: &RestartRecord) -> Result<Compute, StepError> {
+    async fn bind(&self, object: &Compute, binding: &Binding, restart: &RestartRecord) -> Result<(), StepError> {
         let links = Links::new()
             .set(names::BINDING, binding)
             .set(names::RESTART_RECORD, restart)
             .remove(names::CREATE_INTENT)
             .finalizer(self.object.spec.management == Management::Full);
-        let bound = self.link(object, links).await?;
+        self.link(object, links).await?;
+        self.context.traces.update(&uid(object), |trace| trace.memory.created = None);
         let said = match binding.origin {
-            Origin::Created => format!("Linked to compute {}, which dbplane created.", binding.id),
+            Origin::Created => format!("Created compute {} on branch {}.", binding.id, object.spec.branch_id),
             Origin::Adopted => format!("Took over compute {}.", binding.id),
             Origin::Imported => format!("Imported compute {}.", binding.id),
             Origin::Observed => format!("Observing compute {}.", binding.id),
         };
-        self.note(&Note::normal("Linked", said)).await;
-        Ok(bound)
+        let reason = if binding.origin == Origin::Created { "Created" } else { "Linked" };
+        self.note(&Note::normal(reason, said)).await;
+        Ok(())
     }
 
     async fn change(&self, id: &str, change: &ComputeChange, because: &str) -> Result<(), StepError> {
@@ -99,16 +107,17 @@ impl Work<'_> {
         self.wrote();
         let answer = self.settle(Action::Change, answer)?;
         self.operation(&answer.operations);
-        self.context.traces.update(&uid(self.object), |trace| trace.memory.sent(change.clone(), clock::now()));
         self.note(&Note::normal("Changed", format!("Changed compute {id}: {because}."))).await;
         Ok(())
     }
 
     /// Record, call, complete the record: each token restarts once.
     async fn restart(&self, id: &str, record: &RestartRecord) -> Result<(), StepError> {
-        let handle = self.handle()?;
+        let Some(platform) = self.admitted().await? else { return Ok(()) };
+        let record = &RestartRecord { at: clock::now(), ..record.clone() };
         let recorded = self.link(self.object, Links::new().set(names::RESTART_RECORD, record)).await?;
-        let answer = handle.platform.restart_compute(&self.object.spec.project_id, &id.to_owned()).await;
+        self.in_time(Action::Restart, record.at)?;
+        let answer = platform.restart_compute(&self.object.spec.project_id, &id.to_owned()).await;
         self.wrote();
         let answer = self.settle(Action::Restart, answer)?;
         self.operation(&answer.operations);
@@ -127,7 +136,7 @@ impl Work<'_> {
         };
         self.wrote();
         self.settle(Action::Delete, answer)?;
-        self.context.traces.update(&uid(self.object), |trace| trace.memory.deleted = true);
+        self.context.traces.update(&uid(self.object), |trace| trace.memory.deleted = Some(clock::now()));
         self.note(&Note::normal("Deleted", format!("Deleted compute {id}."))).await;
         Ok(())
     }
@@ -152,6 +161,27 @@ impl Work<'_> {
         Ok(())
     }
 
+    /// A place in the account's budget, taken before the call is recorded; `None` where the operator stops meanwhile.
+    async fn admitted(&self) -> Result<Option<Governed>, StepError> {
+        let handle = self.handle()?;
+        tokio::select! {
+            platform = handle.platform.admit_change() => Ok(Some(platform)),
+            () = self.context.stop.cancelled() => Ok(None),
+        }
+    }
+
+    /// A call that was recorded at `begun` must have ended when a successor takes its absence for a proof. Where recording
+    /// it took too long it is not made.
+    fn in_time(&self, action: Action, begun: Timestamp) -> Result<(), StepError> {
+        let settings = &self.context.settings;
+        let slack = settings.limits.settle.saturating_sub(settings.request_timeout);
+        if clock::now() < later(begun, slack) {
+            return Ok(());
+        }
+        let message = "recording the call took too long, so it was not made".to_owned();
+        Err(StepError::Failed(action, Problem::Platform(Fault::Transport { message })))
+    }
+
     fn handle(&self) -> Result<Arc<Handle>, StepError> {
         let (_, entry) = account_view::of(self.context, &self.object.spec.account_ref, self.object);
         entry.and_then(|entry| entry.handle).ok_or_else(|| {
@@ -172,9 +202,11 @@ impl Work<'_> {
     }
 
     fn settle<T>(&self, action: Action, answer: Result<T, Fault>) -> Result<T, StepError> {
-        self.context.traces.update(&uid(self.object), |trace| match &answer {
-            Ok(_) => trace.memory.succeeded(action),
-            Err(_) => {}
+        self.context.traces.update(&uid(self.object), |trace| {
+            trace.memory.changing |= answer.as_ref().err().is_none_or(Fault::may_have_happened);
+            if answer.is_ok() {
+                trace.memory.succeeded(action);
+            }
         });
         answer.map_err(|fault| StepError::Failed(action, Problem::Platform(fault)))
     }

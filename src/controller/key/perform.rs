@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::ResourceExt;
-use kube::runtime::reflector::ObjectRef;
+use kube::{Api, ResourceExt};
 use secrecy::SecretString;
 use tokio::time::{Instant, sleep};
 use tracing::{error, info, warn};
@@ -308,8 +307,8 @@ pub async fn flush(context: &Context, grace: Duration) {
 }
 
 async fn flush_one(context: &Context, id: &str, key: &UnsavedKey) -> Result<(), StepError> {
-    let reference = ObjectRef::new(&key.name).within(&key.namespace);
-    if let Some(object) = context.stores.keys.get(&reference).filter(|object| uid(object.as_ref()) == id) {
+    let api: Api<ProjectKey> = Api::namespaced(context.client.clone(), &key.namespace);
+    if let Some(object) = api.get_opt(&key.name).await?.filter(|object| uid(object) == id) {
         write_unsaved(context, &object, key).await?;
     }
     context.unsaved.saved(id);

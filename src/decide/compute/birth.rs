@@ -74,10 +74,14 @@ pub(super) enum Outcome<'a> {
     Unclear(Vec<&'a Compute>),
 }
 
-/// What became of a create: by its mark where the platform shows names, by the baseline where not.
+/// What became of a create: by the answer where it is remembered, by its mark where the platform shows names, by the
+/// baseline where not.
 pub(super) fn outcome<'a>(case: &Case, intent: &CreateIntent, reading: &'a Reading) -> Outcome<'a> {
     if case.observed.memory.not_done(Action::Create) {
         return Outcome::NotCreated;
+    }
+    if let Some(created) = case.observed.memory.created.as_ref().and_then(|id| reading.find(id)) {
+        return Outcome::Created(created);
     }
     let candidates: Vec<&Compute> = reading
         .computes
@@ -107,10 +111,12 @@ pub(super) fn outcome<'a>(case: &Case, intent: &CreateIntent, reading: &'a Readi
     }
 }
 
+/// Whether the compute can be what was asked for. The size may have been declared anew since, the branch was compared
+/// before, and what the platform does not report tells nothing.
 fn matches(case: &Case, compute: &Compute) -> bool {
     drift::differences(case.spec, compute)
         .iter()
-        .all(|difference| difference.field != "size" && difference.field != "branchId")
+        .all(|difference| !difference.reported || difference.field == "size" || difference.field == "branchId")
 }
 
 /// Starts a new life: the intent tells a successor that the create may have happened.
@@ -138,7 +144,7 @@ pub(super) fn create(case: &Case, reading: &Reading) -> Choice {
             name: mark,
             settings: drift::declared(case.spec),
         },
-        restart: case.no_restart_due(),
+        restart: case.restart_asked(),
     };
     case.act(Action::Create, step, Report::progressing(Reason::Creating, "The compute is being created."))
 }
@@ -168,7 +174,7 @@ pub(super) fn bind(case: &Case, found: &Compute, origin: Origin) -> Choice {
     }
     let binding = Binding { id: found.id.clone(), project: case.spec.project_id.clone(), origin, at: case.now };
     Decision::act(
-        ComputeStep::Bind { binding, restart: case.no_restart_due() },
+        ComputeStep::Bind { binding, restart: case.restart_asked() },
         Report::progressing(Reason::Creating, format!("Compute {} is being linked.", found.id)),
     )
 }

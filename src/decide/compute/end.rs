@@ -1,12 +1,15 @@
 //! A Compute that is being deleted: its compute goes first, and is gone only when a successful reading lacks it.
 
-use super::super::identity::Binding;
-use super::super::identity::Origin;
-use super::super::memory::of_fault;
+use std::time::Duration;
+
+use super::super::identity::{Binding, CreateIntent, Origin};
 use super::super::{AccountView, Action, Decision, Health, Reason, Report, later};
 use super::birth::{Outcome, bind, outcome};
-use super::{Case, Choice, ComputeStep, Listing, Reading};
-use crate::api::{Deletion, Management};
+use super::{Case, Choice, ComputeStep, Listing, Reading, is_left, unread};
+
+/// How long a compute whose delete the platform confirmed may stay in its list before it is deleted again.
+const DELETE_AGAIN: Duration = Duration::from_secs(60);
+const LEAVE_IT: &str = "set spec.deletion to Orphan to leave the compute on the platform";
 
 pub(super) fn decide(case: &Case) -> Choice {
     if !case.observed.meta.finalized {
@@ -18,10 +21,11 @@ pub(super) fn decide(case: &Case) -> Choice {
             "Paused by the annotation dbplane.dev/paused; the deletion waits.",
         ));
     }
-    let leave = case.spec.deletion == Deletion::Orphan || case.spec.management == Management::Observe;
-    let nothing = case.identity.binding.is_none() && case.identity.intent.is_none();
-    if leave || nothing {
+    if is_left(case.spec) {
         return release("The compute, if there is one, is left as it is.");
+    }
+    if case.identity.binding.is_none() && case.identity.intent.is_none() {
+        return release("There is no compute.");
     }
     if case.observed.account == AccountView::Pending {
         return Decision::silent();
@@ -31,34 +35,42 @@ pub(super) fn decide(case: &Case) -> Choice {
     }
     match &case.observed.listing {
         Listing::Pending => Decision::silent(),
-        Listing::Failed(fault) => Decision::rest(Report::of(of_fault(fault))),
+        Listing::Failed(fault) => Decision::rest(Report::of(advised(unread(case.spec, fault)))),
         Listing::Read { at, computes } => {
             let reading = Reading { at: *at, computes };
             match (&case.identity.binding, &case.identity.intent) {
                 (Some(binding), _) => remove(case, binding, &reading),
-                (None, Some(intent)) => match outcome(case, intent, &reading) {
-                    Outcome::Created(found) => bind(case, found, Origin::Created),
-                    Outcome::NotCreated => release("No compute was created."),
-                    Outcome::NotKnownYet(until) => Decision::wait(
-                        Report::progressing(
-                            Reason::ConfirmingCreate,
-                            "Finding out whether an unanswered create was carried out.",
-                        ),
-                        until,
-                    ),
-                    Outcome::Unclear(found) => {
-                        let ids: Vec<&str> = found.iter().map(|compute| compute.id.as_str()).collect();
-                        Decision::rest(Report::stalled(
-                            Reason::AmbiguousCreate,
-                            format!(
-                                "One of {} may be this resource's. Set spec.computeId to it, or spec.deletion to Orphan.",
-                                ids.join(", ")
-                            ),
-                        ))
-                    }
-                },
+                (None, Some(intent)) => unresolved(case, intent, &reading),
                 (None, None) => release("There is no compute."),
             }
+        }
+    }
+}
+
+/// A create was begun: what it brought forth is found out first.
+fn unresolved(case: &Case, intent: &CreateIntent, reading: &Reading) -> Choice {
+    if let Some(id) = &case.spec.compute_id {
+        return match reading.find(id).filter(|found| !case.observed.claims.bound.contains_key(&found.id)) {
+            Some(found) => bind(case, found, Origin::Imported),
+            None => release("The compute that spec.computeId names does not exist, or belongs to another resource."),
+        };
+    }
+    match outcome(case, intent, reading) {
+        Outcome::Created(found) => bind(case, found, Origin::Created),
+        Outcome::NotCreated => release("No compute was created."),
+        Outcome::NotKnownYet(until) => Decision::wait(
+            Report::progressing(Reason::ConfirmingCreate, "Finding out whether an unanswered create was carried out."),
+            until,
+        ),
+        Outcome::Unclear(found) => {
+            let ids: Vec<&str> = found.iter().map(|compute| compute.id.as_str()).collect();
+            Decision::rest(Report::stalled(
+                Reason::AmbiguousCreate,
+                format!(
+                    "One of {} may be this resource's. Set spec.computeId to it to have it deleted, or {LEAVE_IT}.",
+                    ids.join(", ")
+                ),
+            ))
         }
     }
 }
@@ -68,19 +80,28 @@ fn remove(case: &Case, binding: &Binding, reading: &Reading) -> Choice {
         return release(&format!("Compute {} belongs to {}.", binding.id, claim.by));
     }
     let deleting = Report::progressing(Reason::Deleting, format!("Compute {} is being deleted.", binding.id));
-    match reading.find(&binding.id) {
-        Some(_) => case.act(Action::Delete, ComputeStep::Delete { id: binding.id.clone() }, deleting),
+    let again = case.observed.memory.deleted.map(|deleted| later(deleted, DELETE_AGAIN));
+    let listed_from = later(binding.at, case.observed.limits.settle);
+    match (reading.find(&binding.id), again) {
+        (Some(_), Some(again)) if case.now < again => Decision::wait(deleting, again),
+        (Some(_), _) => delete(case, binding, deleting),
         // A list that lags behind a create that was just made proves nothing.
-        None if !case.observed.memory.deleted && reading.at < later(binding.at, case.observed.limits.settle) => {
-            Decision::wait(deleting, later(binding.at, case.observed.limits.settle))
-        }
-        None => release(&format!("Compute {} is gone.", binding.id)),
+        (None, None) if reading.at < listed_from => Decision::wait(deleting, listed_from),
+        (None, _) => release(&format!("Compute {} is gone.", binding.id)),
+    }
+}
+
+fn delete(case: &Case, binding: &Binding, deleting: Report) -> Choice {
+    let step = ComputeStep::Delete { id: binding.id.clone() };
+    match case.observed.memory.hold(Action::Delete, case.generation(), case.now) {
+        Some(hold) => Decision::wait(Report::of(advised(hold.health)), hold.until),
+        None => Decision::act(step, deleting),
     }
 }
 
 /// The account is needed to delete the compute; what to do without one.
 fn blocked(case: &Case, obstacle: Health) -> Report {
-    let advice = "Restore the account, or set spec.deletion to Orphan to leave the compute on the platform.";
+    let advice = format!("Restore the account, or {LEAVE_IT}.");
     match (&case.observed.account, obstacle) {
         (AccountView::NotReady { .. }, Health::Unknown(reason, message)) => {
             Report::unknown(reason, format!("{message} {advice}"))
@@ -90,6 +111,17 @@ fn blocked(case: &Case, obstacle: Health) -> Report {
     }
 }
 
-fn release(why: &str) -> Choice {
+/// What the platform refuses now it may allow later.
+fn advised(health: Health) -> Health {
+    match health {
+        Health::Stalled(reason, message) => {
+            let stop = if message.ends_with('.') { "" } else { "." };
+            Health::Stalled(reason, format!("{message}{stop} The deletion is tried again; or {LEAVE_IT}."))
+        }
+        other => other,
+    }
+}
+
+pub(super) fn release(why: &str) -> Choice {
     Decision::act(ComputeStep::Release, Report::progressing(Reason::Deleting, why))
 }

@@ -1,8 +1,11 @@
 //! Computes: create or take over, keep as declared, restart, delete.
 
 mod birth;
+mod connection;
 mod end;
 mod life;
+mod mend;
+mod restart;
 #[cfg(test)]
 mod tests;
 
@@ -12,8 +15,8 @@ use jiff::Timestamp;
 
 use super::identity::{Binding, ComputeIdentity, CreateIntent, RestartRecord, Unreadable};
 use super::memory::of_fault;
-use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, sizes};
-use crate::api::{ComputeSpec, ComputeStatus, ComputeType};
+use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, sizes};
+use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, RestartStatus};
 use crate::platform::{Compute, ComputeChange, Fault, NewCompute, Role};
 
 /// Everything that a decision about a Compute rests on, besides its spec and the time.
@@ -29,6 +32,8 @@ pub struct ComputeObserved {
     /// Whether the platform shows names of computes.
     pub names_offered: bool,
     pub memory: Memory,
+    /// Newer readings fail, and from then on the one at hand is no longer relied upon.
+    pub stale_from: Option<Timestamp>,
     pub limits: Limits,
     /// A number drawn for this decision, for unique names.
     pub draw: u32,
@@ -90,8 +95,8 @@ pub enum ComputeStep {
     DropIntent,
     /// Hold the resource until its compute has been dealt with.
     AddFinalizer,
-    /// Change a compute.
-    Change { id: String, change: ComputeChange, because: String },
+    /// Change a compute; `parts` is what mends each field.
+    Change { id: String, change: ComputeChange, parts: BTreeMap<String, ComputeChange>, because: String },
     /// Write the record, restart, complete the record.
     Restart { id: String, record: RestartRecord },
     /// Record a restart that needs no call.
@@ -108,9 +113,17 @@ type Choice = Decision<ComputeStep>;
 
 /// What to do about a Compute.
 pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Choice {
+    let choice = choose(spec, observed, now);
+    match observed.stale_from {
+        Some(time) => choice.no_later(Wake::At(time)),
+        None => choice,
+    }
+}
+
+fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Choice {
     let identity = match &observed.identity {
         Ok(identity) => identity,
-        Err(unreadable) => return Decision::rest(misread(unreadable)),
+        Err(unreadable) => return misread(spec, observed, unreadable),
     };
     let case = Case { spec, observed, identity, now };
     if observed.meta.deleting {
@@ -130,7 +143,7 @@ pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) ->
     }
     match &observed.listing {
         Listing::Pending => Decision::silent(),
-        Listing::Failed(fault) => Decision::rest(Report::of(of_fault(fault))),
+        Listing::Failed(fault) => Decision::rest(Report::of(unread(spec, fault))),
         Listing::Read { at, computes } => {
             let reading = Reading { at: *at, computes };
             match (&identity.binding, &identity.intent) {
@@ -142,9 +155,29 @@ pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) ->
     }
 }
 
-/// Whether everything that the spec declares of a compute is in force.
-pub fn in_force(spec: &ComputeSpec, compute: &Compute) -> bool {
-    super::drift::differences(spec, compute).is_empty()
+/// Takes into memory what a reading shows of the compute that a resource is bound to; `None` where it lacks it.
+pub fn remember(memory: &mut Memory, spec: &ComputeSpec, found: Option<&Compute>, now: Timestamp) {
+    let Some(found) = found else {
+        memory.missing_since.get_or_insert(now);
+        return;
+    };
+    memory.missing_since = None;
+    let differences = super::drift::differences(spec, found);
+    memory.differing(&differences.iter().map(|difference| difference.field.as_str()).collect::<Vec<_>>());
+    if life::is_settled(found) {
+        memory.changing = false;
+    }
+}
+
+/// Whether the platform is expected to change something soon that this resource waits for.
+pub fn is_awaiting(identity: &ComputeIdentity, deleting: bool, memory: &Memory, computes: &[Compute]) -> bool {
+    match &identity.binding {
+        None => identity.intent.is_some(),
+        Some(binding) => match computes.iter().find(|compute| compute.id == binding.id) {
+            None => true,
+            Some(found) => !life::is_settled(found) || deleting && memory.deleted.is_some(),
+        },
+    }
 }
 
 /// The status that goes with a decision: what was seen of the compute, and what is said of it.
@@ -152,18 +185,18 @@ pub fn status(report: &Report, observed: &ComputeObserved, old: &ComputeStatus, 
     let binding = observed.identity.as_ref().ok().and_then(|identity| identity.binding.as_ref());
     let restart = observed.identity.as_ref().ok().and_then(|identity| identity.restart.as_ref());
     let mut status = match (binding, &observed.listing) {
-        (Some(binding), Listing::Read { computes, .. }) => computes
-            .iter()
-            .find(|compute| compute.id == binding.id)
-            .map_or_else(|| ComputeStatus { compute_id: Some(binding.id.clone()), ..ComputeStatus::default() }, seen),
+        (Some(binding), Listing::Read { computes, .. }) => {
+            computes.iter().find(|compute| compute.id == binding.id).map_or_else(
+                || ComputeStatus { compute_id: Some(binding.id.clone()), ..ComputeStatus::default() },
+                |compute| seen(compute, old),
+            )
+        }
         (Some(_), _) => old.clone(),
         (None, _) => ComputeStatus::default(),
     };
     status.last_operation =
         observed.memory.last_operation.clone().or_else(|| old.last_operation.clone()).filter(|_| binding.is_some());
-    status.restart = restart
-        .filter(|record| !record.token.is_empty() && record.calling.is_none())
-        .map(|record| crate::api::RestartStatus { token: record.token.clone(), at: record.at });
+    status.restart = restart.filter(|record| record.calling.is_none()).and_then(restarted);
     status.conditions = report.conditions(&old.conditions, observed.meta.generation, now);
     status.observed_generation = Some(observed.meta.generation);
     status
@@ -203,15 +236,17 @@ impl Case<'_> {
         }
     }
 
-    /// The restart that the spec and the annotation ask for; any change of either asks for one.
-    fn restart_token(&self) -> String {
-        let parts = [self.spec.restart_token.as_deref(), self.identity.restart_annotation.as_deref()];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
-    }
-
-    /// A compute that starts its life here has no restart due.
-    fn no_restart_due(&self) -> RestartRecord {
-        RestartRecord { token: self.restart_token(), at: self.now, calling: None }
+    /// The restart that the spec and the annotation ask for, as if it were made now. Taking a request back asks for
+    /// nothing, and it was made all the same.
+    fn restart_asked(&self) -> RestartRecord {
+        let before = self.identity.restart.as_ref();
+        let or_before = |asked: Option<&String>, before: Option<&String>| asked.or(before).cloned().unwrap_or_default();
+        RestartRecord {
+            token: or_before(self.spec.restart_token.as_ref(), before.map(|record| &record.token)),
+            annotation: or_before(self.identity.restart_annotation.as_ref(), before.map(|record| &record.annotation)),
+            at: self.now,
+            calling: None,
+        }
     }
 }
 
@@ -221,8 +256,15 @@ impl Reading<'_> {
     }
 }
 
+/// What the status shows of a restart: the spec's token and the annotation's.
+fn restarted(record: &RestartRecord) -> Option<RestartStatus> {
+    let asked = [record.token.as_str(), record.annotation.as_str()];
+    let token = asked.into_iter().filter(|token| !token.is_empty()).collect::<Vec<_>>().join(" ");
+    (!token.is_empty()).then_some(RestartStatus { token, at: record.at })
+}
+
 /// What the status shows of a compute.
-fn seen(compute: &Compute) -> ComputeStatus {
+fn seen(compute: &Compute, old: &ComputeStatus) -> ComputeStatus {
     let size = compute.settings.min.zip(compute.settings.max);
     ComputeStatus {
         compute_id: Some(compute.id.clone()),
@@ -231,27 +273,51 @@ fn seen(compute: &Compute) -> ComputeStatus {
         pending_state: compute.pending_state.clone(),
         size: size.map(|(min, max)| sizes::text(min, max)),
         capacity: size.and_then(|(min, max)| sizes::capacity(min, max)),
-        last_active: last_active(compute),
+        last_active: last_active(compute, old.last_active),
         ..ComputeStatus::default()
     }
 }
 
-/// Kept to the hour while the compute is active, so that its use causes no writes.
-fn last_active(compute: &Compute) -> Option<Timestamp> {
-    let exact = compute.last_active?;
-    let second = match compute.current_state.as_str() {
-        "active" => exact.as_second() - exact.as_second().rem_euclid(3600),
-        _ => exact.as_second(),
-    };
-    Timestamp::from_second(second).ok()
+/// Kept to the hour while the compute is active, so that its use causes no writes; never put back.
+fn last_active(compute: &Compute, old: Option<Timestamp>) -> Option<Timestamp> {
+    let exact = Timestamp::from_second(compute.last_active?.as_second()).ok()?;
+    if compute.current_state != "active" {
+        return Some(exact);
+    }
+    let hour = Timestamp::from_second(exact.as_second() - exact.as_second().rem_euclid(3600)).ok()?;
+    Some(old.filter(|old| (hour..=exact).contains(old)).unwrap_or(hour))
 }
 
-fn misread(unreadable: &Unreadable) -> Report {
+/// Whether the compute is left on the platform when the resource goes.
+fn is_left(spec: &ComputeSpec) -> bool {
+    spec.deletion == Deletion::Orphan || spec.management == Management::Observe
+}
+
+/// Nothing is decided on a link that is not understood, but for letting go of what is left alone anyway.
+fn misread(spec: &ComputeSpec, observed: &ComputeObserved, unreadable: &Unreadable) -> Choice {
+    let meta = &observed.meta;
+    if meta.deleting && meta.finalized && !meta.paused && is_left(spec) {
+        return end::release("The compute, if there is one, is left as it is.");
+    }
     let Unreadable { annotation, error } = unreadable;
-    Report::of(Health::Stalled(
+    Decision::rest(Report::stalled(
         Reason::BindingConflict,
         format!(
             "The annotation {annotation} cannot be read ({error}). Restore its value; removing it makes dbplane forget the link."
         ),
     ))
+}
+
+/// The project's computes could not be read.
+fn unread(spec: &ComputeSpec, fault: &Fault) -> Health {
+    match (fault, of_fault(fault)) {
+        (Fault::NotFound { .. } | Fault::Forbidden { .. }, Health::Stalled(reason, message)) => Health::Stalled(
+            reason,
+            format!(
+                "Project {} cannot be read. {message}. Correct spec.projectId, or use an account whose API key reaches it.",
+                spec.project_id
+            ),
+        ),
+        (_, health) => health,
+    }
 }

@@ -1,1 +1,260 @@
+//! Every decision about a Compute, as tables. What a case does not mention is as in [`Scene::new`] or [`Scene::bound`].
 
+mod birth;
+mod changes;
+mod end;
+mod life;
+mod obstacles;
+mod recovery;
+mod restarts;
+mod status;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::api::ComputeUnits;
+use crate::decide::identity::Origin;
+use crate::decide::{Sync, Wake, later};
+use crate::platform::{Settings, SuspendAfter};
+
+pub const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
+pub const SETTLE: Duration = Duration::from_secs(60);
+pub const BRANCH: &str = "br-main";
+
+/// `seconds` after now; before it when negative.
+pub fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(NOW.as_second() + seconds).unwrap()
+}
+
+pub fn cu(value: f64) -> Option<ComputeUnits> {
+    Some(ComputeUnits::new(value).unwrap())
+}
+
+/// An active primary of the branch, of 1 CU.
+pub fn compute(id: &str) -> Compute {
+    Compute {
+        id: id.into(),
+        project_id: "p-1".into(),
+        branch_id: BRANCH.into(),
+        role: Role::Primary,
+        host: Some(format!("{id}.postgres.example")),
+        name: None,
+        current_state: "active".into(),
+        pending_state: None,
+        settings: Settings {
+            min: cu(1.),
+            max: cu(1.),
+            suspend_after: Some(SuspendAfter::Default),
+            pooler_enabled: Some(false),
+            pooler_mode: Some("transaction".into()),
+            passwordless_access: Some(true),
+            disabled: Some(false),
+            ..Settings::default()
+        },
+        last_active: None,
+        created_at: Some(at(-7200)),
+        updated_at: Some(at(-3600)),
+        started_at: Some(at(-3600)),
+    }
+}
+
+pub fn with(mut compute: Compute, edit: impl FnOnce(&mut Compute)) -> Compute {
+    edit(&mut compute);
+    compute
+}
+
+pub fn replica(id: &str) -> Compute {
+    with(compute(id), |compute| compute.role = Role::Replica)
+}
+
+pub fn idle(id: &str) -> Compute {
+    with(compute(id), |compute| compute.current_state = "idle".into())
+}
+
+pub fn refused() -> Fault {
+    Fault::Rejected { status: 422, message: "not on this plan".into() }
+}
+
+pub fn lost() -> Fault {
+    Fault::Unknown { message: "the connection was closed".into() }
+}
+
+/// A decision to be made.
+#[derive(Clone)]
+pub struct Scene {
+    pub spec: ComputeSpec,
+    pub observed: ComputeObserved,
+    pub now: Timestamp,
+}
+
+impl Scene {
+    /// A Compute that nothing was asked for yet, a usable account, and a project without computes.
+    pub fn new() -> Self {
+        let spec = json!({"accountRef": {"name": "prod"}, "projectId": "p-1", "branchId": BRANCH, "type": "ReadWrite"});
+        let observed = ComputeObserved {
+            meta: Meta { namespace: "shop".into(), name: "orders".into(), generation: 3, ..Meta::default() },
+            uid: "0a1b2c3d-4e5f".into(),
+            identity: Ok(ComputeIdentity::default()),
+            account: AccountView::Usable { organization: None },
+            listing: Listing::Read { at: NOW, computes: Vec::new() },
+            claims: Claims::default(),
+            secret: SecretView::NotWanted,
+            names_offered: false,
+            memory: Memory::default(),
+            stale_from: None,
+            limits: Limits { settle: SETTLE, ..Limits::default() },
+            draw: 7,
+        };
+        Self { spec: serde_json::from_value(spec).unwrap(), observed, now: NOW }
+    }
+
+    /// A Compute whose compute ep-1 was created an hour ago and is as declared.
+    pub fn bound() -> Self {
+        let mut scene = Self::new().seeing([compute("ep-1")]);
+        scene.observed.meta.finalized = true;
+        let binding = Binding { id: "ep-1".into(), project: "p-1".into(), origin: Origin::Created, at: at(-3600) };
+        let restart = RestartRecord { token: String::new(), annotation: String::new(), at: at(-3600), calling: None };
+        scene.identity(|identity| {
+            identity.binding = Some(binding);
+            identity.restart = Some(restart);
+        })
+    }
+
+    /// A Compute whose create was begun 10 s ago and is not resolved.
+    pub fn intended() -> Self {
+        let intent = CreateIntent { at: at(-10), branch: BRANCH.into(), baseline: ["ep-0".into()].into(), mark: None };
+        let mut scene = Self::new();
+        scene.observed.meta.finalized = true;
+        scene.identity(|identity| identity.intent = Some(intent))
+    }
+
+    /// Declares more.
+    pub fn declaring(mut self, more: Value) -> Self {
+        let mut spec = serde_json::to_value(&self.spec).unwrap();
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self.spec = serde_json::from_value(spec).unwrap();
+        self
+    }
+
+    pub fn seeing(mut self, computes: impl IntoIterator<Item = Compute>) -> Self {
+        self.observed.listing = Listing::Read { at: self.now, computes: computes.into_iter().collect() };
+        self
+    }
+
+    /// The same things seen, that many seconds later.
+    pub fn after(mut self, seconds: i64) -> Self {
+        self.now = at(seconds);
+        if let Listing::Read { at, .. } = &mut self.observed.listing {
+            *at = self.now;
+        }
+        self
+    }
+
+    pub fn identity(mut self, edit: impl FnOnce(&mut ComputeIdentity)) -> Self {
+        edit(self.observed.identity.as_mut().unwrap());
+        self
+    }
+
+    pub fn intent(self, edit: impl FnOnce(&mut CreateIntent)) -> Self {
+        self.identity(|identity| edit(identity.intent.as_mut().unwrap()))
+    }
+
+    pub fn binding(self, edit: impl FnOnce(&mut Binding)) -> Self {
+        self.identity(|identity| edit(identity.binding.as_mut().unwrap()))
+    }
+
+    pub fn observing(mut self, edit: impl FnOnce(&mut ComputeObserved)) -> Self {
+        edit(&mut self.observed);
+        self
+    }
+
+    pub fn remembering(mut self, edit: impl FnOnce(&mut Memory)) -> Self {
+        edit(&mut self.observed.memory);
+        self
+    }
+
+    pub fn claimed(mut self, id: &str, older: bool) -> Self {
+        self.observed.claims.bound.insert(id.into(), Claim { by: "Compute shop/other".into(), older });
+        self
+    }
+
+    /// An action that failed just now.
+    pub fn failed(mut self, action: crate::decide::Action, fault: Fault) -> Self {
+        let problem = crate::decide::memory::Problem::Platform(fault);
+        self.observed.memory.failed(action, problem, self.observed.meta.generation, self.now);
+        self
+    }
+
+    pub fn decide(&self) -> Choice {
+        decide(&self.spec, &self.observed, self.now)
+    }
+
+    pub fn step(&self) -> ComputeStep {
+        let choice = self.decide();
+        choice.step.clone().unwrap_or_else(|| panic!("no step: {choice:?}"))
+    }
+
+    /// What is said where nothing is done.
+    pub fn rest(&self) -> Said {
+        let choice = self.decide();
+        assert_eq!(choice.step, None);
+        Said::of(choice)
+    }
+}
+
+/// A decision without a step.
+#[derive(Debug)]
+pub struct Said {
+    pub health: Health,
+    pub sync: Sync,
+    pub wake: Wake,
+}
+
+impl Said {
+    fn of(choice: Choice) -> Self {
+        let report = choice.report.unwrap_or_else(|| panic!("nothing is said"));
+        Self { health: report.health, sync: report.sync, wake: choice.wake }
+    }
+
+    pub fn stalled(&self, reason: Reason, words: &[&str]) {
+        let Health::Stalled(seen, text) = &self.health else { panic!("not stalled: {self:?}") };
+        assert_eq!(*seen, reason, "{text}");
+        mentions(text, words);
+    }
+
+    pub fn progressing(&self, reason: Reason) {
+        assert!(matches!(&self.health, Health::Progressing(seen, _) if *seen == reason), "{self:?}");
+    }
+
+    pub fn unknown(&self, reason: Reason) {
+        assert!(matches!(&self.health, Health::Unknown(seen, _) if *seen == reason), "{self:?}");
+    }
+
+    pub fn ready(&self) {
+        assert!(matches!(&self.health, Health::Ready(..)), "{self:?}");
+    }
+
+    pub fn in_sync(&self) {
+        self.ready();
+        assert_eq!(self.sync, Sync::InSync);
+    }
+
+    pub fn out_of_sync(&self, reason: Reason, words: &[&str]) {
+        let Sync::OutOfSync(seen, text) = &self.sync else { panic!("not out of sync: {self:?}") };
+        assert_eq!(*seen, reason, "{text}");
+        mentions(text, words);
+    }
+
+    pub fn until(&self, time: Timestamp) {
+        assert_eq!(self.wake, Wake::At(time));
+    }
+}
+
+fn mentions(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "{word:?} is not in {text:?}");
+    }
+}

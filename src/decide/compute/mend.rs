@@ -1,0 +1,97 @@
+//! Changes of a compute: what may be changed now, and what has to wait.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::super::disruption::{Permit, permit};
+use super::super::drift::{self, Difference};
+use super::super::{Action, Decision, Reason, Report, Sync};
+use super::{Case, Choice, ComputeStep};
+use crate::platform::Compute;
+
+/// Changes what may be changed now, and says what has to wait.
+pub(super) fn mend(case: &Case, compute: &Compute, differences: &[Difference], report: &Report) -> Choice {
+    let idle = compute.current_state == "idle";
+    let permit = permit(case.spec.disruption.as_ref(), idle, case.now);
+    let mut now = Vec::new();
+    let mut held = Held::default();
+    for difference in differences {
+        let repeated = case.observed.memory.repeated(&difference.field, &difference.mend, case.now);
+        match repeated {
+            Some((reason, until)) => held.pause(difference, reason, until),
+            None if difference.disruptive && permit != Permit::Now => held.undisrupted.push(difference),
+            None => now.push(difference),
+        }
+    }
+    if now.is_empty() {
+        return held.choice(&permit, report);
+    }
+    let parts: BTreeMap<_, _> =
+        now.iter().map(|difference| (difference.field.clone(), difference.mend.clone())).collect();
+    let because = drift::text(&now);
+    let step = ComputeStep::Change { id: compute.id.clone(), change: drift::change(&now), parts, because };
+    case.act(Action::Change, step, report.clone())
+}
+
+/// Differences that are left as they are for now.
+#[derive(Default)]
+struct Held<'a> {
+    undisrupted: Vec<&'a Difference>,
+    unapplied: Vec<&'a Difference>,
+    persistent: Vec<&'a Difference>,
+    until: Option<Timestamp>,
+}
+
+impl<'a> Held<'a> {
+    fn pause(&mut self, difference: &'a Difference, reason: Reason, until: Timestamp) {
+        match reason {
+            Reason::DriftPersists => self.persistent.push(difference),
+            _ => self.unapplied.push(difference),
+        }
+        self.until = Some(self.until.map_or(until, |before| before.min(until)));
+    }
+
+    fn choice(&self, permit: &Permit, report: &Report) -> Choice {
+        let waiting =
+            (!self.undisrupted.is_empty()).then(|| postponed(permit, &drift::text(&self.undisrupted), report));
+        let unapplied = self.paused(&self.unapplied, report, Reason::SettingNotApplied, |text| {
+            format!(
+                "The platform accepted the change and does not apply it: {text}. Remove the field from the spec where \
+                 this platform or plan does not offer it."
+            )
+        });
+        let persistent = self.paused(&self.persistent, report, Reason::DriftPersists, |text| {
+            format!("Changed back again and again by someone else: {text}. Find out who does, or remove the field.")
+        });
+        Decision::foremost([waiting, unapplied, persistent].into_iter().flatten())
+    }
+
+    fn paused(
+        &self,
+        differences: &[&Difference],
+        report: &Report,
+        reason: Reason,
+        said: impl FnOnce(String) -> String,
+    ) -> Option<Choice> {
+        let until = self.until.filter(|_| !differences.is_empty())?;
+        let sync = Sync::OutOfSync(reason, said(drift::text(differences)));
+        Some(Decision::wait(report.clone().with_sync(sync), until))
+    }
+}
+
+/// What is said of something that interrupts connections and may not be done now.
+pub(super) fn postponed(permit: &Permit, what: &str, report: &Report) -> Choice {
+    let waiting = |when: &str| Sync::OutOfSync(Reason::WaitingForDisruption, format!("Waiting {when}: {what}."));
+    let report = report.clone();
+    match permit {
+        Permit::At(opening) => {
+            Decision::wait(report.with_sync(waiting(&format!("for the window that opens at {opening}"))), *opening)
+        }
+        Permit::Never(error) => Decision::rest(Report::stalled(
+            Reason::WaitingForDisruption,
+            format!("spec.disruption never allows the change, since {error}. Correct it. Waiting: {what}."),
+        )),
+        Permit::WhenIdle | Permit::Now => Decision::rest(report.with_sync(waiting("until the compute is idle"))),
+    }
+}

@@ -1,0 +1,83 @@
+//! Restarts: once for each token.
+
+use jiff::Timestamp;
+
+use super::super::disruption::{Permit, permit};
+use super::super::identity::{BeforeRestart, RestartRecord};
+use super::super::{Action, Decision, Reason, Report, later};
+use super::life::is_settled;
+use super::mend::postponed;
+use super::{Case, Choice, ComputeStep, Reading};
+use crate::platform::Compute;
+
+/// The restart that is asked for, if one is.
+pub(super) fn restart(case: &Case, compute: &Compute, reading: &Reading, report: &Report) -> Option<Choice> {
+    let note = |record| Some(Decision::act(ComputeStep::NoteRestart { record }, report.clone()));
+    let Some(record) = case.identity.restart.as_ref() else {
+        // A compute that was bound before restarts were recorded has none due.
+        return note(case.restart_asked());
+    };
+    match due(case, record, compute) {
+        Due::No => None,
+        Due::Done => note(RestartRecord { calling: None, ..record.clone() }),
+        Due::Unknown(until) if reading.at < until => {
+            let report = Report::progressing(
+                Reason::Restarting,
+                "A restart was sent and not answered; whether it was carried out is being found out.",
+            );
+            Some(Decision::wait(report, until))
+        }
+        // Waking an idle compute would cost the user; it starts anew by itself.
+        Due::Yes if compute.current_state == "idle" && compute.pending_state.is_none() => note(case.restart_asked()),
+        Due::Yes | Due::Unknown(_) if !is_settled(compute) || compute.current_state != "active" => {
+            Some(Decision::rest(report.clone()))
+        }
+        Due::Yes | Due::Unknown(_) => Some(call(case, compute, report)),
+    }
+}
+
+enum Due {
+    No,
+    Yes,
+    /// It was asked for and has happened.
+    Done,
+    /// It was asked for, and until then a reading that shows no sign of it proves nothing.
+    Unknown(Timestamp),
+}
+
+fn due(case: &Case, record: &RestartRecord, compute: &Compute) -> Due {
+    let asked = case.restart_asked();
+    match &record.calling {
+        Some(before) => unfinished(case, compute, before, later(record.at, case.observed.limits.settle)),
+        None if (&asked.token, &asked.annotation) == (&record.token, &record.annotation) => Due::No,
+        None => Due::Yes,
+    }
+}
+
+/// What became of a restart whose answer was not recorded.
+fn unfinished(case: &Case, compute: &Compute, before: &BeforeRestart, settled: Timestamp) -> Due {
+    if case.observed.memory.not_done(Action::Restart) {
+        return Due::Yes;
+    }
+    if compute.current_state == "idle" && compute.pending_state.is_none() {
+        return Due::Done;
+    }
+    // The time of the last start tells; without one, any sign that something was done to the compute has to.
+    let seen = match (before.started_at, compute.started_at) {
+        (Some(then), Some(now)) => then != now,
+        _ => before.updated_at != compute.updated_at || !is_settled(compute),
+    };
+    if seen { Due::Done } else { Due::Unknown(settled) }
+}
+
+fn call(case: &Case, compute: &Compute, report: &Report) -> Choice {
+    match permit(case.spec.disruption.as_ref(), false, case.now) {
+        Permit::Now => {
+            let before = BeforeRestart { updated_at: compute.updated_at, started_at: compute.started_at };
+            let record = RestartRecord { calling: Some(before), ..case.restart_asked() };
+            let step = ComputeStep::Restart { id: compute.id.clone(), record };
+            case.act(Action::Restart, step, Report::progressing(Reason::Restarting, "The compute is being restarted."))
+        }
+        other => postponed(&other, "the restart that was asked for", report),
+    }
+}

@@ -1,0 +1,152 @@
+//! A Compute that is being deleted.
+
+use super::*;
+use crate::decide::Action;
+
+fn deleting(scene: Scene) -> Scene {
+    scene.observing(|observed| observed.meta.deleting = true)
+}
+
+fn orphan() -> Value {
+    json!({"deletion": "Orphan"})
+}
+
+#[test]
+fn the_compute_goes_first() {
+    let scene = deleting(Scene::bound());
+    assert_eq!(scene.step(), ComputeStep::Delete { id: "ep-1".into() });
+    assert_eq!(scene.seeing([]).step(), ComputeStep::Release);
+}
+
+#[test]
+fn every_origin_is_deleted_unless_it_is_left() {
+    for origin in [Origin::Created, Origin::Adopted, Origin::Imported] {
+        let scene = deleting(Scene::bound().binding(|binding| binding.origin = origin));
+        assert!(matches!(scene.step(), ComputeStep::Delete { .. }), "{origin:?}");
+        assert_eq!(scene.declaring(orphan()).step(), ComputeStep::Release, "{origin:?}");
+    }
+}
+
+#[test]
+fn what_is_left_needs_neither_account_nor_platform() {
+    for leave in [orphan(), json!({"management": "Observe"})] {
+        for scene in [Scene::bound(), Scene::intended(), Scene::new().observing(|seen| seen.meta.finalized = true)] {
+            let scene = deleting(scene.declaring(leave.clone())).observing(|observed| {
+                observed.account = AccountView::Missing { name: "Account prod".into() };
+                observed.listing = Listing::Pending;
+            });
+            assert_eq!(scene.step(), ComputeStep::Release);
+        }
+    }
+}
+
+#[test]
+fn nothing_was_ever_asked_for() {
+    let scene = deleting(Scene::new()).observing(|observed| {
+        observed.meta.finalized = true;
+        observed.account = AccountView::Missing { name: "Account prod".into() };
+    });
+    assert_eq!(scene.step(), ComputeStep::Release);
+    deleting(Scene::new()).rest().progressing(Reason::Deleting);
+}
+
+#[test]
+fn a_paused_resource_waits() {
+    let scene = deleting(Scene::bound()).observing(|observed| observed.meta.paused = true);
+    scene.rest().unknown(Reason::Paused);
+    scene.declaring(orphan()).rest().unknown(Reason::Paused);
+}
+
+#[test]
+fn a_delete_that_is_refused_keeps_the_resource() {
+    let scene = deleting(Scene::bound()).failed(Action::Delete, refused());
+    let said = scene.rest();
+    said.stalled(Reason::Refused, &["422", "not on this plan", "tried again", "Orphan"]);
+    said.until(at(30));
+    assert!(matches!(scene.clone().after(30).step(), ComputeStep::Delete { .. }));
+    assert_eq!(scene.declaring(orphan()).step(), ComputeStep::Release);
+}
+
+#[test]
+fn a_delete_that_was_confirmed_is_shown_by_the_list() {
+    let scene = deleting(Scene::bound()).remembering(|memory| memory.deleted = Some(NOW));
+    let said = scene.rest();
+    said.progressing(Reason::Deleting);
+    said.until(at(60));
+    assert!(matches!(scene.clone().after(60).step(), ComputeStep::Delete { .. }), "it is still there");
+    assert_eq!(scene.seeing([]).step(), ComputeStep::Release);
+}
+
+#[test]
+fn a_list_that_may_lag_behind_the_create_proves_nothing() {
+    let young = deleting(Scene::bound().binding(|binding| binding.at = at(-10)).seeing([]));
+    let said = young.rest();
+    said.progressing(Reason::Deleting);
+    said.until(at(50));
+    assert_eq!(young.clone().after(50).step(), ComputeStep::Release);
+    let confirmed = young.remembering(|memory| memory.deleted = Some(NOW));
+    assert_eq!(confirmed.step(), ComputeStep::Release);
+}
+
+#[test]
+fn what_belongs_to_an_older_resource_is_left_to_it() {
+    assert_eq!(deleting(Scene::bound()).claimed("ep-1", true).step(), ComputeStep::Release);
+    assert!(matches!(deleting(Scene::bound()).claimed("ep-1", false).step(), ComputeStep::Delete { .. }));
+}
+
+#[test]
+fn an_unresolved_create_is_resolved_first() {
+    let scene = deleting(Scene::intended());
+    let said = scene.rest();
+    said.progressing(Reason::ConfirmingCreate);
+    said.until(at(50));
+    assert_eq!(scene.clone().after(50).step(), ComputeStep::Release);
+    match scene.clone().seeing([compute("ep-1")]).step() {
+        ComputeStep::Bind { binding, .. } => assert_eq!(binding.id, "ep-1"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(scene.failed(Action::Create, refused()).step(), ComputeStep::Release);
+}
+
+#[test]
+fn an_ambiguous_create_is_told_and_can_be_decided_by_a_person() {
+    let scene = deleting(Scene::intended()).declaring(json!({"type": "ReadOnly"}));
+    let scene = scene.seeing([replica("ep-1"), replica("ep-2")]);
+    scene.rest().stalled(Reason::AmbiguousCreate, &["ep-1, ep-2", "spec.computeId", "Orphan"]);
+    let named = scene.declaring(json!({"computeId": "ep-2"}));
+    match named.step() {
+        ComputeStep::Bind { binding, .. } => assert_eq!(binding.id, "ep-2"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(named.clone().claimed("ep-2", false).step(), ComputeStep::Release);
+    assert_eq!(named.seeing([]).step(), ComputeStep::Release);
+}
+
+#[test]
+fn without_its_account_the_resource_waits_and_says_what_to_do() {
+    let scene = |account| deleting(Scene::bound()).observing(|observed| observed.account = account);
+    let missing = scene(AccountView::Missing { name: "Account prod".into() });
+    missing.rest().stalled(Reason::AccountNotFound, &["Account prod", "Restore the account", "Orphan"]);
+    let broken = AccountView::NotReady { name: "Account prod".into(), message: "no Secret.".into() };
+    let said = scene(broken).rest();
+    said.unknown(Reason::AccountNotReady);
+    assert!(matches!(&said.health, Health::Unknown(_, text) if text.contains("Orphan")), "{said:?}");
+    assert_eq!(scene(AccountView::Pending).decide(), Decision::silent());
+}
+
+#[test]
+fn what_could_not_be_looked_at_is_not_gone() {
+    let scene = |listing| deleting(Scene::bound()).observing(|observed| observed.listing = listing);
+    scene(Listing::Failed(lost())).rest().unknown(Reason::PlatformUnreachable);
+    let gone = Listing::Failed(Fault::NotFound { message: "project not found".into() });
+    scene(gone).rest().stalled(Reason::Refused, &["p-1", "404", "Orphan"]);
+    assert_eq!(scene(Listing::Pending).decide(), Decision::silent());
+}
+
+#[test]
+fn a_link_that_cannot_be_read_holds_only_what_would_be_deleted() {
+    let unreadable = Unreadable { annotation: "dbplane.dev/compute", error: "expected value".into() };
+    let scene = deleting(Scene::bound()).observing(|observed| observed.identity = Err(unreadable));
+    scene.rest().stalled(Reason::BindingConflict, &["dbplane.dev/compute"]);
+    assert_eq!(scene.declaring(orphan()).step(), ComputeStep::Release);
+}

@@ -1,0 +1,208 @@
+//! A Compute that has its compute.
+
+use super::*;
+
+#[test]
+fn nothing_is_done_where_everything_is_as_declared() {
+    for (compute, words) in [
+        (compute("ep-1"), "can be used"),
+        (idle("ep-1"), "Idle"),
+        (with(idle("ep-1"), |compute| compute.settings.disabled = Some(true)), "Disabled"),
+        (with(compute("ep-1"), |compute| compute.pending_state = Some("idle".into())), "can be used"),
+    ] {
+        let said = Scene::bound().seeing([compute]).rest();
+        said.in_sync();
+        assert_eq!(said.wake, Wake::OnChange);
+        assert!(matches!(&said.health, Health::Ready(Reason::Available, text) if text.contains(words)), "{said:?}");
+    }
+}
+
+#[test]
+fn a_start_is_waited_for_and_not_for_ever() {
+    let init = || with(compute("ep-1"), |compute| compute.current_state = "init".into());
+    let young = Scene::bound().binding(|binding| binding.at = at(-10)).seeing([init()]);
+    let said = young.rest();
+    said.progressing(Reason::Starting);
+    said.until(at(590));
+    assert_eq!(said.sync, Sync::InSync);
+    young.after(590).rest().stalled(Reason::StartTimeout, &["ep-1", "console"]);
+}
+
+#[test]
+fn what_we_changed_is_not_ready_until_it_is_settled() {
+    let pending = with(compute("ep-1"), |compute| compute.pending_state = Some("active".into()));
+    let scene = Scene::bound().seeing([pending]);
+    scene.rest().ready();
+    scene.remembering(|memory| memory.changing = true).rest().progressing(Reason::Updating);
+}
+
+#[test]
+fn a_reading_is_taken_into_memory() {
+    let scene = Scene::bound().declaring(json!({"size": {"fixed": 2}}));
+    let mut memory = Memory::default();
+    memory.changing = true;
+    let mut remember = |found: Option<Compute>, now| {
+        remember(&mut memory, &scene.spec, found.as_ref(), now);
+        (memory.changing, memory.missing_since)
+    };
+    let pending = with(compute("ep-1"), |compute| compute.pending_state = Some("active".into()));
+    assert_eq!(remember(Some(pending), at(0)), (true, None));
+    assert_eq!(remember(Some(compute("ep-1")), at(1)), (false, None));
+    assert_eq!(remember(None, at(2)), (false, Some(at(2))));
+    assert_eq!(remember(None, at(3)), (false, Some(at(2))));
+    assert_eq!(remember(Some(compute("ep-1")), at(4)), (false, None));
+}
+
+#[test]
+fn the_platform_is_watched_closely_while_something_is_due() {
+    let pending = || with(compute("ep-1"), |compute| compute.pending_state = Some("active".into()));
+    let init = || with(compute("ep-1"), |compute| compute.current_state = "init".into());
+    let mut deleted = Memory::default();
+    deleted.deleted = Some(NOW);
+    let plain = Memory::default();
+    for (scene, deleting, memory, seen, expected) in [
+        (Scene::new(), false, &plain, vec![], false),
+        (Scene::intended(), false, &plain, vec![], true),
+        (Scene::bound(), false, &plain, vec![compute("ep-1")], false),
+        (Scene::bound(), false, &plain, vec![idle("ep-1")], false),
+        (Scene::bound(), false, &plain, vec![pending()], true),
+        (Scene::bound(), false, &plain, vec![init()], true),
+        (Scene::bound(), false, &plain, vec![], true),
+        (Scene::bound(), true, &plain, vec![compute("ep-1")], false),
+        (Scene::bound(), true, &deleted, vec![compute("ep-1")], true),
+    ] {
+        let identity = scene.observed.identity.unwrap();
+        assert_eq!(is_awaiting(&identity, deleting, memory, &seen), expected, "{identity:?} {seen:?}");
+    }
+}
+
+#[test]
+fn a_compute_that_is_gone_is_created_anew_once_it_is_certain() {
+    let scene = Scene::bound().seeing([]).remembering(|memory| memory.missing_since = Some(NOW));
+    for seconds in [0, 59] {
+        let said = scene.clone().after(seconds).rest();
+        said.unknown(Reason::ComputeNotFound);
+        said.until(at(60));
+    }
+    assert!(matches!(scene.clone().after(60).step(), ComputeStep::Create { .. }));
+    let adopted = scene.clone().binding(|binding| binding.origin = Origin::Adopted);
+    assert!(matches!(adopted.after(60).step(), ComputeStep::Create { .. }));
+    // Someone may have created another meanwhile.
+    let taken = scene.seeing([compute("ep-2")]).after(60);
+    taken.rest().stalled(Reason::PrimaryExists, &["ep-2"]);
+    match taken.declaring(json!({"existing": "Adopt"})).step() {
+        ComputeStep::Bind { binding, .. } => {
+            assert_eq!((binding.id.as_str(), binding.origin), ("ep-2", Origin::Adopted))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_compute_that_is_gone_and_was_not_ours_to_create_is_told() {
+    let gone = || Scene::bound().seeing([]).remembering(|memory| memory.missing_since = Some(NOW));
+    for scene in [
+        gone().binding(|binding| binding.origin = Origin::Imported),
+        gone().binding(|binding| binding.origin = Origin::Imported).declaring(json!({"computeId": "ep-1"})),
+        gone().declaring(json!({"computeId": "ep-1"})),
+        gone().binding(|binding| binding.origin = Origin::Observed),
+        gone().declaring(json!({"management": "Observe"})),
+    ] {
+        scene.rest().unknown(Reason::ComputeNotFound);
+        scene.after(60).rest().stalled(Reason::ComputeNotFound, &["ep-1", "Delete this resource"]);
+    }
+}
+
+#[test]
+fn a_link_that_does_not_fit_is_not_acted_on() {
+    let differing = || Scene::bound().declaring(json!({"size": {"fixed": 4}}));
+    differing()
+        .binding(|binding| binding.project = "p-2".into())
+        .rest()
+        .stalled(Reason::BindingConflict, &["ep-1", "p-2", "spec.projectId"]);
+    differing().declaring(json!({"computeId": "ep-2"})).rest().stalled(Reason::BindingConflict, &["ep-1", "ep-2"]);
+    differing().seeing([replica("ep-1")]).rest().stalled(Reason::BindingConflict, &["a read replica", "ReadWrite"]);
+    differing().claimed("ep-1", true).rest().stalled(Reason::ClaimedByAnother, &["Compute shop/other"]);
+    assert!(matches!(differing().claimed("ep-1", false).step(), ComputeStep::Change { .. }), "the older one keeps it");
+}
+
+#[test]
+fn the_resource_is_held_before_its_compute_is_touched() {
+    let scene =
+        Scene::bound().declaring(json!({"size": {"fixed": 4}})).observing(|observed| observed.meta.finalized = false);
+    assert_eq!(scene.step(), ComputeStep::AddFinalizer);
+}
+
+#[test]
+fn what_is_observed_is_never_touched() {
+    let scene = Scene::bound()
+        .declaring(json!({"management": "Observe", "restartToken": "now", "connection": {"secretName": "db"}}))
+        .observing(|observed| {
+            observed.meta.finalized = false;
+            observed.secret = SecretView::Absent;
+        });
+    scene.rest().in_sync();
+    let said = scene.declaring(json!({"size": {"fixed": 4}, "branchId": "br-dev"})).rest();
+    said.ready();
+    said.out_of_sync(Reason::Drifted, &["branchId is br-main, declared is br-dev", "size is 1, declared is 4"]);
+}
+
+mod connection {
+    use super::*;
+    use crate::decide::Action;
+
+    fn scene(secret: SecretView) -> Scene {
+        Scene::bound()
+            .declaring(json!({"connection": {"secretName": "orders-db"}}))
+            .observing(|observed| observed.secret = secret)
+    }
+
+    fn data() -> BTreeMap<String, String> {
+        let entries =
+            [("host", "ep-1.postgres.example"), ("port", "5432"), ("sslmode", "require"), ("computeId", "ep-1")];
+        entries.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    }
+
+    #[test]
+    fn is_written_where_it_differs() {
+        let other = |edit: fn(&mut BTreeMap<String, String>)| {
+            let mut data = data();
+            edit(&mut data);
+            SecretView::Ours(data)
+        };
+        let moved = other(|data| drop(data.insert("host".into(), "old".into())));
+        let emptied = other(|data| drop(data.remove("port")));
+        for secret in [SecretView::Absent, moved, emptied] {
+            assert_eq!(scene(secret).step(), ComputeStep::WriteConnection { data: data() });
+        }
+        scene(SecretView::Ours(data())).rest().in_sync();
+        scene(other(|data| drop(data.insert("password".into(), "theirs".into())))).rest().in_sync();
+    }
+
+    #[test]
+    fn waits_for_a_host() {
+        let scene = scene(SecretView::Absent).seeing([with(compute("ep-1"), |compute| compute.host = None)]);
+        scene.rest().in_sync();
+    }
+
+    #[test]
+    fn that_is_somebody_elses_is_left_alone_and_stops_nothing_else() {
+        let scene = scene(SecretView::Foreign("not dbplane's".into()));
+        scene.rest().stalled(Reason::SecretNotOurs, &["orders-db", "not dbplane's", "spec.connection.secretName"]);
+        let drifted = scene.clone().declaring(json!({"size": {"fixed": 4}}));
+        assert!(matches!(drifted.step(), ComputeStep::Change { .. }));
+        assert!(matches!(scene.declaring(json!({"restartToken": "now"})).step(), ComputeStep::Restart { .. }));
+    }
+
+    #[test]
+    fn that_cannot_be_written_is_told_and_tried_again() {
+        let scene = scene(SecretView::Absent).remembering(|memory| {
+            let problem = crate::decide::memory::Problem::Secret("Secret orders-db could not be written: quota".into());
+            memory.failed(Action::WriteSecret, problem, 3, NOW);
+        });
+        let said = scene.rest();
+        said.stalled(Reason::SecretNotWritten, &["orders-db", "quota"]);
+        said.until(at(1));
+        assert!(matches!(scene.after(1).step(), ComputeStep::WriteConnection { .. }));
+    }
+}

@@ -1,0 +1,67 @@
+//! What stands before every decision: the link, the pause, the account, the reading.
+
+use super::*;
+
+#[test]
+fn nothing_is_decided_on_a_link_that_cannot_be_read() {
+    let unreadable = Unreadable { annotation: "dbplane.dev/create-intent", error: "expected value".into() };
+    let scene = Scene::new().observing(|observed| observed.identity = Err(unreadable));
+    scene.rest().stalled(Reason::BindingConflict, &["dbplane.dev/create-intent", "expected value", "Restore"]);
+}
+
+#[test]
+fn a_paused_resource_is_left_alone() {
+    for scene in [Scene::new(), Scene::intended(), Scene::bound().declaring(json!({"size": {"fixed": 4}}))] {
+        let scene = scene.observing(|observed| observed.meta.paused = true);
+        let said = scene.rest();
+        said.unknown(Reason::Paused);
+        assert_eq!(said.wake, Wake::OnChange);
+    }
+}
+
+#[test]
+fn an_account_that_cannot_be_used_says_why() {
+    let name = || "Account prod".to_owned();
+    for (account, reason, words) in [
+        (AccountView::Missing { name: name() }, Reason::AccountNotFound, "Create it"),
+        (AccountView::NotAllowed { name: name() }, Reason::NamespaceNotAllowed, "spec.namespaces"),
+    ] {
+        let scene = Scene::bound().observing(|observed| observed.account = account);
+        scene.rest().stalled(reason, &["Account prod", words]);
+    }
+    let account = AccountView::NotReady { name: name(), message: "the key was revoked".into() };
+    let said = Scene::bound().observing(|observed| observed.account = account).rest();
+    said.unknown(Reason::AccountNotReady);
+    assert!(matches!(&said.health, Health::Unknown(_, text) if text.contains("the key was revoked")), "{said:?}");
+}
+
+#[test]
+fn nothing_is_said_before_something_is_known() {
+    let account = Scene::bound().observing(|observed| observed.account = AccountView::Pending);
+    let listing = Scene::bound().observing(|observed| observed.listing = Listing::Pending);
+    for scene in [account, listing] {
+        assert_eq!(scene.decide(), Decision::silent());
+    }
+}
+
+#[test]
+fn a_reading_that_failed_is_not_an_empty_one() {
+    let scene = |fault| Scene::bound().observing(|observed| observed.listing = Listing::Failed(fault));
+    scene(lost()).rest().unknown(Reason::PlatformUnreachable);
+    scene(Fault::Unauthorized { message: "revoked".into() }).rest().unknown(Reason::Unauthorized);
+    scene(Fault::Throttled { status: 429, retry_after: None }).rest().progressing(Reason::PlatformBusy);
+    let absent = scene(Fault::NotFound { message: "project not found".into() });
+    absent.rest().stalled(Reason::Refused, &["Project p-1", "project not found", "spec.projectId"]);
+    let forbidden = scene(Fault::Forbidden { status: 404, message: "not allowed".into() });
+    forbidden.rest().stalled(Reason::Forbidden, &["Project p-1", "API key"]);
+}
+
+#[test]
+fn a_reading_that_ages_is_decided_on_until_it_is_too_old() {
+    let aging = |scene: Scene| scene.observing(|observed| observed.stale_from = Some(at(20)));
+    let said = aging(Scene::bound()).rest();
+    said.in_sync();
+    said.until(at(20));
+    let starting = with(compute("ep-1"), |compute| compute.current_state = "init".into());
+    aging(Scene::bound().binding(|binding| binding.at = at(-590)).seeing([starting])).rest().until(at(10));
+}

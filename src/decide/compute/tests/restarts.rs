@@ -1,0 +1,173 @@
+//! Restarts: when the spec asks, as the spec allows, once for each token.
+
+use super::*;
+use crate::decide::Action;
+use crate::decide::identity::BeforeRestart;
+
+fn asked() -> Scene {
+    Scene::bound().declaring(json!({"restartToken": "one"}))
+}
+
+/// A restart that was recorded 10 s ago, and whose end was not.
+fn calling(seen: Compute) -> Scene {
+    let before = BeforeRestart { updated_at: Some(at(-3600)), started_at: Some(at(-3600)) };
+    let record = RestartRecord { calling: Some(before), ..done("one", at(-10)) };
+    asked().seeing([seen]).identity(|identity| identity.restart = Some(record))
+}
+
+fn restarts(scene: &Scene) -> RestartRecord {
+    match scene.step() {
+        ComputeStep::Restart { id, record } => {
+            assert_eq!(id, "ep-1");
+            record
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn notes(scene: &Scene) -> RestartRecord {
+    match scene.step() {
+        ComputeStep::NoteRestart { record } => record,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn done(token: &str, at: Timestamp) -> RestartRecord {
+    RestartRecord { token: token.into(), annotation: String::new(), at, calling: None }
+}
+
+#[test]
+fn a_new_token_restarts_an_active_compute() {
+    let record = restarts(&asked());
+    assert_eq!((record.token.as_str(), record.at), ("one", NOW));
+    assert_eq!(record.calling.unwrap().started_at, Some(at(-3600)));
+    let annotated = Scene::bound().identity(|identity| identity.restart_annotation = Some("two".into()));
+    assert_eq!(restarts(&annotated).annotation, "two");
+    let both = asked().identity(|identity| identity.restart_annotation = Some("two".into()));
+    let record = restarts(&both);
+    assert_eq!((record.token.as_str(), record.annotation.as_str()), ("one", "two"));
+}
+
+#[test]
+fn a_token_that_was_honoured_restarts_nothing() {
+    asked().identity(|identity| identity.restart = Some(done("one", at(-60)))).rest().in_sync();
+}
+
+#[test]
+fn a_request_that_is_taken_back_restarts_nothing() {
+    let both = RestartRecord { annotation: "two".into(), ..done("one", at(-60)) };
+    let scene = |record: &RestartRecord| Scene::bound().identity(|identity| identity.restart = Some(record.clone()));
+    scene(&both).rest().in_sync();
+    scene(&both).declaring(json!({"restartToken": "one"})).rest().in_sync();
+    scene(&both).identity(|identity| identity.restart_annotation = Some("two".into())).rest().in_sync();
+    // What stays in the record is not asked for anew.
+    let record = restarts(&scene(&both).declaring(json!({"restartToken": "three"})));
+    assert_eq!((record.token.as_str(), record.annotation.as_str()), ("three", "two"));
+}
+
+#[test]
+fn without_a_record_nothing_is_due() {
+    let scene = asked().identity(|identity| identity.restart = None);
+    assert_eq!(notes(&scene), done("one", NOW));
+}
+
+#[test]
+fn an_idle_compute_is_not_woken() {
+    assert_eq!(notes(&asked().seeing([idle("ep-1")])), done("one", NOW));
+    let waking = with(idle("ep-1"), |compute| compute.pending_state = Some("active".into()));
+    asked().seeing([waking]).rest().ready();
+}
+
+#[test]
+fn a_compute_in_between_is_waited_for() {
+    for state in ["init", "active", "something-new"] {
+        let seen = with(compute("ep-1"), |compute| {
+            compute.current_state = state.into();
+            compute.pending_state = Some("idle".into());
+        });
+        assert_eq!(asked().seeing([seen]).decide().step, None, "{state}");
+    }
+}
+
+#[test]
+fn a_restart_waits_for_its_time() {
+    let said = asked().declaring(json!({"disruption": {"policy": "WhenIdle"}})).rest();
+    said.ready();
+    said.out_of_sync(Reason::WaitingForDisruption, &["until the compute is idle", "restart"]);
+    let window = json!({"disruption": {"policy": "Window", "window": {"schedule": "0 9 * * *", "duration": "1h"}}});
+    asked().declaring(window).rest().until(at(3600));
+}
+
+#[test]
+fn changes_come_before_the_restart() {
+    let scene = asked().declaring(json!({"size": {"fixed": 4}}));
+    assert!(matches!(scene.step(), ComputeStep::Change { .. }));
+}
+
+#[test]
+fn a_restart_that_is_refused_is_tried_again_later() {
+    let record = restarts(&asked());
+    let scene = asked().identity(|identity| identity.restart = Some(record)).failed(Action::Restart, refused());
+    let said = scene.rest();
+    said.stalled(Reason::Refused, &["422"]);
+    said.until(at(30));
+    restarts(&scene.after(30));
+}
+
+#[test]
+fn a_restart_without_an_answer_is_found_out_about() {
+    let started = with(compute("ep-1"), |compute| compute.started_at = Some(at(-5)));
+    let stopped = idle("ep-1");
+    for seen in [started, stopped] {
+        assert_eq!(notes(&calling(seen)), done("one", at(-10)));
+    }
+    // The time of the start tells more than a pending state or an update, which have many causes.
+    for seen in [
+        compute("ep-1"),
+        with(compute("ep-1"), |compute| compute.pending_state = Some("active".into())),
+        with(compute("ep-1"), |compute| compute.updated_at = Some(at(-5))),
+    ] {
+        let said = calling(seen).rest();
+        said.progressing(Reason::Restarting);
+        said.until(at(50));
+    }
+}
+
+#[test]
+fn where_starts_are_not_dated_any_sign_counts() {
+    let undated = |compute: Compute| with(compute, |compute| compute.started_at = None);
+    let updated = with(compute("ep-1"), |compute| compute.updated_at = Some(at(-5)));
+    let pending = with(compute("ep-1"), |compute| compute.pending_state = Some("active".into()));
+    for seen in [updated, pending] {
+        assert_eq!(notes(&calling(undated(seen))), done("one", at(-10)));
+    }
+    calling(undated(compute("ep-1"))).rest().progressing(Reason::Restarting);
+}
+
+#[test]
+fn without_any_sign_it_is_called_again_after_the_settle_time() {
+    let scene = calling(compute("ep-1"));
+    assert_eq!(scene.clone().after(49).decide().step, None);
+    assert_eq!(restarts(&scene.after(50)).at, at(50));
+}
+
+#[test]
+fn one_that_certainly_did_not_happen_is_called_again() {
+    let fault = Fault::Busy { message: "busy".into(), retry_after: None };
+    let scene = calling(compute("ep-1")).failed(Action::Restart, fault);
+    let said = scene.rest();
+    said.progressing(Reason::PlatformBusy);
+    said.until(at(1));
+    restarts(&scene.after(1));
+    let open = calling(compute("ep-1")).failed(Action::Restart, lost());
+    open.rest().progressing(Reason::Restarting);
+}
+
+#[test]
+fn a_newer_token_waits_for_the_outcome_of_the_older() {
+    let scene = calling(with(compute("ep-1"), |compute| compute.started_at = Some(at(-5))));
+    let scene = scene.declaring(json!({"restartToken": "two"}));
+    let record = notes(&scene);
+    assert_eq!(record, done("one", at(-10)));
+    assert_eq!(restarts(&scene.identity(|identity| identity.restart = Some(record))).token, "two");
+}

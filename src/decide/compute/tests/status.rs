@@ -1,0 +1,94 @@
+//! The status that goes with a decision.
+
+use super::*;
+use crate::api::LastOperation;
+
+fn status_of(scene: &Scene, old: &ComputeStatus) -> ComputeStatus {
+    status(&Report::ready("fine"), &scene.observed, old, scene.now)
+}
+
+fn active_at(time: Timestamp, state: &str) -> Scene {
+    Scene::bound().seeing([with(compute("ep-1"), |compute| {
+        compute.current_state = state.into();
+        compute.last_active = Some(time);
+    })])
+}
+
+#[test]
+fn it_shows_what_was_seen() {
+    let seen = with(compute("ep-1"), |compute| {
+        (compute.settings.min, compute.settings.max) = (cu(0.25), cu(2.));
+        compute.pending_state = Some("idle".into());
+    });
+    let status = status_of(&Scene::bound().seeing([compute("ep-0"), seen]), &ComputeStatus::default());
+    assert_eq!(status.compute_id.as_deref(), Some("ep-1"));
+    assert_eq!(status.host.as_deref(), Some("ep-1.postgres.example"));
+    assert_eq!((status.state.as_deref(), status.pending_state.as_deref()), (Some("active"), Some("idle")));
+    assert_eq!(status.size.as_deref(), Some("0.25-2"));
+    assert_eq!(status.capacity.unwrap().max_connections, 112);
+    assert_eq!(status.observed_generation, Some(3));
+    assert!(status.conditions.iter().all(|condition| condition.observed_generation == Some(3)));
+    assert_eq!(status.restart, None);
+}
+
+#[test]
+fn it_keeps_what_was_seen_while_nothing_can_be_seen() {
+    let old = status_of(&Scene::bound(), &ComputeStatus::default());
+    for listing in [Listing::Pending, Listing::Failed(lost())] {
+        let scene = Scene::bound().observing(|observed| observed.listing = listing);
+        let status = status_of(&scene, &old);
+        assert_eq!((status.host, status.state), (old.host.clone(), old.state.clone()));
+    }
+    let gone = status_of(&Scene::bound().seeing([]), &old);
+    assert_eq!((gone.compute_id.as_deref(), gone.host, gone.state), (Some("ep-1"), None, None));
+    let unbound = status_of(&Scene::new(), &old);
+    assert_eq!((unbound.compute_id, unbound.last_operation), (None, None));
+}
+
+#[test]
+fn the_same_again_is_equal_so_that_nothing_is_written() {
+    let first = status_of(&active_at(at(10), "active"), &ComputeStatus::default());
+    let later = status_of(&active_at(at(200), "active").after(300), &first);
+    assert_eq!(first, later);
+}
+
+#[test]
+fn last_active_is_kept_to_the_hour_while_active_and_is_never_put_back() {
+    let hour = at(-NOW.as_second().rem_euclid(3600));
+    let old = |time| ComputeStatus { last_active: time, ..ComputeStatus::default() };
+    let of = |time, state: &str, before| status_of(&active_at(time, state), &old(before)).last_active;
+    let minutes = |minutes: u64| later(hour, Duration::from_secs(minutes * 60));
+    assert_eq!(of(minutes(10), "active", None), Some(hour));
+    assert_eq!(of(minutes(50), "active", Some(hour)), Some(hour));
+    assert_eq!(of(minutes(70), "active", Some(hour)), Some(minutes(60)));
+    // Seen idle at ten past, then active again: not back to the full hour.
+    assert_eq!(of(minutes(10), "idle", Some(hour)), Some(minutes(10)));
+    assert_eq!(of(minutes(20), "active", Some(minutes(10))), Some(minutes(10)));
+    assert_eq!(of(minutes(5), "idle", Some(minutes(10))), Some(minutes(5)), "idle is exact");
+}
+
+#[test]
+fn fractions_of_seconds_are_left_out() {
+    let time = Timestamp::new(NOW.as_second(), 5_000_000).unwrap();
+    assert_eq!(status_of(&active_at(time, "idle"), &ComputeStatus::default()).last_active, Some(NOW));
+}
+
+#[test]
+fn the_last_operation_outlives_the_memory() {
+    let operation =
+        |id: &str| LastOperation { id: id.into(), action: "start_compute".into(), status: "running".into() };
+    let old = ComputeStatus { last_operation: Some(operation("old")), ..ComputeStatus::default() };
+    assert_eq!(status_of(&Scene::bound(), &old).last_operation, Some(operation("old")));
+    let scene = Scene::bound().remembering(|memory| memory.last_operation = Some(operation("new")));
+    assert_eq!(status_of(&scene, &old).last_operation, Some(operation("new")));
+}
+
+#[test]
+fn a_restart_is_shown_once_it_has_been_made() {
+    let record = |calling| RestartRecord { token: "one".into(), annotation: "two".into(), at: at(-5), calling };
+    let scene = |record| Scene::bound().identity(|identity| identity.restart = Some(record));
+    let shown = status_of(&scene(record(None)), &ComputeStatus::default()).restart.unwrap();
+    assert_eq!((shown.token.as_str(), shown.at), ("one two", at(-5)));
+    let calling = crate::decide::identity::BeforeRestart { updated_at: None, started_at: None };
+    assert_eq!(status_of(&scene(record(Some(calling))), &ComputeStatus::default()).restart, None);
+}

@@ -1,0 +1,196 @@
+//! Which fields differ, and what mends them.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::platform::Role;
+
+fn spec(more: Value) -> ComputeSpec {
+    let mut spec = json!({"accountRef": {"name": "a"}, "projectId": "p", "branchId": "br-1", "type": "ReadWrite"});
+    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    serde_json::from_value(spec).unwrap()
+}
+
+fn cu(value: f64) -> Option<ComputeUnits> {
+    ComputeUnits::new(value)
+}
+
+/// A compute that reports nothing but what it must.
+fn silent() -> Compute {
+    Compute {
+        id: "ep-1".into(),
+        project_id: "p".into(),
+        branch_id: "br-1".into(),
+        role: Role::Primary,
+        host: None,
+        name: None,
+        current_state: "active".into(),
+        pending_state: None,
+        settings: Settings::default(),
+        last_active: None,
+        created_at: None,
+        updated_at: None,
+        started_at: None,
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        min: cu(1.),
+        max: cu(2.),
+        suspend_after: Some(SuspendAfter::Default),
+        pooler_enabled: Some(false),
+        pooler_mode: Some("transaction".into()),
+        postgres: BTreeMap::from([("work_mem".into(), "4MB".into()), ("theirs".into(), "on".into())]),
+        passwordless_access: Some(true),
+        disabled: Some(false),
+    }
+}
+
+fn seen() -> Compute {
+    Compute { settings: settings(), ..silent() }
+}
+
+#[test]
+fn nothing_that_is_not_declared_differs() {
+    assert_eq!(differences(&spec(json!({})), &seen()), []);
+    assert_eq!(differences(&spec(json!({})), &silent()), []);
+}
+
+#[test]
+fn what_is_in_force_does_not_differ() {
+    for declared in [
+        json!({"size": {"autoscaling": {"min": 1, "max": 2}}}),
+        json!({"scaleToZero": {"after": "5m"}}),
+        json!({"pooler": {"enabled": false}}),
+        json!({"pooler": {"enabled": false, "mode": "Transaction"}}),
+        json!({"passwordlessAccess": true}),
+        json!({"disabled": false}),
+        json!({"postgresSettings": {"work_mem": "4MB"}}),
+    ] {
+        assert_eq!(differences(&spec(declared.clone()), &seen()), [], "{declared}");
+    }
+}
+
+#[test]
+fn every_field_that_differs_is_told_and_mended() {
+    type Mend = fn(&mut ComputeChange);
+    let cases: [(Value, &str, bool, Mend); 9] = [
+        (json!({"branchId": "br-2"}), "branchId is br-1, declared is br-2", true, |c| {
+            c.branch_id = Some("br-2".into())
+        }),
+        (json!({"size": {"fixed": 1}}), "size is 1-2, declared is 1", true, |c| {
+            (c.settings.min, c.settings.max) = (cu(1.), cu(1.));
+        }),
+        (json!({"size": {"autoscaling": {"min": 1, "max": 4}}}), "size is 1-2, declared is 1-4", true, |c| {
+            (c.settings.min, c.settings.max) = (cu(1.), cu(4.));
+        }),
+        (
+            json!({"scaleToZero": {"after": "10m"}}),
+            "scaleToZero is the platform's default, declared is after 600s",
+            false,
+            |c| c.settings.suspend_after = Some(SuspendAfter::Seconds(600)),
+        ),
+        (
+            json!({"scaleToZero": {"never": true}}),
+            "scaleToZero is the platform's default, declared is never",
+            false,
+            |c| {
+                c.settings.suspend_after = Some(SuspendAfter::Never);
+            },
+        ),
+        (json!({"pooler": {"enabled": true}}), "pooler.enabled is false, declared is true", false, |c| {
+            c.settings.pooler_enabled = Some(true);
+        }),
+        (json!({"passwordlessAccess": false}), "passwordlessAccess is true, declared is false", false, |c| {
+            c.settings.passwordless_access = Some(false);
+        }),
+        (json!({"disabled": true}), "disabled is false, declared is true", false, |c| c.settings.disabled = Some(true)),
+        (
+            json!({"postgresSettings": {"work_mem": "8MB", "jit": "off"}}),
+            "postgresSettings is jit=(unset), work_mem=4MB, declared is jit=off, work_mem=8MB",
+            false,
+            |c| {
+                let whole = [("jit", "off"), ("theirs", "on"), ("work_mem", "8MB")];
+                c.settings.postgres = whole.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+            },
+        ),
+    ];
+    for (declared, said, disruptive, mend) in cases {
+        let found = differences(&spec(declared), &seen());
+        let [difference] = found.as_slice() else { panic!("{said}: {found:?}") };
+        let mut expected = ComputeChange::default();
+        mend(&mut expected);
+        assert_eq!(text(&[difference]), said);
+        assert_eq!(difference.disruptive, disruptive, "{said}");
+        assert!(difference.reported, "{said}");
+        assert_eq!(change(&[difference]), expected, "{said}");
+    }
+}
+
+#[test]
+fn what_the_platform_does_not_report_differs_and_says_so() {
+    for declared in [
+        json!({"size": {"fixed": 1}}),
+        json!({"scaleToZero": {"after": "5m"}}),
+        json!({"pooler": {"enabled": false}}),
+        json!({"passwordlessAccess": true}),
+        json!({"disabled": false}),
+    ] {
+        let found = differences(&spec(declared.clone()), &silent());
+        let [difference] = found.as_slice() else { panic!("{declared}: {found:?}") };
+        assert_eq!((difference.seen.as_str(), difference.reported), ("not reported", false), "{declared}");
+    }
+    let modes = differences(&spec(json!({"pooler": {"enabled": false, "mode": "Transaction"}})), &silent());
+    assert_eq!(modes.len(), 2);
+}
+
+#[test]
+fn five_minutes_are_the_default_and_other_times_are_not() {
+    let compute = |after| Compute { settings: Settings { suspend_after: Some(after), ..settings() }, ..silent() };
+    for (declared, seen, differs) in [
+        (json!({"after": "5m"}), SuspendAfter::Default, false),
+        (json!({"after": "300s"}), SuspendAfter::Seconds(300), false),
+        (json!({"after": "5m"}), SuspendAfter::Never, true),
+        (json!({"after": "5m"}), SuspendAfter::Seconds(301), true),
+        (json!({"after": "6m"}), SuspendAfter::Default, true),
+        (json!({"never": true}), SuspendAfter::Never, false),
+        (json!({"never": true}), SuspendAfter::Seconds(300), true),
+    ] {
+        let found = differences(&spec(json!({"scaleToZero": declared.clone()})), &compute(seen));
+        assert_eq!(!found.is_empty(), differs, "{declared} {seen:?}");
+    }
+}
+
+#[test]
+fn one_change_mends_them_all() {
+    let declared = json!({"branchId": "br-2", "size": {"fixed": 4}, "pooler": {"enabled": true}, "disabled": true});
+    let found = differences(&spec(declared), &seen());
+    let whole = change(&found.iter().collect::<Vec<_>>());
+    assert_eq!(whole.branch_id.as_deref(), Some("br-2"));
+    let expected =
+        Settings { min: cu(4.), max: cu(4.), pooler_enabled: Some(true), disabled: Some(true), ..Settings::default() };
+    assert_eq!(whole.settings, expected);
+}
+
+#[test]
+fn what_is_declared_is_created_with() {
+    let all = json!({
+        "size": {"fixed": 2}, "scaleToZero": {"after": "1h30m"}, "pooler": {"enabled": true, "mode": "Transaction"},
+        "postgresSettings": {"work_mem": "8MB"}, "passwordlessAccess": false, "disabled": true,
+    });
+    let expected = Settings {
+        min: cu(2.),
+        max: cu(2.),
+        suspend_after: Some(SuspendAfter::Seconds(5400)),
+        pooler_enabled: Some(true),
+        pooler_mode: Some("transaction".into()),
+        postgres: BTreeMap::from([("work_mem".into(), "8MB".into())]),
+        passwordless_access: Some(false),
+        disabled: Some(true),
+    };
+    assert_eq!(declared(&spec(all)), expected);
+    assert_eq!(declared(&spec(json!({}))), Settings::default());
+}

@@ -1,0 +1,246 @@
+//! The operator lives through the life of the examples as its own ServiceAccount, while the API server writes down what
+//! it asks for. A rule that is missing shows as a refusal, and one that is not needed as a rule that was never used.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use dbplane::simulator::world::file::WorldFile;
+use dbplane::simulator::{self, Options as World, Simulator};
+use nix::sys::signal::Signal;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use crate::support::{ControlPlane, Options, PATIENCE, Running, Sandbox, free_port, wait_for, wait_until};
+
+const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
+const OPERATOR: &str = "system:serviceaccount:dbplane-system:dbplane";
+/// Only the operator's requests, and once they are answered.
+const POLICY: &str = r#"{
+  "apiVersion": "audit.k8s.io/v1",
+  "kind": "Policy",
+  "omitStages": ["RequestReceived"],
+  "rules": [
+    {"level": "Metadata", "users": ["system:serviceaccount:dbplane-system:dbplane"]},
+    {"level": "None"}
+  ]
+}"#;
+
+/// A verb on a resource: `list secrets`, `patch dbplane.dev/computes/status`.
+type Right = String;
+
+#[tokio::test]
+async fn every_right_is_needed_and_none_is_missing() {
+    let audit = Sandbox::new("audit").unwrap();
+    let (policy, log) = (audit.folder().join("policy.json"), audit.folder().join("audit.log"));
+    fs::write(&policy, POLICY).unwrap();
+    let api_server_flags =
+        vec![format!("--audit-policy-file={}", policy.display()), format!("--audit-log-path={}", log.display())];
+    let cluster = ControlPlane::start_with(Options { api_server_flags, ..Options::default() }).await.unwrap();
+    kubectl(&cluster, &["apply", "-k", "deploy"]).await;
+    let mut operator = start_operator(&cluster).await;
+    let platform = start_platform().await;
+
+    live_through_the_examples(&cluster, &platform).await;
+    stop_with_a_key_in_hand(&cluster, &mut operator).await;
+    let mut operator = start_operator(&cluster).await;
+    end_the_examples(&cluster).await;
+    operator.signal(Signal::SIGTERM).unwrap();
+    assert!(operator.wait(PATIENCE).await.unwrap().success());
+
+    let requests = requests(&log);
+    let refused: BTreeSet<Right> = requests.iter().filter(|request| request.is_refused()).map(Request::right).collect();
+    assert!(refused.is_empty(), "deploy/operator-roles.yaml lacks: {refused:#?}");
+    let used: BTreeSet<Right> = requests.iter().map(Request::right).collect();
+    let given = given(&cluster).await;
+    let unused: Vec<&Right> = given.difference(&used).collect();
+    assert!(unused.is_empty(), "deploy/operator-roles.yaml gives what the operator never used: {unused:#?}");
+}
+
+/// Everything that the operator does for people.
+async fn live_through_the_examples(cluster: &ControlPlane, platform: &Simulator) {
+    let examples = kubectl(cluster, &["kustomize", "deploy/examples"]).await;
+    let examples = examples.replace("https://platform.example/api/v2", &platform.base_url());
+    cluster.kubectl_with_input(&["apply", "-f", "-"], &examples).await.unwrap();
+    let ready = ["wait", "-n=shop", "--for=condition=Ready", "--timeout=60s", "accounts,computes,projectkeys", "--all"];
+    kubectl(cluster, &ready).await;
+    // The same event a second time is a patch of the first.
+    for _ in 0..2 {
+        kubectl(cluster, &["-n=shop", "annotate", "compute/orders", "dbplane.dev/paused=true"]).await;
+        reason(cluster, "compute/orders", "Paused").await;
+        kubectl(cluster, &["-n=shop", "annotate", "compute/orders", "dbplane.dev/paused-"]).await;
+        reason(cluster, "compute/orders", "Available").await;
+    }
+}
+
+/// The cluster does not let a new key into its Secret, and the operator is stopped: it saves the key before it ends.
+async fn stop_with_a_key_in_hand(cluster: &ControlPlane, operator: &mut Running) {
+    cluster.kubectl_with_input(&["apply", "-f", "-"], NO_NEW_KEYS).await.unwrap();
+    let example = kubectl(cluster, &["-n=shop", "get", "projectkey/ci", "-o=json"]).await;
+    let mut late: Value = serde_json::from_str(&example).unwrap();
+    late["metadata"] = json!({"name": "late", "namespace": "shop"});
+    late["spec"]["secret"]["name"] = json!("late-key");
+    let refused = async || cluster.kubectl_with_input(TRY_TO_WRITE, BLOCKED).await.is_err();
+    kubectl(cluster, &["-n=shop", "create", "secret", "generic", "blocked"]).await;
+    wait_until("the policy to be in force", PATIENCE, refused).await.unwrap();
+    cluster.kubectl_with_input(&["create", "-f", "-"], &late.to_string()).await.unwrap();
+    reason(cluster, "projectkey/late", "SecretNotWritten").await;
+
+    operator.signal(Signal::SIGTERM).unwrap();
+    let trying = async || operator.log().contains("a key is not saved yet");
+    wait_until("the operator to try while it is being stopped", PATIENCE, trying).await.unwrap();
+    cluster.kubectl_with_input(&["delete", "-f", "-"], NO_NEW_KEYS).await.unwrap();
+
+    assert!(operator.wait(PATIENCE).await.unwrap().success());
+    let key = kubectl(cluster, &["-n=shop", "get", "secret/late-key", "-o=jsonpath={.data.api-key}"]).await;
+    assert!(!key.is_empty(), "the key is in its Secret");
+}
+
+/// A policy of the cluster under which Secrets can be created and not changed. It lets rehearsals pass: otherwise no key would
+/// be created that could be in hand.
+const NO_NEW_KEYS: &str = "
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: no-new-keys}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+      - {apiGroups: [''], apiVersions: [v1], operations: [UPDATE], resources: [secrets]}
+  validations:
+    - {expression: \"request.dryRun || !(object.metadata.name in ['late-key', 'blocked'])\", message: not now}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: no-new-keys}
+spec: {policyName: no-new-keys, validationActions: [Deny]}
+";
+const TRY_TO_WRITE: &[&str] = &["apply", "--server-side", "--force-conflicts", "-f", "-"];
+const BLOCKED: &str = "{apiVersion: v1, kind: Secret, metadata: {name: blocked, namespace: shop}, stringData: {a: b}}";
+
+async fn end_the_examples(cluster: &ControlPlane) {
+    kubectl(cluster, &["delete", "namespace", "shop", "--timeout=60s"]).await;
+    kubectl(cluster, &["delete", "clusteraccount", "company", "--timeout=60s"]).await;
+}
+
+async fn reason(cluster: &ControlPlane, object: &str, reason: &str) {
+    let path = "-o=jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}";
+    let arrived = async || kubectl(cluster, &["-n=shop", "get", object, path]).await == reason;
+    wait_until(&format!("{object} to be {reason}"), PATIENCE, arrived).await.unwrap();
+}
+
+async fn kubectl(cluster: &ControlPlane, args: &[&str]) -> String {
+    let args: Vec<String> = args
+        .iter()
+        .map(|arg| match arg.strip_prefix("deploy") {
+            Some(_) => Path::new(REPOSITORY).join(arg).display().to_string(),
+            None => (*arg).to_owned(),
+        })
+        .collect();
+    cluster.kubectl(&args.iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap()
+}
+
+async fn start_operator(cluster: &ControlPlane) -> Running {
+    let kubeconfig = cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await.unwrap();
+    let health = format!("127.0.0.1:{}", free_port().unwrap());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
+    command
+        .args(["run", "--leader-elect", "--allow-insecure-platform", "--health-listen", &health])
+        .arg(format!("--metrics-listen=127.0.0.1:{}", free_port().unwrap()))
+        .env("KUBECONFIG", kubeconfig);
+    let operator = cluster.sandbox().start("operator", command).unwrap().log_on_panic();
+    let url = format!("http://{health}/readyz");
+    wait_for("the operator to be ready", PATIENCE, async || {
+        let answer = reqwest::Client::new().get(&url).timeout(Duration::from_secs(2)).send().await.ok()?;
+        answer.status().is_success().then_some(())
+    })
+    .await
+    .unwrap();
+    operator
+}
+
+async fn start_platform() -> Simulator {
+    let world = fs::read_to_string(Path::new(REPOSITORY).join("deploy/examples/world.yaml")).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    simulator::serve(listener, World::new(WorldFile::parse(&world).unwrap())).await.unwrap()
+}
+
+/// What the operator may do, as the installed roles say.
+async fn given(cluster: &ControlPlane) -> BTreeSet<Right> {
+    let role = kubectl(cluster, &["get", "clusterrole", "dbplane", "-o=json"]).await;
+    let leases = kubectl(cluster, &["-n=dbplane-system", "get", "role", "dbplane-leader-election", "-o=json"]).await;
+    let mut given = BTreeSet::new();
+    for role in [role, leases] {
+        let role: Value = serde_json::from_str(&role).unwrap();
+        let rules: Vec<Rule> = serde_json::from_value(role["rules"].clone()).unwrap();
+        for Rule { api_groups, resources, verbs } in &rules {
+            for (group, resource) in
+                api_groups.iter().flat_map(|group| resources.iter().map(move |resource| (group, resource)))
+            {
+                given.extend(verbs.iter().map(|verb| right(verb, group, resource)));
+            }
+        }
+    }
+    given
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Rule {
+    api_groups: Vec<String>,
+    resources: Vec<String>,
+    verbs: Vec<String>,
+}
+
+/// One line of the API server's audit log.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Request {
+    verb: String,
+    user: User,
+    object_ref: Option<ObjectRef>,
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct User {
+    username: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ObjectRef {
+    api_group: String,
+    resource: String,
+    subresource: String,
+}
+
+impl Request {
+    /// By its rights: a 403 can also mean that the namespace is on its way out.
+    fn is_refused(&self) -> bool {
+        self.annotations.get("authorization.k8s.io/decision").is_some_and(|decision| decision == "forbid")
+    }
+
+    fn right(&self) -> Right {
+        let Some(object) = &self.object_ref else { return self.verb.clone() };
+        let subresource =
+            if object.subresource.is_empty() { String::new() } else { format!("/{}", object.subresource) };
+        right(&self.verb, &object.api_group, &format!("{}{subresource}", object.resource))
+    }
+}
+
+fn right(verb: &str, group: &str, resource: &str) -> Right {
+    let group = if group.is_empty() { String::new() } else { format!("{group}/") };
+    format!("{verb} {group}{resource}")
+}
+
+fn requests(log: &Path) -> Vec<Request> {
+    let log = fs::read_to_string(log).unwrap();
+    let requests: Vec<Request> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(!requests.is_empty() && requests.iter().all(|request| request.user.username == OPERATOR));
+    requests
+}

@@ -1,0 +1,160 @@
+//! Computes that exist already: refused, adopted, imported, observed, left; and two resources that want the same.
+
+use reqwest::Method;
+use serde_json::json;
+
+use super::{annotate, by_hand, created, delete, fault, line, message, polls, writes};
+use crate::stage::{Stage, compute};
+
+#[tokio::test]
+async fn an_existing_primary_is_left_alone_until_the_spec_adopts_it() {
+    let stage = Stage::new("refuse").await;
+    let id = by_hand(&stage, "br-main-42", "read_write").await;
+    let before = line(&stage, &id).await["size"].clone();
+    stage.apply(&compute("orders", "br-main-42", "  size: {fixed: 4}\n")).await;
+    let stalled = stage.until_condition("compute/orders", "Stalled", "True", "PrimaryExists").await;
+    assert!(message(&stalled, "Stalled").contains(&id), "{stalled}");
+    polls(&stage, 2).await;
+    assert_eq!(line(&stage, &id).await["size"], before);
+    assert_eq!(writes(&stage).len(), 0);
+
+    stage.patch("compute/orders", json!({"existing": "Adopt"})).await;
+    let ready = stage.until("compute/orders", "of the declared size", |seen| seen["status"]["size"] == "4").await;
+    assert_eq!(ready["status"]["computeId"], *id);
+    stage.until_condition("compute/orders", "Synced", "True", "InSync").await;
+    assert_eq!((stage.count("POST"), stage.count("PATCH"), stage.computes().await.len()), (0, 1, 1));
+}
+
+#[tokio::test]
+async fn a_primary_that_goes_makes_room() {
+    let stage = Stage::new("room").await;
+    let id = by_hand(&stage, "br-main-42", "read_write").await;
+    stage.apply(&compute("orders", "br-main-42", "")).await;
+    stage.until_condition("compute/orders", "Stalled", "True", "PrimaryExists").await;
+    stage.console(Method::DELETE, &format!("/computes/{id}"), json!({})).await;
+    let ready = stage.until_ready("compute/orders").await;
+    assert_ne!(ready["status"]["computeId"], *id);
+    assert_eq!(stage.count("POST"), 1);
+}
+
+#[tokio::test]
+async fn an_imported_compute_is_moved_and_left_where_it_is_orphaned() {
+    let stage = Stage::new("import").await;
+    let id = by_hand(&stage, "br-dev-7", "read_write").await;
+    stage.apply(&compute("orders", "br-main-42", &format!("  computeId: {id}\n  deletion: Orphan\n"))).await;
+    let synced = stage.until_condition("compute/orders", "Synced", "True", "InSync").await;
+    assert_eq!(synced["status"]["computeId"], *id);
+    assert_eq!(line(&stage, &id).await["branch_id"], "br-main-42");
+    assert_eq!((stage.count("POST"), stage.count("PATCH")), (0, 1));
+    delete(&stage, "compute/orders").await;
+    stage.until_gone("compute/orders").await;
+    line(&stage, &id).await;
+    assert_eq!(stage.count("DELETE"), 0);
+}
+
+#[tokio::test]
+async fn what_is_observed_is_told_of_and_never_changed() {
+    let stage = Stage::new("observe").await;
+    let id = by_hand(&stage, "br-main-42", "read_write").await;
+    let more = "  management: Observe\n  size: {fixed: 4}\n  restartToken: now\n";
+    stage.apply(&compute("orders", "br-main-42", more)).await;
+    let drifted = stage.until_condition("compute/orders", "Synced", "False", "Drifted").await;
+    assert_eq!(drifted["status"]["computeId"], *id);
+    assert!(message(&drifted, "Synced").contains("declared is 4"), "{drifted}");
+    stage.console(Method::PATCH, &format!("/computes/{id}"), resize(4)).await;
+    stage.until_condition("compute/orders", "Synced", "True", "InSync").await;
+    delete(&stage, "compute/orders").await;
+    stage.until_gone("compute/orders").await;
+    line(&stage, &id).await;
+    assert_eq!(writes(&stage).len(), 0);
+}
+
+pub fn resize(cu: u32) -> serde_json::Value {
+    json!({"autoscaling_limit_min_cu": cu, "autoscaling_limit_max_cu": cu})
+}
+
+#[tokio::test]
+async fn nothing_is_done_for_a_paused_resource_until_it_goes_on() {
+    let stage = Stage::new("pause").await;
+    let paused = "metadata: {name: orders, annotations: {dbplane.dev/paused: \"true\"}}";
+    stage.apply(&compute("orders", "br-main-42", "").replace("metadata: {name: orders}", paused)).await;
+    let seen = stage.until_condition("compute/orders", "Ready", "Unknown", "Paused").await;
+    polls(&stage, 1).await;
+    assert!(seen["metadata"]["finalizers"].is_null(), "{seen}");
+    assert_eq!(writes(&stage).len(), 0);
+    annotate(&stage, "orders", "dbplane.dev/paused-").await;
+    stage.until_ready("compute/orders").await;
+
+    annotate(&stage, "orders", "dbplane.dev/paused=true").await;
+    stage.until_condition("compute/orders", "Ready", "Unknown", "Paused").await;
+    stage.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
+    delete(&stage, "compute/orders").await;
+    stage.until("compute/orders", "waiting", |seen| message(seen, "Ready").contains("the deletion waits")).await;
+    polls(&stage, 2).await;
+    assert_eq!(writes(&stage).len(), 1, "the create alone");
+    annotate(&stage, "orders", "dbplane.dev/paused-").await;
+    stage.until_gone("compute/orders").await;
+    assert!(stage.computes().await.is_empty());
+}
+
+#[tokio::test]
+async fn the_older_of_two_has_the_primary_and_the_other_takes_over() {
+    let (stage, id) = created("rivals", "").await;
+    stage.apply(&compute("rival", "br-main-42", "  existing: Adopt\n")).await;
+    let stalled = stage.until_condition("compute/rival", "Stalled", "True", "ClaimedByAnother").await;
+    assert!(message(&stalled, "Stalled").contains("Compute rivals/orders"), "{stalled}");
+    assert_eq!(writes(&stage).len(), 1);
+    delete(&stage, "compute/orders").await;
+    stage.until_gone("compute/orders").await;
+    let ready = stage.until_ready("compute/rival").await;
+    assert_ne!(ready["status"]["computeId"], *id);
+    assert_eq!((stage.count("POST"), stage.count("DELETE"), stage.computes().await.len()), (2, 1, 1));
+}
+
+#[tokio::test]
+async fn a_restored_backup_of_a_resource_does_not_take_the_compute() {
+    let (stage, id) = created("copy", "").await;
+    let mut copy = stage.get("compute/orders").await.unwrap();
+    let metadata = copy["metadata"].clone();
+    copy["metadata"] = json!({
+        "name": "copy", "annotations": metadata["annotations"], "finalizers": metadata["finalizers"],
+    });
+    stage.apply(&copy.to_string()).await;
+    let stalled = stage.until_condition("compute/copy", "Stalled", "True", "ClaimedByAnother").await;
+    assert!(message(&stalled, "Stalled").contains(&id), "{stalled}");
+    delete(&stage, "compute/copy").await;
+    stage.until_gone("compute/copy").await;
+    line(&stage, &id).await;
+    assert_eq!(stage.count("DELETE"), 0);
+}
+
+#[tokio::test]
+async fn a_resource_restored_without_its_status_keeps_its_compute() {
+    let (stage, id) = created("restore", "").await;
+    let mut backup = stage.get("compute/orders").await.unwrap();
+    let metadata = backup["metadata"].clone();
+    backup["metadata"] = json!({
+        "name": "orders", "annotations": metadata["annotations"], "finalizers": metadata["finalizers"],
+    });
+    backup["status"] = json!({});
+    stage.patch("compute/orders", json!({"deletion": "Orphan"})).await;
+    delete(&stage, "compute/orders").await;
+    stage.until_gone("compute/orders").await;
+    stage.apply(&backup.to_string()).await;
+    let ready = stage.until_ready("compute/orders").await;
+    assert_eq!(ready["status"]["computeId"], *id);
+    assert_eq!(writes(&stage).len(), 1);
+}
+
+#[tokio::test]
+async fn a_create_is_not_made_twice_for_a_second_resource_of_the_same_moment() {
+    let stage = Stage::new("race").await;
+    // The first create takes a while, so that the second resource comes into it.
+    fault(&stage, json!({"method": "POST", "kind": "delay", "delay_ms": 1500}));
+    let both = format!("{}---\n{}", compute("one", "br-main-42", ""), compute("two", "br-main-42", ""));
+    stage.apply(&both).await;
+    stage.until_ready("compute/one").await;
+    let stalled = stage.until_condition("compute/two", "Stalled", "True", "ClaimedByAnother").await;
+    assert!(message(&stalled, "Stalled").contains("Compute race/one"), "{stalled}");
+    assert_eq!((stage.count("POST"), stage.computes().await.len()), (1, 1));
+}

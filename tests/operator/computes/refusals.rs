@@ -1,0 +1,86 @@
+//! What the platform refuses or ignores: told in its own words, tried again slowly, and at once with another spec.
+
+use reqwest::Method;
+use serde_json::json;
+
+use super::{create, created, delete, fault, message, polls, writes};
+use crate::stage::{Stage, compute};
+use dbplane::simulator::world::Profile;
+
+#[tokio::test]
+async fn a_create_that_is_refused_is_told_and_made_with_another_spec() {
+    let stage = Stage::new("refused").await;
+    stage.apply(&compute("orders", "br-main-42", "  size: {autoscaling: {min: 0.25, max: 16}}\n")).await;
+    let stalled = stage.until_condition("compute/orders", "Stalled", "True", "Refused").await;
+    assert!(message(&stalled, "Stalled").contains("wider than 8 CU"), "{stalled}");
+    polls(&stage, 2).await;
+    assert_eq!(writes(&stage).len(), 1, "it is tried again slowly");
+    let still = stage.get("compute/orders").await.unwrap();
+    assert_eq!(message(&still, "Stalled"), message(&stalled, "Stalled"));
+    stage.patch("compute/orders", json!({"size": {"autoscaling": {"min": 0.25, "max": 8}}})).await;
+    stage.until_ready("compute/orders").await;
+    assert_eq!((stage.count("POST"), stage.computes().await.len()), (2, 1));
+}
+
+#[tokio::test]
+async fn a_change_that_is_refused_is_told_and_leaves_the_compute_as_it_is() {
+    let (stage, _) = created("ceiling", "  size: {fixed: 1}\n").await;
+    stage.console(Method::PATCH, "/organizations/org-cool-darkness-1", json!({"plan": "free"})).await;
+    stage.patch("compute/orders", json!({"size": {"fixed": 8}})).await;
+    let stalled = stage.until_condition("compute/orders", "Stalled", "True", "Refused").await;
+    assert!(message(&stalled, "Stalled").contains("not available on the free plan"), "{stalled}");
+    assert_eq!((&stalled["status"]["size"], &stalled["status"]["observedGeneration"]), (&json!("1"), &json!(2)));
+    polls(&stage, 2).await;
+    assert_eq!(stage.count("PATCH"), 1);
+    stage.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
+    stage.until("compute/orders", "resized", |seen| seen["status"]["size"] == "2").await;
+    stage.until_ready("compute/orders").await;
+    assert_eq!(stage.count("PATCH"), 2);
+}
+
+#[tokio::test]
+async fn a_delete_that_is_refused_keeps_the_resource_until_it_is_allowed() {
+    let (stage, _) = created("protected", "").await;
+    let body = json!({"code": "", "message": "endpoints of a protected branch cannot be deleted"});
+    fault(&stage, json!({"method": "DELETE", "status": 422, "times": 1000, "body": body}));
+    delete(&stage, "compute/orders").await;
+    let stalled = stage.until_condition("compute/orders", "Stalled", "True", "Refused").await;
+    let said = message(&stalled, "Stalled");
+    assert!(said.contains("protected branch") && said.contains("Orphan"), "{said}");
+    polls(&stage, 2).await;
+    assert_eq!(stage.count("DELETE"), 1);
+    stage.platform.clear_faults();
+    // A spec that changes has it tried again at once.
+    stage.patch("compute/orders", json!({"restartToken": "again"})).await;
+    stage.until_gone("compute/orders").await;
+    assert!(stage.computes().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_compute_that_may_not_be_deleted_can_be_left() {
+    let (stage, _) = created("left", "").await;
+    fault(&stage, json!({"method": "DELETE", "status": 422, "times": 1000}));
+    delete(&stage, "compute/orders").await;
+    stage.until_condition("compute/orders", "Stalled", "True", "Refused").await;
+    stage.patch("compute/orders", json!({"deletion": "Orphan"})).await;
+    stage.until_gone("compute/orders").await;
+    assert_eq!((stage.count("DELETE"), stage.computes().await.len()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_setting_that_the_platform_ignores_is_told_and_sent_once() {
+    let stage = Stage::on("ignored", |options| options.profile = Profile::Minimal).await;
+    stage.account().await;
+    create(&stage, "  scaleToZero: {after: 10m}\n").await;
+    let seen = stage.until_condition("compute/orders", "Synced", "False", "SettingNotApplied").await;
+    let said = message(&seen, "Synced");
+    assert!(said.contains("scaleToZero is not reported, declared is after 600s"), "{said}");
+    polls(&stage, 2).await;
+    assert_eq!((stage.count("POST"), stage.count("PATCH")), (1, 1));
+    // Everything else goes on.
+    stage.patch("compute/orders", json!({"size": {"fixed": 2}, "restartToken": "now"})).await;
+    stage.until("compute/orders", "resized", |seen| seen["status"]["size"] == "2").await;
+    stage.until("compute/orders", "restarted", |seen| seen["status"]["restart"]["token"] == "now").await;
+    assert_eq!((stage.count("POST"), stage.count("PATCH")), (2, 2));
+    stage.until_condition("compute/orders", "Synced", "False", "SettingNotApplied").await;
+}

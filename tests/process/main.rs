@@ -1,0 +1,125 @@
+//! The operator as a process: what it waits for, how it stops, who leads, what it prints and exposes.
+//!
+//! Each test has a control plane of its own, since most of them take something away from it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the lints know #[test] functions, not what they call"
+)]
+
+mod leading;
+mod starting;
+mod stopping;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use dbplane::simulator::world::file::WorldFile;
+use dbplane::simulator::{self, Options as PlatformOptions, Simulator};
+use support::{ControlPlane, Options, PATIENCE, Running, free_port, wait_until};
+use tokio::net::TcpListener;
+
+/// An operator and where it answers.
+struct Operator {
+    process: Running,
+    health: String,
+    metrics: String,
+}
+
+impl Operator {
+    /// Starts the operator with the rights of the cluster's administrator.
+    fn start(cluster: &ControlPlane, name: &str, args: &[&str]) -> Self {
+        let health = format!("127.0.0.1:{}", free_port().unwrap());
+        let metrics = format!("127.0.0.1:{}", free_port().unwrap());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
+        command
+            .args(["run", "--allow-insecure-platform", "--health-listen", &health, "--metrics-listen", &metrics])
+            .args(["--identity", name])
+            .args(args)
+            .env("KUBECONFIG", cluster.kubeconfig_path());
+        let process = cluster.sandbox().start(name, command).unwrap().log_on_panic();
+        Self { process, health: format!("http://{health}"), metrics: format!("http://{metrics}/metrics") }
+    }
+
+    /// Status and text of a health path; `None` while nothing listens.
+    async fn asks(&self, path: &str) -> Option<(u16, String)> {
+        let answer = reqwest::get(format!("{}{path}", self.health)).await.ok()?;
+        Some((answer.status().as_u16(), answer.text().await.ok()?))
+    }
+
+    async fn until_ready(&self) {
+        wait_until("the operator to be ready", PATIENCE, async || {
+            self.asks("/readyz").await.is_some_and(|(status, _)| status == 200)
+        })
+        .await
+        .unwrap();
+    }
+}
+
+fn crds() -> Vec<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("crds");
+    ["accounts", "clusteraccounts", "computes", "projectkeys"]
+        .map(|plural| folder.join(format!("dbplane.dev_{plural}.yaml")))
+        .to_vec()
+}
+
+async fn cluster() -> ControlPlane {
+    ControlPlane::start_with(Options { crds: crds(), ..Options::default() }).await.unwrap()
+}
+
+async fn platform() -> Simulator {
+    let world = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/examples/world.yaml");
+    let world = WorldFile::parse(&std::fs::read_to_string(world).unwrap()).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    simulator::serve(listener, PlatformOptions::new(world)).await.unwrap()
+}
+
+/// Declares an Account of `platform` and a Compute in the default namespace.
+async fn declare(cluster: &ControlPlane, platform: &Simulator) {
+    let manifests = format!(
+        "apiVersion: v1
+kind: Secret
+metadata: {{name: platform-api-key}}
+stringData: {{api-key: demo-personal-key-not-a-secret}}
+---
+apiVersion: dbplane.dev/v1alpha1
+kind: Account
+metadata: {{name: prod}}
+spec:
+  baseUrl: {}
+  organizationId: org-cool-darkness-1
+  apiKeySecretRef: {{name: platform-api-key}}
+  pollInterval: 5s
+---
+apiVersion: dbplane.dev/v1alpha1
+kind: Compute
+metadata: {{name: orders}}
+spec:
+  accountRef: {{name: prod}}
+  projectId: aged-wind-123456
+  branchId: br-main-42
+  type: ReadWrite
+",
+        platform.base_url()
+    );
+    cluster.kubectl_with_input(&["apply", "-f", "-"], &manifests).await.unwrap();
+}
+
+/// How often the platform was asked to create a compute.
+fn creates(platform: &Simulator) -> usize {
+    let requests = platform.requests(0);
+    requests.iter().filter(|entry| entry.method == "POST" && entry.path.ends_with("/endpoints")).count()
+}
+
+async fn annotation(cluster: &ControlPlane, name: &str) -> String {
+    let path = format!("jsonpath={{.metadata.annotations.dbplane\\.dev/{name}}}");
+    cluster.kubectl(&["get", "compute", "orders", "-o", &path]).await.unwrap()
+}
+
+async fn until_ready(cluster: &ControlPlane) {
+    cluster.kubectl(&["wait", "--timeout=60s", "--for=condition=Ready", "compute/orders"]).await.unwrap();
+}

@@ -1,0 +1,75 @@
+//! What is missing at start is waited for and named.
+
+use crate::support::{ControlPlane, PATIENCE, wait_until};
+use crate::{Operator, cluster, crds, declare, platform, until_ready};
+
+#[tokio::test]
+async fn it_waits_for_missing_definitions_and_names_them() {
+    let cluster = ControlPlane::start().await.unwrap();
+    let mut operator = Operator::start(&cluster, "operator", &[]);
+    let named = async || {
+        operator.asks("/readyz").await.is_some_and(|(status, text)| {
+            status == 503 && text.contains("computes.dbplane.dev") && text.contains("kubectl apply -k crds/")
+        })
+    };
+    wait_until("the missing definitions to be named", PATIENCE, named).await.unwrap();
+    assert_eq!(operator.asks("/livez").await.unwrap().0, 200);
+    for crd in crds() {
+        cluster.kubectl(&["apply", "-f", crd.to_str().unwrap()]).await.unwrap();
+    }
+    operator.until_ready().await;
+    assert!(operator.process.ended().unwrap().is_none());
+}
+
+#[tokio::test]
+async fn it_waits_for_the_api_server_and_for_the_platform() {
+    let mut cluster = cluster().await;
+    let platform = platform().await;
+    declare(&cluster, &platform).await;
+    let base_url = platform.base_url();
+    let address = base_url.trim_start_matches("http://").split('/').next().unwrap().to_owned();
+    platform.stop().await;
+    cluster.stop_api_server().unwrap();
+    let mut operator = Operator::start(&cluster, "operator", &[]);
+    let named = async || {
+        operator.asks("/readyz").await.is_some_and(|(status, text)| status == 503 && text.contains("the API server"))
+    };
+    wait_until("the API server to be named", PATIENCE, named).await.unwrap();
+    cluster.start_api_server().await.unwrap();
+    operator.until_ready().await;
+    // The platform is still away: the account says so, and nothing ends.
+    let reason = "jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}";
+    let unreachable = async || {
+        cluster.kubectl(&["get", "account", "prod", "-o", reason]).await.is_ok_and(|text| text == "PlatformUnreachable")
+    };
+    wait_until("the account to say that the platform is away", PATIENCE, unreachable).await.unwrap();
+    let world = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/examples/world.yaml");
+    let world = dbplane::simulator::world::file::WorldFile::parse(&std::fs::read_to_string(world).unwrap()).unwrap();
+    let listener = tokio::net::TcpListener::bind(&address).await.unwrap();
+    let _platform = dbplane::simulator::serve(listener, dbplane::simulator::Options::new(world)).await.unwrap();
+    until_ready(&cluster).await;
+    assert!(operator.process.ended().unwrap().is_none());
+}
+
+#[tokio::test]
+async fn logs_are_json_on_request_and_metrics_are_exposed() {
+    let cluster = cluster().await;
+    let platform = platform().await;
+    declare(&cluster, &platform).await;
+    let operator = Operator::start(&cluster, "operator", &["--log-format", "json"]);
+    until_ready(&cluster).await;
+    let log = operator.process.log();
+    assert!(log.lines().count() > 3, "{log}");
+    for line in log.lines() {
+        let entry: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert!(entry["timestamp"].is_string() && entry["level"].is_string(), "{line}");
+    }
+    let metrics = reqwest::get(&operator.metrics).await.unwrap().text().await.unwrap();
+    for expected in [
+        "dbplane_platform_requests_total{call=\"create_compute\",outcome=\"ok\"} 1",
+        "dbplane_reconciles_total{kind=\"Compute\",outcome=\"ok\"}",
+        "# EOF",
+    ] {
+        assert!(metrics.contains(expected), "{expected} is not in\n{metrics}");
+    }
+}
