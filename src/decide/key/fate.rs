@@ -106,5 +106,5 @@ pub(super) fn given_up(book: &KeyBook, intent: &KeyIntent) -> KeyStep {
          If the platform's console shows that key, revoke it there.",
         intent.name
     );
-    KeyStep::Record { book: with_lost(book, None, &intent.name, intent.at), event: Some(event) }
+    KeyStep::Record { book: with_lost(&book.of(intent), None, &intent.name, intent.at), event: Some(event) }
 }

@@ -102,6 +102,7 @@ pub(super) fn intent(case: &Case, retiring: Option<Retiring>) -> KeyIntent {
             Some(Retiring::Done) | None => None,
         },
         previous_revoked: matches!(retiring, Some(Retiring::Done)),
+        organization: case.organization().map(str::to_owned),
     }
 }
 
