@@ -106,12 +106,12 @@ impl Cast {
     }
 
     /// The end of the logs, for a step that failed.
-    pub fn last_words(&self) -> String {
-        [Some(&self.simulator), self.operator.as_ref()]
-            .into_iter()
-            .flatten()
-            .map(|process| format!("\n--- the last lines of the {}:\n{}", process.name(), process.last_lines(40)))
-            .collect()
+    pub fn last_words(&mut self) -> String {
+        let words = |process: &mut Running| match ended(process) {
+            Some(error) => format!("\n--- {error}"),
+            None => format!("\n--- the last lines of the {}:\n{}", process.name(), process.last_lines(40)),
+        };
+        [Some(&mut self.simulator), self.operator.as_mut()].into_iter().flatten().map(words).collect()
     }
 }
 

@@ -3,10 +3,17 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+/// Where a create is made; the same identifiers mean something else on another platform.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub platform: String,
+    pub project: String,
+    pub branch: String,
+}
+
 #[derive(Clone, Debug)]
 struct Begun {
-    project: String,
-    branch: String,
+    place: Place,
     running: bool,
 }
 
@@ -23,15 +30,12 @@ pub struct Turn<'a> {
 
 impl Creating {
     /// Takes the branch's turn; `None` while another resource has it.
-    pub fn begin(&self, uid: &str, project: &str, branch: &str) -> Option<Turn<'_>> {
+    pub fn begin(&self, uid: &str, place: Place) -> Option<Turn<'_>> {
         self.with(|begun| {
-            let taken =
-                begun.iter().any(|(other, entry)| other != uid && entry.project == project && entry.branch == branch);
-            if taken {
+            if begun.iter().any(|(other, entry)| other != uid && entry.place == place) {
                 return None;
             }
-            let entry = Begun { project: project.to_owned(), branch: branch.to_owned(), running: true };
-            begun.insert(uid.to_owned(), entry);
+            begun.insert(uid.to_owned(), Begun { place, running: true });
             Some(Turn { creating: self, uid: uid.to_owned() })
         })
     }
@@ -62,5 +66,30 @@ impl Drop for Turn<'_> {
                 entry.running = false;
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(platform: &str, branch: &str) -> Place {
+        Place { platform: platform.into(), project: "p".into(), branch: branch.into() }
+    }
+
+    #[test]
+    fn a_branch_has_one_create_at_a_time_until_it_is_resolved() {
+        let creating = Creating::default();
+        let turn = creating.begin("one", place("a", "br-1")).unwrap();
+        assert!(creating.begin("two", place("a", "br-1")).is_none());
+        assert!(creating.begin("three", place("a", "br-2")).is_some());
+        assert!(creating.begin("four", place("b", "br-1")).is_some(), "another platform");
+        creating.unless_running("one");
+        assert!(creating.has("one"), "it is running");
+        drop(turn);
+        assert!(creating.begin("two", place("a", "br-1")).is_none(), "it is not resolved");
+        assert!(creating.begin("one", place("a", "br-1")).is_some(), "its own turn");
+        creating.unless_running("one");
+        assert!(creating.begin("two", place("a", "br-1")).is_some());
     }
 }

@@ -20,6 +20,7 @@ mod triggers;
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Client, ResourceExt};
 use tokio_util::sync::CancellationToken;
@@ -33,11 +34,12 @@ use self::stores::Stores;
 use self::traces::{Traces, Unsaved};
 use self::triggers::Triggers;
 use crate::api::{AccountRef, Compute};
+use crate::clock;
 use crate::cluster::{Events, Secrets, WriteError};
 use crate::config::Settings;
-use crate::decide::Action;
 use crate::decide::memory::Problem;
-use crate::platform::Observers;
+use crate::decide::{Action, later};
+use crate::platform::{Fault, Observers};
 use crate::telemetry::Metrics;
 
 /// What every pass has at hand.
@@ -69,6 +71,27 @@ impl Context {
     /// A resource no longer needs its account.
     fn account_may_go<K: ResourceExt>(&self, reference: &AccountRef, object: &K) {
         self.triggers.account(&AccountName::referred(reference, &object.namespace().unwrap_or_default()));
+    }
+}
+
+impl Context {
+    /// What `wait` comes to, unless the operator is stopped before.
+    async fn unless_stopped<T>(&self, wait: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            outcome = wait => Some(outcome),
+            () = self.stop.cancelled() => None,
+        }
+    }
+
+    /// A call that was recorded at `begun` must have ended when a successor takes its absence for a proof. Where recording
+    /// it took too long it is not made.
+    fn in_time(&self, action: Action, begun: Timestamp) -> Result<(), StepError> {
+        let slack = self.settings.limits.settle.saturating_sub(self.settings.request_timeout);
+        if clock::now() < later(begun, slack) {
+            return Ok(());
+        }
+        let message = "recording the call took too long, so it was not made".to_owned();
+        Err(StepError::Failed(action, Problem::Platform(Fault::Transport { message })))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use secrecy::SecretString;
@@ -71,6 +72,9 @@ impl fmt::Debug for Governed {
     }
 }
 
+/// How long a change waits while the platform asks to be left alone.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
 impl Governed {
     /// `inner` within `budget`. The gate is open, and reads have the priority of [`Priority::FreshRead`].
     pub fn new(inner: Arc<dyn Platform>, budget: Arc<Budget>, meter: Arc<dyn Meter>) -> Self {
@@ -100,11 +104,35 @@ impl Governed {
 
     /// Waits for room in the budget for one change, which the caller then makes through what is returned: a change whose
     /// beginning was recorded must not wait any more.
-    pub async fn admit_change(&self) -> Self {
+    ///
+    /// # Errors
+    /// [`Fault::Throttled`] where the platform asked to be left alone for longer than a caller should wait.
+    pub async fn admit_change(&self) -> Result<Self, Fault> {
+        self.not_paused()?;
         if self.suspended().is_none() {
             self.shared.budget.acquire(Priority::Change).await;
         }
-        Self { entry: Entry::Gate, ..self.clone() }
+        Ok(Self { entry: Entry::Gate, ..self.clone() })
+    }
+
+    /// The same for the creation of one key, which the platform limits more narrowly.
+    ///
+    /// # Errors
+    /// As [`Governed::admit_change`].
+    pub async fn admit_key_creation(&self) -> Result<Self, Fault> {
+        self.not_paused()?;
+        if self.suspended().is_none() {
+            self.shared.budget.acquire_key_creation().await;
+        }
+        Ok(Self { entry: Entry::Gate, ..self.clone() })
+    }
+
+    /// Who would wait for long is better told so: then it can say why nothing happens, and be stopped.
+    fn not_paused(&self) -> Result<(), Fault> {
+        match self.shared.budget.pause().filter(|pause| *pause > LONGEST_WAIT) {
+            Some(pause) => Err(Fault::Throttled { status: 429, retry_after: Some(pause) }),
+            None => Ok(()),
+        }
     }
 
     /// The fault that closed the gate, while it is closed.
@@ -140,6 +168,7 @@ impl Governed {
     async fn change<T>(&self, name: &'static str, call: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
         self.gate()?;
         if self.entry != Entry::Gate {
+            self.not_paused()?;
             self.shared.budget.acquire(Priority::Change).await;
         }
         self.gate()?;
@@ -236,7 +265,10 @@ impl Platform for Governed {
 
     async fn create_key(&self, organization: &str, name: &str, project: &str) -> Result<MintedKey, Fault> {
         self.gate()?;
-        self.shared.budget.acquire_key_creation().await;
+        if self.entry != Entry::Gate {
+            self.not_paused()?;
+            self.shared.budget.acquire_key_creation().await;
+        }
         self.gate()?;
         let call = self.shared.inner.create_key(organization, name, project);
         self.own(self.timed("create_key", call).await)

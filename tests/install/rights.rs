@@ -99,8 +99,8 @@ async fn stop_with_a_key_in_hand(cluster: &ControlPlane, operator: &mut Running)
     assert!(!key.is_empty(), "the key is in its Secret");
 }
 
-/// A policy of the cluster under which Secrets can be created and not changed. It lets rehearsals pass: otherwise no key would
-/// be created that could be in hand.
+/// A policy of the cluster under which Secrets can be created and not changed. A dry run is let pass: the operator asks
+/// by one before it creates a key, and creates none that it could not save.
 const NO_NEW_KEYS: &str = "
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -118,7 +118,7 @@ kind: ValidatingAdmissionPolicyBinding
 metadata: {name: no-new-keys}
 spec: {policyName: no-new-keys, validationActions: [Deny]}
 ";
-const TRY_TO_WRITE: &[&str] = &["apply", "--server-side", "--force-conflicts", "-f", "-"];
+const TRY_TO_WRITE: &[&str] = &["apply", "--server-side", "-f", "-"];
 const BLOCKED: &str = "{apiVersion: v1, kind: Secret, metadata: {name: blocked, namespace: shop}, stringData: {a: b}}";
 
 async fn end_the_examples(cluster: &ControlPlane) {

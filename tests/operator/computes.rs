@@ -49,11 +49,6 @@ fn writes(stage: &Stage) -> Vec<String> {
     stage.requests().into_iter().filter(|request| !request.starts_with("GET ")).collect()
 }
 
-/// Orders a fault of the platform.
-fn fault(stage: &Stage, order: Value) {
-    stage.platform.order_fault(serde_json::from_value(order).unwrap()).unwrap();
-}
-
 async fn delete(stage: &Stage, object: &str) {
     stage.kubectl(&["delete", object, "--wait=false"]).await;
 }

@@ -90,7 +90,10 @@ pub fn free_address() -> String {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
-/// One test's stage.
+/// More steps than any test has cause for; a loop makes hundreds a second.
+const MOST_STEPS: usize = 60;
+
+/// One test's stage. Whatever a test is about, it fails when the operator went round in circles.
 pub struct Stage {
     pub shared: &'static Shared,
     /// Waiting asks again and again, which is too much for kubectl.
@@ -222,7 +225,7 @@ spec:
         .await;
         found.unwrap_or_else(|error| {
             let seen = serde_json::to_string_pretty(&last["status"]).unwrap();
-            panic!("{error}\nlast seen: {seen}\n{}\n{}", self.requests().join("\n"), self.said())
+            panic!("{error}\nlast seen: {seen}\n{}\n{}", self.requests().join("\n"), self.said(30))
         })
     }
 
@@ -245,10 +248,11 @@ spec:
     }
 
     /// What the operator logged of this namespace last.
-    fn said(&self) -> String {
+    fn said(&self, lines: usize) -> String {
         let log = self.shared.operator.log();
-        let mine: Vec<&str> = log.lines().filter(|line| line.contains(&self.namespace)).collect();
-        mine[mine.len().saturating_sub(30)..].join("\n")
+        let quoted = format!("\"{}\"", self.namespace);
+        let mine: Vec<&str> = log.lines().filter(|line| line.contains(&quoted)).collect();
+        mine[mine.len().saturating_sub(lines)..].join("\n")
     }
 
     /// The platform's computes as its console shows them.
@@ -325,6 +329,13 @@ spec:
 
     pub async fn wait_until(&self, what: &str, mut holds: impl AsyncFnMut() -> bool) {
         wait_for(what, PATIENCE, async || holds().await.then_some(())).await.unwrap();
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let steps = self.said(usize::MAX).matches("performing").count();
+        assert!(std::thread::panicking() || steps <= MOST_STEPS, "{steps} steps:\n{}", self.said(30));
     }
 }
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use kube::ResourceExt;
 use secrecy::SecretString;
 
 use super::super::accounts::Handle;
+use super::super::creating::Place;
 use super::super::kind::{Managed, StepError, uid};
 use super::super::{Context, account_view, secret_outcome};
 use crate::api::{Compute, LastOperation, Management};
@@ -16,7 +16,7 @@ use crate::cluster::{Links, Note, Owner, SecretContent, resource_version};
 use crate::decide::compute::ComputeStep;
 use crate::decide::identity::{Binding, CreateIntent, Origin, RestartRecord};
 use crate::decide::memory::Problem;
-use crate::decide::{Action, later, names};
+use crate::decide::{Action, names};
 use crate::platform::{Answer, ComputeChange, Fault, Governed, NewCompute, Platform};
 
 pub(super) async fn perform(context: &Context, object: &Compute, step: &ComputeStep) -> Result<(), StepError> {
@@ -50,15 +50,17 @@ impl Work<'_> {
     /// Intent, call, binding: whatever happens in between, a successor finds out what became of it.
     async fn create(&self, intent: &CreateIntent, new: &NewCompute, restart: &RestartRecord) -> Result<(), StepError> {
         let uid = uid(self.object);
-        let Some(_turn) = self.context.creating.begin(&uid, &self.object.spec.project_id, &intent.branch) else {
-            // Another create on the branch was begun since the decision; the next pass waits for it.
-            return Ok(());
+        let Some(_turn) = self.context.creating.begin(&uid, self.place(&intent.branch)?) else {
+            // Another create on the branch was begun since the decision.
+            let message = "another create on the branch comes first".to_owned();
+            let busy = Fault::Busy { message, retry_after: None };
+            return Err(StepError::Failed(Action::Create, Problem::Platform(busy)));
         };
-        let Some(platform) = self.admitted().await? else { return Ok(()) };
+        let Some(platform) = self.admitted(Action::Create).await? else { return Ok(()) };
         let intent = &CreateIntent { at: clock::now(), ..intent.clone() };
         let links = Links::new().finalizer(true).set(names::CREATE_INTENT, intent).remove(names::BINDING);
         let intended = self.link(self.object, links).await?;
-        self.in_time(Action::Create, intent.at)?;
+        self.context.in_time(Action::Create, intent.at)?;
         let answer = platform.create_compute(&self.object.spec.project_id, new).await;
         self.wrote();
         let created = match self.settle(Action::Create, answer)? {
@@ -113,10 +115,10 @@ impl Work<'_> {
 
     /// Record, call, complete the record: each token restarts once.
     async fn restart(&self, id: &str, record: &RestartRecord) -> Result<(), StepError> {
-        let Some(platform) = self.admitted().await? else { return Ok(()) };
+        let Some(platform) = self.admitted(Action::Restart).await? else { return Ok(()) };
         let record = &RestartRecord { at: clock::now(), ..record.clone() };
         let recorded = self.link(self.object, Links::new().set(names::RESTART_RECORD, record)).await?;
-        self.in_time(Action::Restart, record.at)?;
+        self.context.in_time(Action::Restart, record.at)?;
         let answer = platform.restart_compute(&self.object.spec.project_id, &id.to_owned()).await;
         self.wrote();
         let answer = self.settle(Action::Restart, answer)?;
@@ -161,25 +163,19 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// A place in the account's budget, taken before the call is recorded; `None` where the operator stops meanwhile.
-    async fn admitted(&self) -> Result<Option<Governed>, StepError> {
-        let handle = self.handle()?;
-        tokio::select! {
-            platform = handle.platform.admit_change() => Ok(Some(platform)),
-            () = self.context.stop.cancelled() => Ok(None),
-        }
+    fn place(&self, branch: &str) -> Result<Place, StepError> {
+        Ok(Place {
+            platform: self.handle()?.access.base_url.trim_end_matches('/').to_owned(),
+            project: self.object.spec.project_id.clone(),
+            branch: branch.to_owned(),
+        })
     }
 
-    /// A call that was recorded at `begun` must have ended when a successor takes its absence for a proof. Where recording
-    /// it took too long it is not made.
-    fn in_time(&self, action: Action, begun: Timestamp) -> Result<(), StepError> {
-        let settings = &self.context.settings;
-        let slack = settings.limits.settle.saturating_sub(settings.request_timeout);
-        if clock::now() < later(begun, slack) {
-            return Ok(());
-        }
-        let message = "recording the call took too long, so it was not made".to_owned();
-        Err(StepError::Failed(action, Problem::Platform(Fault::Transport { message })))
+    /// A place in the account's budget, taken before the call is recorded; `None` where the operator stops meanwhile.
+    async fn admitted(&self, action: Action) -> Result<Option<Governed>, StepError> {
+        let handle = self.handle()?;
+        let admitted = self.context.unless_stopped(handle.platform.admit_change()).await.transpose();
+        admitted.map_err(|fault| StepError::Failed(action, Problem::Platform(fault)))
     }
 
     fn handle(&self) -> Result<Arc<Handle>, StepError> {

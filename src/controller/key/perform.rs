@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::{Api, ResourceExt};
+use kube::ResourceExt;
+use kube::runtime::reflector::ObjectRef;
 use secrecy::SecretString;
 use tokio::time::{Instant, sleep};
 use tracing::{error, info, warn};
@@ -69,9 +70,14 @@ impl Work<'_> {
         if let Some(why) = because {
             self.note(&Note::warning("KeyReplaced", why)).await;
         }
+        let admitted = self.context.unless_stopped(handle.platform.admit_key_creation()).await.transpose();
+        let admitted = admitted.map_err(|fault| StepError::Failed(Action::Mint, Problem::Platform(fault)))?;
+        let Some(platform) = admitted else { return Ok(()) };
+        let intent = &KeyIntent { at: clock::now(), ..intent.clone() };
         let intended = self.link(self.object, Links::new().set(names::KEY_INTENT, intent)).await?;
         self.forget_readings();
-        let minted = handle.platform.create_key(&organization, &intent.name, &self.object.spec.project_id).await;
+        self.context.in_time(Action::Mint, intent.at)?;
+        let minted = platform.create_key(&organization, &intent.name, &self.object.spec.project_id).await;
         let minted = minted.map_err(|fault| StepError::Failed(Action::Mint, Problem::Platform(fault)))?;
         let key = KeyIdentity {
             id: minted.id,
@@ -307,8 +313,8 @@ pub async fn flush(context: &Context, grace: Duration) {
 }
 
 async fn flush_one(context: &Context, id: &str, key: &UnsavedKey) -> Result<(), StepError> {
-    let api: Api<ProjectKey> = Api::namespaced(context.client.clone(), &key.namespace);
-    if let Some(object) = api.get_opt(&key.name).await?.filter(|object| uid(object) == id) {
+    let reference = ObjectRef::new(&key.name).within(&key.namespace);
+    if let Some(object) = context.stores.keys.get(&reference).filter(|object| uid(object.as_ref()) == id) {
         write_unsaved(context, &object, key).await?;
     }
     context.unsaved.saved(id);

@@ -103,8 +103,8 @@ fn revoke_next(case: &Case, book: &KeyBook) -> Choice {
 
 fn revoke(case: &Case, key: (i64, &str), without: KeyBook) -> Choice {
     match revocation(case, key, without) {
-        Revocation::Step(Some(action), step) => case.act(action, step, deleting()),
-        Revocation::Step(None, step) => Decision::act(step, deleting()),
+        Revocation::Step(Some(action), step) => case.act(action, *step, deleting()),
+        Revocation::Step(None, step) => Decision::act(*step, deleting()),
         Revocation::NotOurs(message) => Decision::rest(or_orphan(Report::stalled(Reason::BindingConflict, message))),
         Revocation::NotOffered => Decision::rest(by_hand(case)),
     }

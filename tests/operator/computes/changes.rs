@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::existing::resize;
-use super::{created, fault, line, message, polls, writes};
+use super::{created, line, message, polls, writes};
 use crate::stage::Stage;
 
 async fn resized(stage: &Stage, size: &str) {
@@ -85,7 +85,7 @@ async fn a_size_waits_for_the_window() {
 #[tokio::test]
 async fn a_change_whose_answer_was_lost_is_in_force_once() {
     let (stage, id) = created("change-lost", "  size: {fixed: 1}\n").await;
-    fault(&stage, json!({"method": "PATCH", "kind": "lose_answer"}));
+    stage.fault(json!({"method": "PATCH", "kind": "lose_answer"}));
     stage.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
     resized(&stage, "2").await;
     assert_eq!(stage.count("PATCH"), 1);
@@ -96,7 +96,7 @@ async fn a_change_whose_answer_was_lost_is_in_force_once() {
 async fn a_change_that_fails_is_tried_again() {
     let (stage, _) = created("change-fails", "  size: {fixed: 1}\n").await;
     for status in [423, 503, 500] {
-        fault(&stage, json!({"method": "PATCH", "status": status, "body": "<html>busy</html>"}));
+        stage.fault(json!({"method": "PATCH", "status": status, "body": "<html>busy</html>"}));
     }
     stage.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
     resized(&stage, "2").await;

@@ -6,8 +6,7 @@ use crate::stage::{Stage, compute};
 const DECLARED: &str = "  connection: {secretName: orders-db}\n";
 
 async fn entry(stage: &Stage, key: &str) -> String {
-    let template = format!("go-template={{{{index .data \"{key}\" | base64decode}}}}");
-    stage.kubectl(&["get", "secret", "orders-db", "-o", &template]).await
+    stage.entry("orders-db", key).await.unwrap_or_default()
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use super::{annotate, by_hand, created, delete, fault, line, message, polls, writes};
+use super::{annotate, by_hand, created, delete, line, message, polls, writes};
 use crate::stage::{Stage, compute};
 
 #[tokio::test]
@@ -150,7 +150,7 @@ async fn a_resource_restored_without_its_status_keeps_its_compute() {
 async fn a_create_is_not_made_twice_for_a_second_resource_of_the_same_moment() {
     let stage = Stage::new("race").await;
     // The first create takes a while, so that the second resource comes into it.
-    fault(&stage, json!({"method": "POST", "kind": "delay", "delay_ms": 1500}));
+    stage.fault(json!({"method": "POST", "kind": "delay", "delay_ms": 1500}));
     let both = format!("{}---\n{}", compute("one", "br-main-42", ""), compute("two", "br-main-42", ""));
     stage.apply(&both).await;
     stage.until_ready("compute/one").await;

@@ -7,13 +7,13 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::{created, delete, fault, message, polls, writes};
+use super::{created, delete, message, polls, writes};
 use crate::stage::{ADMIN, Stage, compute};
 
 #[tokio::test]
 async fn a_create_whose_answer_was_lost_is_found_and_not_made_twice() {
     let stage = Stage::new("create-lost").await;
-    fault(&stage, json!({"method": "POST", "kind": "lose_answer"}));
+    stage.fault(json!({"method": "POST", "kind": "lose_answer"}));
     stage.apply(&compute("orders", "br-main-42", "  size: {fixed: 2}\n")).await;
     let ready = stage.until_ready("compute/orders").await;
     let computes = stage.computes().await;
@@ -29,7 +29,7 @@ async fn a_replica_whose_answer_was_cut_is_told_from_its_siblings() {
         super::by_hand(&stage, "br-main-42", "read_only").await,
         super::by_hand(&stage, "br-main-42", "read_only").await,
     ];
-    fault(&stage, json!({"method": "POST", "kind": "cut_body"}));
+    stage.fault(json!({"method": "POST", "kind": "cut_body"}));
     stage.apply(&compute("reader", "br-main-42", "").replace("ReadWrite", "ReadOnly")).await;
     let ready = stage.until_ready("compute/reader").await;
     assert!(others.iter().all(|other| ready["status"]["computeId"] != **other));
@@ -39,10 +39,10 @@ async fn a_replica_whose_answer_was_cut_is_told_from_its_siblings() {
 #[tokio::test]
 async fn a_busy_platform_is_asked_again() {
     let stage = Stage::new("busy").await;
-    fault(&stage, json!({"method": "POST", "status": 423, "times": 2}));
-    fault(&stage, json!({"method": "DELETE", "status": 423}));
-    fault(&stage, json!({"method": "DELETE", "status": 502, "body": "<html>bad gateway</html>"}));
-    fault(&stage, json!({"method": "DELETE", "kind": "lose_answer"}));
+    stage.fault(json!({"method": "POST", "status": 423, "times": 2}));
+    stage.fault(json!({"method": "DELETE", "status": 423}));
+    stage.fault(json!({"method": "DELETE", "status": 502, "body": "<html>bad gateway</html>"}));
+    stage.fault(json!({"method": "DELETE", "kind": "lose_answer"}));
     stage.apply(&compute("orders", "br-main-42", "")).await;
     stage.until_ready("compute/orders").await;
     assert_eq!((stage.count("POST"), stage.computes().await.len()), (3, 1));
@@ -57,7 +57,7 @@ async fn the_time_that_the_platform_asks_for_is_obeyed() {
     let stage = Stage::new("throttled").await;
     // The account has made its own calls before.
     stage.until_ready("account/prod").await;
-    fault(&stage, json!({"method": "POST", "status": 429, "retry_after": 4}));
+    stage.fault(json!({"method": "POST", "status": 429, "retry_after": 4}));
     stage.apply(&compute("orders", "br-main-42", "")).await;
     stage.wait_until("the first try", async || stage.count("POST") == 1).await;
     let (refused, asked) = (Instant::now(), stage.requests().len());
@@ -77,7 +77,7 @@ async fn a_platform_that_is_not_there_yet_is_waited_for() {
     let url = format!("http://{address}/api/v2");
     stage.account_at(&url).await;
     stage.apply(&compute("orders", "br-main-42", "")).await;
-    let waiting = stage.until_condition("compute/orders", "Ready", "Unknown", "AccountNotReady").await;
+    let waiting = stage.until_condition("compute/orders", "Ready", "Unknown", "PlatformUnreachable").await;
     assert!(message(&waiting, "Ready").contains("cannot be reached"), "{waiting}");
     let platform =
         simulator::serve(TcpListener::bind(address).await.unwrap(), Options::new(Stage::world())).await.unwrap();

@@ -3,11 +3,26 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dbplane::simulator::world::Profile;
 use serde_json::{Value, json};
 
 use super::{create, created, delete, polls, writes};
 use crate::stage::{Stage, compute};
+
+/// What the operator has written in the namespace so far, as the API server noted it.
+fn written(stage: &Stage) -> Vec<String> {
+    let log = std::fs::read_to_string(&stage.shared.audit_log).unwrap();
+    let mut written = Vec::new();
+    for line in log.lines() {
+        // The last line may be half written.
+        let Ok(entry) = serde_json::from_str::<Value>(line) else { continue };
+        let verb = entry["verb"].as_str().unwrap_or_default();
+        let object = &entry["objectRef"];
+        if object["namespace"] == stage.namespace.as_str() && !["get", "list", "watch"].contains(&verb) {
+            written.push(format!("{verb} {} {}", object["resource"], object["name"]));
+        }
+    }
+    written
+}
 
 /// The version of everything in the namespace.
 async fn versions(stage: &Stage) -> BTreeMap<String, String> {
@@ -23,18 +38,28 @@ async fn versions(stage: &Stage) -> BTreeMap<String, String> {
 #[tokio::test]
 async fn a_settled_operator_writes_nothing_and_reads_one_list_a_poll() {
     let more = "  size: {fixed: 1}\n  connection: {secretName: orders-db}\n";
-    let (stage, id) = created("quiet", more).await;
+    let (stage, id) = created("compute-quiet", more).await;
     stage.apply(&compute("reader", "br-main-42", "").replace("ReadWrite", "ReadOnly")).await;
     stage.until_ready("compute/reader").await;
     polls(&stage, 1).await;
-    let (before, asked) = (versions(&stage).await, stage.requests().len());
+    let (before, wrote, asked) = (versions(&stage).await, written(&stage), stage.requests().len());
+    assert!(wrote.len() > 8, "the audit log tells nothing: {wrote:?}");
     // Use of the compute is not a cause.
     stage.console(reqwest::Method::POST, &format!("/computes/{id}/activity"), json!({})).await;
     polls(&stage, 3).await;
     assert_eq!(versions(&stage).await, before);
+    assert_eq!(written(&stage)[wrote.len()..], [] as [String; 0]);
     let since = stage.requests().split_off(asked);
     assert!(since.iter().all(|request| request == "GET /projects/aged-wind-123456/endpoints"), "{since:?}");
     assert!(since.len() <= 4, "{since:?}");
+}
+
+#[tokio::test]
+async fn calls_of_the_platform_are_counted() {
+    let (stage, _) = created("metrics", "").await;
+    let text = reqwest::get(&stage.shared.metrics).await.unwrap().text().await.unwrap();
+    assert!(text.lines().any(|line| line.contains("create_compute") && line.contains("ok")), "{text}");
+    assert!(!text.contains(crate::stage::ADMIN), "a token");
 }
 
 #[tokio::test]
@@ -54,8 +79,7 @@ async fn an_idle_compute_is_ready_and_nothing_wakes_it() {
 
 #[tokio::test]
 async fn a_platform_that_offers_the_least_is_enough() {
-    let stage = Stage::on("minimal", |options| options.profile = Profile::Minimal).await;
-    stage.account().await;
+    let stage = Stage::minimal("minimal").await;
     let id = create(&stage, "  size: {fixed: 1}\n").await;
     stage.patch("compute/orders", json!({"size": {"fixed": 2}, "pooler": {"enabled": true}})).await;
     stage.until("compute/orders", "resized", |seen| seen["status"]["size"] == "2").await;

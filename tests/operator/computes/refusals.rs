@@ -3,13 +3,12 @@
 use reqwest::Method;
 use serde_json::json;
 
-use super::{create, created, delete, fault, message, polls, writes};
+use super::{create, created, delete, message, polls, writes};
 use crate::stage::{Stage, compute};
-use dbplane::simulator::world::Profile;
 
 #[tokio::test]
 async fn a_create_that_is_refused_is_told_and_made_with_another_spec() {
-    let stage = Stage::new("refused").await;
+    let stage = Stage::new("create-refused").await;
     stage.apply(&compute("orders", "br-main-42", "  size: {autoscaling: {min: 0.25, max: 16}}\n")).await;
     let stalled = stage.until_condition("compute/orders", "Stalled", "True", "Refused").await;
     assert!(message(&stalled, "Stalled").contains("wider than 8 CU"), "{stalled}");
@@ -42,7 +41,7 @@ async fn a_change_that_is_refused_is_told_and_leaves_the_compute_as_it_is() {
 async fn a_delete_that_is_refused_keeps_the_resource_until_it_is_allowed() {
     let (stage, _) = created("protected", "").await;
     let body = json!({"code": "", "message": "endpoints of a protected branch cannot be deleted"});
-    fault(&stage, json!({"method": "DELETE", "status": 422, "times": 1000, "body": body}));
+    stage.fault(json!({"method": "DELETE", "status": 422, "times": 1000, "body": body}));
     delete(&stage, "compute/orders").await;
     let stalled = stage.until_condition("compute/orders", "Stalled", "True", "Refused").await;
     let said = message(&stalled, "Stalled");
@@ -59,7 +58,7 @@ async fn a_delete_that_is_refused_keeps_the_resource_until_it_is_allowed() {
 #[tokio::test]
 async fn a_compute_that_may_not_be_deleted_can_be_left() {
     let (stage, _) = created("left", "").await;
-    fault(&stage, json!({"method": "DELETE", "status": 422, "times": 1000}));
+    stage.fault(json!({"method": "DELETE", "status": 422, "times": 1000}));
     delete(&stage, "compute/orders").await;
     stage.until_condition("compute/orders", "Stalled", "True", "Refused").await;
     stage.patch("compute/orders", json!({"deletion": "Orphan"})).await;
@@ -69,8 +68,7 @@ async fn a_compute_that_may_not_be_deleted_can_be_left() {
 
 #[tokio::test]
 async fn a_setting_that_the_platform_ignores_is_told_and_sent_once() {
-    let stage = Stage::on("ignored", |options| options.profile = Profile::Minimal).await;
-    stage.account().await;
+    let stage = Stage::minimal("ignored").await;
     create(&stage, "  scaleToZero: {after: 10m}\n").await;
     let seen = stage.until_condition("compute/orders", "Synced", "False", "SettingNotApplied").await;
     let said = message(&seen, "Synced");

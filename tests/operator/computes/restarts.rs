@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{annotate, created, fault, line, polls, writes};
+use super::{annotate, created, line, polls, writes};
 use crate::stage::Stage;
 
 const RESTART: &str = "dbplane.dev/restart";
@@ -54,7 +54,7 @@ async fn a_restart_whose_answer_was_lost_is_not_made_twice() {
     let (stage, id) = created("restart-lost", "").await;
     // Starts are dated to the second.
     stage.platform.advance(Duration::from_secs(5)).unwrap();
-    fault(&stage, json!({"method": "POST", "path": "/restart$", "kind": "lose_answer"}));
+    stage.fault(json!({"method": "POST", "path": "/restart$", "kind": "lose_answer"}));
     stage.patch("compute/orders", json!({"restartToken": "now"})).await;
     restarted(&stage, "now").await;
     polls(&stage, 2).await;
@@ -65,7 +65,7 @@ async fn a_restart_whose_answer_was_lost_is_not_made_twice() {
 #[tokio::test]
 async fn a_restart_that_was_refused_for_the_moment_is_made_later() {
     let (stage, id) = created("restart-busy", "").await;
-    fault(&stage, json!({"method": "POST", "path": "/restart$", "status": 423, "times": 2}));
+    stage.fault(json!({"method": "POST", "path": "/restart$", "status": 423, "times": 2}));
     stage.patch("compute/orders", json!({"restartToken": "now"})).await;
     restarted(&stage, "now").await;
     assert_eq!(restarts(&stage), 3);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::json;
 
-use super::{created, delete, fault, message, writes};
+use super::{created, delete, message, writes};
 use crate::stage::{Stage, compute};
 
 /// What the operator is started with, less a second for the clocks' grain.
@@ -25,7 +25,7 @@ async fn absence_proves_something_only_after_the_settle_time() {
 
 async fn a_create_that_was_dropped_is_made_once_it_is_certain() {
     let stage = Stage::new("create-dropped").await;
-    fault(&stage, json!({"method": "POST", "kind": "drop"}));
+    stage.fault(json!({"method": "POST", "kind": "drop"}));
     stage.apply(&compute("orders", "br-main-42", "")).await;
     stage.until_condition("compute/orders", "Reconciling", "True", "ConfirmingCreate").await;
     let begun = Instant::now();
@@ -37,7 +37,7 @@ async fn a_create_that_was_dropped_is_made_once_it_is_certain() {
 
 async fn a_create_that_failed_is_made_once_it_is_certain() {
     let stage = Stage::new("create-failed").await;
-    fault(&stage, json!({"method": "POST", "status": 500, "body": "<html>broken</html>"}));
+    stage.fault(json!({"method": "POST", "status": 500, "body": "<html>broken</html>"}));
     stage.apply(&compute("reader", "br-main-42", "").replace("ReadWrite", "ReadOnly")).await;
     stage.until_condition("compute/reader", "Reconciling", "True", "ConfirmingCreate").await;
     stage.until_ready("compute/reader").await;
@@ -71,7 +71,7 @@ async fn an_imported_compute_that_was_deleted_elsewhere_is_told() {
 
 async fn a_platform_that_cannot_be_read_any_more_is_told() {
     let (stage, _) = created("unreadable", "").await;
-    fault(&stage, json!({"kind": "drop", "times": 1_000_000}));
+    stage.fault(json!({"kind": "drop", "times": 1_000_000}));
     let told = stage.until_condition("compute/orders", "Ready", "Unknown", "PlatformUnreachable").await;
     assert!(told["status"]["host"].is_string(), "what was seen stays: {told}");
     stage.platform.clear_faults();
@@ -81,7 +81,7 @@ async fn a_platform_that_cannot_be_read_any_more_is_told() {
 
 async fn an_unresolved_create_is_resolved_before_the_resource_goes() {
     let stage = Stage::new("create-then-delete").await;
-    fault(&stage, json!({"method": "POST", "kind": "drop"}));
+    stage.fault(json!({"method": "POST", "kind": "drop"}));
     stage.apply(&compute("orders", "br-main-42", "")).await;
     stage.until_condition("compute/orders", "Reconciling", "True", "ConfirmingCreate").await;
     delete(&stage, "compute/orders").await;
