@@ -6,23 +6,51 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
+use kube::core::object::HasStatus;
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Context;
-use crate::api::Condition;
+use crate::api::{AccountStatus, ComputeStatus, Condition, ProjectKeyStatus};
 use crate::decide::memory::Problem;
 use crate::decide::{Action, Decision, Memory, Meta, Report, names};
 
+/// The status of a custom resource of ours.
+pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
+    fn conditions(&self) -> &[Condition];
+}
+
+impl Status for AccountStatus {
+    fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+}
+
+impl Status for ComputeStatus {
+    fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+}
+
+impl Status for ProjectKeyStatus {
+    fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+}
+
 /// A custom resource of ours.
 pub trait Managed:
-    Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static
+    Resource<DynamicType = ()>
+    + HasStatus<Status: Status>
+    + Clone
+    + Debug
+    + DeserializeOwned
+    + Serialize
+    + Send
+    + Sync
+    + 'static
 {
-    type Status: Default + PartialEq + Serialize + Send + Sync;
-
-    fn current_status(&self) -> Option<&Self::Status>;
-    fn conditions(status: &Self::Status) -> &[Condition];
     /// The API that the object is reached by.
     fn api(&self, client: &Client) -> Api<Self>;
 
@@ -73,7 +101,7 @@ pub trait Kind: Send + Sync + 'static {
         object: &Self::Object,
         observed: &Self::Observed,
         now: Timestamp,
-    ) -> <Self::Object as Managed>::Status;
+    ) -> <Self::Object as HasStatus>::Status;
 
     /// Puts what is remembered of the object where decisions see it.
     fn remember(observed: &mut Self::Observed, memory: Memory);

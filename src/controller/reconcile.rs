@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kube::core::object::HasStatus;
 use kube::runtime::controller::Action as Requeue;
 use kube::{Resource, ResourceExt};
 use thiserror::Error;
 use tracing::{Instrument, debug, info_span, warn};
 
 use super::Context;
-use super::kind::{Kind, Managed, Shared, StepError, uid};
+use super::kind::{Kind, Managed, Shared, Status, StepError, uid};
 use crate::api::Condition;
 use crate::clock;
 use crate::cluster::{Note, apply_status, resource_version};
@@ -96,7 +97,7 @@ async fn say<K: Kind>(
 ) -> Result<(), kube::Error> {
     let Some(report) = &decision.report else { return Ok(()) };
     let status = K::status(report, object, observed, now);
-    if object.current_status() == Some(&status) {
+    if object.status() == Some(&status) {
         return Ok(());
     }
     let written = match apply_status(&object.api(&context.client), object, &status).await {
@@ -106,7 +107,7 @@ async fn say<K: Kind>(
     };
     let version = resource_version(&written);
     context.traces.update(&uid(object), |trace| trace.version = trace.version.max(version));
-    if let Some(note) = news(object.current_status().map(K::Object::conditions).unwrap_or_default(), report) {
+    if let Some(note) = news(object.status().map(Status::conditions).unwrap_or_default(), report) {
         context.events.publish(object, &note).await;
     }
     Ok(())

@@ -6,17 +6,18 @@ mod perform;
 use std::marker::PhantomData;
 
 use jiff::Timestamp;
+use kube::core::object::HasStatus;
 use kube::{Api, Client, ResourceExt};
 
 use super::accounts::{AccountName, Entry};
 use super::kind::{Kind, Managed, StepError, namespaced};
 use super::{Context, dependents};
-use crate::api::{Account, AccountKind, AccountStatus, ClusterAccount, Condition, PlatformAccess};
+use crate::api::{Account, AccountKind, AccountStatus, ClusterAccount, PlatformAccess};
 use crate::decide::account::{self, AccountObserved, AccountStep};
 use crate::decide::{Decision, Memory, Report};
 
 /// What Account and ClusterAccount have in common.
-pub trait AnyAccount: Managed<Status = AccountStatus> {
+pub trait AnyAccount: Managed + HasStatus<Status = AccountStatus> {
     fn reference(&self) -> AccountName;
     fn access(&self) -> &PlatformAccess;
     fn credential(&self) -> CredentialRef;
@@ -31,16 +32,6 @@ pub struct CredentialRef {
 }
 
 impl Managed for Account {
-    type Status = AccountStatus;
-
-    fn current_status(&self) -> Option<&AccountStatus> {
-        self.status.as_ref()
-    }
-
-    fn conditions(status: &AccountStatus) -> &[Condition] {
-        &status.conditions
-    }
-
     fn api(&self, client: &Client) -> Api<Self> {
         namespaced(self, client)
     }
@@ -66,16 +57,6 @@ impl AnyAccount for Account {
 }
 
 impl Managed for ClusterAccount {
-    type Status = AccountStatus;
-
-    fn current_status(&self) -> Option<&AccountStatus> {
-        self.status.as_ref()
-    }
-
-    fn conditions(status: &AccountStatus) -> &[Condition] {
-        &status.conditions
-    }
-
     fn api(&self, client: &Client) -> Api<Self> {
         Api::all(client.clone())
     }
@@ -122,7 +103,7 @@ impl<A: AnyAccount> Kind for Accounts<A> {
     }
 
     fn status(report: &Report, object: &A, observed: &Observed, now: Timestamp) -> AccountStatus {
-        let old = object.current_status().cloned().unwrap_or_default();
+        let old = object.status().cloned().unwrap_or_default();
         account::status(report, &observed.account, &old, now)
     }
 

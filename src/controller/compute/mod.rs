@@ -9,21 +9,11 @@ use kube::{Api, Client};
 
 use super::Context;
 use super::kind::{Kind, Managed, StepError, namespaced};
-use crate::api::{Compute, ComputeStatus, Condition};
+use crate::api::{Compute, ComputeStatus};
 use crate::decide::compute::{self, ComputeObserved, ComputeStep};
 use crate::decide::{Decision, Memory, Report};
 
 impl Managed for Compute {
-    type Status = ComputeStatus;
-
-    fn current_status(&self) -> Option<&ComputeStatus> {
-        self.status.as_ref()
-    }
-
-    fn conditions(status: &ComputeStatus) -> &[Condition] {
-        &status.conditions
-    }
-
     fn api(&self, client: &Client) -> Api<Self> {
         namespaced(self, client)
     }

@@ -11,21 +11,11 @@ pub use perform::flush;
 
 use super::Context;
 use super::kind::{Kind, Managed, StepError, namespaced};
-use crate::api::{Condition, ProjectKey, ProjectKeyStatus};
+use crate::api::{ProjectKey, ProjectKeyStatus};
 use crate::decide::key::{self, KeyObserved, KeyStep};
 use crate::decide::{Decision, Memory, Report};
 
 impl Managed for ProjectKey {
-    type Status = ProjectKeyStatus;
-
-    fn current_status(&self) -> Option<&ProjectKeyStatus> {
-        self.status.as_ref()
-    }
-
-    fn conditions(status: &ProjectKeyStatus) -> &[Condition] {
-        &status.conditions
-    }
-
     fn api(&self, client: &Client) -> Api<Self> {
         namespaced(self, client)
     }
