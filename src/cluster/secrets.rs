@@ -208,3 +208,19 @@ pub fn owned_by(kind: &str, name: &str) -> String {
 pub fn digest(value: &SecretString) -> String {
     Sha256::digest(value.expose_secret()).iter().take(12).map(|byte| format!("{byte:02x}")).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_a_secret_is_in_debug() {
+        let entry = || BTreeMap::from([("api-key".to_owned(), SecretString::from("canary-content"))]);
+        let content = SecretContent { data: entry(), ..SecretContent::default() };
+        let data = BTreeMap::from([("api-key".to_owned(), ByteString(b"canary-state".to_vec()))]);
+        let state = SecretState::Ours(Box::new(Secret { data: Some(data), ..Secret::default() }));
+        let text = format!("{content:?} {content:#?} {state:?} {state:#?}");
+        assert!(text.contains("api-key") && !text.contains("canary"), "{text}");
+        assert!(!digest(&SecretString::from("canary")).contains("canary"));
+    }
+}

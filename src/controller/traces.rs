@@ -92,3 +92,20 @@ impl Unsaved {
         run(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_in_memory_is_not_in_debug() {
+        let key =
+            KeyIdentity { id: 1, name: "ci".to_owned(), at: Timestamp::UNIX_EPOCH, created_at: None, created_by: None };
+        let intent = KeyIntent { name: "ci".to_owned(), ..KeyIntent::default() };
+        let unsaved = Unsaved::default();
+        let secret = SecretString::from("canary-in-memory");
+        unsaved.keep("uid", UnsavedKey { key, intent, secret, namespace: "shop".to_owned(), name: "ci".to_owned() });
+        let text = format!("{unsaved:?} {unsaved:#?} {:?}", unsaved.get("uid"));
+        assert!(text.contains("shop") && !text.contains("canary"), "{text}");
+    }
+}

@@ -117,10 +117,13 @@ pub struct KeyBook {
     pub previous: Vec<RetiredKey>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<LostKey>,
+    /// The organization that these keys are of: in another one they can be neither found nor revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub organization: Option<String>,
 }
 
 /// The mark written before a key is created: it may exist, under this name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyIntent {
     pub name: String,
     pub at: Timestamp,
@@ -130,13 +133,16 @@ pub struct KeyIntent {
     /// The key that this one replaces is known to be revoked already.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub previous_revoked: bool,
+    /// The organization that it is created in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub organization: Option<String>,
 }
 
 impl KeyBook {
     /// The book once the key that was intended has reached its Secret: what it replaces is retired, and forgotten only
     /// where it is known to be revoked.
     pub fn succeeded_by(&self, key: KeyIdentity, intent: &KeyIntent) -> Self {
-        let mut book = self.clone();
+        let mut book = self.of(intent);
         let Some(before) = book.current.replace(key.clone()).filter(|before| before.id != key.id) else { return book };
         book.rotated_at = Some(intent.at);
         if !intent.previous_revoked {
@@ -144,6 +150,11 @@ impl KeyBook {
             book.previous.push(RetiredKey { id: before.id, name: before.name, since: intent.at, retire_at });
         }
         book
+    }
+
+    /// The book, with the organization that the intended key is of.
+    pub fn of(&self, intent: &KeyIntent) -> Self {
+        Self { organization: intent.organization.clone().or_else(|| self.organization.clone()), ..self.clone() }
     }
 
     /// The names of all keys in the book.
@@ -159,6 +170,20 @@ impl KeyBook {
 pub struct ProjectKeyIdentity {
     pub book: KeyBook,
     pub intent: Option<KeyIntent>,
+}
+
+impl ProjectKeyIdentity {
+    /// The names of all keys that there are or may be.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.book.names().chain(self.intent.iter().map(|intent| intent.name.as_str()))
+    }
+
+    /// The organization that they are of, where there are any and it was noted.
+    pub fn organization(&self) -> Option<&str> {
+        self.names().next()?;
+        let intended = self.intent.as_ref().and_then(|intent| intent.organization.as_deref());
+        intended.or(self.book.organization.as_deref())
+    }
 }
 
 /// An annotation that cannot be read; nothing is decided on a link that is not understood.

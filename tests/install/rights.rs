@@ -47,6 +47,7 @@ async fn every_right_is_needed_and_none_is_missing() {
     live_through_the_examples(&cluster, &platform).await;
     stop_with_a_key_in_hand(&cluster, &mut operator).await;
     let mut operator = start_operator(&cluster).await;
+    exchange_the_credentials(&cluster).await;
     end_the_examples(&cluster).await;
     operator.signal(Signal::SIGTERM).unwrap();
     assert!(operator.wait(PATIENCE).await.unwrap().success());
@@ -120,6 +121,17 @@ spec: {policyName: no-new-keys, validationActions: [Deny]}
 ";
 const TRY_TO_WRITE: &[&str] = &["apply", "--server-side", "-f", "-"];
 const BLOCKED: &str = "{apiVersion: v1, kind: Secret, metadata: {name: blocked, namespace: shop}, stringData: {a: b}}";
+
+/// Credentials in use are held; when people delete them, the operator sees that their namespace stays, and lets them go.
+async fn exchange_the_credentials(cluster: &ControlPlane) {
+    let before = kubectl(cluster, &["-n=shop", "get", "secret/platform-api-key", "-o=json"]).await;
+    let mut next: Value = serde_json::from_str(&before).unwrap();
+    next["metadata"] = json!({"name": "platform-api-key", "namespace": "shop"});
+    kubectl(cluster, &["-n=shop", "delete", "secret/platform-api-key", "--timeout=60s"]).await;
+    reason(cluster, "account/prod", "CredentialsMissing").await;
+    cluster.kubectl_with_input(&["create", "-f", "-"], &next.to_string()).await.unwrap();
+    reason(cluster, "account/prod", "Available").await;
+}
 
 async fn end_the_examples(cluster: &ControlPlane) {
     kubectl(cluster, &["delete", "namespace", "shop", "--timeout=60s"]).await;

@@ -76,7 +76,7 @@ async fn an_organization_key_is_enough_for_computes() {
 
 #[tokio::test]
 async fn a_refused_key_stops_all_calls_until_its_secret_changes() {
-    let stage = Stage::bare("refused").await;
+    let stage = Stage::bare("account-refused").await;
     let (token, id) = stage.console_key(PERSONAL_KEYS, json!({"key_name": "first"})).await;
     stage.account_with(&token).await;
     stage.apply(&compute("orders", "br-main-42", "")).await;

@@ -156,7 +156,7 @@ async fn a_key_that_may_not_create_keys_is_named_as_the_reason() {
 
 #[tokio::test]
 async fn quiet_means_no_write() {
-    let stage = Stage::new("quiet").await;
+    let stage = Stage::new("key-quiet").await;
     stage.apply(&key("ci", "")).await;
     let ready = stage.until_ready("projectkey/ci").await;
     let secret = stage.get("secret/ci-key").await;

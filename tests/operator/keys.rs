@@ -155,7 +155,7 @@ async fn of_two_keys_for_one_secret_the_older_has_it() {
 
 #[tokio::test]
 async fn a_key_that_was_revoked_in_the_console_is_recreated_or_reported() {
-    let stage = Stage::new("revoked").await;
+    let stage = Stage::new("key-revoked").await;
     stage.apply(&key("again", "")).await;
     stage.apply(&key("told", "  onRevoked: Report\n")).await;
     let again = stage.until_ready("projectkey/again").await["status"]["keyId"].clone();

@@ -90,8 +90,7 @@ fn rival(context: &Context, object: &ProjectKey, secret: &KeySecretView) -> Opti
 /// An older resource whose annotations name keys that this one's name too: these were copied along with its manifest.
 fn twin(context: &Context, object: &ProjectKey, identity: Option<&ProjectKeyIdentity>) -> Option<String> {
     let identity = identity?;
-    let names: Vec<&str> =
-        identity.book.names().chain(identity.intent.iter().map(|intent| intent.name.as_str())).collect();
+    let names: Vec<&str> = identity.names().collect();
     let mentions = |other: &ProjectKey| {
         let texts = [names::KEYS, names::KEY_INTENT].map(|annotation| other.annotations().get(annotation));
         names.iter().any(|name| texts.iter().flatten().any(|text| text.contains(name)))

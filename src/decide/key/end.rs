@@ -35,6 +35,9 @@ pub(super) fn decide(case: &Case) -> Choice {
             }
         }
     }
+    if let Some(report) = case.elsewhere() {
+        return Decision::rest(or_orphan(report));
+    }
     match &case.identity.intent {
         Some(intent) => resolve(case, intent),
         None => revoke_next(case, book),
@@ -51,8 +54,8 @@ fn unrecorded(case: &Case) -> Option<KeyStep> {
     let intent = case.identity.intent.clone().filter(|intent| intent.name == key.name).unwrap_or_else(|| KeyIntent {
         name: key.name.clone(),
         at: key.at,
-        retire_previous_at: None,
-        previous_revoked: false,
+        organization: case.organization().map(str::to_owned),
+        ..KeyIntent::default()
     });
     Some(KeyStep::Record { book: book.succeeded_by(key.clone(), &intent), event: None })
 }
@@ -100,8 +103,8 @@ fn revoke_next(case: &Case, book: &KeyBook) -> Choice {
 
 fn revoke(case: &Case, key: (i64, &str), without: KeyBook) -> Choice {
     match revocation(case, key, without) {
-        Revocation::Step(Some(action), step) => case.act(action, step, deleting()),
-        Revocation::Step(None, step) => Decision::act(step, deleting()),
+        Revocation::Step(Some(action), step) => case.act(action, *step, deleting()),
+        Revocation::Step(None, step) => Decision::act(*step, deleting()),
         Revocation::NotOurs(message) => Decision::rest(or_orphan(Report::stalled(Reason::BindingConflict, message))),
         Revocation::NotOffered => Decision::rest(by_hand(case)),
     }

@@ -51,7 +51,7 @@ fn not_created(case: &Case) -> bool {
 /// How a key is revoked.
 pub(super) enum Revocation {
     /// With this step, unless the last try of that action failed too recently.
-    Step(Option<Action>, KeyStep),
+    Step(Option<Action>, Box<KeyStep>),
     /// Not at all: its identifier belongs to another key. A text says so.
     NotOurs(String),
     /// The platform offers no call for it.
@@ -61,21 +61,24 @@ pub(super) enum Revocation {
 /// Revokes one key where the platform can; `without` is the book once that is done. Keys that a list lacks are gone already.
 pub(super) fn revocation(case: &Case, (id, name): (i64, &str), without: KeyBook) -> Revocation {
     let keys = match &case.observed.listing {
-        KeyListing::NotRead => return Revocation::Step(Some(Action::ListKeys), KeyStep::ListKeys),
+        KeyListing::NotRead => return Revocation::Step(Some(Action::ListKeys), Box::new(KeyStep::ListKeys)),
         KeyListing::NotOffered => return Revocation::NotOffered,
         KeyListing::Read { keys, .. } => keys,
     };
     match keys.iter().find(|key| key.id == id) {
         None => {
             let event = Some(format!("Key {name} ({id}) is revoked."));
-            Revocation::Step(None, KeyStep::Record { book: without, event })
+            Revocation::Step(None, Box::new(KeyStep::Record { book: without, event }))
         }
         // Only a key that carries the name we gave it is ever revoked.
         Some(key) if key.name != name => Revocation::NotOurs(format!(
             "Key {id} is called {} on the platform and not {name}; it is left alone. Revoke it in the console if it is yours.",
             key.name
         )),
-        Some(_) => Revocation::Step(Some(Action::Revoke), KeyStep::Revoke { id, name: name.to_owned(), book: without }),
+        Some(_) => {
+            let step = KeyStep::Revoke { id, name: name.to_owned(), book: without };
+            Revocation::Step(Some(Action::Revoke), Box::new(step))
+        }
     }
 }
 
@@ -106,5 +109,5 @@ pub(super) fn given_up(book: &KeyBook, intent: &KeyIntent) -> KeyStep {
          If the platform's console shows that key, revoke it there.",
         intent.name
     );
-    KeyStep::Record { book: with_lost(book, None, &intent.name, intent.at), event: Some(event) }
+    KeyStep::Record { book: with_lost(&book.of(intent), None, &intent.name, intent.at), event: Some(event) }
 }

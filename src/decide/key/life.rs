@@ -102,6 +102,7 @@ pub(super) fn intent(case: &Case, retiring: Option<Retiring>) -> KeyIntent {
             Some(Retiring::Done) | None => None,
         },
         previous_revoked: matches!(retiring, Some(Retiring::Done)),
+        organization: case.organization().map(str::to_owned),
     }
 }
 
@@ -151,8 +152,8 @@ fn revoke_unsaved(case: &Case, key: (i64, &str), book: &KeyBook) -> Choice {
         format!("The secret of key {} never arrived; it is being revoked and replaced.", key.1),
     );
     match revocation(case, key, book.clone()) {
-        Revocation::Step(Some(action), step) => case.act(action, step, report),
-        Revocation::Step(None, step) => Decision::act(step, report),
+        Revocation::Step(Some(action), step) => case.act(action, *step, report),
+        Revocation::Step(None, step) => Decision::act(*step, report),
         Revocation::NotOurs(message) => Decision::rest(Report::stalled(Reason::BindingConflict, message)),
         Revocation::NotOffered => Decision::rest(report),
     }

@@ -152,7 +152,9 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
     }
     match &observed.account {
         AccountView::Usable { organization: None } => Decision::rest(case.no_organization()),
-        AccountView::Usable { organization: Some(_) } => life::decide(&case),
+        AccountView::Usable { organization: Some(_) } => {
+            case.elsewhere().map_or_else(|| life::decide(&case), Decision::rest)
+        }
         account => account.obstacle().map_or_else(Decision::silent, |obstacle| Decision::rest(Report::of(obstacle))),
     }
 }
@@ -226,6 +228,28 @@ impl Case<'_> {
             (_, Some(key)) | (KeySecretView::Ours(Holding::Key { key, .. }), None) => Some(key),
             _ => None,
         }
+    }
+
+    fn organization(&self) -> Option<&str> {
+        match &self.observed.account {
+            AccountView::Usable { organization } => organization.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The account was exchanged for one of another organization, which knows nothing of the keys: there they would all seem revoked.
+    fn elsewhere(&self) -> Option<Report> {
+        let (theirs, found) = (self.identity.organization()?, self.organization()?);
+        (theirs != found).then(|| {
+            Report::stalled(
+                Reason::BindingConflict,
+                format!(
+                    "The keys of this resource are of the organization {theirs}, and {} is of {found}. Set spec.accountRef to an account \
+                     of {theirs}; for a key of another organization create another ProjectKey.",
+                    self.spec.account_ref.name
+                ),
+            )
+        })
     }
 
     fn no_organization(&self) -> Report {

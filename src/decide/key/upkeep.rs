@@ -102,8 +102,8 @@ impl Upkeep<'_> {
 
     fn revoke(&mut self, revocation: Revocation) -> Option<KeyStep> {
         match revocation {
-            Revocation::Step(Some(action), step) => self.unless_held(self.case.held(action), step),
-            Revocation::Step(None, step) => Some(step),
+            Revocation::Step(Some(action), step) => self.unless_held(self.case.held(action), *step),
+            Revocation::Step(None, step) => Some(*step),
             Revocation::NotOurs(message) => {
                 self.tell(Reason::BindingConflict, message);
                 None

@@ -90,3 +90,18 @@ fn a_template_is_filled_once() {
         assert_eq!(entries["entry"], filled);
     }
 }
+
+#[test]
+fn keys_stay_with_their_organization() {
+    let theirs = KeyBook { organization: Some("org-2".to_owned()), ..book(1) };
+    Given::in_use().book(theirs.clone()).stalls(1, Reason::BindingConflict, &["org-2", "org-1", "spec.accountRef"]);
+    // Elsewhere the list lacks the key, which does not mean that it is revoked.
+    let deleting = Given::deleting().book(theirs).listing(listed(1, &[]));
+    deleting.stalls(1, Reason::BindingConflict, &["org-2", "Orphan"]);
+    let intended = KeyIntent { organization: Some("org-2".to_owned()), ..intent(NAME, 0) };
+    Given::new().intent(intended.clone()).stalls(1, Reason::BindingConflict, &["org-2"]);
+    assert_eq!(KeyBook::default().succeeded_by(key(1), &intended).organization.as_deref(), Some("org-2"));
+    // Where there is no key any more, another organization is as good.
+    let empty = KeyBook { organization: Some("org-2".to_owned()), ..KeyBook::default() };
+    assert_eq!(Given::new().book(empty).step(1), KeyStep::PrepareSecret);
+}

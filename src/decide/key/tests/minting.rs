@@ -8,7 +8,7 @@ fn finalizer_then_secret_then_key() {
     assert_eq!(given.step(0), KeyStep::AddFinalizer);
     assert_eq!(Given::new().step(0), KeyStep::PrepareSecret);
     let (intent, because) = minted(Given::new().secret(KeySecretView::Ours(Holding::Nothing)).step(5));
-    assert_eq!(intent, super::intent(NAME, 5));
+    assert_eq!(intent, KeyIntent { organization: Some("org-1".to_owned()), ..super::intent(NAME, 5) });
     assert_eq!(because, None);
 }
 

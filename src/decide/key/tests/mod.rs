@@ -37,7 +37,7 @@ fn lost(name: &str) -> LostKey {
 }
 
 fn intent(name: &str, second: i64) -> KeyIntent {
-    KeyIntent { name: name.to_owned(), at: at(second), retire_previous_at: None, previous_revoked: false }
+    KeyIntent { name: name.to_owned(), at: at(second), ..KeyIntent::default() }
 }
 
 fn entry(id: i64, name: &str) -> KeyEntry {
@@ -46,6 +46,11 @@ fn entry(id: i64, name: &str) -> KeyEntry {
 
 fn listed(second: i64, keys: &[(i64, &str)]) -> KeyListing {
     KeyListing::Read { at: at(second), keys: keys.iter().map(|(id, name)| entry(*id, name)).collect() }
+}
+
+/// The book, of the account's organization.
+fn ours(book: KeyBook) -> KeyBook {
+    KeyBook { organization: Some("org-1".to_owned()), ..book }
 }
 
 fn book(current: i64) -> KeyBook {

@@ -15,7 +15,7 @@ fn a_key_whose_secret_is_gone_is_replaced_and_then_revoked() {
     let revoke = Given::new().book(successor).holds(2).listing(listed(5, &[(1, &key(1).name), (2, &key(2).name)]));
     assert_eq!(
         revoke.step(6),
-        KeyStep::Revoke { id: 1, name: key(1).name, book: KeyBook { rotated_at: Some(at(5)), ..book(2) } }
+        KeyStep::Revoke { id: 1, name: key(1).name, book: ours(KeyBook { rotated_at: Some(at(5)), ..book(2) }) }
     );
 }
 
@@ -46,7 +46,7 @@ fn a_refused_key_is_looked_up_before_it_counts_as_revoked() {
     assert!(because.unwrap().contains("was revoked"));
     // What is revoked needs no revoking, and no telling people to.
     let successor = book(1).succeeded_by(key(2), &intent);
-    assert_eq!(successor, KeyBook { rotated_at: Some(at(10)), ..book(2) });
+    assert_eq!(successor, ours(KeyBook { rotated_at: Some(at(10)), ..book(2) }));
     // Where keys cannot be listed, the answer to the key itself counts.
     minted(revoked().listing(KeyListing::NotOffered).step(10));
 }
