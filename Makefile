@@ -29,7 +29,8 @@ control-plane: ## etcd, kube-apiserver, kube-controller-manager and kubectl for 
 
 .PHONY: test
 test: control-plane ## every test, including those that need a cluster
-	cargo test --locked
+	# The cluster tests mostly wait, so more of them fit than there are cores.
+	RUST_TEST_THREADS=4 cargo test --locked
 
 .PHONY: lint
 lint: ## clippy on everything; warnings are errors (shellcheck too, where it is installed)
