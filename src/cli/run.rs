@@ -34,7 +34,7 @@ pub struct Run {
     /// Allow base URLs that are plain http; the API key then travels readably. For tests on loopback.
     #[arg(long, env = "DBPLANE_ALLOW_INSECURE_PLATFORM")]
     allow_insecure_platform: bool,
-    /// Watch these namespaces only, separated by commas; all when absent.
+    /// Watch these namespaces only, separated by commas; all when absent. The labels of namespaces are not read then, so that label selectors of ClusterAccounts match nothing.
     #[arg(long, env = "DBPLANE_WATCH_NAMESPACES", value_delimiter = ',')]
     watch_namespaces: Vec<String>,
     /// Act only while holding the Lease "dbplane" of the operator's namespace.

@@ -80,6 +80,11 @@ async fn platform() -> Simulator {
 
 /// Declares an Account of `platform` and a Compute in the default namespace.
 async fn declare(cluster: &ControlPlane, platform: &Simulator) {
+    declare_in(cluster, platform, "default", "br-main-42").await;
+}
+
+/// The same in `namespace`, on `branch`.
+async fn declare_in(cluster: &ControlPlane, platform: &Simulator, namespace: &str, branch: &str) {
     let manifests = format!(
         "apiVersion: v1
 kind: Secret
@@ -101,12 +106,12 @@ metadata: {{name: orders}}
 spec:
   accountRef: {{name: prod}}
   projectId: aged-wind-123456
-  branchId: br-main-42
+  branchId: {branch}
   type: ReadWrite
 ",
         platform.base_url()
     );
-    cluster.kubectl_with_input(&["apply", "-f", "-"], &manifests).await.unwrap();
+    cluster.kubectl_with_input(&["-n", namespace, "apply", "-f", "-"], &manifests).await.unwrap();
 }
 
 /// How often the platform was asked to create a compute.

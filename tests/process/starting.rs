@@ -1,7 +1,7 @@
 //! What is missing at start is waited for and named.
 
 use crate::support::{ControlPlane, PATIENCE, wait_until};
-use crate::{Operator, cluster, crds, declare, platform, until_ready};
+use crate::{Operator, cluster, crds, creates, declare, declare_in, platform, until_ready};
 
 #[tokio::test]
 async fn it_waits_for_missing_definitions_and_names_them() {
@@ -72,4 +72,28 @@ async fn logs_are_json_on_request_and_metrics_are_exposed() {
     ] {
         assert!(metrics.contains(expected), "{expected} is not in\n{metrics}");
     }
+}
+
+#[tokio::test]
+async fn it_keeps_to_the_namespaces_it_is_given() {
+    let cluster = cluster().await;
+    let platform = platform().await;
+    for (namespace, branch) in [("one", "br-main-42"), ("two", "br-dev-7"), ("three", "br-reporting-3")] {
+        cluster.kubectl(&["create", "namespace", namespace]).await.unwrap();
+        declare_in(&cluster, &platform, namespace, branch).await;
+    }
+    let _operator = Operator::start(&cluster, "operator", &["--watch-namespaces", "one,two"]);
+    for namespace in ["one", "two"] {
+        let ready = ["-n", namespace, "wait", "--timeout=60s", "--for=condition=Ready", "compute/orders"];
+        cluster.kubectl(&ready).await.unwrap();
+    }
+    let elsewhere =
+        cluster.kubectl(&["-n", "three", "get", "compute,account", "-o", "jsonpath={.items[*].status}"]).await.unwrap();
+    assert_eq!(elsewhere, "", "what is not watched was touched");
+    assert_eq!(creates(&platform), 2);
+    // A change of the platform reaches the resource of the right namespace.
+    let resize = r#"{"spec":{"size":{"fixed":2}}}"#;
+    cluster.kubectl(&["-n", "two", "patch", "compute", "orders", "--type", "merge", "-p", resize]).await.unwrap();
+    let resized = ["-n", "two", "wait", "--timeout=60s", "--for=jsonpath={.status.size}=2", "compute/orders"];
+    cluster.kubectl(&resized).await.unwrap();
 }
