@@ -143,7 +143,8 @@ async fn drift(stage: &Stage, cast: &Cast) -> Result<()> {
     stage.say(&format!("   (In the console the size of {id} is now {}.)", changed.size));
     cast.console.wait_for(&id, "the declared size to be back", |compute| compute.size == "0.5 - 4 CU").await?;
     stage.run(cast, &format!("{WAIT} --for=condition=Synced compute/orders")).await?;
-    stage.run(cast, "kubectl -n shop events --for compute/orders").await?;
+    let events = stage.run(cast, "kubectl -n shop events --for compute/orders").await?;
+    stage.check(events.contains("size is 1-8, declared is 0.5-4"), "an event says what was changed back")?;
     stage.checked("the platform has the declared size again");
     Ok(())
 }

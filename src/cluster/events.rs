@@ -4,6 +4,7 @@ use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Client, Resource};
 use tracing::warn;
 
+use super::secrets::digest;
 use crate::decide::names::FIELD_MANAGER;
 
 /// The longest note that the API server takes.
@@ -51,7 +52,8 @@ impl Events {
             type_: if note.warning { EventType::Warning } else { EventType::Normal },
             reason: note.reason.clone(),
             note: Some(note.text.chars().take(LONGEST_NOTE).collect()),
-            action: note.reason.clone(),
+            // The recorder takes events of one action for one event and keeps the first note: the note has to tell them apart.
+            action: format!("{}-{}", note.reason, digest(&note.text.clone().into())),
             secondary: None,
         };
         if let Err(error) = self.recorder.publish(&event, &object.object_ref(&())).await {

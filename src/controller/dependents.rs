@@ -6,8 +6,8 @@ use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 
 use super::Context;
-use super::account::AnyAccount;
 use super::accounts::AccountName;
+use super::any_account::AnyAccount;
 use super::kind::Managed;
 use crate::api::{AccountRef, Compute, ProjectKey};
 

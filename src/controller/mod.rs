@@ -3,6 +3,7 @@
 mod account;
 mod account_view;
 mod accounts;
+mod any_account;
 mod assembly;
 mod compute;
 mod creating;

@@ -1,5 +1,6 @@
 //! Structured logs on standard error.
 
+use std::io::IsTerminal;
 use std::str::FromStr;
 
 use tracing_subscriber::EnvFilter;
@@ -25,7 +26,13 @@ pub fn start(format: LogFormat, filter: &str) -> Result<(), String> {
         EnvFilter::from_str(filter).map_err(|error| format!("the log filter {filter:?} cannot be read: {error}"))?;
     let registry = tracing_subscriber::registry().with(filter);
     let started = match format {
-        LogFormat::Text => registry.with(tracing_subscriber::fmt::layer().with_writer(std::io::stderr)).try_init(),
+        LogFormat::Text => registry
+            .with(
+                tracing_subscriber::fmt::layer()
+                    .with_ansi(std::io::stderr().is_terminal())
+                    .with_writer(std::io::stderr),
+            )
+            .try_init(),
         LogFormat::Json => {
             registry.with(tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr)).try_init()
         }

@@ -8,8 +8,9 @@ use kube::{Api, ResourceExt};
 use secrecy::SecretString;
 
 use super::super::accounts::Handle;
+use super::super::any_account::{AnyAccount, CredentialRef};
 use super::super::{Context, dependents};
-use super::{AnyAccount, CredentialRef, Observed};
+use super::Observed;
 use crate::api::PlatformAccess;
 use crate::decide::account::{AccountObserved, Credential, SecretHold};
 use crate::decide::names::CREDENTIAL_FINALIZER;

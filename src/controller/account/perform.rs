@@ -1,9 +1,10 @@
 //! What is done for an account: hold it and its Secret while it is used, and ask the platform about its credentials.
 
 use super::super::accounts::Handle;
+use super::super::any_account::AnyAccount;
 use super::super::kind::{StepError, uid};
 use super::super::{Context, dependents};
-use super::{AnyAccount, Observed};
+use super::Observed;
 use crate::api::AccountCapabilities;
 use crate::clock;
 use crate::cluster::{Links, resource_version};

@@ -7,7 +7,7 @@ use super::birth::{claimed, first_contact, wrong_role};
 use super::connection::connection;
 use super::mend::mend;
 use super::restart::restart;
-use super::{Case, Choice, ComputeStep, Reading};
+use super::{Case, Choice, ComputeStep, Reading, is_settled};
 use crate::api::Management;
 use crate::platform::Compute;
 
@@ -123,11 +123,6 @@ fn starting(case: &Case, binding: &Binding, compute: &Compute, report: Report) -
         "init" if case.now < deadline => Decision::wait(report, deadline),
         _ => Decision::rest(report),
     }
-}
-
-/// Whether nothing is under way on the platform.
-pub(super) fn is_settled(compute: &Compute) -> bool {
-    compute.pending_state.is_none() && compute.current_state != "init"
 }
 
 /// How the compute stands, whatever is declared.

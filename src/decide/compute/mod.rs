@@ -164,7 +164,7 @@ pub fn remember(memory: &mut Memory, spec: &ComputeSpec, found: Option<&Compute>
     memory.missing_since = None;
     let differences = super::drift::differences(spec, found);
     memory.differing(&differences.iter().map(|difference| difference.field.as_str()).collect::<Vec<_>>());
-    if life::is_settled(found) {
+    if is_settled(found) {
         memory.changing = false;
     }
 }
@@ -175,7 +175,7 @@ pub fn is_awaiting(identity: &ComputeIdentity, deleting: bool, memory: &Memory, 
     match (&identity.binding, found) {
         (None, _) => identity.intent.is_some(),
         (Some(_), None) => true,
-        (Some(_), Some(found)) => !life::is_settled(found) || deleting && memory.deleted.is_some(),
+        (Some(_), Some(found)) => !is_settled(found) || deleting && memory.deleted.is_some(),
     }
 }
 
@@ -199,6 +199,11 @@ pub fn status(report: &Report, observed: &ComputeObserved, old: &ComputeStatus, 
     status.conditions = report.conditions(&old.conditions, observed.meta.generation, now);
     status.observed_generation = Some(observed.meta.generation);
     status
+}
+
+/// Whether nothing is under way on the platform.
+fn is_settled(compute: &Compute) -> bool {
+    compute.pending_state.is_none() && compute.current_state != "init"
 }
 
 /// Everything at hand.

@@ -5,9 +5,8 @@ use jiff::Timestamp;
 use super::super::disruption::{Permit, permit};
 use super::super::identity::{BeforeRestart, RestartRecord};
 use super::super::{Action, Decision, Reason, Report, later};
-use super::life::is_settled;
 use super::mend::postponed;
-use super::{Case, Choice, ComputeStep, Reading};
+use super::{Case, Choice, ComputeStep, Reading, is_settled};
 use crate::platform::Compute;
 
 /// The restart that is asked for, if one is.
