@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::accounts::AccountName;
+use super::any_account::AnyAccount;
 use super::kind::{Managed, uid};
 use super::{Context, dependents};
 use crate::api::{Account, AccountKind, ClusterAccount, Compute, ProjectKey};
@@ -26,19 +27,13 @@ pub trait Gone: Managed {
 
 impl Gone for Account {
     fn gone(&self, context: &Context) {
-        account_gone(
-            context,
-            &AccountName { kind: AccountKind::Account, namespace: self.namespace(), name: self.name_any() },
-        );
+        account_gone(context, &self.reference());
     }
 }
 
 impl Gone for ClusterAccount {
     fn gone(&self, context: &Context) {
-        account_gone(
-            context,
-            &AccountName { kind: AccountKind::ClusterAccount, namespace: None, name: self.name_any() },
-        );
+        account_gone(context, &self.reference());
     }
 }
 
