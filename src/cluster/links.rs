@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::decide::names::{FIELD_MANAGER, FINALIZER};
+use crate::decide::seal::{Holder, seal};
 
 /// A change of an object's finalizer and annotations.
 #[derive(Clone, Debug, Default)]
@@ -22,12 +23,11 @@ impl Links {
         Self::default()
     }
 
-    /// Writes an annotation as JSON.
+    /// Writes a link, which is sealed for the object that is patched.
     #[must_use]
     pub fn set<T: Serialize>(mut self, annotation: &str, value: &T) -> Self {
-        // Plain data with text keys always serializes; an empty text would be refused when it is read.
-        let text = serde_json::to_string(value).unwrap_or_default();
-        self.annotations.insert(annotation.to_owned(), Value::String(text));
+        // Plain data with text keys always serializes; nothing at all would be refused when it is read.
+        self.annotations.insert(annotation.to_owned(), serde_json::to_value(value).unwrap_or_default());
         self
     }
 
@@ -50,12 +50,23 @@ impl Links {
     where
         K: Resource + Clone + Debug + DeserializeOwned,
     {
-        let mut metadata = json!({"resourceVersion": object.resource_version(), "annotations": self.annotations});
+        let mut metadata = json!({"resourceVersion": object.resource_version(), "annotations": self.sealed(object)});
         if let Some(present) = self.finalizer {
             metadata["finalizers"] = json!(finalizers(object, present));
         }
         let patch = Patch::Merge(json!({"metadata": metadata}));
         api.patch(&object.name_any(), &manager(), &patch).await
+    }
+
+    /// The annotations as they stand on `object`; null removes one.
+    pub fn sealed<K: Resource>(&self, object: &K) -> Map<String, Value> {
+        let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
+        let holder = Holder { namespace: &namespace, name: &name };
+        let text = |annotation: &String, value: &Value| match value {
+            Value::Null => Value::Null,
+            value => Value::String(seal(annotation, value, holder)),
+        };
+        self.annotations.iter().map(|(annotation, value)| (annotation.clone(), text(annotation, value))).collect()
     }
 }
 

@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::names;
+use super::seal::{Flaw, Holder};
+use super::{names, seal};
 
 /// How a Compute came to its compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -186,36 +187,91 @@ impl ProjectKeyIdentity {
     }
 }
 
-/// An annotation that cannot be read; nothing is decided on a link that is not understood.
+/// Annotations that are not believed; nothing is decided on a link that is not understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unreadable {
-    pub annotation: &'static str,
-    pub error: String,
+pub struct Doubtful {
+    pub flaws: Vec<(&'static str, Flaw)>,
+    /// Whether others of the resource's annotations are its own.
+    pub others_hold: bool,
+}
+
+impl Doubtful {
+    /// Whether everything was copied from another resource, which is the one that it concerns.
+    pub fn is_copy(&self) -> bool {
+        !self.others_hold && self.flaws.iter().all(|(_, flaw)| matches!(flaw, Flaw::CopiedFrom(_)))
+    }
+
+    /// What is wrong, and what to do about it. `kind` as kubectl takes it.
+    pub fn explain(&self, kind: &str, holder: Holder) -> String {
+        let said: Vec<String> = self.flaws.iter().map(|(annotation, flaw)| flaw.said_of(annotation)).collect();
+        let removed: Vec<String> = self.flaws.iter().map(|(annotation, _)| format!("{annotation}-")).collect();
+        let Holder { namespace, name } = holder;
+        let forget = format!("kubectl -n {namespace} annotate {kind} {name} {}", removed.join(" "));
+        let said = said.join(" ");
+        if self.is_copy() {
+            return format!("{said} Nothing is done before it is removed here: {forget}");
+        }
+        format!(
+            "{said} Nothing is done before the value that dbplane wrote is back. To have the link forgotten instead: {forget}"
+        )
+    }
+}
+
+impl Flaw {
+    fn said_of(&self, annotation: &str) -> String {
+        match self {
+            Self::Unreadable(error) => format!("The annotation {annotation} cannot be read ({error})."),
+            Self::Edited => format!("The annotation {annotation} is not as dbplane wrote it."),
+            Self::CopiedFrom(other) => {
+                format!("The annotation {annotation} was copied from {other}, and links that resource.")
+            }
+        }
+    }
 }
 
 type Annotations = BTreeMap<String, String>;
 
 /// A Compute's link to the platform.
-pub fn of_compute(annotations: &Annotations) -> Result<ComputeIdentity, Unreadable> {
-    Ok(ComputeIdentity {
-        binding: read(annotations, names::BINDING)?,
-        intent: read(annotations, names::CREATE_INTENT)?,
-        restart: read(annotations, names::RESTART_RECORD)?,
+pub fn of_compute(annotations: &Annotations, holder: Holder) -> Result<ComputeIdentity, Doubtful> {
+    let mut sealed = Sealed::of(annotations, holder);
+    let identity = ComputeIdentity {
+        binding: sealed.open(names::BINDING),
+        intent: sealed.open(names::CREATE_INTENT),
+        restart: sealed.open(names::RESTART_RECORD),
         restart_annotation: annotations.get(names::RESTART).cloned(),
-    })
+    };
+    sealed.believed(identity)
 }
 
 /// A ProjectKey's link to the platform.
-pub fn of_key(annotations: &Annotations) -> Result<ProjectKeyIdentity, Unreadable> {
-    Ok(ProjectKeyIdentity {
-        book: read(annotations, names::KEYS)?.unwrap_or_default(),
-        intent: read(annotations, names::KEY_INTENT)?,
-    })
+pub fn of_key(annotations: &Annotations, holder: Holder) -> Result<ProjectKeyIdentity, Doubtful> {
+    let mut sealed = Sealed::of(annotations, holder);
+    let identity = ProjectKeyIdentity {
+        book: sealed.open(names::KEYS).unwrap_or_default(),
+        intent: sealed.open(names::KEY_INTENT),
+    };
+    sealed.believed(identity)
 }
 
-fn read<T: DeserializeOwned>(annotations: &Annotations, annotation: &'static str) -> Result<Option<T>, Unreadable> {
-    annotations
-        .get(annotation)
-        .map(|text| serde_json::from_str(text).map_err(|error| Unreadable { annotation, error: error.to_string() }))
-        .transpose()
+/// A resource's annotations while they are read.
+struct Sealed<'a> {
+    annotations: &'a Annotations,
+    holder: Holder<'a>,
+    doubtful: Doubtful,
+}
+
+impl<'a> Sealed<'a> {
+    fn of(annotations: &'a Annotations, holder: Holder<'a>) -> Self {
+        Self { annotations, holder, doubtful: Doubtful { flaws: Vec::new(), others_hold: false } }
+    }
+
+    fn open<T: DeserializeOwned>(&mut self, annotation: &'static str) -> Option<T> {
+        let opened = seal::open(annotation, self.annotations.get(annotation)?, self.holder);
+        self.doubtful.others_hold |= opened.is_ok();
+        opened.map_err(|flaw| self.doubtful.flaws.push((annotation, flaw))).ok()
+    }
+
+    fn believed<T>(self, identity: T) -> Result<T, Doubtful> {
+        if self.doubtful.flaws.is_empty() { Ok(identity) } else { Err(self.doubtful) }
+    }
 }

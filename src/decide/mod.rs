@@ -13,6 +13,7 @@ pub mod key;
 pub mod memory;
 pub mod names;
 mod reason;
+pub mod seal;
 pub mod sizes;
 
 use std::time::Duration;
@@ -22,6 +23,7 @@ use jiff::{SignedDuration, Timestamp};
 pub use conditions::{Health, Report, Sync};
 pub use memory::{Action, Memory};
 pub use reason::Reason;
+use seal::Holder;
 
 /// What to do now, what to say, and when to look again.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,6 +102,13 @@ pub struct Meta {
     pub deleting: bool,
     pub finalized: bool,
     pub paused: bool,
+}
+
+impl Meta {
+    /// The resource, as its annotations name it.
+    pub fn holder(&self) -> Holder<'_> {
+        Holder { namespace: &self.namespace, name: &self.name }
+    }
 }
 
 /// The times that decisions rest on.

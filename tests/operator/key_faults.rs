@@ -1,7 +1,5 @@
 //! ProjectKeys on platforms that offer less, and on platforms and clusters that fail.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::keys::key;
@@ -179,8 +177,6 @@ async fn annotations_that_are_copied_or_removed_do_no_harm() {
         "metadata: {name: copy}",
         &format!("metadata: {{name: copy, annotations: {{dbplane.dev/keys: '{annotation}'}}}}"),
     );
-    // A second apart, so that the copy is the younger one.
-    tokio::time::sleep(Duration::from_secs(1)).await;
     stage.apply(&copy).await;
     stage.until_condition("projectkey/copy", "Stalled", "True", "BindingConflict").await;
     stage.kubectl(&["delete", "projectkey", "copy", "--wait=false"]).await;

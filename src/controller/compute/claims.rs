@@ -7,7 +7,7 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 
 use super::super::Context;
-use super::super::kind::uid;
+use super::super::kind::{Managed, uid};
 use crate::api::{AccountKind, Compute, ComputeType};
 use crate::decide::compute::{Claim, Claims};
 use crate::decide::{identity, names};
@@ -57,7 +57,10 @@ fn project(context: &Context, compute: &Compute) -> Option<String> {
 fn bound(others: &[Arc<Compute>], compute: &Compute) -> BTreeMap<String, Claim> {
     let mut bound: BTreeMap<String, Claim> = BTreeMap::new();
     for other in others {
-        let Some(binding) = identity::of_compute(other.annotations()).ok().and_then(|identity| identity.binding) else {
+        let Some(binding) = identity::of_compute(other.annotations(), other.meta_observed().holder())
+            .ok()
+            .and_then(|identity| identity.binding)
+        else {
             continue;
         };
         let claim = Claim { by: label(other), older: older(other, compute) };
@@ -84,7 +87,7 @@ fn primary(others: &[Arc<Compute>], compute: &Compute) -> Option<String> {
 
 fn creating(context: &Context, others: &[Arc<Compute>], compute: &Compute) -> Option<String> {
     let begun = |other: &Compute| {
-        let unresolved = identity::of_compute(other.annotations())
+        let unresolved = identity::of_compute(other.annotations(), other.meta_observed().holder())
             .is_ok_and(|identity| identity.binding.is_none() && identity.intent.is_some());
         unresolved || context.creating.has(&uid(other))
     };

@@ -26,7 +26,8 @@ pub(super) async fn observe(
     now: Timestamp,
 ) -> Result<ComputeObserved, kube::Error> {
     let uid = uid(object);
-    let identity = identity::of_compute(object.annotations());
+    let meta = object.meta_observed();
+    let identity = identity::of_compute(object.annotations(), meta.holder());
     let (account, entry) = account_view::of(context, &object.spec.account_ref, object);
     let known = identity.clone().unwrap_or_default();
     let (listing, stale_from) = match (&account, entry) {
@@ -47,7 +48,7 @@ pub(super) async fn observe(
         matches!(&listing, Listing::Read { computes, .. } if computes.iter().any(|compute| compute.name.is_some()));
     let claims = claims(context, object, &ids(&known, &listing));
     Ok(ComputeObserved {
-        meta: object.meta_observed(),
+        meta,
         identity,
         account,
         listing,

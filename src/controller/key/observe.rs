@@ -28,10 +28,11 @@ pub(super) async fn observe(
     let uid = uid(object);
     let (account, entry) = account_view::of(context, &object.spec.account_ref, object);
     let trace = context.traces.get(&uid);
-    let identity = identity::of_key(object.annotations());
+    let meta = object.meta_observed();
+    let identity = identity::of_key(object.annotations(), meta.holder());
     let secret = secret_view(context, object, &base_url(entry.as_ref())).await?;
     Ok(KeyObserved {
-        meta: object.meta_observed(),
+        meta,
         account,
         rival: rival(context, object, &secret),
         secret,

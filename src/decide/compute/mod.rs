@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::identity::{Binding, ComputeIdentity, CreateIntent, RestartRecord, Unreadable};
+use super::identity::{Binding, ComputeIdentity, CreateIntent, Doubtful, RestartRecord};
 use super::memory::of_fault;
 use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, sizes};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, RestartStatus};
@@ -24,7 +24,7 @@ use crate::platform::{Compute, ComputeChange, Fault, NewCompute, Role};
 pub struct ComputeObserved {
     pub meta: Meta,
     pub uid: String,
-    pub identity: Result<ComputeIdentity, Unreadable>,
+    pub identity: Result<ComputeIdentity, Doubtful>,
     pub account: AccountView,
     pub listing: Listing,
     pub claims: Claims,
@@ -123,7 +123,7 @@ pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) ->
 fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Choice {
     let identity = match &observed.identity {
         Ok(identity) => identity,
-        Err(unreadable) => return misread(spec, observed, unreadable),
+        Err(doubtful) => return disbelieved(spec, observed, doubtful),
     };
     let case = Case { spec, observed, identity, now };
     if observed.meta.deleting {
@@ -298,18 +298,12 @@ fn is_left(spec: &ComputeSpec) -> bool {
 }
 
 /// Nothing is decided on a link that is not understood, but for letting go of what is left alone anyway.
-fn misread(spec: &ComputeSpec, observed: &ComputeObserved, unreadable: &Unreadable) -> Choice {
+fn disbelieved(spec: &ComputeSpec, observed: &ComputeObserved, doubtful: &Doubtful) -> Choice {
     let meta = &observed.meta;
-    if meta.deleting && meta.finalized && !meta.paused && is_left(spec) {
+    if meta.deleting && meta.finalized && !meta.paused && (is_left(spec) || doubtful.is_copy()) {
         return end::release("The compute, if there is one, is left as it is.");
     }
-    let Unreadable { annotation, error } = unreadable;
-    Decision::rest(Report::stalled(
-        Reason::BindingConflict,
-        format!(
-            "The annotation {annotation} cannot be read ({error}). Restore its value; removing it makes dbplane forget the link."
-        ),
-    ))
+    Decision::rest(Report::stalled(Reason::BindingConflict, doubtful.explain("compute", meta.holder())))
 }
 
 /// The project's computes could not be read.

@@ -17,6 +17,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::ComputeUnits;
 use crate::decide::identity::Origin;
+use crate::decide::names;
+use crate::decide::seal::Flaw;
 use crate::decide::{Sync, Wake, later};
 use crate::platform::{Settings, SuspendAfter};
 
@@ -129,6 +131,12 @@ impl Scene {
         let mut scene = Self::new();
         scene.observed.meta.finalized = true;
         scene.identity(|identity| identity.intent = Some(intent))
+    }
+
+    /// The binding has these flaws.
+    pub fn disbelieving(self, flaws: &[Flaw], others_hold: bool) -> Self {
+        let flaws = flaws.iter().map(|flaw| (names::BINDING, flaw.clone())).collect();
+        self.observing(|observed| observed.identity = Err(Doubtful { flaws, others_hold }))
     }
 
     /// Declares more.

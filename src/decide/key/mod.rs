@@ -11,9 +11,9 @@ mod upkeep;
 use jiff::Timestamp;
 
 pub use self::template::template;
-use super::identity::{KeyBook, KeyIdentity, KeyIntent, ProjectKeyIdentity, Unreadable};
+use super::identity::{Doubtful, KeyBook, KeyIdentity, KeyIntent, ProjectKeyIdentity};
 use super::{AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, memory};
-use crate::api::{KeyRecord, ProjectKeySpec, ProjectKeyStatus};
+use crate::api::{KeyDeletion, KeyRecord, ProjectKeySpec, ProjectKeyStatus};
 use crate::platform::KeyEntry;
 
 /// Everything that a decision about a ProjectKey rests on, besides its spec and the time.
@@ -21,7 +21,7 @@ use crate::platform::KeyEntry;
 pub struct KeyObserved {
     pub meta: Meta,
     pub uid: String,
-    pub identity: Result<ProjectKeyIdentity, Unreadable>,
+    pub identity: Result<ProjectKeyIdentity, Doubtful>,
     pub account: AccountView,
     pub secret: KeySecretView,
     /// A resource that names the same Secret and is older, or has it.
@@ -114,14 +114,7 @@ type Choice = Decision<KeyStep>;
 pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choice {
     let identity = match &observed.identity {
         Ok(identity) => identity,
-        Err(Unreadable { annotation, error }) => {
-            return Decision::rest(Report::stalled(
-                Reason::BindingConflict,
-                format!(
-                    "The annotation {annotation} cannot be read ({error}). Restore its value; removing it makes dbplane forget the keys."
-                ),
-            ));
-        }
+        Err(doubtful) => return disbelieved(spec, observed, doubtful),
     };
     let case = Case { spec, observed, identity, now };
     if observed.meta.deleting {
@@ -157,6 +150,19 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
         }
         account => account.obstacle().map_or_else(Decision::silent, |obstacle| Decision::rest(Report::of(obstacle))),
     }
+}
+
+/// Nothing is decided on links that are not understood, but for letting go of what is left alone anyway.
+fn disbelieved(spec: &ProjectKeySpec, observed: &KeyObserved, doubtful: &Doubtful) -> Choice {
+    let meta = &observed.meta;
+    let left = spec.deletion == KeyDeletion::Orphan || doubtful.is_copy();
+    if meta.deleting && meta.finalized && !meta.paused && left {
+        return Decision::act(
+            KeyStep::Release,
+            Report::progressing(Reason::Deleting, "The keys, if there are any, are left as they are."),
+        );
+    }
+    Decision::rest(Report::stalled(Reason::BindingConflict, doubtful.explain("projectkey", meta.holder())))
 }
 
 /// The status that goes with a decision.

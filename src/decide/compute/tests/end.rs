@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::decide::Action;
+use crate::decide::seal::Flaw;
 
 fn deleting(scene: Scene) -> Scene {
     scene.observing(|observed| observed.meta.deleting = true)
@@ -144,9 +145,22 @@ fn what_could_not_be_looked_at_is_not_gone() {
 }
 
 #[test]
-fn a_link_that_cannot_be_read_holds_only_what_would_be_deleted() {
-    let unreadable = Unreadable { annotation: "dbplane.dev/compute", error: "expected value".into() };
-    let scene = deleting(Scene::bound()).observing(|observed| observed.identity = Err(unreadable));
-    scene.rest().stalled(Reason::BindingConflict, &["dbplane.dev/compute"]);
-    assert_eq!(scene.declaring(orphan()).step(), ComputeStep::Release);
+fn a_link_that_is_not_believed_holds_only_what_would_be_deleted() {
+    for flaw in [Flaw::Unreadable("expected value".into()), Flaw::Edited] {
+        let scene = deleting(Scene::bound()).disbelieving(&[flaw], false);
+        scene.rest().stalled(Reason::BindingConflict, &["dbplane.dev/compute"]);
+        assert_eq!(scene.declaring(orphan()).step(), ComputeStep::Release);
+    }
+}
+
+#[test]
+fn a_copied_link_is_let_go_with_its_compute_untouched() {
+    let copied = Flaw::CopiedFrom("shop/other".into());
+    let scene = |flaws: &[Flaw], others_hold| deleting(Scene::bound()).disbelieving(flaws, others_hold);
+    assert_eq!(scene(std::slice::from_ref(&copied), false).step(), ComputeStep::Release);
+    // A link of its own besides may have a compute.
+    scene(std::slice::from_ref(&copied), true).rest().stalled(Reason::BindingConflict, &["shop/other"]);
+    scene(&[copied, Flaw::Edited], false)
+        .rest()
+        .stalled(Reason::BindingConflict, &["shop/other", "not as dbplane wrote it"]);
 }

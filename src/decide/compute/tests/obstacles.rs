@@ -1,12 +1,23 @@
 //! What stands before every decision: the link, the pause, the account, the reading.
 
 use super::*;
+use crate::decide::seal::Flaw;
 
 #[test]
-fn nothing_is_decided_on_a_link_that_cannot_be_read() {
-    let unreadable = Unreadable { annotation: "dbplane.dev/create-intent", error: "expected value".into() };
-    let scene = Scene::new().observing(|observed| observed.identity = Err(unreadable));
-    scene.rest().stalled(Reason::BindingConflict, &["dbplane.dev/create-intent", "expected value", "Restore"]);
+fn nothing_is_decided_on_a_link_that_is_not_believed() {
+    let forget = "kubectl -n shop annotate compute orders dbplane.dev/compute-";
+    for (flaw, said) in [
+        (Flaw::Unreadable("expected value".into()), "expected value"),
+        (Flaw::Edited, "not as dbplane wrote it"),
+        (Flaw::CopiedFrom("shop/other".into()), "copied from shop/other"),
+    ] {
+        for scene in [Scene::new(), Scene::bound()] {
+            scene
+                .disbelieving(std::slice::from_ref(&flaw), false)
+                .rest()
+                .stalled(Reason::BindingConflict, &[said, forget]);
+        }
+    }
 }
 
 #[test]

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::decide::identity::of_key;
 use crate::decide::names;
+use crate::decide::seal::{Holder, seal};
+
+const CI: Holder = Holder { namespace: "shop", name: "ci" };
 
 fn annotations(pairs: &[(&str, String)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(name, text)| ((*name).to_owned(), text.clone())).collect()
@@ -24,25 +27,35 @@ fn annotations_read_back_what_was_written() {
         KeyIntent { previous_revoked: true, ..intent(NAME, 5) },
     ] {
         let text = annotations(&[
-            (names::KEYS, serde_json::to_string(&book).unwrap()),
-            (names::KEY_INTENT, serde_json::to_string(&intent).unwrap()),
+            (names::KEYS, seal(names::KEYS, &book, CI)),
+            (names::KEY_INTENT, seal(names::KEY_INTENT, &intent, CI)),
         ]);
         let identity = ProjectKeyIdentity { book: book.clone(), intent: Some(intent) };
-        assert_eq!(of_key(&text), Ok(identity));
+        assert_eq!(of_key(&text, CI), Ok(identity));
     }
-    assert_eq!(of_key(&BTreeMap::new()), Ok(ProjectKeyIdentity::default()));
+    assert_eq!(of_key(&BTreeMap::new(), CI), Ok(ProjectKeyIdentity::default()));
 }
 
 #[test]
-fn nothing_is_decided_on_an_annotation_that_cannot_be_read() {
-    for (annotation, text) in
-        [(names::KEYS, "{"), (names::KEYS, "7"), (names::KEY_INTENT, "{\"name\": 1}"), (names::KEY_INTENT, "")]
-    {
-        let unreadable = of_key(&annotations(&[(annotation, text.to_owned())])).unwrap_err();
-        assert_eq!(unreadable.annotation, annotation);
-        for given in [Given::in_use(), Given::deleting()] {
-            let given = given.but(|_, seen| seen.identity = Err(unreadable.clone()));
-            given.stalls(1, Reason::BindingConflict, &[annotation]);
+fn nothing_is_decided_on_an_annotation_that_is_not_believed() {
+    let elsewhere = seal(names::KEYS, &book(1), Holder { name: "other", ..CI });
+    let edited = seal(names::KEYS, &book(1), CI).replace("\"id\":1", "\"id\":2");
+    let cases = [
+        (names::KEYS, "{".to_owned(), "cannot be read"),
+        (names::KEY_INTENT, String::new(), "cannot be read"),
+        (names::KEY_INTENT, seal(names::KEY_INTENT, &lost("a"), CI), "cannot be read"),
+        (names::KEYS, edited, "not as dbplane wrote it"),
+        (names::KEYS, elsewhere, "copied from shop/other"),
+    ];
+    for (annotation, text, said) in cases {
+        let doubtful = of_key(&annotations(&[(annotation, text)]), CI).unwrap_err();
+        let given = |given: Given| given.but(|_, seen| seen.identity = Err(doubtful.clone()));
+        let forget = format!("kubectl -n shop annotate projectkey ci {annotation}-");
+        given(Given::in_use()).stalls(1, Reason::BindingConflict, &[said, &forget]);
+        let deleting = given(Given::deleting());
+        match doubtful.is_copy() {
+            true => assert_eq!(deleting.step(1), KeyStep::Release),
+            false => deleting.stalls(1, Reason::BindingConflict, &[said, &forget]),
         }
     }
 }

@@ -73,7 +73,13 @@ impl Given {
             "secret": {"name": "ci-key", "key": "api-key"},
         });
         let observed = KeyObserved {
-            meta: Meta { generation: 1, finalized: true, ..Meta::default() },
+            meta: Meta {
+                namespace: "shop".to_owned(),
+                name: "ci".to_owned(),
+                generation: 1,
+                finalized: true,
+                ..Meta::default()
+            },
             uid: UID.to_owned(),
             identity: Ok(ProjectKeyIdentity::default()),
             account: AccountView::Usable { organization: Some("org-1".to_owned()) },

@@ -1,0 +1,129 @@
+//! Seals: a link to the platform says whose it is and carries a digest, so that one that was edited by hand, or copied along
+//! with a manifest, is told from one that dbplane wrote there.
+//!
+//! A seal finds mistakes. It is no lock: who may edit a resource may link it to any compute by its spec.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+/// The resource that an annotation stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holder<'a> {
+    pub namespace: &'a str,
+    pub name: &'a str,
+}
+
+/// Why an annotation is not believed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// It is not what dbplane writes; why.
+    Unreadable(String),
+    /// It was written for this resource and changed since.
+    Edited,
+    /// It was written for another resource: namespace/name.
+    CopiedFrom(String),
+}
+
+const HOLDER: &str = "of";
+const SEAL: &str = "seal";
+
+/// The text of an annotation: the value with its seal.
+pub fn seal<T: Serialize>(annotation: &str, value: &T, holder: Holder) -> String {
+    // Plain data with text keys is always an object; anything else would be refused when it is read.
+    let mut fields = match serde_json::to_value(value) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    fields.insert(HOLDER.to_owned(), Value::String(holder.to_string()));
+    let digest = digest(annotation, &fields);
+    fields.insert(SEAL.to_owned(), Value::String(digest));
+    Value::Object(fields).to_string()
+}
+
+/// The value of an annotation that dbplane wrote on this very resource.
+pub fn open<T: DeserializeOwned>(annotation: &str, text: &str, holder: Holder) -> Result<T, Flaw> {
+    let unreadable = |error: serde_json::Error| Flaw::Unreadable(error.to_string());
+    let mut fields: Map<String, Value> = serde_json::from_str(text).map_err(unreadable)?;
+    let sealed = fields.remove(SEAL);
+    if sealed != Some(Value::String(digest(annotation, &fields))) {
+        return Err(Flaw::Edited);
+    }
+    match fields.remove(HOLDER) {
+        Some(Value::String(of)) if of == holder.to_string() => {}
+        Some(Value::String(of)) => return Err(Flaw::CopiedFrom(of)),
+        _ => return Err(Flaw::Edited),
+    }
+    serde_json::from_value(Value::Object(fields)).map_err(unreadable)
+}
+
+/// Of the annotation's name and its fields in their order of names, whatever their order in the text.
+fn digest(annotation: &str, fields: &Map<String, Value>) -> String {
+    let mut hash = Sha256::new();
+    hash.update(annotation);
+    for (name, value) in fields {
+        hash.update(format!("\n{name}={value}"));
+    }
+    hash.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl std::fmt::Display for Holder<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const ORDERS: Holder = Holder { namespace: "shop", name: "orders" };
+    const LINK: &str = "dbplane.dev/compute";
+
+    fn sealed() -> String {
+        seal(LINK, &json!({"id": "ep-1", "at": 7}), ORDERS)
+    }
+
+    #[test]
+    fn what_was_written_is_read_in_whatever_order() {
+        assert_eq!(open::<Value>(LINK, &sealed(), ORDERS), Ok(json!({"id": "ep-1", "at": 7})));
+        let fields: Map<String, Value> = serde_json::from_str(&sealed()).unwrap();
+        let turned: Vec<String> = fields.iter().rev().map(|(name, value)| format!(" {name:?} : {value}")).collect();
+        assert!(open::<Value>(LINK, &format!("{{{} }}", turned.join(",")), ORDERS).is_ok());
+    }
+
+    #[test]
+    fn edited_copied_and_foreign_texts_are_told_apart() {
+        let edits = [
+            sealed().replace("ep-1", "ep-2"),
+            sealed().replace("7", "8"),
+            sealed().replace("orders", "copy"),
+            sealed().replace("\"at\":7,", ""),
+            json!({"id": "ep-1"}).to_string(),
+            "{}".to_owned(),
+        ];
+        for text in edits {
+            assert_eq!(open::<Value>(LINK, &text, ORDERS), Err(Flaw::Edited), "{text}");
+        }
+        assert_eq!(
+            open::<Value>("dbplane.dev/keys", &sealed(), ORDERS),
+            Err(Flaw::Edited),
+            "another annotation's text"
+        );
+        for other in [Holder { name: "copy", ..ORDERS }, Holder { namespace: "test", ..ORDERS }] {
+            assert_eq!(open::<Value>(LINK, &sealed(), other), Err(Flaw::CopiedFrom("shop/orders".into())));
+        }
+        for text in ["", "{", "7", "[]"] {
+            assert!(matches!(open::<Value>(LINK, text, ORDERS), Err(Flaw::Unreadable(_))), "{text}");
+        }
+        let other_fields = seal(LINK, &json!({"at": "noon"}), ORDERS);
+        #[derive(serde::Deserialize, Debug, PartialEq)]
+        struct Dated {
+            at: u32,
+        }
+        assert!(matches!(open::<Dated>(LINK, &other_fields, ORDERS), Err(Flaw::Unreadable(_))));
+    }
+}
