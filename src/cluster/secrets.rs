@@ -136,21 +136,6 @@ impl Secrets {
         self.api(&owner.namespace).create(&params, &secret).await.map(drop)
     }
 
-    /// Writes a Secret that is absent or `owner`'s; one that is somebody else's by now is refused.
-    pub async fn write_own(&self, owner: &Owner, name: &str, content: &SecretContent) -> Result<(), WriteError> {
-        match self.state(owner, name).await? {
-            SecretState::Foreign(who) => Err(WriteError::Foreign(who)),
-            SecretState::Ours(secret) => {
-                Ok(self.write(owner, name, secret.metadata.uid.as_deref(), content).await.map(drop)?)
-            }
-            SecretState::Absent => {
-                // Created, not applied: a Secret that appears in between is not written over.
-                self.create_empty(owner, name).await?;
-                Ok(self.write(owner, name, None, content).await.map(drop)?)
-            }
-        }
-    }
-
     /// Makes the entries that dbplane writes what is given; entries of others stay. With `uid`, only onto that very Secret.
     /// What then stands is returned.
     pub async fn write(

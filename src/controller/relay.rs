@@ -15,6 +15,7 @@ use tracing::warn;
 
 use super::accounts::AccountName;
 use super::any_account::AnyAccount;
+use super::hands::Hands;
 use super::kind::{Managed, uid};
 use super::{Context, dependents};
 use crate::api::{Account, AccountKind, ClusterAccount, Compute, ProjectKey};

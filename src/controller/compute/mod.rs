@@ -4,6 +4,8 @@ mod claims;
 mod observe;
 mod perform;
 
+pub use perform::perform;
+
 use jiff::Timestamp;
 use kube::{Api, Client};
 

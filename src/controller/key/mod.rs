@@ -7,7 +7,8 @@ mod secret;
 use jiff::Timestamp;
 use kube::{Api, Client};
 
-pub use perform::flush;
+pub use perform::{flush, perform, write_unsaved};
+pub use secret::holding;
 
 use super::Context;
 use super::kind::{Kind, Managed, StepError, namespaced};

@@ -1,23 +1,20 @@
 //! What is done for a ProjectKey: one step, recorded where a successor finds it. A secret is shown once and is kept until it is saved.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 use secrecy::SecretString;
 use tokio::time::{Instant, sleep};
-use tracing::{error, info, warn};
+use tracing::{error, warn};
 
-use super::super::accounts::{AccountName, Handle};
-use super::super::kind::{Managed, StepError, uid};
+use super::super::Context;
+use super::super::hands::{self, Hands, Usable, in_time, secret_outcome, write_own};
+use super::super::kind::{StepError, uid};
 use super::super::traces::UnsavedKey;
-use super::super::{Context, account_view, secret_outcome};
-use super::observe::base_url;
 use super::secret;
 use crate::api::ProjectKey;
-use crate::clock;
-use crate::cluster::{Links, Note, Owner, SecretState, WriteError, resource_version};
+use crate::cluster::{Links, Note, Owner, SecretState, WriteError};
 use crate::decide::identity::{KeyBook, KeyIdentity, KeyIntent, ProjectKeyIdentity};
 use crate::decide::key::{Holding, KeyListing, KeyObserved, KeyStep, Probe};
 use crate::decide::memory::Problem;
@@ -27,14 +24,15 @@ use crate::platform::{Fault, Platform};
 /// The length of the stand-in that is rehearsed with; keys of the platform are shorter.
 const KEY_LENGTH: usize = 256;
 
-pub(super) async fn perform(
-    context: &Context,
+/// Performs one step.
+pub async fn perform<H: Hands>(
+    hands: &H,
     object: &ProjectKey,
     observed: &KeyObserved,
     step: &KeyStep,
 ) -> Result<(), StepError> {
     let identity = observed.identity.clone().unwrap_or_default();
-    let work = Work { context, object, identity };
+    let work = Work { hands, object, identity };
     match step {
         KeyStep::AddFinalizer => work.link(object, Links::new().finalizer(true)).await.map(drop),
         KeyStep::PrepareSecret => work.prepare().await,
@@ -49,34 +47,34 @@ pub(super) async fn perform(
     }
 }
 
-struct Work<'a> {
-    context: &'a Context,
+struct Work<'a, H> {
+    hands: &'a H,
     object: &'a ProjectKey,
     identity: ProjectKeyIdentity,
 }
 
-impl Work<'_> {
+impl<H: Hands> Work<'_, H> {
     async fn prepare(&self) -> Result<(), StepError> {
         let Some(owner) = Owner::of(self.object) else { return Ok(()) };
-        let created = self.context.secrets.create_empty(&owner, &self.object.spec.secret.name).await;
-        secret_outcome(self.context, &self.uid(), created.map_err(WriteError::from), &self.object.spec.secret.name)
+        let created = self.hands.create_secret(&owner, &self.object.spec.secret.name).await;
+        secret_outcome(self.hands, &self.uid(), created.map_err(WriteError::from), &self.object.spec.secret.name)
     }
 
     /// Intent, call, Secret, record: whatever happens in between, a successor finds out what became of it.
     async fn mint(&self, intent: &KeyIntent, because: Option<&str>) -> Result<(), StepError> {
-        let handle = self.handle(Action::Mint)?;
-        let organization = self.organization(&handle)?;
-        self.rehearse(intent, &handle.access.base_url).await?;
+        let account = self.account(Action::Mint)?;
+        let organization = organization(&account)?;
+        self.rehearse(intent, &account.base_url).await?;
         if let Some(why) = because {
             self.note(&Note::warning("KeyReplaced", why)).await;
         }
-        let admitted = self.context.unless_stopped(handle.platform.admit_key_creation()).await.transpose();
+        let admitted = self.hands.admit_key_creation(&account.platform).await;
         let admitted = admitted.map_err(|fault| StepError::Failed(Action::Mint, Problem::Platform(fault)))?;
         let Some(platform) = admitted else { return Ok(()) };
-        let intent = &KeyIntent { at: clock::now(), ..intent.clone() };
+        let intent = &KeyIntent { at: self.hands.now(), ..intent.clone() };
         let intended = self.link(self.object, Links::new().set(names::KEY_INTENT, intent)).await?;
         self.forget_readings();
-        self.context.in_time(Action::Mint, intent.at)?;
+        in_time(self.hands, Action::Mint, intent.at)?;
         let minted = platform.create_key(&organization, &intent.name, &self.object.spec.project_id).await;
         let minted = minted.map_err(|fault| StepError::Failed(Action::Mint, Problem::Platform(fault)))?;
         let key = KeyIdentity {
@@ -93,8 +91,8 @@ impl Work<'_> {
             namespace: self.object.namespace().unwrap_or_default(),
             name: self.object.name_any(),
         };
-        self.context.unsaved.keep(&self.uid(), unsaved);
-        self.context.traces.update(&self.uid(), |trace| trace.memory.succeeded(Action::Mint));
+        self.hands.unsaved().keep(&self.uid(), unsaved);
+        self.hands.traces().update(&self.uid(), |trace| trace.memory.succeeded(Action::Mint));
         // The Secret comes first, and the event even when it could not be written.
         let saved = self.save(&intended).await;
         self.note(&Note::normal("KeyCreated", format!("Created key {} ({}).", key.name, key.id))).await;
@@ -110,38 +108,37 @@ impl Work<'_> {
         // As long as keys are, so that what is too large is found too.
         let stand_in = SecretString::from("-".repeat(KEY_LENGTH));
         let content = secret::content(&self.object.spec, &key, &stand_in, base_url);
-        let rehearsed = self.context.secrets.rehearse(&owner, name, &content).await;
-        secret_outcome(self.context, &self.uid(), rehearsed.map_err(WriteError::from), name)
+        let rehearsed = self.hands.rehearse_secret(&owner, name, &content).await;
+        secret_outcome(self.hands, &self.uid(), rehearsed.map_err(WriteError::from), name)
     }
 
     /// Writes the key that is held in memory, then records it.
     async fn save(&self, object: &ProjectKey) -> Result<(), StepError> {
-        let Some(unsaved) = self.context.unsaved.get(&self.uid()) else { return Ok(()) };
-        write_unsaved(self.context, object, &unsaved).await?;
+        let Some(unsaved) = self.hands.unsaved().get(&self.uid()) else { return Ok(()) };
+        write_unsaved(self.hands, object, &unsaved).await?;
         let book = self.identity.book.succeeded_by(unsaved.key.clone(), &unsaved.intent);
         self.link(object, Links::new().set(names::KEYS, &book).remove(names::KEY_INTENT)).await?;
-        self.context.unsaved.saved(&self.uid());
+        self.hands.unsaved().saved(&self.uid());
         Ok(())
     }
 
     async fn rewrite(&self) -> Result<(), StepError> {
         let Some(owner) = Owner::of(self.object) else { return Ok(()) };
-        let (_, entry) = account_view::of(self.context, &self.object.spec.account_ref, self.object);
-        let url = base_url(entry.as_ref());
+        let url = self.hands.base_url(&self.object.spec.account_ref, self.object);
         let name = &self.object.spec.secret.name;
-        let SecretState::Ours(found) = self.context.secrets.state(&owner, name).await? else { return Ok(()) };
+        let SecretState::Ours(found) = self.hands.secret(&owner, name).await? else { return Ok(()) };
         let (Holding::Key { key, .. }, Some(value)) = secret::holding(&self.object.spec, &found, &url) else {
             return Ok(());
         };
         let content = secret::content(&self.object.spec, &key, &value, &url);
-        let written = self.context.secrets.write(&owner, name, found.metadata.uid.as_deref(), &content).await;
+        let written = self.hands.write_secret(&owner, name, found.metadata.uid.as_deref(), &content).await;
         let kept = match &written {
             Ok(written) => {
                 secret::holding(&self.object.spec, written, &url).0 == Holding::Key { key, as_declared: true }
             }
             Err(_) => true,
         };
-        secret_outcome(self.context, &self.uid(), written.map(drop).map_err(WriteError::from), name)?;
+        secret_outcome(self.hands, &self.uid(), written.map(drop).map_err(WriteError::from), name)?;
         if kept {
             return Ok(());
         }
@@ -153,7 +150,7 @@ impl Work<'_> {
 
     async fn record(&self, book: &KeyBook, event: Option<&str>) -> Result<(), StepError> {
         self.link(self.object, Links::new().set(names::KEYS, book).remove(names::KEY_INTENT)).await?;
-        self.context.traces.update(&self.uid(), |trace| trace.key.probe = None);
+        self.hands.traces().update(&self.uid(), |trace| trace.key.probe = None);
         if let Some(text) = event {
             let lost = book.lost.len() > self.identity.book.lost.len();
             let note = if lost { Note::warning("KeyLeft", text) } else { Note::normal("KeyRevoked", text) };
@@ -163,9 +160,9 @@ impl Work<'_> {
     }
 
     async fn revoke(&self, id: i64, name: &str, book: &KeyBook) -> Result<(), StepError> {
-        let handle = self.handle(Action::Revoke)?;
-        let organization = self.organization(&handle)?;
-        match handle.platform.revoke_key(&organization, id).await {
+        let account = self.account(Action::Revoke)?;
+        let organization = organization(&account)?;
+        match account.platform.revoke_key(&organization, id).await {
             Ok(()) | Err(Fault::NotFound { .. }) => {}
             Err(Fault::Unsupported { .. }) => {
                 self.remember_listing(KeyListing::NotOffered);
@@ -174,64 +171,63 @@ impl Work<'_> {
             Err(fault) => return Err(StepError::Failed(Action::Revoke, Problem::Platform(fault))),
         }
         self.forget_readings();
-        self.context.traces.update(&self.uid(), |trace| trace.memory.succeeded(Action::Revoke));
+        self.hands.traces().update(&self.uid(), |trace| trace.memory.succeeded(Action::Revoke));
         self.record(book, Some(&format!("Revoked key {name} ({id})."))).await
     }
 
     async fn list(&self) -> Result<(), StepError> {
-        let handle = self.handle(Action::ListKeys)?;
-        let organization = self.organization(&handle)?;
-        let at = clock::now();
-        let listing = match handle.platform.list_keys(&organization).await {
+        let account = self.account(Action::ListKeys)?;
+        let organization = organization(&account)?;
+        let at = self.hands.now();
+        let listing = match account.platform.list_keys(&organization).await {
             Ok(keys) => KeyListing::Read { at, keys },
             Err(Fault::Unsupported { .. } | Fault::Forbidden { .. } | Fault::NotFound { .. }) => KeyListing::NotOffered,
             Err(fault) => return Err(StepError::Failed(Action::ListKeys, Problem::Platform(fault))),
         };
-        self.context.traces.update(&self.uid(), |trace| trace.memory.succeeded(Action::ListKeys));
+        self.hands.traces().update(&self.uid(), |trace| trace.memory.succeeded(Action::ListKeys));
         self.remember_listing(listing);
         Ok(())
     }
 
     async fn probe(&self) -> Result<(), StepError> {
-        let now = clock::now();
+        let now = self.hands.now();
         let probe = match self.held_secret().await? {
             None => Probe::NotAsked(Some(now)),
-            Some((handle, value)) => match handle.platform.probe_key(&value, &self.object.spec.project_id).await {
+            Some((account, value)) => match account.platform.probe_key(&value, &self.object.spec.project_id).await {
                 Err(Fault::Unauthorized { .. }) => Probe::Revoked(now),
                 Ok(()) => Probe::Accepted(now),
                 // Anything else says nothing about the key.
                 Err(_) => Probe::NotAsked(Some(now)),
             },
         };
-        self.context.traces.update(&self.uid(), |trace| trace.key.probe = Some(probe));
+        self.hands.traces().update(&self.uid(), |trace| trace.key.probe = Some(probe));
         Ok(())
     }
 
     /// The secret of the key in use, where it is in its Secret or still in memory.
-    async fn held_secret(&self) -> Result<Option<(Arc<Handle>, SecretString)>, StepError> {
-        let (_, entry) = account_view::of(self.context, &self.object.spec.account_ref, self.object);
-        let Some(handle) = entry.and_then(|entry| entry.handle) else { return Ok(None) };
+    async fn held_secret(&self) -> Result<Option<(Usable<H::Platform>, SecretString)>, StepError> {
+        let Some(account) = self.hands.account(&self.object.spec.account_ref, self.object) else { return Ok(None) };
         let (Some(current), Some(owner)) = (&self.identity.book.current, Owner::of(self.object)) else {
             return Ok(None);
         };
-        if let Some(unsaved) = self.context.unsaved.get(&self.uid()).filter(|unsaved| unsaved.key.id == current.id) {
-            return Ok(Some((handle, unsaved.secret)));
+        if let Some(unsaved) = self.hands.unsaved().get(&self.uid()).filter(|unsaved| unsaved.key.id == current.id) {
+            return Ok(Some((account, unsaved.secret)));
         }
-        let SecretState::Ours(found) = self.context.secrets.state(&owner, &self.object.spec.secret.name).await? else {
+        let SecretState::Ours(found) = self.hands.secret(&owner, &self.object.spec.secret.name).await? else {
             return Ok(None);
         };
-        let held = match secret::holding(&self.object.spec, &found, &handle.access.base_url) {
+        let held = match secret::holding(&self.object.spec, &found, &account.base_url) {
             (Holding::Key { key, .. }, value) if key.id == current.id => value,
             _ => None,
         };
-        Ok(held.map(|value| (handle, value)))
+        Ok(held.map(|value| (account, value)))
     }
 
     async fn release(&self) -> Result<(), StepError> {
         self.link(self.object, Links::new().finalizer(false)).await?;
-        self.context.unsaved.saved(&self.uid());
-        self.context.traces.forget(&self.uid());
-        self.context.account_may_go(&self.object.spec.account_ref, self.object);
+        self.hands.unsaved().saved(&self.uid());
+        self.hands.traces().forget(&self.uid());
+        self.hands.account_may_go(&self.object.spec.account_ref, self.object);
         Ok(())
     }
 
@@ -239,27 +235,16 @@ impl Work<'_> {
         uid(self.object)
     }
 
-    fn handle(&self, action: Action) -> Result<Arc<Handle>, StepError> {
-        let (_, entry) = account_view::of(self.context, &self.object.spec.account_ref, self.object);
-        entry.and_then(|entry| entry.handle).ok_or_else(|| {
-            let message = "the account's credentials are gone".to_owned();
-            StepError::Failed(action, Problem::Platform(Fault::Transport { message }))
-        })
-    }
-
-    fn organization(&self, handle: &Handle) -> Result<String, StepError> {
-        handle.access.organization_id.clone().ok_or_else(|| {
-            let message = "the account has no organizationId".to_owned();
-            StepError::Failed(Action::Mint, Problem::Platform(Fault::Rejected { status: 400, message }))
-        })
+    fn account(&self, action: Action) -> Result<Usable<H::Platform>, StepError> {
+        hands::account_of(self.hands, &self.object.spec.account_ref, self.object, action)
     }
 
     fn remember_listing(&self, listing: KeyListing) {
-        self.context.traces.update(&self.uid(), |trace| trace.key.listing = Some((clock::now(), listing)));
+        self.hands.traces().update(&self.uid(), |trace| trace.key.listing = Some((self.hands.now(), listing)));
     }
 
     fn forget_readings(&self) {
-        self.context.traces.update(&self.uid(), |trace| {
+        self.hands.traces().update(&self.uid(), |trace| {
             trace.key.probe = None;
             if !matches!(trace.key.listing, Some((_, KeyListing::NotOffered))) {
                 trace.key.listing = None;
@@ -268,24 +253,28 @@ impl Work<'_> {
     }
 
     async fn link(&self, object: &ProjectKey, links: Links) -> Result<ProjectKey, StepError> {
-        let patched = links.apply(&object.api(&self.context.client), object).await?;
-        self.context.traces.update(&self.uid(), |trace| trace.version = resource_version(&patched));
-        Ok(patched)
+        hands::link(self.hands, object, links).await
     }
 
     async fn note(&self, note: &Note) {
-        info!(reason = note.reason, text = note.text, name = self.object.name_any(), "done");
-        self.context.events.publish(self.object, note).await;
+        hands::note(self.hands, self.object, note).await;
     }
 }
 
-async fn write_unsaved(context: &Context, object: &ProjectKey, unsaved: &UnsavedKey) -> Result<(), StepError> {
+fn organization<P>(account: &Usable<P>) -> Result<String, StepError> {
+    account.organization.clone().ok_or_else(|| {
+        let message = "the account has no organizationId".to_owned();
+        StepError::Failed(Action::Mint, Problem::Platform(Fault::Rejected { status: 400, message }))
+    })
+}
+
+/// Writes a key that is held in memory into its Secret.
+pub async fn write_unsaved<H: Hands>(hands: &H, object: &ProjectKey, unsaved: &UnsavedKey) -> Result<(), StepError> {
     let Some(owner) = Owner::of(object) else { return Ok(()) };
-    let account = AccountName::referred(&object.spec.account_ref, &owner.namespace);
-    let url = base_url(context.accounts.get(&account).as_ref());
+    let url = hands.base_url(&object.spec.account_ref, object);
     let content = secret::content(&object.spec, &unsaved.key, &unsaved.secret, &url);
-    let written = context.secrets.write_own(&owner, &object.spec.secret.name, &content).await;
-    secret_outcome(context, &uid(object), written, &object.spec.secret.name)
+    let written = write_own(hands, &owner, &object.spec.secret.name, &content).await;
+    secret_outcome(hands, &uid(object), written, &object.spec.secret.name)
 }
 
 /// The pause between two tries to save a key while the process is being stopped.

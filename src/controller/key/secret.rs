@@ -40,7 +40,7 @@ fn shape(names: [Vec<&String>; 3]) -> String {
 }
 
 /// What a Secret of ours holds, and the key's secret where it is as it was written.
-pub(super) fn holding(spec: &ProjectKeySpec, secret: &Secret, base_url: &str) -> (Holding, Option<SecretString>) {
+pub fn holding(spec: &ProjectKeySpec, secret: &Secret, base_url: &str) -> (Holding, Option<SecretString>) {
     let Some(key) =
         secret.annotations().get(SECRET_KEY).and_then(|text| serde_json::from_str::<KeyIdentity>(text).ok())
     else {

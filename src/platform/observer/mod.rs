@@ -35,7 +35,7 @@ use super::{Compute, ComputeId, Fault, Governed, Jitter};
 
 /// A moment of the observers' own logical clock. It orders "this reading began" and "that write ended" without comparing
 /// wall clocks; it means nothing to another process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tick(u64);
 
 /// The computes of one project as one list call showed them.
