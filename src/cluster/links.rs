@@ -50,12 +50,16 @@ impl Links {
     where
         K: Resource + Clone + Debug + DeserializeOwned,
     {
+        api.patch(&object.name_any(), &manager(), &Patch::Merge(self.patch(object))).await
+    }
+
+    /// The merge patch for `object` as given.
+    pub fn patch<K: Resource>(&self, object: &K) -> Value {
         let mut metadata = json!({"resourceVersion": object.resource_version(), "annotations": self.sealed(object)});
         if let Some(present) = self.finalizer {
             metadata["finalizers"] = json!(finalizers(object, present));
         }
-        let patch = Patch::Merge(json!({"metadata": metadata}));
-        api.patch(&object.name_any(), &manager(), &patch).await
+        json!({"metadata": metadata})
     }
 
     /// The annotations as they stand on `object`; null removes one.
