@@ -15,7 +15,7 @@ use super::kind::{Kind, Managed, Shared, Status, StepError, uid};
 use crate::api::Condition;
 use crate::clock;
 use crate::cluster::{Note, apply_status, resource_version};
-use crate::decide::{Decision, Health, Report, Wake};
+use crate::decide::{Decision, Health, Reason, Report, Sync, Wake};
 
 /// Every resource is looked at again after this time even when nothing seems to change.
 const RESYNC: Duration = Duration::from_secs(900);
@@ -107,7 +107,8 @@ async fn say<K: Kind>(
     };
     let version = resource_version(&written);
     context.traces.update(&uid(object), |trace| trace.version = trace.version.max(version));
-    if let Some(note) = news(object.status().map(Status::conditions).unwrap_or_default(), report) {
+    let before = object.status().map(Status::conditions).unwrap_or_default();
+    for note in news(before, report).into_iter().chain(found(before, report)) {
         context.events.publish(object, &note).await;
     }
     Ok(())
@@ -125,6 +126,13 @@ fn news(before: &[Condition], report: &Report) -> Option<Note> {
         Health::Stalled(..) => Some(Note::warning(reason.as_str(), text)),
         Health::Progressing(..) => None,
     }
+}
+
+/// The event that goes with something that a person has to decide although the resource is ready.
+fn found(before: &[Condition], report: &Report) -> Option<Note> {
+    let Sync::OutOfSync(reason @ Reason::StrayCompute, text) = &report.sync else { return None };
+    let known = before.iter().find(|condition| condition.type_ == "Synced").map(|condition| condition.reason.as_str());
+    (known != Some(reason.as_str())).then(|| Note::warning(reason.as_str(), text))
 }
 
 fn wake(wake: Wake, now: Timestamp) -> Requeue {

@@ -37,12 +37,14 @@ pub fn declared(spec: &ComputeSpec) -> Settings {
 
 /// Where the compute differs from the spec.
 pub fn differences(spec: &ComputeSpec, compute: &Compute) -> Vec<Difference> {
-    let wanted = declared(spec);
-    let seen = &compute.settings;
+    branch(spec, compute).into_iter().chain(unmet(&declared(spec), &compute.settings)).collect()
+}
+
+/// Where what is seen differs from what was asked for.
+pub fn unmet(wanted: &Settings, seen: &Settings) -> Vec<Difference> {
     [
-        branch(spec, compute),
-        sizes(&wanted, seen),
-        suspension(&wanted, seen),
+        sizes(wanted, seen),
+        suspension(wanted, seen),
         field("pooler.enabled", wanted.pooler_enabled, seen.pooler_enabled, |settings, value| {
             settings.pooler_enabled = Some(value);
         }),
@@ -53,7 +55,7 @@ pub fn differences(spec: &ComputeSpec, compute: &Compute) -> Vec<Difference> {
             settings.passwordless_access = Some(value);
         }),
         field("disabled", wanted.disabled, seen.disabled, |settings, value| settings.disabled = Some(value)),
-        postgres(&wanted, seen),
+        postgres(wanted, seen),
     ]
     .into_iter()
     .flatten()

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::seal::{Flaw, Holder};
 use super::{names, seal};
+use crate::platform::Settings;
 
 /// How a Compute came to its compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +42,28 @@ pub struct CreateIntent {
     /// The unique name that the compute was given, where the platform shows names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
+    /// What was asked for; the spec may say something else by now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Settings>,
+}
+
+impl CreateIntent {
+    /// The creates whose outcome stays unknown, with this one. Those that are alike are told by one record, so that a
+    /// platform that never answers fills no annotation.
+    pub fn noted_in(&self, unanswered: &[Self]) -> Vec<Self> {
+        let alike =
+            |other: &&Self| (&other.branch, &other.mark, &other.asked) == (&self.branch, &self.mark, &self.asked);
+        let baseline =
+            unanswered.iter().filter(alike).fold(self.baseline.clone(), |shared, other| &shared & &other.baseline);
+        let others = unanswered.iter().filter(|other| !alike(other)).cloned();
+        others.chain([Self { baseline, ..self.clone() }]).collect()
+    }
+}
+
+/// Creates that were never answered and that no reading has shown, as an annotation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unanswered {
+    pub creates: Vec<CreateIntent>,
 }
 
 /// The restart that was asked for last.
@@ -71,6 +94,8 @@ pub struct BeforeRestart {
 pub struct ComputeIdentity {
     pub binding: Option<Binding>,
     pub intent: Option<CreateIntent>,
+    /// Creates that were never answered and that no reading has shown.
+    pub unanswered: Vec<CreateIntent>,
     pub restart: Option<RestartRecord>,
     /// The value of the restart annotation that people set.
     pub restart_annotation: Option<String>,
@@ -237,6 +262,7 @@ pub fn of_compute(annotations: &Annotations, holder: Holder) -> Result<ComputeId
     let identity = ComputeIdentity {
         binding: sealed.open(names::BINDING),
         intent: sealed.open(names::CREATE_INTENT),
+        unanswered: sealed.open::<Unanswered>(names::UNANSWERED_CREATES).unwrap_or_default().creates,
         restart: sealed.open(names::RESTART_RECORD),
         restart_annotation: annotations.get(names::RESTART).cloned(),
     };

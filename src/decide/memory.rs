@@ -104,16 +104,17 @@ impl Memory {
         self.failures.remove(&action);
     }
 
-    /// What was refused to other credentials is tried with the new ones at once.
+    /// What was refused to other credentials is tried with the new ones at once, and what those did not see proves nothing.
     pub fn other_credentials(&mut self) {
+        self.missing_since = None;
         for failure in self.failures.values_mut() {
             failure.generation = ANOTHER;
         }
     }
 
-    /// Whether the last try of an action failed in a way that shows that it was not done.
-    pub fn not_done(&self, action: Action) -> bool {
-        self.failures.get(&action).is_some_and(|failure| match &failure.problem {
+    /// Whether the try of an action that was begun at that time failed in a way that shows that it was not done.
+    pub fn not_done(&self, action: Action, begun: Timestamp) -> bool {
+        self.failures.get(&action).filter(|failure| failure.at >= begun).is_some_and(|failure| match &failure.problem {
             Problem::Platform(fault) => !fault.may_have_happened(),
             Problem::Secret(_) => true,
         })
@@ -315,8 +316,9 @@ mod tests {
         ] {
             let mut memory = Memory::default();
             memory.failed(Action::Create, Problem::Platform(fault.clone()), 1, at(0));
-            assert_eq!(memory.not_done(Action::Create), not_done, "{fault:?}");
-            assert!(!memory.not_done(Action::Change), "{fault:?}");
+            assert_eq!(memory.not_done(Action::Create, at(0)), not_done, "{fault:?}");
+            assert!(!memory.not_done(Action::Create, at(1)), "of an earlier try: {fault:?}");
+            assert!(!memory.not_done(Action::Change, at(0)), "{fault:?}");
         }
     }
 
@@ -326,7 +328,7 @@ mod tests {
         memory.failed(Action::Create, rejected(), 1, at(0));
         memory.other_credentials();
         assert_eq!(memory.hold(Action::Create, 1, at(1)), None);
-        assert!(memory.not_done(Action::Create));
+        assert!(memory.not_done(Action::Create, at(0)));
         memory.failed(Action::Create, rejected(), 1, at(1));
         assert_eq!(memory.hold(Action::Create, 1, at(2)).unwrap().until, at(31));
     }

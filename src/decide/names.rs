@@ -16,6 +16,8 @@ pub const RESTART: &str = "dbplane.dev/restart";
 pub const BINDING: &str = "dbplane.dev/compute";
 /// The intent to create a compute.
 pub const CREATE_INTENT: &str = "dbplane.dev/create-intent";
+/// Creates that were never answered and that no reading has shown: what they bring forth late is recognized.
+pub const UNANSWERED_CREATES: &str = "dbplane.dev/unanswered-creates";
 /// The restart that was asked for last.
 pub const RESTART_RECORD: &str = "dbplane.dev/restart-record";
 /// The keys of a ProjectKey.

@@ -81,6 +81,8 @@ reasons! {
     ComputeNotFound,
     /// Which compute an interrupted create brought forth cannot be told.
     AmbiguousCreate,
+    /// A compute has appeared that an unanswered create may have brought forth late.
+    StrayCompute,
     /// The annotations that link the resource to the platform do not fit it.
     BindingConflict,
     /// The compute did not start in time.

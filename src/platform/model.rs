@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
 
 use crate::api::ComputeUnits;
 
@@ -32,7 +33,7 @@ pub enum Role {
 }
 
 /// When a compute suspends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SuspendAfter {
     /// The platform's default (0 on the wire).
     Default,
@@ -43,16 +44,25 @@ pub enum SuspendAfter {
 }
 
 /// The attributes of a compute that can be declared. `None` is "not reported" in a reading, and "leave alone" in a change.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Settings {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<ComputeUnits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<ComputeUnits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend_after: Option<SuspendAfter>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pooler_enabled: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pooler_mode: Option<String>,
     /// Database settings by name. In a change only those named are declared; a change sends the whole map that should result.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub postgres: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub passwordless_access: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,
 }
 

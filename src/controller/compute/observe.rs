@@ -15,7 +15,7 @@ use super::super::{Context, account_view};
 use super::claims::claims;
 use crate::api::Compute;
 use crate::cluster::{Owner, SecretState};
-use crate::decide::compute::{self, ComputeObserved, Listing, SecretView};
+use crate::decide::compute::{self, ComputeObserved, Listing, Names, SecretView};
 use crate::decide::identity::{self, ComputeIdentity};
 use crate::decide::{AccountView, later, names};
 use crate::platform::{self, Fault, Interest, Reading, Source, View};
@@ -30,10 +30,11 @@ pub(super) async fn observe(
     let identity = identity::of_compute(object.annotations(), meta.holder());
     let (account, entry) = account_view::of(context, &object.spec.account_ref, object);
     let known = identity.clone().unwrap_or_default();
-    let (listing, stale_from) = match (&account, entry) {
+    let seen = match (&account, entry) {
         (AccountView::Usable { .. }, Some(entry)) => read(context, object, &known, &entry, now),
-        _ => (Listing::Pending, None),
+        _ => Seen::nothing_yet(),
     };
+    let Seen { listing, names, stale_from } = seen;
     let trace = context.traces.update(&uid, |trace| {
         if let (Some(binding), Listing::Read { computes, .. }) = (&known.binding, &listing) {
             let found = computes.iter().find(|compute| compute.id == binding.id);
@@ -44,9 +45,7 @@ pub(super) async fn observe(
     if (known.binding.is_some() || known.intent.is_none()) && context.creating.unless_running(&uid) {
         next_in_turn(context, object);
     }
-    let names_offered =
-        matches!(&listing, Listing::Read { computes, .. } if computes.iter().any(|compute| compute.name.is_some()));
-    let claims = claims(context, object, &ids(&known, &listing));
+    let claims = claims(context, object, &known, &ids(&known, &listing));
     Ok(ComputeObserved {
         meta,
         identity,
@@ -54,7 +53,7 @@ pub(super) async fn observe(
         listing,
         claims,
         secret: secret(context, object).await?,
-        names_offered,
+        names,
         memory: trace.memory,
         stale_from,
         limits: context.settings.limits,
@@ -82,15 +81,26 @@ fn ids(known: &ComputeIdentity, listing: &Listing) -> BTreeSet<String> {
     computes.iter().map(|compute| compute.id.clone()).chain(bound).collect()
 }
 
-/// The newest reading that began after our last write, and until when it is relied upon where newer ones fail.
-fn read(
-    context: &Context,
-    object: &Compute,
-    known: &ComputeIdentity,
-    entry: &Entry,
-    now: Timestamp,
-) -> (Listing, Option<Timestamp>) {
-    let Some(handle) = &entry.handle else { return (Listing::Pending, None) };
+/// The newest reading that began after our last write.
+struct Seen {
+    listing: Listing,
+    names: Names,
+    /// Until when it is relied upon where newer ones fail.
+    stale_from: Option<Timestamp>,
+}
+
+impl Seen {
+    fn nothing_yet() -> Self {
+        Self { listing: Listing::Pending, names: Names::Unseen, stale_from: None }
+    }
+
+    fn failed(fault: &Fault) -> Self {
+        Self { listing: Listing::Failed(fault.clone()), ..Self::nothing_yet() }
+    }
+}
+
+fn read(context: &Context, object: &Compute, known: &ComputeIdentity, entry: &Entry, now: Timestamp) -> Seen {
+    let Some(handle) = &entry.handle else { return Seen::nothing_yet() };
     let uid = uid(object);
     let account = AccountName::referred(&object.spec.account_ref, &object.namespace().unwrap_or_default());
     let source = Source {
@@ -129,23 +139,18 @@ fn read(
     listing(&view, fresh, now, grace, &matters)
 }
 
-fn listing(
-    view: &View,
-    fresh: bool,
-    now: Timestamp,
-    grace: Duration,
-    matters: &Matters,
-) -> (Listing, Option<Timestamp>) {
+fn listing(view: &View, fresh: bool, now: Timestamp, grace: Duration, matters: &Matters) -> Seen {
     let reading = view.reading.as_ref().filter(|_| fresh);
-    let read = |reading: &Reading| Listing::Read { at: reading.at, computes: matters.among(reading) };
     match (reading, &view.fault) {
         (_, Some(fault @ (Fault::Unauthorized { .. } | Fault::Forbidden { .. } | Fault::NotFound { .. }))) => {
-            (Listing::Failed(fault.clone()), None)
+            Seen::failed(fault)
         }
-        (Some(reading), Some(_)) if now < later(reading.at, grace) => (read(reading), Some(later(reading.at, grace))),
-        (_, Some(fault)) => (Listing::Failed(fault.clone()), None),
-        (Some(reading), None) => (read(reading), None),
-        (None, None) => (Listing::Pending, None),
+        (Some(reading), Some(_)) if now < later(reading.at, grace) => {
+            Seen { stale_from: Some(later(reading.at, grace)), ..matters.seen_in(reading) }
+        }
+        (_, Some(fault)) => Seen::failed(fault),
+        (Some(reading), None) => matters.seen_in(reading),
+        (None, None) => Seen::nothing_yet(),
     }
 }
 
@@ -153,35 +158,46 @@ fn listing(
 struct Matters {
     branches: Vec<String>,
     computes: BTreeSet<String>,
+    /// What carries one of these is the resource's, wherever it is.
+    marks: BTreeSet<String>,
     bound: bool,
+    /// Something may come late of an unanswered create.
+    unanswered: bool,
 }
 
 impl Matters {
     fn of(object: &Compute, known: &ComputeIdentity) -> Self {
-        let branches = [Some(object.spec.branch_id.clone()), known.intent.as_ref().map(|intent| intent.branch.clone())];
+        let creates = || known.intent.iter().chain(&known.unanswered);
+        let branches = creates().map(|create| create.branch.clone()).chain([object.spec.branch_id.clone()]);
         let computes = [known.binding.as_ref().map(|binding| binding.id.clone()), object.spec.compute_id.clone()];
         Self {
-            branches: branches.into_iter().flatten().collect(),
+            branches: branches.collect(),
             computes: computes.into_iter().flatten().collect(),
+            marks: creates().filter_map(|create| create.mark.clone()).collect(),
             bound: known.binding.is_some(),
+            unanswered: !known.unanswered.is_empty(),
         }
     }
 
     /// Who has found its compute has nothing to look for on the branch, so that a pass costs the same in a project of any size.
-    fn among(&self, reading: &Reading) -> Vec<platform::Compute> {
+    fn seen_in(&self, reading: &Reading) -> Seen {
+        let read =
+            |computes, names| Seen { listing: Listing::Read { at: reading.at, computes }, names, stale_from: None };
         let named: Vec<_> = self.computes.iter().filter_map(|id| reading.compute(id)).cloned().collect();
-        if self.bound && !named.is_empty() {
-            return named;
+        if self.bound && !self.unanswered && !named.is_empty() {
+            return read(named, Names::Unseen);
         }
         let matters = |compute: &&platform::Compute| {
-            self.branches.contains(&compute.branch_id) || self.computes.contains(&compute.id)
+            self.branches.contains(&compute.branch_id)
+                || self.computes.contains(&compute.id)
+                || compute.name.as_ref().is_some_and(|name| self.marks.contains(name))
         };
-        reading.computes.iter().filter(matters).cloned().collect()
+        read(reading.computes.iter().filter(matters).cloned().collect(), Names::among(&reading.computes))
     }
 
     fn interest(&self, trace: &Trace, pending: bool) -> Interest {
         // Others on the branch concern only who has no compute there.
-        let settled = self.bound && trace.memory.missing_since.is_none();
+        let settled = self.bound && !self.unanswered && trace.memory.missing_since.is_none();
         Interest {
             branches: if settled { Vec::new() } else { self.branches.clone() },
             computes: self.computes.iter().cloned().collect(),

@@ -10,9 +10,9 @@ use super::super::kind::{StepError, uid};
 use crate::api::{Compute, LastOperation, Management};
 use crate::cluster::{Links, Note, Owner, SecretContent};
 use crate::decide::compute::ComputeStep;
-use crate::decide::identity::{Binding, CreateIntent, Origin, RestartRecord};
+use crate::decide::identity::{Binding, CreateIntent, Origin, RestartRecord, Unanswered};
 use crate::decide::memory::Problem;
-use crate::decide::{Action, names};
+use crate::decide::{Action, Reason, names};
 use crate::platform::{Answer, ComputeChange, Fault, NewCompute, Operation, Platform};
 
 /// Performs one step.
@@ -20,8 +20,13 @@ pub async fn perform<H: Hands>(hands: &H, object: &Compute, step: &ComputeStep) 
     let work = Work { hands, object };
     match step {
         ComputeStep::Create { intent, new, restart } => work.create(intent, new, restart).await,
-        ComputeStep::Bind { binding, restart } => work.link_to(binding, restart).await,
-        ComputeStep::DropIntent => work.link(object, Links::new().remove(names::CREATE_INTENT)).await.map(drop),
+        ComputeStep::Bind { binding, restart, unanswered } => {
+            work.link_to(binding, noting(unanswered).set(names::RESTART_RECORD, restart)).await
+        }
+        ComputeStep::DropIntent { unanswered } => {
+            work.link(object, noting(unanswered).remove(names::CREATE_INTENT)).await.map(drop)
+        }
+        ComputeStep::NoteUnanswered { unanswered } => work.link(object, noting(unanswered)).await.map(drop),
         ComputeStep::AddFinalizer => work.link(object, Links::new().finalizer(true)).await.map(drop),
         ComputeStep::Change { id, change, parts, because } => {
             work.change(id, change, because).await?;
@@ -35,6 +40,15 @@ pub async fn perform<H: Hands>(hands: &H, object: &Compute, step: &ComputeStep) 
         ComputeStep::WriteConnection { data } => work.write_connection(data).await,
         ComputeStep::Delete { id } => work.delete(id).await,
         ComputeStep::Release => work.release().await,
+        ComputeStep::ReleaseBeside { strays } => work.release_beside(strays).await,
+    }
+}
+
+/// Keeps what unanswered creates are recognized by.
+fn noting(unanswered: &[CreateIntent]) -> Links {
+    match unanswered {
+        [] => Links::new().remove(names::UNANSWERED_CREATES),
+        some => Links::new().set(names::UNANSWERED_CREATES, &Unanswered { creates: some.to_vec() }),
     }
 }
 
@@ -78,15 +92,15 @@ impl<H: Hands> Work<'_, H> {
             at: intent.at,
         };
         self.hands.traces().update(&uid, |trace| trace.memory.created = Some(created.id.clone()));
-        self.bind(&intended, &binding, restart).await?;
+        self.bind(&intended, &binding, Links::new().set(names::RESTART_RECORD, restart)).await?;
         self.note(&Note::normal("Created", format!("Created compute {} on branch {}.", created.id, intent.branch)))
             .await;
         Ok(())
     }
 
     /// A compute that exists.
-    async fn link_to(&self, binding: &Binding, restart: &RestartRecord) -> Result<(), StepError> {
-        self.bind(self.object, binding, restart).await?;
+    async fn link_to(&self, binding: &Binding, links: Links) -> Result<(), StepError> {
+        self.bind(self.object, binding, links).await?;
         let id = &binding.id;
         let said = match binding.origin {
             Origin::Created => format!("Found compute {id}, which an interrupted create had brought forth."),
@@ -98,10 +112,9 @@ impl<H: Hands> Work<'_, H> {
         Ok(())
     }
 
-    async fn bind(&self, object: &Compute, binding: &Binding, restart: &RestartRecord) -> Result<(), StepError> {
-        let links = Links::new()
+    async fn bind(&self, object: &Compute, binding: &Binding, links: Links) -> Result<(), StepError> {
+        let links = links
             .set(names::BINDING, binding)
-            .set(names::RESTART_RECORD, restart)
             .remove(names::CREATE_INTENT)
             .finalizer(self.object.spec.management == Management::Full);
         self.link(object, links).await?;
@@ -166,6 +179,17 @@ impl<H: Hands> Work<'_, H> {
         self.hands.unwatch(self.object);
         self.hands.traces().forget(&uid(self.object));
         self.hands.account_may_go(&self.object.spec.account_ref, self.object);
+        Ok(())
+    }
+
+    async fn release_beside(&self, strays: &[String]) -> Result<(), StepError> {
+        let text = format!(
+            "A create of this resource that was never answered may have brought forth {} late. It is billed, and it is left: \
+             delete it in the platform's console, or import it with spec.computeId of another Compute.",
+            strays.join(", ")
+        );
+        self.release().await?;
+        self.note(&Note::warning(Reason::StrayCompute.as_str(), text)).await;
         Ok(())
     }
 

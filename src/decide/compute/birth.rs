@@ -2,16 +2,26 @@
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
+
 use super::super::identity::{Binding, CreateIntent, Origin};
 use super::super::{Action, Decision, Reason, Report, drift, later, names};
-use super::{Case, Choice, ComputeStep, Reading};
+use super::{Case, Choice, ComputeStep, Names, Reading, stray};
 use crate::api::{Existing, Management};
-use crate::platform::{Compute, NewCompute, Role};
+use crate::platform::{Compute, NewCompute, Role, Settings};
 
 /// No binding and no intent: nothing was ever asked for.
 pub(super) fn first_contact(case: &Case, reading: &Reading) -> Choice {
     if let Some(id) = &case.spec.compute_id {
         return import(case, reading, id);
+    }
+    match stray::late(case, reading) {
+        Some(Outcome::Created(found)) => return bind(case, found, Origin::Created),
+        Some(Outcome::Behind(other)) => return in_turn(case, Reason::ConfirmingCreate, other, &case.spec.branch_id),
+        Some(Outcome::Unclear(candidates)) => {
+            return Decision::rest(unclear(case, &candidates, names::UNANSWERED_CREATES));
+        }
+        Some(Outcome::NotCreated | Outcome::NotKnownYet(_)) | None => {}
     }
     if case.role() == Role::Replica {
         return create(case, reading);
@@ -52,7 +62,7 @@ pub(super) fn recover(case: &Case, intent: &CreateIntent, reading: &Reading) -> 
     match outcome(case, intent, reading) {
         Outcome::Created(found) => bind(case, found, Origin::Created),
         Outcome::NotCreated => Decision::act(
-            ComputeStep::DropIntent,
+            ComputeStep::DropIntent { unanswered: stray::unanswered(case, intent) },
             Report::progressing(Reason::Creating, "An earlier create was not carried out; it is tried again."),
         ),
         Outcome::NotKnownYet(until) => Decision::wait(
@@ -62,7 +72,8 @@ pub(super) fn recover(case: &Case, intent: &CreateIntent, reading: &Reading) -> 
             ),
             until,
         ),
-        Outcome::Unclear(candidates) => Decision::rest(unclear(case, &candidates)),
+        Outcome::Behind(other) => in_turn(case, Reason::ConfirmingCreate, other, &intent.branch),
+        Outcome::Unclear(candidates) => Decision::rest(unclear(case, &candidates, names::CREATE_INTENT)),
     }
 }
 
@@ -70,83 +81,115 @@ pub(super) fn recover(case: &Case, intent: &CreateIntent, reading: &Reading) -> 
 pub(super) enum Outcome<'a> {
     Created(&'a Compute),
     NotCreated,
-    NotKnownYet(jiff::Timestamp),
+    NotKnownYet(Timestamp),
+    /// Another resource's create on the same branch is resolved first.
+    Behind(&'a str),
     Unclear(Vec<&'a Compute>),
 }
 
-/// What became of a create: by the answer where it is remembered, by its mark where the platform shows names, by the
+/// What became of a create: by the answer where it is remembered, by its mark where the platform keeps names, by the
 /// baseline where not.
-pub(super) fn outcome<'a>(case: &Case, intent: &CreateIntent, reading: &'a Reading) -> Outcome<'a> {
-    if case.observed.memory.not_done(Action::Create) {
+pub(super) fn outcome<'a>(case: &Case<'a>, intent: &CreateIntent, reading: &Reading<'a>) -> Outcome<'a> {
+    if case.observed.memory.not_done(Action::Create, intent.at) {
         return Outcome::NotCreated;
     }
     if let Some(created) = case.observed.memory.created.as_ref().and_then(|id| reading.find(id)) {
         return Outcome::Created(created);
     }
-    let candidates: Vec<&Compute> = reading
-        .computes
-        .iter()
-        .filter(|compute| on_branch(compute, &intent.branch, case.role()))
-        .filter(|compute| {
-            !intent.baseline.contains(&compute.id) && !case.observed.claims.bound.contains_key(&compute.id)
-        })
-        .collect();
+    let found = traces(case, intent, reading);
+    let ours = found.marked.iter().find(|compute| !case.is_taken(compute)).or(found.marked.first());
+    if let Some(ours) = ours {
+        return Outcome::Created(ours);
+    }
+    if let Some(outcome) = stray::late(case, reading) {
+        return outcome;
+    }
     let settled = later(intent.at, case.observed.limits.settle);
     let too_early = reading.at < settled;
-    let plausible: Vec<&Compute> = match &intent.mark {
-        Some(_) => {
-            candidates.iter().copied().filter(|compute| compute.name.is_none() || compute.name == intent.mark).collect()
-        }
-        None => candidates,
-    };
-    let marked = plausible.iter().find(|compute| intent.mark.is_some() && compute.name == intent.mark);
-    match (marked, plausible.as_slice()) {
-        (Some(one), _) => Outcome::Created(one),
-        (None, [one]) if intent.mark.is_none() && matches(case, one) => Outcome::Created(one),
-        (None, []) if !too_early => Outcome::NotCreated,
-        (None, []) => Outcome::NotKnownYet(settled),
-        // Ours would carry its mark, unless the platform drops it; what carries no name at all is not passed over.
-        (None, _) if intent.mark.is_some() && too_early => Outcome::NotKnownYet(settled),
-        (None, _) => Outcome::Unclear(plausible),
+    match (found.new.as_slice(), &case.observed.claims.creating) {
+        ([], _) if !too_early => Outcome::NotCreated,
+        ([], _) => Outcome::NotKnownYet(settled),
+        // Ours may show its mark yet.
+        _ if intent.mark.is_some() && too_early => Outcome::NotKnownYet(settled),
+        (_, Some(other)) => Outcome::Behind(other),
+        ([one], None) if matches(case, intent, one) => Outcome::Created(one),
+        (several, None) => Outcome::Unclear(several.to_vec()),
     }
 }
 
-/// Whether the compute can be what was asked for. The size may have been declared anew since, the branch was compared
-/// before, and what the platform does not report tells nothing.
-fn matches(case: &Case, compute: &Compute) -> bool {
-    drift::differences(case.spec, compute)
-        .iter()
-        .all(|difference| !difference.reported || difference.field == "size" || difference.field == "branchId")
+/// What may be the traces of a create.
+pub(super) struct Traces<'a> {
+    /// The computes that carry its mark: they are its, whatever else there is.
+    pub marked: Vec<&'a Compute>,
+    /// Those that nobody has and that were not there before, where no mark has to tell.
+    pub new: Vec<&'a Compute>,
+}
+
+pub(super) fn traces<'a>(case: &Case, intent: &CreateIntent, reading: &Reading<'a>) -> Traces<'a> {
+    let is_marked = |compute: &&Compute| intent.mark.is_some() && compute.name == intent.mark;
+    let is_theirs =
+        |compute: &Compute| compute.name.as_ref().is_some_and(|name| case.observed.claims.marks.contains(name));
+    let told_by_mark = intent.mark.is_some() && case.observed.names == Names::Kept;
+    let is_new = |compute: &&Compute| {
+        !told_by_mark
+            && on_branch(compute, &intent.branch, case.role())
+            && !intent.baseline.contains(&compute.id)
+            && !case.is_taken(compute)
+            && !is_theirs(compute)
+    };
+    Traces {
+        marked: reading.computes.iter().filter(is_marked).collect(),
+        new: reading.computes.iter().filter(is_new).collect(),
+    }
+}
+
+/// Whether the compute can be what was asked for without a mark that it keeps. What the platform does not report tells nothing.
+pub(super) fn matches(case: &Case, intent: &CreateIntent, compute: &Compute) -> bool {
+    // Intents of earlier versions do not tell; the size may have been declared anew since.
+    let declared = || Settings { min: None, max: None, ..drift::declared(case.spec) };
+    let asked = intent.asked.clone().unwrap_or_else(declared);
+    compute.name.is_none() && drift::unmet(&asked, &compute.settings).iter().all(|difference| !difference.reported)
 }
 
 /// Starts a new life: the intent tells a successor that the create may have happened.
 pub(super) fn create(case: &Case, reading: &Reading) -> Choice {
     if let Some(other) = &case.observed.claims.creating {
-        let report = Report::progressing(
-            Reason::Creating,
-            format!("Waiting for {other}, whose create on branch {} comes first.", case.spec.branch_id),
-        );
-        return Decision::wait(report, later(case.now, CREATE_TURN));
+        return in_turn(case, Reason::Creating, other, &case.spec.branch_id);
     }
-    let observed = case.observed;
-    let mark = observed.names_offered.then(|| names::compute_name(&observed.meta.name, &observed.uid, observed.draw));
+    let settings = drift::declared(case.spec);
+    let mark = mark(case);
     let baseline: BTreeSet<String> = reading
         .computes
         .iter()
         .filter(|compute| on_branch(compute, &case.spec.branch_id, case.role()))
         .map(|compute| compute.id.clone())
         .collect();
-    let step = ComputeStep::Create {
-        intent: CreateIntent { at: case.now, branch: case.spec.branch_id.clone(), baseline, mark: mark.clone() },
-        new: NewCompute {
-            branch_id: case.spec.branch_id.clone(),
-            role: case.role(),
-            name: mark,
-            settings: drift::declared(case.spec),
-        },
-        restart: case.restart_asked(),
+    let intent = CreateIntent {
+        at: case.now,
+        branch: case.spec.branch_id.clone(),
+        baseline,
+        mark: mark.clone(),
+        asked: Some(settings.clone()),
     };
+    let new = NewCompute { branch_id: case.spec.branch_id.clone(), role: case.role(), name: mark, settings };
+    let step = ComputeStep::Create { intent, new, restart: case.restart_asked() };
     case.act(Action::Create, step, Report::progressing(Reason::Creating, "The compute is being created."))
+}
+
+/// The unique name of a create, where names are kept. A resource keeps to the one that it was not answered for, so that a
+/// platform that allows a name once does not carry out both.
+fn mark(case: &Case) -> Option<String> {
+    let observed = case.observed;
+    let before = case.identity.unanswered.iter().rev().find_map(|record| record.mark.clone());
+    let new = || names::compute_name(&observed.meta.name, &observed.uid, observed.draw);
+    (observed.names != Names::Unseen).then(|| before.unwrap_or_else(new))
+}
+
+/// Creates on one branch are made, and found again, one after the other.
+pub(super) fn in_turn(case: &Case, reason: Reason, other: &str, branch: &str) -> Choice {
+    let report =
+        Report::progressing(reason, format!("Waiting for {other}, whose create on branch {branch} comes first."));
+    Decision::wait(report, later(case.now, CREATE_TURN))
 }
 
 /// How soon to look again while another create on the branch comes first.
@@ -173,8 +216,9 @@ pub(super) fn bind(case: &Case, found: &Compute, origin: Origin) -> Choice {
         return Decision::rest(claimed(&format!("compute {}", found.id), &claim.by));
     }
     let binding = Binding { id: found.id.clone(), project: case.spec.project_id.clone(), origin, at: case.now };
+    let unanswered = stray::unanswered_beside(case, found, origin);
     Decision::act(
-        ComputeStep::Bind { binding, restart: case.restart_asked() },
+        ComputeStep::Bind { binding, restart: case.restart_asked(), unanswered },
         Report::progressing(Reason::Creating, format!("Compute {} is being linked.", found.id)),
     )
 }
@@ -191,7 +235,7 @@ pub(super) fn wrong_role(case: &Case, found: &Compute) -> Report {
     Report::stalled(Reason::BindingConflict, format!("Compute {} is {is}, and spec.type is {declared}.", found.id))
 }
 
-fn unclear(case: &Case, candidates: &[&Compute]) -> Report {
+fn unclear(case: &Case, candidates: &[&Compute], record: &str) -> Report {
     let ids: Vec<&str> = candidates.iter().map(|compute| compute.id.as_str()).collect();
     let meta = &case.observed.meta;
     Report::stalled(
@@ -205,7 +249,7 @@ fn unclear(case: &Case, candidates: &[&Compute]) -> Report {
             ids.first().unwrap_or(&"ep-..."),
             meta.namespace,
             meta.name,
-            names::CREATE_INTENT,
+            record,
         ),
     )
 }

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use super::super::identity::{Binding, CreateIntent, Origin};
 use super::super::{AccountView, Action, Decision, Health, Reason, Report, later};
-use super::birth::{Outcome, bind, outcome};
+use super::birth::{Outcome, bind, in_turn, outcome};
+use super::stray::strays;
 use super::{Case, Choice, ComputeStep, Listing, Reading, is_left, unread};
 
 /// How long a compute whose delete the platform confirmed may stay in its list before it is deleted again.
 const DELETE_AGAIN: Duration = Duration::from_secs(60);
+const NOT_LOOKED: &str = "There is no compute; whether unanswered creates brought one forth late cannot be looked at.";
 const LEAVE_IT: &str = "set spec.deletion to Orphan to leave the compute on the platform";
 
 pub(super) fn decide(case: &Case) -> Choice {
@@ -24,24 +26,29 @@ pub(super) fn decide(case: &Case) -> Choice {
     if is_left(case.spec) {
         return release("The compute, if there is one, is left as it is.");
     }
-    if case.identity.binding.is_none() && case.identity.intent.is_none() {
+    let begun = case.identity.binding.is_some() || case.identity.intent.is_some();
+    if !begun && case.identity.unanswered.is_empty() {
         return release("There is no compute.");
     }
     if case.observed.account == AccountView::Pending {
         return Decision::silent();
     }
     if let Some(obstacle) = case.observed.account.obstacle() {
-        return Decision::rest(blocked(case, obstacle));
+        return match begun {
+            true => Decision::rest(blocked(case, obstacle)),
+            false => release(NOT_LOOKED),
+        };
     }
     match &case.observed.listing {
         Listing::Pending => Decision::silent(),
+        Listing::Failed(_) if !begun => release(NOT_LOOKED),
         Listing::Failed(fault) => Decision::rest(Report::of(advised(unread(case.spec, fault)))),
         Listing::Read { at, computes } => {
             let reading = Reading { at: *at, computes };
             match (&case.identity.binding, &case.identity.intent) {
                 (Some(binding), _) => remove(case, binding, &reading),
                 (None, Some(intent)) => unresolved(case, intent, &reading),
-                (None, None) => release("There is no compute."),
+                (None, None) => leave(case, &reading, "There is no compute."),
             }
         }
     }
@@ -57,7 +64,8 @@ fn unresolved(case: &Case, intent: &CreateIntent, reading: &Reading) -> Choice {
     }
     match outcome(case, intent, reading) {
         Outcome::Created(found) => bind(case, found, Origin::Created),
-        Outcome::NotCreated => release("No compute was created."),
+        Outcome::NotCreated => leave(case, reading, "No compute was created."),
+        Outcome::Behind(other) => in_turn(case, Reason::ConfirmingCreate, other, &intent.branch),
         Outcome::NotKnownYet(until) => Decision::wait(
             Report::progressing(Reason::ConfirmingCreate, "Finding out whether an unanswered create was carried out."),
             until,
@@ -80,14 +88,28 @@ fn remove(case: &Case, binding: &Binding, reading: &Reading) -> Choice {
         return release(&format!("Compute {} belongs to {}.", binding.id, claim.by));
     }
     let deleting = Report::progressing(Reason::Deleting, format!("Compute {} is being deleted.", binding.id));
-    let again = case.observed.memory.deleted.map(|deleted| later(deleted, DELETE_AGAIN));
+    // What was deleted before this one was bound was another.
+    let deleted = case.observed.memory.deleted.filter(|deleted| *deleted >= binding.at);
+    let again = deleted.map(|deleted| later(deleted, DELETE_AGAIN));
     let listed_from = later(binding.at, case.observed.limits.settle);
     match (reading.find(&binding.id), again) {
         (Some(_), Some(again)) if case.now < again => Decision::wait(deleting, again),
         (Some(_), _) => delete(case, binding, deleting),
         // A list that lags behind a create that was just made proves nothing.
         (None, None) if reading.at < listed_from => Decision::wait(deleting, listed_from),
-        (None, _) => release(&format!("Compute {} is gone.", binding.id)),
+        (None, _) => leave(case, reading, &format!("Compute {} is gone.", binding.id)),
+    }
+}
+
+/// Lets the resource go. What carries its own mark is its beyond doubt and goes first; what only fits is told and left.
+fn leave(case: &Case, reading: &Reading, why: &str) -> Choice {
+    let strays = strays(case, reading);
+    match (strays.marked.first(), strays.ids()) {
+        (Some(ours), _) => bind(case, ours, Origin::Created),
+        (None, ids) if ids.is_empty() => release(why),
+        (None, strays) => {
+            Decision::act(ComputeStep::ReleaseBeside { strays }, Report::progressing(Reason::Deleting, why))
+        }
     }
 }
 

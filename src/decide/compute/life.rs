@@ -7,7 +7,7 @@ use super::birth::{claimed, first_contact, wrong_role};
 use super::connection::connection;
 use super::mend::mend;
 use super::restart::restart;
-use super::{Case, Choice, ComputeStep, Reading, is_settled};
+use super::{Case, Choice, ComputeStep, Reading, is_settled, stray};
 use crate::api::Management;
 use crate::platform::Compute;
 
@@ -21,6 +21,10 @@ pub(super) fn decide(case: &Case, binding: &Binding, reading: &Reading) -> Choic
     if compute.role != case.role() {
         return Decision::rest(wrong_role(case, compute));
     }
+    stray::told(case, reading, stand(case, binding, compute, reading))
+}
+
+fn stand(case: &Case, binding: &Binding, compute: &Compute, reading: &Reading) -> Choice {
     if case.spec.management == Management::Observe {
         return observe(case, binding, compute);
     }
@@ -56,7 +60,8 @@ fn conflict(case: &Case, binding: &Binding) -> Option<Report> {
 
 /// A successful reading lacks the compute: it was deleted elsewhere, once enough readings agree.
 fn missing(case: &Case, binding: &Binding, reading: &Reading) -> Choice {
-    let since = case.observed.memory.missing_since.unwrap_or(case.now);
+    // What was missing before this one was bound was another.
+    let since = case.observed.memory.missing_since.unwrap_or(case.now).max(binding.at);
     let gone = later(since, case.observed.limits.settle);
     if reading.at < gone {
         let report = Report::unknown(

@@ -1,17 +1,21 @@
 //! Computes: create or take over, keep as declared, restart, delete.
 
 mod birth;
+mod claims;
 mod connection;
 mod end;
 mod life;
 mod mend;
 mod restart;
+mod stray;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+
+pub use claims::{Claim, Claims, Scope, claims};
 
 use super::identity::{Binding, ComputeIdentity, CreateIntent, Doubtful, RestartRecord};
 use super::memory::of_fault;
@@ -29,8 +33,7 @@ pub struct ComputeObserved {
     pub listing: Listing,
     pub claims: Claims,
     pub secret: SecretView,
-    /// Whether the platform shows names of computes.
-    pub names_offered: bool,
+    pub names: Names,
     pub memory: Memory,
     /// Newer readings fail, and from then on the one at hand is no longer relied upon.
     pub stale_from: Option<Timestamp>,
@@ -51,24 +54,28 @@ pub enum Listing {
     Read { at: Timestamp, computes: Vec<Compute> },
 }
 
-/// What other resources claim of the same things.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Claims {
-    /// Computes that another resource is bound to.
-    pub bound: BTreeMap<String, Claim>,
-    /// An older resource that wants the same branch's primary.
-    pub primary: Option<String>,
-    /// A resource whose create on the same branch is not resolved yet.
-    pub creating: Option<String>,
+/// What the whole project's reading says of names of computes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Names {
+    /// Nothing: a name may be refused or dropped.
+    #[default]
+    Unseen,
+    /// Computes show what only a platform with names shows.
+    Offered,
+    /// Some compute shows its name: what is given one keeps it.
+    Kept,
 }
 
-/// Another resource's claim.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
-    /// namespace/name.
-    pub by: String,
-    /// Whether the other resource is the older one.
-    pub older: bool,
+impl Names {
+    /// What these computes tell.
+    pub fn among(computes: &[Compute]) -> Self {
+        let fuller = |compute: &Compute| compute.settings.suspend_after.is_some() || compute.started_at.is_some();
+        match computes {
+            some if some.iter().any(|compute| compute.name.is_some()) => Self::Kept,
+            some if some.iter().any(fuller) => Self::Offered,
+            _ => Self::Unseen,
+        }
+    }
 }
 
 /// A Secret that dbplane may have to write.
@@ -89,10 +96,12 @@ pub enum SecretView {
 pub enum ComputeStep {
     /// Write intent and finalizer, create, bind.
     Create { intent: CreateIntent, new: NewCompute, restart: RestartRecord },
-    /// Record the link to a compute.
-    Bind { binding: Binding, restart: RestartRecord },
-    /// Record that the create that was intended did not happen.
-    DropIntent,
+    /// Record the link to a compute, and which creates are left unanswered.
+    Bind { binding: Binding, restart: RestartRecord, unanswered: Vec<CreateIntent> },
+    /// Record that the create that was intended did not happen, or that its answer is no longer waited for.
+    DropIntent { unanswered: Vec<CreateIntent> },
+    /// Record which creates are left unanswered.
+    NoteUnanswered { unanswered: Vec<CreateIntent> },
     /// Hold the resource until its compute has been dealt with.
     AddFinalizer,
     /// Change a compute; `parts` is what mends each field.
@@ -107,6 +116,8 @@ pub enum ComputeStep {
     Delete { id: String },
     /// Let the resource go.
     Release,
+    /// Say which computes are left that may be the resource's, and let it go.
+    ReleaseBeside { strays: Vec<String> },
 }
 
 type Choice = Decision<ComputeStep>;
@@ -232,6 +243,12 @@ impl Case<'_> {
         }
     }
 
+    /// Whether the compute is this or another resource's.
+    fn is_taken(&self, compute: &Compute) -> bool {
+        let own = self.identity.binding.as_ref().is_some_and(|binding| binding.id == compute.id);
+        own || self.observed.claims.bound.contains_key(&compute.id)
+    }
+
     /// A step, unless its last try failed too recently.
     fn act(&self, action: super::Action, step: ComputeStep, report: Report) -> Choice {
         match self.observed.memory.hold(action, self.generation(), self.now) {
@@ -254,8 +271,8 @@ impl Case<'_> {
     }
 }
 
-impl Reading<'_> {
-    fn find(&self, id: &str) -> Option<&Compute> {
+impl<'a> Reading<'a> {
+    fn find(&self, id: &str) -> Option<&'a Compute> {
         self.computes.iter().find(|compute| compute.id == id)
     }
 }

@@ -47,15 +47,15 @@ enum Due {
 fn due(case: &Case, record: &RestartRecord, compute: &Compute) -> Due {
     let asked = case.restart_asked();
     match &record.calling {
-        Some(before) => unfinished(case, compute, before, later(record.at, case.observed.limits.settle)),
+        Some(before) => unfinished(case, compute, before, record.at),
         None if (&asked.token, &asked.annotation) == (&record.token, &record.annotation) => Due::No,
         None => Due::Yes,
     }
 }
 
 /// What became of a restart whose answer was not recorded.
-fn unfinished(case: &Case, compute: &Compute, before: &BeforeRestart, settled: Timestamp) -> Due {
-    if case.observed.memory.not_done(Action::Restart) {
+fn unfinished(case: &Case, compute: &Compute, before: &BeforeRestart, begun: Timestamp) -> Due {
+    if case.observed.memory.not_done(Action::Restart, begun) {
         return Due::Yes;
     }
     if compute.current_state == "idle" && compute.pending_state.is_none() {
@@ -66,7 +66,7 @@ fn unfinished(case: &Case, compute: &Compute, before: &BeforeRestart, settled: T
         (Some(then), Some(now)) => then != now,
         _ => before.updated_at != compute.updated_at || !is_settled(compute),
     };
-    if seen { Due::Done } else { Due::Unknown(settled) }
+    if seen { Due::Done } else { Due::Unknown(later(begun, case.observed.limits.settle)) }
 }
 
 fn call(case: &Case, compute: &Compute, report: &Report) -> Choice {

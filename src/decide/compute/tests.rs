@@ -2,12 +2,14 @@
 
 mod birth;
 mod changes;
+mod claims;
 mod end;
 mod life;
 mod obstacles;
 mod recovery;
 mod restarts;
 mod status;
+mod stray;
 
 use std::time::Duration;
 
@@ -104,7 +106,7 @@ impl Scene {
             listing: Listing::Read { at: NOW, computes: Vec::new() },
             claims: Claims::default(),
             secret: SecretView::NotWanted,
-            names_offered: false,
+            names: Names::Unseen,
             memory: Memory::default(),
             stale_from: None,
             limits: Limits { settle: SETTLE, ..Limits::default() },
@@ -127,7 +129,8 @@ impl Scene {
 
     /// A Compute whose create was begun 10 s ago and is not resolved.
     pub fn intended() -> Self {
-        let intent = CreateIntent { at: at(-10), branch: BRANCH.into(), baseline: ["ep-0".into()].into(), mark: None };
+        let (branch, baseline) = (BRANCH.into(), ["ep-0".into()].into());
+        let intent = CreateIntent { at: at(-10), branch, baseline, mark: None, asked: Some(Settings::default()) };
         let mut scene = Self::new();
         scene.observed.meta.finalized = true;
         scene.identity(|identity| identity.intent = Some(intent))

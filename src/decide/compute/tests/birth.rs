@@ -27,7 +27,8 @@ fn a_primary_is_created_on_a_branch_without_one() {
         .seeing(others)
         .declaring(json!({"size": {"autoscaling": {"min": 0.25, "max": 2}}, "scaleToZero": {"never": true}}));
     let (intent, new, restart) = creates(&scene);
-    assert_eq!(intent, CreateIntent { at: NOW, branch: BRANCH.into(), baseline: [].into(), mark: None });
+    let asked = Some(new.settings.clone());
+    assert_eq!(intent, CreateIntent { at: NOW, branch: BRANCH.into(), baseline: [].into(), mark: None, asked });
     assert_eq!((new.branch_id.as_str(), new.role, &new.name), (BRANCH, Role::Primary, &None));
     assert_eq!((new.settings.min, new.settings.max), (cu(0.25), cu(2.)));
     assert_eq!(new.settings.suspend_after, Some(SuspendAfter::Never));
@@ -60,7 +61,7 @@ fn a_replica_is_created_beside_others_which_are_its_baseline() {
 
 #[test]
 fn a_platform_that_shows_names_is_given_one_that_is_unique() {
-    let scene = Scene::new().observing(|observed| observed.names_offered = true);
+    let scene = Scene::new().observing(|observed| observed.names = Names::Offered);
     let (intent, new, _) = creates(&scene);
     assert_eq!(new.name.as_deref(), Some("orders-0a1b2c3d-00000007"));
     assert_eq!(intent.mark, new.name);

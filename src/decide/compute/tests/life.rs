@@ -99,6 +99,16 @@ fn a_compute_that_is_gone_is_created_anew_once_it_is_certain() {
 }
 
 #[test]
+fn what_was_missing_before_says_nothing_of_a_compute_that_was_bound_since() {
+    let scene = Scene::bound().seeing([]).remembering(|memory| memory.missing_since = Some(at(-300)));
+    let young = scene.clone().binding(|binding| binding.at = at(-10));
+    let said = young.rest();
+    said.unknown(Reason::ComputeNotFound);
+    said.until(at(50));
+    assert!(matches!(scene.step(), ComputeStep::Create { .. }));
+}
+
+#[test]
 fn a_compute_that_is_gone_and_was_not_ours_to_create_is_told() {
     let gone = || Scene::bound().seeing([]).remembering(|memory| memory.missing_since = Some(NOW));
     for scene in [

@@ -7,7 +7,7 @@ use crate::decide::Action;
 const MARK: &str = "orders-0a1b2c3d-00000001";
 
 fn marked() -> Scene {
-    Scene::intended().intent(|intent| intent.mark = Some(MARK.into()))
+    Scene::intended().intent(|intent| intent.mark = Some(MARK.into())).observing(|seen| seen.names = Names::Kept)
 }
 
 fn named(id: &str, name: &str) -> Compute {
@@ -21,13 +21,44 @@ fn finds(scene: &Scene, id: &str) {
     }
 }
 
+fn gives_up(scene: &Scene) {
+    assert!(matches!(scene.step(), ComputeStep::DropIntent { .. }));
+}
+
+/// The create asked for 1 CU and suspension after ten minutes.
+fn asking() -> Scene {
+    let size = (cu(1.), cu(1.));
+    let asked =
+        Settings { min: size.0, max: size.1, suspend_after: Some(SuspendAfter::Seconds(600)), ..Settings::default() };
+    Scene::intended().intent(|intent| intent.asked = Some(asked))
+}
+
+fn suspending(after: Option<SuspendAfter>) -> Compute {
+    with(compute("ep-1"), |compute| compute.settings.suspend_after = after)
+}
+
 #[test]
 fn the_one_that_was_not_there_before_and_fits_is_ours() {
     finds(&Scene::intended().seeing([compute("ep-0"), compute("ep-1")]), "ep-1");
-    // Its size may have been declared anew since, and what is not reported tells nothing.
-    let silent = with(compute("ep-1"), |compute| compute.settings.suspend_after = None);
-    let scene = Scene::intended().declaring(json!({"size": {"fixed": 4}, "scaleToZero": {"after": "10m"}}));
-    finds(&scene.seeing([silent]), "ep-1");
+    for seen in [None, Some(SuspendAfter::Seconds(600))] {
+        finds(&asking().seeing([suspending(seen)]), "ep-1");
+    }
+}
+
+#[test]
+fn what_was_asked_for_counts_and_not_what_is_declared_since() {
+    let since = json!({"size": {"fixed": 4}, "scaleToZero": {"never": true}, "pooler": {"enabled": true}});
+    finds(&asking().declaring(since.clone()).seeing([suspending(None)]), "ep-1");
+    let other = asking().declaring(since).seeing([suspending(Some(SuspendAfter::Never))]);
+    other.rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
+}
+
+#[test]
+fn an_intent_of_an_earlier_version_is_compared_with_the_spec() {
+    let earlier = || Scene::intended().intent(|intent| intent.asked = None);
+    finds(&earlier().declaring(json!({"size": {"fixed": 4}})).seeing([compute("ep-1")]), "ep-1");
+    let pooler = earlier().declaring(json!({"pooler": {"enabled": true}})).seeing([compute("ep-1")]);
+    pooler.rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
 }
 
 #[test]
@@ -38,7 +69,7 @@ fn nothing_new_is_a_proof_only_after_the_settle_time() {
         said.progressing(Reason::ConfirmingCreate);
         said.until(at(50));
         assert_eq!(scene.clone().after(49).rest().wake, Wake::At(at(50)));
-        assert_eq!(scene.after(50).step(), ComputeStep::DropIntent);
+        gives_up(&scene.after(50));
     }
 }
 
@@ -51,7 +82,7 @@ fn the_reading_has_to_be_late_enough_not_the_clock() {
 
 #[test]
 fn one_that_does_not_fit_is_told_and_not_taken() {
-    let scene = Scene::intended().declaring(json!({"pooler": {"enabled": true}})).seeing([compute("ep-1")]);
+    let scene = asking().seeing([suspending(Some(SuspendAfter::Never))]);
     for seconds in [0, 100] {
         let said = scene.clone().after(seconds).rest();
         said.stalled(Reason::AmbiguousCreate, &["ep-1", "kubectl -n shop patch compute orders", "create-intent-"]);
@@ -84,31 +115,82 @@ fn what_certainly_did_not_happen_is_dropped_at_once() {
         (Fault::Undecodable { path: "endpoint".into(), message: "missing".into() }, false),
     ] {
         let choice = Scene::intended().failed(Action::Create, fault.clone()).decide();
-        assert_eq!(choice.step == Some(ComputeStep::DropIntent), dropped, "{fault:?}");
+        assert_eq!(matches!(choice.step, Some(ComputeStep::DropIntent { .. })), dropped, "{fault:?}");
     }
 }
 
 #[test]
-fn the_mark_tells_where_the_platform_shows_names() {
-    finds(&marked().seeing([named("ep-1", "another"), named("ep-2", MARK)]), "ep-2");
-    // It fits by its mark alone.
-    finds(&marked().declaring(json!({"pooler": {"enabled": true}})).seeing([named("ep-2", MARK)]), "ep-2");
+fn the_mark_tells_where_the_platform_keeps_names() {
+    finds(&marked().seeing([named("ep-1", "another"), compute("ep-3"), named("ep-2", MARK)]), "ep-2");
+    // It is ours by its mark alone.
+    let elsewhere = with(named("ep-2", MARK), |compute| compute.branch_id = "br-dev".into());
+    let asked = Settings { max: cu(8.), ..Settings::default() };
+    finds(&marked().intent(|intent| intent.asked = Some(asked)).seeing([elsewhere]), "ep-2");
 }
 
 #[test]
-fn others_names_are_not_ours() {
-    let scene = marked().seeing([named("ep-1", "another")]);
-    scene.rest().progressing(Reason::ConfirmingCreate);
-    assert_eq!(scene.after(50).step(), ComputeStep::DropIntent);
+fn what_does_not_carry_the_mark_is_not_ours_where_the_platform_keeps_names() {
+    for seen in [named("ep-1", "another"), compute("ep-1")] {
+        let scene = marked().seeing([seen]);
+        let said = scene.rest();
+        said.progressing(Reason::ConfirmingCreate);
+        said.until(at(50));
+        gives_up(&scene.after(50));
+    }
 }
 
 #[test]
-fn one_without_a_name_is_not_passed_over_where_a_mark_was_sent() {
-    let scene = marked().seeing([compute("ep-1")]);
-    let said = scene.rest();
+fn where_no_name_was_ever_seen_the_baseline_tells_once_a_mark_would_have_shown() {
+    let offered = |seen: Vec<Compute>| marked().observing(|observed| observed.names = Names::Offered).seeing(seen);
+    let said = offered(vec![compute("ep-1")]).rest();
     said.progressing(Reason::ConfirmingCreate);
     said.until(at(50));
-    scene.after(50).rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
+    finds(&offered(vec![compute("ep-1")]).after(50), "ep-1");
+    offered(vec![compute("ep-1"), compute("ep-2")]).after(50).rest().stalled(Reason::AmbiguousCreate, &["ep-1, ep-2"]);
+    gives_up(&offered(vec![]).after(50));
+}
+
+#[test]
+fn a_name_that_was_not_given_is_somebodys() {
+    let scene = Scene::intended().seeing([named("ep-1", "a person's")]);
+    scene.rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
+    let anothers = |observed: &mut ComputeObserved| observed.claims.marks.extend(["another's".to_owned()]);
+    finds(&Scene::intended().seeing([named("ep-1", "another's"), compute("ep-2")]).observing(anothers), "ep-2");
+}
+
+#[test]
+fn the_project_tells_whether_names_are_kept() {
+    let plain = || with(compute("ep-1"), |compute| (compute.started_at, compute.settings.suspend_after) = (None, None));
+    for (what, computes, names) in [
+        ("nothing", vec![], Names::Unseen),
+        ("the least", vec![plain()], Names::Unseen),
+        ("more", vec![plain(), compute("ep-2")], Names::Offered),
+        ("a name", vec![compute("ep-2"), named("ep-3", "a person's")], Names::Kept),
+    ] {
+        assert_eq!(Names::among(&computes), names, "{what}");
+    }
+}
+
+#[test]
+fn an_earlier_create_on_the_branch_is_resolved_first() {
+    let behind =
+        |scene: Scene| scene.observing(|observed| observed.claims.creating = Some("Compute shop/first".into()));
+    let said = behind(Scene::intended().seeing([compute("ep-1")])).rest();
+    said.progressing(Reason::ConfirmingCreate);
+    said.until(at(2));
+    assert!(matches!(&said.health, Health::Progressing(_, text) if text.contains("Compute shop/first")), "{said:?}");
+    // Where nothing can be mixed up nobody waits.
+    behind(Scene::intended()).rest().until(at(50));
+    gives_up(&behind(Scene::intended()).after(50));
+    finds(&behind(marked()).seeing([named("ep-2", MARK)]), "ep-2");
+    let deleting = behind(Scene::intended().seeing([compute("ep-1")])).observing(|seen| seen.meta.deleting = true);
+    deleting.rest().progressing(Reason::ConfirmingCreate);
+}
+
+#[test]
+fn what_was_refused_once_says_nothing_of_a_later_create() {
+    let scene = Scene::intended().intent(|intent| intent.at = at(1)).failed(Action::Create, refused());
+    scene.rest().progressing(Reason::ConfirmingCreate);
 }
 
 #[test]

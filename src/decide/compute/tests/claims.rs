@@ -1,0 +1,149 @@
+//! What others claim: who is bound, who is older, whose create comes first.
+
+use super::*;
+use crate::api;
+use crate::decide::identity::of_compute;
+use crate::decide::seal::{Holder, seal};
+
+/// A Compute that was created that many seconds after another.
+struct Other(api::Compute);
+
+impl Other {
+    fn new(name: &str, age: i64) -> Self {
+        let spec = json!({"accountRef": {"name": "prod"}, "projectId": "p-1", "branchId": BRANCH, "type": "ReadWrite"});
+        let created = at(age).to_string();
+        let metadata = json!({"namespace": "shop", "name": name, "uid": name, "creationTimestamp": created});
+        let object =
+            json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": "Compute", "metadata": metadata, "spec": spec});
+        Self(serde_json::from_value(object).unwrap())
+    }
+
+    fn declaring(mut self, edit: impl FnOnce(&mut ComputeSpec)) -> Self {
+        edit(&mut self.0.spec);
+        self
+    }
+
+    fn replica(self) -> Self {
+        self.declaring(|spec| spec.type_ = ComputeType::ReadOnly)
+    }
+
+    fn linked(mut self, links: impl FnOnce(&mut ComputeIdentity)) -> Self {
+        let mut identity = ComputeIdentity::default();
+        links(&mut identity);
+        let (namespace, name) = ("shop", self.0.metadata.name.clone().unwrap());
+        let holder = Holder { namespace, name: &name };
+        let annotations = self.0.metadata.annotations.get_or_insert_default();
+        if let Some(binding) = &identity.binding {
+            annotations.insert(names::BINDING.into(), seal(names::BINDING, binding, holder));
+        }
+        if let Some(intent) = &identity.intent {
+            annotations.insert(names::CREATE_INTENT.into(), seal(names::CREATE_INTENT, intent, holder));
+        }
+        self
+    }
+
+    fn bound(self, id: &str) -> Self {
+        let binding = Binding { id: id.into(), project: "p-1".into(), origin: Origin::Created, at: NOW };
+        self.linked(|identity| identity.binding = Some(binding))
+    }
+
+    fn creating(self, begun: i64) -> Self {
+        self.creating_on(BRANCH, begun)
+    }
+
+    fn creating_on(self, branch: &str, begun: i64) -> Self {
+        let mark = Some(format!("mark-{}", self.0.metadata.name.as_deref().unwrap()));
+        let intent = CreateIntent { at: at(begun), branch: branch.into(), baseline: [].into(), mark, asked: None };
+        self.linked(|identity| identity.intent = Some(intent))
+    }
+}
+
+fn claimed(mine: &Other, others: &[Other]) -> Claims {
+    claims(&mine.0, others.iter().map(|other| &other.0), |_| false)
+}
+
+#[test]
+fn what_others_are_bound_to_is_theirs_and_the_oldest_has_the_word() {
+    let others = [
+        Other::new("young", 20).bound("ep-1"),
+        Other::new("old", 0).bound("ep-1"),
+        Other::new("elsewhere", 0).bound("ep-2").declaring(|spec| spec.branch_id = "br-dev".into()),
+        Other::new("foreign", 0).bound("ep-3").declaring(|spec| spec.project_id = "p-2".into()),
+    ];
+    let bound = claimed(&Other::new("mine", 10), &others).bound;
+    let claim = |name: &str| Claim { by: format!("Compute shop/{name}"), older: true };
+    assert_eq!(bound, [("ep-1".to_owned(), claim("old")), ("ep-2".to_owned(), claim("elsewhere"))].into());
+    assert!(!claimed(&Other::new("mine", 10), &others[..1]).bound["ep-1"].older);
+    let oneself = [Other::new("mine", 10).bound("ep-1")];
+    assert_eq!(claimed(&oneself[0], &oneself), Claims::default(), "nobody is in one's own way");
+}
+
+#[test]
+fn the_oldest_that_wants_the_primary_has_it() {
+    let others =
+        || [Other::new("b", 5), Other::new("a", 5), Other::new("young", 20), Other::new("reader", 0).replica()];
+    assert_eq!(claimed(&Other::new("mine", 10), &others()).primary.as_deref(), Some("Compute shop/a"));
+    assert_eq!(claimed(&Other::new("mine", 0), &others()).primary, None);
+    assert_eq!(claimed(&Other::new("mine", 10).replica(), &others()).primary, None);
+    let elsewhere = [Other::new("a", 5).declaring(|spec| spec.branch_id = "br-dev".into())];
+    assert_eq!(claimed(&Other::new("mine", 10), &elsewhere).primary, None);
+}
+
+#[test]
+fn a_new_create_waits_for_every_unresolved_one_on_the_branch() {
+    let mine = Other::new("mine", 0);
+    for (what, other, waits) in [
+        ("an unresolved one", Other::new("other", 10).creating(0), true),
+        ("of the other type", Other::new("other", 10).replica().creating(0), true),
+        (
+            "on this branch, declared anew since",
+            Other::new("other", 10).creating(0).declaring(|spec| spec.branch_id = "br-dev".into()),
+            true,
+        ),
+        ("on another branch, declared anew since", Other::new("other", 10).creating_on("br-dev", 0), false),
+        ("one that is resolved", Other::new("other", 10).creating(0).bound("ep-1"), false),
+        ("none", Other::new("other", 10), false),
+    ] {
+        assert_eq!(claimed(&mine, &[other]).creating.is_some(), waits, "{what}");
+    }
+    let begun = claims(&mine.0, [&Other::new("other", 10).0], |uid| uid == "other");
+    assert_eq!(begun.creating.as_deref(), Some("Compute shop/other"), "begun in this process");
+}
+
+#[test]
+fn unresolved_creates_are_resolved_from_the_first_to_the_last() {
+    let all = || [Other::new("c", 0).creating(3), Other::new("b", 0).creating(1), Other::new("a", 0).creating(1)];
+    let [c, b, a] = all();
+    assert_eq!(claimed(&a, &all()).creating, None);
+    assert_eq!(claimed(&b, &all()).creating.as_deref(), Some("Compute shop/a"), "the UID decides within one moment");
+    assert_eq!(claimed(&c, &all()).creating.as_deref(), Some("Compute shop/a"));
+    assert_eq!(claimed(&c, &all()).marks, ["mark-a".to_owned(), "mark-b".to_owned()].into());
+    assert_eq!(claimed(&c.replica(), &all()).creating, None, "what is not of one type is not mixed up");
+    let begun = claims(&a.0, [&Other::new("d", 0).0], |_| true);
+    assert_eq!(begun.creating, None, "what is begun now is later");
+}
+
+#[test]
+fn whom_a_resource_need_not_ask_claims_nothing_of_it() {
+    let mine = Other::new("mine", 0).creating_on("br-old", 0);
+    let holder = Holder { namespace: "shop", name: "mine" };
+    let identity = of_compute(mine.0.metadata.annotations.as_ref().unwrap(), holder).unwrap();
+    let ids = ["ep-1".to_owned()].into();
+    let scope = Scope::of(&mine.0, &identity, &ids);
+    let elsewhere = |other: Other| other.declaring(|spec| spec.branch_id = "br-dev".into());
+    for (what, other, concerns) in [
+        ("on the branch", Other::new("other", 0), true),
+        (
+            "on the branch of the intent",
+            Other::new("other", 0).declaring(|spec| spec.branch_id = "br-old".into()),
+            true,
+        ),
+        ("creating there", elsewhere(Other::new("other", 0).creating(0)), true),
+        ("bound to it", elsewhere(Other::new("other", 0).bound("ep-1")), true),
+        ("bound to another", elsewhere(Other::new("other", 0).bound("ep-2")), false),
+        ("elsewhere", elsewhere(Other::new("other", 0)), false),
+        ("in another project", Other::new("other", 0).declaring(|spec| spec.project_id = "p-2".into()), false),
+    ] {
+        assert_eq!(scope.concerns(&other.0), concerns, "{what}");
+    }
+}

@@ -1,0 +1,225 @@
+//! Creates that were never answered: what they bring forth late is taken by who has nothing, and told by who has.
+
+use super::*;
+use crate::decide::Action;
+
+const MARK: &str = "orders-0a1b2c3d-00000001";
+const DAY: i64 = 24 * 3600;
+
+fn record(mark: Option<&str>) -> CreateIntent {
+    CreateIntent {
+        at: at(-100),
+        branch: BRANCH.into(),
+        baseline: ["ep-0".into()].into(),
+        mark: mark.map(Into::into),
+        asked: Some(Settings { min: cu(1.), max: cu(1.), ..Settings::default() }),
+    }
+}
+
+fn recording(scene: Scene, records: impl IntoIterator<Item = CreateIntent>) -> Scene {
+    scene.identity(|identity| identity.unanswered = records.into_iter().collect())
+}
+
+/// A resource without a compute, whose create of 100 s ago was never answered.
+fn empty() -> Scene {
+    recording(Scene::new(), [record(None)]).observing(|observed| observed.meta.finalized = true)
+}
+
+/// The same for a read replica that has its compute ep-1.
+fn bound() -> Scene {
+    let scene = recording(Scene::bound().declaring(json!({"type": "ReadOnly"})), [record(None)]);
+    scene.seeing([replica("ep-0"), replica("ep-1")])
+}
+
+fn named(compute: Compute, name: &str) -> Compute {
+    with(compute, |compute| compute.name = Some(name.into()))
+}
+
+fn keeping_names(scene: Scene) -> Scene {
+    scene.observing(|observed| observed.names = Names::Kept)
+}
+
+fn takes(scene: &Scene, id: &str) -> Vec<CreateIntent> {
+    match scene.step() {
+        ComputeStep::Bind { binding, unanswered, .. } => {
+            assert_eq!((binding.id.as_str(), binding.origin), (id, Origin::Created));
+            unanswered
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn creates(scene: &Scene) -> CreateIntent {
+    match scene.step() {
+        ComputeStep::Create { intent, .. } => intent,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_create_that_was_never_answered_is_kept_on_record_and_one_that_was_refused_is_not() {
+    let scene = Scene::intended();
+    let intent = scene.observed.identity.clone().unwrap().intent.unwrap();
+    assert_eq!(scene.clone().after(50).step(), ComputeStep::DropIntent { unanswered: vec![intent.clone()] });
+    let earlier = recording(scene.clone(), [record(Some(MARK))]);
+    let both = vec![record(Some(MARK)), intent];
+    assert_eq!(earlier.clone().after(50).step(), ComputeStep::DropIntent { unanswered: both });
+    let refused = earlier.failed(Action::Create, refused());
+    assert_eq!(refused.step(), ComputeStep::DropIntent { unanswered: vec![record(Some(MARK))] });
+}
+
+#[test]
+fn creates_that_are_alike_share_a_record() {
+    let mut later = record(None);
+    later.at = at(0);
+    later.baseline = ["ep-0".into(), "ep-7".into()].into();
+    let shared = later.noted_in(&[record(None)]);
+    assert_eq!(shared, vec![CreateIntent { at: at(0), ..record(None) }], "what was new to either is looked for");
+    let other = record(Some(MARK)).noted_in(&shared);
+    assert_eq!(other.len(), 2);
+}
+
+#[test]
+fn what_comes_late_is_taken_by_a_resource_that_has_none() {
+    assert_eq!(takes(&empty().seeing([compute("ep-9")]), "ep-9"), vec![record(None)], "the record stands");
+    let replicas = empty().declaring(json!({"type": "ReadOnly"}));
+    takes(&replicas.clone().seeing([replica("ep-0"), replica("ep-9")]), "ep-9");
+    takes(&replicas.declaring(json!({"branchId": "br-dev"})).seeing([replica("ep-9")]), "ep-9");
+}
+
+#[test]
+fn what_does_not_fit_a_record_is_nobodys() {
+    let other = |edit: fn(&mut Compute)| empty().seeing([with(compute("ep-9"), edit)]);
+    for scene in [
+        other(|compute| compute.settings.max = cu(4.)),
+        other(|compute| compute.name = Some("a person's".into())),
+        empty().seeing([compute("ep-0")]),
+    ] {
+        scene.rest().stalled(Reason::PrimaryExists, &["existing to Adopt"]);
+    }
+    creates(&other(|compute| compute.branch_id = "br-dev".into()));
+    empty().seeing([compute("ep-9")]).claimed("ep-9", false).rest().stalled(Reason::ClaimedByAnother, &["ep-9"]);
+    let day = empty().after(DAY - 100).seeing([compute("ep-9")]);
+    day.rest().stalled(Reason::PrimaryExists, &["ep-9"]);
+}
+
+#[test]
+fn what_carries_the_mark_is_taken_whatever_else_there_is() {
+    let scene = |record| keeping_names(recording(Scene::new().declaring(json!({"type": "ReadOnly"})), [record]));
+    let seen = [replica("ep-7"), replica("ep-8"), named(with(replica("ep-9"), |c| c.settings.max = cu(4.)), MARK)];
+    takes(&scene(record(Some(MARK))).seeing(seen.clone()), "ep-9");
+    creates(&scene(record(Some("another"))).seeing(seen));
+}
+
+#[test]
+fn several_that_fit_are_told_with_the_command_that_decides() {
+    let scene = empty().declaring(json!({"type": "ReadOnly"})).seeing([replica("ep-8"), replica("ep-9")]);
+    let words = ["ep-8, ep-9", "kubectl -n shop annotate compute orders dbplane.dev/unanswered-creates-"];
+    scene.rest().stalled(Reason::AmbiguousCreate, &words);
+}
+
+#[test]
+fn what_may_be_anothers_is_not_taken_before_that_is_resolved() {
+    let scene = empty().seeing([compute("ep-9")]);
+    let scene = scene.observing(|observed| observed.claims.creating = Some("Compute shop/first".into()));
+    scene.rest().progressing(Reason::ConfirmingCreate);
+}
+
+#[test]
+fn the_next_create_carries_the_same_mark() {
+    let scene = recording(Scene::new(), [record(None), record(Some(MARK))]);
+    assert_eq!(creates(&keeping_names(scene.clone())).mark.as_deref(), Some(MARK));
+    assert_eq!(creates(&scene).mark, None, "where names are not kept there is none");
+}
+
+#[test]
+fn one_of_several_creates_leaves_the_others_on_record() {
+    let intent = CreateIntent { at: at(-10), mark: Some(MARK.into()), ..record(None) };
+    let scene = recording(Scene::intended().intent(|stands| *stands = intent.clone()), [record(None)]);
+    let seen = scene.seeing([named(compute("ep-9"), MARK)]);
+    assert_eq!(takes(&seen, "ep-9"), vec![record(None), intent.clone()]);
+    let known = |stands: &mut CreateIntent| stands.baseline.extend(["ep-9".to_owned()]);
+    let earlier = recording(Scene::intended().intent(known), [record(None)]);
+    takes(&earlier.seeing([compute("ep-9")]), "ep-9");
+    let answered = seen.remembering(|memory| memory.created = Some("ep-9".into()));
+    assert_eq!(takes(&answered, "ep-9"), vec![record(None)]);
+    let alone = Scene::intended().seeing([compute("ep-9")]);
+    assert_eq!(takes(&alone, "ep-9"), vec![]);
+}
+
+#[test]
+fn what_comes_late_is_told_by_a_resource_that_has_its_compute() {
+    let scene = bound().seeing([replica("ep-0"), replica("ep-1"), replica("ep-9")]);
+    let said = scene.rest();
+    said.ready();
+    let commands =
+        ["ep-9", "billed", "spec.computeId", "kubectl -n shop annotate compute orders dbplane.dev/unanswered-creates-"];
+    said.out_of_sync(Reason::StrayCompute, &commands);
+    scene.clone().after(2 * DAY).rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
+    scene.clone().claimed("ep-9", false).rest().in_sync();
+    scene.observing(|observed| observed.claims.creating = Some("Compute shop/other".into())).rest().in_sync();
+}
+
+#[test]
+fn what_carries_the_mark_is_told_alone() {
+    let scene = keeping_names(recording(bound(), [record(Some(MARK))]));
+    let seen = [replica("ep-1"), replica("ep-8"), named(replica("ep-9"), MARK)];
+    let said = scene.clone().seeing(seen).rest();
+    said.out_of_sync(Reason::StrayCompute, &[" ep-9 "]);
+    scene.seeing([named(replica("ep-1"), MARK)]).rest().in_sync();
+}
+
+#[test]
+fn a_record_is_forgotten_after_a_day_without_a_word() {
+    let said = bound().rest();
+    said.in_sync();
+    said.until(at(DAY - 100));
+    assert_eq!(bound().after(DAY - 100).step(), ComputeStep::NoteUnanswered { unanswered: vec![] });
+    let young = CreateIntent { at: at(0), ..record(Some(MARK)) };
+    let both = recording(bound(), [record(None), young.clone()]);
+    both.rest().until(at(DAY - 100));
+    assert_eq!(both.after(DAY - 100).step(), ComputeStep::NoteUnanswered { unanswered: vec![young] });
+}
+
+mod deleting {
+    use super::*;
+
+    fn deleting(scene: Scene) -> Scene {
+        scene.observing(|observed| observed.meta.deleting = true)
+    }
+
+    #[test]
+    fn what_carries_the_mark_goes_with_the_resource() {
+        let marked = named(replica("ep-9"), MARK);
+        let scene =
+            |scene: Scene| deleting(recording(scene.declaring(json!({"type": "ReadOnly"})), [record(Some(MARK))]));
+        takes(&scene(Scene::bound()).seeing([marked.clone()]), "ep-9");
+        takes(&scene(empty()).seeing([marked.clone()]), "ep-9");
+        let first = scene(Scene::bound()).seeing([replica("ep-1"), marked.clone()]);
+        assert_eq!(first.step(), ComputeStep::Delete { id: "ep-1".into() });
+        let orphaned = first.declaring(json!({"deletion": "Orphan"}));
+        assert_eq!(orphaned.step(), ComputeStep::Release);
+        let bound = scene(Scene::bound()).binding(|binding| (binding.id, binding.at) = ("ep-9".into(), at(-1)));
+        let bound = bound.remembering(|memory| memory.deleted = Some(at(-2))).seeing([marked]);
+        assert_eq!(bound.step(), ComputeStep::Delete { id: "ep-9".into() }, "another was deleted before");
+    }
+
+    #[test]
+    fn what_only_fits_is_left_and_told() {
+        let left = ComputeStep::ReleaseBeside { strays: vec!["ep-9".into()] };
+        assert_eq!(deleting(empty()).seeing([compute("ep-9")]).step(), left);
+        assert_eq!(deleting(bound()).seeing([replica("ep-9")]).step(), left);
+        assert_eq!(deleting(empty()).claimed("ep-9", false).seeing([compute("ep-9")]).step(), ComputeStep::Release);
+    }
+
+    #[test]
+    fn a_record_alone_holds_nothing() {
+        assert_eq!(deleting(empty()).step(), ComputeStep::Release);
+        let missing = AccountView::Missing { name: "Account prod".into() };
+        assert_eq!(deleting(empty()).observing(|seen| seen.account = missing).step(), ComputeStep::Release);
+        let failed = Listing::Failed(lost());
+        assert_eq!(deleting(empty()).observing(|seen| seen.listing = failed).step(), ComputeStep::Release);
+        let pending = deleting(empty()).observing(|seen| seen.listing = Listing::Pending);
+        assert_eq!(pending.decide(), Decision::silent());
+    }
+}
