@@ -120,8 +120,8 @@ async fn a_restored_backup_of_a_resource_does_not_take_the_compute() {
         "name": "copy", "annotations": metadata["annotations"], "finalizers": metadata["finalizers"],
     });
     stage.apply(&copy.to_string()).await;
-    let stalled = stage.until_condition("compute/copy", "Stalled", "True", "ClaimedByAnother").await;
-    assert!(message(&stalled, "Stalled").contains(&id), "{stalled}");
+    let stalled = stage.until_condition("compute/copy", "Stalled", "True", "BindingConflict").await;
+    assert!(message(&stalled, "Stalled").contains("was copied from copy/orders"), "{stalled}");
     delete(&stage, "compute/copy").await;
     stage.until_gone("compute/copy").await;
     line(&stage, &id).await;
