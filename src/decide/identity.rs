@@ -101,6 +101,14 @@ pub struct ComputeIdentity {
     pub restart_annotation: Option<String>,
 }
 
+impl ComputeIdentity {
+    /// When the call was recorded whose outcome is not.
+    pub fn recorded(&self) -> Option<Timestamp> {
+        let restart = self.restart.as_ref().filter(|record| record.calling.is_some());
+        self.intent.as_ref().map(|intent| intent.at).or(restart.map(|record| record.at))
+    }
+}
+
 /// A key that is, or was, in use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyIdentity {

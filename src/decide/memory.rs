@@ -64,6 +64,8 @@ pub struct Memory {
     pub created: Option<String>,
     /// Since when readings lack the compute that the resource is bound to.
     pub missing_since: Option<Timestamp>,
+    /// The call whose outcome is being found out, by when it was recorded, and since when this process knows of it.
+    met: Option<(Timestamp, Timestamp)>,
     /// The operation that our last change started.
     pub last_operation: Option<LastOperation>,
     /// When the platform last confirmed the delete.
@@ -136,6 +138,18 @@ impl Memory {
         }
         let until = later(failure.at, failure.pause());
         (now < until).then(|| Hold { health: failure.health(), until })
+    }
+
+    /// Remembers since when this process knows of a call that was recorded at `recorded` and whose outcome was not.
+    pub fn met(&mut self, recorded: Option<Timestamp>, now: Timestamp) {
+        self.met = recorded.map(|at| self.met.filter(|(known, _)| *known == at).unwrap_or((at, now)));
+    }
+
+    /// From when on a reading without what a call was to bring forth proves that it did not happen. Counted by this
+    /// process's clock alone: whoever recorded the call may have had another one.
+    pub fn settled(&self, recorded: Timestamp, settle: Duration) -> Timestamp {
+        let met = self.met.filter(|(known, _)| *known == recorded);
+        later(met.map_or(recorded, |(_, since)| since), settle)
     }
 
     /// Remembers that a change was sent, by the fields that it mends.
@@ -240,6 +254,20 @@ mod tests {
         assert_eq!(memory.hold(Action::Create, 2, at(1)), None);
         memory.failed(Action::Create, rejected(), 1, at(30));
         assert_eq!(memory.hold(Action::Create, 1, at(31)).unwrap().until, at(90));
+    }
+
+    #[test]
+    fn the_clock_of_whoever_recorded_a_call_does_not_count() {
+        let settle = Duration::from_secs(60);
+        let mut memory = Memory::default();
+        for (recorded, now, settled) in [(100, 5000, 5060), (100, 5030, 5060), (90_000, 5040, 5100), (100, 5050, 5110)]
+        {
+            memory.met(Some(at(recorded)), at(now));
+            assert_eq!(memory.settled(at(recorded), settle), at(settled));
+        }
+        memory.met(None, at(5055));
+        memory.met(Some(at(100)), at(5060));
+        assert_eq!(memory.settled(at(100), settle), at(5120));
     }
 
     #[test]

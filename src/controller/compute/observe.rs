@@ -36,6 +36,7 @@ pub(super) async fn observe(
     };
     let Seen { listing, names, stale_from } = seen;
     let trace = context.traces.update(&uid, |trace| {
+        trace.memory.met(known.recorded(), now);
         if let (Some(binding), Listing::Read { computes, .. }) = (&known.binding, &listing) {
             let found = computes.iter().find(|compute| compute.id == binding.id);
             compute::remember(&mut trace.memory, &object.spec, found, now);

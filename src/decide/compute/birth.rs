@@ -104,7 +104,7 @@ pub(super) fn outcome<'a>(case: &Case<'a>, intent: &CreateIntent, reading: &Read
     if let Some(outcome) = stray::late(case, reading) {
         return outcome;
     }
-    let settled = later(intent.at, case.observed.limits.settle);
+    let settled = case.observed.memory.settled(intent.at, case.observed.limits.settle);
     let too_early = reading.at < settled;
     match (found.new.as_slice(), &case.observed.claims.creating) {
         ([], _) if !too_early => Outcome::NotCreated,

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::super::disruption::{Permit, permit};
 use super::super::identity::{BeforeRestart, RestartRecord};
-use super::super::{Action, Decision, Reason, Report, later};
+use super::super::{Action, Decision, Reason, Report};
 use super::mend::postponed;
 use super::{Case, Choice, ComputeStep, Reading, is_settled};
 use crate::platform::Compute;
@@ -66,7 +66,7 @@ fn unfinished(case: &Case, compute: &Compute, before: &BeforeRestart, begun: Tim
         (Some(then), Some(now)) => then != now,
         _ => before.updated_at != compute.updated_at || !is_settled(compute),
     };
-    if seen { Due::Done } else { Due::Unknown(later(begun, case.observed.limits.settle)) }
+    if seen { Due::Done } else { Due::Unknown(case.observed.memory.settled(begun, case.observed.limits.settle)) }
 }
 
 fn call(case: &Case, compute: &Compute, report: &Report) -> Choice {
