@@ -52,6 +52,9 @@ pub struct Run {
     /// Seconds between two questions whether the platform still accepts a project key.
     #[arg(long, env = "DBPLANE_KEY_CHECK_INTERVAL", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     key_check_interval: u64,
+    /// How many computes and keys are deleted on the platform within a minute because their resources were deleted, before further deletions wait to be confirmed; 0 lets all go.
+    #[arg(long, env = "DBPLANE_DELETES_PER_MINUTE", default_value_t = Limits::default().deletes_per_minute)]
+    deletes_per_minute: u32,
     /// Who this process is in events and in the Lease; the host name when absent.
     #[arg(long, env = "DBPLANE_IDENTITY")]
     identity: Option<String>,
@@ -103,6 +106,7 @@ impl Run {
             limits: Limits {
                 settle: Duration::from_secs(self.settle_time),
                 key_check: Duration::from_secs(self.key_check_interval),
+                deletes_per_minute: self.deletes_per_minute,
                 ..Limits::default()
             },
             // The process id tells two operators of one machine apart.

@@ -2,7 +2,7 @@
 
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Client, Resource};
-use tracing::warn;
+use tracing::{debug, warn};
 
 use super::secrets::digest;
 use crate::decide::names::FIELD_MANAGER;
@@ -56,8 +56,42 @@ impl Events {
             action: format!("{}-{}", note.reason, digest(&note.text.clone().into())),
             secondary: None,
         };
-        if let Err(error) = self.recorder.publish(&event, &object.object_ref(&())).await {
-            warn!(%error, reason = note.reason, "an event could not be published");
+        match self.recorder.publish(&event, &object.object_ref(&())).await {
+            Ok(()) => {}
+            // Nobody will read it.
+            Err(error) if in_terminating_namespace(&error) => {
+                debug!(%error, reason = note.reason, "an event could not be published");
+            }
+            Err(error) => warn!(%error, reason = note.reason, "an event could not be published"),
         }
+    }
+}
+
+/// The API server takes nothing new into a namespace that is being deleted.
+fn in_terminating_namespace(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else { return false };
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    status.code == 403 && causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(cause: &str) -> kube::Error {
+        let status = serde_json::json!({
+            "status": "Failure",
+            "message": "events is forbidden",
+            "reason": "Forbidden",
+            "code": 403,
+            "details": {"kind": "events", "causes": [{"reason": cause, "message": "why", "field": "metadata.namespace"}]},
+        });
+        kube::Error::Api(Box::new(serde_json::from_value(status).unwrap()))
+    }
+
+    #[test]
+    fn a_namespace_that_is_being_deleted_is_told_from_missing_rights() {
+        assert!(in_terminating_namespace(&refused("NamespaceTerminating")));
+        assert!(!in_terminating_namespace(&refused("Other")));
     }
 }

@@ -18,6 +18,7 @@ use tracing::{debug, info};
 use super::Context;
 use super::account::Accounts as AccountsKind;
 use super::accounts::Accounts;
+use super::brake::Deletions;
 use super::compute::Computes;
 use super::creating::Creating;
 use super::key::ProjectKeys;
@@ -90,6 +91,7 @@ impl Assembly {
             traces: Traces::default(),
             unsaved: Unsaved::default(),
             creating: Creating::default(),
+            deletions: Deletions::default(),
             triggers,
             synced: CancellationToken::new(),
             stop: stop.clone(),

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use super::Context;
 use crate::api::{AccountStatus, ComputeStatus, Condition, ProjectKeyStatus};
 use crate::decide::memory::Problem;
-use crate::decide::{Action, Decision, Memory, Meta, Report, names};
+use crate::decide::{Action, Brake, Decision, Memory, Meta, Report, names};
 
 /// The status of a custom resource of ours.
 pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
@@ -62,8 +62,17 @@ pub trait Managed:
             generation: self.meta().generation.unwrap_or_default(),
             deleting: self.meta().deletion_timestamp.is_some(),
             finalized: self.finalizers().iter().any(|finalizer| finalizer == names::FINALIZER),
-            paused: self.annotations().get(names::PAUSED).is_some_and(|value| value == "true"),
+            paused: self.says(names::PAUSED),
+            brake: Brake::of(
+                self.says(names::CONFIRM_DELETION),
+                self.status().map(Status::conditions).unwrap_or_default(),
+            ),
         }
+    }
+
+    /// Whether people have set an annotation to "true".
+    fn says(&self, annotation: &str) -> bool {
+        self.annotations().get(annotation).is_some_and(|value| value == "true")
     }
 }
 
@@ -105,6 +114,14 @@ pub trait Kind: Send + Sync + 'static {
 
     /// Puts what is remembered of the object where decisions see it.
     fn remember(observed: &mut Self::Observed, memory: Memory);
+
+    /// What a step deletes or revokes on the platform.
+    fn removes(_step: &Self::Step) -> Option<&str> {
+        None
+    }
+
+    /// Puts what the resource is told by the brake on mass deletion where decisions see it.
+    fn hold(_observed: &mut Self::Observed, _told: String) {}
 
     /// Tells others what was seen.
     fn conclude(_context: &Context, _object: &Self::Object, _observed: &Self::Observed) {}

@@ -5,6 +5,7 @@ mod account_view;
 mod accounts;
 mod any_account;
 mod assembly;
+mod brake;
 mod compute;
 mod creating;
 mod dependents;
@@ -35,6 +36,7 @@ pub use run::{Operator, run};
 pub use traces::{KeyTrace, Trace, Traces, Unsaved, UnsavedKey};
 
 use self::accounts::Accounts;
+use self::brake::Deletions;
 use self::stores::Stores;
 use self::triggers::Triggers;
 use crate::api::Compute;
@@ -56,6 +58,7 @@ pub struct Context {
     traces: Traces,
     unsaved: Unsaved,
     creating: Creating,
+    deletions: Deletions,
     triggers: Triggers,
     /// Set once all stores are filled; nothing is decided before.
     synced: CancellationToken,

@@ -56,7 +56,7 @@ async fn pass<K: Kind>(object: &K::Object, context: &Context) -> Result<Requeue,
     }
     let now = clock::now();
     let mut observed = K::observe(context, object, now).await?;
-    let mut decision = K::decide(object, &observed, now);
+    let mut decision = decide::<K>(context, object, &mut observed, now);
     K::conclude(context, object, &observed);
     if let Some(step) = decision.step.take() {
         debug!(?step, "performing");
@@ -85,6 +85,22 @@ async fn pass<K: Kind>(object: &K::Object, context: &Context) -> Result<Requeue,
     }
     say::<K>(context, object, &observed, &decision, now).await?;
     Ok(wake(decision.wake, clock::now()))
+}
+
+/// What to do; where that deletes on the platform, as far as the brake allows.
+fn decide<K: Kind>(
+    context: &Context,
+    object: &K::Object,
+    observed: &mut K::Observed,
+    now: Timestamp,
+) -> Decision<K::Step> {
+    let mut decision = K::decide(object, observed, now);
+    if let Some(told) = decision.step.as_ref().and_then(|step| context.braked::<K>(object, step, now)) {
+        K::hold(observed, told);
+        decision = K::decide(object, observed, now);
+    }
+    context.waits::<K>(object, &decision);
+    decision
 }
 
 /// Writes the status if it differs, and an event where its headline is news.

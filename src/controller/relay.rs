@@ -42,6 +42,7 @@ impl Gone for Compute {
     fn gone(&self, context: &Context) {
         context.traces.forget(&uid(self));
         context.creating.unless_running(&uid(self));
+        context.waits_no_more(self);
         context.observers.forget(&ObjectRef::from_obj(self));
         context.account_may_go(&self.spec.account_ref, self);
         let rival = |other: &Compute| {
@@ -57,6 +58,7 @@ impl Gone for ProjectKey {
     fn gone(&self, context: &Context) {
         context.traces.forget(&uid(self));
         context.unsaved.saved(&uid(self));
+        context.waits_no_more(self);
         context.account_may_go(&self.spec.account_ref, self);
         secret_touched(context, &self.namespace().unwrap_or_default(), &self.spec.secret.name);
     }

@@ -4,6 +4,7 @@
 //! clock, a cluster or the platform: this module imports the custom resources' types and the platform's data types alone.
 
 pub mod account;
+pub mod brake;
 pub mod compute;
 pub mod conditions;
 mod disruption;
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+pub use brake::Brake;
 pub use conditions::{Health, Report, Sync};
 pub use memory::{Action, Memory};
 pub use reason::Reason;
@@ -102,6 +104,7 @@ pub struct Meta {
     pub deleting: bool,
     pub finalized: bool,
     pub paused: bool,
+    pub brake: Brake,
 }
 
 impl Meta {
@@ -111,7 +114,7 @@ impl Meta {
     }
 }
 
-/// The times that decisions rest on.
+/// The times and numbers that decisions rest on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// How long after a create was begun a reading that lacks it proves that it did not happen. Longer than the request
@@ -121,11 +124,18 @@ pub struct Limits {
     pub start: Duration,
     /// How often a key is asked whether the platform still accepts it.
     pub key_check: Duration,
+    /// How many deletions on the platform within a minute need no confirmation; with 0 none does.
+    pub deletes_per_minute: u32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { settle: Duration::from_secs(60), start: Duration::from_secs(600), key_check: Duration::from_secs(600) }
+        Self {
+            settle: Duration::from_secs(60),
+            start: Duration::from_secs(600),
+            key_check: Duration::from_secs(600),
+            deletes_per_minute: 30,
+        }
     }
 }
 

@@ -12,6 +12,9 @@ pub const PAUSED: &str = "dbplane.dev/paused";
 /// Any change of its value restarts the compute once, as spec.restartToken does; taking it away does not.
 pub const RESTART: &str = "dbplane.dev/restart";
 
+/// `"true"` confirms a deletion that the brake on mass deletion holds.
+pub const CONFIRM_DELETION: &str = "dbplane.dev/confirm-deletion";
+
 /// The binding of a Compute to its compute.
 pub const BINDING: &str = "dbplane.dev/compute";
 /// The intent to create a compute.

@@ -39,6 +39,8 @@ reasons! {
     Restarting,
     /// The platform's object is being deleted, or the key revoked.
     Deleting,
+    /// More was deleted within a minute than needs no confirmation.
+    DeletionPaused,
     /// A change that interrupts connections waits for the time that spec.disruption allows.
     WaitingForDisruption,
     /// dbplane.dev/paused is set.

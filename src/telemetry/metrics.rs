@@ -7,6 +7,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
@@ -36,6 +37,8 @@ pub struct Metrics {
     platform_seconds: Family<Call, Histogram>,
     passes: Family<Pass, Counter>,
     pass_seconds: Family<OfKind, Histogram>,
+    deletes: Family<OfKind, Counter>,
+    deletions_paused: Family<OfKind, Gauge>,
 }
 
 impl fmt::Debug for Metrics {
@@ -65,7 +68,13 @@ impl Default for Metrics {
         );
         registry.register("reconciles", "Passes over a resource, by kind and outcome", passes.clone());
         registry.register_with_unit("reconcile_duration", "How long they took", Unit::Seconds, pass_seconds.clone());
-        Self { registry, platform_requests, platform_seconds, passes, pass_seconds }
+        let deletes = Family::<OfKind, Counter>::default();
+        let deletions_paused = Family::<OfKind, Gauge>::default();
+        let text = "Deletions and revocations begun on the platform because a resource was deleted, by its kind";
+        registry.register("platform_deletes", text, deletes.clone());
+        let text = "Resources whose deletion waits for a confirmation, by kind";
+        registry.register("deletions_paused", text, deletions_paused.clone());
+        Self { registry, platform_requests, platform_seconds, passes, pass_seconds, deletes, deletions_paused }
     }
 }
 
@@ -75,6 +84,17 @@ impl Metrics {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)
+    }
+
+    /// Something is deleted on the platform because a resource of `kind` goes.
+    pub fn deletes(&self, kind: &str) {
+        self.deletes.get_or_create(&OfKind { kind: kind.to_owned() }).inc();
+    }
+
+    /// So many resources of `kind` wait to be deleted until that is confirmed.
+    pub fn deletions_paused(&self, kind: &str, count: usize) {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        self.deletions_paused.get_or_create(&OfKind { kind: kind.to_owned() }).set(count);
     }
 
     /// A pass over a resource of `kind` begins.

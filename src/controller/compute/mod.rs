@@ -13,7 +13,7 @@ use super::Context;
 use super::kind::{Kind, Managed, StepError, namespaced};
 use crate::api::{Compute, ComputeStatus};
 use crate::decide::compute::{self, ComputeObserved, ComputeStep};
-use crate::decide::{Decision, Memory, Report};
+use crate::decide::{Brake, Decision, Memory, Report};
 
 impl Managed for Compute {
     fn api(&self, client: &Client) -> Api<Self> {
@@ -53,5 +53,16 @@ impl Kind for Computes {
 
     fn remember(observed: &mut ComputeObserved, memory: Memory) {
         observed.memory = memory;
+    }
+
+    fn removes(step: &ComputeStep) -> Option<&str> {
+        match step {
+            ComputeStep::Delete { id } => Some(id),
+            _ => None,
+        }
+    }
+
+    fn hold(observed: &mut ComputeObserved, told: String) {
+        observed.meta.brake = Brake::Held(told);
     }
 }

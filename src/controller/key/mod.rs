@@ -14,7 +14,7 @@ use super::Context;
 use super::kind::{Kind, Managed, StepError, namespaced};
 use crate::api::{ProjectKey, ProjectKeyStatus};
 use crate::decide::key::{self, KeyObserved, KeyStep};
-use crate::decide::{Decision, Memory, Report};
+use crate::decide::{Brake, Decision, Memory, Report};
 
 impl Managed for ProjectKey {
     fn api(&self, client: &Client) -> Api<Self> {
@@ -54,5 +54,16 @@ impl Kind for ProjectKeys {
 
     fn remember(observed: &mut KeyObserved, memory: Memory) {
         observed.memory = memory;
+    }
+
+    fn removes(step: &KeyStep) -> Option<&str> {
+        match step {
+            KeyStep::Revoke { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
+    fn hold(observed: &mut KeyObserved, told: String) {
+        observed.meta.brake = Brake::Held(told);
     }
 }

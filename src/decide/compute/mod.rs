@@ -19,7 +19,7 @@ pub use claims::{Claim, Claims, Scope, claims};
 
 use super::identity::{Binding, ComputeIdentity, CreateIntent, Doubtful, RestartRecord};
 use super::memory::of_fault;
-use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, sizes};
+use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, sizes};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, RestartStatus};
 use crate::platform::{Compute, ComputeChange, Fault, NewCompute, Role};
 
@@ -132,6 +132,9 @@ pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) ->
 }
 
 fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Choice {
+    if let Some(held) = brake::hold(&observed.meta, &observed.limits).filter(|_| !is_left(spec)) {
+        return Decision::rest(held);
+    }
     let identity = match &observed.identity {
         Ok(identity) => identity,
         Err(doubtful) => return disbelieved(spec, observed, doubtful),

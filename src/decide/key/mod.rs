@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 pub use self::template::template;
 use super::identity::{Doubtful, KeyBook, KeyIdentity, KeyIntent, ProjectKeyIdentity};
-use super::{AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, memory};
+use super::{AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, brake, memory};
 use crate::api::{KeyDeletion, KeyRecord, ProjectKeySpec, ProjectKeyStatus};
 use crate::platform::KeyEntry;
 
@@ -112,6 +112,10 @@ type Choice = Decision<KeyStep>;
 
 /// What to do about a ProjectKey.
 pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choice {
+    let left = spec.deletion == KeyDeletion::Orphan;
+    if let Some(held) = brake::hold(&observed.meta, &observed.limits).filter(|_| !left) {
+        return Decision::rest(held);
+    }
     let identity = match &observed.identity {
         Ok(identity) => identity,
         Err(doubtful) => return disbelieved(spec, observed, doubtful),

@@ -1,8 +1,8 @@
 //! A Compute that is being deleted.
 
 use super::*;
-use crate::decide::Action;
 use crate::decide::seal::Flaw;
+use crate::decide::{Action, Brake};
 
 fn deleting(scene: Scene) -> Scene {
     scene.observing(|observed| observed.meta.deleting = true)
@@ -163,4 +163,51 @@ fn a_copied_link_is_let_go_with_its_compute_untouched() {
     scene(&[copied, Flaw::Edited], false)
         .rest()
         .stalled(Reason::BindingConflict, &["shop/other", "not as dbplane wrote it"]);
+}
+
+#[test]
+fn a_deletion_that_was_told_to_wait_waits_whatever_else_is_seen() {
+    let held = deleting(Scene::bound()).observing(|observed| observed.meta.brake = Brake::Held("wait".into()));
+    for scene in [
+        held.clone(),
+        held.clone().seeing([]),
+        held.clone().observing(|observed| observed.listing = Listing::Failed(lost())),
+        held.clone().observing(|observed| observed.account = AccountView::Missing { name: "Account prod".into() }),
+        held.clone().observing(|observed| observed.meta.paused = true),
+        held.clone().failed(Action::Delete, refused()),
+    ] {
+        let said = scene.rest();
+        said.stalled(Reason::DeletionPaused, &["wait"]);
+        assert_eq!(said.wake, Wake::OnChange);
+    }
+    assert_eq!(held.clone().declaring(orphan()).step(), ComputeStep::Release);
+    let without = held.clone().observing(|observed| observed.limits.deletes_per_minute = 0);
+    assert!(matches!(without.step(), ComputeStep::Delete { .. }), "there is no brake any more");
+    let confirmed = held.observing(|observed| observed.meta.brake = Brake::Confirmed);
+    assert!(matches!(confirmed.step(), ComputeStep::Delete { .. }));
+    assert_eq!(confirmed.seeing([]).step(), ComputeStep::Release);
+}
+
+#[test]
+fn whatever_the_platform_answers_but_a_list_without_it_the_compute_is_not_gone() {
+    let faults = [
+        Fault::Unauthorized { message: "no".into() },
+        Fault::Forbidden { status: 403, message: "no".into() },
+        Fault::Forbidden { status: 404, message: "not allowed to see it".into() },
+        Fault::NotFound { message: "no such project".into() },
+        Fault::Throttled { status: 429, retry_after: None },
+        Fault::Server { status: 500, message: "broken".into() },
+        Fault::Transport { message: "no route".into() },
+        Fault::Undecodable { path: "endpoints".into(), message: "missing".into() },
+        lost(),
+    ];
+    for fault in faults {
+        let unread = deleting(Scene::bound()).observing(|observed| observed.listing = Listing::Failed(fault.clone()));
+        unread.rest();
+        let unanswered = deleting(Scene::bound()).failed(Action::Delete, fault);
+        unanswered.rest();
+        assert!(matches!(unanswered.clone().after(3600).step(), ComputeStep::Delete { .. }));
+        // Only this shows that it is gone.
+        assert_eq!(unanswered.seeing([]).step(), ComputeStep::Release);
+    }
 }

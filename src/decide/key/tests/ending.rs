@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::api::KeyDeletion;
+use crate::decide::Brake;
 
 #[test]
 fn every_key_is_revoked_before_the_resource_goes() {
@@ -114,4 +115,47 @@ fn failures_hold_the_deletion_back_without_a_loop() {
     assert_eq!(listing.says(10).2, Wake::At(at(11)));
     let revoking = Given::deleting().listing(listed(10, &[(1, &key(1).name)])).failed(Action::Revoke, refused(), 10);
     revoking.stalls(10, Reason::Forbidden, &["administrators only"]);
+}
+
+#[test]
+fn a_deletion_that_was_told_to_wait_waits_whatever_else_is_seen() {
+    let held = || Given::deleting().but(|_, seen| seen.meta.brake = Brake::Held("wait".to_owned()));
+    let gone = AccountView::Missing { name: "Account prod".to_owned() };
+    for given in [
+        held(),
+        held().listing(listed(1, &[(1, &key(1).name)])),
+        held().listing(KeyListing::NotOffered),
+        held().but(|_, seen| seen.account = gone),
+        held().but(|_, seen| seen.meta.paused = true),
+    ] {
+        given.stalls(1, Reason::DeletionPaused, &["wait"]);
+        assert_eq!(given.says(1).2, Wake::OnChange);
+    }
+    assert_eq!(held().but(|spec, _| spec.deletion = KeyDeletion::Orphan).step(1), KeyStep::Release);
+    let live = || held().listing(listed(1, &[(1, &key(1).name)]));
+    let confirmed = live().but(|_, seen| seen.meta.brake = Brake::Confirmed);
+    assert!(matches!(confirmed.step(1), KeyStep::Revoke { id: 1, .. }));
+    assert!(matches!(live().but(|_, seen| seen.limits.deletes_per_minute = 0).step(1), KeyStep::Revoke { .. }));
+}
+
+#[test]
+fn rotation_is_not_held() {
+    let due = Given::in_use().book(KeyBook { previous: vec![retired(5, 0)], ..book(1) });
+    let due = due.listing(listed(10, &[(5, &key(5).name), (1, &key(1).name)]));
+    let due = due.but(|_, seen| seen.meta.brake = Brake::Held("wait".to_owned()));
+    assert!(matches!(due.step(10), KeyStep::Revoke { id: 5, .. }));
+}
+
+#[test]
+fn keys_that_cannot_be_read_are_not_revoked() {
+    for fault in [
+        Fault::Unauthorized { message: "no".to_owned() },
+        Fault::Server { status: 500, message: "broken".to_owned() },
+        Fault::Transport { message: "no route".to_owned() },
+        unanswered(),
+    ] {
+        let unread = Given::deleting().failed(Action::ListKeys, fault, 10);
+        unread.says(10);
+        assert_eq!(unread.step(3700), KeyStep::ListKeys);
+    }
 }

@@ -1,0 +1,188 @@
+//! The brake on mass deletion: what is deleted faster than a person allows waits until a person confirms it.
+//!
+//! Who was told to wait goes on waiting, whatever the rate is by then and whichever process looks: its own status says so.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::{Limits, Meta, Reason, Report, later, names};
+use crate::api::Condition;
+
+/// What the brake means to one resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Brake {
+    /// Nothing yet.
+    #[default]
+    Free,
+    /// A person has said that the resource is to be deleted.
+    Confirmed,
+    /// It was told to wait, in these words.
+    Held(String),
+}
+
+impl Brake {
+    /// As the resource itself shows it.
+    pub fn of(confirmed: bool, conditions: &[Condition]) -> Self {
+        let told = |condition: &&Condition| {
+            condition.type_ == "Stalled" && condition.reason == Reason::DeletionPaused.as_str()
+        };
+        match conditions.iter().find(told) {
+            _ if confirmed => Self::Confirmed,
+            Some(condition) => Self::Held(condition.message.clone()),
+            None => Self::Free,
+        }
+    }
+}
+
+/// What a resource that was told to wait says for as long as it does. It comes before everything that could make it say
+/// something else, and so forget that it waits.
+pub(super) fn hold(meta: &Meta, limits: &Limits) -> Option<Report> {
+    match &meta.brake {
+        Brake::Held(told) if meta.deleting && meta.finalized && limits.deletes_per_minute > 0 => {
+            Some(Report::stalled(Reason::DeletionPaused, told.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// Why a deletion has to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// So many were made within the last minute, and no more are allowed.
+    Full(usize),
+    /// Others of the namespace wait already.
+    OthersWait,
+}
+
+impl Refusal {
+    /// What the resource is told, with the ways on.
+    pub fn text(self, kind: &str, meta: &Meta) -> String {
+        let Meta { namespace, name, .. } = meta;
+        let why = match self {
+            Self::Full(count) => {
+                format!("{count} deletions on the platform within a minute are as many as --deletes-per-minute allows")
+            }
+            Self::OthersWait => format!("other deletions in namespace {namespace} wait to be confirmed"),
+        };
+        let kind = kind.to_lowercase();
+        let confirm = names::CONFIRM_DELETION;
+        format!(
+            "Deletion is paused: {why}. If it is meant: kubectl annotate {kind} {name} -n {namespace} {confirm}=true (--all in place of \
+             the name confirms all). To let the resource go and leave what it has on the platform: kubectl patch {kind} {name} -n \
+             {namespace} --type merge -p '{{\"spec\":{{\"deletion\":\"Orphan\"}}}}'."
+        )
+    }
+}
+
+const WINDOW: Duration = Duration::from_secs(60);
+
+/// The deletions of the last minute, by what was deleted: one that has to be tried again counts once.
+#[derive(Clone, Debug, Default)]
+pub struct Window(VecDeque<(Timestamp, String)>);
+
+impl Window {
+    /// Admits and counts the deletion of `target`, or says why it has to wait.
+    pub fn admit(&mut self, target: &str, limit: u32, others_wait: bool, now: Timestamp) -> Result<(), Refusal> {
+        // What lies in the future was counted before the clock was put back.
+        self.0.retain(|(at, _)| *at <= now && now < later(*at, WINDOW));
+        if self.0.iter().any(|(_, known)| known == target) {
+            return Ok(());
+        }
+        if others_wait {
+            return Err(Refusal::OthersWait);
+        }
+        if self.0.len() >= usize::try_from(limit).unwrap_or(usize::MAX) {
+            return Err(Refusal::Full(self.0.len()));
+        }
+        self.0.push_back((now, target.to_owned()));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn told(text: &str) -> Vec<Condition> {
+        Report::stalled(Reason::DeletionPaused, text).conditions(&[], 1, at(0))
+    }
+
+    #[test]
+    fn a_minute_takes_as_many_as_are_allowed() {
+        let mut window = Window::default();
+        assert_eq!(window.admit("ep-1", 2, false, at(0)), Ok(()));
+        assert_eq!(window.admit("ep-2", 2, false, at(30)), Ok(()));
+        assert_eq!(window.admit("ep-3", 2, false, at(59)), Err(Refusal::Full(2)));
+        assert_eq!(window.admit("ep-3", 2, false, at(60)), Ok(()), "the first is a minute ago");
+        assert_eq!(window.admit("ep-4", 2, false, at(89)), Err(Refusal::Full(2)), "it slides");
+        assert_eq!(window.admit("ep-4", 2, false, at(90)), Ok(()));
+    }
+
+    #[test]
+    fn what_is_tried_again_counts_once() {
+        let mut window = Window::default();
+        for second in 0..20 {
+            assert_eq!(window.admit("ep-1", 2, false, at(second)), Ok(()));
+        }
+        assert_eq!(window.admit("ep-2", 2, false, at(20)), Ok(()));
+        assert_eq!(window.admit("ep-1", 2, true, at(21)), Ok(()), "it was admitted before the others had to wait");
+        assert_eq!(window.admit("ep-3", 2, false, at(22)), Err(Refusal::Full(2)));
+    }
+
+    #[test]
+    fn while_others_of_the_namespace_wait_so_does_the_next() {
+        let mut window = Window::default();
+        assert_eq!(window.admit("ep-1", 2, true, at(0)), Err(Refusal::OthersWait));
+        assert_eq!(window.admit("ep-1", 2, false, at(1)), Ok(()));
+    }
+
+    #[test]
+    fn a_clock_that_is_put_back_holds_nothing_up_for_long() {
+        let mut window = Window::default();
+        assert_eq!(window.admit("ep-1", 1, false, at(7200)), Ok(()));
+        assert_eq!(window.admit("ep-2", 1, false, at(3600)), Ok(()));
+    }
+
+    #[test]
+    fn the_status_remembers_and_the_annotation_confirms() {
+        assert_eq!(Brake::of(false, &told("wait")), Brake::Held("wait".into()));
+        assert_eq!(Brake::of(true, &told("wait")), Brake::Confirmed);
+        assert_eq!(Brake::of(true, &[]), Brake::Confirmed);
+        let other = Report::stalled(Reason::Refused, "no").conditions(&[], 1, at(0));
+        assert_eq!(Brake::of(false, &other), Brake::Free);
+    }
+
+    #[test]
+    fn only_what_is_being_deleted_and_was_told_is_held() {
+        let held = Meta { deleting: true, finalized: true, brake: Brake::Held("wait".into()), ..Meta::default() };
+        let limits = Limits::default();
+        assert_eq!(hold(&held, &limits), Some(Report::stalled(Reason::DeletionPaused, "wait")));
+        assert_eq!(hold(&Meta { deleting: false, ..held.clone() }, &limits), None);
+        assert_eq!(hold(&Meta { finalized: false, ..held.clone() }, &limits), None);
+        for brake in [Brake::Free, Brake::Confirmed] {
+            assert_eq!(hold(&Meta { brake, ..held.clone() }, &limits), None);
+        }
+        assert_eq!(hold(&held, &Limits { deletes_per_minute: 0, ..limits }), None, "there is no brake");
+    }
+
+    #[test]
+    fn who_waits_is_told_why_and_what_to_do() {
+        let meta = Meta { namespace: "shop".into(), name: "ci".into(), ..Meta::default() };
+        let full = Refusal::Full(30).text("ProjectKey", &meta);
+        for words in [
+            "30 deletions",
+            "--deletes-per-minute",
+            "kubectl annotate projectkey ci -n shop dbplane.dev/confirm-deletion=true",
+            r#"kubectl patch projectkey ci -n shop --type merge -p '{"spec":{"deletion":"Orphan"}}'"#,
+        ] {
+            assert!(full.contains(words), "{words:?} is not in {full:?}");
+        }
+        assert!(Refusal::OthersWait.text("Compute", &meta).contains("other deletions in namespace shop wait"));
+    }
+}
