@@ -50,6 +50,8 @@ pub(super) struct Fake {
     pub computes: Mutex<Vec<Compute>>,
     /// What every call fails with.
     pub fault: Mutex<Option<Fault>>,
+    /// The one call that fails, where it is not every one.
+    failing: Mutex<Option<&'static str>>,
     /// How long a call takes.
     pub delay: Mutex<Duration>,
     pub panics: Mutex<bool>,
@@ -65,6 +67,12 @@ impl Fake {
 
     pub fn fail(&self, fault: impl Into<Option<Fault>>) {
         *self.fault.lock().unwrap() = fault.into();
+    }
+
+    /// Has calls of this name fail, and no others.
+    pub fn fail_only(&self, name: &'static str, fault: Fault) {
+        *self.failing.lock().unwrap() = Some(name);
+        self.fail(fault);
     }
 
     pub fn edit(&self, id: &str, edit: impl FnOnce(&mut Compute)) {
@@ -106,9 +114,10 @@ impl Fake {
         if *self.panics.lock().unwrap() {
             panic!("a bug");
         }
+        let fails = self.failing.lock().unwrap().is_none_or(|failing| failing == name);
         match &*self.fault.lock().unwrap() {
-            Some(fault) => Err(fault.clone()),
-            None => Ok(answer),
+            Some(fault) if fails => Err(fault.clone()),
+            _ => Ok(answer),
         }
     }
 }

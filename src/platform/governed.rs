@@ -34,6 +34,7 @@ impl Meter for NoMeter {
 /// After a 401 the gate is closed: calls answer [`Fault::Unauthorized`] without a request, until [`probing`](Self::probing)
 /// finds the key accepted again, or until the account gets another key and with it another `Governed`. The exception is
 /// [`probe_key`](Platform::probe_key): its 401 speaks of another key, so it neither closes the gate nor is stopped by it.
+/// Where the platform refuses the account's own key as well, that 401 is not passed on: it would pass for a proof of revocation.
 ///
 /// Clones share everything but the priority of their reads.
 #[derive(Clone)]
@@ -175,6 +176,11 @@ impl Governed {
         self.own(self.timed(name, call).await)
     }
 
+    /// Whether the platform accepts the account's own key just now.
+    async fn is_accepted(&self, project: &str) -> bool {
+        proves_acceptance(&self.list_computes(project).await)
+    }
+
     fn gate(&self) -> Result<(), Fault> {
         match (self.entry, &*self.shared.gate.borrow()) {
             (Entry::GateAndBudget | Entry::Gate, Some(fault)) => Err(fault.clone()),
@@ -276,7 +282,14 @@ impl Platform for Governed {
 
     async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault> {
         self.shared.budget.acquire(self.reads).await;
-        self.timed("probe_key", self.shared.inner.probe_key(secret, project)).await
+        let asked = self.timed("probe_key", self.shared.inner.probe_key(secret, project)).await;
+        match asked {
+            Err(Fault::Unauthorized { .. }) if !self.is_accepted(project).await => {
+                let message = "a key was refused, and so is the account's own: that says nothing of the key".to_owned();
+                Err(Fault::Unknown { message })
+            }
+            other => other,
+        }
     }
 
     async fn list_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault> {

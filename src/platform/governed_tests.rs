@@ -60,13 +60,26 @@ async fn the_probe_of_another_key_neither_closes_the_gate_nor_is_answered_by_it(
     let fake = Fake::of([]);
     let governed = fake.governed();
     let other = SecretString::from("other");
-    fake.fail(unauthorized());
-    assert!(governed.probe_key(&other, "p").await.is_err());
+    fake.fail_only("probe_key", unauthorized());
+    assert_eq!(governed.probe_key(&other, "p").await, Err(unauthorized()));
     assert_eq!(governed.suspended(), None);
+    fake.fail_only("list_projects", unauthorized());
     assert!(governed.list_projects().await.is_err());
     fake.fail(None);
     assert_eq!(governed.probe_key(&other, "p").await, Ok(()), "the gate's 401 would pass for a proof of revocation");
     assert!(governed.suspended().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_platform_that_refuses_every_key_says_nothing_of_one() {
+    let other = SecretString::from("other");
+    let fake = Fake::of([]);
+    let governed = fake.governed();
+    fake.fail(unauthorized());
+    assert!(matches!(governed.probe_key(&other, "p").await, Err(Fault::Unknown { .. })));
+    assert_eq!(fake.calls(), ["probe_key", "list_computes"]);
+    assert!(governed.suspended().is_some(), "it was the account's own call that was refused");
+    assert!(matches!(governed.probe_key(&other, "p").await, Err(Fault::Unknown { .. })), "through the closed gate too");
 }
 
 #[tokio::test(start_paused = true)]
