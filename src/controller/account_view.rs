@@ -1,6 +1,6 @@
 //! The account that a resource refers to, as far as that resource is concerned.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use kube::ResourceExt;
 use kube::core::{Selector, SelectorExt};
 use kube::runtime::reflector::ObjectRef;
@@ -10,22 +10,28 @@ use super::accounts::{AccountName, Entry};
 use crate::api::{AccountKind, AccountRef, NamespaceAccess};
 use crate::decide::AccountView;
 use crate::decide::account::Standing;
+use crate::decide::names::FINALIZER;
 
 /// What `object` may make of the account that it refers to.
 pub fn of<K: ResourceExt>(context: &Context, reference: &AccountRef, object: &K) -> (AccountView, Option<Entry>) {
     let namespace = object.namespace().unwrap_or_default();
     let name = AccountName::referred(reference, &namespace);
     let label = format!("{:?} {}", reference.kind, reference.name);
-    if !exists(context, &name) {
+    let Some(account) = meta(context, &name) else {
         return (AccountView::Missing { name: label }, None);
-    }
+    };
     if !admits(context, &name, &namespace) {
         return (AccountView::NotAllowed { name: label }, None);
     }
     let Some(entry) = context.accounts.get(&name) else {
         return (AccountView::Pending, None);
     };
+    let holds = object.finalizers().iter().any(|finalizer| finalizer == FINALIZER);
     let view = match (&entry.standing, &entry.handle) {
+        // It goes as soon as nothing on the platform needs it; what was begun now could not be ended then.
+        _ if account.deletion_timestamp.is_some() && !holds => {
+            AccountView::NotReady { name: label, message: "it is being deleted.".to_owned() }
+        }
         (Standing::Unusable(message), _) => AccountView::NotReady { name: label, message: message.clone() },
         (Standing::Pending, _) | (Standing::Usable, None) => AccountView::Pending,
         (Standing::Usable, Some(_)) if !entry.held => {
@@ -38,13 +44,17 @@ pub fn of<K: ResourceExt>(context: &Context, reference: &AccountRef, object: &K)
     (view, Some(entry))
 }
 
-fn exists(context: &Context, name: &AccountName) -> bool {
+/// `None` where there is no such account.
+fn meta(context: &Context, name: &AccountName) -> Option<ObjectMeta> {
     match name.kind {
         AccountKind::Account => {
             let reference = ObjectRef::new(&name.name).within(name.namespace.as_deref().unwrap_or_default());
-            context.stores.accounts.get(&reference).is_some()
+            context.stores.accounts.get(&reference).map(|account| account.metadata.clone())
         }
-        AccountKind::ClusterAccount => context.stores.cluster_accounts.get(&ObjectRef::new(&name.name)).is_some(),
+        AccountKind::ClusterAccount => {
+            let account = context.stores.cluster_accounts.get(&ObjectRef::new(&name.name));
+            account.map(|account| account.metadata.clone())
+        }
     }
 }
 

@@ -135,10 +135,12 @@ pub fn status(report: &Report, observed: &AccountObserved, old: &AccountStatus, 
     status
 }
 
-/// What the account and its Secret lack of being held exactly while it is used. One that is being deleted stays as it is.
+/// What the account and its Secret lack of being held exactly while it is used. One that is being deleted stays as it is, but
+/// for a Secret that was put back.
 fn hold(observed: &AccountObserved) -> Option<AccountStep> {
     if observed.meta.deleting {
-        return None;
+        let put_back = matches!(observed.secret, Some(SecretHold { held: false, deleting: false, .. }));
+        return (put_back && observed.meta.finalized).then_some(AccountStep::Hold);
     }
     let used = !observed.users.is_empty();
     match observed.secret {

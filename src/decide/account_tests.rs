@@ -101,6 +101,9 @@ fn deletion_waits_for_those_who_hold_something_and_names_them() {
     let Health::Progressing(Reason::InUse, message) = health else { panic!("{health:?}") };
     assert!(message.contains("a, b, c, d, e and 2 more"), "{message}");
     // Users without anything on the platform do not keep it.
+    // Credentials that were put back are needed until its users are gone.
+    let put_back = but(|seen| (seen.meta.deleting, seen.secret) = (true, Some(SecretHold::default())));
+    assert_eq!(step(&put_back, 1), Some(AccountStep::Hold));
     let free = but(|seen| (seen.meta.deleting, seen.holders) = (true, Vec::new()));
     assert_eq!(step(&free, 1), Some(AccountStep::Release));
     let released = but(|seen| {

@@ -1,49 +1,17 @@
-//! What needs an operator of its own: one that is killed, one that logs everything.
+//! What needs an operator of its own: one that logs everything.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde_json::json;
 
 use crate::keys::key_into;
-use crate::stage::{PROJECT, Shared, Stage, compute, start_operator};
-use crate::support::Running;
+use crate::stage::{PROJECT, Shared, Stage, compute};
 
 /// A stage with a control plane and an operator of its own, for as long as this process lasts.
 async fn alone(name: &str, log: &str) -> Stage {
     let shared: &'static Shared = Box::leak(Box::new(Shared::start(log).await));
     Stage::within(shared, name, |_| {}).await
-}
-
-fn kill_at_once(operator: &Running) {
-    kill(Pid::from_raw(operator.id().cast_signed()), Signal::SIGKILL).unwrap();
-}
-
-#[tokio::test]
-async fn a_namespace_is_deleted_although_the_operator_dies_meanwhile() {
-    let stage = alone("going", "info,dbplane=debug").await;
-    stage.account().await;
-    stage.apply(&key_into("ci", "{name: ci-key}", "")).await;
-    stage.apply(&key_into("cd", "{name: cd-key}", "")).await;
-    stage.apply(&compute("orders", "br-main-42", "")).await;
-    for object in ["projectkey/ci", "projectkey/cd", "compute/orders"] {
-        stage.until_ready(object).await;
-    }
-    // The first revocation is answered late: the operator dies waiting for it, with everything else still to be done.
-    stage.fault(json!({"method": "DELETE", "path": "/api_keys/", "kind": "delay", "delay_ms": 4000}));
-    stage.kubectl(&["delete", "namespace", "going", "--wait=false"]).await;
-    stage.wait_until("a revocation to begin", async || stage.count("DELETE /organizations") > 0).await;
-    kill_at_once(&stage.shared.operator);
-    // Without an operator the credentials stay as long as they are needed.
-    stage
-        .until("secret/platform-api-key", "being deleted", |seen| seen["metadata"]["deletionTimestamp"].is_string())
-        .await;
-    let (_operator, _) = start_operator(&stage.shared.cluster, "info,dbplane=debug").await;
-    stage.until_gone("namespace/going").await;
-    assert!(stage.live_keys().await.is_empty());
-    assert!(stage.computes().await.is_empty());
 }
 
 const CANARY: &str = "canary-4f1d9c0b7e2a-planted-as-credential";

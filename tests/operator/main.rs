@@ -12,6 +12,7 @@
 mod accounts;
 mod alone;
 mod computes;
+mod deletes;
 mod key_faults;
 mod keys;
 mod stage;

@@ -38,18 +38,23 @@ pub async fn shared() -> &'static Shared {
 impl Shared {
     /// A control plane with the operator's resources and rights, and the operator.
     pub async fn start(log: &str) -> Self {
+        Self::start_with(&usual(log)).await
+    }
+
+    /// The same, with an operator that is started with these flags.
+    pub async fn start_with(flags: &[&str]) -> Self {
         // Goes with this process: its folder is watched over.
         let audit: &'static Sandbox = Box::leak(Box::new(Sandbox::new("audit").unwrap()));
         let (policy, audit_log) = (audit.folder().join("policy.yaml"), audit.folder().join("audit.log"));
         std::fs::write(&policy, AUDIT_POLICY).unwrap();
-        let flags = [("audit-policy-file", &policy), ("audit-log-path", &audit_log)];
-        let api_server_flags = flags.map(|(flag, path)| format!("--{flag}={}", path.display())).to_vec();
+        let audited = [("audit-policy-file", &policy), ("audit-log-path", &audit_log)];
+        let api_server_flags = audited.map(|(flag, path)| format!("--{flag}={}", path.display())).to_vec();
         let crds = ["accounts", "clusteraccounts", "computes", "projectkeys"];
         let crds = crds.map(|plural| root().join(format!("crds/dbplane.dev_{plural}.yaml"))).to_vec();
         let options = Options { crds, api_server_flags, ..Options::default() };
         let cluster = ControlPlane::start_with(options).await.unwrap();
         cluster.kubectl(&["apply", "-k", root().join("deploy").to_str().unwrap()]).await.unwrap();
-        let (operator, metrics) = start_operator(&cluster, log).await;
+        let (operator, metrics) = start_operator_with(&cluster, flags).await;
         Self { cluster, operator: operator.log_on_panic(), metrics, audit_log }
     }
 }
@@ -63,14 +68,21 @@ rules:
   - {level: None}
 ";
 
-/// Starts an operator as its own ServiceAccount, and waits until it works; its metrics are at the URL.
-pub async fn start_operator(cluster: &ControlPlane, log: &str) -> (Running, String) {
+/// All tests of a process delete with one operator, and more than the brake would let pass.
+fn usual(log: &str) -> [&str; 5] {
+    ["--leader-elect", "--log", log, "--deletes-per-minute", "1000"]
+}
+
+/// Starts an operator as its own ServiceAccount, and waits until it works; its metrics are at the URL. Without election of a
+/// leader a successor begins at once.
+pub async fn start_operator_with(cluster: &ControlPlane, flags: &[&str]) -> (Running, String) {
     let kubeconfig = cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await.unwrap();
     let (health, metrics) = (free_address(), free_address());
     let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
     command
-        .args(["run", "--leader-elect", "--allow-insecure-platform", "--request-timeout", "5", "--settle-time", "21"])
-        .args(["--health-listen", &health, "--metrics-listen", &metrics, "--key-check-interval", "5", "--log", log])
+        .args(["run", "--allow-insecure-platform", "--request-timeout", "5", "--settle-time", "21"])
+        .args(["--health-listen", &health, "--metrics-listen", &metrics, "--key-check-interval", "5"])
+        .args(flags)
         .env("KUBECONFIG", kubeconfig);
     let operator = cluster.sandbox().start("operator", command).unwrap();
     let ready = format!("http://{health}/readyz");

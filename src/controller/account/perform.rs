@@ -50,7 +50,7 @@ async fn hold<A: AnyAccount>(context: &Context, object: &A, observed: &Observed,
         let patched = Links::new().finalizer(held).apply(&object.api(&context.client), object).await?;
         context.traces.update(&uid(object), |trace| trace.version = resource_version(&patched));
     }
-    if object.meta().deletion_timestamp.is_some() {
+    if !held && object.meta().deletion_timestamp.is_some() {
         context.accounts.forget(&object.reference());
         context.traces.forget(&uid(object));
     }

@@ -1,0 +1,62 @@
+//! Deletions: what goes with a namespace, what holds them, and what is never taken for a deletion.
+
+mod brake;
+mod namespaces;
+mod refusals;
+mod unresolved;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::stage::{Shared, Stage, condition, start_operator_with};
+use crate::support::Running;
+
+/// A control plane of one's own, whose operator is killed and started again.
+struct Alone {
+    shared: &'static Shared,
+    flags: &'static [&'static str],
+    /// The operators that came after the first.
+    later: Vec<(Running, String)>,
+}
+
+impl Alone {
+    async fn new(flags: &'static [&'static str]) -> Self {
+        Self { shared: Box::leak(Box::new(Shared::start_with(flags).await)), flags, later: Vec::new() }
+    }
+
+    async fn stage(&self, name: &str) -> Stage {
+        let stage = Stage::within(self.shared, name, |_| {}).await;
+        stage.account().await;
+        stage
+    }
+
+    /// SIGKILL to the operator that runs now.
+    fn kill(&self) {
+        let running = self.later.last().map_or(&self.shared.operator, |(operator, _)| operator);
+        kill(Pid::from_raw(running.id().cast_signed()), Signal::SIGKILL).unwrap();
+    }
+
+    async fn start(&mut self) {
+        self.later.push(start_operator_with(&self.shared.cluster, self.flags).await);
+    }
+
+    /// The value of a metric of the operator that runs now.
+    async fn metric(&self, series: &str) -> Option<u64> {
+        let url = self.later.last().map_or(&self.shared.metrics, |(_, url)| url);
+        let text = reqwest::get(url).await.unwrap().text().await.unwrap();
+        text.lines().find_map(|line| line.strip_prefix(series)?.trim().parse().ok())
+    }
+}
+
+async fn delete(stage: &Stage, object: &str) {
+    stage.kubectl(&["delete", object, "--wait=false"]).await;
+}
+
+fn message(object: &Value, kind: &str) -> String {
+    condition(object, kind).and_then(|condition| condition["message"].as_str()).unwrap_or_default().to_owned()
+}
+
+fn is_told(object: &Value, reason: &str) -> bool {
+    condition(object, "Stalled").is_some_and(|stalled| stalled["reason"] == reason)
+}

@@ -1,0 +1,123 @@
+//! The brake on mass deletion.
+
+use serde_json::json;
+
+use super::{Alone, delete, is_told, message};
+use crate::keys::key;
+use crate::stage::{Stage, compute};
+
+/// Those of `objects` that wait for a confirmation, once that is so many.
+async fn waiting(stage: &Stage, objects: &[String], count: usize) -> Vec<String> {
+    let mut waiting = Vec::new();
+    stage
+        .wait_until(&format!("{count} deletions to wait"), async || {
+            let mut left = 0;
+            waiting.clear();
+            for object in objects {
+                let Some(seen) = stage.get(object).await else { continue };
+                left += 1;
+                if is_told(&seen, "DeletionPaused") {
+                    waiting.push(object.clone());
+                }
+            }
+            (left, waiting.len()) == (count, count)
+        })
+        .await;
+    waiting
+}
+
+async fn confirm(stage: &Stage, object: &str) {
+    stage.kubectl(&["annotate", object, "dbplane.dev/confirm-deletion=true"]).await;
+}
+
+fn names(kind: &str, prefix: &str) -> Vec<String> {
+    (1..=5).map(|number| format!("{kind}/{prefix}-{number}")).collect()
+}
+
+#[tokio::test]
+async fn what_is_deleted_too_fast_waits_until_a_person_decides() {
+    let mut alone = Alone::new(&["--log", "info,dbplane=debug", "--deletes-per-minute", "2"]).await;
+    let (computes, keys) = tokio::join!(alone.stage("braked"), alone.stage("braked-keys"));
+    tokio::join!(apply_computes(&computes), apply_keys(&keys));
+    computes_wait(&mut alone, &computes).await;
+    keys_wait(&alone, &keys).await;
+}
+
+async fn apply_computes(stage: &Stage) {
+    for (number, branch) in (1..=5).zip(["br-main-42", "br-dev-7", "br-reporting-3", "br-main-42", "br-dev-7"]) {
+        let replica = compute(&format!("reader-{number}"), branch, "").replace("ReadWrite", "ReadOnly");
+        stage.apply(&replica).await;
+    }
+    for object in names("compute", "reader") {
+        stage.until_ready(&object).await;
+    }
+}
+
+async fn apply_keys(stage: &Stage) {
+    for number in 1..=5 {
+        stage.apply(&key(&format!("ci-{number}"), "")).await;
+    }
+    for object in names("projectkey", "ci") {
+        stage.until_ready(&object).await;
+    }
+}
+
+async fn computes_wait(alone: &mut Alone, stage: &Stage) {
+    const PAUSED: &str = "dbplane_deletions_paused{kind=\"Compute\"}";
+    stage.kubectl(&["delete", "computes", "--all", "--wait=false"]).await;
+    let told = waiting(stage, &names("compute", "reader"), 3).await;
+    assert_eq!(stage.count("DELETE"), 2);
+    assert_eq!(alone.metric(PAUSED).await, Some(3));
+    assert_eq!(alone.metric("dbplane_platform_deletes_total{kind=\"Compute\"}").await, Some(2));
+    let before = stage.get(&told[0]).await.unwrap();
+    let said = message(&before, "Stalled");
+    assert!(said.contains("confirm-deletion=true") && said.contains("Orphan"), "{said}");
+    assert_eq!(stage.event(&told[0], "DeletionPaused").await, said);
+
+    // A new process has deleted nothing within the last minute; who was told to wait still waits.
+    alone.kill();
+    alone.start().await;
+    stage.wait_until("everybody to be looked at again", async || alone.metric(PAUSED).await == Some(3)).await;
+    assert_eq!(stage.count("DELETE"), 2);
+    assert_eq!(stage.get(&told[0]).await.unwrap(), before, "waiting writes nothing");
+
+    // Nobody else of the namespace goes unasked meanwhile.
+    stage.apply(&compute("orders", "br-main-42", "")).await;
+    stage.until_ready("compute/orders").await;
+    delete(stage, "compute/orders").await;
+    let next = stage.until_condition("compute/orders", "Stalled", "True", "DeletionPaused").await;
+    assert!(message(&next, "Stalled").contains("other deletions in namespace braked wait"), "{next}");
+
+    confirm(stage, &told[0]).await;
+    stage.until_gone(&told[0]).await;
+    assert_eq!(stage.count("DELETE"), 3);
+    stage.patch(&told[1], json!({"deletion": "Orphan"})).await;
+    stage.until_gone(&told[1]).await;
+    assert_eq!((stage.count("DELETE"), stage.computes().await.len()), (3, 3));
+    stage.wait_until("two to wait", async || alone.metric(PAUSED).await == Some(2)).await;
+    stage.kubectl(&["annotate", "computes", "--all", "dbplane.dev/confirm-deletion=true"]).await;
+    stage.until_gone(&told[2]).await;
+    stage.until_gone("compute/orders").await;
+    assert_eq!((stage.count("DELETE"), stage.computes().await.len()), (5, 1), "one was left on purpose");
+    stage.wait_until("nobody to wait", async || alone.metric(PAUSED).await == Some(0)).await;
+}
+
+async fn keys_wait(alone: &Alone, stage: &Stage) {
+    // What was confirmed and what others left was not counted: the window is empty.
+    let objects = names("projectkey", "ci");
+    let deleted: Vec<&str> = objects[..4].iter().map(String::as_str).collect();
+    stage.kubectl(&[&["delete", "--wait=false"], deleted.as_slice()].concat()).await;
+    let told = waiting(stage, &objects[..4], 2).await;
+    assert_eq!((stage.count("DELETE"), stage.live_keys().await.len()), (2, 3));
+    assert_eq!(alone.metric("dbplane_deletions_paused{kind=\"ProjectKey\"}").await, Some(2));
+    // A key that is replaced has nothing to do with it.
+    let old = stage.get(&objects[4]).await.unwrap()["status"]["keyId"].clone();
+    stage.kubectl(&["delete", "secret", "ci-5-key"]).await;
+    stage.until_replaced(&objects[4], &old).await;
+    stage.until_revoked(&old).await;
+    confirm(stage, &told[0]).await;
+    stage.until_gone(&told[0]).await;
+    stage.patch(&told[1], json!({"deletion": "Orphan"})).await;
+    stage.until_gone(&told[1]).await;
+    assert_eq!((stage.count("DELETE"), stage.live_keys().await.len()), (4, 2));
+}
