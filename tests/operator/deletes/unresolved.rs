@@ -33,7 +33,14 @@ async fn a_compute(name: &str, profile: Profile) {
     stage.wait_until("the create to be sent", async || stage.count("POST") == 1).await;
     delete(&stage, "compute/orders").await;
     stage.until_gone("compute/orders").await;
-    assert_eq!((stage.count("POST"), stage.count("DELETE"), stage.computes().await.len()), (1, 1, 0));
+    let deleted = stage.platform.requests(0);
+    let deleted = deleted.iter().filter(|entry| entry.method == "DELETE" && entry.status == Some(200)).count();
+    assert_eq!(
+        (stage.count("POST"), deleted, stage.computes().await.len()),
+        (1, 1, 0),
+        "{:?}",
+        stage.platform.requests(0)
+    );
 }
 
 async fn a_key() {
