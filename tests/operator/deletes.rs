@@ -38,7 +38,8 @@ impl Alone {
     }
 
     async fn start(&mut self) {
-        self.later.push(start_operator_with(&self.shared.cluster, self.flags).await);
+        let (operator, metrics) = start_operator_with(&self.shared.cluster, self.flags).await;
+        self.later.push((operator.log_on_panic(), metrics));
     }
 
     /// The value of a metric of the operator that runs now.

@@ -5,25 +5,21 @@ use serde_json::json;
 use super::{Alone, delete, is_told, message};
 use crate::keys::key;
 use crate::stage::{Stage, compute};
+use crate::support::{PATIENCE, wait_for};
 
 /// Those of `objects` that wait for a confirmation, once that is so many.
 async fn waiting(stage: &Stage, objects: &[String], count: usize) -> Vec<String> {
-    let mut waiting = Vec::new();
-    stage
-        .wait_until(&format!("{count} deletions to wait"), async || {
-            let mut left = 0;
-            waiting.clear();
-            for object in objects {
-                let Some(seen) = stage.get(object).await else { continue };
-                left += 1;
-                if is_told(&seen, "DeletionPaused") {
-                    waiting.push(object.clone());
-                }
-            }
-            (left, waiting.len()) == (count, count)
-        })
-        .await;
-    waiting
+    let mut left = Vec::new();
+    let what = format!("{count} deletions to wait");
+    let told = wait_for(&what, PATIENCE, async || {
+        left.clear();
+        for object in objects {
+            left.extend(stage.get(object).await.map(|seen| (object.clone(), seen)));
+        }
+        let all = left.iter().all(|(_, seen)| is_told(seen, "DeletionPaused"));
+        (all && left.len() == count).then(|| left.iter().map(|(object, _)| object.clone()).collect())
+    });
+    told.await.unwrap_or_else(|error| panic!("{error}: {left:#?}\n{:?}", stage.requests()))
 }
 
 async fn confirm(stage: &Stage, object: &str) {
