@@ -85,8 +85,9 @@ pub struct Window(VecDeque<(Timestamp, String)>);
 impl Window {
     /// Admits and counts the deletion of `target`, or says why it has to wait.
     pub fn admit(&mut self, target: &str, limit: u32, others_wait: bool, now: Timestamp) -> Result<(), Refusal> {
-        // What lies in the future was counted before the clock was put back.
-        self.0.retain(|(at, _)| *at <= now && now < later(*at, WINDOW));
+        // Passes that run side by side may come here in another order than they began. What lies further in the future was
+        // counted before the clock was put back.
+        self.0.retain(|(at, _)| *at < later(now, WINDOW) && now < later(*at, WINDOW));
         if self.0.iter().any(|(_, known)| known == target) {
             return Ok(());
         }
@@ -140,6 +141,13 @@ mod tests {
         let mut window = Window::default();
         assert_eq!(window.admit("ep-1", 2, true, at(0)), Err(Refusal::OthersWait));
         assert_eq!(window.admit("ep-1", 2, false, at(1)), Ok(()));
+    }
+
+    #[test]
+    fn a_pass_that_began_earlier_does_not_forget_one_that_was_admitted_before_it() {
+        let mut window = Window::default();
+        assert_eq!(window.admit("ep-1", 1, false, at(10)), Ok(()));
+        assert_eq!(window.admit("ep-2", 1, false, at(9)), Err(Refusal::Full(1)));
     }
 
     #[test]
