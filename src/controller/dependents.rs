@@ -18,6 +18,8 @@ pub struct Dependent {
     pub label: String,
     /// Whether it has something on the platform.
     pub holds: bool,
+    /// Whether it is being deleted.
+    pub leaves: bool,
 }
 
 /// The resources that refer to an account.
@@ -78,5 +80,9 @@ fn refers<K: ResourceExt>(reference: &AccountRef, object: &K, account: &AccountN
 
 fn dependent<K: Managed>(object: &K, kind: &str) -> Dependent {
     let meta = object.meta_observed();
-    Dependent { label: format!("{kind} {}/{}", meta.namespace, meta.name), holds: meta.finalized }
+    Dependent {
+        label: format!("{kind} {}/{}", meta.namespace, meta.name),
+        holds: meta.finalized,
+        leaves: meta.deleting,
+    }
 }

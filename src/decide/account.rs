@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::memory::of_fault;
-use super::{Decision, Health, Meta, Reason, Report, Sync, later};
+use super::{Decision, Health, Meta, Reason, Report, Sync, Wake, later};
 use crate::api::{AccountCapabilities, AccountStatus};
 use crate::platform::Fault;
 
@@ -29,6 +29,8 @@ pub struct AccountObserved {
     pub users: Vec<String>,
     /// Those of them that have something on the platform, which only the account's credentials can deal with.
     pub holders: Vec<String>,
+    /// Whether one of these is being deleted.
+    pub leaving: bool,
     /// The Secret with the credentials; `None` where there is none.
     pub secret: Option<SecretHold>,
 }
@@ -39,8 +41,8 @@ pub struct AccountObserved {
 pub struct SecretHold {
     /// Our finalizer is on it.
     pub held: bool,
-    /// It is being deleted.
-    pub deleting: bool,
+    /// It is being deleted, since then.
+    pub deleting: Option<Timestamp>,
     /// Its namespace is being deleted, and with it probably everything that the account is used for.
     pub namespace_deleting: bool,
 }
@@ -96,9 +98,13 @@ pub fn decide(observed: &AccountObserved, now: Timestamp) -> Decision<AccountSte
             Decision::rest(report)
         };
     }
-    if let Some(step) = hold(observed) {
+    if let Some(step) = hold(observed, now) {
         return Decision::act(step, health(observed));
     }
+    check(observed, now).no_later(patience(observed).map_or(Wake::OnChange, Wake::At))
+}
+
+fn check(observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
     let due = match (&observed.credential, &observed.check) {
         (Credential::Usable, None) => return Decision::act(AccountStep::Check, health(observed)),
         (Credential::Usable, Some(check)) => later(check.at, period(observed, check)),
@@ -137,20 +143,35 @@ pub fn status(report: &Report, observed: &AccountObserved, old: &AccountStatus, 
 
 /// What the account and its Secret lack of being held exactly while it is used. One that is being deleted stays as it is, but
 /// for a Secret that was put back.
-fn hold(observed: &AccountObserved) -> Option<AccountStep> {
+fn hold(observed: &AccountObserved, now: Timestamp) -> Option<AccountStep> {
     if observed.meta.deleting {
-        let put_back = matches!(observed.secret, Some(SecretHold { held: false, deleting: false, .. }));
+        let put_back = matches!(observed.secret, Some(SecretHold { held: false, deleting: None, .. }));
         return (put_back && observed.meta.finalized).then_some(AccountStep::Hold);
     }
     let used = !observed.users.is_empty();
     match observed.secret {
-        // `kubectl delete secret` must not hang; in a namespace that is being deleted the last revocations need the Secret.
-        Some(SecretHold { held: true, deleting: true, namespace_deleting: false }) => Some(AccountStep::LetSecretGo),
-        Some(SecretHold { held: false, deleting: false, .. }) if used => Some(AccountStep::Hold),
+        Some(SecretHold { held: false, deleting: None, .. }) if used => Some(AccountStep::Hold),
+        _ if patience(observed).is_some_and(|until| until <= now) => Some(AccountStep::LetSecretGo),
         _ if used != observed.meta.finalized => Some(if used { AccountStep::Hold } else { AccountStep::Release }),
         _ => None,
     }
 }
+
+/// Until when a Secret is held that a person deletes while the account stays: `kubectl delete secret` must not hang. What is
+/// deleted together with it, in whatever order, needs it to the end: in its namespace, or by one command.
+fn patience(observed: &AccountObserved) -> Option<Timestamp> {
+    match observed.secret {
+        Some(SecretHold { held: true, deleting: Some(since), namespace_deleting: false })
+            if !observed.meta.deleting && !observed.leaving =>
+        {
+            Some(later(since, DELETED_TOGETHER))
+        }
+        _ => None,
+    }
+}
+
+/// How long the deletion of a Secret is taken for the beginning of a larger one.
+const DELETED_TOGETHER: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// What the account is to the resources that refer to it, whatever else is said of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -175,7 +196,7 @@ pub fn standing(observed: &AccountObserved) -> Standing {
 
 /// Whether the account and its Secret are held for those who use it; nothing is created before.
 pub fn held(observed: &AccountObserved) -> bool {
-    observed.meta.finalized && observed.secret.is_none_or(|secret| secret.held || secret.deleting)
+    observed.meta.finalized && observed.secret.is_none_or(|secret| secret.held || secret.deleting.is_some())
 }
 
 fn period(observed: &AccountObserved, check: &Check) -> std::time::Duration {

@@ -32,6 +32,7 @@ fn in_use() -> AccountObserved {
         suspended: None,
         users: names(&["Compute shop/orders"]),
         holders: names(&["Compute shop/orders"]),
+        leaving: false,
         secret: held(),
     }
 }
@@ -75,15 +76,23 @@ fn the_account_and_its_secret_are_held_exactly_while_they_are_used() {
 }
 
 #[test]
-fn a_secret_that_people_delete_is_let_go_unless_its_namespace_goes_too() {
-    let going = |namespace_deleting| Some(SecretHold { held: true, deleting: true, namespace_deleting });
-    assert_eq!(step(&but(|seen| seen.secret = going(false)), 1), Some(AccountStep::LetSecretGo));
-    assert_eq!(step(&but(|seen| seen.secret = going(true)), 1), None);
-    let both = but(|seen| (seen.secret, seen.meta.deleting) = (going(false), true));
-    assert_eq!(step(&both, 1), None);
+fn a_secret_that_people_delete_is_let_go_unless_what_needs_it_goes_too() {
+    let going = |namespace_deleting| Some(SecretHold { held: true, deleting: Some(at(0)), namespace_deleting });
+    let alone = but(|seen| seen.secret = going(false));
+    let waiting = decide(&alone, at(9));
+    assert_eq!((waiting.step, waiting.wake), (None, Wake::At(at(10))));
+    assert_eq!(step(&alone, 10), Some(AccountStep::LetSecretGo));
+    let with = |change: fn(&mut AccountObserved)| AccountObserved { secret: going(false), ..but(change) };
+    for needed in [
+        but(|seen| seen.secret = going(true)),
+        with(|seen| seen.leaving = true),
+        with(|seen| seen.meta.deleting = true),
+    ] {
+        assert_eq!(step(&needed, 99), None);
+    }
     // The API server takes no new finalizer for what is being deleted: nothing to be done, and no loop.
-    let gone = Some(SecretHold { held: false, deleting: true, namespace_deleting: false });
-    assert_eq!(step(&but(|seen| seen.secret = gone), 1), None);
+    let gone = Some(SecretHold { held: false, deleting: Some(at(0)), namespace_deleting: false });
+    assert_eq!(step(&but(|seen| seen.secret = gone), 99), None);
 }
 
 #[test]

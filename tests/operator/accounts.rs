@@ -127,7 +127,7 @@ async fn what_is_missing_is_told_and_seen_at_once_when_it_comes() {
 }
 
 #[tokio::test]
-async fn credentials_that_people_delete_go_at_once() {
+async fn credentials_that_people_delete_are_let_go() {
     let stage = Stage::new("credentials-deleted").await;
     stage.apply(&compute("orders", "br-main-42", "")).await;
     stage.until_ready("compute/orders").await;

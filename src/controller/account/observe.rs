@@ -38,6 +38,7 @@ pub(super) async fn observe<A: AnyAccount>(context: &Context, object: &A) -> Res
         suspended: handle.as_ref().and_then(|handle| handle.platform.suspended()),
         users: users.iter().map(|user| user.label.clone()).collect(),
         holders: users.iter().filter(|user| user.holds).map(|user| user.label.clone()).collect(),
+        leaving: users.iter().any(|user| user.holds && user.leaves),
         secret: match &secret {
             Some(secret) => Some(secret_hold(context, secret, &reference.namespace).await?),
             None => None,
@@ -47,12 +48,12 @@ pub(super) async fn observe<A: AnyAccount>(context: &Context, object: &A) -> Res
 }
 
 async fn secret_hold(context: &Context, secret: &Secret, namespace: &str) -> Result<SecretHold, kube::Error> {
-    let deleting = secret.metadata.deletion_timestamp.is_some();
+    let deleting = secret.metadata.deletion_timestamp.as_ref().map(|time| time.0);
     Ok(SecretHold {
         held: secret.finalizers().iter().any(|finalizer| finalizer == CREDENTIAL_FINALIZER),
         deleting,
         // Asked of the API server itself: a store may not know yet that the namespace is being deleted.
-        namespace_deleting: deleting && namespace_deleting(context, namespace).await?,
+        namespace_deleting: deleting.is_some() && namespace_deleting(context, namespace).await?,
     })
 }
 

@@ -40,7 +40,7 @@ async fn hold<A: AnyAccount>(context: &Context, object: &A, observed: &Observed,
         None => false,
         Some(secret) if secret.held => !held && !shared(context, object),
         // The API server takes no new finalizer for what is being deleted.
-        Some(secret) => held && !secret.deleting,
+        Some(secret) => held && secret.deleting.is_none(),
     };
     if secret_differs {
         let reference = object.credential();

@@ -68,10 +68,23 @@ async fn a_namespace_goes_whose_objects_were_deleted_in_the_wrong_order() {
 }
 
 #[tokio::test]
+async fn what_one_command_deletes_goes_credentials_first() {
+    let stage = Stage::new("one-command").await;
+    furnish(&stage, "{name: prod}").await;
+    for object in ["secret/platform-api-key", "account/prod"].iter().chain(&OBJECTS) {
+        delete(&stage, object).await;
+    }
+    for object in OBJECTS.iter().chain(&["account/prod", "secret/platform-api-key"]) {
+        stage.until_gone(object).await;
+    }
+    assert!(stage.live_keys().await.is_empty() && stage.computes().await.is_empty());
+}
+
+#[tokio::test]
 async fn a_namespace_goes_whose_credentials_were_deleted_first() {
     let stage = Stage::new("no-credentials").await;
     furnish(&stage, "{name: prod}").await;
-    // Without the namespace's deletion the Secret goes at once, and nothing can be deleted on the platform.
+    // Nothing that needs the Secret goes with it, so it is let go, and nothing can be deleted on the platform.
     stage.kubectl(&["delete", "secret", "platform-api-key", "--timeout=30s"]).await;
     delete(&stage, "account/prod").await;
     for object in OBJECTS {
