@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::decide::Limits;
+use crate::decide::names::ClusterId;
 
 /// How the operator runs.
 #[derive(Clone, Debug)]
@@ -11,6 +12,8 @@ pub struct Settings {
     pub allow_insecure_platform: bool,
     /// The namespaces to watch; empty means all.
     pub watch_namespaces: Vec<String>,
+    /// Which cluster this is, in the names of keys and computes; by the UID of namespace kube-system where absent.
+    pub cluster_id: Option<ClusterId>,
     /// How long one request to the platform may take.
     pub request_timeout: Duration,
     /// How many resources of a kind are reconciled at the same time.

@@ -12,6 +12,7 @@ use tracing::{info, warn};
 use crate::config::Settings;
 use crate::controller::{self, Operator};
 use crate::decide::Limits;
+use crate::decide::names::ClusterId;
 use crate::telemetry::health::{bind, serve_health, serve_metrics};
 use crate::telemetry::logs::{self, LogFormat};
 use crate::telemetry::{Metrics, Readiness};
@@ -37,6 +38,9 @@ pub struct Run {
     /// Watch these namespaces only, separated by commas; all when absent. The labels of namespaces are not read then, so that label selectors of ClusterAccounts match nothing.
     #[arg(long, env = "DBPLANE_WATCH_NAMESPACES", value_delimiter = ',')]
     watch_namespaces: Vec<String>,
+    /// Six digits or lowercase letters that stand for this cluster in the names of keys and computes; the first six of the UID of namespace kube-system when absent. A cluster that takes the place of another one is given that one's.
+    #[arg(long, env = "DBPLANE_CLUSTER_ID")]
+    cluster_id: Option<ClusterId>,
     /// Act only while holding the Lease "dbplane" of the operator's namespace.
     #[arg(long, env = "DBPLANE_LEADER_ELECT")]
     leader_elect: bool,
@@ -77,17 +81,17 @@ impl Run {
         let health = tokio::spawn(serve_health(health, readiness.clone(), served.clone()));
         let exposition = tokio::spawn(serve_metrics(exposition, metrics.clone(), served.clone()));
         info!(version = env!("CARGO_PKG_VERSION"), "dbplane begins");
-        let well = match client(&stop, &readiness).await {
+        let ended = match client(&stop, &readiness).await {
             Some(client) => {
                 let operator = Operator { client, settings, leader_elect: self.leader_elect, readiness, metrics };
                 controller::run(operator, stop).await
             }
-            None => true,
+            None => Ok(()),
         };
         served.cancel();
         let _ = tokio::join!(health, exposition);
         info!("dbplane ends");
-        if well { Ok(()) } else { Err("the lead was lost to another process".to_owned()) }
+        ended
     }
 
     fn settings(&self) -> Result<Settings, String> {
@@ -101,6 +105,7 @@ impl Run {
         Ok(Settings {
             allow_insecure_platform: self.allow_insecure_platform,
             watch_namespaces: self.watch_namespaces.iter().filter(|name| !name.is_empty()).cloned().collect(),
+            cluster_id: self.cluster_id.clone(),
             request_timeout: Duration::from_secs(self.request_timeout),
             concurrency: self.concurrency,
             limits: Limits {

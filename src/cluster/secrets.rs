@@ -40,6 +40,19 @@ impl Owner {
         let reference = object.controller_owner_ref(&())?;
         Some(Self { namespace: object.namespace()?, uid: reference.uid.clone(), reference })
     }
+
+    /// Whether a Secret that dbplane made is of a resource of this kind and name that is no more: one that is restored from a
+    /// backup has another UID.
+    pub fn was_of(&self, secret: &Secret) -> bool {
+        let mut owners = secret.owner_references().iter();
+        is_managed(secret) && owners.len() > 0 && owners.all(|other| self.is_named_by(other))
+    }
+
+    fn is_named_by(&self, other: &OwnerReference) -> bool {
+        let group = |reference: &OwnerReference| reference.api_version.split('/').next().map(str::to_owned);
+        let me = &self.reference;
+        (group(other), &other.kind, &other.name) == (group(me), &me.kind, &me.name)
+    }
 }
 
 /// What a Secret is to hold.
@@ -61,6 +74,8 @@ pub enum SecretState {
     Absent,
     /// It is somebody else's; who has it.
     Foreign(String),
+    /// dbplane made it for a resource that is no more, of this kind and name or not named any more: it may come from a backup.
+    Restored(Box<Secret>),
     Ours(Box<Secret>),
 }
 
@@ -69,6 +84,7 @@ impl std::fmt::Debug for SecretState {
         f.write_str(match self {
             Self::Absent => "Absent",
             Self::Foreign(_) => "Foreign",
+            Self::Restored(_) => "Restored",
             Self::Ours(_) => "Ours",
         })
     }
@@ -80,6 +96,9 @@ pub enum WriteError {
     /// It is somebody else's.
     #[error("it exists and is {0}")]
     Foreign(String),
+    /// It was there when this was decided.
+    #[error("it has been deleted since, or is about to be")]
+    Gone,
     #[error(transparent)]
     Cluster(#[from] kube::Error),
 }
@@ -93,13 +112,17 @@ impl Secrets {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    /// A Secret as far as `owner` is concerned. One that is being deleted is as good as gone.
+    /// A Secret as far as `owner` is concerned.
     pub async fn state(&self, owner: &Owner, name: &str) -> Result<SecretState, kube::Error> {
         let Some(secret) = self.api(&owner.namespace).get_opt(name).await? else {
             return Ok(SecretState::Absent);
         };
         if secret.owner_references().iter().any(|reference| reference.uid == owner.uid) {
             return Ok(SecretState::Ours(Box::new(secret)));
+        }
+        let unowned = is_managed(&secret) && secret.owner_references().is_empty();
+        if secret.metadata.deletion_timestamp.is_none() && (unowned || owner.was_of(&secret)) {
+            return Ok(SecretState::Restored(Box::new(secret)));
         }
         let owner = secret.owner_references().first().map(|other| owned_by(&other.kind, &other.name));
         Ok(SecretState::Foreign(owner.unwrap_or_else(|| "not dbplane's".to_owned())))
@@ -134,6 +157,13 @@ impl Secrets {
         };
         let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         self.api(&owner.namespace).create(&params, &secret).await.map(drop)
+    }
+
+    /// Makes `owner` the one owner of a Secret, if it is still as it was read.
+    pub async fn take_back(&self, owner: &Owner, name: &str, version: &str) -> Result<(), kube::Error> {
+        let patch = json!({"metadata": {"resourceVersion": version, "ownerReferences": [owner.reference]}});
+        let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        self.api(&owner.namespace).patch_metadata(name, &params, &Patch::Merge(patch)).await.map(drop)
     }
 
     /// Makes the entries that dbplane writes what is given; entries of others stay. With `uid`, only onto that very Secret.
@@ -184,6 +214,11 @@ impl Secrets {
     }
 }
 
+/// Whether dbplane made a Secret, by its label; people can write that too, so it proves nothing alone.
+fn is_managed(secret: &Secret) -> bool {
+    secret.labels().get(MANAGED_BY.0).is_some_and(|value| value == MANAGED_BY.1)
+}
+
 /// Whose a Secret is, in words.
 pub fn owned_by(kind: &str, name: &str) -> String {
     format!("{kind} {name}'s")
@@ -197,6 +232,45 @@ pub fn digest(value: &SecretString) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn owner() -> Owner {
+        let reference = reference("ProjectKey", "ci", "new");
+        Owner { namespace: "shop".to_owned(), uid: reference.uid.clone(), reference }
+    }
+
+    fn reference(kind: &str, name: &str, uid: &str) -> OwnerReference {
+        OwnerReference {
+            api_version: "dbplane.dev/v1alpha1".to_owned(),
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            uid: uid.to_owned(),
+            controller: Some(true),
+            ..OwnerReference::default()
+        }
+    }
+
+    #[test]
+    fn only_what_dbplane_made_for_the_same_name_was_of_a_resource() {
+        let old = || reference("ProjectKey", "ci", "old");
+        let other_group = OwnerReference { api_version: "example.com/v1".to_owned(), ..old() };
+        let cases = [
+            (true, vec![old()], true),
+            (false, vec![old()], false),
+            (true, vec![], false),
+            (true, vec![reference("ProjectKey", "cd", "old")], false),
+            (true, vec![reference("Compute", "ci", "old")], false),
+            (true, vec![other_group], false),
+            (true, vec![old(), reference("Deployment", "shop", "1")], false),
+        ];
+        for (managed, owners, was) in cases {
+            let mut secret = Secret::default();
+            if managed {
+                secret.labels_mut().insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
+            }
+            secret.metadata.owner_references = Some(owners);
+            assert_eq!(owner().was_of(&secret), was, "{secret:?}");
+        }
+    }
 
     #[test]
     fn nothing_of_a_secret_is_in_debug() {

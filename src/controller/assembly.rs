@@ -32,6 +32,7 @@ use crate::api::{Account, ClusterAccount, Compute, ProjectKey};
 use crate::clock;
 use crate::cluster::{Events, Secrets};
 use crate::config::Settings;
+use crate::decide::names::ClusterId;
 use crate::platform::Observers;
 use crate::telemetry::{Metrics, Readiness};
 
@@ -67,7 +68,13 @@ struct Feeds {
 }
 
 impl Assembly {
-    pub fn new(client: Client, settings: Settings, metrics: Arc<Metrics>, stop: &CancellationToken) -> Self {
+    pub fn new(
+        client: Client,
+        settings: Settings,
+        cluster: ClusterId,
+        metrics: Arc<Metrics>,
+        stop: &CancellationToken,
+    ) -> Self {
         let scopes: Vec<Option<String>> = match settings.watch_namespaces.as_slice() {
             [] => vec![None],
             names => names.iter().cloned().map(Some).collect(),
@@ -83,6 +90,7 @@ impl Assembly {
         let (triggers, triggered) = channels();
         let context = Arc::new(Context {
             secrets: Secrets::new(client.clone()),
+            cluster,
             events: Events::new(client.clone(), &settings.identity),
             stores: feeds.stores(namespaces),
             accounts: Accounts::default(),

@@ -72,6 +72,13 @@ pub trait Hands: Sync {
         uid: Option<&str>,
         content: &SecretContent,
     ) -> impl Future<Output = Result<Secret, kube::Error>> + Send;
+    /// As [`Secrets::take_back`](crate::cluster::Secrets::take_back).
+    fn take_back_secret(
+        &self,
+        owner: &Owner,
+        name: &str,
+        version: &str,
+    ) -> impl Future<Output = Result<(), kube::Error>> + Send;
     /// As [`Secrets::rehearse`](crate::cluster::Secrets::rehearse).
     fn rehearse_secret(
         &self,
@@ -131,6 +138,7 @@ pub async fn write_own<H: Hands>(
 ) -> Result<(), WriteError> {
     match hands.secret(owner, name).await? {
         SecretState::Foreign(who) => Err(WriteError::Foreign(who)),
+        SecretState::Restored(_) => Err(WriteError::Foreign(FROM_BEFORE.to_owned())),
         SecretState::Ours(secret) => {
             Ok(hands.write_secret(owner, name, secret.metadata.uid.as_deref(), content).await.map(drop)?)
         }
@@ -141,6 +149,40 @@ pub async fn write_own<H: Hands>(
         }
     }
 }
+
+/// The same for a Secret that holds nothing irreplaceable: what an earlier resource of this name left is taken back first.
+pub async fn write_replaceable<H: Hands>(
+    hands: &H,
+    owner: &Owner,
+    name: &str,
+    content: &SecretContent,
+) -> Result<(), WriteError> {
+    if let SecretState::Restored(secret) = hands.secret(owner, name).await?
+        && owner.was_of(&secret)
+    {
+        hands.take_back_secret(owner, name, &secret.resource_version().unwrap_or_default()).await?;
+    }
+    write_own(hands, owner, name, content).await
+}
+
+/// Makes sure that a Secret is `owner`'s, and that the API server would take this into it.
+pub async fn rehearse<H: Hands>(
+    hands: &H,
+    owner: &Owner,
+    name: &str,
+    content: &SecretContent,
+) -> Result<(), WriteError> {
+    match hands.secret(owner, name).await? {
+        SecretState::Ours(secret) if secret.metadata.deletion_timestamp.is_none() => {
+            Ok(hands.rehearse_secret(owner, name, content).await?)
+        }
+        SecretState::Ours(_) | SecretState::Absent => Err(WriteError::Gone),
+        SecretState::Foreign(who) => Err(WriteError::Foreign(who)),
+        SecretState::Restored(_) => Err(WriteError::Foreign(FROM_BEFORE.to_owned())),
+    }
+}
+
+const FROM_BEFORE: &str = "what an earlier resource left";
 
 /// What the write of a Secret means for its resource: a conflict is looked at again, anything else is told.
 pub fn secret_outcome<H: Hands>(
@@ -242,6 +284,10 @@ impl Hands for Context {
         content: &SecretContent,
     ) -> Result<Secret, kube::Error> {
         self.secrets.write(owner, name, uid, content).await
+    }
+
+    async fn take_back_secret(&self, owner: &Owner, name: &str, version: &str) -> Result<(), kube::Error> {
+        self.secrets.take_back(owner, name, version).await
     }
 
     async fn rehearse_secret(&self, owner: &Owner, name: &str, content: &SecretContent) -> Result<(), kube::Error> {

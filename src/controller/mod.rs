@@ -42,6 +42,7 @@ use self::triggers::Triggers;
 use crate::api::Compute;
 use crate::cluster::{Events, Secrets};
 use crate::config::Settings;
+use crate::decide::names::ClusterId;
 use crate::platform::Observers;
 use crate::telemetry::Metrics;
 
@@ -53,6 +54,8 @@ pub struct Context {
     accounts: Accounts,
     observers: Observers<ObjectRef<Compute>>,
     secrets: Secrets,
+    /// Which cluster this is, in the names of keys and computes.
+    cluster: ClusterId,
     events: Events,
     metrics: Arc<Metrics>,
     traces: Traces,

@@ -57,7 +57,9 @@ impl Gone for Compute {
 impl Gone for ProjectKey {
     fn gone(&self, context: &Context) {
         context.traces.forget(&uid(self));
-        context.unsaved.saved(&uid(self));
+        if let Some(key) = context.unsaved.take(&uid(self)) {
+            key.tell_loss("its ProjectKey is gone; revoke it in the platform's console");
+        }
         context.waits_no_more(self);
         context.account_may_go(&self.spec.account_ref, self);
         secret_touched(context, &self.namespace().unwrap_or_default(), &self.spec.secret.name);

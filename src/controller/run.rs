@@ -11,6 +11,7 @@ use super::assembly::Assembly;
 use super::key::flush;
 use super::{leader, startup};
 use crate::config::Settings;
+use crate::decide::names::ClusterId;
 use crate::telemetry::{Metrics, Readiness};
 
 /// How long keys that are not in their Secrets yet are tried to be saved when the operator stops.
@@ -31,26 +32,36 @@ impl std::fmt::Debug for Operator {
     }
 }
 
-/// Runs until `stop`, or until the lead is lost; whether it ended because it was told to.
-pub async fn run(operator: Operator, stop: CancellationToken) -> bool {
-    let namespace = operator.settings.watch_namespaces.first().map(String::as_str);
-    if !startup::wait_for_resources(&operator.client, namespace, &operator.readiness, &stop).await {
-        return true;
-    }
+/// Runs until `stop`. An error says why it ended before.
+pub async fn run(operator: Operator, stop: CancellationToken) -> Result<(), String> {
+    let Some(cluster) = prepared(&operator, &stop).await? else { return Ok(()) };
     if !operator.leader_elect {
-        control(operator, stop).await;
-        return true;
+        control(operator, cluster, stop).await;
+        return Ok(());
     }
-    let Some(lead) = leader::lead(&operator.client, &operator.settings.identity, &stop).await else { return true };
-    let well = while_leading(operator, &lead, stop).await;
+    let Some(lead) = leader::lead(&operator.client, &operator.settings.identity, &stop).await else { return Ok(()) };
+    let well = while_leading(operator, cluster, &lead, stop).await;
     lead.release().await;
-    well
+    if well { Ok(()) } else { Err("the lead was lost to another process".to_owned()) }
+}
+
+/// Waits for what is missing; which cluster this is, or `None` where the operator is stopped before that is known.
+async fn prepared(operator: &Operator, stop: &CancellationToken) -> Result<Option<ClusterId>, String> {
+    let Operator { client, settings, readiness, .. } = operator;
+    let namespace = settings.watch_namespaces.first().map(String::as_str);
+    if !startup::wait_for_resources(client, namespace, readiness, stop).await {
+        return Ok(None);
+    }
+    match &settings.cluster_id {
+        Some(given) => Ok(Some(given.clone())),
+        None => startup::cluster_id(client, !settings.watch_namespaces.is_empty(), readiness, stop).await,
+    }
 }
 
 /// Nothing may be begun once another process may lead.
-async fn while_leading(operator: Operator, lead: &leader::Lead, stop: CancellationToken) -> bool {
+async fn while_leading(operator: Operator, cluster: ClusterId, lead: &leader::Lead, stop: CancellationToken) -> bool {
     let until = stop.child_token();
-    let work = control(operator, until.clone());
+    let work = control(operator, cluster, until.clone());
     tokio::pin!(work);
     tokio::select! {
         () = &mut work => true,
@@ -64,9 +75,9 @@ async fn while_leading(operator: Operator, lead: &leader::Lead, stop: Cancellati
 }
 
 /// Passes that are running when `stop` comes are ended; then what they left in memory is saved.
-async fn control(operator: Operator, stop: CancellationToken) {
+async fn control(operator: Operator, cluster: ClusterId, stop: CancellationToken) {
     let Operator { client, settings, readiness, metrics, .. } = operator;
-    let assembly = Assembly::new(client, settings, metrics, &stop);
+    let assembly = Assembly::new(client, settings, cluster, metrics, &stop);
     let context = assembly.context.clone();
     assembly.run(&readiness, &stop).await;
     info!("no pass is running any more");

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ListParams;
 use kube::{Api, Client};
 use tokio_util::sync::CancellationToken;
@@ -9,6 +10,7 @@ use tracing::{info, warn};
 
 use super::kind::Managed;
 use crate::api::{Account, ClusterAccount, Compute, ProjectKey};
+use crate::decide::names::ClusterId;
 use crate::telemetry::Readiness;
 
 const PAUSE: Duration = Duration::from_secs(2);
@@ -20,22 +22,75 @@ pub async fn wait_for_resources(
     readiness: &Readiness,
     stop: &CancellationToken,
 ) -> bool {
-    let mut said = String::new();
+    let mut waiting = Waiting { readiness, stop, said: String::new() };
     loop {
         let missing = missing(client, namespace).await;
-        readiness.only(&missing);
         if missing.is_empty() {
+            readiness.only(&[]);
             info!("the API server serves all resources");
             return true;
         }
+        if !waiting.pause(&missing).await {
+            return false;
+        }
+    }
+}
+
+/// What this cluster is called in names: the beginning of the UID of namespace kube-system, which lives as long as the cluster.
+/// An operator that is `confined` to namespaces may lack the right to read it, and is told at once what to do; `None` when
+/// stopped before.
+pub async fn cluster_id(
+    client: &Client,
+    confined: bool,
+    readiness: &Readiness,
+    stop: &CancellationToken,
+) -> Result<Option<ClusterId>, String> {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let mut waiting = Waiting { readiness, stop, said: String::new() };
+    loop {
+        let error = match namespaces.get_metadata("kube-system").await {
+            Ok(found) => match found.metadata.uid.as_deref().and_then(ClusterId::of_uid) {
+                Some(cluster) => {
+                    readiness.only(&[]);
+                    info!(%cluster, "names of keys and computes tell this cluster by");
+                    return Ok(Some(cluster));
+                }
+                None => "it has no UID".to_owned(),
+            },
+            Err(kube::Error::Api(status)) if status.code == 403 && confined => {
+                return Err(format!(
+                    "--cluster-id is needed, as namespace kube-system cannot be read: {}",
+                    status.message
+                ));
+            }
+            Err(kube::Error::Api(status)) => status.message,
+            Err(error) => error.to_string(),
+        };
+        let missing = format!("the UID of namespace kube-system ({error}), or --cluster-id in its place");
+        if !waiting.pause(&[missing]).await {
+            return Ok(None);
+        }
+    }
+}
+
+struct Waiting<'a> {
+    readiness: &'a Readiness,
+    stop: &'a CancellationToken,
+    said: String,
+}
+
+impl Waiting<'_> {
+    /// Says what is missing, once, and waits a little; `false` when stopped meanwhile.
+    async fn pause(&mut self, missing: &[String]) -> bool {
+        self.readiness.only(missing);
         let text = missing.join("; ");
-        if text != said {
+        if text != self.said {
             warn!(missing = text, "waiting");
-            said = text;
+            self.said = text;
         }
         tokio::select! {
-            () = stop.cancelled() => return false,
-            () = tokio::time::sleep(PAUSE) => {}
+            () = self.stop.cancelled() => false,
+            () = tokio::time::sleep(PAUSE) => true,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError, Weak};
 
 use jiff::Timestamp;
 use secrecy::SecretString;
+use tracing::error;
 
 use crate::decide::Memory;
 use crate::decide::identity::{KeyIdentity, KeyIntent};
@@ -67,6 +68,14 @@ pub struct UnsavedKey {
     pub name: String,
 }
 
+impl UnsavedKey {
+    /// Says which key is lost: its name and number, by which people and the next process find it.
+    pub fn tell_loss(&self, why: &str) {
+        let (namespace, name) = (&self.namespace, &self.name);
+        error!(key = self.key.name, id = self.key.id, namespace, name, why, "the secret of a key is lost");
+    }
+}
+
 /// Keys that are not in their Secrets yet, by the UID of their resource.
 #[derive(Debug, Default)]
 pub struct Unsaved(Mutex<HashMap<String, UnsavedKey>>);
@@ -80,8 +89,9 @@ impl Unsaved {
         self.with(|keys| keys.insert(uid.to_owned(), key));
     }
 
-    pub fn saved(&self, uid: &str) {
-        self.with(|keys| keys.remove(uid));
+    /// It is saved, or nothing is left that it could be saved for.
+    pub fn take(&self, uid: &str) -> Option<UnsavedKey> {
+        self.with(|keys| keys.remove(uid))
     }
 
     pub fn all(&self) -> Vec<(String, UnsavedKey)> {

@@ -1,5 +1,8 @@
 //! Names that dbplane writes: finalizer, annotations, labels, and the unique names of keys and computes.
 
+use std::fmt;
+use std::str::FromStr;
+
 /// Holds a resource until its platform object has been dealt with.
 pub const FINALIZER: &str = "dbplane.dev/finalizer";
 /// Holds the Secret with an account's API key while resources of the account need it.
@@ -11,6 +14,8 @@ pub const FIELD_MANAGER: &str = "dbplane";
 pub const PAUSED: &str = "dbplane.dev/paused";
 /// Any change of its value restarts the compute once, as spec.restartToken does; taking it away does not.
 pub const RESTART: &str = "dbplane.dev/restart";
+/// Keys that people have revoked themselves: names or numbers separated by commas, or `all`.
+pub const REVOKED_KEYS: &str = "dbplane.dev/revoked-keys";
 
 /// `"true"` confirms a deletion that the brake on mass deletion holds.
 pub const CONFIRM_DELETION: &str = "dbplane.dev/confirm-deletion";
@@ -42,32 +47,130 @@ pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "dbplane")
 /// The longest name that the platform takes for a key or a compute.
 const LONGEST_NAME: usize = 64;
 
-/// The unique name of one attempt to create a key: what people chose, the resource's UID and a number drawn for this attempt.
-pub fn key_name(chosen: &str, uid: &str, draw: u32) -> String {
-    unique(chosen, uid, draw)
+/// Which cluster a name was given in: clusters that manage one organization tell their keys and computes apart by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterId(String);
+
+const CLUSTER_LENGTH: usize = 6;
+
+impl ClusterId {
+    /// The identity of the cluster whose namespace kube-system has this UID.
+    pub fn of_uid(uid: &str) -> Option<Self> {
+        uid.get(..CLUSTER_LENGTH)?.parse().ok()
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether a name was given in this cluster.
+    pub fn gave(&self, name: &str) -> bool {
+        Mark::of(name).is_some_and(|mark| mark.cluster == self.0)
+    }
 }
 
-/// The unique name of one attempt to create a compute.
-pub fn compute_name(resource: &str, uid: &str, draw: u32) -> String {
-    unique(resource, uid, draw)
+impl FromStr for ClusterId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if is_cluster(text) {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(format!("write {CLUSTER_LENGTH} digits or lowercase letters, as they stand in the names of keys"))
+    }
 }
 
-fn unique(readable: &str, uid: &str, draw: u32) -> String {
-    let tail = format!("-{}-{draw:08x}", &uid.chars().filter(|c| *c != '-').take(8).collect::<String>());
+impl fmt::Display for ClusterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn is_cluster(text: &str) -> bool {
+    text.len() == CLUSTER_LENGTH && text.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase())
+}
+
+/// What a unique name tells of where it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark<'a> {
+    pub cluster: &'a str,
+    /// The beginning of the resource's UID.
+    uid: &'a str,
+}
+
+impl<'a> Mark<'a> {
+    /// `None` for a name that has not the form of ours.
+    pub fn of(name: &'a str) -> Option<Self> {
+        let mut parts = name.rsplitn(4, '-');
+        let (draw, uid, cluster, chosen) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let numbered = [draw, uid].iter().all(|part| part.len() == 8 && part.bytes().all(|b| b.is_ascii_hexdigit()));
+        (numbered && is_cluster(cluster) && !chosen.is_empty()).then_some(Self { cluster, uid })
+    }
+
+    /// Whether the name was given to the resource with this UID. One that is restored from a backup has another.
+    pub fn is_of(&self, uid: &str) -> bool {
+        short(uid) == self.uid
+    }
+}
+
+/// The unique name of one attempt to create a key or a compute: what people chose, the cluster, the resource's UID and a
+/// number drawn for this attempt.
+pub fn unique(readable: &str, cluster: &ClusterId, uid: &str, draw: u32) -> String {
+    let tail = format!("-{cluster}-{}-{draw:08x}", short(uid));
     let room = LONGEST_NAME - tail.len();
     let head: String = readable.chars().take(room).collect();
     format!("{head}{tail}")
+}
+
+fn short(uid: &str) -> String {
+    uid.chars().filter(|c| *c != '-').take(8).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const UID: &str = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
+
+    fn cluster(text: &str) -> ClusterId {
+        text.parse().unwrap()
+    }
+
     #[test]
     fn names_are_unique_for_each_attempt_and_never_too_long() {
-        let uid = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
-        assert_eq!(key_name("ci", uid, 255), "ci-0a1b2c3d-000000ff");
-        assert_ne!(key_name("ci", uid, 1), key_name("ci", uid, 2));
-        assert_eq!(key_name(&"x".repeat(200), uid, 1).len(), 64);
+        let here = cluster("c1u57e");
+        assert_eq!(unique("ci", &here, UID, 255), "ci-c1u57e-0a1b2c3d-000000ff");
+        assert_ne!(unique("ci", &here, UID, 1), unique("ci", &here, UID, 2));
+        assert_ne!(unique("ci", &here, UID, 1), unique("ci", &cluster("0ther0"), UID, 1));
+        let long = unique(&"x".repeat(200), &here, UID, 1);
+        assert_eq!(long.len(), 64);
+        assert!(here.gave(&long));
+    }
+
+    #[test]
+    fn a_name_tells_the_cluster_and_the_resource_that_it_was_given_in() {
+        let mark = Mark::of("a-b-c-c1u57e-0a1b2c3d-000000ff").unwrap();
+        assert_eq!(mark.cluster, "c1u57e");
+        assert!(mark.is_of(UID) && !mark.is_of("ffffffff-4e5f-6071-8293-a4b5c6d7e8f9"));
+        assert!(!cluster("0ther0").gave("ci-c1u57e-0a1b2c3d-000000ff"));
+        for other in [
+            "laptop",
+            "ci-0a1b2c3d-000000ff",
+            "-c1u57e-0a1b2c3d-000000ff",
+            "ci-c1u57e-0a1b2c3d-00000ff",
+            "ci-C1U57E-0a1b2c3d-000000ff",
+            "",
+        ] {
+            assert_eq!(Mark::of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_cluster_is_told_by_six_letters_or_digits() {
+        assert_eq!(ClusterId::of_uid(UID).unwrap().as_str(), "0a1b2c");
+        assert_eq!(ClusterId::of_uid("0a1"), None);
+        for wrong in ["", "0a1b2", "0a1b2c3", "0A1B2C", "0a1-2c"] {
+            assert!(wrong.parse::<ClusterId>().unwrap_err().contains('6'), "{wrong}");
+        }
     }
 }

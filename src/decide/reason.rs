@@ -97,6 +97,8 @@ reasons! {
     KeyRevoked,
     /// The platform offers no call to revoke keys.
     RevocationUnsupported,
+    /// A key that another cluster created is not revoked here.
+    KeyOfAnotherCluster,
 }
 
 impl fmt::Display for Reason {

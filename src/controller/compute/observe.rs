@@ -58,6 +58,7 @@ pub(super) async fn observe(
         memory: trace.memory,
         stale_from,
         limits: context.settings.limits,
+        cluster: context.cluster.clone(),
         draw: rand::random(),
         uid,
     })
@@ -218,6 +219,9 @@ async fn secret(context: &Context, object: &Compute) -> Result<SecretView, kube:
     Ok(match context.secrets.state(&owner, &connection.secret_name).await? {
         SecretState::Absent => SecretView::Absent,
         SecretState::Foreign(who) => SecretView::Foreign(who),
+        // Nothing in it is irreplaceable: what an earlier resource of the same name left is written anew.
+        SecretState::Restored(secret) if owner.was_of(&secret) => SecretView::Absent,
+        SecretState::Restored(_) => SecretView::Foreign("not dbplane's".to_owned()),
         SecretState::Ours(secret) => {
             let data = secret.data.clone().unwrap_or_default();
             let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use secrecy::SecretString;
 
 use super::super::creating::Place;
-use super::super::hands::{self, Hands, Usable, in_time, secret_outcome, write_own};
+use super::super::hands::{self, Hands, Usable, in_time, secret_outcome, write_replaceable};
 use super::super::kind::{StepError, uid};
 use crate::api::{Compute, LastOperation, Management};
 use crate::cluster::{Links, Note, Owner, SecretContent};
@@ -170,7 +170,7 @@ impl<H: Hands> Work<'_, H> {
             data: data.iter().map(|(key, value)| (key.clone(), SecretString::from(value.as_str()))).collect(),
             ..SecretContent::default()
         };
-        let written = write_own(self.hands, &owner, &connection.secret_name, &content).await;
+        let written = write_replaceable(self.hands, &owner, &connection.secret_name, &content).await;
         secret_outcome(self.hands, &uid(self.object), written, &connection.secret_name)
     }
 

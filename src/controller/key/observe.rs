@@ -11,7 +11,7 @@ use super::super::{Context, account_view};
 use super::secret;
 use crate::api::ProjectKey;
 use crate::cluster::{Owner, SecretState, owned_by};
-use crate::decide::identity::{self, ProjectKeyIdentity};
+use crate::decide::identity;
 use crate::decide::key::{KeyListing, KeyObserved, KeySecretView, Probe};
 use crate::decide::{later, names};
 
@@ -30,19 +30,22 @@ pub(super) async fn observe(
     let trace = context.traces.get(&uid);
     let meta = object.meta_observed();
     let identity = identity::of_key(object.annotations(), meta.holder());
-    let secret = secret_view(context, object, &base_url(entry.as_ref())).await?;
+    let (secret, secret_going) = secret_view(context, object, &base_url(entry.as_ref())).await?;
     Ok(KeyObserved {
         meta,
         account,
         rival: rival(context, object, &secret),
         secret,
-        twin: twin(context, object, identity.as_ref().ok()),
+        secret_going,
+        revoked: object.annotations().get(names::REVOKED_KEYS).cloned(),
+        created: object.meta().creation_timestamp.as_ref().map_or(now, |time| time.0),
         identity,
         listing: listing(trace.key.listing, now),
         probe: trace.key.probe.unwrap_or(Probe::NotAsked(None)),
         unsaved: context.unsaved.get(&uid).map(|unsaved| unsaved.key),
         memory: trace.memory,
         limits: context.settings.limits,
+        cluster: context.cluster.clone(),
         draw: rand::random(),
         uid,
     })
@@ -52,12 +55,22 @@ pub(super) fn base_url(entry: Option<&Entry>) -> String {
     entry.and_then(|entry| entry.handle.as_ref()).map(|handle| handle.access.base_url.clone()).unwrap_or_default()
 }
 
-async fn secret_view(context: &Context, object: &ProjectKey, base_url: &str) -> Result<KeySecretView, kube::Error> {
-    let Some(owner) = Owner::of(object) else { return Ok(KeySecretView::Absent) };
-    Ok(match context.secrets.state(&owner, &object.spec.secret.name).await? {
-        SecretState::Absent => KeySecretView::Absent,
-        SecretState::Foreign(who) => KeySecretView::Foreign(who),
-        SecretState::Ours(found) => KeySecretView::Ours(secret::holding(&object.spec, &found, base_url).0),
+/// The Secret, and whether it is being deleted.
+async fn secret_view(
+    context: &Context,
+    object: &ProjectKey,
+    base_url: &str,
+) -> Result<(KeySecretView, bool), kube::Error> {
+    let Some(owner) = Owner::of(object) else { return Ok((KeySecretView::Absent, false)) };
+    let spec = &object.spec;
+    Ok(match context.secrets.state(&owner, &spec.secret.name).await? {
+        SecretState::Absent => (KeySecretView::Absent, false),
+        SecretState::Foreign(who) => (KeySecretView::Foreign(who), false),
+        SecretState::Restored(found) => (secret::restored(spec, &found, base_url), false),
+        SecretState::Ours(found) => {
+            let going = found.metadata.deletion_timestamp.is_some();
+            (KeySecretView::Ours(secret::holding(spec, &found, base_url).0), going)
+        }
     })
 }
 
@@ -86,22 +99,6 @@ fn rival(context: &Context, object: &ProjectKey, secret: &KeySecretView) -> Opti
     keys.chain(computes)
         .find(|(kind, name, rank_of_other)| *rank_of_other < rank(object) || has_it(kind, name))
         .map(|(kind, name, _)| format!("{kind} {name}"))
-}
-
-/// An older resource whose annotations name keys that this one's name too: these were copied along with its manifest.
-fn twin(context: &Context, object: &ProjectKey, identity: Option<&ProjectKeyIdentity>) -> Option<String> {
-    let identity = identity?;
-    let names: Vec<&str> = identity.names().collect();
-    let mentions = |other: &ProjectKey| {
-        let texts = [names::KEYS, names::KEY_INTENT].map(|annotation| other.annotations().get(annotation));
-        names.iter().any(|name| texts.iter().flatten().any(|text| text.contains(name)))
-    };
-    let me = uid(object);
-    let others = context.stores.keys.filter(|other| {
-        other.spec.project_id == object.spec.project_id && uid(other) != me && rank(other) < rank(object)
-    });
-    let twin = others.iter().find(|other| mentions(other))?;
-    Some(format!("ProjectKey {}/{}", twin.namespace().unwrap_or_default(), twin.name_any()))
 }
 
 fn rank<K: Resource>(object: &K) -> (Option<Timestamp>, String) {

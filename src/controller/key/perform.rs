@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use futures::future::join_all;
 use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 use secrecy::SecretString;
-use tokio::time::{Instant, sleep};
-use tracing::{error, warn};
+use tokio::time::{Instant, sleep, timeout};
+use tracing::warn;
 
 use super::super::Context;
 use super::super::hands::{self, Hands, Usable, in_time, secret_outcome, write_own};
@@ -36,10 +37,12 @@ pub async fn perform<H: Hands>(
     match step {
         KeyStep::AddFinalizer => work.link(object, Links::new().finalizer(true)).await.map(drop),
         KeyStep::PrepareSecret => work.prepare().await,
+        KeyStep::TakeBack { key, version } => work.take_back(key, version).await,
         KeyStep::Mint { intent, because } => work.mint(intent, because.as_deref()).await,
         KeyStep::SaveSecret => work.save(object).await,
         KeyStep::RewriteSecret => work.rewrite().await,
         KeyStep::Record { book, event } => work.record(book, event.as_deref()).await,
+        KeyStep::Acknowledge { book, event } => work.acknowledge(book, event).await,
         KeyStep::Revoke { id, name, book } => work.revoke(*id, name, book).await,
         KeyStep::ListKeys => work.list().await,
         KeyStep::Probe => work.probe().await,
@@ -60,17 +63,34 @@ impl<H: Hands> Work<'_, H> {
         secret_outcome(self.hands, &self.uid(), created.map_err(WriteError::from), &self.object.spec.secret.name)
     }
 
+    async fn take_back(&self, key: &str, version: &str) -> Result<(), StepError> {
+        let Some(owner) = Owner::of(self.object) else { return Ok(()) };
+        let name = &self.object.spec.secret.name;
+        let taken = self.hands.take_back_secret(&owner, name, version).await;
+        secret_outcome(self.hands, &self.uid(), taken.map_err(WriteError::from), name)?;
+        self.note(&Note::normal("Linked", format!("Took back Secret {name}, which holds key {key}."))).await;
+        Ok(())
+    }
+
+    async fn acknowledge(&self, book: &KeyBook, event: &str) -> Result<(), StepError> {
+        let links = Links::new().set(names::KEYS, book).remove(names::REVOKED_KEYS);
+        self.link(self.object, links).await?;
+        self.note(&Note::normal("KeyForgotten", event)).await;
+        Ok(())
+    }
+
     /// Intent, call, Secret, record: whatever happens in between, a successor finds out what became of it.
     async fn mint(&self, intent: &KeyIntent, because: Option<&str>) -> Result<(), StepError> {
         let account = self.account(Action::Mint)?;
         let organization = organization(&account)?;
+        let admitted = self.hands.admit_key_creation(&account.platform).await;
+        let admitted = admitted.map_err(|fault| StepError::Failed(Action::Mint, Problem::Platform(fault)))?;
+        let Some(platform) = admitted else { return Ok(()) };
+        // Room is waited for first: what is rehearsed now is not long ago when the key arrives.
         self.rehearse(intent, &account.base_url).await?;
         if let Some(why) = because {
             self.note(&Note::warning("KeyReplaced", why)).await;
         }
-        let admitted = self.hands.admit_key_creation(&account.platform).await;
-        let admitted = admitted.map_err(|fault| StepError::Failed(Action::Mint, Problem::Platform(fault)))?;
-        let Some(platform) = admitted else { return Ok(()) };
         let intent = &KeyIntent { at: self.hands.now(), ..intent.clone() };
         let intended = self.link(self.object, Links::new().set(names::KEY_INTENT, intent)).await?;
         self.forget_readings();
@@ -108,8 +128,8 @@ impl<H: Hands> Work<'_, H> {
         // As long as keys are, so that what is too large is found too.
         let stand_in = SecretString::from("-".repeat(KEY_LENGTH));
         let content = secret::content(&self.object.spec, &key, &stand_in, base_url);
-        let rehearsed = self.hands.rehearse_secret(&owner, name, &content).await;
-        secret_outcome(self.hands, &self.uid(), rehearsed.map_err(WriteError::from), name)
+        let rehearsed = hands::rehearse(self.hands, &owner, name, &content).await;
+        secret_outcome(self.hands, &self.uid(), rehearsed, name)
     }
 
     /// Writes the key that is held in memory, then records it.
@@ -118,7 +138,7 @@ impl<H: Hands> Work<'_, H> {
         write_unsaved(self.hands, object, &unsaved).await?;
         let book = self.identity.book.succeeded_by(unsaved.key.clone(), &unsaved.intent);
         self.link(object, Links::new().set(names::KEYS, &book).remove(names::KEY_INTENT)).await?;
-        self.hands.unsaved().saved(&self.uid());
+        self.hands.unsaved().take(&self.uid());
         Ok(())
     }
 
@@ -225,7 +245,7 @@ impl<H: Hands> Work<'_, H> {
 
     async fn release(&self) -> Result<(), StepError> {
         self.link(self.object, Links::new().finalizer(false)).await?;
-        self.hands.unsaved().saved(&self.uid());
+        self.hands.unsaved().take(&self.uid());
         self.hands.traces().forget(&self.uid());
         self.hands.account_may_go(&self.object.spec.account_ref, self.object);
         Ok(())
@@ -280,6 +300,9 @@ pub async fn write_unsaved<H: Hands>(hands: &H, object: &ProjectKey, unsaved: &U
 /// The pause between two tries to save a key while the process is being stopped.
 const FLUSH_PAUSE: Duration = Duration::from_millis(500);
 
+/// How long one such try may take: an API server that does not answer must not use up the time of all keys.
+const FLUSH_TRY: Duration = Duration::from_secs(5);
+
 /// Saves the keys that are still in memory, until all are saved or `grace` is over.
 pub async fn flush(context: &Context, grace: Duration) {
     let deadline = Instant::now() + grace;
@@ -288,24 +311,29 @@ pub async fn flush(context: &Context, grace: Duration) {
         if unsaved.is_empty() {
             return;
         }
-        for (id, key) in &unsaved {
-            if let Err(error) = flush_one(context, id, key).await {
-                warn!(?error, name = key.name, namespace = key.namespace, "a key is not saved yet");
-            }
-        }
+        join_all(unsaved.iter().map(|(id, key)| flush_one(context, id, key))).await;
         if Instant::now() >= deadline {
-            error!(keys = unsaved.len(), "keys could not be saved; the next process replaces them");
+            for (_, key) in context.unsaved.all() {
+                key.tell_loss(
+                    "its Secret could not be written before the end; the next process revokes and replaces it",
+                );
+            }
             return;
         }
         sleep(FLUSH_PAUSE).await;
     }
 }
 
-async fn flush_one(context: &Context, id: &str, key: &UnsavedKey) -> Result<(), StepError> {
+async fn flush_one(context: &Context, id: &str, key: &UnsavedKey) {
     let reference = ObjectRef::new(&key.name).within(&key.namespace);
-    if let Some(object) = context.stores.keys.get(&reference).filter(|object| uid(object.as_ref()) == id) {
-        write_unsaved(context, &object, key).await?;
+    let Some(object) = context.stores.keys.get(&reference).filter(|object| uid(object.as_ref()) == id) else {
+        key.tell_loss("its ProjectKey is gone; revoke it in the platform's console");
+        context.unsaved.take(id);
+        return;
+    };
+    match timeout(FLUSH_TRY, write_unsaved(context, &object, key)).await {
+        Ok(Ok(())) => drop(context.unsaved.take(id)),
+        Ok(Err(error)) => warn!(?error, name = key.name, namespace = key.namespace, "a key is not saved yet"),
+        Err(_) => warn!(name = key.name, namespace = key.namespace, "a key is not saved yet: no answer"),
     }
-    context.unsaved.saved(id);
-    Ok(())
 }

@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::api::ProjectKeySpec;
 use crate::cluster::{SecretContent, digest};
 use crate::decide::identity::KeyIdentity;
-use crate::decide::key::{Holding, template};
+use crate::decide::key::{Holding, KeySecretView, template};
 use crate::decide::names::{MANAGED_BY, SECRET_DIGEST, SECRET_KEY, SECRET_KEY_ID, SECRET_SHAPE};
 
 /// Everything that the Secret of a key holds.
@@ -57,6 +57,16 @@ pub fn holding(spec: &ProjectKeySpec, secret: &Secret, base_url: &str) -> (Holdi
     let as_declared =
         entries && holds(secret.labels(), &wanted.labels) && holds(secret.annotations(), &wanted.annotations);
     (Holding::Key { key, as_declared }, Some(value))
+}
+
+/// A Secret that dbplane made for a resource that is no more, as far as it holds a key as it was written.
+pub(super) fn restored(spec: &ProjectKeySpec, secret: &Secret, base_url: &str) -> KeySecretView {
+    match holding(spec, secret, base_url).0 {
+        Holding::Key { key, .. } => {
+            KeySecretView::Restored { key, version: secret.resource_version().unwrap_or_default() }
+        }
+        Holding::Nothing | Holding::Altered => KeySecretView::Foreign("what an earlier resource left".to_owned()),
+    }
 }
 
 fn holds(stands: &BTreeMap<String, String>, wanted: &BTreeMap<String, String>) -> bool {

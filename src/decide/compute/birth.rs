@@ -181,7 +181,7 @@ pub(super) fn create(case: &Case, reading: &Reading) -> Choice {
 fn mark(case: &Case) -> Option<String> {
     let observed = case.observed;
     let before = case.identity.unanswered.iter().rev().find_map(|record| record.mark.clone());
-    let new = || names::compute_name(&observed.meta.name, &observed.uid, observed.draw);
+    let new = || names::unique(&observed.meta.name, &observed.cluster, &observed.uid, observed.draw);
     (observed.names != Names::Unseen).then(|| before.unwrap_or_else(new))
 }
 

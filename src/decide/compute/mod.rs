@@ -19,6 +19,7 @@ pub use claims::{Claim, Claims, Scope, claims};
 
 use super::identity::{Binding, ComputeIdentity, CreateIntent, Doubtful, RestartRecord};
 use super::memory::of_fault;
+use super::names::ClusterId;
 use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, sizes};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, RestartStatus};
 use crate::platform::{Compute, ComputeChange, Fault, NewCompute, Role};
@@ -38,6 +39,8 @@ pub struct ComputeObserved {
     /// Newer readings fail, and from then on the one at hand is no longer relied upon.
     pub stale_from: Option<Timestamp>,
     pub limits: Limits,
+    /// The cluster that the operator runs for, for unique names.
+    pub cluster: ClusterId,
     /// A number drawn for this decision, for unique names.
     pub draw: u32,
 }

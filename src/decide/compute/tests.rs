@@ -110,6 +110,7 @@ impl Scene {
             memory: Memory::default(),
             stale_from: None,
             limits: Limits { settle: SETTLE, ..Limits::default() },
+            cluster: "c1u57e".parse().unwrap(),
             draw: 7,
         };
         Self { spec: serde_json::from_value(spec).unwrap(), observed, now: NOW }

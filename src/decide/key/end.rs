@@ -2,8 +2,9 @@
 
 use super::super::identity::{KeyBook, KeyIntent};
 use super::super::{AccountView, Action, Decision, Health, Reason, Report, later};
-use super::fate::{Fate, Revocation, fate, given_up, revocation, without_lost, without_previous};
-use super::{Case, Choice, Holding, KeyListing, KeySecretView, KeyStep, Probe};
+use super::fate::{Fate, Named, Revocation, fate, given_up, keys, revocation, without};
+use super::left::{acknowledged, left};
+use super::{Case, Choice, Holding, KeySecretView, KeyStep, Probe};
 use crate::api::KeyDeletion;
 
 pub(super) fn decide(case: &Case) -> Choice {
@@ -20,10 +21,20 @@ pub(super) fn decide(case: &Case) -> Choice {
     if let Some(recorded) = unrecorded(case) {
         return Decision::act(recorded, deleting());
     }
+    // The Secret goes with the resource that owns it. Where it cannot be taken back, it stays.
+    if let Some(step) = case.taking_back()
+        && case.held(Action::WriteSecret).is_none()
+    {
+        return Decision::act(step, deleting());
+    }
+    if case.identity.intent.is_none()
+        && let Some(choice) = acknowledged(case)
+    {
+        return choice;
+    }
     let none =
         book.current.is_none() && book.previous.is_empty() && book.lost.is_empty() && case.identity.intent.is_none();
-    // Keys that another resource has are its own to revoke.
-    if case.spec.deletion == KeyDeletion::Orphan || none || case.observed.twin.is_some() {
+    if case.spec.deletion == KeyDeletion::Orphan || none {
         return Decision::act(KeyStep::Release, deleting());
     }
     match &case.observed.account {
@@ -63,7 +74,7 @@ fn unrecorded(case: &Case) -> Option<KeyStep> {
 /// A creation that was begun and not recorded as done: a key that arrived is recorded, and then revoked like any other.
 fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
     let book = &case.identity.book;
-    if let KeySecretView::Ours(Holding::Key { key, .. }) = &case.observed.secret
+    if let KeySecretView::Ours(Holding::Key { key, .. }) = &case.secret
         && key.name == intent.name
     {
         let book = book.succeeded_by(key.clone(), intent);
@@ -73,41 +84,36 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
         Fate::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, deleting()),
         Fate::NotCreated => Decision::act(KeyStep::Record { book: book.clone(), event: None }, deleting()),
         Fate::NotKnownYet(until) => Decision::wait(deleting(), until),
-        Fate::Exists(id) => revoke(case, (id, &intent.name), book.clone()),
-        Fate::CannotTell => Decision::act(given_up(book, intent), deleting()),
+        Fate::Exists(id) => match revocation(case, (Some(id), &intent.name)) {
+            Revocation::Step(Some(action), step) => case.act(action, *step, deleting()),
+            Revocation::Step(None, step) => Decision::act(*step, deleting()),
+            _ => Decision::act(given_up(case, intent), deleting()),
+        },
+        Fate::CannotTell => Decision::act(given_up(case, intent), deleting()),
     }
 }
 
+/// One key after the other; those that are to be left alone do not keep the others.
 fn revoke_next(case: &Case, book: &KeyBook) -> Choice {
     if case.cannot_revoke() {
         return without_call(case, book);
     }
-    if let Some(key) = book.previous.first() {
-        return revoke(case, (key.id, &key.name), without_previous(book, key.id));
-    }
-    if let Some(key) = &book.current {
-        return revoke(case, (key.id, &key.name), KeyBook { current: None, ..book.clone() });
-    }
-    match (book.lost.first(), &case.observed.listing) {
-        (None, _) => Decision::act(KeyStep::Release, deleting()),
-        (Some(lost), KeyListing::Read { keys, .. }) => {
-            let without = without_lost(book, &lost.name);
-            match keys.iter().find(|key| key.name == lost.name) {
-                Some(key) => revoke(case, (key.id, &lost.name), without),
-                None => Decision::act(KeyStep::Record { book: without, event: None }, deleting()),
-            }
+    let (mut others, mut not_ours) = (Vec::new(), Vec::new());
+    for key in keys(book) {
+        match revocation(case, key) {
+            Revocation::Step(Some(action), step) => return case.act(action, *step, deleting()),
+            Revocation::Step(None, step) => return Decision::act(*step, deleting()),
+            Revocation::NotOurs(message) => not_ours.push(message),
+            Revocation::OfAnotherCluster | Revocation::NotOffered => others.push(key.1),
         }
-        (Some(_), _) => case.act(Action::ListKeys, KeyStep::ListKeys, deleting()),
     }
-}
-
-fn revoke(case: &Case, key: (i64, &str), without: KeyBook) -> Choice {
-    match revocation(case, key, without) {
-        Revocation::Step(Some(action), step) => case.act(action, *step, deleting()),
-        Revocation::Step(None, step) => Decision::act(*step, deleting()),
-        Revocation::NotOurs(message) => Decision::rest(or_orphan(Report::stalled(Reason::BindingConflict, message))),
-        Revocation::NotOffered => Decision::rest(by_hand(case)),
+    let told = left(case, others);
+    if told.is_none() && not_ours.is_empty() {
+        return Decision::act(KeyStep::Release, deleting());
     }
+    let reason = told.as_ref().map_or(Reason::BindingConflict, |(reason, _)| *reason);
+    not_ours.extend(told.map(|(_, message)| message));
+    Decision::rest(or_orphan(Report::stalled(reason, not_ours.join(" "))))
 }
 
 /// No call to revoke: the key itself is asked until the platform refuses it.
@@ -118,7 +124,7 @@ fn without_call(case: &Case, book: &KeyBook) -> Choice {
     }
     match case.observed.probe {
         Probe::Revoked(_) => {
-            let book = KeyBook { current: None, ..book.clone() };
+            let book = asked.map_or_else(|| book.clone(), |key| without(book, &key.name));
             Decision::act(KeyStep::Record { book, event: None }, deleting())
         }
         Probe::Accepted(at) | Probe::NotAsked(Some(at)) if case.now < later(at, ASK_AGAIN) => {
@@ -148,28 +154,23 @@ fn or_orphan(report: Report) -> Report {
 }
 
 fn by_hand(case: &Case) -> Report {
-    let book = &case.identity.book;
-    let current = book.current.as_ref().map(|key| (format!("{} ({})", key.name, key.id), key.id));
-    let (mut seen, mut unseen) = (Vec::new(), Vec::new());
-    match current {
-        Some((text, id)) if case.at_hand().is_some_and(|key| key.id == id) => seen.push(text),
-        Some((text, _)) => unseen.push(text),
-        None => {}
+    let all: Vec<Named> = keys(&case.identity.book).collect();
+    let at_hand = case.at_hand().map(|key| key.id);
+    let unseen: Vec<&str> =
+        all.iter().filter(|(id, _)| id.is_none() || *id != at_hand).map(|(_, name)| *name).collect();
+    let message = |told: String| {
+        let outlook = if unseen.is_empty() {
+            "The resource goes once the platform refuses the key.".to_owned()
+        } else {
+            format!(
+                "Whether that was done dbplane cannot see for {}, whose secret it does not have.",
+                unseen.join(", ")
+            )
+        };
+        format!("This platform offers no call to revoke keys, or not to these credentials. {told} {outlook}")
+    };
+    match left(case, all.iter().map(|(_, name)| *name)) {
+        Some((reason, told)) => or_orphan(Report::stalled(reason, message(told))),
+        None => deleting(),
     }
-    unseen.extend(book.previous.iter().map(|key| format!("{} ({})", key.name, key.id)));
-    unseen.extend(book.lost.iter().map(|key| key.name.clone()));
-    let all: Vec<&str> = seen.iter().chain(&unseen).map(String::as_str).collect();
-    let mut message = format!(
-        "This platform offers no call to revoke keys, or not to these credentials. Revoke in its console: {}.",
-        all.join(", ")
-    );
-    if unseen.is_empty() {
-        message.push_str(" The resource goes once the platform refuses the key.");
-    } else {
-        message.push_str(&format!(
-            " Whether that was done dbplane cannot see for {}, whose secret it does not have.",
-            unseen.join(", ")
-        ));
-    }
-    or_orphan(Report::stalled(Reason::RevocationUnsupported, message))
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyBook, KeyIntent, LostKey, RetiredKey};
+use super::super::identity::{KeyBook, KeyIntent, LostKey};
 use super::super::{Action, later};
 use super::{Case, KeyListing, KeyStep};
 use crate::platform::Fault;
@@ -54,37 +54,54 @@ pub(super) enum Revocation {
     Step(Option<Action>, Box<KeyStep>),
     /// Not at all: its identifier belongs to another key. A text says so.
     NotOurs(String),
+    /// Not here: another cluster gave its name, and may use it.
+    OfAnotherCluster,
     /// The platform offers no call for it.
     NotOffered,
 }
 
-/// Revokes one key where the platform can; `without` is the book once that is done. Keys that a list lacks are gone already.
-pub(super) fn revocation(case: &Case, (id, name): (i64, &str), without: KeyBook) -> Revocation {
+/// A key, by its number where that is known, and its unique name.
+pub(super) type Named<'a> = (Option<i64>, &'a str);
+
+/// All keys of a book: first those that were replaced, last those that nobody has.
+pub(super) fn keys(book: &KeyBook) -> impl Iterator<Item = Named<'_>> {
+    let previous = book.previous.iter().map(|key| (Some(key.id), key.name.as_str()));
+    let current = book.current.iter().map(|key| (Some(key.id), key.name.as_str()));
+    previous.chain(current).chain(book.lost.iter().map(|key| (key.id, key.name.as_str())))
+}
+
+/// Revokes one key where the platform can. One that a list lacks is gone already. Only a key that carries the name that it
+/// was given, and that was given in this cluster, is ever revoked.
+pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
     let keys = match &case.observed.listing {
         KeyListing::NotRead => return Revocation::Step(Some(Action::ListKeys), Box::new(KeyStep::ListKeys)),
         KeyListing::NotOffered => return Revocation::NotOffered,
         KeyListing::Read { keys, .. } => keys,
     };
-    match keys.iter().find(|key| key.id == id) {
+    let book = without(&case.identity.book, name);
+    match keys.iter().find(|key| id.map_or(key.name == name, |id| key.id == id)) {
         None => {
-            let event = Some(format!("Key {name} ({id}) is revoked."));
-            Revocation::Step(None, Box::new(KeyStep::Record { book: without, event }))
+            let event = id.map(|id| format!("Key {name} ({id}) is revoked."));
+            Revocation::Step(None, Box::new(KeyStep::Record { book, event }))
         }
-        // Only a key that carries the name we gave it is ever revoked.
         Some(key) if key.name != name => Revocation::NotOurs(format!(
-            "Key {id} is called {} on the platform and not {name}; it is left alone. Revoke it in the console if it is yours.",
-            key.name
+            "Key {} is called {} on the platform and not {name}; it is left alone. Revoke it in the console if it is yours.",
+            key.id, key.name
         )),
-        Some(_) => {
-            let step = KeyStep::Revoke { id, name: name.to_owned(), book: without };
+        Some(_) if !case.observed.cluster.gave(name) => Revocation::OfAnotherCluster,
+        Some(key) => {
+            let step = KeyStep::Revoke { id: key.id, name: name.to_owned(), book };
             Revocation::Step(Some(Action::Revoke), Box::new(step))
         }
     }
 }
 
-pub(super) fn without_previous(book: &KeyBook, id: i64) -> KeyBook {
+/// The book without the key of that name.
+pub(super) fn without(book: &KeyBook, name: &str) -> KeyBook {
     let mut book = book.clone();
-    book.previous.retain(|key: &RetiredKey| key.id != id);
+    book.current = book.current.filter(|key| key.name != name);
+    book.previous.retain(|key| key.name != name);
+    book.lost.retain(|key| key.name != name);
     book
 }
 
@@ -96,18 +113,16 @@ pub(super) fn with_lost(book: &KeyBook, id: Option<i64>, name: &str, since: Time
     book
 }
 
-pub(super) fn without_lost(book: &KeyBook, name: &str) -> KeyBook {
-    let mut book = book.clone();
-    book.lost.retain(|key| key.name != name);
-    book
-}
-
-/// The intent's key as one that may exist, with what to tell people.
-pub(super) fn given_up(book: &KeyBook, intent: &KeyIntent) -> KeyStep {
-    let event = format!(
-        "The secret of key {} never arrived, and this platform offers no call to find or revoke it. \
-         If the platform's console shows that key, revoke it there.",
-        intent.name
-    );
-    KeyStep::Record { book: with_lost(&book.of(intent), None, &intent.name, intent.at), event: Some(event) }
+/// The intent's key as one that exists, or may exist, and that is not revoked here; with what to tell people.
+pub(super) fn given_up(case: &Case, intent: &KeyIntent) -> KeyStep {
+    let (book, name) = (&case.identity.book, &intent.name);
+    let event = if case.observed.cluster.gave(name) {
+        format!(
+            "The secret of key {name} never arrived, and this platform offers no call to find or revoke it. \
+             If the platform's console shows that key, revoke it there."
+        )
+    } else {
+        format!("Key {name} was begun in another cluster, which may use it; it is left alone here.")
+    };
+    KeyStep::Record { book: with_lost(&book.of(intent), None, name, intent.at), event: Some(event) }
 }

@@ -11,9 +11,10 @@ use super::{Case, Choice, Holding, KeyListing, KeySecretView, KeyStep, Probe};
 use crate::api::OnRevoked;
 
 pub(super) fn decide(case: &Case) -> Choice {
-    match &case.observed.secret {
+    match &case.secret {
         // Whoever has the Secret keeps it; for one that is still to be created the older resource comes first.
         KeySecretView::Ours(_) => {}
+        KeySecretView::Restored { key, .. } => return restored(case, key),
         KeySecretView::Foreign(owner) if case.observed.rival.is_none() => return foreign(case, owner),
         KeySecretView::Absent | KeySecretView::Foreign(_) => {
             if let Some(other) = &case.observed.rival {
@@ -27,7 +28,7 @@ pub(super) fn decide(case: &Case) -> Choice {
     if let Some(intent) = &case.identity.intent {
         return resolve(case, intent);
     }
-    match (&case.identity.book.current, &case.observed.secret) {
+    match (&case.identity.book.current, &case.secret) {
         (None, KeySecretView::Absent) => case.act(Action::WriteSecret, KeyStep::PrepareSecret, creating()),
         // The annotations were removed; the Secret still tells which key it is.
         (None, KeySecretView::Ours(Holding::Key { key, .. })) => {
@@ -36,6 +37,9 @@ pub(super) fn decide(case: &Case) -> Choice {
         }
         (None, _) => mint(case, (None, None), creating()),
         (Some(current), KeySecretView::Absent) => {
+            if let Some(until) = case.may_be_restored(current) {
+                return Decision::wait(awaiting_backup(case, current), until);
+            }
             case.act(Action::WriteSecret, KeyStep::PrepareSecret, replacing(&gone(case, current)))
         }
         (Some(current), KeySecretView::Ours(Holding::Key { key, as_declared })) if key.id == current.id => {
@@ -46,6 +50,26 @@ pub(super) fn decide(case: &Case) -> Choice {
         }
         (Some(current), _) => replace(case, Retiring::At(case.now), &gone(case, current)),
     }
+}
+
+/// The Secret of a resource that was restored from a backup: it goes on being used.
+fn restored(case: &Case, key: &KeyIdentity) -> Choice {
+    let name = &case.spec.secret.name;
+    let report = Report::progressing(Reason::Creating, format!("Secret {name} with key {} is taken back.", key.name));
+    match case.taking_back() {
+        Some(step) => case.act(Action::WriteSecret, step, report),
+        None => Decision::rest(report),
+    }
+}
+
+fn awaiting_backup(case: &Case, current: &KeyIdentity) -> Report {
+    Report::progressing(
+        Reason::Creating,
+        format!(
+            "Secret {} with key {} is not there. This resource was restored from a backup, and its Secret may be yet; if not, the key is replaced.",
+            case.spec.secret.name, current.name
+        ),
+    )
 }
 
 fn claimed(case: &Case, other: &str) -> Choice {
@@ -95,7 +119,7 @@ pub(super) enum Retiring {
 /// The intent of a new key.
 pub(super) fn intent(case: &Case, retiring: Option<Retiring>) -> KeyIntent {
     KeyIntent {
-        name: names::key_name(&case.spec.key_name, &case.observed.uid, case.observed.draw),
+        name: names::unique(&case.spec.key_name, &case.observed.cluster, &case.observed.uid, case.observed.draw),
         at: case.now,
         retire_previous_at: match retiring {
             Some(Retiring::At(time)) => Some(time),
@@ -107,6 +131,11 @@ pub(super) fn intent(case: &Case, retiring: Option<Retiring>) -> KeyIntent {
 }
 
 fn mint(case: &Case, (retiring, because): (Option<Retiring>, Option<&str>), report: Report) -> Choice {
+    if case.observed.secret_going {
+        let name = &case.spec.secret.name;
+        let message = format!("Secret {name} is being deleted; the key is created once it is gone.");
+        return Decision::rest(Report::progressing(Reason::Creating, message));
+    }
     match case.minting_held() {
         Some(Hold { health, until }) => Decision::wait(Report::of(health), until),
         None => {
@@ -124,7 +153,7 @@ fn replace(case: &Case, retiring: Retiring, why: &str) -> Choice {
 /// A creation that was begun and not recorded as done.
 fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
     let book = &case.identity.book;
-    if let KeySecretView::Ours(Holding::Key { key, .. }) = &case.observed.secret
+    if let KeySecretView::Ours(Holding::Key { key, .. }) = &case.secret
         && key.name == intent.name
     {
         let book = book.succeeded_by(key.clone(), intent);
@@ -140,22 +169,23 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
         Fate::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, finding_out()),
         Fate::NotCreated => Decision::act(KeyStep::Record { book: book.clone(), event: None }, creating()),
         Fate::NotKnownYet(until) => Decision::wait(finding_out(), until),
-        Fate::Exists(id) => revoke_unsaved(case, (id, &intent.name), book),
-        Fate::CannotTell => Decision::act(given_up(book, intent), creating()),
+        Fate::Exists(id) => revoke_unsaved(case, id, intent),
+        Fate::CannotTell => Decision::act(given_up(case, intent), creating()),
     }
 }
 
-/// A key that exists and whose secret never arrived is of no use to anybody.
-fn revoke_unsaved(case: &Case, key: (i64, &str), book: &KeyBook) -> Choice {
+/// A key that exists and whose secret never arrived is of no use to anybody, unless another cluster has it.
+fn revoke_unsaved(case: &Case, id: i64, intent: &KeyIntent) -> Choice {
     let report = Report::progressing(
         Reason::ConfirmingCreate,
-        format!("The secret of key {} never arrived; it is being revoked and replaced.", key.1),
+        format!("The secret of key {} never arrived; it is being revoked and replaced.", intent.name),
     );
-    match revocation(case, key, book.clone()) {
+    match revocation(case, (Some(id), &intent.name)) {
         Revocation::Step(Some(action), step) => case.act(action, *step, report),
         Revocation::Step(None, step) => Decision::act(*step, report),
-        Revocation::NotOurs(message) => Decision::rest(Report::stalled(Reason::BindingConflict, message)),
-        Revocation::NotOffered => Decision::rest(report),
+        Revocation::NotOurs(_) | Revocation::OfAnotherCluster | Revocation::NotOffered => {
+            Decision::act(given_up(case, intent), creating())
+        }
     }
 }
 

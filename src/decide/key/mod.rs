@@ -2,6 +2,7 @@
 
 mod end;
 mod fate;
+mod left;
 mod life;
 mod template;
 #[cfg(test)]
@@ -12,7 +13,8 @@ use jiff::Timestamp;
 
 pub use self::template::template;
 use super::identity::{Doubtful, KeyBook, KeyIdentity, KeyIntent, ProjectKeyIdentity};
-use super::{AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, brake, memory};
+use super::names::{ClusterId, Mark};
+use super::{AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, brake, later, memory};
 use crate::api::{KeyDeletion, KeyRecord, ProjectKeySpec, ProjectKeyStatus};
 use crate::platform::KeyEntry;
 
@@ -21,13 +23,16 @@ use crate::platform::KeyEntry;
 pub struct KeyObserved {
     pub meta: Meta,
     pub uid: String,
+    pub created: Timestamp,
     pub identity: Result<ProjectKeyIdentity, Doubtful>,
     pub account: AccountView,
     pub secret: KeySecretView,
     /// A resource that names the same Secret and is older, or has it.
     pub rival: Option<String>,
-    /// An older resource whose annotations name the same keys: these were copied from it.
-    pub twin: Option<String>,
+    /// The Secret is being deleted: what is written into it goes with it.
+    pub secret_going: bool,
+    /// The keys that people say they have revoked, as the annotation names them.
+    pub revoked: Option<String>,
     /// The organization's keys, read only where a decision needs them.
     pub listing: KeyListing,
     /// What the key itself was last told.
@@ -36,6 +41,8 @@ pub struct KeyObserved {
     pub unsaved: Option<KeyIdentity>,
     pub memory: Memory,
     pub limits: Limits,
+    /// The cluster that the operator runs for.
+    pub cluster: ClusterId,
     /// A number drawn for this decision, for unique names.
     pub draw: u32,
 }
@@ -46,6 +53,11 @@ pub enum KeySecretView {
     Absent,
     /// It exists and is not this resource's; who has it.
     Foreign(String),
+    /// It holds this key as dbplane wrote it, for a resource of this name that is no more: both may come from a backup.
+    Restored {
+        key: KeyIdentity,
+        version: String,
+    },
     /// It is this resource's.
     Ours(Holding),
 }
@@ -90,6 +102,8 @@ pub enum KeyStep {
     AddFinalizer,
     /// Create the Secret, empty: what can fail after the key is created is made to fail before.
     PrepareSecret,
+    /// Make a Secret from a backup, as it was read in that version, this resource's again.
+    TakeBack { key: String, version: String },
     /// Write the intent, create the key, write the Secret, record the key. `because` is told where nobody asked for it.
     Mint { intent: KeyIntent, because: Option<String> },
     /// Write the key that is held in memory into its Secret, then record it.
@@ -98,6 +112,8 @@ pub enum KeyStep {
     RewriteSecret,
     /// Record these keys, and the end of the intent.
     Record { book: KeyBook, event: Option<String> },
+    /// Forget the keys that people have revoked, and the annotation that says so.
+    Acknowledge { book: KeyBook, event: String },
     /// Revoke a key, then record.
     Revoke { id: i64, name: String, book: KeyBook },
     /// Read the organization's keys.
@@ -120,17 +136,16 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
         Ok(identity) => identity,
         Err(doubtful) => return disbelieved(spec, observed, doubtful),
     };
-    let case = Case { spec, observed, identity, now };
+    let case = Case { spec, observed, identity, secret: believed(&observed.secret, identity), now };
     if observed.meta.deleting {
         return end::decide(&case);
     }
     // A secret in memory comes before everything: it is shown once.
-    if observed.unsaved.is_some() && !matches!(observed.secret, KeySecretView::Foreign(_)) {
-        return case.act(
-            Action::WriteSecret,
-            KeyStep::SaveSecret,
-            Report::progressing(Reason::Creating, "The key is being written to its Secret."),
-        );
+    if observed.unsaved.is_some() && !matches!(case.secret, KeySecretView::Foreign(_)) {
+        if let Some(step) = case.taking_back() {
+            return case.act(Action::WriteSecret, step, saving());
+        }
+        return case.act(Action::WriteSecret, KeyStep::SaveSecret, saving());
     }
     if observed.meta.paused {
         return Decision::rest(Report::unknown(
@@ -138,14 +153,10 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
             "Paused by the annotation dbplane.dev/paused; nothing is written.",
         ));
     }
-    if let Some(twin) = &observed.twin {
-        return Decision::rest(Report::stalled(
-            Reason::BindingConflict,
-            format!(
-                "The annotations dbplane.dev/keys and dbplane.dev/key-intent were copied from {twin}, whose keys they are. \
-                 Remove them here, and this resource gets a key of its own."
-            ),
-        ));
+    if identity.intent.is_none()
+        && let Some(choice) = left::acknowledged(&case)
+    {
+        return choice;
     }
     match &observed.account {
         AccountView::Usable { organization: None } => Decision::rest(case.no_organization()),
@@ -167,6 +178,21 @@ fn disbelieved(spec: &ProjectKeySpec, observed: &KeyObserved, doubtful: &Doubtfu
         );
     }
     Decision::rest(Report::stalled(Reason::BindingConflict, doubtful.explain("projectkey", meta.holder())))
+}
+
+fn saving() -> Report {
+    Report::progressing(Reason::Creating, "The key is being written to its Secret.")
+}
+
+/// A Secret from a backup is believed where it holds a key that the annotations know: the two were written together.
+fn believed(secret: &KeySecretView, identity: &ProjectKeyIdentity) -> KeySecretView {
+    let KeySecretView::Restored { key, .. } = secret else { return secret.clone() };
+    let intended = identity.intent.as_ref().is_some_and(|intent| intent.name == key.name);
+    let known = fate::keys(&identity.book).any(|known| known == (Some(key.id), key.name.as_str()));
+    if intended || known {
+        return secret.clone();
+    }
+    KeySecretView::Foreign("what an earlier resource left, with a key that the annotations here do not name".to_owned())
 }
 
 /// The status that goes with a decision.
@@ -206,6 +232,8 @@ struct Case<'a> {
     spec: &'a ProjectKeySpec,
     observed: &'a KeyObserved,
     identity: &'a ProjectKeyIdentity,
+    /// The Secret, as far as it is believed.
+    secret: KeySecretView,
     now: Timestamp,
 }
 
@@ -232,9 +260,27 @@ impl Case<'_> {
         matches!(self.observed.listing, KeyListing::NotOffered)
     }
 
+    /// The step that takes back a Secret from a backup.
+    fn taking_back(&self) -> Option<KeyStep> {
+        match &self.secret {
+            KeySecretView::Restored { key, version } => {
+                Some(KeyStep::TakeBack { key: key.name.clone(), version: version.clone() })
+            }
+            _ => None,
+        }
+    }
+
+    /// Until when the Secret of a key is waited for that was created under another UID: a backup may restore it after its
+    /// resource.
+    fn may_be_restored(&self, key: &KeyIdentity) -> Option<Timestamp> {
+        let until = later(self.observed.created, self.observed.limits.settle);
+        let restored = Mark::of(&key.name).is_some_and(|mark| !mark.is_of(&self.observed.uid));
+        (restored && self.now < until).then_some(until)
+    }
+
     /// The key whose secret is at hand, in its Secret or in memory: the platform can be asked whether it accepts it.
     fn at_hand(&self) -> Option<&KeyIdentity> {
-        match (&self.observed.secret, &self.observed.unsaved) {
+        match (&self.secret, &self.observed.unsaved) {
             (_, Some(key)) | (KeySecretView::Ours(Holding::Key { key, .. }), None) => Some(key),
             _ => None,
         }

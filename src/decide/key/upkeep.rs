@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use super::super::identity::KeyIdentity;
 use super::super::memory::Hold;
 use super::super::{Action, Decision, Health, Reason, Report, Sync, later};
-use super::fate::{Revocation, revocation, with_lost, without_lost, without_previous};
+use super::fate::{Named, Revocation, revocation, with_lost, without};
+use super::left::left;
 use super::life::{Retiring, intent};
 use super::{Case, Choice, KeyListing, KeyStep, Probe};
 
@@ -62,6 +63,9 @@ impl Upkeep<'_> {
             self.wakes.push(due);
             return None;
         }
+        if self.case.observed.secret_going {
+            return None;
+        }
         let retiring = Retiring::At(later(self.case.now, rotation.overlap.value()?));
         let step = KeyStep::Mint { intent: intent(self.case, Some(retiring)), because: None };
         self.unless_held(self.case.minting_held(), step)
@@ -74,30 +78,29 @@ impl Upkeep<'_> {
             self.wakes.extend(book.previous.iter().map(|key| key.retire_at).min());
             return None;
         };
-        let without = without_previous(book, key.id);
-        match revocation(self.case, (key.id, &key.name), without.clone()) {
-            Revocation::NotOffered => {
-                let event = format!(
-                    "Key {} ({}) was replaced, and this platform offers no call to revoke it. Revoke it in the console.",
-                    key.name, key.id
-                );
-                let book = with_lost(&without, Some(key.id), &key.name, key.since);
-                Some(KeyStep::Record { book, event: Some(event) })
-            }
-            other => self.revoke(other),
-        }
+        let event = match revocation(self.case, (Some(key.id), &key.name)) {
+            Revocation::NotOffered => format!(
+                "Key {} ({}) was replaced, and this platform offers no call to revoke it. Revoke it in the console.",
+                key.name, key.id
+            ),
+            Revocation::OfAnotherCluster => format!(
+                "Key {} ({}) was replaced. Another cluster created it and may use it; it is left alone here.",
+                key.name, key.id
+            ),
+            other => return self.revoke(other),
+        };
+        let book = with_lost(&without(book, &key.name), Some(key.id), &key.name, key.since);
+        Some(KeyStep::Record { book, event: Some(event) })
     }
 
-    /// A key that was listed as lost and that the platform can be asked about after all.
+    /// Keys that were listed as lost are dealt with once the platform can be asked about them.
     fn forget_lost(&mut self) -> Option<KeyStep> {
-        let KeyListing::Read { keys, .. } = &self.case.observed.listing else { return None };
         let book = &self.case.identity.book;
-        let lost = book.lost.first()?;
-        let without = without_lost(book, &lost.name);
-        match keys.iter().find(|key| key.name == lost.name) {
-            Some(key) => self.revoke(revocation(self.case, (key.id, &lost.name), without)),
-            None => Some(KeyStep::Record { book: without, event: None }),
-        }
+        let ours = |key: &Named| self.case.observed.cluster.gave(key.1);
+        let lost: Vec<Named> = book.lost.iter().map(|key| (key.id, key.name.as_str())).collect();
+        // Those of another cluster are looked for only where there is a list anyway: nothing would come of it.
+        let read = matches!(self.case.observed.listing, KeyListing::Read { .. });
+        lost.into_iter().filter(|key| read || ours(key)).find_map(|key| self.revoke(revocation(self.case, key)))
     }
 
     fn revoke(&mut self, revocation: Revocation) -> Option<KeyStep> {
@@ -108,7 +111,7 @@ impl Upkeep<'_> {
                 self.tell(Reason::BindingConflict, message);
                 None
             }
-            Revocation::NotOffered => None,
+            Revocation::OfAnotherCluster | Revocation::NotOffered => None,
         }
     }
 
@@ -130,12 +133,8 @@ impl Upkeep<'_> {
 
 fn ready(case: &Case, current: &KeyIdentity) -> Report {
     let report = Report::ready(format!("Secret {} holds key {}.", case.spec.secret.name, current.name));
-    let left: Vec<&str> = case.identity.book.lost.iter().map(|key| key.name.as_str()).collect();
-    if left.is_empty() {
-        return report;
+    match left(case, case.identity.book.lost.iter().map(|key| key.name.as_str())) {
+        Some((reason, message)) => report.with_sync(Sync::OutOfSync(reason, message)),
+        None => report,
     }
-    report.with_sync(Sync::OutOfSync(
-        Reason::RevocationUnsupported,
-        format!("Revoke in the platform's console, since dbplane cannot: {}.", left.join(", ")),
-    ))
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::decide::Action;
 
 /// The mark that an intent carries.
-const MARK: &str = "orders-0a1b2c3d-00000001";
+const MARK: &str = "orders-c1u57e-0a1b2c3d-00000001";
 
 fn marked() -> Scene {
     Scene::intended().intent(|intent| intent.mark = Some(MARK.into())).observing(|seen| seen.names = Names::Kept)

@@ -6,12 +6,12 @@ use crate::decide::Brake;
 
 #[test]
 fn every_key_is_revoked_before_the_resource_goes() {
-    let all = KeyBook { previous: vec![retired(5, 9000)], lost: vec![lost("gone")], ..book(1) };
+    let all = KeyBook { previous: vec![retired(5, 9000)], lost: vec![lost(&key(8).name)], ..book(1) };
     let live = |keys: &[(i64, &str)]| listed(10, keys);
     let first = Given::deleting().book(all.clone());
     assert_eq!(first.step(10), KeyStep::ListKeys);
-    let (five, one) = (key(5).name, key(1).name);
-    let keys = [(5, five.as_str()), (1, one.as_str()), (8, "gone"), (9, "laptop")];
+    let (five, one, eight) = (key(5).name, key(1).name, key(8).name);
+    let keys = [(5, five.as_str()), (1, one.as_str()), (8, &eight), (9, "laptop")];
     let without_five = KeyBook { previous: vec![], ..all };
     let step = first.listing(live(&keys)).step(10);
     assert_eq!(step, KeyStep::Revoke { id: 5, name: five.clone(), book: without_five.clone() });
@@ -19,7 +19,7 @@ fn every_key_is_revoked_before_the_resource_goes() {
     let step = Given::deleting().book(without_five).listing(live(&keys[1..])).step(10);
     assert_eq!(step, KeyStep::Revoke { id: 1, name: one.clone(), book: without_one.clone() });
     let step = Given::deleting().book(without_one).listing(live(&keys[2..])).step(10);
-    assert_eq!(step, KeyStep::Revoke { id: 8, name: "gone".to_owned(), book: KeyBook::default() });
+    assert_eq!(step, KeyStep::Revoke { id: 8, name: eight.clone(), book: KeyBook::default() });
     assert_eq!(Given::deleting().book(KeyBook::default()).step(10), KeyStep::Release);
 }
 
@@ -70,8 +70,10 @@ fn keys_that_cannot_be_asked_are_named() {
     // The Secret is gone, or holds another key by now: its answer would speak of that one.
     blind(Given::deleting().secret(KeySecretView::Absent)).stalls(1, Reason::RevocationUnsupported, &words);
     blind(Given::deleting().holds(9)).stalls(1, Reason::RevocationUnsupported, &words);
-    let lost_too = KeyBook { current: None, lost: vec![lost("gone")], ..KeyBook::default() };
-    blind(Given::deleting().book(lost_too)).stalls(1, Reason::RevocationUnsupported, &["gone"]);
+    let lost_too = KeyBook { current: None, lost: vec![lost(&key(8).name)], ..KeyBook::default() };
+    let words = [key(8).name, format!("dbplane.dev/revoked-keys={}", key(8).name)];
+    let words = words.each_ref().map(String::as_str);
+    blind(Given::deleting().book(lost_too)).stalls(1, Reason::RevocationUnsupported, &words);
 }
 
 #[test]

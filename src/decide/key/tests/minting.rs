@@ -160,10 +160,15 @@ fn annotations_that_were_removed_are_restored_from_the_secret() {
 }
 
 #[test]
-fn annotations_that_were_copied_are_not_believed() {
-    let twin = |given: Given| given.but(|_, seen| seen.twin = Some("ProjectKey shop/ci".to_owned()));
-    let copied = twin(Given::new().book(book(1)));
-    copied.stalls(1, Reason::BindingConflict, &["ProjectKey shop/ci", "dbplane.dev/keys", "Remove"]);
-    // Its deletion leaves the keys of the other alone.
-    assert_eq!(twin(Given::deleting()).step(1), KeyStep::Release);
+fn no_key_is_created_into_a_secret_that_is_being_deleted() {
+    let going = |given: Given| given.but(|_, seen| seen.secret_going = true);
+    for holding in [Holding::Nothing, Holding::Altered] {
+        let (health, _, wake) = going(Given::new().secret(KeySecretView::Ours(holding))).says(1);
+        assert!(matches!(health, Health::Progressing(Reason::Creating, text) if text.contains("being deleted")));
+        assert_eq!(wake, Wake::OnChange);
+    }
+    // The key in it can be used as long as it is there, and what is in memory is safer there.
+    assert!(matches!(going(Given::in_use()).says(1).0, Health::Ready(..)));
+    let unsaved = Given::new().secret(KeySecretView::Ours(Holding::Nothing)).but(|_, seen| seen.unsaved = Some(key(1)));
+    assert_eq!(going(unsaved).step(1), KeyStep::SaveSecret);
 }

@@ -1,9 +1,12 @@
 //! Table tests: each a state of things, and what is to be done about it.
 
+mod elsewhere;
 mod ending;
+mod left;
 mod links;
 mod minting;
 mod replacing;
+mod restored;
 mod upkeep;
 
 use std::time::Duration;
@@ -17,7 +20,7 @@ use crate::decide::{Health, Sync, Wake};
 use crate::platform::Fault;
 
 const UID: &str = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
-const NAME: &str = "ci-0a1b2c3d-00000007";
+const NAME: &str = "ci-c1u57e-0a1b2c3d-00000007";
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -25,7 +28,7 @@ fn at(second: i64) -> Timestamp {
 
 /// The key in use, with its identifier.
 fn key(id: i64) -> KeyIdentity {
-    KeyIdentity { id, name: format!("ci-0a1b2c3d-{id:08x}"), at: at(0), created_at: None, created_by: None }
+    KeyIdentity { id, name: format!("ci-c1u57e-0a1b2c3d-{id:08x}"), at: at(0), created_at: None, created_by: None }
 }
 
 fn retired(id: i64, retire_at: i64) -> RetiredKey {
@@ -85,12 +88,15 @@ impl Given {
             account: AccountView::Usable { organization: Some("org-1".to_owned()) },
             secret: KeySecretView::Absent,
             rival: None,
-            twin: None,
+            secret_going: false,
+            revoked: None,
+            created: at(0),
             listing: KeyListing::NotRead,
             probe: Probe::NotAsked(None),
             unsaved: None,
             memory: Memory::default(),
             limits: Limits::default(),
+            cluster: "c1u57e".parse().unwrap(),
             draw: 7,
         };
         Self { spec: serde_json::from_value(spec).unwrap(), observed }

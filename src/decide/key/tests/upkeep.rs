@@ -106,8 +106,11 @@ fn a_revocation_that_fails_is_told_and_tried_again() {
 
 #[test]
 fn lost_keys_are_dealt_with_once_they_can_be_seen() {
-    let given = |listing| Given::in_use().book(KeyBook { lost: vec![lost("gone")], ..book(1) }).listing(listing);
-    let revoke = KeyStep::Revoke { id: 8, name: "gone".to_owned(), book: book(1) };
-    assert_eq!(given(listed(1, &[(8, "gone")])).step(1), revoke);
+    let name = &key(8).name;
+    let given = |listing| Given::in_use().book(KeyBook { lost: vec![lost(name)], ..book(1) }).listing(listing);
+    assert_eq!(given(KeyListing::NotRead).step(1), KeyStep::ListKeys);
+    let revoke = KeyStep::Revoke { id: 8, name: name.clone(), book: book(1) };
+    assert_eq!(given(listed(1, &[(8, name)])).step(1), revoke);
     assert_eq!(record(given(listed(1, &[])).step(1)), (book(1), None));
+    assert!(is_ready(&given(KeyListing::NotOffered).says(1)));
 }
