@@ -14,6 +14,7 @@ mod alone;
 mod computes;
 mod deletes;
 mod key_faults;
+mod key_recovery;
 mod keys;
 mod stage;
 #[path = "../support/mod.rs"]
