@@ -254,9 +254,7 @@ spec:
     }
 
     pub async fn until_gone(&self, object: &str) {
-        wait_for(&format!("{object} to be gone"), PATIENCE, async || self.get(object).await.is_none().then_some(()))
-            .await
-            .unwrap();
+        self.until(object, "gone", Value::is_null).await;
     }
 
     /// What the operator logged of this namespace last.

@@ -9,13 +9,14 @@
     reason = "the lints know #[test] functions, not what they call"
 )]
 
+mod identity;
 mod leading;
 mod starting;
 mod stopping;
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dbplane::simulator::world::file::WorldFile;
@@ -33,6 +34,11 @@ struct Operator {
 impl Operator {
     /// Starts the operator with the rights of the cluster's administrator.
     fn start(cluster: &ControlPlane, name: &str, args: &[&str]) -> Self {
+        Self::start_as(&cluster.kubeconfig_path(), cluster, name, args)
+    }
+
+    /// Starts the operator as somebody.
+    fn start_as(kubeconfig: &Path, cluster: &ControlPlane, name: &str, args: &[&str]) -> Self {
         let health = format!("127.0.0.1:{}", free_port().unwrap());
         let metrics = format!("127.0.0.1:{}", free_port().unwrap());
         let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
@@ -40,7 +46,7 @@ impl Operator {
             .args(["run", "--allow-insecure-platform", "--health-listen", &health, "--metrics-listen", &metrics])
             .args(["--identity", name])
             .args(args)
-            .env("KUBECONFIG", cluster.kubeconfig_path());
+            .env("KUBECONFIG", kubeconfig);
         let process = cluster.sandbox().start(name, command).unwrap().log_on_panic();
         Self { process, health: format!("http://{health}"), metrics: format!("http://{metrics}/metrics") }
     }

@@ -171,6 +171,15 @@ impl<H: Hands> Work<'_, H> {
     async fn record(&self, book: &KeyBook, event: Option<&str>) -> Result<(), StepError> {
         self.link(self.object, Links::new().set(names::KEYS, book).remove(names::KEY_INTENT)).await?;
         self.hands.traces().update(&self.uid(), |trace| trace.key.probe = None);
+        // A key that is recorded as gone is kept in memory for nobody.
+        if self
+            .hands
+            .unsaved()
+            .get(&self.uid())
+            .is_some_and(|unsaved| book.names().all(|name| name != unsaved.key.name))
+        {
+            self.hands.unsaved().take(&self.uid());
+        }
         if let Some(text) = event {
             let lost = book.lost.len() > self.identity.book.lost.len();
             let note = if lost { Note::warning("KeyLeft", text) } else { Note::normal("KeyRevoked", text) };

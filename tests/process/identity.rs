@@ -1,0 +1,107 @@
+//! Which cluster an operator works for: its keys tell, and only its own are revoked.
+
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{ControlPlane, PATIENCE, wait_until};
+use crate::{Operator, cluster, declare, platform};
+
+const KEY: &str = "
+apiVersion: dbplane.dev/v1alpha1
+kind: ProjectKey
+metadata: {name: ci}
+spec:
+  accountRef: {name: prod}
+  projectId: aged-wind-123456
+  keyName: ci
+  secret: {name: ci-key}
+";
+
+async fn key(cluster: &ControlPlane) -> Option<Value> {
+    let text = cluster.kubectl(&["get", "projectkey", "ci", "--ignore-not-found", "-o", "json"]).await.unwrap();
+    (!text.is_empty()).then(|| serde_json::from_str(&text).unwrap())
+}
+
+async fn stop(mut operator: Operator) {
+    operator.process.signal(Signal::SIGTERM).unwrap();
+    assert!(operator.process.wait(PATIENCE).await.unwrap().success());
+}
+
+#[tokio::test]
+async fn a_clone_of_a_cluster_leaves_the_keys_of_the_original_alone() {
+    let cluster = cluster().await;
+    let platform = platform().await;
+    declare(&cluster, &platform).await;
+    cluster.kubectl_with_input(&["apply", "-f", "-"], KEY).await.unwrap();
+    let original = Operator::start(&cluster, "original", &[]);
+    cluster.kubectl(&["wait", "--timeout=60s", "--for=condition=Ready", "projectkey/ci"]).await.unwrap();
+    stop(original).await;
+    let uid = cluster.kubectl(&["get", "namespace", "kube-system", "-o", "jsonpath={.metadata.uid}"]).await.unwrap();
+    let name = key(&cluster).await.unwrap()["status"]["keyName"].as_str().unwrap().to_owned();
+    assert!(name.starts_with(&format!("ci-{}-", &uid[..6])), "{name}, {uid}");
+    let revocations = || {
+        platform.requests(0).iter().filter(|entry| entry.method == "DELETE" && entry.path.contains("api_keys")).count()
+    };
+
+    // The same resources under the operator of another cluster, as a backup that was restored there would be.
+    let clone = Operator::start(&cluster, "clone", &["--cluster-id", "c1one0"]);
+    cluster.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await.unwrap();
+    let told = async || {
+        let stalled = key(&cluster).await.unwrap_or_default()["status"]["conditions"].clone();
+        stalled
+            .as_array()
+            .is_some_and(|all| all.iter().any(|one| one["type"] == "Stalled" && one["reason"] == "KeyOfAnotherCluster"))
+    };
+    wait_until("the clone to say whose the key is", PATIENCE, told).await.unwrap();
+    stop(clone).await;
+    assert_eq!(revocations(), 0);
+
+    // A cluster that takes the place of the original.
+    let _heir = Operator::start(&cluster, "heir", &["--cluster-id", &uid[..6]]);
+    wait_until("the key to go", PATIENCE, async || key(&cluster).await.is_none()).await.unwrap();
+    assert_eq!(revocations(), 1);
+}
+
+/// What an operator needs of its own resources, and no right to read namespaces.
+const CONFINED: &str = "
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: confined, namespace: default}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: confined}
+rules:
+  - {apiGroups: [dbplane.dev], resources: ['*'], verbs: [list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: confined}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: confined}
+subjects: [{kind: ServiceAccount, name: confined, namespace: default}]
+";
+
+#[tokio::test]
+async fn an_operator_that_cannot_tell_its_cluster_says_what_to_do() {
+    let cluster = cluster().await;
+    cluster.kubectl_with_input(&["apply", "-f", "-"], CONFINED).await.unwrap();
+    let kubeconfig = cluster.kubeconfig_for_service_account("default", "confined").await.unwrap();
+    let mut confined = Operator::start_as(&kubeconfig, &cluster, "confined", &["--watch-namespaces", "default"]);
+    let status = confined.process.wait(PATIENCE).await.unwrap();
+    assert!(!status.success());
+    let log = confined.process.log();
+    assert!(log.contains("--cluster-id is needed") && log.contains("kube-system"), "{log}");
+    // One for all namespaces is given the right in time.
+    let waiting = Operator::start_as(&kubeconfig, &cluster, "waiting", &[]);
+    let named = async || {
+        waiting.asks("/readyz").await.is_some_and(|(status, text)| {
+            status == 503 && text.contains("kube-system") && text.contains("--cluster-id")
+        })
+    };
+    wait_until("the namespace to be named", PATIENCE, named).await.unwrap();
+    let right = json!([{"op": "add", "path": "/rules/-", "value":
+        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"], "resourceNames": ["kube-system"]}}]);
+    cluster.kubectl(&["patch", "clusterrole", "confined", "--type", "json", "-p", &right.to_string()]).await.unwrap();
+    let further = async || waiting.process.log().contains("names of keys and computes tell this cluster by");
+    wait_until("the cluster to be told", PATIENCE, further).await.unwrap();
+}
