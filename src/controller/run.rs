@@ -17,6 +17,10 @@ use crate::telemetry::{Metrics, Readiness};
 /// How long keys that are not in their Secrets yet are tried to be saved when the operator stops.
 const FLUSH_GRACE: Duration = Duration::from_secs(25);
 
+/// How much longer than one call to the platform a pass may take to end when the operator stops. An API server that does not
+/// answer must not use up the time in which keys can be saved.
+const PASS_GRACE: Duration = Duration::from_secs(3);
+
 /// What the operator runs with.
 pub struct Operator {
     pub client: Client,
@@ -77,10 +81,19 @@ async fn while_leading(operator: Operator, cluster: ClusterId, lead: &leader::Le
 /// Passes that are running when `stop` comes are ended; then what they left in memory is saved.
 async fn control(operator: Operator, cluster: ClusterId, stop: CancellationToken) {
     let Operator { client, settings, readiness, metrics, .. } = operator;
+    let longest = settings.request_timeout.saturating_add(PASS_GRACE);
     let assembly = Assembly::new(client, settings, cluster, metrics, &stop);
     let context = assembly.context.clone();
-    assembly.run(&readiness, &stop).await;
-    info!("no pass is running any more");
+    tokio::select! {
+        () = assembly.run(&readiness, &stop) => info!("no pass is running any more"),
+        () = overdue(&stop, longest) => warn!("passes are still waiting for an answer and are left, as a crash would leave them"),
+    }
     flush(&context, FLUSH_GRACE).await;
     context.observers.shutdown().await;
+}
+
+/// Ends `time` after `stop`.
+async fn overdue(stop: &CancellationToken, time: Duration) {
+    stop.cancelled().await;
+    tokio::time::sleep(time).await;
 }

@@ -52,6 +52,8 @@ const LONGEST_NAME: usize = 64;
 pub struct ClusterId(String);
 
 const CLUSTER_LENGTH: usize = 6;
+/// Of the number drawn for an attempt, in hexadecimal.
+const DRAW_LENGTH: usize = 8;
 
 impl ClusterId {
     /// The identity of the cluster whose namespace kube-system has this UID.
@@ -122,6 +124,13 @@ pub fn unique(readable: &str, cluster: &ClusterId, uid: &str, draw: u32) -> Stri
     format!("{head}{tail}")
 }
 
+/// Whether a name is that of some attempt for this resource.
+pub fn is_attempt(name: &str, readable: &str, cluster: &ClusterId, uid: &str) -> bool {
+    let any = unique(readable, cluster, uid, 0);
+    let fixed = any.len() - DRAW_LENGTH;
+    Mark::of(name).is_some() && name.len() == any.len() && name.get(..fixed) == any.get(..fixed)
+}
+
 fn short(uid: &str) -> String {
     uid.chars().filter(|c| *c != '-').take(8).collect()
 }
@@ -162,6 +171,22 @@ mod tests {
             "",
         ] {
             assert_eq!(Mark::of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn attempts_of_a_resource_differ_in_their_last_part_alone() {
+        let here = cluster("c1u57e");
+        let attempt = |name: &str| is_attempt(name, "ci", &here, UID);
+        assert!(attempt("ci-c1u57e-0a1b2c3d-000000ff") && attempt(&unique("ci", &here, UID, 7)));
+        for other in [
+            "cd-c1u57e-0a1b2c3d-000000ff",
+            "ci-0ther0-0a1b2c3d-000000ff",
+            "ci-c1u57e-ffffffff-000000ff",
+            "ci-c1u57e-0a1b2c3d-0000zzzz",
+            "é",
+        ] {
+            assert!(!attempt(other), "{other}");
         }
     }
 

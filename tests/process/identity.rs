@@ -4,18 +4,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::support::{ControlPlane, PATIENCE, wait_until};
-use crate::{Operator, cluster, declare, platform};
-
-const KEY: &str = "
-apiVersion: dbplane.dev/v1alpha1
-kind: ProjectKey
-metadata: {name: ci}
-spec:
-  accountRef: {name: prod}
-  projectId: aged-wind-123456
-  keyName: ci
-  secret: {name: ci-key}
-";
+use crate::{KEY, Operator, cluster, declare, platform};
 
 async fn key(cluster: &ControlPlane) -> Option<Value> {
     let text = cluster.kubectl(&["get", "projectkey", "ci", "--ignore-not-found", "-o", "json"]).await.unwrap();

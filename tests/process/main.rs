@@ -120,6 +120,18 @@ spec:
     cluster.kubectl_with_input(&["-n", namespace, "apply", "-f", "-"], &manifests).await.unwrap();
 }
 
+/// A key of the same project.
+const KEY: &str = "
+apiVersion: dbplane.dev/v1alpha1
+kind: ProjectKey
+metadata: {name: ci}
+spec:
+  accountRef: {name: prod}
+  projectId: aged-wind-123456
+  keyName: ci
+  secret: {name: ci-key}
+";
+
 /// How often the platform was asked to create a compute.
 fn creates(platform: &Simulator) -> usize {
     let requests = platform.requests(0);

@@ -27,9 +27,13 @@ pub(super) async fn observe(
 ) -> Result<KeyObserved, kube::Error> {
     let uid = uid(object);
     let (account, entry) = account_view::of(context, &object.spec.account_ref, object);
-    let trace = context.traces.get(&uid);
     let meta = object.meta_observed();
     let identity = identity::of_key(object.annotations(), meta.holder());
+    let intended = identity.as_ref().ok().and_then(|identity| identity.intent.as_ref()).map(|intent| intent.at);
+    let trace = context.traces.update(&uid, |trace| {
+        trace.memory.met(intended, now);
+        trace.clone()
+    });
     let (secret, secret_going) = secret_view(context, object, &base_url(entry.as_ref())).await?;
     Ok(KeyObserved {
         meta,

@@ -6,7 +6,7 @@ use futures::future::join_all;
 use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 use secrecy::SecretString;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 use tracing::warn;
 
 use super::super::Context;
@@ -320,7 +320,8 @@ pub async fn flush(context: &Context, grace: Duration) {
         if unsaved.is_empty() {
             return;
         }
-        join_all(unsaved.iter().map(|(id, key)| flush_one(context, id, key))).await;
+        let until = deadline.min(Instant::now() + FLUSH_TRY);
+        join_all(unsaved.iter().map(|(id, key)| flush_one(context, (id, key), until))).await;
         if Instant::now() >= deadline {
             for (_, key) in context.unsaved.all() {
                 key.tell_loss(
@@ -333,14 +334,14 @@ pub async fn flush(context: &Context, grace: Duration) {
     }
 }
 
-async fn flush_one(context: &Context, id: &str, key: &UnsavedKey) {
+async fn flush_one(context: &Context, (id, key): (&str, &UnsavedKey), until: Instant) {
     let reference = ObjectRef::new(&key.name).within(&key.namespace);
     let Some(object) = context.stores.keys.get(&reference).filter(|object| uid(object.as_ref()) == id) else {
         key.tell_loss("its ProjectKey is gone; revoke it in the platform's console");
         context.unsaved.take(id);
         return;
     };
-    match timeout(FLUSH_TRY, write_unsaved(context, &object, key)).await {
+    match timeout_at(until, write_unsaved(context, &object, key)).await {
         Ok(Ok(())) => drop(context.unsaved.take(id)),
         Ok(Err(error)) => warn!(?error, name = key.name, namespace = key.namespace, "a key is not saved yet"),
         Err(_) => warn!(name = key.name, namespace = key.namespace, "a key is not saved yet: no answer"),

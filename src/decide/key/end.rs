@@ -2,7 +2,7 @@
 
 use super::super::identity::{KeyBook, KeyIntent};
 use super::super::{AccountView, Action, Decision, Health, Reason, Report, later};
-use super::fate::{Fate, Named, Revocation, fate, given_up, keys, revocation, without};
+use super::fate::{Fate, Named, Revocation, fate, given_up, keys, revocation, stray, without};
 use super::left::{acknowledged, left};
 use super::{Case, Choice, Holding, KeySecretView, KeyStep, Probe};
 use crate::api::KeyDeletion;
@@ -97,6 +97,10 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
 fn revoke_next(case: &Case, book: &KeyBook) -> Choice {
     if case.cannot_revoke() {
         return without_call(case, book);
+    }
+    if let Some(key) = stray(case) {
+        let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), book: book.clone() };
+        return case.act(Action::Revoke, step, deleting());
     }
     let (mut others, mut not_ours) = (Vec::new(), Vec::new());
     for key in keys(book) {

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 
 use super::super::identity::{KeyBook, KeyIntent, LostKey};
-use super::super::{Action, later};
+use super::super::{Action, names};
 use super::{Case, KeyListing, KeyStep};
-use crate::platform::Fault;
+use crate::platform::{Fault, KeyEntry};
 
 /// What became of a key whose creation was begun and whose secret never arrived.
 pub(super) enum Fate {
@@ -25,7 +25,7 @@ pub(super) fn fate(case: &Case, intent: &KeyIntent) -> Fate {
     if not_created(case) {
         return Fate::NotCreated;
     }
-    let settled = later(intent.at, case.observed.limits.settle);
+    let settled = case.observed.memory.settled(intent.at, case.observed.limits.settle);
     match &case.observed.listing {
         KeyListing::NotRead => Fate::NotRead,
         KeyListing::NotOffered => Fate::CannotTell,
@@ -94,6 +94,16 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
             Revocation::Step(Some(Action::Revoke), Box::new(step))
         }
     }
+}
+
+/// A key of this very resource that its annotations do not know: a call brought it forth after it was given up.
+pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
+    let KeyListing::Read { keys, .. } = &case.observed.listing else { return None };
+    let attempt = |name: &str| {
+        names::is_attempt(name, &case.spec.key_name, &case.observed.cluster, &case.observed.uid)
+            && case.identity.names().all(|known| known != name)
+    };
+    keys.iter().find(|key| attempt(&key.name))
 }
 
 /// The book without the key of that name.

@@ -45,10 +45,10 @@ fn own_keys_are_revoked_whatever_others_are_left() {
     let mixed = KeyBook { current: Some(own.clone()), ..KeyBook::default() };
     let lost_there = KeyBook { lost: vec![lost(FOREIGN)], ..KeyBook::default() };
     let mixed = KeyBook { lost: lost_there.lost.clone(), ..mixed };
-    let listing = || listed(1, &[(1, FOREIGN), (2, &own.name)]);
+    let listing = listed(1, &[(1, FOREIGN), (2, &own.name)]);
     let revoke = KeyStep::Revoke { id: 2, name: own.name.clone(), book: lost_there.clone() };
-    assert_eq!(deleting(mixed).listing(listing()).step(1), revoke);
-    deleting(lost_there).listing(listing()).stalls(1, Reason::KeyOfAnotherCluster, &[FOREIGN]);
+    assert_eq!(deleting(mixed).listing(listing).step(1), revoke);
+    deleting(lost_there).stalls(1, Reason::KeyOfAnotherCluster, &[FOREIGN]);
 }
 
 #[test]

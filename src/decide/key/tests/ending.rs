@@ -24,6 +24,20 @@ fn every_key_is_revoked_before_the_resource_goes() {
 }
 
 #[test]
+fn a_key_that_came_of_a_call_that_was_given_up_goes_too() {
+    let late = "ci-c1u57e-0a1b2c3d-00001a7e";
+    let keys = [(1, &*key(1).name), (7, late)];
+    let revoke = KeyStep::Revoke { id: 7, name: late.to_owned(), book: book(1) };
+    assert_eq!(Given::deleting().listing(listed(10, &keys)).step(10), revoke);
+    // Those of other resources and other clusters are theirs.
+    for other in ["ci-c1u57e-ffffffff-00001a7e", "ci-0ther0-0a1b2c3d-00001a7e", "cd-c1u57e-0a1b2c3d-00001a7e", "laptop"]
+    {
+        let own = KeyStep::Revoke { id: 1, name: key(1).name, book: KeyBook::default() };
+        assert_eq!(Given::deleting().listing(listed(10, &[(7, other), (1, &key(1).name)])).step(10), own);
+    }
+}
+
+#[test]
 fn orphan_leaves_them() {
     let orphan = |given: Given| given.but(|spec, _| spec.deletion = KeyDeletion::Orphan);
     assert_eq!(orphan(Given::deleting()).step(1), KeyStep::Release);

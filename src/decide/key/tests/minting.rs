@@ -119,6 +119,13 @@ fn an_intent_is_looked_up_by_its_unique_name() {
 }
 
 #[test]
+fn the_settle_time_counts_from_when_this_process_saw_the_intent() {
+    // The clock of whoever recorded it was behind: by that one the time is long over.
+    let seen = begun().listing(listed(5000, &[])).but(|_, seen| seen.memory.met(Some(at(0)), at(4990)));
+    assert_eq!(seen.says(5000).2, Wake::At(at(5050)));
+}
+
+#[test]
 fn keys_are_not_listed_again_and_again_while_that_fails() {
     let failing = begun().failed(Action::ListKeys, unanswered(), 10);
     let (health, _, wake) = failing.says(10);
