@@ -48,8 +48,8 @@ pub struct Sent {
     pub at: Timestamp,
     /// How often in a row it was sent.
     pub count: u32,
-    /// Whether a reading has shown it in force.
-    pub applied: bool,
+    /// When a reading last showed it in force.
+    pub in_force: Option<Timestamp>,
 }
 
 /// What one process remembers of a resource.
@@ -156,33 +156,36 @@ impl Memory {
     pub fn sent(&mut self, parts: &BTreeMap<String, ComputeChange>, now: Timestamp) {
         for (field, change) in parts {
             let count = match self.sent.get(field) {
-                Some(before) if before.change == *change && !before.stands_since(now) => before.count.saturating_add(1),
+                Some(before) if before.change == *change && !before.stood() => before.count.saturating_add(1),
                 _ => 1,
             };
-            self.sent.insert(field.clone(), Sent { change: change.clone(), at: now, count, applied: false });
+            self.sent.insert(field.clone(), Sent { change: change.clone(), at: now, count, in_force: None });
         }
     }
 
     /// Remembers that a reading shows these fields, and no others, differ from what is declared.
-    pub fn differing(&mut self, fields: &[&str]) {
-        for (field, sent) in &mut self.sent {
-            sent.applied |= !fields.contains(&field.as_str());
+    pub fn differing(&mut self, fields: &[&str], now: Timestamp) {
+        for (_, sent) in self.sent.iter_mut().filter(|(field, _)| !fields.contains(&field.as_str())) {
+            sent.in_force = Some(now);
         }
     }
 
     /// Whether a change of a field that was sent before has to wait before it is sent again, and what to call that.
     pub fn repeated(&self, field: &str, change: &ComputeChange, now: Timestamp) -> Option<(Reason, Timestamp)> {
-        let sent = self.sent.get(field).filter(|sent| &sent.change == change && !sent.stands_since(now))?;
-        let reason = if sent.applied { Reason::DriftPersists } else { Reason::SettingNotApplied };
-        let pauses = if sent.applied { sent.count.checked_sub(AT_ONCE)? } else { sent.count };
-        let until = later(sent.at, doubled(UNAPPLIED_FIRST, pauses.saturating_sub(1), REFUSED_MOST));
+        let sent = self.sent.get(field).filter(|sent| &sent.change == change && !sent.stood())?;
+        let (reason, pauses) = match sent.in_force {
+            Some(_) => (Reason::DriftPersists, sent.count.checked_sub(AT_ONCE)?),
+            None => (Reason::SettingNotApplied, sent.count.saturating_sub(1)),
+        };
+        let until = later(sent.at, doubled(UNAPPLIED_FIRST, pauses, REFUSED_MOST));
         (now < until).then_some((reason, until))
     }
 }
 
 impl Sent {
-    fn stands_since(&self, now: Timestamp) -> bool {
-        self.applied && now >= later(self.at, SETTLED)
+    /// Whether it was in force for long enough that what differs now is something new.
+    fn stood(&self) -> bool {
+        self.in_force.is_some_and(|in_force| in_force >= later(self.at, SETTLED))
     }
 }
 
@@ -291,7 +294,7 @@ mod tests {
         let mut memory = Memory::default();
         assert_eq!(repeated(&memory, "size", at(0)), None);
         memory.sent(&parts(&["size"]), at(0));
-        memory.differing(&["size"]);
+        memory.differing(&["size"], at(0));
         assert_eq!(repeated(&memory, "size", at(10)), Some((Reason::SettingNotApplied, at(300))));
         assert_eq!(repeated(&memory, "size", at(300)), None);
         memory.sent(&parts(&["size"]), at(300));
@@ -302,7 +305,7 @@ mod tests {
     fn a_field_that_is_ignored_says_nothing_of_the_others() {
         let mut memory = Memory::default();
         memory.sent(&parts(&["scaleToZero", "size"]), at(0));
-        memory.differing(&["scaleToZero"]);
+        memory.differing(&["scaleToZero"], at(0));
         assert_eq!(repeated(&memory, "scaleToZero", at(1)), Some((Reason::SettingNotApplied, at(300))));
         assert_eq!(repeated(&memory, "size", at(1)), None);
         assert_eq!(repeated(&memory, "disabled", at(1)), None);
@@ -322,10 +325,35 @@ mod tests {
         for second in 0..3 {
             assert_eq!(repeated(&memory, "size", at(second)), None);
             memory.sent(&parts(&["size"]), at(second));
-            memory.differing(&[]);
+            memory.differing(&[], at(second));
         }
         assert_eq!(repeated(&memory, "size", at(3)), Some((Reason::DriftPersists, at(302))));
-        assert_eq!(repeated(&memory, "size", at(700)), None);
+        assert_eq!(repeated(&memory, "size", at(302)), None);
+    }
+
+    #[test]
+    fn the_pauses_between_corrections_grow_up_to_an_hour() {
+        let mut memory = Memory::default();
+        let mut now = at(0);
+        for pause in [0, 0, 300, 600, 1200, 2400, 3600, 3600] {
+            memory.sent(&parts(&["size"]), now);
+            memory.differing(&[], now);
+            let until = later(now, Duration::from_secs(pause));
+            let expected = (pause > 0).then_some((Reason::DriftPersists, until));
+            assert_eq!(repeated(&memory, "size", now), expected);
+            memory.differing(&["size"], until);
+            assert_eq!(repeated(&memory, "size", until), None);
+            now = until;
+        }
+        // What stood for a while was not changed back by whoever did that.
+        memory.sent(&parts(&["size"]), now);
+        memory.differing(&[], later(now, SETTLED));
+        assert_eq!(repeated(&memory, "size", later(now, SETTLED)), None);
+        memory.sent(&parts(&["size"]), later(now, SETTLED));
+        assert_eq!(
+            repeated(&memory, "size", later(now, SETTLED)).map(|(reason, _)| reason),
+            Some(Reason::SettingNotApplied)
+        );
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub struct FaultOrder {
     /// The Retry-After header: seconds or an HTTP date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<RetryAfter>,
-    /// Real milliseconds before anything else happens; goes with every kind.
+    /// Real milliseconds before anything else happens, but for `late_work`; goes with every kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
 }
@@ -49,6 +49,8 @@ pub enum FaultKind {
     LoseAnswer,
     /// The connection is closed before the work.
     Drop,
+    /// The connection is closed at once; the work is done when `delay_ms` has passed.
+    LateWork,
     /// The work is done and half of the answer's body is sent, then the connection is closed.
     CutBody,
 }
@@ -155,7 +157,7 @@ impl Standing {
 }
 
 fn resolve(order: &FaultOrder) -> Result<Fault, String> {
-    use FaultKind::{CutBody, Delay, Drop, LoseAnswer, Status, StatusAfterWork};
+    use FaultKind::{CutBody, Delay, Drop, LateWork, LoseAnswer, Status, StatusAfterWork};
     let kind = match (order.kind, order.status, order.delay_ms) {
         (Some(kind), _, _) => kind,
         (None, Some(_), _) => Status,
@@ -167,7 +169,10 @@ fn resolve(order: &FaultOrder) -> Result<Fault, String> {
         (Status | StatusAfterWork, Some(status)) if !(200..=599).contains(&status) => {
             return Err("status must be from 200 to 599".to_owned());
         }
-        (Delay | LoseAnswer | Drop | CutBody, Some(_)) => return Err("this kind of fault has no status".to_owned()),
+        (LateWork, None) if order.delay_ms.is_none() => return Err("late_work needs a delay_ms".to_owned()),
+        (Delay | LoseAnswer | Drop | LateWork | CutBody, Some(_)) => {
+            return Err("this kind of fault has no status".to_owned());
+        }
         (_, status) => status.unwrap_or_default(),
     };
     Ok(Fault {
@@ -210,6 +215,7 @@ mod tests {
             serde_json::json!({}),
             serde_json::json!({"kind": "status"}),
             serde_json::json!({"kind": "drop", "status": 500}),
+            serde_json::json!({"kind": "late_work"}),
             serde_json::json!({"status": 42}),
             serde_json::json!({"status": 500, "path": "("}),
         ] {

@@ -43,13 +43,20 @@ pub async fn serve_api(
     };
     let path = path.to_owned();
     let fault = shell.faults().meet(parts.method.as_str(), &path);
-    if let Some(fault) = &fault {
+    if let Some(fault) = fault.as_ref().filter(|fault| fault.kind != FaultKind::LateWork) {
         tokio::time::sleep(Duration::from_millis(fault.delay_ms)).await;
     }
     match fault.as_ref().map(|fault| (fault.kind, fault)) {
         Some((FaultKind::Drop, _)) => return cut(&peer),
         Some((FaultKind::Status, fault)) => return answered(&shell, n, ordered(fault)),
-        Some((FaultKind::StatusAfterWork | FaultKind::LoseAnswer | FaultKind::CutBody | FaultKind::Delay, _))
+        Some((
+            FaultKind::StatusAfterWork
+            | FaultKind::LoseAnswer
+            | FaultKind::LateWork
+            | FaultKind::CutBody
+            | FaultKind::Delay,
+            _,
+        ))
         | None => {}
     }
     let Ok(body) = to_bytes(body, LARGEST_BODY).await else {
@@ -59,12 +66,19 @@ pub async fn serve_api(
             json(StatusCode::PAYLOAD_TOO_LARGE, br#"{"message":"the body is too large"}"#.to_vec()),
         );
     };
-    let answer = work(&shell, message_of(&parts, path, body, &peer)).await;
+    let message = message_of(&parts, path, body, &peer);
+    if let Some(fault) = fault.as_ref().filter(|fault| fault.kind == FaultKind::LateWork) {
+        work_late(&shell, message, Duration::from_millis(fault.delay_ms));
+        return cut(&peer);
+    }
+    let answer = work(&shell, message).await;
     match fault.as_ref().map(|fault| (fault.kind, fault)) {
         Some((FaultKind::LoseAnswer, _)) => cut(&peer),
         Some((FaultKind::StatusAfterWork, fault)) => answered(&shell, n, ordered(fault)),
         Some((FaultKind::CutBody, _)) => answered(&shell, n, halved(answer).await),
-        Some((FaultKind::Delay | FaultKind::Status | FaultKind::Drop, _)) | None => answered(&shell, n, answer),
+        Some((FaultKind::Delay | FaultKind::Status | FaultKind::Drop | FaultKind::LateWork, _)) | None => {
+            answered(&shell, n, answer)
+        }
     }
 }
 
@@ -130,6 +144,15 @@ async fn work(shell: &Arc<Shell>, request: message::Request) -> Response {
             json(StatusCode::INTERNAL_SERVER_ERROR, br#"{"message":"the state could not be saved"}"#.to_vec())
         }
     }
+}
+
+/// Nobody waits for it. It counts against the rate of calls when it is done, as one that was held up on its way.
+fn work_late(shell: &Arc<Shell>, request: message::Request, delay: Duration) {
+    let shell = Arc::clone(shell);
+    tokio::spawn(async move {
+        tokio::time::sleep(delay).await;
+        work(&shell, message::Request { received_at: Clock::real(), ..request }).await;
+    });
 }
 
 fn spoken(answer: message::Response) -> Response {

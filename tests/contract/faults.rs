@@ -104,6 +104,19 @@ async fn fault_drop_closes_the_connection_before_the_work() {
 }
 
 #[tokio::test]
+async fn fault_late_work_closes_the_connection_and_does_the_work_later() {
+    let platform = Platform::full().await;
+    order(&platform, json!({ "method": "POST", "kind": "late_work", "delay_ms": 300 })).await;
+    let begun = Instant::now();
+    let error = failed_create(&platform).await;
+    assert!(error.is_request() && error.status().is_none(), "{error:?}");
+    assert_eq!(count(&platform).await, 0);
+    let done = async { while count(&platform).await == 0 {} };
+    tokio::time::timeout(Duration::from_secs(20), done).await.unwrap();
+    assert!(begun.elapsed() >= Duration::from_millis(300));
+}
+
+#[tokio::test]
 async fn fault_cut_body_does_the_work_and_sends_half_of_the_answer() {
     let platform = Platform::full().await;
     order(&platform, json!({ "method": "POST", "kind": "cut_body" })).await;

@@ -2,7 +2,7 @@
 
 mod changes;
 mod connection;
-mod existing;
+pub mod existing;
 mod faults;
 mod quiet;
 mod refusals;
@@ -17,21 +17,21 @@ use serde_json::{Value, json};
 use crate::stage::{PROJECT, Stage, compute, condition};
 
 /// Where a test plays that has nothing to do with profiles and plans: with the Account `prod`.
-async fn created(name: &str, more: &str) -> (Stage, String) {
+pub async fn created(name: &str, more: &str) -> (Stage, String) {
     let stage = Stage::new(name).await;
     let id = create(&stage, more).await;
     (stage, id)
 }
 
 /// Creates the Compute `orders` on br-main-42 and waits until it can be used.
-async fn create(stage: &Stage, more: &str) -> String {
+pub async fn create(stage: &Stage, more: &str) -> String {
     stage.apply(&compute("orders", "br-main-42", more)).await;
     let ready = stage.until_ready("compute/orders").await;
     ready["status"]["computeId"].as_str().unwrap().to_owned()
 }
 
 /// A compute that somebody created in the console some time ago.
-async fn by_hand(stage: &Stage, branch: &str, kind: &str) -> String {
+pub async fn by_hand(stage: &Stage, branch: &str, kind: &str) -> String {
     let form = json!({"project_id": PROJECT, "branch_id": branch, "type": kind});
     let line = stage.console(Method::POST, "/computes", form).await;
     stage.platform.advance(Duration::from_secs(10)).unwrap();
@@ -45,11 +45,11 @@ async fn line(stage: &Stage, id: &str) -> Value {
 }
 
 /// Requests so far that ask for a change.
-fn writes(stage: &Stage) -> Vec<String> {
+pub fn writes(stage: &Stage) -> Vec<String> {
     stage.requests().into_iter().filter(|request| !request.starts_with("GET ")).collect()
 }
 
-async fn delete(stage: &Stage, object: &str) {
+pub async fn delete(stage: &Stage, object: &str) {
     stage.kubectl(&["delete", object, "--wait=false"]).await;
 }
 
@@ -58,12 +58,12 @@ async fn annotate(stage: &Stage, name: &str, annotation: &str) {
 }
 
 /// Waits until the platform was read that many times more.
-async fn polls(stage: &Stage, times: usize) {
+pub async fn polls(stage: &Stage, times: usize) {
     let wanted = stage.count("GET") + times;
     stage.wait_until("the platform to be read", async || stage.count("GET") >= wanted).await;
 }
 
-fn message(object: &Value, kind: &str) -> String {
+pub fn message(object: &Value, kind: &str) -> String {
     condition(object, kind).and_then(|condition| condition["message"].as_str()).unwrap_or_default().to_owned()
 }
 

@@ -12,6 +12,7 @@
 mod accounts;
 mod alone;
 mod computes;
+mod creates;
 mod deletes;
 mod key_faults;
 mod key_recovery;

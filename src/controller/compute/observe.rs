@@ -229,3 +229,61 @@ async fn secret(context: &Context, object: &Compute) -> Result<SecretView, kube:
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc::unbounded_channel;
+
+    use super::*;
+    use crate::platform::Observers;
+
+    const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
+    const GRACE: Duration = Duration::from_secs(90);
+
+    /// An empty project as it was read that many seconds ago; newer attempts failed.
+    fn unread(ago: u64, fault: &Fault) -> View {
+        let ticks: Observers<ObjectRef<Compute>> = Observers::new(unbounded_channel().0, || NOW, || 0.5);
+        let at = NOW - Duration::from_secs(ago);
+        let reading = Reading { began: ticks.tick(), at, computes: Vec::new() };
+        View { reading: Some(Arc::new(reading)), fault: Some(fault.clone()) }
+    }
+
+    fn listed(view: &View) -> Seen {
+        let matters = Matters {
+            branches: vec!["br-main".to_owned()],
+            computes: BTreeSet::new(),
+            marks: BTreeSet::new(),
+            bound: true,
+            unanswered: false,
+        };
+        listing(view, true, NOW, GRACE, &matters)
+    }
+
+    #[test]
+    fn what_the_credential_may_not_see_is_no_empty_project() {
+        let message = || "not allowed".to_owned();
+        for fault in [
+            Fault::Unauthorized { message: message() },
+            Fault::Forbidden { status: 403, message: message() },
+            Fault::Forbidden { status: 404, message: message() },
+            Fault::NotFound { message: message() },
+        ] {
+            assert_eq!(listed(&unread(1, &fault)).listing, Listing::Failed(fault));
+        }
+    }
+
+    #[test]
+    fn an_unreachable_platform_is_what_it_was_for_a_while() {
+        for fault in [
+            Fault::Transport { message: "refused".to_owned() },
+            Fault::Server { status: 502, message: "bad gateway".to_owned() },
+            Fault::Throttled { status: 429, retry_after: None },
+        ] {
+            let young = listed(&unread(1, &fault));
+            assert_eq!(young.stale_from, Some(NOW + Duration::from_secs(89)));
+            // Nothing is concluded from its age: the time that it was begun goes with it.
+            assert_eq!(young.listing, Listing::Read { at: NOW - Duration::from_secs(1), computes: Vec::new() });
+            assert_eq!(listed(&unread(90, &fault)).listing, Listing::Failed(fault));
+        }
+    }
+}

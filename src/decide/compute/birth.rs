@@ -19,7 +19,7 @@ pub(super) fn first_contact(case: &Case, reading: &Reading) -> Choice {
         Some(Outcome::Created(found)) => return bind(case, found, Origin::Created),
         Some(Outcome::Behind(other)) => return in_turn(case, Reason::ConfirmingCreate, other, &case.spec.branch_id),
         Some(Outcome::Unclear(candidates)) => {
-            return Decision::rest(unclear(case, &candidates, names::UNANSWERED_CREATES));
+            return undecided(case, unclear(case, &candidates, names::UNANSWERED_CREATES));
         }
         Some(Outcome::NotCreated | Outcome::NotKnownYet(_)) | None => {}
     }
@@ -73,7 +73,7 @@ pub(super) fn recover(case: &Case, intent: &CreateIntent, reading: &Reading) -> 
             until,
         ),
         Outcome::Behind(other) => in_turn(case, Reason::ConfirmingCreate, other, &intent.branch),
-        Outcome::Unclear(candidates) => Decision::rest(unclear(case, &candidates, names::CREATE_INTENT)),
+        Outcome::Unclear(candidates) => undecided(case, unclear(case, &candidates, names::CREATE_INTENT)),
     }
 }
 
@@ -191,6 +191,14 @@ pub(super) fn in_turn(case: &Case, reason: Reason, other: &str, branch: &str) ->
         Report::progressing(reason, format!("Waiting for {other}, whose create on branch {branch} comes first."));
     Decision::wait(report, later(case.now, CREATE_TURN))
 }
+
+/// A person decides, possibly by giving a candidate to another resource, of which no change of this one tells.
+pub(super) fn undecided(case: &Case, report: Report) -> Choice {
+    Decision::wait(report, later(case.now, DECIDED_ELSEWHERE))
+}
+
+/// How soon to look again whether another resource has a candidate by now.
+const DECIDED_ELSEWHERE: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// How soon to look again while another create on the branch comes first.
 const CREATE_TURN: std::time::Duration = std::time::Duration::from_secs(2);

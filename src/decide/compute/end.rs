@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::identity::{Binding, CreateIntent, Origin};
 use super::super::{AccountView, Action, Decision, Health, Reason, Report, later};
-use super::birth::{Outcome, bind, in_turn, outcome};
+use super::birth::{Outcome, bind, in_turn, outcome, undecided};
 use super::stray::strays;
 use super::{Case, Choice, ComputeStep, Listing, Reading, is_left, unread};
 
@@ -72,13 +72,16 @@ fn unresolved(case: &Case, intent: &CreateIntent, reading: &Reading) -> Choice {
         ),
         Outcome::Unclear(found) => {
             let ids: Vec<&str> = found.iter().map(|compute| compute.id.as_str()).collect();
-            Decision::rest(Report::stalled(
-                Reason::AmbiguousCreate,
-                format!(
-                    "One of {} may be this resource's. Set spec.computeId to it to have it deleted, or {LEAVE_IT}.",
-                    ids.join(", ")
+            undecided(
+                case,
+                Report::stalled(
+                    Reason::AmbiguousCreate,
+                    format!(
+                        "One of {} may be this resource's. Set spec.computeId to it to have it deleted, or {LEAVE_IT}.",
+                        ids.join(", ")
+                    ),
                 ),
-            ))
+            )
         }
     }
 }

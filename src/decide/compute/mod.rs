@@ -180,7 +180,7 @@ pub fn remember(memory: &mut Memory, spec: &ComputeSpec, found: Option<&Compute>
     };
     memory.missing_since = None;
     let differences = super::drift::differences(spec, found);
-    memory.differing(&differences.iter().map(|difference| difference.field.as_str()).collect::<Vec<_>>());
+    memory.differing(&differences.iter().map(|difference| difference.field.as_str()).collect::<Vec<_>>(), now);
     if is_settled(found) {
         memory.changing = false;
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::super::identity::{CreateIntent, Origin};
 use super::super::{Action, Decision, Reason, Sync, Wake, later, names};
-use super::birth::{Outcome, matches, traces};
+use super::birth::{Outcome, matches, traces, undecided};
 use super::{Case, Choice, ComputeStep, Reading};
 use crate::api::Management;
 use crate::platform::Compute;
@@ -100,7 +100,7 @@ pub(super) fn told(case: &Case, reading: &Reading, choice: Choice) -> Choice {
     let ids = strays.ids();
     if !ids.is_empty() {
         let report = report.with_sync(Sync::OutOfSync(Reason::StrayCompute, advice(case, &ids)));
-        return Decision { report: Some(report), ..choice };
+        return undecided(case, report).no_later(choice.wake);
     }
     let watched: Vec<CreateIntent> = records.iter().filter(|record| is_watched(case, record)).cloned().collect();
     match watched.iter().map(|record| later(record.at, WATCHED)).min() {

@@ -99,6 +99,33 @@ fn a_compute_that_is_gone_is_created_anew_once_it_is_certain() {
 }
 
 #[test]
+fn nothing_is_created_anew_where_the_project_could_not_be_read() {
+    for fault in [
+        Fault::Unauthorized { message: "revoked".into() },
+        Fault::Forbidden { status: 403, message: "not yours".into() },
+        Fault::Forbidden { status: 404, message: "not allowed".into() },
+        Fault::NotFound { message: "project not found".into() },
+        Fault::Transport { message: "refused".into() },
+        Fault::Server { status: 500, message: "broken".into() },
+        Fault::Throttled { status: 503, retry_after: None },
+        lost(),
+    ] {
+        for scene in [Scene::bound(), Scene::intended(), Scene::new()] {
+            let scene = scene.remembering(|memory| memory.missing_since = Some(at(-9999)));
+            let choice = scene.observing(|observed| observed.listing = Listing::Failed(fault.clone())).decide();
+            assert_eq!(choice.step, None, "{fault:?}");
+        }
+    }
+}
+
+#[test]
+fn what_other_credentials_did_not_see_is_looked_for_anew() {
+    let scene = Scene::bound().seeing([]).remembering(|memory| memory.missing_since = Some(at(-300)));
+    assert!(matches!(scene.step(), ComputeStep::Create { .. }));
+    scene.remembering(Memory::other_credentials).rest().unknown(Reason::ComputeNotFound);
+}
+
+#[test]
 fn what_was_missing_before_says_nothing_of_a_compute_that_was_bound_since() {
     let scene = Scene::bound().seeing([]).remembering(|memory| memory.missing_since = Some(at(-300)));
     let young = scene.clone().binding(|binding| binding.at = at(-10));

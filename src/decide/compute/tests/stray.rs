@@ -155,6 +155,7 @@ fn what_comes_late_is_told_by_a_resource_that_has_its_compute() {
     let commands =
         ["ep-9", "billed", "spec.computeId", "kubectl -n shop annotate compute orders dbplane.dev/unanswered-creates-"];
     said.out_of_sync(Reason::StrayCompute, &commands);
+    said.until(at(30));
     scene.clone().after(2 * DAY).rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
     scene.clone().claimed("ep-9", false).rest().in_sync();
     scene.observing(|observed| observed.claims.creating = Some("Compute shop/other".into())).rest().in_sync();
