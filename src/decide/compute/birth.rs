@@ -172,7 +172,7 @@ pub(super) fn create(case: &Case, reading: &Reading) -> Choice {
         asked: Some(settings.clone()),
     };
     let new = NewCompute { branch_id: case.spec.branch_id.clone(), role: case.role(), name: mark, settings };
-    let step = ComputeStep::Create { intent, new, restart: case.restart_asked() };
+    let step = ComputeStep::Create { intent, new: Box::new(new), restart: case.restart_asked() };
     case.act(Action::Create, step, Report::progressing(Reason::Creating, "The compute is being created."))
 }
 

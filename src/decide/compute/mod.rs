@@ -98,7 +98,7 @@ pub enum SecretView {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ComputeStep {
     /// Write intent and finalizer, create, bind.
-    Create { intent: CreateIntent, new: NewCompute, restart: RestartRecord },
+    Create { intent: CreateIntent, new: Box<NewCompute>, restart: RestartRecord },
     /// Record the link to a compute, and which creates are left unanswered.
     Bind { binding: Binding, restart: RestartRecord, unanswered: Vec<CreateIntent> },
     /// Record that the create that was intended did not happen, or that its answer is no longer waited for.

@@ -5,7 +5,7 @@ use crate::decide::Action;
 
 fn creates(scene: &Scene) -> (CreateIntent, NewCompute, RestartRecord) {
     match scene.step() {
-        ComputeStep::Create { intent, new, restart } => (intent, new, restart),
+        ComputeStep::Create { intent, new, restart } => (intent, *new, restart),
         other => panic!("{other:?}"),
     }
 }
