@@ -1,0 +1,166 @@
+use super::*;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn rejected() -> Problem {
+    Problem::Platform(Fault::Rejected { status: 422, message: "limit reached".into() })
+}
+
+#[test]
+fn a_refusal_waits_longer_each_time_and_not_for_a_new_spec() {
+    let mut memory = Memory::default();
+    memory.failed(Action::Create, rejected(), 1, at(0));
+    let hold = memory.hold(Action::Create, 1, at(29)).unwrap();
+    assert_eq!(hold.until, at(30));
+    assert_eq!(hold.health, Health::Stalled(Reason::Refused, "The platform refuses (422): limit reached".into()));
+    assert_eq!(memory.hold(Action::Create, 1, at(30)), None);
+    assert_eq!(memory.hold(Action::Create, 2, at(1)), None);
+    memory.failed(Action::Create, rejected(), 1, at(30));
+    assert_eq!(memory.hold(Action::Create, 1, at(31)).unwrap().until, at(90));
+}
+
+#[test]
+fn the_clock_of_whoever_recorded_a_call_does_not_count() {
+    let settle = Duration::from_secs(60);
+    let mut memory = Memory::default();
+    for (recorded, now, settled) in [(100, 5000, 5060), (100, 5030, 5060), (90_000, 5040, 5100), (100, 5050, 5110)] {
+        memory.met(Some(at(recorded)), at(now));
+        assert_eq!(memory.settled(at(recorded), settle), at(settled));
+    }
+    memory.met(None, at(5055));
+    memory.met(Some(at(100)), at(5060));
+    assert_eq!(memory.settled(at(100), settle), at(5120));
+}
+
+#[test]
+fn retry_after_is_obeyed() {
+    let mut memory = Memory::default();
+    let fault = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(17)) };
+    memory.failed(Action::Change, Problem::Platform(fault), 1, at(0));
+    assert_eq!(memory.hold(Action::Change, 1, at(1)).unwrap().until, at(17));
+}
+
+fn parts(fields: &[&str]) -> BTreeMap<String, ComputeChange> {
+    fields.iter().map(|field| ((*field).to_owned(), ComputeChange::default())).collect()
+}
+
+fn repeated(memory: &Memory, field: &str, now: Timestamp) -> Option<(Reason, Timestamp)> {
+    memory.repeated(field, &ComputeChange::default(), now)
+}
+
+#[test]
+fn a_setting_that_is_never_seen_in_force_is_not_sent_in_a_loop() {
+    let mut memory = Memory::default();
+    assert_eq!(repeated(&memory, "size", at(0)), None);
+    memory.sent(&parts(&["size"]), at(0));
+    memory.differing(&["size"], at(0));
+    assert_eq!(repeated(&memory, "size", at(10)), Some((Reason::SettingNotApplied, at(300))));
+    assert_eq!(repeated(&memory, "size", at(300)), None);
+    memory.sent(&parts(&["size"]), at(300));
+    assert_eq!(repeated(&memory, "size", at(301)), Some((Reason::SettingNotApplied, at(900))));
+}
+
+#[test]
+fn a_field_that_is_ignored_says_nothing_of_the_others() {
+    let mut memory = Memory::default();
+    memory.sent(&parts(&["scaleToZero", "size"]), at(0));
+    memory.differing(&["scaleToZero"], at(0));
+    assert_eq!(repeated(&memory, "scaleToZero", at(1)), Some((Reason::SettingNotApplied, at(300))));
+    assert_eq!(repeated(&memory, "size", at(1)), None);
+    assert_eq!(repeated(&memory, "disabled", at(1)), None);
+}
+
+#[test]
+fn another_value_of_a_field_does_not_wait() {
+    let mut memory = Memory::default();
+    memory.sent(&parts(&["branchId"]), at(0));
+    let other = ComputeChange { branch_id: Some("br-2".into()), ..ComputeChange::default() };
+    assert_eq!(memory.repeated("branchId", &other, at(1)), None);
+}
+
+#[test]
+fn a_difference_that_comes_back_is_corrected_thrice_and_then_with_pauses() {
+    let mut memory = Memory::default();
+    for second in 0..3 {
+        assert_eq!(repeated(&memory, "size", at(second)), None);
+        memory.sent(&parts(&["size"]), at(second));
+        memory.differing(&[], at(second));
+    }
+    assert_eq!(repeated(&memory, "size", at(3)), Some((Reason::DriftPersists, at(302))));
+    assert_eq!(repeated(&memory, "size", at(302)), None);
+}
+
+#[test]
+fn the_pauses_between_corrections_grow_up_to_an_hour() {
+    let mut memory = Memory::default();
+    let mut now = at(0);
+    for pause in [0, 0, 300, 600, 1200, 2400, 3600, 3600] {
+        memory.sent(&parts(&["size"]), now);
+        memory.differing(&[], now);
+        let until = later(now, Duration::from_secs(pause));
+        let expected = (pause > 0).then_some((Reason::DriftPersists, until));
+        assert_eq!(repeated(&memory, "size", now), expected);
+        memory.differing(&["size"], until);
+        assert_eq!(repeated(&memory, "size", until), None);
+        now = until;
+    }
+    // What stood for a while was not changed back by whoever did that.
+    memory.sent(&parts(&["size"]), now);
+    memory.differing(&[], later(now, SETTLED));
+    assert_eq!(repeated(&memory, "size", later(now, SETTLED)), None);
+    memory.sent(&parts(&["size"]), later(now, SETTLED));
+    assert_eq!(
+        repeated(&memory, "size", later(now, SETTLED)).map(|(reason, _)| reason),
+        Some(Reason::SettingNotApplied)
+    );
+}
+
+#[test]
+fn only_what_was_certainly_not_done_counts_as_not_done() {
+    let message = String::new;
+    for (fault, not_done) in [
+        (Fault::Rejected { status: 422, message: message() }, true),
+        (Fault::Conflict { message: message() }, true),
+        (Fault::Busy { message: message(), retry_after: None }, true),
+        (Fault::Throttled { status: 429, retry_after: None }, true),
+        (Fault::Transport { message: message() }, true),
+        (Fault::Unauthorized { message: message() }, true),
+        (Fault::Server { status: 503, message: message() }, false),
+        (Fault::Unknown { message: message() }, false),
+        (Fault::Undecodable { path: message(), message: message() }, false),
+    ] {
+        let mut memory = Memory::default();
+        memory.failed(Action::Create, Problem::Platform(fault.clone()), 1, at(0));
+        assert_eq!(memory.not_done(Action::Create, at(0)), not_done, "{fault:?}");
+        assert!(!memory.not_done(Action::Create, at(1)), "of an earlier try: {fault:?}");
+        assert!(!memory.not_done(Action::Change, at(0)), "{fault:?}");
+    }
+}
+
+#[test]
+fn other_credentials_are_tried_at_once_and_what_happened_stays_known() {
+    let mut memory = Memory::default();
+    memory.failed(Action::Create, rejected(), 1, at(0));
+    memory.other_credentials();
+    assert_eq!(memory.hold(Action::Create, 1, at(1)), None);
+    assert!(memory.not_done(Action::Create, at(0)));
+    memory.failed(Action::Create, rejected(), 1, at(1));
+    assert_eq!(memory.hold(Action::Create, 1, at(2)).unwrap().until, at(31));
+}
+
+#[test]
+fn what_is_not_a_refusal_is_tried_again_within_a_minute() {
+    let mut memory = Memory::default();
+    let fault = || Problem::Platform(Fault::Server { status: 500, message: "broken".into() });
+    let mut now = at(0);
+    for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
+        memory.failed(Action::Delete, fault(), 1, now);
+        let until = memory.hold(Action::Delete, 1, now).unwrap().until;
+        assert_eq!(until, later(now, Duration::from_secs(pause)));
+        now = until;
+    }
+    memory.succeeded(Action::Delete);
+    assert_eq!(memory.hold(Action::Delete, 1, now), None);
+}
