@@ -56,6 +56,8 @@ pub struct Sent {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
     failures: BTreeMap<Action, Failure>,
+    /// When this process recorded its last call of each action.
+    recorded: BTreeMap<Action, Timestamp>,
     /// By the field's path in the spec: one that the platform ignores says nothing of the others.
     sent: BTreeMap<String, Sent>,
     /// A change or restart of ours was accepted, and no reading has shown the compute settled since.
@@ -114,9 +116,17 @@ impl Memory {
         }
     }
 
-    /// Whether the try of an action that was begun at that time failed in a way that shows that it was not done.
+    /// Remembers that this process recorded a call before it makes it.
+    pub fn recorded(&mut self, action: Action, at: Timestamp) {
+        self.recorded.insert(action, at);
+    }
+
+    /// Whether the call that was recorded at that time was this process's own and certainly not made. What became of a call
+    /// that another process recorded is nothing that this one was told.
     pub fn not_done(&self, action: Action, begun: Timestamp) -> bool {
-        self.failures.get(&action).filter(|failure| failure.at >= begun).is_some_and(|failure| match &failure.problem {
+        let own = self.recorded.get(&action) == Some(&begun);
+        let failure = self.failures.get(&action).filter(|failure| own && failure.at >= begun);
+        failure.is_some_and(|failure| match &failure.problem {
             Problem::Platform(fault) => !fault.may_have_happened(),
             Problem::Secret(_) => true,
         })

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use secrecy::SecretString;
 
 use super::super::creating::Place;
@@ -71,7 +72,7 @@ impl<H: Hands> Work<'_, H> {
         let intent = &CreateIntent { at: self.hands.now(), ..intent.clone() };
         let links = Links::new().finalizer(true).set(names::CREATE_INTENT, intent).remove(names::BINDING);
         let intended = self.link(self.object, links).await?;
-        in_time(self.hands, Action::Create, intent.at)?;
+        self.recorded(Action::Create, intent.at)?;
         let answer = platform.create_compute(&self.object.spec.project_id, new).await;
         self.wrote();
         let created = match self.settle(Action::Create, answer)? {
@@ -137,7 +138,7 @@ impl<H: Hands> Work<'_, H> {
         let Some(platform) = self.admitted(Action::Restart).await? else { return Ok(()) };
         let record = &RestartRecord { at: self.hands.now(), ..record.clone() };
         let recorded = self.link(self.object, Links::new().set(names::RESTART_RECORD, record)).await?;
-        in_time(self.hands, Action::Restart, record.at)?;
+        self.recorded(Action::Restart, record.at)?;
         let answer = platform.restart_compute(&self.object.spec.project_id, &id.to_owned()).await;
         self.wrote();
         let answer = self.settle(Action::Restart, answer)?;
@@ -214,6 +215,12 @@ impl<H: Hands> Work<'_, H> {
 
     async fn link(&self, object: &Compute, links: Links) -> Result<Compute, StepError> {
         hands::link(self.hands, object, links).await
+    }
+
+    /// A call is recorded and about to be made.
+    fn recorded(&self, action: Action, at: Timestamp) -> Result<(), StepError> {
+        self.hands.traces().update(&uid(self.object), |trace| trace.memory.recorded(action, at));
+        in_time(self.hands, action, at)
     }
 
     fn wrote(&self) {

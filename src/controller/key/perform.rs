@@ -94,6 +94,7 @@ impl<H: Hands> Work<'_, H> {
         let intent = &KeyIntent { at: self.hands.now(), ..intent.clone() };
         let intended = self.link(self.object, Links::new().set(names::KEY_INTENT, intent)).await?;
         self.forget_readings();
+        self.hands.traces().update(&self.uid(), |trace| trace.memory.recorded(Action::Mint, intent.at));
         in_time(self.hands, Action::Mint, intent.at)?;
         let minted = platform.create_key(&organization, &intent.name, &self.object.spec.project_id).await;
         let minted = minted.map_err(|fault| StepError::Failed(Action::Mint, Problem::Platform(fault)))?;

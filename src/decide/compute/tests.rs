@@ -196,6 +196,8 @@ impl Scene {
     /// An action that failed just now.
     pub fn failed(mut self, action: crate::decide::Action, fault: Fault) -> Self {
         let problem = crate::decide::memory::Problem::Platform(fault);
+        let recorded = self.observed.identity.as_ref().ok().and_then(ComputeIdentity::recorded);
+        recorded.into_iter().for_each(|at| self.observed.memory.recorded(action, at));
         self.observed.memory.failed(action, problem, self.observed.meta.generation, self.now);
         self
     }

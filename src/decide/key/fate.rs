@@ -22,7 +22,7 @@ pub(super) enum Fate {
 }
 
 pub(super) fn fate(case: &Case, intent: &KeyIntent) -> Fate {
-    if not_created(case) {
+    if not_created(case, intent) {
         return Fate::NotCreated;
     }
     let settled = case.observed.memory.settled(intent.at, case.observed.limits.settle);
@@ -38,14 +38,12 @@ pub(super) fn fate(case: &Case, intent: &KeyIntent) -> Fate {
     }
 }
 
-/// Whether this process was told that its last try created nothing.
-fn not_created(case: &Case) -> bool {
-    match case.observed.memory.fault(Action::Mint) {
-        // The name is unique: where somebody on the way repeated the request, the first one may have created the key.
-        Some(Fault::Conflict { .. }) => case.cannot_revoke(),
-        Some(fault) => !fault.may_have_happened(),
-        None => false,
-    }
+/// Whether this process made the try, and was told that it created nothing.
+fn not_created(case: &Case, intent: &KeyIntent) -> bool {
+    let memory = &case.observed.memory;
+    // The name is unique: where somebody on the way repeated the request, the first one may have created the key.
+    let repeated = matches!(memory.fault(Action::Mint), Some(Fault::Conflict { .. }));
+    memory.not_done(Action::Mint, intent.at) && (!repeated || case.cannot_revoke())
 }
 
 /// How a key is revoked.

@@ -133,6 +133,8 @@ fn only_what_was_certainly_not_done_counts_as_not_done() {
     ] {
         let mut memory = Memory::default();
         memory.failed(Action::Create, Problem::Platform(fault.clone()), 1, at(0));
+        assert!(!memory.not_done(Action::Create, at(0)), "of another process: {fault:?}");
+        memory.recorded(Action::Create, at(0));
         assert_eq!(memory.not_done(Action::Create, at(0)), not_done, "{fault:?}");
         assert!(!memory.not_done(Action::Create, at(1)), "of an earlier try: {fault:?}");
         assert!(!memory.not_done(Action::Change, at(0)), "{fault:?}");
@@ -142,6 +144,7 @@ fn only_what_was_certainly_not_done_counts_as_not_done() {
 #[test]
 fn other_credentials_are_tried_at_once_and_what_happened_stays_known() {
     let mut memory = Memory::default();
+    memory.recorded(Action::Create, at(0));
     memory.failed(Action::Create, rejected(), 1, at(0));
     memory.other_credentials();
     assert_eq!(memory.hold(Action::Create, 1, at(1)), None);

@@ -161,6 +161,14 @@ fn a_clear_no_needs_no_looking_up() {
 }
 
 #[test]
+fn what_this_process_was_told_of_its_own_try_says_nothing_of_anothers() {
+    let later = KeyIntent { at: at(1), ..begun().observed.identity.unwrap().intent.unwrap() };
+    // It failed to create a key, and another leader has begun to create this one.
+    let others = begun().failed(Action::Mint, refused(), 2).intent(later);
+    assert_eq!(others.step(2), KeyStep::ListKeys);
+}
+
+#[test]
 fn annotations_that_were_removed_are_restored_from_the_secret() {
     let (restored, event) = record(Given::in_use().book(KeyBook::default()).step(1));
     assert_eq!((restored, event), (book(1), None));

@@ -145,6 +145,9 @@ impl Given {
     }
 
     fn failed(mut self, action: Action, fault: Fault, second: i64) -> Self {
+        if let Some(intent) = self.observed.identity.as_ref().ok().and_then(|identity| identity.intent.as_ref()) {
+            self.observed.memory.recorded(action, intent.at);
+        }
         self.observed.memory.failed(action, Problem::Platform(fault), 1, at(second));
         self
     }
