@@ -7,6 +7,8 @@ use kube::runtime::reflector::ObjectRef;
 
 use super::Context;
 use super::accounts::{AccountName, Entry};
+use super::kind::{Managed, uid};
+use super::under_way::Step;
 use crate::api::{AccountKind, AccountRef, NamespaceAccess};
 use crate::decide::AccountView;
 use crate::decide::account::Standing;
@@ -26,10 +28,10 @@ pub fn of<K: ResourceExt>(context: &Context, reference: &AccountRef, object: &K)
     let Some(entry) = context.accounts.get(&name) else {
         return (AccountView::Pending, None);
     };
-    let holds = object.finalizers().iter().any(|finalizer| finalizer == FINALIZER);
     let view = match (&entry.standing, &entry.handle) {
-        // It goes as soon as nothing on the platform needs it; what was begun now could not be ended then.
-        _ if account.deletion_timestamp.is_some() && !holds => {
+        _ if is_lost(&account, object) => {
+            // Should it wait for this resource alone, it waits no more.
+            context.triggers.account(&name);
             AccountView::NotReady { name: label, message: "it is being deleted.".to_owned() }
         }
         (Standing::Unusable(message), _) => AccountView::NotReady { name: label, message: message.clone() },
@@ -42,6 +44,26 @@ pub fn of<K: ResourceExt>(context: &Context, reference: &AccountRef, object: &K)
         (Standing::Usable, Some(handle)) => AccountView::Usable { organization: handle.access.organization_id.clone() },
     };
     (view, Some(entry))
+}
+
+/// Marks a step as under way; `None` where the account is lost to the resource since it was decided on. An account that is
+/// being deleted looks for steps that are under way, and a step for the account being deleted: one of them sees the other.
+pub fn begin<'a, K: Managed>(
+    context: &'a Context,
+    reference: &AccountRef,
+    object: &K,
+    decided_on: &AccountView,
+) -> Option<Step<'a>> {
+    let step = context.under_way.begin(&uid(object));
+    let name = AccountName::referred(reference, &object.namespace().unwrap_or_default());
+    let usable = matches!(decided_on, AccountView::Usable { .. });
+    let lost = usable && meta(context, &name).is_none_or(|account| is_lost(&account, object));
+    (!lost).then_some(step)
+}
+
+/// An account goes as soon as nothing on the platform needs it; what was begun then could not be ended.
+fn is_lost<K: ResourceExt>(account: &ObjectMeta, object: &K) -> bool {
+    account.deletion_timestamp.is_some() && !object.finalizers().iter().any(|finalizer| finalizer == FINALIZER)
 }
 
 /// `None` where there is no such account.

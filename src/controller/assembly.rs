@@ -28,6 +28,7 @@ use super::relay::{self, Gone};
 use super::stores::{Scoped, Stores};
 use super::traces::{Traces, Unsaved};
 use super::triggers::{Fan, Triggered, channels};
+use super::under_way::UnderWay;
 use crate::api::{Account, ClusterAccount, Compute, ProjectKey};
 use crate::clock;
 use crate::cluster::{Events, Secrets};
@@ -99,6 +100,7 @@ impl Assembly {
             traces: Traces::default(),
             unsaved: Unsaved::default(),
             creating: Creating::default(),
+            under_way: UnderWay::default(),
             deletions: Deletions::default(),
             triggers,
             synced: CancellationToken::new(),

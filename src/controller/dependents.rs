@@ -8,15 +8,16 @@ use kube::runtime::reflector::ObjectRef;
 use super::Context;
 use super::accounts::AccountName;
 use super::any_account::AnyAccount;
-use super::kind::Managed;
+use super::kind::{Managed, uid};
 use crate::api::{AccountRef, Compute, ProjectKey};
+use crate::cluster::resource_version;
 
 /// A resource that refers to an account.
 #[derive(Clone, Debug)]
 pub struct Dependent {
     /// Kind and namespace/name, for people.
     pub label: String,
-    /// Whether it has something on the platform.
+    /// Whether it has something on the platform, or may have just now.
     pub holds: bool,
     /// Whether it is being deleted.
     pub leaves: bool,
@@ -26,9 +27,9 @@ pub struct Dependent {
 pub fn of(context: &Context, account: &AccountName) -> Vec<Dependent> {
     let computes = computes(context, account);
     let keys = keys(context, account);
-    let computes = computes.iter().map(|compute| dependent(compute.as_ref(), "Compute"));
+    let computes = computes.iter().map(|compute| dependent(context, compute.as_ref(), "Compute"));
     let mut dependents: Vec<Dependent> =
-        computes.chain(keys.iter().map(|key| dependent(key.as_ref(), "ProjectKey"))).collect();
+        computes.chain(keys.iter().map(|key| dependent(context, key.as_ref(), "ProjectKey"))).collect();
     dependents.sort_by(|one, other| one.label.cmp(&other.label));
     dependents
 }
@@ -78,11 +79,13 @@ fn refers<K: ResourceExt>(reference: &AccountRef, object: &K, account: &AccountN
     AccountName::referred(reference, &object.namespace().unwrap_or_default()) == *account
 }
 
-fn dependent<K: Managed>(object: &K, kind: &str) -> Dependent {
+fn dependent<K: Managed>(context: &Context, object: &K, kind: &str) -> Dependent {
     let meta = object.meta_observed();
+    let uid = uid(object);
+    let changing = context.under_way.has(&uid) || context.traces.version(&uid) > resource_version(object);
     Dependent {
         label: format!("{kind} {}/{}", meta.namespace, meta.name),
-        holds: meta.finalized,
+        holds: meta.finalized || changing,
         leaves: meta.deleting,
     }
 }

@@ -20,6 +20,7 @@ mod startup;
 mod stores;
 mod traces;
 mod triggers;
+mod under_way;
 
 use std::sync::Arc;
 
@@ -39,6 +40,7 @@ use self::accounts::Accounts;
 use self::brake::Deletions;
 use self::stores::Stores;
 use self::triggers::Triggers;
+use self::under_way::UnderWay;
 use crate::api::Compute;
 use crate::cluster::{Events, Secrets};
 use crate::config::Settings;
@@ -61,6 +63,7 @@ pub struct Context {
     traces: Traces,
     unsaved: Unsaved,
     creating: Creating,
+    under_way: UnderWay,
     deletions: Deletions,
     triggers: Triggers,
     /// Set once all stores are filled; nothing is decided before.

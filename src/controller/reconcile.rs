@@ -49,7 +49,7 @@ pub async fn reconcile<K: Kind>(object: Shared<K>, context: Arc<Context>) -> Res
 
 async fn pass<K: Kind>(object: &K::Object, context: &Context) -> Result<Requeue, kube::Error> {
     let uid = uid(object);
-    let known = context.traces.get(&uid).version;
+    let known = context.traces.version(&uid);
     if known > resource_version(object) {
         // Our own write has not come back yet; its event brings the next pass.
         return Ok(Requeue::requeue(RESYNC));

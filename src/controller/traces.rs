@@ -45,6 +45,11 @@ impl Traces {
         self.with(|traces| traces.get(uid).cloned().unwrap_or_default())
     }
 
+    /// The version that our last patch left behind.
+    pub fn version(&self, uid: &str) -> Option<u64> {
+        self.with(|traces| traces.get(uid).and_then(|trace| trace.version))
+    }
+
     pub fn update<T>(&self, uid: &str, change: impl FnOnce(&mut Trace) -> T) -> T {
         self.with(|traces| change(traces.entry(uid.to_owned()).or_default()))
     }

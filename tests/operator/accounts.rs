@@ -162,6 +162,32 @@ async fn an_account_in_use_stays_and_names_its_users() {
 }
 
 #[tokio::test]
+async fn an_account_waits_for_what_has_only_just_begun_to_need_it() {
+    let stage = Stage::new("just-begun").await;
+    stage.until_ready("account/prod").await;
+    // The create waits for a place in the account's budget, before anything is recorded of it.
+    stage.patch("account/prod", json!({"rateLimit": {"requestsPerMinute": 12, "burst": 1}})).await;
+    stage.apply(&compute("orders", "br-main-42", "")).await;
+    stage
+        .wait_until("the create to begin", async || {
+            let log = stage.shared.operator.log();
+            log.lines().any(|line| line.contains("\"just-begun\"") && line.contains("performing step=Create"))
+        })
+        .await;
+    assert_eq!(stage.count("POST"), 0);
+    stage.kubectl(&["delete", "account", "prod", "--wait=false"]).await;
+    let waits = stage.until_condition("account/prod", "Ready", "False", "InUse").await;
+    assert!(message(&waits, "Ready").contains("Compute just-begun/orders"), "{waits}");
+    stage.wait_until("the compute to be created", async || stage.computes().await.len() == 1).await;
+    stage.patch("account/prod", json!({"rateLimit": {"requestsPerMinute": 6000, "burst": 100}})).await;
+    stage.until_ready("compute/orders").await;
+    stage.kubectl(&["delete", "compute", "orders", "--wait=false"]).await;
+    stage.until_gone("compute/orders").await;
+    stage.until_gone("account/prod").await;
+    assert!(stage.computes().await.is_empty());
+}
+
+#[tokio::test]
 async fn a_cluster_account_serves_whom_it_names() {
     let stage = Stage::bare("cluster-account").await;
     stage.secret("platform-api-key", ADMIN).await;

