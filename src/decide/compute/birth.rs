@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
-
 use super::super::identity::{Binding, CreateIntent, Origin};
 use super::super::{Action, Decision, Reason, Report, drift, later, names};
-use super::{Case, Choice, ComputeStep, Names, Reading, stray};
+use super::evidence::{Outcome, matches, on_branch, traces};
+use super::{Case, Choice, ComputeStep, Names, Reading, stray, undecided};
 use crate::api::{Existing, Management};
-use crate::platform::{Compute, NewCompute, Role, Settings};
+use crate::platform::{Compute, NewCompute, Role};
 
 /// No binding and no intent: nothing was ever asked for.
 pub(super) fn first_contact(case: &Case, reading: &Reading) -> Choice {
@@ -77,16 +76,6 @@ pub(super) fn recover(case: &Case, intent: &CreateIntent, reading: &Reading) -> 
     }
 }
 
-/// What became of a create that was intended.
-pub(super) enum Outcome<'a> {
-    Created(&'a Compute),
-    NotCreated,
-    NotKnownYet(Timestamp),
-    /// Another resource's create on the same branch is resolved first.
-    Behind(&'a str),
-    Unclear(Vec<&'a Compute>),
-}
-
 /// What became of a create: by the answer where it is remembered, by its mark where the platform keeps names, by the
 /// baseline where not.
 pub(super) fn outcome<'a>(case: &Case<'a>, intent: &CreateIntent, reading: &Reading<'a>) -> Outcome<'a> {
@@ -115,40 +104,6 @@ pub(super) fn outcome<'a>(case: &Case<'a>, intent: &CreateIntent, reading: &Read
         ([one], None) if matches(case, intent, one) => Outcome::Created(one),
         (several, None) => Outcome::Unclear(several.to_vec()),
     }
-}
-
-/// What may be the traces of a create.
-pub(super) struct Traces<'a> {
-    /// The computes that carry its mark: they are its, whatever else there is.
-    pub marked: Vec<&'a Compute>,
-    /// Those that nobody has and that were not there before, where no mark has to tell.
-    pub new: Vec<&'a Compute>,
-}
-
-pub(super) fn traces<'a>(case: &Case, intent: &CreateIntent, reading: &Reading<'a>) -> Traces<'a> {
-    let is_marked = |compute: &&Compute| intent.mark.is_some() && compute.name == intent.mark;
-    let is_theirs =
-        |compute: &Compute| compute.name.as_ref().is_some_and(|name| case.observed.claims.marks.contains(name));
-    let told_by_mark = intent.mark.is_some() && case.observed.names == Names::Kept;
-    let is_new = |compute: &&Compute| {
-        !told_by_mark
-            && on_branch(compute, &intent.branch, case.role())
-            && !intent.baseline.contains(&compute.id)
-            && !case.is_taken(compute)
-            && !is_theirs(compute)
-    };
-    Traces {
-        marked: reading.computes.iter().filter(is_marked).collect(),
-        new: reading.computes.iter().filter(is_new).collect(),
-    }
-}
-
-/// Whether the compute can be what was asked for without a mark that it keeps. What the platform does not report tells nothing.
-pub(super) fn matches(case: &Case, intent: &CreateIntent, compute: &Compute) -> bool {
-    // Intents of earlier versions do not tell; the size may have been declared anew since.
-    let declared = || Settings { min: None, max: None, ..drift::declared(case.spec) };
-    let asked = intent.asked.clone().unwrap_or_else(declared);
-    compute.name.is_none() && drift::unmet(&asked, &compute.settings).iter().all(|difference| !difference.reported)
 }
 
 /// Starts a new life: the intent tells a successor that the create may have happened.
@@ -191,14 +146,6 @@ pub(super) fn in_turn(case: &Case, reason: Reason, other: &str, branch: &str) ->
         Report::progressing(reason, format!("Waiting for {other}, whose create on branch {branch} comes first."));
     Decision::wait(report, later(case.now, CREATE_TURN))
 }
-
-/// A person decides, possibly by giving a candidate to another resource, of which no change of this one tells.
-pub(super) fn undecided(case: &Case, report: Report) -> Choice {
-    Decision::wait(report, later(case.now, DECIDED_ELSEWHERE))
-}
-
-/// How soon to look again whether another resource has a candidate by now.
-const DECIDED_ELSEWHERE: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// How soon to look again while another create on the branch comes first.
 const CREATE_TURN: std::time::Duration = std::time::Duration::from_secs(2);
@@ -260,8 +207,4 @@ fn unclear(case: &Case, candidates: &[&Compute], record: &str) -> Report {
             record,
         ),
     )
-}
-
-fn on_branch(compute: &Compute, branch: &str, role: Role) -> bool {
-    compute.branch_id == branch && compute.role == role
 }

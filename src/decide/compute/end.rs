@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use super::super::identity::{Binding, CreateIntent, Origin};
 use super::super::{AccountView, Action, Decision, Health, Reason, Report, later};
-use super::birth::{Outcome, bind, in_turn, outcome, undecided};
+use super::birth::{bind, in_turn, outcome};
+use super::evidence::Outcome;
 use super::stray::strays;
-use super::{Case, Choice, ComputeStep, Listing, Reading, is_left, unread};
+use super::{Case, Choice, ComputeStep, Listing, Reading, is_left, undecided, unread};
 
 /// How long a compute whose delete the platform confirmed may stay in its list before it is deleted again.
 const DELETE_AGAIN: Duration = Duration::from_secs(60);

@@ -4,6 +4,7 @@ mod birth;
 mod claims;
 mod connection;
 mod end;
+mod evidence;
 mod life;
 mod mend;
 mod restart;
@@ -20,7 +21,7 @@ pub use claims::{Claim, Claims, Scope, claims};
 use super::identity::{Binding, ComputeIdentity, CreateIntent, Doubtful, RestartRecord};
 use super::memory::of_fault;
 use super::names::ClusterId;
-use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, sizes};
+use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, sizes};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, RestartStatus};
 use crate::platform::{Compute, ComputeChange, Fault, NewCompute, Role};
 
@@ -171,6 +172,14 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Cho
         }
     }
 }
+
+/// A person decides, possibly by giving a candidate to another resource, of which no change of this one tells.
+fn undecided(case: &Case, report: Report) -> Choice {
+    Decision::wait(report, later(case.now, DECIDED_ELSEWHERE))
+}
+
+/// How soon to look again whether another resource has a candidate by now.
+const DECIDED_ELSEWHERE: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// Takes into memory what a reading shows of the compute that a resource is bound to; `None` where it lacks it.
 pub fn remember(memory: &mut Memory, spec: &ComputeSpec, found: Option<&Compute>, now: Timestamp) {

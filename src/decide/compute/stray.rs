@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::super::identity::{CreateIntent, Origin};
 use super::super::{Action, Decision, Reason, Sync, Wake, later, names};
-use super::birth::{Outcome, matches, traces, undecided};
-use super::{Case, Choice, ComputeStep, Reading};
+use super::evidence::{Outcome, matches, traces};
+use super::{Case, Choice, ComputeStep, Reading, undecided};
 use crate::api::Management;
 use crate::platform::Compute;
 

@@ -4,8 +4,9 @@ use jiff::Timestamp;
 
 use super::super::identity::{KeyBook, KeyIdentity, KeyIntent};
 use super::super::memory::Hold;
-use super::super::{Action, Decision, Reason, Report, later, names};
+use super::super::{Action, Decision, Reason, Report, later};
 use super::fate::{Fate, Revocation, fate, given_up, revocation};
+use super::intent::{Retiring, intent};
 use super::upkeep;
 use super::{Case, Choice, Holding, KeyListing, KeySecretView, KeyStep, Probe};
 use crate::api::OnRevoked;
@@ -105,29 +106,6 @@ fn gone(case: &Case, current: &KeyIdentity) -> String {
         "Secret {} was deleted or altered and no longer holds key {}; the key is being replaced.",
         case.spec.secret.name, current.name
     )
-}
-
-/// What becomes of the key that a new one replaces.
-#[derive(Clone, Copy)]
-pub(super) enum Retiring {
-    /// It is revoked then.
-    At(Timestamp),
-    /// It is revoked already.
-    Done,
-}
-
-/// The intent of a new key.
-pub(super) fn intent(case: &Case, retiring: Option<Retiring>) -> KeyIntent {
-    KeyIntent {
-        name: names::unique(&case.spec.key_name, &case.observed.cluster, &case.observed.uid, case.observed.draw),
-        at: case.now,
-        retire_previous_at: match retiring {
-            Some(Retiring::At(time)) => Some(time),
-            Some(Retiring::Done) | None => None,
-        },
-        previous_revoked: matches!(retiring, Some(Retiring::Done)),
-        organization: case.organization().map(str::to_owned),
-    }
 }
 
 fn mint(case: &Case, (retiring, because): (Option<Retiring>, Option<&str>), report: Report) -> Choice {

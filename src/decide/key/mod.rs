@@ -2,6 +2,7 @@
 
 mod end;
 mod fate;
+mod intent;
 mod left;
 mod life;
 mod template;

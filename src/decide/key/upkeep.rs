@@ -7,8 +7,8 @@ use super::super::identity::KeyIdentity;
 use super::super::memory::Hold;
 use super::super::{Action, Decision, Health, Reason, Report, Sync, later};
 use super::fate::{Named, Revocation, revocation, with_lost, without};
+use super::intent::{Retiring, intent};
 use super::left::left;
-use super::life::{Retiring, intent};
 use super::{Case, Choice, KeyListing, KeyStep, Probe};
 
 pub(super) fn decide(case: &Case, current: &KeyIdentity, as_declared: bool) -> Choice {

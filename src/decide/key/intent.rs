@@ -1,0 +1,30 @@
+//! What is recorded of a new key before it is created.
+
+use jiff::Timestamp;
+
+use super::super::identity::KeyIntent;
+use super::super::names;
+use super::Case;
+
+/// What becomes of the key that a new one replaces.
+#[derive(Clone, Copy)]
+pub(super) enum Retiring {
+    /// It is revoked then.
+    At(Timestamp),
+    /// It is revoked already.
+    Done,
+}
+
+/// The intent of a new key.
+pub(super) fn intent(case: &Case, retiring: Option<Retiring>) -> KeyIntent {
+    KeyIntent {
+        name: names::unique(&case.spec.key_name, &case.observed.cluster, &case.observed.uid, case.observed.draw),
+        at: case.now,
+        retire_previous_at: match retiring {
+            Some(Retiring::At(time)) => Some(time),
+            Some(Retiring::Done) | None => None,
+        },
+        previous_revoked: matches!(retiring, Some(Retiring::Done)),
+        organization: case.organization().map(str::to_owned),
+    }
+}
