@@ -130,8 +130,12 @@ impl ControlPlane {
             command.arg("--filename").arg(path);
         }
         run_kubectl(command, "").await?;
-        self.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"]).await?;
-        Ok(())
+        // kubectl gives up on a definition that has no conditions yet.
+        wait_for("the definitions to be established", PATIENCE, async || {
+            self.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"]).await.ok()
+        })
+        .await
+        .map(drop)
     }
 
     async fn api_server_ready(&mut self) -> Result<()> {
