@@ -50,7 +50,7 @@ pub struct Run {
     /// Seconds that one request to the platform may take.
     #[arg(long, env = "DBPLANE_REQUEST_TIMEOUT", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=300))]
     request_timeout: u64,
-    /// Seconds after which a create that was sent and left no trace is taken not to have happened; longer than the request timeout and the lease (15 s) together.
+    /// Seconds after which a create that was sent and left no trace is taken not to have happened; longer than the request timeout and, with --leader-elect, the lease (15 s) together.
     #[arg(long, env = "DBPLANE_SETTLE_TIME", default_value_t = 60)]
     settle_time: u64,
     /// Seconds between two questions whether the platform still accepts a project key.
@@ -95,9 +95,13 @@ impl Run {
     }
 
     fn settings(&self) -> Result<Settings, String> {
-        if self.settle_time <= self.request_timeout + LEASE_SECONDS {
+        let (lease, and_lease) = match self.leader_elect {
+            true => (LEASE_SECONDS, format!(" and the lease ({LEASE_SECONDS}) together")),
+            false => (0, String::new()),
+        };
+        if self.settle_time <= self.request_timeout + lease {
             return Err(format!(
-                "--settle-time {} is too short: it must be longer than --request-timeout {} and the lease ({LEASE_SECONDS}) together",
+                "--settle-time {} is too short: it must be longer than --request-timeout {}{and_lease}",
                 self.settle_time, self.request_timeout
             ));
         }
@@ -140,5 +144,32 @@ async fn client(stop: &CancellationToken, readiness: &Readiness) -> Option<Clien
             () = stop.cancelled() => return None,
             () = tokio::time::sleep(PAUSE) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Whole {
+        #[command(flatten)]
+        run: Run,
+    }
+
+    fn accepted(flags: &[&str]) -> bool {
+        let arguments = ["dbplane"].into_iter().chain(flags.iter().copied());
+        Whole::try_parse_from(arguments).unwrap().run.settings().is_ok()
+    }
+
+    #[test]
+    fn the_settle_time_covers_what_another_process_may_still_do() {
+        assert!(accepted(&["--leader-elect"]));
+        assert!(!accepted(&["--request-timeout=2", "--settle-time=2"]));
+        assert!(accepted(&["--request-timeout=2", "--settle-time=3"]));
+        assert!(!accepted(&["--request-timeout=2", "--settle-time=17", "--leader-elect"]));
+        assert!(accepted(&["--request-timeout=2", "--settle-time=18", "--leader-elect"]));
     }
 }
