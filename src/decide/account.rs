@@ -128,9 +128,11 @@ pub fn status(report: &Report, observed: &AccountObserved, old: &AccountStatus, 
             status.project_count = u32::try_from(projects.len()).ok();
             status.projects = projects.iter().take(MOST_PROJECTS).cloned().collect();
             status.projects.sort();
-            status.capabilities = Some(capabilities);
+            status.capabilities = Some(with_earlier(capabilities, observed, old));
         }
-        Some((Verdict::Restricted(_), capabilities)) => status.capabilities = Some(capabilities),
+        Some((Verdict::Restricted(_), capabilities)) => {
+            status.capabilities = Some(with_earlier(capabilities, observed, old));
+        }
         Some((Verdict::Failed(_), _)) => {
             status.project_count = old.project_count;
             status.projects = old.projects.clone();
@@ -139,6 +141,18 @@ pub fn status(report: &Report, observed: &AccountObserved, old: &AccountStatus, 
         None => {}
     }
     status
+}
+
+/// What computes were once seen to report is offered: a check while there were none shows nothing to the contrary. So two
+/// processes whose leads overlap say the same, and do not correct each other without end.
+fn with_earlier(found: AccountCapabilities, observed: &AccountObserved, old: &AccountStatus) -> AccountCapabilities {
+    let same_spec = old.observed_generation == Some(observed.meta.generation);
+    let earlier = old.capabilities.filter(|_| same_spec).unwrap_or_default();
+    AccountCapabilities {
+        compute_names: found.compute_names || earlier.compute_names,
+        scale_to_zero: found.scale_to_zero || earlier.scale_to_zero,
+        ..found
+    }
 }
 
 /// What the account and its Secret lack of being held exactly while it is used. One that is being deleted stays as it is, but

@@ -203,3 +203,17 @@ fn the_status_shows_what_the_credentials_see() {
     let one = but(|seen| seen.check = check(Verdict::Projects(names(&["a"]))));
     assert!(matches!(says(&one).0, Health::Ready(_, text) if text.ends_with("sees 1 project.")));
 }
+
+#[test]
+fn what_computes_were_seen_to_report_stays_known() {
+    let report = Report::ready("a");
+    let all = AccountCapabilities { key_listing: true, compute_names: true, scale_to_zero: true };
+    let nothing = but(|seen| seen.check = check(Verdict::Projects(names(&["a"]))));
+    let generation = Some(nothing.meta.generation);
+    let old = AccountStatus { capabilities: Some(all), observed_generation: generation, ..AccountStatus::default() };
+    let kept = status(&report, &nothing, &old, at(1));
+    assert_eq!(kept.capabilities, Some(AccountCapabilities { key_listing: false, ..all }));
+    // Another spec may name another platform.
+    let other = AccountStatus { observed_generation: Some(nothing.meta.generation + 1), ..old };
+    assert_eq!(status(&report, &nothing, &other, at(1)).capabilities, Some(AccountCapabilities::default()));
+}
