@@ -162,6 +162,12 @@ impl Memory {
         later(met.map_or(recorded, |(_, since)| since), settle)
     }
 
+    /// An operation that the status shows is the status's from then on: of two processes whose leads overlap, the later one
+    /// has the last word.
+    pub fn shown(&mut self, operation: Option<&LastOperation>) {
+        self.last_operation.take_if(|ours| operation == Some(ours));
+    }
+
     /// Remembers that a change was sent, by the fields that it mends.
     pub fn sent(&mut self, parts: &BTreeMap<String, ComputeChange>, now: Timestamp) {
         for (field, change) in parts {

@@ -35,7 +35,9 @@ pub(super) async fn observe(
         _ => Seen::nothing_yet(),
     };
     let Seen { listing, names, stale_from } = seen;
+    let shown = object.status.as_ref().and_then(|status| status.last_operation.as_ref());
     let trace = context.traces.update(&uid, |trace| {
+        trace.memory.shown(shown);
         trace.memory.met(known.recorded(), now);
         if let (Some(binding), Listing::Read { computes, .. }) = (&known.binding, &listing) {
             let found = computes.iter().find(|compute| compute.id == binding.id);

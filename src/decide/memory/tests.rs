@@ -167,3 +167,14 @@ fn what_is_not_a_refusal_is_tried_again_within_a_minute() {
     memory.succeeded(Action::Delete);
     assert_eq!(memory.hold(Action::Delete, 1, now), None);
 }
+
+#[test]
+fn an_operation_is_remembered_until_the_status_shows_it() {
+    let operation = |id: &str| LastOperation { id: id.into(), action: "restart".into(), status: "running".into() };
+    let mut memory = Memory { last_operation: Some(operation("ours")), ..Memory::default() };
+    memory.shown(None);
+    memory.shown(Some(&operation("another")));
+    assert_eq!(memory.last_operation, Some(operation("ours")));
+    memory.shown(Some(&operation("ours")));
+    assert_eq!(memory.last_operation, None);
+}
