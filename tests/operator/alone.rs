@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::keys::key_into;
 use crate::stage::{PROJECT, Shared, Stage, compute};
+use crate::support::tokens;
 
 /// A stage with a control plane and an operator of its own, for as long as this process lasts.
 async fn alone(name: &str, log: &str) -> Stage {
@@ -44,24 +45,8 @@ async fn leavings(stage: &Stage) -> BTreeMap<&'static str, String> {
     ])
 }
 
-/// How a token could look: as it is, in Base64 at any offset, and in hexadecimal.
-fn forms(token: &str) -> Vec<String> {
-    let base64 = |bytes: Vec<u8>| {
-        let text = serde_json::to_value(k8s_openapi::ByteString(bytes)).unwrap();
-        text.as_str().unwrap().trim_end_matches('=').to_owned()
-    };
-    let shifted = (0..3).map(|offset| {
-        let text = base64([vec![b'x'; offset], token.as_bytes().to_vec()].concat());
-        // What the neighbours have a part in is left out.
-        text[4.min(offset * 4)..text.len() - 2].to_owned()
-    });
-    let hexadecimal = token.bytes().map(|byte| format!("{byte:02x}")).collect();
-    shifted.chain([token.to_owned(), hexadecimal]).collect()
-}
-
 fn found<'a>(texts: &BTreeMap<&'a str, String>, token: &str) -> Vec<&'a str> {
-    let forms = forms(token);
-    texts.iter().filter(|(_, text)| forms.iter().any(|form| text.contains(form))).map(|(place, _)| *place).collect()
+    tokens::found(texts.iter().map(|(place, text)| (*place, text)), token)
 }
 
 #[tokio::test]

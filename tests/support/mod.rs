@@ -9,6 +9,7 @@ mod kubeconfig;
 mod ports;
 pub mod process;
 mod sandbox;
+pub mod tokens;
 
 use std::fmt;
 
