@@ -32,6 +32,11 @@ test: control-plane ## every test, including those that need a cluster
 	# The cluster tests mostly wait, so more of them fit than there are cores.
 	RUST_TEST_THREADS=4 cargo test --locked
 
+.PHONY: verify
+verify: control-plane ## every request of every scenario gone wrong in every way (point=create-key:kill-after:7 repeats one)
+	cargo build --release --locked --bin dbplane --example verify
+	@target/release/examples/verify $(if $(point),--point $(point)) $(if $(scenario),--scenario $(scenario))
+
 .PHONY: lint
 lint: ## clippy on everything; warnings are errors (shellcheck too, where it is installed)
 	cargo clippy --locked --all-targets -- -D warnings

@@ -7,7 +7,7 @@ pub mod clock;
 mod console;
 pub mod faults;
 mod http;
-mod line;
+pub mod line;
 pub mod log;
 mod shell;
 pub mod state;

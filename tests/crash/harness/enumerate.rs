@@ -1,0 +1,110 @@
+//! All points of a scenario.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+
+use super::lab::Lab;
+use super::modes::{Fault, Mode};
+use super::point::{Outcome, label, run};
+use super::scenarios::{Scenario, scenarios};
+use crate::support::{Error, Result};
+
+/// What became of a scenario's points.
+#[derive(Debug, Default)]
+pub struct Tally {
+    pub scenario: String,
+    /// Requests from the act to the end, without faults.
+    pub requests: usize,
+    /// Points at which a request went wrong.
+    pub tried: usize,
+    /// Points with a number that no request had that time.
+    pub not_reached: usize,
+    pub violations: Vec<String>,
+    pub took: Duration,
+}
+
+/// Counts the scenario's requests without a fault, then tries every one of them in every mode that suits it.
+pub async fn enumerate(lab: Arc<Lab>, scenario: Scenario, modes: &[Mode]) -> Tally {
+    let begun = Instant::now();
+    let mut tally = Tally { scenario: scenario.name.to_owned(), ..Tally::default() };
+    let outcome = point(lab.clone(), scenario.clone(), None).await;
+    let counted = outcome.as_ref().map(|outcome| outcome.counted.clone()).unwrap_or_default();
+    tally.requests = counted.len();
+    tally.note(&label(&scenario, None), outcome);
+    let numbered = || counted.iter().zip(1..);
+    let points = modes.iter().flat_map(|mode| {
+        let suiting = numbered().filter(|(request, _)| mode.suits(request.side, request.write));
+        suiting.map(|(_, at)| Fault { mode: *mode, at })
+    });
+    let mut running = JoinSet::new();
+    for fault in points {
+        let (lab, scenario) = (lab.clone(), scenario.clone());
+        running.spawn(async move {
+            let name = label(&scenario, Some(fault));
+            (name, point(lab, scenario, Some(fault)).await)
+        });
+    }
+    while let Some(ended) = running.join_next().await {
+        match ended {
+            Ok((name, outcome)) => tally.note(&name, outcome),
+            Err(error) => tally.violations.push(format!("a point broke off: {error}")),
+        }
+    }
+    tally.took = begun.elapsed();
+    tally
+}
+
+/// One point by its name.
+pub async fn single(lab: Arc<Lab>, name: &str) -> Result<Tally> {
+    let parts: Vec<&str> = name.split(':').collect();
+    let [scenario, mode, at] = parts.as_slice() else {
+        return Err(Error::new(format!("{name:?} is not scenario:mode:number, for instance create-key:kill-after:7")));
+    };
+    let known = scenarios();
+    let Some(found) = known.iter().find(|known| known.name == *scenario) else {
+        let names: Vec<&str> = known.iter().map(|known| known.name).collect();
+        return Err(Error::new(format!("there is no scenario {scenario:?}; there are {}", names.join(", "))));
+    };
+    let fault = match *mode {
+        "none" => None,
+        mode => {
+            let at = at.parse().map_err(Error::while_doing(format!("reading the number {at:?}")))?;
+            Some(Fault { mode: mode.parse()?, at })
+        }
+    };
+    let mut tally = Tally { scenario: name.to_owned(), ..Tally::default() };
+    let outcome = point(lab, found.clone(), fault).await;
+    tally.requests = outcome.as_ref().map(|outcome| outcome.counted.len()).unwrap_or_default();
+    tally.note(name, outcome);
+    Ok(tally)
+}
+
+async fn point(lab: Arc<Lab>, scenario: Scenario, fault: Option<Fault>) -> Result<Outcome> {
+    let _place = lab.place().await?;
+    run(lab.clone(), &scenario, fault).await
+}
+
+impl Tally {
+    fn note(&mut self, name: &str, outcome: Result<Outcome>) {
+        let violations = match outcome {
+            Ok(Outcome { met, violations, .. }) => {
+                match met {
+                    Some(_) => self.tried += 1,
+                    None if name.ends_with(":none:0") => {}
+                    None => self.not_reached += 1,
+                }
+                violations
+            }
+            Err(error) => vec![error.to_string()],
+        };
+        if !violations.is_empty() {
+            let what = violations.join("\n  ");
+            // At once, and past the test harness, which would keep it to the end.
+            let _ = writeln!(std::io::stderr(), "VIOLATION {name}: {what}\nto repeat it: make verify point={name}\n");
+            self.violations.push(format!("{name}: {}", violations[0]));
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What all points share: the control plane, the program, and how many points run at the same time.
+
+use std::path::{Path, PathBuf};
+
+use kube::Client;
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::proxy;
+use crate::support::{ControlPlane, Error, Options, Result};
+
+/// They mostly wait.
+const AT_ONCE: usize = 12;
+const CRDS: [&str; 4] = ["accounts", "clusteraccounts", "computes", "projectkeys"];
+
+pub struct Lab {
+    pub cluster: ControlPlane,
+    /// The operator.
+    pub program: PathBuf,
+    /// The administrator.
+    pub client: Client,
+    /// Whom the operator is.
+    pub token: String,
+    /// For the proxy's requests to the API server.
+    pub upstream: reqwest::Client,
+    pub http: reqwest::Client,
+    places: Semaphore,
+}
+
+impl Lab {
+    /// Starts a control plane with dbplane's resources and rights.
+    pub async fn open(program: PathBuf) -> Result<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let crds = CRDS.map(|plural| root.join(format!("crds/dbplane.dev_{plural}.yaml"))).to_vec();
+        let cluster = ControlPlane::start_with(Options { crds, ..Options::default() }).await?;
+        cluster.kubectl(&["apply", "-k", &root.join("deploy").to_string_lossy()]).await?;
+        let path = cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await?;
+        // Kubeconfigs of the tests' clusters are JSON.
+        let kubeconfig: Value = serde_json::from_slice(&std::fs::read(path)?)
+            .map_err(Error::while_doing("reading the operator's kubeconfig"))?;
+        let text = |pointer: &str| {
+            let found = kubeconfig.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+            found.ok_or_else(|| Error::new(format!("the operator's kubeconfig has no {pointer}")))
+        };
+        let authority = std::fs::read(text("/clusters/0/cluster/certificate-authority")?)?;
+        let token = text("/users/0/user/token")?;
+        let client = cluster.client().await?;
+        Ok(Self {
+            client,
+            program,
+            token,
+            upstream: proxy::client(Some(&authority))?,
+            http: proxy::client(None)?,
+            places: Semaphore::new(AT_ONCE),
+            cluster,
+        })
+    }
+
+    pub async fn place(&self) -> Result<SemaphorePermit<'_>> {
+        self.places.acquire().await.map_err(|_| Error::new("the laboratory is closed"))
+    }
+
+    /// A kubeconfig that leads to the API server through a proxy.
+    pub fn kubeconfig(&self, name: &str, server: &str) -> Result<PathBuf> {
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "proxied",
+            "clusters": [{"name": "proxied", "cluster": {"server": server}}],
+            "users": [{"name": "proxied", "user": {"token": self.token}}],
+            "contexts": [{"name": "proxied", "context": {"cluster": "proxied", "user": "proxied"}}],
+        });
+        let path = self.cluster.sandbox().folder().join(format!("{name}.kubeconfig"));
+        std::fs::write(&path, config.to_string())?;
+        Ok(path)
+    }
+}

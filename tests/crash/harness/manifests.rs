@@ -1,0 +1,58 @@
+//! What is declared in the scenarios. Which account it refers to is filled in where it is created.
+
+use serde_json::{Value, json};
+
+use super::platform::{ADMIN, ORGANIZATION, PROJECT};
+
+pub fn compute(name: &str, branch: &str, role: &str) -> Value {
+    let spec = json!({"projectId": PROJECT, "branchId": branch, "type": role});
+    json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": "Compute", "metadata": {"name": name}, "spec": spec})
+}
+
+pub fn key(name: &str) -> Value {
+    let spec = json!({"projectId": PROJECT, "keyName": name, "secret": {"name": key_secret(name)}});
+    json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": "ProjectKey", "metadata": {"name": name}, "spec": spec})
+}
+
+/// The Secret of the ProjectKey of that name.
+pub fn key_secret(name: &str) -> String {
+    format!("{name}-key")
+}
+
+/// The same, with more in its spec.
+pub fn with(mut manifest: Value, more: &Value) -> Value {
+    for (field, value) in more.as_object().into_iter().flatten() {
+        manifest["spec"][field] = value.clone();
+    }
+    manifest
+}
+
+pub fn secret(name: &str, entry: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": {"api-key": entry}})
+}
+
+pub fn credentials() -> Value {
+    secret("platform-api-key", ADMIN)
+}
+
+pub fn account(base_url: &str) -> Value {
+    let spec = json!({
+        "baseUrl": base_url, "organizationId": ORGANIZATION, "pollInterval": "5s",
+        "apiKeySecretRef": {"name": "platform-api-key"},
+    });
+    json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": "Account", "metadata": {"name": "prod"}, "spec": spec})
+}
+
+/// The same for one namespace, with its credentials in another.
+pub fn cluster_account(name: &str, base_url: &str, credentials: &str) -> Value {
+    let mut manifest = account(base_url);
+    manifest["kind"] = json!("ClusterAccount");
+    manifest["metadata"]["name"] = json!(name);
+    manifest["spec"]["apiKeySecretRef"]["namespace"] = json!(credentials);
+    manifest["spec"]["namespaces"] = json!({"names": [name]});
+    manifest
+}
+
+pub fn namespace(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+}

@@ -1,0 +1,125 @@
+//! What goes wrong with the request that is chosen.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::support::Error;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    ApiServer,
+    Platform,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The operator is killed, and the request is never forwarded.
+    KillBefore,
+    /// It is carried out; the operator is killed before the answer returns.
+    KillAfter,
+    /// It is carried out, and its connection is closed without an answer.
+    Lost,
+    /// It is carried out, and half of its answer's body arrives.
+    Cut,
+    /// It is not forwarded; this is the answer.
+    Instead(u16),
+    /// It is carried out, and this is the answer.
+    After(u16),
+    /// It is carried out while the operator is stopped. A second one begins and does everything; then the first goes on.
+    Frozen,
+    /// It is carried out, and the operator is asked to end.
+    Term,
+    /// It is carried out, and from then on the API server refuses every write for some seconds.
+    Outage,
+    /// Both.
+    TermOutage,
+}
+
+impl Mode {
+    /// What every scenario is tried with on every run of the tests.
+    pub const QUICK: [Self; 3] = [Self::KillBefore, Self::KillAfter, Self::Lost];
+    pub const FEW: [Self; 6] =
+        [Self::KillBefore, Self::KillAfter, Self::Lost, Self::Instead(503), Self::Frozen, Self::Term];
+    pub const ALL: [Self; 15] = [
+        Self::KillBefore,
+        Self::KillAfter,
+        Self::Lost,
+        Self::Cut,
+        Self::Instead(409),
+        Self::Instead(423),
+        Self::Instead(429),
+        Self::Instead(500),
+        Self::Instead(503),
+        Self::After(500),
+        Self::After(503),
+        Self::Frozen,
+        Self::Term,
+        Self::Outage,
+        Self::TermOutage,
+    ];
+
+    /// Whether such a thing can happen to such a request.
+    pub fn suits(self, side: Side, write: bool) -> bool {
+        match self {
+            Self::Instead(409) => side == Side::ApiServer && write,
+            Self::Instead(423) => side == Side::Platform && write,
+            Self::After(_) => write,
+            _ => true,
+        }
+    }
+
+    /// Whether the operator's process ends by it.
+    pub fn ends(self) -> bool {
+        matches!(self, Self::KillBefore | Self::KillAfter | Self::Term | Self::TermOutage)
+    }
+
+    /// Whether a secret that the process holds in memory is lost by it.
+    pub fn forgets(self) -> bool {
+        matches!(self, Self::KillBefore | Self::KillAfter)
+    }
+
+    pub fn carried_out(self) -> bool {
+        !matches!(self, Self::KillBefore | Self::Instead(_))
+    }
+
+    fn words(self) -> Option<&'static str> {
+        Some(match self {
+            Self::KillBefore => "kill-before",
+            Self::KillAfter => "kill-after",
+            Self::Lost => "lost",
+            Self::Cut => "cut",
+            Self::Frozen => "frozen",
+            Self::Term => "term",
+            Self::Outage => "outage",
+            Self::TermOutage => "term-outage",
+            Self::Instead(_) | Self::After(_) => return None,
+        })
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self, self.words()) {
+            (Self::Instead(status), _) => write!(f, "{status}"),
+            (Self::After(status), _) => write!(f, "after-{status}"),
+            (_, words) => f.write_str(words.unwrap_or_default()),
+        }
+    }
+}
+
+impl FromStr for Mode {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let found = Self::ALL.into_iter().find(|mode| mode.to_string() == text);
+        let all = || Self::ALL.map(|mode| mode.to_string()).join(", ");
+        found.ok_or_else(|| Error::new(format!("there is no way to fail called {text:?}; there are {}", all())))
+    }
+}
+
+/// Which request, counted from the act on, and what goes wrong with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    pub mode: Mode,
+    pub at: usize,
+}

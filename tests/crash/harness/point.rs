@@ -1,0 +1,149 @@
+//! One point: set the scene, act, let one request go wrong, wait until all is quiet, compare.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::gate::{Counted, Met};
+use super::lab::Lab;
+use super::modes::{Fault, Mode};
+use super::objects::condition;
+use super::promises::{unsettled, violations};
+use super::scenarios::{Goal, Scenario};
+use super::secrecy::leaks;
+use super::site::Site;
+use crate::support::{Error, Result};
+
+const TICK: Duration = Duration::from_millis(250);
+/// How long nothing must be written before it is quiet.
+const QUIET: Duration = Duration::from_millis(1200);
+/// Longer than any pause that a fault of one request has cause for, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+pub struct Outcome {
+    /// The request that went wrong; none where there were fewer requests than that.
+    pub met: Option<Met>,
+    pub counted: Vec<Counted>,
+    pub violations: Vec<String>,
+}
+
+/// The name of a point, which `make verify point=` takes.
+pub fn label(scenario: &Scenario, fault: Option<Fault>) -> String {
+    match fault {
+        Some(Fault { mode, at }) => format!("{}:{mode}:{at}", scenario.name),
+        None => format!("{}:none:0", scenario.name),
+    }
+}
+
+pub async fn run(lab: Arc<Lab>, scenario: &Scenario, fault: Option<Fault>) -> Result<Outcome> {
+    let namespace = label(scenario, fault).replace(':', "-");
+    let mut site = Site::open(lab, scenario, &namespace).await?;
+    let outcome = play(&mut site, scenario, fault).await;
+    match outcome {
+        Ok(mut outcome) if !outcome.violations.is_empty() => {
+            outcome.violations.push(story(&site));
+            Ok(outcome)
+        }
+        Err(error) => Err(Error::new(format!("{error}\n{}", story(&site)))),
+        well => well,
+    }
+}
+
+async fn play(site: &mut Site, scenario: &Scenario, fault: Option<Fault>) -> Result<Outcome> {
+    set_the_scene(site, scenario).await?;
+    site.gate.arm(fault);
+    for act in &scenario.act {
+        site.perform(act).await?;
+    }
+    let mut found = Vec::new();
+    if let Some(what) = come_to_rest(site, &scenario.goal).await? {
+        found.push(format!("not settled after {} s: {what}", PATIENCE.as_secs()));
+    }
+    let met = site.gate.met();
+    found.extend(violations(site, &scenario.goal, met.as_ref()).await?);
+    found.extend(leaks(site).await?);
+    Ok(Outcome { met, counted: site.gate.counted(), violations: found })
+}
+
+async fn set_the_scene(site: &mut Site, scenario: &Scenario) -> Result<()> {
+    let named = |kind: &str| scenario.before.iter().filter(|it| it["kind"] == kind).cloned().collect::<Vec<_>>();
+    let (computes, keys) = (named("Compute"), named("ProjectKey"));
+    for manifest in computes.iter().chain(&keys) {
+        site.declare(manifest).await?;
+    }
+    let begun = Instant::now();
+    loop {
+        site.tend(false)?;
+        let quiet = site.all_ready().await && site.gate.quiet_for() >= QUIET / 2;
+        if quiet && is_set(site, computes.len(), keys.len()).await? {
+            return Ok(());
+        }
+        if begun.elapsed() > PATIENCE {
+            return Err(Error::new("the scene could not be set in time"));
+        }
+        tokio::time::sleep(TICK).await;
+    }
+}
+
+/// Whether the account and everything that is declared is ready.
+async fn is_set(site: &Site, computes: usize, keys: usize) -> Result<bool> {
+    for (kind, count) in [("Compute", computes), ("ProjectKey", keys)] {
+        let found = site.objects.list(kind).await?;
+        if found.iter().filter(|object| is_ready(object)).count() != count {
+            return Ok(false);
+        }
+    }
+    let account = match site.objects.get("Account", "prod").await? {
+        None => site.objects.get("ClusterAccount", &site.objects.namespace).await?,
+        some => some,
+    };
+    Ok(account.is_some_and(|account| is_ready(&account)))
+}
+
+fn is_ready(object: &serde_json::Value) -> bool {
+    condition(object, "Ready").is_some_and(|ready| ready["status"] == "True")
+}
+
+/// Waits until everything is as it has to be and nothing more is written; what is not, where that does not come.
+async fn come_to_rest(site: &mut Site, goal: &Goal) -> Result<Option<String>> {
+    let begun = Instant::now();
+    let (mut restarted, mut thawed) = (false, false);
+    loop {
+        let mode = site.gate.met().map(|met| met.mode);
+        let frozen = mode == Some(Mode::Frozen) && !thawed;
+        if frozen && site.operators() == 1 {
+            site.start_operator()?;
+        }
+        restarted |= site.tend(mode.is_some_and(Mode::ends) && !restarted)?;
+        let awaited = mode.is_some_and(Mode::ends) && !restarted;
+        let at_work = !awaited && site.all_ready().await;
+        // Looking costs more than waiting, and in the midst of writes there is nothing to be seen.
+        let late = begun.elapsed() > PATIENCE;
+        let quiet = at_work && site.gate.quiet_for() >= QUIET;
+        let left = if quiet || late { unsettled(site, goal).await? } else { None };
+        if quiet && left.is_none() {
+            if frozen {
+                thawed = true;
+                site.thaw()?;
+            } else if site.gate.disarm() == mode.is_some() {
+                return Ok(None);
+            }
+        }
+        if late {
+            return Ok(Some(left.unwrap_or_else(|| "it does not become quiet".to_owned())));
+        }
+        tokio::time::sleep(TICK).await;
+    }
+}
+
+/// What happened, for whoever looks into it.
+fn story(site: &Site) -> String {
+    let passed = site.gate.log();
+    let shown = passed.iter().filter(|line| !line.contains("watch=true")).cloned().collect::<Vec<_>>();
+    let log = site.log();
+    let said: Vec<&str> = log.lines().collect();
+    format!("requests:\n{}\nlog:\n{}", last(&shown, 60).join("\n"), last(&said, 40).join("\n"))
+}
+
+fn last<T>(lines: &[T], count: usize) -> &[T] {
+    &lines[lines.len().saturating_sub(count)..]
+}

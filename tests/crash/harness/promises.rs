@@ -1,0 +1,197 @@
+//! What has to hold in the end, on both sides.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use k8s_openapi::ByteString;
+use serde_json::Value;
+
+use super::gate::Met;
+use super::manifests::key_secret;
+use super::modes::Mode;
+use super::objects::{condition, name};
+use super::platform::{PROJECT, TO_ADOPT};
+use super::scenarios::Goal;
+use super::site::{FOREIGN_SECRET, Site};
+use crate::support::{Error, Result};
+
+/// What is not yet as it has to be; `None` where everything is.
+pub async fn unsettled(site: &Site, goal: &Goal) -> Result<Option<String>> {
+    if let Some(behind) = counts(site, goal).iter().find(|count| count.done < count.wanted) {
+        return Ok(Some(behind.to_string()));
+    }
+    if site.platform.done("POST", "/api_keys") < goal.minted {
+        return Ok(Some("a key is not created yet".to_owned()));
+    }
+    let found = match goal.namespace_gone {
+        true => {
+            site.objects.get("Namespace", &site.objects.namespace).await?.map(|_| "the namespace exists".to_owned())
+        }
+        false => unsettled_resources(site, goal).await?,
+    };
+    match found {
+        None => left_on_platform(site, goal).await,
+        some => Ok(some),
+    }
+}
+
+async fn unsettled_resources(site: &Site, goal: &Goal) -> Result<Option<String>> {
+    for (kind, wanted) in [("Compute", &goal.computes), ("ProjectKey", &goal.keys)] {
+        let found = site.objects.list(kind).await?;
+        if let Some(missing) = wanted.iter().find(|wanted| !found.iter().any(|object| name(object) == **wanted)) {
+            return Ok(Some(format!("{kind} {missing} does not exist")));
+        }
+        for object in &found {
+            if !wanted.contains(&name(object)) {
+                return Ok(Some(format!("{kind} {} exists: {}", name(object), object["status"])));
+            }
+            if let Some(what) = unready(object) {
+                return Ok(Some(format!("{kind} {} {what}: {}", name(object), object["status"])));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Ready, in sync, current, and with nothing under way or unresolved.
+fn unready(object: &Value) -> Option<String> {
+    let is_true = |kind: &str| condition(object, kind).is_some_and(|condition| condition["status"] == "True");
+    let meta = &object["metadata"];
+    if object["status"]["observedGeneration"] != meta["generation"] {
+        return Some("was not looked at since its last change".to_owned());
+    }
+    let lost = object["status"]["lostKeys"].as_array().is_some_and(|keys| !keys.is_empty());
+    if !is_true("Ready") || (!is_true("Synced") && !lost) {
+        return Some("is not ready and in sync".to_owned());
+    }
+    if let Some(kind) = ["Reconciling", "Stalled"].into_iter().find(|kind| condition(object, kind).is_some()) {
+        return Some(format!("is {kind}"));
+    }
+    let intent = ["dbplane.dev/create-intent", "dbplane.dev/key-intent"];
+    intent.into_iter().find(|name| meta["annotations"][name].is_string()).map(|name| format!("still has {name}"))
+}
+
+/// The platform has what the resources have, and no more.
+async fn left_on_platform(site: &Site, goal: &Goal) -> Result<Option<String>> {
+    let resources = if goal.namespace_gone { Vec::new() } else { site.objects.list("Compute").await? };
+    let bound: BTreeSet<String> = resources.iter().filter_map(|it| text(&it["status"]["computeId"])).collect();
+    let ours: BTreeSet<String> = site.platform.computes()?.into_iter().collect();
+    if let Some(forgotten) = ours.difference(&bound).next() {
+        return Ok(Some(format!("compute {forgotten} belongs to no resource")));
+    }
+    for id in &bound {
+        if !site.platform.has(id)? {
+            return Ok(Some(format!("compute {id} is not on the platform")));
+        }
+    }
+    let resources = if goal.namespace_gone { Vec::new() } else { site.objects.list("ProjectKey").await? };
+    let current: Vec<i64> = resources.iter().filter_map(|key| key["status"]["keyId"].as_i64()).collect();
+    let known: BTreeSet<String> = resources.iter().flat_map(other_keys).collect();
+    let keys = site.platform.keys()?;
+    let live = || keys.iter().filter(|key| !key.revoked);
+    if let Some(forgotten) = live().find(|key| !current.contains(&key.id) && !known.contains(&key.name)) {
+        return Ok(Some(format!("key {} ({}) is valid and belongs to no resource", forgotten.name, forgotten.id)));
+    }
+    let missing = current.iter().find(|id| !live().any(|key| key.id == **id));
+    Ok(missing.map(|id| format!("key {id} is not valid on the platform")))
+}
+
+/// The names of keys that the status tells of besides the one in use.
+fn other_keys(object: &Value) -> Vec<String> {
+    let lists = ["lostKeys", "previousKeys"].map(|field| object["status"][field].as_array().cloned());
+    lists.into_iter().flatten().flatten().filter_map(|key| text(&key["name"])).collect()
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+/// How often something was to be done on the platform, and how often it was.
+struct Count {
+    what: &'static str,
+    wanted: usize,
+    done: usize,
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "computes {}: {} instead of {}", self.what, self.done, self.wanted)
+    }
+}
+
+fn counts(site: &Site, goal: &Goal) -> [Count; 4] {
+    let platform = &site.platform;
+    let restarted = platform.done("POST", "/restart");
+    [
+        ("created", goal.created, platform.done("POST", "/endpoints") - restarted),
+        ("restarted", goal.restarted, restarted),
+        ("changed", goal.changed, platform.done("PATCH", "/endpoints/")),
+        ("deleted", goal.deleted, platform.done("DELETE", "/endpoints/")),
+    ]
+    .map(|(what, wanted, done)| Count { what, wanted, done })
+}
+
+/// What was done that may not be done, and what cannot be used that should be.
+pub async fn violations(site: &Site, goal: &Goal, met: Option<&Met>) -> Result<Vec<String>> {
+    let platform = &site.platform;
+    let mut found: Vec<String> = platform.attacks().into_iter().map(|what| format!("unasked: {what}")).collect();
+    found.extend(platform.foreign_change()?);
+    let wrong = counts(site, goal).into_iter().filter(|count| count.done != count.wanted);
+    found.extend(wrong.map(|count| count.to_string()));
+    found.extend(wasted_keys(site, goal, met));
+    if !platform.has(TO_ADOPT)? {
+        found.push(format!("compute {TO_ADOPT} was deleted"));
+    }
+    if !goal.namespace_gone {
+        if site.objects.get("Secret", FOREIGN_SECRET).await? != Some(site.foreign_secret.clone()) {
+            found.push(format!("Secret {FOREIGN_SECRET}, which is not ours, was changed"));
+        }
+        for key in &goal.keys {
+            found.extend(unusable(site, key).await?);
+        }
+        for compute in &goal.computes {
+            found.extend(misdirected(site, compute).await?);
+        }
+    }
+    Ok(found)
+}
+
+/// Another key than the wanted ones is made only where a secret can have been lost.
+fn wasted_keys(site: &Site, goal: &Goal, met: Option<&Met>) -> Option<String> {
+    let minted = site.platform.done("POST", "/api_keys");
+    let most = match met {
+        // Two processes at work without a lease may replace each other's key; none of them may be forgotten.
+        Some(Met { mode: Mode::Frozen, .. }) => usize::MAX,
+        Some(met) if met.mode.forgets() || (met.mode.carried_out() && met.creates_key()) => goal.minted + 1,
+        _ if site.operators() > 1 => usize::MAX,
+        _ => goal.minted,
+    };
+    (minted > most).then(|| format!("keys created: {minted} instead of {}", goal.minted))
+}
+
+/// The Secret holds the key that the status names, and the platform accepts it.
+async fn unusable(site: &Site, key: &str) -> Result<Option<String>> {
+    let name = key_secret(key);
+    let Some(secret) = site.objects.get("Secret", &name).await? else {
+        return Ok(Some(format!("Secret {name} does not exist")));
+    };
+    let token = entry(&secret, "api-key");
+    let url = format!("{}/projects/{PROJECT}/endpoints", site.platform.simulator.base_url());
+    let answer = site.lab.http.get(url).bearer_auth(token).send().await;
+    let status = answer.map_err(Error::while_doing("asking the platform"))?.status().as_u16();
+    Ok((status != 200).then(|| format!("the key in Secret {name} is answered with {status}")))
+}
+
+/// A connection Secret names the compute that the status names.
+async fn misdirected(site: &Site, compute: &str) -> Result<Option<String>> {
+    let Some(object) = site.objects.get("Compute", compute).await? else { return Ok(None) };
+    let Some(name) = object["spec"]["connection"]["secretName"].as_str() else { return Ok(None) };
+    let secret = site.objects.get("Secret", name).await?.unwrap_or_default();
+    let (named, bound) = (entry(&secret, "computeId"), &object["status"]["computeId"]);
+    Ok((*bound != named).then(|| format!("Secret {name} names compute {named:?} instead of {bound}")))
+}
+
+fn entry(secret: &Value, name: &str) -> String {
+    let bytes: ByteString = serde_json::from_value(secret["data"][name].clone()).unwrap_or_default();
+    String::from_utf8_lossy(&bytes.0).into_owned()
+}

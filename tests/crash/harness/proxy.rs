@@ -1,0 +1,249 @@
+//! The proxy in front of the API server and of the platform.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use dbplane::simulator::line::{Lines, Peer};
+use futures::{StreamExt, stream};
+use nix::sys::signal::Signal;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use super::gate::{Caller, Gate, Verdict};
+use super::modes::{Mode, Side};
+use crate::support::{Error, Result};
+
+const LARGEST_BODY: usize = 8 << 20;
+/// Long enough for the first half of a body to leave before the connection is closed.
+const BEFORE_THE_CUT: Duration = Duration::from_millis(20);
+/// Those that speak of one connection.
+const HOP_BY_HOP: [HeaderName; 4] =
+    [header::CONNECTION, header::TRANSFER_ENCODING, header::CONTENT_LENGTH, header::HOST];
+
+/// One listener of the proxy; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Door {
+    pub address: SocketAddr,
+    served: JoinHandle<()>,
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        self.served.abort();
+    }
+}
+
+#[derive(Debug)]
+pub struct Behind {
+    pub side: Side,
+    /// Where the requests go, without a path.
+    pub upstream: String,
+    pub http: reqwest::Client,
+    pub gate: Arc<Gate>,
+    /// The one ClusterAccount that the operator gets to see: those of other points are none of its business.
+    pub cluster_account: String,
+}
+
+/// Opens a door on a free port of the loopback address.
+pub async fn open(behind: Behind) -> Result<Door> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let router =
+        Router::new().fallback(pass).with_state(Arc::new(behind)).into_make_service_with_connect_info::<Peer>();
+    let served = tokio::spawn(async move {
+        // It ends with its task.
+        let _ = axum::serve(Lines(listener), router).await;
+    });
+    Ok(Door { address, served })
+}
+
+async fn pass(State(behind): State<Arc<Behind>>, ConnectInfo(peer): ConnectInfo<Peer>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let Ok(body) = to_bytes(body, LARGEST_BODY).await else {
+        // Half a request of a process that ended is nothing that the server would have acted on.
+        return cut(&peer);
+    };
+    let target = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
+    let caller = Caller { side: behind.side, method: parts.method.as_str(), target: &target };
+    let (place, verdict) = behind.gate.arrives(&caller);
+    let streams = caller.is_watch();
+    let call = Call { method: parts.method.clone(), target: behind.narrowed(&target), headers: parts.headers, body };
+    // Once it has passed the gate a request is carried out, whatever becomes of whoever sent it.
+    let passed = tokio::spawn(async move { behind.decide(verdict, call, (place, streams), peer).await });
+    passed.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
+}
+
+struct Call {
+    method: axum::http::Method,
+    target: String,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Behind {
+    async fn decide(&self, verdict: Verdict, call: Call, (place, streams): (usize, bool), peer: Peer) -> Response {
+        let mode = match verdict {
+            Verdict::Pass if streams => return self.stream(call).await.unwrap_or_else(|error| bad_gateway(&error)),
+            Verdict::Pass => None,
+            Verdict::Unavailable => return self.refusal(503),
+            Verdict::Fail(mode) => Some(mode),
+        };
+        match mode {
+            Some(Mode::KillBefore) => {
+                self.gate.signal(Signal::SIGKILL);
+                return cut(&peer);
+            }
+            Some(Mode::Instead(status)) => return self.refusal(status),
+            Some(Mode::Frozen) => self.gate.signal(Signal::SIGSTOP),
+            _ => {}
+        }
+        let answer = match self.carry_out(call).await {
+            Ok(answer) => answer,
+            Err(error) => return bad_gateway(&error),
+        };
+        self.gate.answered(place, answer.status.as_u16());
+        self.after(mode, answer, &peer)
+    }
+
+    /// What goes wrong once the request was carried out.
+    fn after(&self, mode: Option<Mode>, answer: Answer, peer: &Peer) -> Response {
+        match mode {
+            Some(Mode::KillAfter) => {
+                self.gate.signal(Signal::SIGKILL);
+                return cut(peer);
+            }
+            Some(Mode::Lost) => return cut(peer),
+            Some(Mode::Cut) => return halved(answer, peer),
+            Some(Mode::After(status)) => return self.refusal(status),
+            Some(Mode::Term) => self.gate.signal(Signal::SIGTERM),
+            Some(Mode::Outage) => self.gate.begin_outage(),
+            Some(Mode::TermOutage) => {
+                self.gate.begin_outage();
+                self.gate.signal(Signal::SIGTERM);
+            }
+            None | Some(Mode::KillBefore | Mode::Instead(_) | Mode::Frozen) => {}
+        }
+        (answer.status, answer.headers, answer.body).into_response()
+    }
+
+    async fn send(&self, call: Call) -> Result<reqwest::Response, reqwest::Error> {
+        let url = format!("{}{}", self.upstream, call.target);
+        let headers = without_hops(call.headers);
+        self.http.request(call.method, url).headers(headers).body(call.body).send().await
+    }
+
+    async fn carry_out(&self, call: Call) -> Result<Answer, reqwest::Error> {
+        let mints = self.side == Side::Platform && call.method == "POST" && call.target.ends_with("/api_keys");
+        let answer = self.send(call).await?;
+        let (status, headers) = (answer.status(), without_hops(answer.headers().clone()));
+        let body = answer.bytes().await?;
+        if mints
+            && let Ok(minted) = serde_json::from_slice::<serde_json::Value>(&body)
+            && let Some(token) = minted["key"].as_str()
+        {
+            self.gate.saw_token(token.to_owned());
+        }
+        Ok(Answer { status, headers, body })
+    }
+
+    async fn stream(&self, call: Call) -> Result<Response, reqwest::Error> {
+        let answer = self.send(call).await?;
+        let (status, headers) = (answer.status(), without_hops(answer.headers().clone()));
+        let pieces = stream::unfold(answer, |mut answer| async move {
+            let piece = answer.chunk().await.map_err(io::Error::other).transpose()?;
+            Some((piece, answer))
+        });
+        Ok((status, headers, Body::from_stream(pieces)).into_response())
+    }
+
+    /// All points share one API server, and ClusterAccounts belong to no namespace.
+    fn narrowed(&self, target: &str) -> String {
+        match target.split_once('?') {
+            Some((path, query)) if path.ends_with("/clusteraccounts") => {
+                format!("{path}?{query}&fieldSelector=metadata.name%3D{}", self.cluster_account)
+            }
+            _ => target.to_owned(),
+        }
+    }
+
+    /// An answer that the server gives when it does not do what is asked.
+    fn refusal(&self, status: u16) -> Response {
+        let message = format!("{status}, for a try");
+        let reason = match status {
+            409 => "Conflict",
+            429 => "TooManyRequests",
+            503 => "ServiceUnavailable",
+            _ => "InternalError",
+        };
+        let body = match self.side {
+            Side::ApiServer => json!({
+                "kind": "Status", "apiVersion": "v1", "status": "Failure",
+                "reason": reason, "code": status, "message": message,
+            }),
+            Side::Platform => json!({"code": "", "message": message}),
+        };
+        let code = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (code, axum::Json(body)).into_response();
+        if matches!(status, 429 | 503) {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
+        }
+        response
+    }
+}
+
+fn without_hops(mut headers: HeaderMap) -> HeaderMap {
+    for name in &HOP_BY_HOP {
+        headers.remove(name);
+    }
+    headers
+}
+
+/// The connection is closed: whatever is returned here is never written.
+fn cut(peer: &Peer) -> Response {
+    peer.cut();
+    StatusCode::OK.into_response()
+}
+
+/// The answer with its full length announced and half of its body sent.
+fn halved(answer: Answer, peer: &Peer) -> Response {
+    let Answer { status, mut headers, body } = answer;
+    if body.is_empty() {
+        return cut(peer);
+    }
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+    let half = body.slice(..body.len() / 2);
+    let end = async {
+        tokio::time::sleep(BEFORE_THE_CUT).await;
+        Err(io::Error::new(io::ErrorKind::ConnectionAborted, "cut, for a try"))
+    };
+    let pieces = stream::iter([Ok(half)]).chain(stream::once(end));
+    (status, headers, Body::from_stream(pieces)).into_response()
+}
+
+fn bad_gateway(error: &reqwest::Error) -> Response {
+    (StatusCode::BAD_GATEWAY, error.to_string()).into_response()
+}
+
+/// A client for requests to servers on this machine.
+pub fn client(authority: Option<&[u8]>) -> Result<reqwest::Client> {
+    let mut builder = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
+    if let Some(pem) = authority {
+        let certificate = reqwest::Certificate::from_pem(pem).map_err(Error::while_doing("reading a certificate"))?;
+        builder = builder.tls_certs_only([certificate]);
+    }
+    builder.build().map_err(Error::while_doing("building an HTTP client"))
+}

@@ -1,0 +1,141 @@
+//! What people do, and what has to come of it, whatever goes wrong meanwhile.
+
+use dbplane::simulator::world::Profile;
+use serde_json::{Value, json};
+
+use super::manifests::{compute, key, with};
+use super::modes::Mode;
+use super::platform::{BRANCH_TO_ADOPT, EMPTY_BRANCH, SHARED_BRANCH};
+
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    pub name: &'static str,
+    pub profile: Profile,
+    /// How many operators run, without leader election.
+    pub operators: usize,
+    /// Whether the account is a ClusterAccount whose credentials are in another namespace.
+    pub elsewhere: bool,
+    /// What is declared and settled before the act.
+    pub before: Vec<Value>,
+    pub act: Vec<Act>,
+    pub goal: Goal,
+}
+
+#[derive(Clone, Debug)]
+pub enum Act {
+    Create(Value),
+    /// A merge patch of the spec.
+    Change(&'static str, &'static str, Value),
+    Delete(&'static str, &'static str),
+    DeleteNamespace,
+    /// Makes the key that a ProjectKey has in use two hours older, as time would.
+    Age(&'static str),
+}
+
+/// What has to be in the end, and how often what cannot be taken back was done.
+#[derive(Clone, Debug, Default)]
+pub struct Goal {
+    /// Computes and ProjectKeys that are Ready; all others are gone, from both sides.
+    pub computes: Vec<&'static str>,
+    pub keys: Vec<&'static str>,
+    pub namespace_gone: bool,
+    pub created: usize,
+    pub changed: usize,
+    pub restarted: usize,
+    pub deleted: usize,
+    /// Keys, where no secret was lost on the way.
+    pub minted: usize,
+}
+
+impl Scenario {
+    /// In which ways each of its requests goes wrong. Where there are very many requests, in those that differ most.
+    pub fn modes(&self) -> &'static [Mode] {
+        match self.operators > 1 || self.goal.namespace_gone {
+            true => &Mode::FEW,
+            false => &Mode::ALL,
+        }
+    }
+
+    fn new(name: &'static str, act: Vec<Act>, goal: Goal) -> Self {
+        Self { name, profile: Profile::Full, operators: 1, elsewhere: false, before: Vec::new(), act, goal }
+    }
+
+    fn after(self, before: Vec<Value>) -> Self {
+        Self { before, ..self }
+    }
+
+    fn minimal(self, name: &'static str) -> Self {
+        Self { name, profile: Profile::Minimal, ..self }
+    }
+}
+
+fn replica(name: &str) -> Value {
+    compute(name, SHARED_BRANCH, "ReadOnly")
+}
+
+fn creates() -> Vec<Scenario> {
+    let one = Goal { computes: vec!["orders"], created: 1, ..Goal::default() };
+    let two = Goal { computes: vec!["orders", "reports"], created: 2, ..Goal::default() };
+    let create = Scenario::new("create", vec![Act::Create(replica("orders"))], one.clone());
+    let twice = Scenario::new("create-two", vec![Act::Create(replica("orders")), Act::Create(replica("reports"))], two);
+    let sized = json!({
+        "size": {"autoscaling": {"min": 0.5, "max": 2}}, "scaleToZero": {"after": "10m"},
+        "pooler": {"enabled": true}, "connection": {"secretName": "orders-db"},
+    });
+    let sized = with(compute("orders", EMPTY_BRANCH, "ReadWrite"), &sized);
+    vec![
+        create.clone(),
+        create.clone().minimal("create-minimal"),
+        twice.clone().minimal("create-two-minimal"),
+        twice,
+        Scenario::new("create-sized", vec![Act::Create(sized)], one),
+        Scenario { operators: 2, ..create.minimal("create-contended") },
+    ]
+}
+
+fn keys() -> Vec<Scenario> {
+    let goal = Goal { keys: vec!["ci"], minted: 1, ..Goal::default() };
+    let create = Scenario::new("create-key", vec![Act::Create(key("ci"))], goal.clone());
+    let replaced = Goal { minted: 2, ..goal };
+    let rotated = with(key("ci"), &json!({"rotation": {"every": "1h", "overlap": "30m"}}));
+    vec![
+        create.clone(),
+        create.clone().minimal("create-key-minimal"),
+        Scenario::new("replace-key", vec![Act::Delete("Secret", "ci-key")], replaced.clone()).after(vec![key("ci")]),
+        Scenario::new("rotate", vec![Act::Age("ci")], replaced).after(vec![rotated]),
+        Scenario { name: "create-key-contended", operators: 2, ..create },
+    ]
+}
+
+fn changes() -> Vec<Scenario> {
+    let kept = Goal { computes: vec!["orders"], created: 1, ..Goal::default() };
+    let primary = || with(compute("orders", EMPTY_BRANCH, "ReadWrite"), &json!({"size": {"fixed": 1}}));
+    let change = |spec: Value| vec![Act::Change("Compute", "orders", spec)];
+    let adopt = with(compute("orders", BRANCH_TO_ADOPT, "ReadWrite"), &json!({"existing": "Adopt"}));
+    vec![
+        Scenario::new("resize", change(json!({"size": {"fixed": 2}})), Goal { changed: 1, ..kept.clone() })
+            .after(vec![primary()]),
+        Scenario::new("restart", change(json!({"restartToken": "once"})), Goal { restarted: 1, ..kept.clone() })
+            .after(vec![primary()]),
+        Scenario::new("adopt", vec![Act::Create(adopt)], Goal { created: 0, ..kept }),
+    ]
+}
+
+fn deletes() -> Vec<Scenario> {
+    let gone = Goal { created: 1, deleted: 1, ..Goal::default() };
+    let everything = Goal { created: 2, deleted: 2, minted: 2, namespace_gone: true, ..Goal::default() };
+    let shop = || vec![replica("orders"), replica("reports"), key("ci"), key("cd")];
+    let namespace = Scenario::new("delete-namespace", vec![Act::DeleteNamespace], everything).after(shop());
+    vec![
+        Scenario::new("delete", vec![Act::Delete("Compute", "orders")], gone).after(vec![replica("orders")]),
+        Scenario::new("delete-key", vec![Act::Delete("ProjectKey", "ci")], Goal { minted: 1, ..Goal::default() })
+            .after(vec![key("ci")]),
+        namespace.clone(),
+        Scenario { name: "delete-namespace-elsewhere", elsewhere: true, ..namespace },
+    ]
+}
+
+/// All of them.
+pub fn scenarios() -> Vec<Scenario> {
+    [creates(), keys(), changes(), deletes()].concat()
+}

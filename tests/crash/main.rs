@@ -1,0 +1,50 @@
+//! The operator killed before and after every request of a creation, and every answer lost once: never two computes, never
+//! a key that nobody has. `make verify` tries more scenarios in more ways.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the lints know #[test] functions, not what they call"
+)]
+
+mod harness;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use harness::{Lab, Mode, Tally, enumerate, scenarios};
+use tokio::task::JoinSet;
+
+const QUICK: [&str; 5] = ["create", "create-minimal", "create-two-minimal", "create-key", "create-key-minimal"];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_created_twice_or_lost_wherever_the_operator_dies() {
+    let lab = Arc::new(Lab::open(PathBuf::from(env!("CARGO_BIN_EXE_dbplane"))).await.unwrap());
+    let mut running = JoinSet::new();
+    for scenario in scenarios().into_iter().filter(|scenario| QUICK.contains(&scenario.name)) {
+        let lab = lab.clone();
+        running.spawn(async move { enumerate(lab, scenario, &Mode::QUICK).await });
+    }
+    let tallies = running.join_all().await;
+    assert_eq!(tallies.len(), QUICK.len());
+    for tally in &tallies {
+        // Past the test harness, which shows what a test prints only when it fails.
+        writeln!(
+            std::io::stderr(),
+            "{}: {} points tried, {} violations",
+            tally.scenario,
+            tally.tried,
+            tally.violations.len()
+        )
+        .unwrap();
+    }
+    let violations: Vec<&String> = tallies.iter().flat_map(|tally| &tally.violations).collect();
+    assert!(violations.is_empty(), "{violations:#?}");
+    // How many requests there are varies a little from time to time.
+    let reached = |tally: &Tally| tally.tried > tally.requests * Mode::QUICK.len() / 2;
+    assert!(tallies.iter().all(reached), "too many points were not reached: {tallies:?}");
+}
