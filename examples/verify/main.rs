@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use harness::{Lab, Scenario, Tally, enumerate, scenarios, single};
+use harness::{Extent, Lab, Scenario, Tally, enumerate, scenarios, single};
 use support::{Error, Result};
 use table::Table;
 use tokio::task::JoinSet;
@@ -71,7 +71,7 @@ async fn crashes(scenarios: Vec<Scenario>) -> Result<Vec<Tally>> {
     let mut running = JoinSet::new();
     for (place, scenario) in scenarios.into_iter().enumerate() {
         let lab = lab.clone();
-        running.spawn(async move { (place, every_point(lab, scenario).await) });
+        running.spawn(async move { (place, enumerate(lab, scenario, Extent::Whole).await) });
     }
     let mut tallies = Vec::new();
     while let Some(ended) = running.join_next().await {
@@ -81,11 +81,6 @@ async fn crashes(scenarios: Vec<Scenario>) -> Result<Vec<Tally>> {
     }
     tallies.sort_by_key(|(place, _)| *place);
     Ok(tallies.into_iter().map(|(_, tally)| tally).collect())
-}
-
-async fn every_point(lab: Arc<Lab>, scenario: Scenario) -> Tally {
-    let modes = scenario.modes();
-    enumerate(lab, scenario, modes).await
 }
 
 /// The program that was built with this one.

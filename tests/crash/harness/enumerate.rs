@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 use super::lab::Lab;
-use super::modes::{Fault, Mode};
+use super::modes::{Extent, Fault};
 use super::point::{Outcome, label, run};
 use super::scenarios::{Scenario, scenarios};
 use crate::support::{Error, Result};
@@ -18,6 +18,8 @@ pub struct Tally {
     pub scenario: String,
     /// Requests from the act to the end, without faults.
     pub requests: usize,
+    /// Points that these requests give.
+    pub points: usize,
     /// Points at which a request went wrong.
     pub tried: usize,
     /// Points with a number that no request had that time.
@@ -27,20 +29,20 @@ pub struct Tally {
 }
 
 /// Counts the scenario's requests without a fault, then tries every one of them in every mode that suits it.
-pub async fn enumerate(lab: Arc<Lab>, scenario: Scenario, modes: &[Mode]) -> Tally {
+pub async fn enumerate(lab: Arc<Lab>, scenario: Scenario, extent: Extent) -> Tally {
     let begun = Instant::now();
     let mut tally = Tally { scenario: scenario.name.to_owned(), ..Tally::default() };
     let outcome = point(lab.clone(), scenario.clone(), None).await;
     let counted = outcome.as_ref().map(|outcome| outcome.counted.clone()).unwrap_or_default();
     tally.requests = counted.len();
     tally.note(&label(&scenario, None), outcome);
-    let numbered = || counted.iter().zip(1..);
-    let points = modes.iter().flat_map(|mode| {
-        let suiting = numbered().filter(|(request, _)| mode.suits(request.side, request.write));
-        suiting.map(|(_, at)| Fault { mode: *mode, at })
+    let points = scenario.modes(extent).iter().flat_map(|mode| {
+        let tried = counted.iter().zip(1..).filter(|(request, _)| extent.tries(*mode, (request.side, request.write)));
+        tried.map(|(_, at)| Fault { mode: *mode, at })
     });
     let mut running = JoinSet::new();
     for fault in points {
+        tally.points += 1;
         let (lab, scenario) = (lab.clone(), scenario.clone());
         running.spawn(async move {
             let name = label(&scenario, Some(fault));

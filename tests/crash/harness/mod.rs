@@ -11,6 +11,7 @@ mod lab;
 mod manifests;
 mod modes;
 mod objects;
+mod planted;
 mod platform;
 mod point;
 mod promises;
@@ -21,5 +22,6 @@ mod site;
 
 pub use enumerate::{Tally, enumerate, single};
 pub use lab::Lab;
-pub use modes::Mode;
+pub use modes::Extent;
+pub use planted::{Plant, told_of};
 pub use scenarios::{Scenario, scenarios};

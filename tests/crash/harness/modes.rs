@@ -117,6 +117,20 @@ impl FromStr for Mode {
     }
 }
 
+/// How many of the points are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// What fits into every run of the tests. A read changes nothing, so that being killed before it is as good as after it.
+    Quick,
+    Whole,
+}
+
+impl Extent {
+    pub fn tries(self, mode: Mode, (side, write): (Side, bool)) -> bool {
+        mode.suits(side, write) && (self == Self::Whole || write || mode != Mode::KillAfter)
+    }
+}
+
 /// Which request, counted from the act on, and what goes wrong with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {

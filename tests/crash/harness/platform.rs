@@ -20,7 +20,7 @@ pub const SHARED_BRANCH: &str = "br-main-42";
 pub const EMPTY_BRANCH: &str = "br-dev-7";
 pub const BRANCH_TO_ADOPT: &str = "br-reporting-3";
 pub const TO_ADOPT: &str = "ep-waits-for-us-1";
-const FOREIGN: [&str; 3] = ["ep-foreign-primary-1", "ep-foreign-replica-1", "ep-foreign-replica-2"];
+pub const FOREIGN: [&str; 3] = ["ep-foreign-primary-1", "ep-foreign-replica-1", "ep-foreign-replica-2"];
 
 fn world() -> String {
     format!(

@@ -64,7 +64,7 @@ async fn play(site: &mut Site, scenario: &Scenario, fault: Option<Fault>) -> Res
     Ok(Outcome { met, counted: site.gate.counted(), violations: found })
 }
 
-async fn set_the_scene(site: &mut Site, scenario: &Scenario) -> Result<()> {
+pub async fn set_the_scene(site: &mut Site, scenario: &Scenario) -> Result<()> {
     let named = |kind: &str| scenario.before.iter().filter(|it| it["kind"] == kind).cloned().collect::<Vec<_>>();
     let (computes, keys) = (named("Compute"), named("ProjectKey"));
     for manifest in computes.iter().chain(&keys) {

@@ -4,7 +4,7 @@ use dbplane::simulator::world::Profile;
 use serde_json::{Value, json};
 
 use super::manifests::{compute, key, with};
-use super::modes::Mode;
+use super::modes::{Extent, Mode};
 use super::platform::{BRANCH_TO_ADOPT, EMPTY_BRANCH, SHARED_BRANCH};
 
 #[derive(Clone, Debug)]
@@ -48,19 +48,20 @@ pub struct Goal {
 }
 
 impl Scenario {
-    /// In which ways each of its requests goes wrong. Where there are very many requests, in those that differ most.
-    pub fn modes(&self) -> &'static [Mode] {
-        match self.operators > 1 || self.goal.namespace_gone {
-            true => &Mode::FEW,
-            false => &Mode::ALL,
+    /// In which ways its requests go wrong. Where there are very many of them, in those that differ most.
+    pub fn modes(&self, extent: Extent) -> &'static [Mode] {
+        match extent {
+            Extent::Quick => &Mode::QUICK,
+            Extent::Whole if self.operators > 1 || self.goal.namespace_gone => &Mode::FEW,
+            Extent::Whole => &Mode::ALL,
         }
     }
 
-    fn new(name: &'static str, act: Vec<Act>, goal: Goal) -> Self {
+    pub fn new(name: &'static str, act: Vec<Act>, goal: Goal) -> Self {
         Self { name, profile: Profile::Full, operators: 1, elsewhere: false, before: Vec::new(), act, goal }
     }
 
-    fn after(self, before: Vec<Value>) -> Self {
+    pub fn after(self, before: Vec<Value>) -> Self {
         Self { before, ..self }
     }
 

@@ -1,0 +1,86 @@
+//! What is done on purpose to see that it is told.
+
+use std::sync::Arc;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::lab::Lab;
+use super::manifests::{compute, key};
+use super::platform::{ADMIN, FOREIGN, ORGANIZATION, PROJECT, SHARED_BRANCH};
+use super::point::set_the_scene;
+use super::promises::{unsettled, violations};
+use super::scenarios::{Goal, Scenario};
+use super::secrecy::leaks;
+use super::site::{FOREIGN_SECRET, Site};
+use crate::support::{Error, Result};
+
+#[derive(Clone, Copy, Debug)]
+pub enum Plant {
+    Nothing,
+    SecondCompute,
+    ForgottenKey,
+    ForeignChange,
+    ForeignSecret,
+    Token,
+    RevokedKey,
+}
+
+/// Settles a Compute and a ProjectKey, then does these things one after the other; all that is told after each.
+pub async fn told_of(lab: Arc<Lab>, plants: &[Plant]) -> Result<Vec<String>> {
+    let goal = Goal { computes: vec!["orders"], keys: vec!["ci"], created: 1, minted: 1, ..Goal::default() };
+    let scenario =
+        Scenario::new("planted", Vec::new(), goal).after(vec![compute("orders", SHARED_BRANCH, "ReadOnly"), key("ci")]);
+    let mut site = Site::open(lab, &scenario, "planted").await?;
+    set_the_scene(&mut site, &scenario).await?;
+    let mut told = Vec::new();
+    for plant in plants {
+        put(&site, *plant).await?;
+        let mut found: Vec<String> = unsettled(&site, &scenario.goal).await?.into_iter().collect();
+        found.extend(violations(&site, &scenario.goal, None).await?);
+        found.extend(leaks(&site).await?);
+        told.push(found.join("\n"));
+    }
+    Ok(told)
+}
+
+async fn put(site: &Site, plant: Plant) -> Result<()> {
+    let endpoints = format!("/projects/{PROJECT}/endpoints");
+    let keys = format!("/organizations/{ORGANIZATION}/api_keys");
+    match plant {
+        Plant::Nothing => Ok(()),
+        Plant::SecondCompute => {
+            let twin = json!({"endpoint": {"branch_id": SHARED_BRANCH, "type": "read_only"}});
+            call(site, (Method::POST, &endpoints), twin).await
+        }
+        Plant::ForgottenKey => {
+            call(site, (Method::POST, &keys), json!({"key_name": "left", "project_id": PROJECT})).await
+        }
+        Plant::ForeignChange => {
+            let other = json!({"endpoint": {"suspend_timeout_seconds": 600}});
+            call(site, (Method::PATCH, &format!("{endpoints}/{}", FOREIGN[1])), other).await
+        }
+        Plant::ForeignSecret => {
+            let other = json!({"metadata": {"labels": {"changed": "true"}}});
+            site.objects.patch("Secret", FOREIGN_SECRET, &other).await
+        }
+        Plant::Token => {
+            let careless = json!({"metadata": {"annotations": {"note": format!("use {ADMIN}")}}});
+            site.objects.patch("Compute", "orders", &careless).await
+        }
+        Plant::RevokedKey => {
+            let id = site.objects.get("ProjectKey", "ci").await?.unwrap_or_default()["status"]["keyId"].clone();
+            call(site, (Method::DELETE, &format!("{keys}/{id}")), Value::Null).await
+        }
+    }
+}
+
+async fn call(site: &Site, (method, path): (Method, &str), body: Value) -> Result<()> {
+    let url = format!("{}{path}", site.platform.simulator.base_url());
+    let answer = site.lab.http.request(method, url).bearer_auth(ADMIN).json(&body).send().await;
+    let answer = answer.map_err(Error::while_doing("asking the platform"))?;
+    match answer.status().is_success() {
+        true => Ok(()),
+        false => Err(Error::new(format!("{path}: {}", answer.status()))),
+    }
+}
