@@ -52,21 +52,19 @@ async fn nothing_is_created_twice_or_lost_wherever_the_operator_dies() {
 /// What the checks above rest on: nothing is told of what is as it has to be, and everything of what is not.
 #[tokio::test]
 async fn what_breaks_a_promise_is_told() {
-    let planted = [
-        (Plant::Nothing, ""),
-        (Plant::ForgottenKey, "key left (3) is valid and belongs to no resource"),
-        (Plant::ForgottenKey, "keys created: 3 instead of 1"),
-        (Plant::SecondCompute, "belongs to no resource"),
-        (Plant::SecondCompute, "computes created: 3 instead of 1"),
-        (Plant::ForeignChange, "unasked: PATCH"),
-        (Plant::ForeignSecret, "Secret unrelated, which is not ours, was changed"),
-        (Plant::Token, "a token of 41 characters is in the resources"),
-        (Plant::RevokedKey, "the key in Secret ci-key is answered with 401"),
+    let planted: [(Plant, &[&str]); 7] = [
+        (Plant::Nothing, &[""]),
+        (Plant::ForgottenKey, &["is valid and belongs to no resource", "keys created: 2 instead of 1"]),
+        (Plant::SecondCompute, &["belongs to no resource", "computes created: 2 instead of 1"]),
+        (Plant::ForeignChange, &["unasked: PATCH", "foreign things changed"]),
+        (Plant::ForeignSecret, &["Secret unrelated, which is not ours, was changed"]),
+        (Plant::Token, &["a token of 41 characters is in the resources"]),
+        (Plant::RevokedKey, &["the key in Secret ci-key is answered with 401"]),
     ];
     let lab = Arc::new(Lab::open(PathBuf::from(env!("CARGO_BIN_EXE_dbplane"))).await.unwrap());
     let told = told_of(lab, &planted.map(|(plant, _)| plant)).await.unwrap();
     assert_eq!(told[0], "");
     for ((plant, expected), told) in planted.iter().zip(&told) {
-        assert!(told.contains(expected), "{plant:?}: {told:?}");
+        assert!(expected.iter().all(|text| told.contains(text)), "{plant:?}: {told:?}");
     }
 }
