@@ -40,6 +40,7 @@ pub async fn perform<H: Hands>(
         KeyStep::TakeBack { key, version } => work.take_back(key, version).await,
         KeyStep::Mint { intent, because } => work.mint(intent, because.as_deref()).await,
         KeyStep::SaveSecret => work.save(object).await,
+        KeyStep::Leave { book } => work.leave(book).await,
         KeyStep::RewriteSecret => work.rewrite().await,
         KeyStep::Record { book, event } => work.record(book, event.as_deref()).await,
         KeyStep::Acknowledge { book, event } => work.acknowledge(book, event).await,
@@ -140,6 +141,15 @@ impl<H: Hands> Work<'_, H> {
         let book = self.identity.book.succeeded_by(unsaved.key.clone(), &unsaved.intent);
         self.link(object, Links::new().set(names::KEYS, &book).remove(names::KEY_INTENT)).await?;
         self.hands.unsaved().take(&self.uid());
+        Ok(())
+    }
+
+    /// What another process has begun since stays recorded.
+    async fn leave(&self, book: &KeyBook) -> Result<(), StepError> {
+        self.link(self.object, Links::new().set(names::KEYS, book)).await?;
+        if let Some(unsaved) = self.hands.unsaved().take(&self.uid()) {
+            unsaved.tell_loss("another process took its creation for interrupted; the key is replaced");
+        }
         Ok(())
     }
 

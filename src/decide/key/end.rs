@@ -62,12 +62,16 @@ fn unrecorded(case: &Case) -> Option<KeyStep> {
     if book.names().any(|name| name == key.name) {
         return None;
     }
-    let intent = case.identity.intent.clone().filter(|intent| intent.name == key.name).unwrap_or_else(|| KeyIntent {
-        name: key.name.clone(),
-        at: key.at,
-        organization: case.organization().map(str::to_owned),
-        ..KeyIntent::default()
-    });
+    let intent = match &case.identity.intent {
+        Some(intent) if intent.name == key.name => intent.clone(),
+        Some(_) => return Some(case.leaving(key)),
+        None => KeyIntent {
+            name: key.name.clone(),
+            at: key.at,
+            organization: case.organization().map(str::to_owned),
+            ..KeyIntent::default()
+        },
+    };
     Some(KeyStep::Record { book: book.succeeded_by(key.clone(), &intent), event: None })
 }
 
@@ -84,12 +88,8 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
         Fate::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, deleting()),
         Fate::NotCreated => Decision::act(KeyStep::Record { book: book.clone(), event: None }, deleting()),
         Fate::NotKnownYet(until) => Decision::wait(deleting(), until),
-        Fate::Exists(id) => match revocation(case, (Some(id), &intent.name)) {
-            Revocation::Step(Some(action), step) => case.act(action, *step, deleting()),
-            Revocation::Step(None, step) => Decision::act(*step, deleting()),
-            _ => Decision::act(given_up(case, intent), deleting()),
-        },
-        Fate::CannotTell => Decision::act(given_up(case, intent), deleting()),
+        Fate::Exists(id) => Decision::act(given_up(case, Some(id), intent), deleting()),
+        Fate::CannotTell => Decision::act(given_up(case, None, intent), deleting()),
     }
 }
 

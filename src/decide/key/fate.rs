@@ -115,22 +115,31 @@ pub(super) fn without(book: &KeyBook, name: &str) -> KeyBook {
 
 pub(super) fn with_lost(book: &KeyBook, id: Option<i64>, name: &str, since: Timestamp) -> KeyBook {
     let mut book = book.clone();
-    if book.lost.iter().all(|key| key.name != name) {
+    if !is_lost(&book, name) {
         book.lost.push(LostKey { id, name: name.to_owned(), since });
     }
     book
 }
 
-/// The intent's key as one that exists, or may exist, and that is not revoked here; with what to tell people.
-pub(super) fn given_up(case: &Case, intent: &KeyIntent) -> KeyStep {
+/// The intent's key as one that exists, or may exist, and whose secret nobody has; with what to tell people where it cannot
+/// be revoked. It is recorded as lost before anything else: another leader that is just saving it then fails to record it as
+/// the one in use, instead of keeping a key that is being revoked.
+pub(super) fn given_up(case: &Case, id: Option<i64>, intent: &KeyIntent) -> KeyStep {
     let (book, name) = (&case.identity.book, &intent.name);
-    let event = if case.observed.cluster.gave(name) {
-        format!(
+    let event = match (case.observed.cluster.gave(name), id) {
+        (true, Some(_)) => None,
+        (true, None) => Some(format!(
             "The secret of key {name} never arrived, and this platform offers no call to find or revoke it. \
              If the platform's console shows that key, revoke it there."
-        )
-    } else {
-        format!("Key {name} was begun in another cluster, which may use it; it is left alone here.")
+        )),
+        (false, _) => {
+            Some(format!("Key {name} was begun in another cluster, which may use it; it is left alone here."))
+        }
     };
-    KeyStep::Record { book: with_lost(&book.of(intent), None, name, intent.at), event: Some(event) }
+    KeyStep::Record { book: with_lost(&book.of(intent), id, name, intent.at), event }
+}
+
+/// Whether a key is recorded as one whose secret never arrived.
+pub(super) fn is_lost(book: &KeyBook, name: &str) -> bool {
+    book.lost.iter().any(|key| key.name == name)
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::super::identity::{KeyBook, KeyIdentity, KeyIntent};
 use super::super::memory::Hold;
 use super::super::{Action, Decision, Reason, Report, later};
-use super::fate::{Fate, Revocation, fate, given_up, revocation};
+use super::fate::{Fate, fate, given_up, is_lost};
 use super::intent::{Retiring, intent};
 use super::upkeep;
 use super::{Case, Choice, Holding, KeyListing, KeySecretView, KeyStep, Probe};
@@ -32,7 +32,7 @@ pub(super) fn decide(case: &Case) -> Choice {
     match (&case.identity.book.current, &case.secret) {
         (None, KeySecretView::Absent) => case.act(Action::WriteSecret, KeyStep::PrepareSecret, creating()),
         // The annotations were removed; the Secret still tells which key it is.
-        (None, KeySecretView::Ours(Holding::Key { key, .. })) => {
+        (None, KeySecretView::Ours(Holding::Key { key, .. })) if !is_lost(&case.identity.book, &key.name) => {
             let book = KeyBook { current: Some(key.clone()), ..case.identity.book.clone() };
             Decision::act(KeyStep::Record { book, event: None }, creating())
         }
@@ -147,23 +147,8 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
         Fate::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, finding_out()),
         Fate::NotCreated => Decision::act(KeyStep::Record { book: book.clone(), event: None }, creating()),
         Fate::NotKnownYet(until) => Decision::wait(finding_out(), until),
-        Fate::Exists(id) => revoke_unsaved(case, id, intent),
-        Fate::CannotTell => Decision::act(given_up(case, intent), creating()),
-    }
-}
-
-/// A key that exists and whose secret never arrived is of no use to anybody, unless another cluster has it.
-fn revoke_unsaved(case: &Case, id: i64, intent: &KeyIntent) -> Choice {
-    let report = Report::progressing(
-        Reason::ConfirmingCreate,
-        format!("The secret of key {} never arrived; it is being revoked and replaced.", intent.name),
-    );
-    match revocation(case, (Some(id), &intent.name)) {
-        Revocation::Step(Some(action), step) => case.act(action, *step, report),
-        Revocation::Step(None, step) => Decision::act(*step, report),
-        Revocation::NotOurs(_) | Revocation::OfAnotherCluster | Revocation::NotOffered => {
-            Decision::act(given_up(case, intent), creating())
-        }
+        Fate::Exists(id) => Decision::act(given_up(case, Some(id), intent), finding_out()),
+        Fate::CannotTell => Decision::act(given_up(case, None, intent), creating()),
     }
 }
 

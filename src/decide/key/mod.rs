@@ -109,6 +109,8 @@ pub enum KeyStep {
     Mint { intent: KeyIntent, because: Option<String> },
     /// Write the key that is held in memory into its Secret, then record it.
     SaveSecret,
+    /// Record a key in memory that another leader has given up meanwhile, and forget its secret.
+    Leave { book: KeyBook },
     /// Write the Secret's declared parts anew around the key it holds.
     RewriteSecret,
     /// Record these keys, and the end of the intent.
@@ -142,7 +144,10 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
         return end::decide(&case);
     }
     // A secret in memory comes before everything: it is shown once.
-    if observed.unsaved.is_some() && !matches!(case.secret, KeySecretView::Foreign(_)) {
+    if let Some(key) = observed.unsaved.as_ref().filter(|_| !matches!(case.secret, KeySecretView::Foreign(_))) {
+        if !case.awaits(key) {
+            return Decision::act(case.leaving(key), saving());
+        }
         if let Some(step) = case.taking_back() {
             return case.act(Action::WriteSecret, step, saving());
         }
@@ -254,6 +259,17 @@ impl Case<'_> {
     /// Why no key can be created now.
     fn minting_held(&self) -> Option<memory::Hold> {
         self.held(Action::WriteSecret).or_else(|| self.held(Action::Mint))
+    }
+
+    /// Whether a key in memory is the one that the annotations wait for. Where they were removed altogether, it is.
+    fn awaits(&self, key: &KeyIdentity) -> bool {
+        let intended = self.identity.intent.as_ref().is_some_and(|intent| intent.name == key.name);
+        let in_use = self.identity.book.current.as_ref().is_some_and(|current| current.name == key.name);
+        intended || in_use || *self.identity == ProjectKeyIdentity::default()
+    }
+
+    fn leaving(&self, key: &KeyIdentity) -> KeyStep {
+        KeyStep::Leave { book: fate::with_lost(&self.identity.book, Some(key.id), &key.name, key.at) }
     }
 
     /// Whether revoking was tried and is not offered.

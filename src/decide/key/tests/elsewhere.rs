@@ -74,7 +74,7 @@ fn a_creation_that_another_cluster_began_is_told_and_not_revoked() {
     let begun = || Given::new().secret(KeySecretView::Ours(Holding::Nothing)).intent(intent(FOREIGN, 0));
     for given in [begun(), begun().but(|_, seen| seen.meta.deleting = true)] {
         let (after, event) = record(given.listing(listed(1, &[(4, FOREIGN)])).step(1));
-        assert_eq!(after, KeyBook { lost: vec![lost(FOREIGN)], ..KeyBook::default() });
+        assert_eq!(after, KeyBook { lost: vec![LostKey { id: Some(4), ..lost(FOREIGN) }], ..KeyBook::default() });
         assert!(event.unwrap().contains("another cluster"));
     }
     // Nothing came of it.

@@ -94,8 +94,8 @@ fn keys_that_cannot_be_asked_are_named() {
 fn an_open_creation_is_resolved_first() {
     let begun = || Given::deleting().book(KeyBook::default()).secret(KeySecretView::Absent).intent(intent(NAME, 0));
     assert_eq!(begun().step(1), KeyStep::ListKeys);
-    let revoke = KeyStep::Revoke { id: 4, name: NAME.to_owned(), book: KeyBook::default() };
-    assert_eq!(begun().listing(listed(1, &[(4, NAME)])).step(1), revoke);
+    let exists = KeyBook { lost: vec![LostKey { id: Some(4), ..lost(NAME) }], ..KeyBook::default() };
+    assert_eq!(begun().listing(listed(1, &[(4, NAME)])).step(1), KeyStep::Record { book: exists, event: None });
     assert_eq!(begun().listing(listed(1, &[])).says(1).2, Wake::At(at(60)));
     assert_eq!(record(begun().listing(listed(60, &[])).step(60)).0, KeyBook::default());
     let (after, event) = record(begun().listing(KeyListing::NotOffered).step(1));

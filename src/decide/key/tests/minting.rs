@@ -59,7 +59,7 @@ fn paused_means_no_step_but_a_secret_in_memory_is_saved() {
 fn a_secret_in_memory_comes_first_and_is_tried_again_with_pauses() {
     let given = || {
         Given::new().intent(intent(NAME, 0)).but(|_, seen| {
-            seen.unsaved = Some(key(1));
+            seen.unsaved = Some(KeyIdentity { name: NAME.to_owned(), ..key(1) });
             seen.account = AccountView::Missing { name: "Account prod".to_owned() };
         })
     };
@@ -103,10 +103,14 @@ fn an_intent_whose_key_reached_the_secret_is_recorded() {
 #[test]
 fn an_intent_is_looked_up_by_its_unique_name() {
     assert_eq!(begun().step(1), KeyStep::ListKeys);
-    // It exists: revoked, and the intent ends with that.
-    let exists = begun().listing(listed(1, &[(3, "ci"), (4, NAME)]));
-    let revoke = KeyStep::Revoke { id: 4, name: NAME.to_owned(), book: KeyBook::default() };
-    assert_eq!(exists.step(2), revoke);
+    // It exists: recorded as lost, which ends the intent, replaced, and then revoked.
+    let exists = listed(1, &[(3, "ci"), (4, NAME)]);
+    let (book, event) = record(begun().listing(exists.clone()).step(2));
+    let lost = vec![LostKey { id: Some(4), ..lost(NAME) }];
+    assert_eq!((&book, event), (&KeyBook { lost: lost.clone(), ..KeyBook::default() }, None));
+    minted(Given::new().book(book).secret(KeySecretView::Ours(Holding::Nothing)).listing(exists.clone()).step(2));
+    let replaced = Given::in_use().book(KeyBook { lost, ..self::book(1) }).listing(exists);
+    assert_eq!(replaced.step(2), KeyStep::Revoke { id: 4, name: NAME.to_owned(), book: self::book(1) });
     // Not there yet: the call may still be under way.
     let early = begun().listing(listed(1, &[(3, "ci")]));
     let (health, _, wake) = early.says(2);
@@ -166,6 +170,27 @@ fn what_this_process_was_told_of_its_own_try_says_nothing_of_anothers() {
     // It failed to create a key, and another leader has begun to create this one.
     let others = begun().failed(Action::Mint, refused(), 2).intent(later);
     assert_eq!(others.step(2), KeyStep::ListKeys);
+}
+
+#[test]
+fn a_key_that_another_leader_has_given_up_is_not_saved() {
+    let mine = || KeyIdentity { name: NAME.to_owned(), ..key(4) };
+    let lost = LostKey { id: Some(4), ..lost(NAME) };
+    let given_up = KeyBook { lost: vec![lost.clone()], ..KeyBook::default() };
+    let holding = |given: Given| given.but(|_, seen| seen.unsaved = Some(mine()));
+    let left = |book: &KeyBook| KeyStep::Leave { book: book.clone() };
+    assert_eq!(holding(Given::new().book(given_up.clone())).step(1), left(&given_up));
+    // It is revoked already, and its successor is in use, or begun: neither is touched.
+    let replaced = KeyBook { lost: vec![lost], ..book(5) };
+    assert_eq!(holding(Given::new().book(book(5)).holds(5)).step(1), left(&replaced));
+    let successor = || intent("ci-c1u57e-0a1b2c3d-00000008", 1);
+    assert_eq!(holding(Given::new().intent(successor())).step(1), left(&given_up));
+    assert_eq!(holding(Given::deleting().book(KeyBook::default()).intent(successor())).step(1), left(&given_up));
+    // What that leader wrote into the Secret meanwhile is no key to use.
+    let written = KeySecretView::Ours(Holding::Key { key: mine(), as_declared: true });
+    minted(Given::new().book(given_up).secret(written).step(1));
+    // Where the annotations were removed altogether, nobody else has the secret.
+    assert_eq!(holding(Given::new()).step(1), KeyStep::SaveSecret);
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn taking_back_waits_after_a_failure_and_while_paused() {
     let paused = anew().secret(from_backup(key(1))).but(|_, seen| seen.meta.paused = true);
     assert!(matches!(paused.says(1).0, Health::Unknown(Reason::Paused, _)));
     let unsaved = anew().secret(from_backup(key(1))).but(|_, seen| seen.unsaved = Some(key(2)));
-    assert_eq!(unsaved.step(1), taken_back(1));
+    assert_eq!(unsaved.intent(intent(&key(2).name, 0)).step(1), taken_back(1));
 }
 
 #[test]
