@@ -1,11 +1,15 @@
-//! `make verify`: everything that can go wrong with one request, for every request of every scenario; one table at the end.
+//! `make verify`: every order of events within the bounds of the model, and everything that can go wrong with one request, for
+//! every request of every scenario; one table at the end.
 //!
-//! `--point scenario:mode:number` repeats one point.
+//! `--model` explores the model alone, `--point scenario:mode:number` repeats one point.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to the person who runs it")]
 
 #[path = "../../tests/crash/harness/mod.rs"]
 mod harness;
+#[path = "../../tests/model/mod.rs"]
+mod model;
+mod orders;
 #[path = "../../tests/support/mod.rs"]
 mod support;
 mod table;
@@ -16,6 +20,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use harness::{Extent, Lab, Scenario, Tally, enumerate, scenarios, single};
+use orders::Orders;
 use support::{Error, Result};
 use table::Table;
 use tokio::task::JoinSet;
@@ -36,14 +41,22 @@ async fn main() -> ExitCode {
 async fn verify() -> Result<bool> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let begun = Instant::now();
+    let mut orders = None;
     let tallies = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [] => crashes(scenarios()).await?,
+        [] => {
+            orders = Some(Orders::explore());
+            crashes(scenarios()).await?
+        }
+        ["--model"] => {
+            orders = Some(Orders::explore());
+            Vec::new()
+        }
         ["--scenario", names] => {
             let wanted: Vec<&str> = names.split(',').collect();
             crashes(scenarios().into_iter().filter(|it| wanted.contains(&it.name)).collect()).await?
         }
         ["--point", point] => vec![single(Arc::new(Lab::open(program()?).await?), point).await?],
-        _ => return Err(Error::new("usage: verify [--scenario NAME,... | --point SCENARIO:MODE:NUMBER]")),
+        _ => return Err(Error::new("usage: verify [--model | --scenario NAME,... | --point SCENARIO:MODE:NUMBER]")),
     };
     let mut table = Table::new(["scenario", "requests", "points tried", "violations", "seconds"]);
     for tally in &tallies {
@@ -60,9 +73,10 @@ async fn verify() -> Result<bool> {
         violations.to_string(),
         begun.elapsed().as_secs().to_string(),
     ]);
+    orders.iter().for_each(|orders| orders.rows(&mut table));
     print!("{table}");
     println!("{} numbers had no request that time.", sum(|tally| tally.not_reached));
-    Ok(violations == 0)
+    Ok(violations == 0 && orders.is_none_or(|orders| orders.hold()))
 }
 
 /// All points of these scenarios; they are told of as they end, and returned in their order.

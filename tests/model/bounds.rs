@@ -1,0 +1,99 @@
+//! What is explored: within what every run of the tests affords, and within what `make verify` does.
+
+use super::bound::{Bound, Subject};
+use super::mutation::Mutation;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    Small,
+    Large,
+}
+
+const NO_NAMES: Subject = Subject::Computes { count: 1, marks: false };
+const NAMES: Subject = Subject::Computes { count: 1, marks: true };
+const TWO: Subject = Subject::Computes { count: 2, marks: false };
+const TWO_NAMES: Subject = Subject::Computes { count: 2, marks: true };
+const THREE: Subject = Subject::Computes { count: 3, marks: false };
+const KEY: Subject = Subject::Key { revoke: true };
+const MINIMAL_KEY: Subject = Subject::Key { revoke: false };
+
+/// The bounds within which every promise has to hold.
+pub fn bounds(extent: Extent) -> Vec<Bound> {
+    match extent {
+        Extent::Small => small(),
+        Extent::Large => small().into_iter().chain(large()).map(|bound| Bound { most: MOST, ..bound }).collect(),
+    }
+}
+
+fn small() -> Vec<Bound> {
+    vec![
+        Bound { lost: 1, crashes: 1, ..Bound::of(NO_NAMES) },
+        Bound { lost: 1, crashes: 1, ..Bound::of(NAMES) },
+        Bound { lost: 1, foreign: 1, ..Bound::of(NO_NAMES) },
+        Bound { lost: 1, foreign: 1, ..Bound::of(NAMES) },
+        Bound { lost: 1, deletion: true, ..Bound::of(NO_NAMES) },
+        Bound { refused: 1, deletion: true, ..Bound::of(NO_NAMES) },
+        Bound { lost: 1, late: true, ticks: 3, ..Bound::of(NO_NAMES) },
+        Bound { lagging: 1, ticks: 3, ..Bound::of(NO_NAMES) },
+        Bound { leaders: 2, ticks: 1, ..Bound::of(NO_NAMES) },
+        Bound { lost: 1, ticks: 1, ..Bound::of(TWO) },
+        Bound { lost: 1, crashes: 1, ..Bound::of(KEY) },
+        Bound { lost: 1, crashes: 1, ticks: 1, ..Bound::of(MINIMAL_KEY) },
+        Bound { lost: 1, deletion: true, ..Bound::of(KEY) },
+        Bound { refused: 1, foreign: 1, deletion: true, ..Bound::of(KEY) },
+        Bound { leaders: 2, ticks: 0, creates: 2, ..Bound::of(KEY) },
+    ]
+}
+
+/// What six gigabytes have room for.
+const MOST: usize = 4_000_000;
+
+fn large() -> Vec<Bound> {
+    vec![
+        Bound { lost: 2, refused: 1, crashes: 2, lagging: 1, ticks: 3, ..Bound::of(NO_NAMES) },
+        Bound { lost: 2, refused: 1, crashes: 2, foreign: 1, ticks: 2, ..Bound::of(NAMES) },
+        Bound { lost: 2, crashes: 1, foreign: 1, ticks: 3, ..Bound::of(NO_NAMES) },
+        Bound { lost: 1, refused: 1, crashes: 1, deletion: true, ticks: 3, ..Bound::of(NO_NAMES) },
+        Bound { lost: 2, crashes: 1, late: true, ticks: 4, ..Bound::of(NO_NAMES) },
+        Bound { leaders: 2, slow: 1, ticks: 2, ..Bound::of(NO_NAMES) },
+        Bound { leaders: 2, lost: 1, ticks: 2, ..Bound::of(NO_NAMES) },
+        Bound { leaders: 2, deletion: true, ticks: 1, ..Bound::of(NO_NAMES) },
+        Bound { lost: 1, crashes: 1, ..Bound::of(TWO) },
+        Bound { lost: 1, foreign: 1, ..Bound::of(TWO) },
+        Bound { lost: 2, ..Bound::of(TWO_NAMES) },
+        Bound { lost: 1, deletion: true, ..Bound::of(TWO) },
+        Bound { lost: 1, ticks: 1, ..Bound::of(THREE) },
+        Bound { lost: 2, refused: 1, crashes: 1, foreign: 1, ..Bound::of(KEY) },
+        Bound { lost: 1, refused: 1, crashes: 1, deletion: true, ..Bound::of(KEY) },
+        Bound { lost: 1, refused: 1, crashes: 1, ..Bound::of(MINIMAL_KEY) },
+        Bound { lost: 1, crashes: 1, deletion: true, ..Bound::of(MINIMAL_KEY) },
+        Bound { leaders: 2, ticks: 1, creates: 2, ..Bound::of(KEY) },
+        Bound { leaders: 2, slow: 1, ticks: 1, creates: 1, ..Bound::of(KEY) },
+        Bound { leaders: 2, ticks: 1, creates: 2, ..Bound::of(MINIMAL_KEY) },
+    ]
+}
+
+/// Each rule broken on purpose, in a bound in which that shows.
+pub fn mutations() -> Vec<Bound> {
+    let broken = |mutation, bound| Bound { mutation: Some(mutation), ..bound };
+    vec![
+        broken(Mutation::IgnoreBaseline, Bound { lost: 1, foreign: 1, ..Bound::of(NO_NAMES) }),
+        broken(Mutation::UnknownIsNotDone, Bound { lost: 1, ..Bound::of(NO_NAMES) }),
+        broken(Mutation::SkipSettling, Bound { lost: 1, ..Bound::of(NO_NAMES) }),
+        broken(Mutation::TrustOldReadings, Bound { lost: 1, ..Bound::of(NO_NAMES) }),
+        broken(Mutation::SkipVersion, Bound { leaders: 2, ticks: 1, ..Bound::of(NO_NAMES) }),
+        broken(Mutation::IgnoreClaims, Bound { lost: 1, ..Bound::of(TWO) }),
+        broken(Mutation::SkipIntent, Bound { crashes: 1, ..Bound::of(NO_NAMES) }),
+        broken(Mutation::NeverTooLate, Bound { leaders: 2, slow: 1, creates: 0, ..Bound::of(NO_NAMES) }),
+        broken(Mutation::SkipSerialization, Bound { lost: 1, ..Bound::of(TWO) }),
+        broken(Mutation::IgnoreSettings, Bound { lost: 1, foreign: 1, ..Bound::of(NO_NAMES) }),
+        broken(Mutation::FailedListIsEmpty, Bound { refused: 1, deletion: true, ticks: 3, ..Bound::of(NO_NAMES) }),
+        broken(Mutation::ReleaseUnresolved, Bound { lost: 1, deletion: true, ..Bound::of(NO_NAMES) }),
+        broken(Mutation::ReleaseAtOnce, Bound { deletion: true, ..Bound::of(NO_NAMES) }),
+        broken(Mutation::RevokeByIdAlone, Bound { foreign: 1, crashes: 1, ..Bound::of(KEY) }),
+        broken(Mutation::ForgetLostKeys, Bound { crashes: 1, ..Bound::of(MINIMAL_KEY) }),
+        broken(Mutation::SkipIntent, Bound { crashes: 1, ..Bound::of(KEY) }),
+        broken(Mutation::SkipSettling, Bound { lost: 1, ..Bound::of(KEY) }),
+        broken(Mutation::RevokeUnrecorded, Bound { leaders: 2, ticks: 0, creates: 2, ..Bound::of(KEY) }),
+    ]
+}

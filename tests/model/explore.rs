@@ -1,0 +1,93 @@
+//! Every state that can be reached, in the order of the steps that lead there: the first violation has the shortest way.
+//! States are told apart by 64 bits of their hash: with ten million of them two are mistaken for one with a probability of
+//! three in a million.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use super::actions::{Action, successors};
+use super::bound::Bound;
+use super::calm::Calm;
+use super::promises::broken;
+use super::state::{State, hash};
+
+/// What was explored.
+#[derive(Debug)]
+pub struct Explored {
+    /// The bound, in words.
+    pub name: String,
+    pub states: usize,
+    pub depth: u32,
+    pub time: Duration,
+    pub outcome: Outcome,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every promise, in every state.
+    Held,
+    /// One is broken: how, and the way there.
+    Broken(String),
+    /// Not all was explored, which proves nothing.
+    TooLarge,
+}
+
+impl fmt::Display for Explored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, states, depth, time, outcome } = self;
+        write!(f, "{name}: {states} states, depth {depth}, {:.1} s", time.as_secs_f64())?;
+        match outcome {
+            Outcome::Held => Ok(()),
+            Outcome::Broken(how) => write!(f, "; {how}"),
+            Outcome::TooLarge => write!(f, "; the bound is too large to be explored"),
+        }
+    }
+}
+
+struct Visited {
+    from: u64,
+    by: Option<Action>,
+    depth: u32,
+}
+
+/// Explores everything within the bound, or up to the first violation.
+pub fn explore(bound: &Bound) -> Explored {
+    let began = Instant::now();
+    let first = State::first(bound);
+    let mut visited = HashMap::from([(hash(&first), Visited { from: 0, by: None, depth: 0 })]);
+    let mut frontier = VecDeque::from([first]);
+    let mut calm = Calm::default();
+    let mut depth = 0;
+    let mut outcome = Outcome::Held;
+    while let Some(state) = frontier.pop_front() {
+        let here = hash(&state);
+        depth = visited[&here].depth;
+        if let Some(what) = broken(bound, &state).or_else(|| calm.unsettled(bound, &state)) {
+            outcome = Outcome::Broken(format!("{what}; by way of {:?}", way(&visited, here)));
+            break;
+        }
+        if visited.len() > bound.most {
+            outcome = Outcome::TooLarge;
+            break;
+        }
+        let next = successors(bound, &state).into_iter();
+        for (action, next) in next.filter(|(_, next)| next.platform.made <= bound.creates) {
+            visited.entry(hash(&next)).or_insert_with(|| {
+                frontier.push_back(next);
+                Visited { from: here, by: Some(action), depth: depth + 1 }
+            });
+        }
+    }
+    Explored { name: bound.to_string(), states: visited.len(), depth, time: began.elapsed(), outcome }
+}
+
+fn way(visited: &HashMap<u64, Visited>, mut here: u64) -> Vec<Action> {
+    let mut way = Vec::new();
+    while let Some((from, by)) = visited.get(&here).and_then(|found| Some((found.from, found.by?))) {
+        way.push(by);
+        here = from;
+    }
+    way.reverse();
+    way
+}

@@ -1,0 +1,49 @@
+//! The same question is asked in thousands of states; it is answered once.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kube::core::ObjectMeta;
+use serde_json::Value;
+
+use dbplane::decide::Report;
+use dbplane::decide::compute::Claims;
+use dbplane::decide::identity::{ComputeIdentity, Doubtful, ProjectKeyIdentity};
+
+use super::state::{After, Print};
+
+/// Answers by the hash of their question.
+pub struct Memo<V>(RefCell<HashMap<u64, V>>);
+
+impl<V: Clone> Memo<V> {
+    pub fn get(&self, question: u64, answer: impl FnOnce() -> V) -> V {
+        if let Some(known) = self.0.borrow().get(&question) {
+            return known.clone();
+        }
+        let answer = answer();
+        self.0.borrow_mut().insert(question, answer.clone());
+        answer
+    }
+}
+
+impl<V> Default for Memo<V> {
+    fn default() -> Self {
+        Self(RefCell::default())
+    }
+}
+
+/// Everything that is known already, of one exploration.
+#[derive(Default)]
+pub struct Memos {
+    /// What a pass comes to, whether it begins a step, and what the status would say.
+    pub passes: Memo<(After, bool, Option<Report>)>,
+    /// What an answer comes to.
+    pub answers: Memo<After>,
+    pub claims: Memo<Claims>,
+    /// Patches, read.
+    pub read: Memo<Arc<Value>>,
+    pub patched: Memo<Print<ObjectMeta>>,
+    pub linked: Memo<Result<ComputeIdentity, Doubtful>>,
+    pub booked: Memo<Result<ProjectKeyIdentity, Doubtful>>,
+}
