@@ -2,14 +2,18 @@
 
 use std::fmt;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub fn new<const N: usize>(heads: [&str; N]) -> Self {
-        Self { rows: vec![heads.map(str::to_owned).to_vec()] }
+    /// Begins a part with heads of its own.
+    pub fn part(&mut self, heads: [&str; 5]) {
+        if !self.rows.is_empty() {
+            self.rows.push(Vec::new());
+        }
+        self.rows.push(heads.map(str::to_owned).to_vec());
     }
 
     pub fn row(&mut self, cells: Vec<String>) {
@@ -22,6 +26,10 @@ impl fmt::Display for Table {
         let columns = self.rows.first().map_or(0, Vec::len);
         let width = |column: usize| self.rows.iter().filter_map(|row| row.get(column)).map(String::len).max();
         for row in &self.rows {
+            if row.is_empty() {
+                writeln!(f)?;
+                continue;
+            }
             for column in 0..columns {
                 let (cell, width) = (row.get(column).map_or("", String::as_str), width(column).unwrap_or(0));
                 match column {

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
@@ -25,12 +24,10 @@ pub struct Tally {
     /// Points with a number that no request had that time.
     pub not_reached: usize,
     pub violations: Vec<String>,
-    pub took: Duration,
 }
 
 /// Counts the scenario's requests without a fault, then tries every one of them in every mode that suits it.
 pub async fn enumerate(lab: Arc<Lab>, scenario: Scenario, extent: Extent) -> Tally {
-    let begun = Instant::now();
     let mut tally = Tally { scenario: scenario.name.to_owned(), ..Tally::default() };
     let outcome = point(lab.clone(), scenario.clone(), None).await;
     let counted = outcome.as_ref().map(|outcome| outcome.counted.clone()).unwrap_or_default();
@@ -55,7 +52,6 @@ pub async fn enumerate(lab: Arc<Lab>, scenario: Scenario, extent: Extent) -> Tal
             Err(error) => tally.violations.push(format!("a point broke off: {error}")),
         }
     }
-    tally.took = begun.elapsed();
     tally
 }
 

@@ -23,6 +23,7 @@ async fn texts(site: &Site) -> Result<Vec<(&'static str, String)>> {
     for kind in ["Compute", "ProjectKey", "Account"] {
         objects.extend(site.objects.list(kind).await?);
     }
+    objects.extend(site.objects.get("ClusterAccount", &site.objects.namespace).await?);
     let requests: Vec<String> = site.platform.requests().into_iter().map(|entry| format!("{entry:?}")).collect();
     Ok(vec![
         ("log", site.log()),

@@ -1,0 +1,62 @@
+//! The part that has requests go wrong.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::task::JoinSet;
+
+use super::harness::{Extent, Lab, Scenario, Tally, enumerate, single};
+use super::support::{Error, Result};
+use super::table::Table;
+
+/// All points of these scenarios.
+pub async fn of(scenarios: Vec<Scenario>, table: &mut Table) -> Result<usize> {
+    let begun = Instant::now();
+    let lab = Arc::new(Lab::open(program()?).await?);
+    let mut running = JoinSet::new();
+    for (place, scenario) in scenarios.into_iter().enumerate() {
+        let lab = lab.clone();
+        running.spawn(async move { (place, enumerate(lab, scenario, Extent::Whole).await) });
+    }
+    let mut tallies = Vec::new();
+    while let Some(ended) = running.join_next().await {
+        let (place, tally) = ended.map_err(Error::while_doing("running a scenario"))?;
+        eprintln!("{}: {} points tried, {} violations", tally.scenario, tally.tried, tally.violations.len());
+        tallies.push((place, tally));
+    }
+    // In the order in which they are written down.
+    tallies.sort_by_key(|(place, _)| *place);
+    let tallies: Vec<Tally> = tallies.into_iter().map(|(_, tally)| tally).collect();
+    Ok(rows(&tallies, begun, table))
+}
+
+/// One point by its name.
+pub async fn at(point: &str, table: &mut Table) -> Result<usize> {
+    let begun = Instant::now();
+    let tally = single(Arc::new(Lab::open(program()?).await?), point).await?;
+    Ok(rows(&[tally], begun, table))
+}
+
+fn rows(tallies: &[Tally], begun: Instant, table: &mut Table) -> usize {
+    table.part(["scenario", "requests", "points tried", "violations", "not reached"]);
+    let row =
+        |name: &str, counts: [usize; 4]| [vec![name.to_owned()], counts.map(|it| it.to_string()).to_vec()].concat();
+    for tally in tallies {
+        table.row(row(&tally.scenario, [tally.requests, tally.tried, tally.violations.len(), tally.not_reached]));
+    }
+    let sum = |count: fn(&Tally) -> usize| tallies.iter().map(count).sum::<usize>();
+    let violations = sum(|tally| tally.violations.len());
+    let all = [sum(|tally| tally.requests), sum(|tally| tally.tried), violations, sum(|tally| tally.not_reached)];
+    table.row(row(&format!("all, in {} s", begun.elapsed().as_secs()), all));
+    violations
+}
+
+/// The program that was built with this one.
+fn program() -> Result<PathBuf> {
+    let here = std::env::current_exe()?;
+    let program = here.parent().and_then(Path::parent).map(|folder| folder.join("dbplane"));
+    program
+        .filter(|program| program.is_file())
+        .ok_or_else(|| Error::new("there is no dbplane beside the examples: run `make verify`"))
+}
