@@ -31,7 +31,7 @@ impl std::fmt::Debug for Secrets {
 pub struct Owner {
     pub namespace: String,
     pub uid: String,
-    reference: OwnerReference,
+    pub reference: OwnerReference,
 }
 
 impl Owner {
@@ -90,6 +90,22 @@ impl std::fmt::Debug for SecretState {
     }
 }
 
+impl SecretState {
+    /// What was found, as far as `owner` is concerned.
+    pub fn of(found: Option<Secret>, owner: &Owner) -> Self {
+        let Some(secret) = found else { return Self::Absent };
+        if secret.owner_references().iter().any(|reference| reference.uid == owner.uid) {
+            return Self::Ours(Box::new(secret));
+        }
+        let unowned = is_managed(&secret) && secret.owner_references().is_empty();
+        if secret.metadata.deletion_timestamp.is_none() && (unowned || owner.was_of(&secret)) {
+            return Self::Restored(Box::new(secret));
+        }
+        let owner = secret.owner_references().first().map(|other| owned_by(&other.kind, &other.name));
+        Self::Foreign(owner.unwrap_or_else(|| "not dbplane's".to_owned()))
+    }
+}
+
 /// Why a Secret was not written.
 #[derive(Debug, Error)]
 pub enum WriteError {
@@ -114,18 +130,7 @@ impl Secrets {
 
     /// A Secret as far as `owner` is concerned.
     pub async fn state(&self, owner: &Owner, name: &str) -> Result<SecretState, kube::Error> {
-        let Some(secret) = self.api(&owner.namespace).get_opt(name).await? else {
-            return Ok(SecretState::Absent);
-        };
-        if secret.owner_references().iter().any(|reference| reference.uid == owner.uid) {
-            return Ok(SecretState::Ours(Box::new(secret)));
-        }
-        let unowned = is_managed(&secret) && secret.owner_references().is_empty();
-        if secret.metadata.deletion_timestamp.is_none() && (unowned || owner.was_of(&secret)) {
-            return Ok(SecretState::Restored(Box::new(secret)));
-        }
-        let owner = secret.owner_references().first().map(|other| owned_by(&other.kind, &other.name));
-        Ok(SecretState::Foreign(owner.unwrap_or_else(|| "not dbplane's".to_owned())))
+        Ok(SecretState::of(self.api(&owner.namespace).get_opt(name).await?, owner))
     }
 
     /// Any Secret's entry, for credentials: its text and the Secret's version.

@@ -28,10 +28,10 @@ use kube::Client;
 use kube::runtime::reflector::ObjectRef;
 use tokio_util::sync::CancellationToken;
 
-pub use compute::perform as perform_compute;
+pub use compute::{Seen, ids as compute_ids, perform as perform_compute, secret_view};
 pub use creating::{Creating, Place, Turn};
 pub use hands::{Hands, Usable};
-pub use key::{holding, perform as perform_key, write_unsaved};
+pub use key::{holding, key_listing, key_secret_view, perform as perform_key, write_unsaved};
 pub use kind::{Managed, StepError};
 pub use run::{Operator, run};
 pub use traces::{KeyTrace, Trace, Traces, Unsaved, UnsavedKey};

@@ -14,7 +14,7 @@ mod wire;
 pub use budget::{Budget, Jitter, Priority, Rate};
 pub use fault::Fault;
 pub use governed::{Admitted, Governed, Meter, NoMeter};
-pub use http::{Endpoint, EndpointError, HttpOptions, HttpPlatform};
+pub use http::{Endpoint, EndpointError, HttpOptions, HttpPlatform, Transport, Unanswered};
 pub use model::{
     Compute, ComputeChange, ComputeId, CredentialKind, KeyEntry, MintedKey, NewCompute, Operation, OrganizationId,
     Project, ProjectId, Role, Settings, SuspendAfter,

@@ -18,7 +18,7 @@ use crate::cluster::{Owner, SecretState};
 use crate::decide::compute::{self, ComputeObserved, Listing, Names, SecretView};
 use crate::decide::identity::{self, ComputeIdentity};
 use crate::decide::{AccountView, later, names};
-use crate::platform::{self, Fault, Interest, Reading, Source, View};
+use crate::platform::{self, Fault, Interest, Reading, Source, Tick, View};
 
 pub(super) async fn observe(
     context: &Context,
@@ -79,21 +79,34 @@ fn next_in_turn(context: &Context, object: &Compute) {
 }
 
 /// The computes whose other claimants matter: one's own, and those at hand.
-fn ids(known: &ComputeIdentity, listing: &Listing) -> BTreeSet<String> {
+pub fn ids(known: &ComputeIdentity, listing: &Listing) -> BTreeSet<String> {
     let computes = if let Listing::Read { computes, .. } = listing { computes.as_slice() } else { &[] };
     let bound = known.binding.iter().map(|binding| binding.id.clone());
     computes.iter().map(|compute| compute.id.clone()).chain(bound).collect()
 }
 
 /// The newest reading that began after our last write.
-struct Seen {
-    listing: Listing,
-    names: Names,
+#[derive(Debug)]
+pub struct Seen {
+    pub listing: Listing,
+    pub names: Names,
     /// Until when it is relied upon where newer ones fail.
-    stale_from: Option<Timestamp>,
+    pub stale_from: Option<Timestamp>,
 }
 
 impl Seen {
+    /// What a project's view shows that concerns `object`, where it began after its last write at `wrote`. `grace`: how long
+    /// a reading is relied upon where newer ones fail.
+    pub fn in_view(
+        object: &Compute,
+        known: &ComputeIdentity,
+        view: &View,
+        wrote: Option<Tick>,
+        (now, grace): (Timestamp, Duration),
+    ) -> Self {
+        listing(view, view.since(wrote).is_some(), now, grace, &Matters::of(object, known))
+    }
+
     fn nothing_yet() -> Self {
         Self { listing: Listing::Pending, names: Names::Unseen, stale_from: None }
     }
@@ -137,10 +150,9 @@ fn read(context: &Context, object: &Compute, known: &ComputeIdentity, entry: &En
         context.traces.update(&uid, |trace| trace.awaiting = awaiting);
         view = context.observers.read(&source, &me, matters.interest(&trace, awaiting));
     }
-    let fresh = view.since(trace.wrote).is_some();
     // At least one poll is given the chance to succeed.
     let grace = handle.poll_interval.saturating_add(context.settings.limits.settle);
-    listing(&view, fresh, now, grace, &matters)
+    Seen::in_view(object, known, &view, trace.wrote, (now, grace))
 }
 
 fn listing(view: &View, fresh: bool, now: Timestamp, grace: Duration, matters: &Matters) -> Seen {
@@ -218,7 +230,12 @@ async fn secret(context: &Context, object: &Compute) -> Result<SecretView, kube:
     if object.metadata.deletion_timestamp.is_some() {
         return Ok(SecretView::NotWanted);
     }
-    Ok(match context.secrets.state(&owner, &connection.secret_name).await? {
+    Ok(secret_view(&owner, context.secrets.state(&owner, &connection.secret_name).await?))
+}
+
+/// The connection Secret, as it was read.
+pub fn secret_view(owner: &Owner, state: SecretState) -> SecretView {
+    match state {
         SecretState::Absent => SecretView::Absent,
         SecretState::Foreign(who) => SecretView::Foreign(who),
         // Nothing in it is irreplaceable: what an earlier resource of the same name left is written anew.
@@ -229,7 +246,7 @@ async fn secret(context: &Context, object: &Compute) -> Result<SecretView, kube:
             let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap_or_default();
             SecretView::Ours(data.into_iter().map(|(key, value)| (key, text(value.0))).collect::<BTreeMap<_, _>>())
         }
-    })
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod secret;
 use jiff::Timestamp;
 use kube::{Api, Client};
 
+pub use observe::{key_listing, key_secret_view};
 pub use perform::{flush, perform, write_unsaved};
 pub use secret::holding;
 

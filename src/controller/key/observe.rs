@@ -9,7 +9,7 @@ use super::super::accounts::Entry;
 use super::super::kind::{Managed, uid};
 use super::super::{Context, account_view};
 use super::secret;
-use crate::api::ProjectKey;
+use crate::api::{ProjectKey, ProjectKeySpec};
 use crate::cluster::{Owner, SecretState, owned_by};
 use crate::decide::identity;
 use crate::decide::key::{KeyListing, KeyObserved, KeySecretView, Probe};
@@ -44,7 +44,7 @@ pub(super) async fn observe(
         revoked: object.annotations().get(names::REVOKED_KEYS).cloned(),
         created: object.meta().creation_timestamp.as_ref().map_or(now, |time| time.0),
         identity,
-        listing: listing(trace.key.listing, now),
+        listing: key_listing(trace.key.listing, now),
         probe: trace.key.probe.unwrap_or(Probe::NotAsked(None)),
         unsaved: context.unsaved.get(&uid).map(|unsaved| unsaved.key),
         memory: trace.memory,
@@ -66,8 +66,13 @@ async fn secret_view(
     base_url: &str,
 ) -> Result<(KeySecretView, bool), kube::Error> {
     let Some(owner) = Owner::of(object) else { return Ok((KeySecretView::Absent, false)) };
-    let spec = &object.spec;
-    Ok(match context.secrets.state(&owner, &spec.secret.name).await? {
+    let state = context.secrets.state(&owner, &object.spec.secret.name).await?;
+    Ok(key_secret_view(&object.spec, state, base_url))
+}
+
+/// The Secret as it was read, and whether it is being deleted.
+pub fn key_secret_view(spec: &ProjectKeySpec, state: SecretState, base_url: &str) -> (KeySecretView, bool) {
+    match state {
         SecretState::Absent => (KeySecretView::Absent, false),
         SecretState::Foreign(who) => (KeySecretView::Foreign(who), false),
         SecretState::Restored(found) => (secret::restored(spec, &found, base_url), false),
@@ -75,10 +80,11 @@ async fn secret_view(
             let going = found.metadata.deletion_timestamp.is_some();
             (KeySecretView::Ours(secret::holding(spec, &found, base_url).0), going)
         }
-    })
+    }
 }
 
-fn listing(known: Option<(Timestamp, KeyListing)>, now: Timestamp) -> KeyListing {
+/// What an earlier reading of the organization's keys is still worth.
+pub fn key_listing(known: Option<(Timestamp, KeyListing)>, now: Timestamp) -> KeyListing {
     match known {
         Some((at, listing @ KeyListing::NotOffered)) if now < later(at, VERDICT_LIFETIME) => listing,
         Some((at, listing)) if now < later(at, LISTING_LIFETIME) => listing,

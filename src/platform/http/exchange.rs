@@ -1,30 +1,27 @@
 //! One request and its answer, or the fault that came instead.
 
-use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use reqwest::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
 };
-use reqwest::{Client, Method, Response, redirect, retry};
+use reqwest::{Method, Request, Response};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::HttpOptions;
 use super::endpoint::{Base, Endpoint, EndpointError};
 use super::refusal::{Refusal, http_date, retry_after};
 use super::text::tidy;
+use super::transport::{Network, Transport, Unanswered};
 use crate::platform::Fault;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
 const LARGEST_ANSWER: usize = 32 * 1024 * 1024;
 const LARGEST_REFUSAL: usize = 64 * 1024;
-/// Idle connections are given up before the load balancers in front of such platforms usually do (60 s), so that a
-/// request seldom meets a connection that is being closed.
-const IDLE_CONNECTION: Duration = Duration::from_secs(50);
 
 /// What to ask for.
 pub(super) struct Call<'a> {
@@ -47,7 +44,7 @@ impl<'a> Call<'a> {
 /// A client for one platform and one credential.
 #[derive(Clone)]
 pub(super) struct Exchange {
-    client: Client,
+    transport: Arc<dyn Transport>,
     base: Base,
     secret: SecretString,
     request_timeout: Duration,
@@ -62,35 +59,24 @@ impl fmt::Debug for Exchange {
 
 impl Exchange {
     pub fn new(endpoint: &Endpoint, secret: &SecretString, options: &HttpOptions) -> Result<Self, EndpointError> {
+        let network = Network::new(options);
+        let network = network.map_err(|error| EndpointError::Client(tidy(&error, secret.expose_secret().trim())))?;
+        Self::over(Arc::new(network), endpoint, secret, options)
+    }
+
+    pub fn over(
+        transport: Arc<dyn Transport>,
+        endpoint: &Endpoint,
+        secret: &SecretString,
+        options: &HttpOptions,
+    ) -> Result<Self, EndpointError> {
         let base = Base::new(endpoint)?;
         let secret = trimmed(secret);
         if secret.expose_secret().is_empty() {
             return Err(EndpointError::NoKey);
         }
         bearer(&secret).ok_or(EndpointError::UnusableKey)?;
-        let mut builder = Client::builder()
-            .user_agent(USER_AGENT)
-            .connect_timeout(options.connect_timeout)
-            .timeout(options.request_timeout)
-            .pool_idle_timeout(IDLE_CONNECTION)
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            // A change that was sent is never sent again by the client on its own: HTTP/2 clients resend on GOAWAY and
-            // REFUSED_STREAM, so neither that protocol nor any policy of retrying is used.
-            .http1_only()
-            .retry(retry::never());
-        if !options.environment_proxies {
-            builder = builder.no_proxy();
-        }
-        Ok(Self {
-            client: builder
-                .build()
-                .map_err(|error| EndpointError::Client(tidy(&reason(error), secret.expose_secret())))?,
-            base,
-            secret,
-            request_timeout: options.request_timeout,
-            clock: options.clock,
-        })
+        Ok(Self { transport, base, secret, request_timeout: options.request_timeout, clock: options.clock })
     }
 
     /// The same platform, called with another secret.
@@ -107,12 +93,14 @@ impl Exchange {
             message: "the API key holds characters that cannot be sent".to_owned(),
         })?;
         let change = call.method != Method::GET;
-        let mut request = self.client.request(call.method, address);
-        request = request.header(AUTHORIZATION, bearer).header(ACCEPT, JSON);
+        let mut request = Request::new(call.method, address);
+        request.headers_mut().insert(AUTHORIZATION, bearer);
+        request.headers_mut().insert(ACCEPT, JSON);
         if let Some(body) = call.body {
-            request = request.header(CONTENT_TYPE, JSON).body(body);
+            request.headers_mut().insert(CONTENT_TYPE, JSON);
+            *request.body_mut() = Some(body.into());
         }
-        let response = request.send().await.map_err(|error| self.transport(error))?;
+        let response = self.transport.carry(request).await.map_err(|error| self.unanswered(&error))?;
         if response.status().is_success() {
             return Ok(self.success(response).await);
         }
@@ -121,7 +109,7 @@ impl Exchange {
 
     async fn success(&self, mut response: Response) -> Result<Vec<u8>, Fault> {
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.transport(error))? {
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.cut(error))? {
             if body.len() + chunk.len() > LARGEST_ANSWER {
                 return Err(self.unreadable(".", "the answer is larger than 32 MiB"));
             }
@@ -160,14 +148,15 @@ impl Exchange {
         Fault::Undecodable { path: tidy(path, secret), message: tidy(message, secret) }
     }
 
+    /// The answer broke off.
+    fn cut(&self, error: reqwest::Error) -> Fault {
+        self.unanswered(&Unanswered::of(error, self.request_timeout))
+    }
+
     /// Only a connection that could not be made proves that nothing was sent.
-    fn transport(&self, error: reqwest::Error) -> Fault {
-        let (sent, timeout) = (!error.is_connect(), error.is_timeout());
-        let message = match sent && timeout {
-            true => format!("none came within {:?}", self.request_timeout),
-            false => tidy(&reason(error), self.secret.expose_secret()),
-        };
-        match sent {
+    fn unanswered(&self, unanswered: &Unanswered) -> Fault {
+        let message = tidy(&unanswered.message, self.secret.expose_secret());
+        match unanswered.sent {
             true => Fault::Unknown { message },
             false => Fault::Transport { message },
         }
@@ -192,19 +181,4 @@ fn bearer(secret: &SecretString) -> Option<HeaderValue> {
 
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
-}
-
-/// What lies at the bottom of a client error, without the address.
-fn reason(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut causes = Vec::new();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        causes.push(error.to_string());
-        cause = error.source();
-    }
-    match causes.is_empty() {
-        true => error.to_string(),
-        false => causes.join(": "),
-    }
 }

@@ -7,6 +7,7 @@ mod endpoint;
 mod exchange;
 mod refusal;
 mod text;
+mod transport;
 mod verdicts;
 
 use std::collections::{BTreeMap, HashSet};
@@ -29,6 +30,7 @@ use super::{
 };
 
 pub use self::endpoint::{Endpoint, EndpointError};
+pub use self::transport::{Transport, Unanswered};
 
 /// Pages of one list that are followed before it is given up as endless.
 const MOST_PAGES: usize = 100;
@@ -85,14 +87,31 @@ impl HttpPlatform {
     /// # Errors
     /// Where the base URL or the key cannot be used. Nothing is sent.
     pub fn new(endpoint: Endpoint, secret: SecretString, options: &HttpOptions) -> Result<Self, EndpointError> {
-        Ok(Self {
-            exchange: Exchange::new(&endpoint, &secret, options)?,
+        Ok(Self::with(Exchange::new(&endpoint, &secret, options)?, endpoint, options))
+    }
+
+    /// The same over another transport than the network.
+    ///
+    /// # Errors
+    /// Where the base URL or the key cannot be used.
+    pub fn over(
+        transport: Arc<dyn Transport>,
+        endpoint: Endpoint,
+        secret: &SecretString,
+        options: &HttpOptions,
+    ) -> Result<Self, EndpointError> {
+        Ok(Self::with(Exchange::over(transport, &endpoint, secret, options)?, endpoint, options))
+    }
+
+    fn with(exchange: Exchange, endpoint: Endpoint, options: &HttpOptions) -> Self {
+        Self {
+            exchange,
             organization: endpoint.organization_id,
             needs_organization: AtomicBool::new(false),
             replica_type: options.replica_type.clone(),
             lacking: Verdicts::new(options.verdict_lifetime),
             budget: None,
-        })
+        }
     }
 
     /// Takes from `budget` what one call needs beyond its first request: further pages, and questions that decide what

@@ -1,0 +1,75 @@
+//! What can go wrong, and when.
+
+use proptest::prelude::*;
+
+/// After so many effects that nothing happens to, this one.
+#[derive(Clone, Debug)]
+pub struct Hit {
+    pub after: u16,
+    pub fault: Fault,
+}
+
+/// What happens to something that the operator waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The process dies while it waits.
+    Dies(Carried),
+    /// No answer comes.
+    Silence(Carried),
+    /// It is carried out, and the answer breaks off.
+    Cut,
+    /// This status in place of an answer; nothing is done.
+    Refused(u16),
+    /// No connection is made.
+    Unreachable,
+}
+
+/// Whether it was carried out all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carried {
+    Never,
+    Now,
+    /// So many seconds later.
+    Late(u16),
+}
+
+impl Fault {
+    pub fn carried(&self) -> Carried {
+        match self {
+            Self::Dies(carried) | Self::Silence(carried) => *carried,
+            Self::Cut => Carried::Now,
+            Self::Refused(_) | Self::Unreachable => Carried::Never,
+        }
+    }
+}
+
+/// Faults whose late requests arrive within what the settle time allows for.
+pub fn faults() -> impl Strategy<Value = Vec<Hit>> {
+    let fault = prop_oneof![
+        4 => carried(1..29).prop_map(Fault::Dies),
+        4 => carried(1..29).prop_map(Fault::Silence),
+        1 => Just(Fault::Cut),
+        2 => prop::sample::select(&[403_u16, 404, 409, 422, 423, 429, 500, 503][..]).prop_map(Fault::Refused),
+        1 => Just(Fault::Unreachable),
+    ];
+    schedule(fault)
+}
+
+/// Faults among which are requests that arrive when nobody reckons with them any more.
+pub fn late_faults() -> impl Strategy<Value = Vec<Hit>> {
+    let fault = prop_oneof![
+        2 => carried(1..900).prop_map(Fault::Dies),
+        2 => carried(1..900).prop_map(Fault::Silence),
+        1 => Just(Fault::Refused(500)),
+    ];
+    schedule(fault)
+}
+
+fn carried(late: std::ops::Range<u16>) -> impl Strategy<Value = Carried> {
+    prop_oneof![1 => Just(Carried::Never), 2 => Just(Carried::Now), 1 => late.prop_map(Carried::Late)]
+}
+
+fn schedule(fault: impl Strategy<Value = Fault>) -> impl Strategy<Value = Vec<Hit>> {
+    let after = prop_oneof![3 => 0..6_u16, 1 => 0..40_u16];
+    prop::collection::vec((after, fault).prop_map(|(after, fault)| Hit { after, fault }), 0..8)
+}

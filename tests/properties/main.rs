@@ -1,0 +1,47 @@
+//! Whatever people do and whatever fails meanwhile: the promises hold.
+//!
+//! Stories are made up: which resources there are, what people do with them, which of the operator's calls fail and how. The
+//! shipped decisions and the shipped steps run against the simulator's world and a cluster in memory, with a clock of their
+//! own. A story that breaks a promise is shrunk, and kept in `proptest-regressions`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the lints know #[test] functions, not what they call"
+)]
+
+mod cluster;
+mod faults;
+mod history;
+mod pass;
+mod process;
+mod promises;
+mod run;
+mod stage;
+
+use faults::faults;
+use history::{Event, Story, chapters, computes, event, profile};
+use proptest::prelude::*;
+use proptest::test_runner::{FileFailurePersistence, TestCaseError};
+
+fn config(cases: u32) -> ProptestConfig {
+    let persistence = FileFailurePersistence::WithSource("regressions");
+    let set = std::env::var_os("PROPTEST_CASES").is_some();
+    let cases = if set { ProptestConfig::default().cases } else { cases };
+    ProptestConfig { cases, failure_persistence: Some(Box::new(persistence)), ..ProptestConfig::default() }
+}
+
+fn holds(story: &Story) -> Result<(), TestCaseError> {
+    run::tell(story).map_err(TestCaseError::fail)
+}
+
+proptest! {
+    #![proptest_config(config(128))]
+
+    /// One compute, and nothing but faults.
+    #[test]
+    fn one_compute_is_created_once(profile in profile(), computes in computes(1), faults in faults()) {
+        holds(&Story { profile, computes, key: false, chapters: Vec::new(), faults })?;
+    }
+}
