@@ -12,7 +12,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::decide::names::{CREDENTIAL_FINALIZER, FIELD_MANAGER, MANAGED_BY};
+use crate::decide::names::{CREDENTIAL_FINALIZER, FIELD_MANAGER, MANAGED_BY, SECRET_COMPUTE};
 
 /// Reads and writes Secrets.
 #[derive(Clone)]
@@ -42,10 +42,14 @@ impl Owner {
     }
 
     /// Whether a Secret that dbplane made is of a resource of this kind and name that is no more: one that is restored from a
-    /// backup has another UID.
+    /// backup has another UID. Where the backup lost the owner, a connection Secret names its Compute itself.
     pub fn was_of(&self, secret: &Secret) -> bool {
-        let mut owners = secret.owner_references().iter();
-        is_managed(secret) && owners.len() > 0 && owners.all(|other| self.is_named_by(other))
+        let me = &self.reference;
+        let named = match secret.owner_references() {
+            [] => me.kind == "Compute" && secret.annotations().get(SECRET_COMPUTE) == Some(&me.name),
+            owners => owners.iter().all(|other| self.is_named_by(other)),
+        };
+        is_managed(secret) && named
     }
 
     fn is_named_by(&self, other: &OwnerReference) -> bool {
@@ -275,6 +279,18 @@ mod tests {
             secret.metadata.owner_references = Some(owners);
             assert_eq!(owner().was_of(&secret), was, "{secret:?}");
         }
+    }
+
+    #[test]
+    fn a_connection_secret_without_owner_names_its_compute() {
+        let of_kind = |kind: &str| Owner { reference: reference(kind, "ci", "new"), ..owner() };
+        let mut secret = Secret::default();
+        secret.labels_mut().insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
+        secret.annotations_mut().insert(SECRET_COMPUTE.to_owned(), "ci".to_owned());
+        assert!(of_kind("Compute").was_of(&secret));
+        assert!(!of_kind("ProjectKey").was_of(&secret));
+        secret.annotations_mut().insert(SECRET_COMPUTE.to_owned(), "cd".to_owned());
+        assert!(!of_kind("Compute").was_of(&secret));
     }
 
     #[test]

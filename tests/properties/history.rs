@@ -61,27 +61,42 @@ pub enum Event {
     KeyReapplied(bool),
 }
 
-pub fn event() -> impl Strategy<Value = Event> {
+/// What a story is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Computes,
+    Key,
+}
+
+pub fn event(subject: Subject) -> BoxedStrategy<Event> {
     let which = || 0..3_usize;
-    prop_oneof![
+    let any_story = prop_oneof![
         3 => Just(Event::Nothing),
         2 => Just(Event::Kill),
+        2 => Just(Event::Rebuild),
+    ];
+    let of_computes = prop_oneof![
         2 => (which(), 0..3_u8).prop_map(|(which, size)| Event::Resize(which, size)),
         1 => (which(), 0..3_u8).prop_map(|(which, token)| Event::Restart(which, token)),
         3 => which().prop_map(Event::Delete),
         2 => (which(), any::<bool>()).prop_map(|(which, backup)| Event::Reapply(which, backup)),
-        2 => Just(Event::Rebuild),
         1 => which().prop_map(Event::StatusRemoved),
         1 => which().prop_map(Event::Edited),
         1 => which().prop_map(Event::Copied),
         1 => (0..2_u8, any::<bool>()).prop_map(|(branch, primary)| Event::ForeignCompute(branch, primary)),
-        1 => Just(Event::ForeignKey),
         1 => which().prop_map(Event::ComputeRemoved),
+    ];
+    let of_keys = prop_oneof![
+        1 => Just(Event::ForeignKey),
         1 => Just(Event::KeyRevoked),
         1 => Just(Event::SecretRemoved),
-        1 => Just(Event::KeyDeleted),
-        1 => any::<bool>().prop_map(Event::KeyReapplied),
-    ]
+        2 => Just(Event::KeyDeleted),
+        2 => any::<bool>().prop_map(Event::KeyReapplied),
+    ];
+    match subject {
+        Subject::Computes => prop_oneof![1 => any_story, 2 => of_computes].boxed(),
+        Subject::Key => prop_oneof![1 => any_story, 1 => of_keys].boxed(),
+    }
 }
 
 pub fn chapters(event: impl Strategy<Value = Event>) -> impl Strategy<Value = Vec<Chapter>> {

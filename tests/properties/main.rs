@@ -21,7 +21,7 @@ mod run;
 mod stage;
 
 use faults::faults;
-use history::{Event, Story, chapters, computes, event, profile};
+use history::{Story, Subject, chapters, computes, event, profile};
 use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, TestCaseError};
 
@@ -37,11 +37,29 @@ fn holds(story: &Story) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(config(128))]
+    #![proptest_config(config(64))]
 
     /// One compute, and nothing but faults.
     #[test]
     fn one_compute_is_created_once(profile in profile(), computes in computes(1), faults in faults()) {
         holds(&Story { profile, computes, key: false, chapters: Vec::new(), faults })?;
+    }
+
+    /// One key, and nothing but faults.
+    #[test]
+    fn one_key_is_created_and_kept(profile in profile(), faults in faults()) {
+        holds(&Story { profile, computes: Vec::new(), key: true, chapters: Vec::new(), faults })?;
+    }
+
+    /// Several computes, and what people do with them.
+    #[test]
+    fn computes_survive_what_people_do(profile in profile(), computes in computes(1..=3), chapters in chapters(event(Subject::Computes)), faults in faults()) {
+        holds(&Story { profile, computes, key: false, chapters, faults })?;
+    }
+
+    /// A key, and what people do with it.
+    #[test]
+    fn a_key_survives_what_people_do(profile in profile(), chapters in chapters(event(Subject::Key)), faults in faults()) {
+        holds(&Story { profile, computes: Vec::new(), key: true, chapters, faults })?;
     }
 }

@@ -134,7 +134,9 @@ impl Process {
         if decision.step.is_some() {
             return Ok(End::Again);
         }
-        if let Some(report) = &decision.report {
+        // Something is not known yet.
+        let Some(report) = &decision.report else { return Ok(End::Again) };
+        {
             let status = status(report);
             if json!(object.status()) != status {
                 let version = resource_version(&self.say(object, &status).await?);

@@ -33,7 +33,7 @@ pub struct Process {
 }
 
 pub fn limits() -> Limits {
-    Limits { key_check: Duration::from_secs(86_400), ..Limits::default() }
+    Limits::default()
 }
 
 impl Process {

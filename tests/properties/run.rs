@@ -27,8 +27,11 @@ pub struct Run<'a> {
 const SUCCESSION: Duration = Duration::from_secs(5);
 const MOMENT: Duration = Duration::from_millis(500);
 const POLL: Duration = Duration::from_secs(30);
-/// Nothing is waited for longer than this before all counts as at rest.
-const LONGEST_WAIT: Duration = Duration::from_secs(6 * 3600);
+/// Longer than any pause between two tries: who writes nothing for so long is at rest.
+const REST: Duration = Duration::from_secs(2 * 3600);
+/// Who is asked so often and writes nothing is at rest too.
+const IDLE_ROUNDS: usize = 60;
+const LONGEST_WAIT: Duration = Duration::from_secs(1800);
 const MOST_ROUNDS: usize = 600;
 
 /// What a round over all resources came to.
@@ -87,10 +90,15 @@ impl Run<'_> {
         self.stage.lock().calm();
         // Whatever is still on the way arrives.
         self.go_on(1000)?;
+        let (mut written, mut since, mut idle) = (0, self.now(), 0);
         for _ in 0..MOST_ROUNDS {
             let round = self.round()?;
-            let far = self.now() + LONGEST_WAIT;
-            if !round.acted && round.wake.is_none_or(|wake| wake > far) {
+            let writes = self.stage.lock().ledger.writes.len();
+            idle += 1;
+            if writes > written {
+                (written, since, idle) = (writes, self.now(), 0);
+            }
+            if self.now() > since + REST || idle > IDLE_ROUNDS {
                 return self.rest();
             }
             let next = self.next(&round, LONGEST_WAIT);
@@ -101,6 +109,7 @@ impl Run<'_> {
 
     fn rest(&mut self) -> Result<(), String> {
         promises::kept(self)?;
+if std::env::var_os("TRACE").is_some() { let w = self.stage.lock().ledger.writes.clone(); eprintln!("{:#?}\n{:#?}\n{:#?}", self.story, w, promises::said(self)); } // TRACE
         let before = self.stage.lock().ledger.writes.len();
         self.go_on(600)?;
         let after = self.stage.lock().ledger.writes[before..].to_vec();

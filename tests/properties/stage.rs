@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use super::cluster::Cluster;
 use super::faults::{Carried, Fault, Hit};
 
-pub const TOKEN: &str = "all";
+pub const TOKEN: &str = "token-of-an-administrator";
 pub const PROJECT: &str = "p";
 pub const BASE_URL: &str = "https://platform.example/api/v2";
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -26,7 +26,7 @@ users: [{id: user-1}]
 organizations: [{id: org, plan: scale, members: [{user: user-1, role: admin}]}]
 projects: [{id: p, owner: org, branches: [{id: b0}, {id: b1}]}]
 keys:
-  - {type: organization, owner: org, name: all, token: all}
+  - {type: personal, owner: user-1, name: admin, token: token-of-an-administrator}
 ";
 
 /// A resource, by kind and name.
