@@ -7,5 +7,5 @@ mod status;
 
 pub use events::{Events, Note};
 pub use links::{Links, resource_version};
-pub use secrets::{Owner, SecretContent, SecretState, Secrets, WriteError, digest, owned_by};
+pub use secrets::{Owner, SecretContent, SecretState, Secrets, WriteError, digest, empty as empty_secret, owned_by};
 pub use status::apply_status;

@@ -12,7 +12,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::decide::names::{CREDENTIAL_FINALIZER, FIELD_MANAGER, MANAGED_BY, SECRET_COMPUTE};
+use crate::decide::names::{CREDENTIAL_FINALIZER, FIELD_MANAGER, MANAGED_BY, SECRET_OF};
 
 /// Reads and writes Secrets.
 #[derive(Clone)]
@@ -42,14 +42,17 @@ impl Owner {
     }
 
     /// Whether a Secret that dbplane made is of a resource of this kind and name that is no more: one that is restored from a
-    /// backup has another UID. Where the backup lost the owner, a connection Secret names its Compute itself.
+    /// backup has another UID. Where the backup lost the owner, the Secret itself says whose it was.
     pub fn was_of(&self, secret: &Secret) -> bool {
-        let me = &self.reference;
         let named = match secret.owner_references() {
-            [] => me.kind == "Compute" && secret.annotations().get(SECRET_COMPUTE) == Some(&me.name),
+            [] => secret.annotations().get(SECRET_OF) == Some(&self.words()),
             owners => owners.iter().all(|other| self.is_named_by(other)),
         };
         is_managed(secret) && named
+    }
+
+    fn words(&self) -> String {
+        format!("{} {}", self.reference.kind, self.reference.name)
     }
 
     fn is_named_by(&self, other: &OwnerReference) -> bool {
@@ -154,18 +157,8 @@ impl Secrets {
 
     /// Creates an empty Secret for `owner`; fails where one of that name exists.
     pub async fn create_empty(&self, owner: &Owner, name: &str) -> Result<(), kube::Error> {
-        let secret = Secret {
-            metadata: kube::core::ObjectMeta {
-                name: Some(name.to_owned()),
-                labels: Some(BTreeMap::from([(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned())])),
-                owner_references: Some(vec![owner.reference.clone()]),
-                ..Default::default()
-            },
-            type_: Some("Opaque".to_owned()),
-            ..Secret::default()
-        };
         let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-        self.api(&owner.namespace).create(&params, &secret).await.map(drop)
+        self.api(&owner.namespace).create(&params, &empty(owner, name)).await.map(drop)
     }
 
     /// Makes `owner` the one owner of a Secret, if it is still as it was read.
@@ -220,6 +213,21 @@ impl Secrets {
             "data": data,
         });
         self.api(&owner.namespace).patch(name, &params, &Patch::Apply(body)).await
+    }
+}
+
+/// A Secret for `owner`, before there is anything to put into it.
+pub fn empty(owner: &Owner, name: &str) -> Secret {
+    Secret {
+        metadata: kube::core::ObjectMeta {
+            name: Some(name.to_owned()),
+            labels: Some(BTreeMap::from([(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned())])),
+            annotations: Some(BTreeMap::from([(SECRET_OF.to_owned(), owner.words())])),
+            owner_references: Some(vec![owner.reference.clone()]),
+            ..Default::default()
+        },
+        type_: Some("Opaque".to_owned()),
+        ..Secret::default()
     }
 }
 
@@ -282,15 +290,14 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_secret_without_owner_names_its_compute() {
-        let of_kind = |kind: &str| Owner { reference: reference(kind, "ci", "new"), ..owner() };
-        let mut secret = Secret::default();
-        secret.labels_mut().insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
-        secret.annotations_mut().insert(SECRET_COMPUTE.to_owned(), "ci".to_owned());
-        assert!(of_kind("Compute").was_of(&secret));
-        assert!(!of_kind("ProjectKey").was_of(&secret));
-        secret.annotations_mut().insert(SECRET_COMPUTE.to_owned(), "cd".to_owned());
-        assert!(!of_kind("Compute").was_of(&secret));
+    fn a_secret_without_owner_says_whose_it_was() {
+        let of = |kind: &str, name: &str| Owner { reference: reference(kind, name, "new"), ..owner() };
+        let mut secret = empty(&of("Compute", "ci"), "to-ci");
+        secret.metadata.owner_references = None;
+        assert!(of("Compute", "ci").was_of(&secret));
+        assert!(!of("Compute", "cd").was_of(&secret) && !of("ProjectKey", "ci").was_of(&secret));
+        secret.metadata.labels = None;
+        assert!(!of("Compute", "ci").was_of(&secret));
     }
 
     #[test]

@@ -41,8 +41,8 @@ pub const SECRET_KEY: &str = "dbplane.dev/key";
 pub const SECRET_DIGEST: &str = "dbplane.dev/digest";
 /// On a Secret: a digest of the names of its parts that dbplane wrote, which tells when one is no longer declared.
 pub const SECRET_SHAPE: &str = "dbplane.dev/shape";
-/// On a connection Secret: the Compute that it was written for.
-pub const SECRET_COMPUTE: &str = "dbplane.dev/connection-of";
+/// On a Secret: the kind and the name of the resource that it was made for.
+pub const SECRET_OF: &str = "dbplane.dev/secret-of";
 /// On a Secret: who manages it.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "dbplane");
 

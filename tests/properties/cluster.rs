@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use dbplane::cluster::{Owner, SecretContent};
+use dbplane::cluster::{Owner, SecretContent, empty_secret};
 use dbplane::controller::Managed;
 use dbplane::decide::names::MANAGED_BY;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::core::Status;
 use kube::ResourceExt;
+use kube::core::{ObjectMeta, Status};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
@@ -154,16 +154,12 @@ impl Cluster {
         if self.secrets.contains_key(name) {
             return Err(refused(409, "it exists"));
         }
-        let mut secret = self.new_secret(name);
-        secret.metadata.owner_references = Some(vec![owner.reference.clone()]);
-        secret.labels_mut().insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
+        let secret = self.numbered(empty_secret(owner, name));
         self.secrets.insert(name.to_owned(), secret);
         Ok(())
     }
 
-    fn new_secret(&mut self, name: &str) -> Secret {
-        let mut secret = Secret::default();
-        secret.metadata.name = Some(name.to_owned());
+    fn numbered(&mut self, mut secret: Secret) -> Secret {
         secret.metadata.uid = Some(format!("secret-{}", self.next()));
         secret.metadata.resource_version = Some(self.next().to_string());
         secret
@@ -180,7 +176,14 @@ impl Cluster {
         if uid.is_some() && stands.as_ref().and_then(|secret| secret.metadata.uid.as_deref()) != uid {
             return Err(refused(409, "another UID"));
         }
-        let mut secret = stands.unwrap_or_else(|| self.new_secret(name));
+        let absent = || Secret {
+            metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
+            ..Secret::default()
+        };
+        let mut secret = match stands {
+            Some(stands) => stands,
+            None => self.numbered(absent()),
+        };
         let owners = secret.metadata.owner_references.get_or_insert_default();
         if owners.iter().all(|other| other.uid != owner.uid) {
             owners.push(owner.reference.clone());

@@ -41,13 +41,21 @@ impl Fault {
             Self::Refused(_) | Self::Unreachable => Carried::Never,
         }
     }
+
+    /// Whether the request arrives when it is no longer reckoned with.
+    pub fn is_late(&self) -> bool {
+        matches!(self.carried(), Carried::Late(after) if after >= TIMEOUT)
+    }
 }
+
+/// After so many seconds a request has been carried out, or never will be.
+const TIMEOUT: u16 = 30;
 
 /// Faults whose late requests arrive within what the settle time allows for.
 pub fn faults() -> impl Strategy<Value = Vec<Hit>> {
     let fault = prop_oneof![
-        4 => carried(1..29).prop_map(Fault::Dies),
-        4 => carried(1..29).prop_map(Fault::Silence),
+        4 => carried(1..TIMEOUT).prop_map(Fault::Dies),
+        4 => carried(1..TIMEOUT).prop_map(Fault::Silence),
         1 => Just(Fault::Cut),
         2 => prop::sample::select(&[403_u16, 404, 409, 422, 423, 429, 500, 503][..]).prop_map(Fault::Refused),
         1 => Just(Fault::Unreachable),

@@ -169,8 +169,12 @@ impl Run<'_> {
         match event {
             Event::Nothing => {}
             Event::Kill => self.kill(),
-            Event::Resize(which, size) => self.edit(*which, &json!({"spec": {"size": null}}), &json!({"spec": {"size": size_of(*size)}})),
-            Event::Restart(which, token) => self.edit(*which, &json!({}), &json!({"spec": {"restartToken": format!("t{token}")}})),
+            Event::Resize(which, size) => {
+                self.edit(*which, &json!({"spec": {"size": null}}), &json!({"spec": {"size": size_of(*size)}}))
+            }
+            Event::Restart(which, token) => {
+                self.edit(*which, &json!({}), &json!({"spec": {"restartToken": format!("t{token}")}}))
+            }
             Event::Delete(which) => self.delete(&compute(*which)),
             Event::Reapply(which, backup) => self.reapply(&compute(*which), *backup),
             Event::Rebuild => self.rebuild(),
@@ -234,9 +238,9 @@ impl Run<'_> {
             let going = !object["metadata"]["deletionTimestamp"].is_null();
             let annotations = &object["metadata"]["annotations"];
             stage.cluster.create(&resource, &object["spec"], annotations, now);
+            let held = json!({"metadata": {"finalizers": object["metadata"]["finalizers"]}});
+            stage.cluster.edit(&resource, &held);
             if going {
-                let held = json!({"metadata": {"finalizers": object["metadata"]["finalizers"]}});
-                stage.cluster.edit(&resource, &held);
                 stage.cluster.delete(&resource, now);
             }
         }
@@ -256,7 +260,9 @@ impl Run<'_> {
 
     fn copy(&mut self, resource: &Resource) {
         let mut stage = self.stage.lock();
-        let (Some(spec), Some(annotations)) = (self.story.spec(resource), annotations(&stage, resource)) else { return };
+        let (Some(spec), Some(annotations)) = (self.story.spec(resource), annotations(&stage, resource)) else {
+            return;
+        };
         let copy = ("Compute", format!("copy-of-{}", resource.1));
         if self::annotations(&stage, &copy).is_some() || annotations[names::BINDING].is_null() {
             return;

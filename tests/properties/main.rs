@@ -20,7 +20,7 @@ mod promises;
 mod run;
 mod stage;
 
-use faults::faults;
+use faults::{faults, late_faults};
 use history::{Story, Subject, chapters, computes, event, profile};
 use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, TestCaseError};
@@ -49,6 +49,12 @@ proptest! {
     #[test]
     fn one_key_is_created_and_kept(profile in profile(), faults in faults()) {
         holds(&Story { profile, computes: Vec::new(), key: true, chapters: Vec::new(), faults })?;
+    }
+
+    /// Requests that arrive when nobody reckons with them any more bring forth what is told, and nothing else.
+    #[test]
+    fn what_comes_late_is_told(profile in profile(), computes in computes(1..=2), chapters in chapters(event(Subject::Computes)), faults in late_faults()) {
+        holds(&Story { profile, computes, key: true, chapters, faults })?;
     }
 
     /// Several computes, and what people do with them.

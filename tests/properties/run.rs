@@ -109,7 +109,6 @@ impl Run<'_> {
 
     fn rest(&mut self) -> Result<(), String> {
         promises::kept(self)?;
-if std::env::var_os("TRACE").is_some() { let w = self.stage.lock().ledger.writes.clone(); eprintln!("{:#?}\n{:#?}\n{:#?}", self.story, w, promises::said(self)); } // TRACE
         let before = self.stage.lock().ledger.writes.len();
         self.go_on(600)?;
         let after = self.stage.lock().ledger.writes[before..].to_vec();

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use kube::ResourceExt;
 use secrecy::SecretString;
 
 use super::super::creating::Place;
@@ -170,7 +169,6 @@ impl<H: Hands> Work<'_, H> {
         };
         let content = SecretContent {
             data: data.iter().map(|(key, value)| (key.clone(), SecretString::from(value.as_str()))).collect(),
-            annotations: BTreeMap::from([(names::SECRET_COMPUTE.to_owned(), self.object.name_any())]),
             ..SecretContent::default()
         };
         let written = write_replaceable(self.hands, &owner, &connection.secret_name, &content).await;
