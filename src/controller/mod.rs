@@ -28,7 +28,7 @@ use kube::Client;
 use kube::runtime::reflector::ObjectRef;
 use tokio_util::sync::CancellationToken;
 
-pub use compute::{Seen, ids as compute_ids, perform as perform_compute, secret_view};
+pub use compute::{Seen, ids as compute_ids, learn as learn_compute, perform as perform_compute, secret_view};
 pub use creating::{Creating, Place, Turn};
 pub use hands::{Hands, Usable};
 pub use key::{holding, key_listing, key_secret_view, perform as perform_key, write_unsaved};

@@ -8,10 +8,10 @@ use std::time::Duration;
 use dbplane::api::{Compute, ProjectKey};
 use dbplane::cluster::{Owner, SecretState, resource_version};
 use dbplane::controller::{
-    Hands, Managed, Seen, StepError, compute_ids, key_listing, key_secret_view, perform_compute, perform_key,
-    secret_view,
+    Hands, Managed, Seen, StepError, compute_ids, key_listing, key_secret_view, learn_compute, perform_compute,
+    perform_key, secret_view,
 };
-use dbplane::decide::compute::{self, ComputeObserved, ComputeStep, Listing, Scope, SecretView, claims};
+use dbplane::decide::compute::{self, ComputeObserved, ComputeStep, Scope, SecretView, claims};
 use dbplane::decide::key::{self, KeyObserved, KeySecretView, KeyStep, Probe};
 use dbplane::decide::names::ClusterId;
 use dbplane::decide::{AccountView, Decision, Memory, Report, Wake, identity, names};
@@ -162,11 +162,7 @@ impl Process {
         let seen = Seen::in_view(object, &known, &self.view, wrote, (now, POLL + limits().settle));
         let Seen { listing, names, stale_from } = seen;
         let memory = self.traces().update(&uid, |trace| {
-            trace.memory.met(known.recorded(), now);
-            if let (Some(binding), Listing::Read { computes, .. }) = (&known.binding, &listing) {
-                let found = computes.iter().find(|compute| compute.id == binding.id);
-                compute::remember(&mut trace.memory, &object.spec, found, now);
-            }
+            learn_compute(&mut trace.memory, object, &known, &listing, now);
             trace.memory.clone()
         });
         if known.binding.is_some() || known.intent.is_none() {

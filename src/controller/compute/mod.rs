@@ -4,7 +4,7 @@ mod claims;
 mod observe;
 mod perform;
 
-pub use observe::{Seen, ids, secret_view};
+pub use observe::{Seen, ids, learn, secret_view};
 pub use perform::perform;
 
 use jiff::Timestamp;

@@ -17,7 +17,7 @@ use crate::api::Compute;
 use crate::cluster::{Owner, SecretState};
 use crate::decide::compute::{self, ComputeObserved, Listing, Names, SecretView};
 use crate::decide::identity::{self, ComputeIdentity};
-use crate::decide::{AccountView, later, names};
+use crate::decide::{AccountView, Memory, later, names};
 use crate::platform::{self, Fault, Interest, Reading, Source, Tick, View};
 
 pub(super) async fn observe(
@@ -35,15 +35,9 @@ pub(super) async fn observe(
         _ => Seen::nothing_yet(),
     };
     let Seen { listing, names, stale_from } = seen;
-    let shown = object.status.as_ref().and_then(|status| status.last_operation.as_ref());
-    let trace = context.traces.update(&uid, |trace| {
-        trace.memory.shown(shown);
-        trace.memory.met(known.recorded(), now);
-        if let (Some(binding), Listing::Read { computes, .. }) = (&known.binding, &listing) {
-            let found = computes.iter().find(|compute| compute.id == binding.id);
-            compute::remember(&mut trace.memory, &object.spec, found, now);
-        }
-        trace.clone()
+    let memory = context.traces.update(&uid, |trace| {
+        learn(&mut trace.memory, object, &known, &listing, now);
+        trace.memory.clone()
     });
     if (known.binding.is_some() || known.intent.is_none()) && context.creating.unless_running(&uid) {
         next_in_turn(context, object);
@@ -57,13 +51,23 @@ pub(super) async fn observe(
         claims,
         secret: secret(context, object).await?,
         names,
-        memory: trace.memory,
+        memory,
         stale_from,
         limits: context.settings.limits,
         cluster: context.cluster.clone(),
         draw: rand::random(),
         uid,
     })
+}
+
+/// Takes into memory what is seen.
+pub fn learn(memory: &mut Memory, object: &Compute, known: &ComputeIdentity, listing: &Listing, now: Timestamp) {
+    memory.shown(object.status.as_ref().and_then(|status| status.last_operation.as_ref()));
+    memory.met(known.recorded(), now);
+    if let (Some(binding), Listing::Read { computes, .. }) = (&known.binding, listing) {
+        let found = computes.iter().find(|compute| compute.id == binding.id);
+        compute::remember(memory, &object.spec, found, now);
+    }
 }
 
 /// Those who may have waited for this create on the branch are decided on anew.
