@@ -114,9 +114,12 @@ impl Cluster {
     /// A merge patch of the metadata onto the version that it names. What then stands, and whether that is new.
     pub fn patch<K: Managed>(&mut self, object: &K, patch: &Value) -> Result<(K, bool), kube::Error> {
         let version = patch["metadata"]["resourceVersion"].clone();
-        self.change(object, |stands| match version == stands["metadata"]["resourceVersion"] {
-            true => Ok(merge(stands, patch)),
-            false => Err(refused(409, "the object has been modified")),
+        self.change(object, |stands| {
+            if version != stands["metadata"]["resourceVersion"] {
+                return Err(refused(409, "the object has been modified"));
+            }
+            merge(stands, patch);
+            Ok(())
         })
     }
 

@@ -178,11 +178,7 @@ impl Stage {
             (Method::Post, ["organizations", _, "api_keys"]) => {
                 self.ledger.keys.insert(response.value()["id"].as_i64().unwrap(), actor.clone());
             }
-            (Method::Delete, ["organizations", _, "api_keys", id]) => {
-                if !self.ledger.keys.contains_key(&id.parse().unwrap()) {
-                    self.ledger.crimes.push(format!("the foreign key {id} was revoked"));
-                }
-            }
+            (Method::Delete, ["organizations", _, "api_keys", id]) => self.ledger.revoked(id),
             _ => {}
         }
         response
@@ -207,6 +203,12 @@ impl Stage {
 }
 
 impl Ledger {
+    fn revoked(&mut self, id: &str) {
+        if !self.keys.contains_key(&id.parse().unwrap()) {
+            self.crimes.push(format!("the foreign key {id} was revoked"));
+        }
+    }
+
     fn touched(&mut self, id: &str, actor: &Resource) {
         let own = self.computes.get(id).is_some_and(|made_for| made_for == actor);
         if !own && !self.entrusted.contains(id) {
