@@ -2,7 +2,7 @@
 //!
 //! Stories are made up: which resources there are, what people do with them, which of the operator's calls fail and how. The
 //! shipped decisions and the shipped steps run against the simulator's world and a cluster in memory, with a clock of their
-//! own. A story that breaks a promise is shrunk, and kept in `proptest-regressions`.
+//! own. A story that breaks a promise is shrunk, and its seed kept in `main.regressions`.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,8 +20,9 @@ mod promises;
 mod run;
 mod stage;
 
-use faults::{faults, late_faults};
-use history::{Story, Subject, chapters, computes, event, profile};
+use dbplane::simulator::world::Profile;
+use faults::{Carried, Fault, Hit, faults, late_faults};
+use history::{Chapter, Declared, Event, Story, Subject, chapters, computes, event, profile};
 use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, TestCaseError};
 
@@ -34,6 +35,18 @@ fn config(cases: u32) -> ProptestConfig {
 
 fn holds(story: &Story) -> Result<(), TestCaseError> {
     run::tell(story).map_err(TestCaseError::fail)
+}
+
+/// Stories that once did not end well: a backup without owners, and one that was made between the two writes of a Secret.
+#[test]
+fn a_rebuilt_cluster_recognizes_its_connection_secrets() {
+    for faults in [vec![], vec![Hit { after: 7, fault: Fault::Dies(Carried::Now) }]] {
+        let computes = vec![Declared { branch: 0, primary: false, size: 0 }];
+        let chapters =
+            vec![Chapter { event: Event::Nothing, seconds: 2 }, Chapter { event: Event::Rebuild, seconds: 0 }];
+        let story = Story { profile: Profile::Full, computes, key: false, chapters, faults };
+        run::tell(&story).unwrap();
+    }
 }
 
 proptest! {
