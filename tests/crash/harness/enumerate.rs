@@ -11,6 +11,9 @@ use super::point::{Outcome, label, run};
 use super::scenarios::{Scenario, scenarios};
 use crate::support::{Error, Result};
 
+/// After how many points it is said how far a scenario has come.
+const STRIDE: usize = 100;
+
 /// What became of a scenario's points.
 #[derive(Debug, Default)]
 pub struct Tally {
@@ -46,10 +49,15 @@ pub async fn enumerate(lab: Arc<Lab>, scenario: Scenario, extent: Extent) -> Tal
             (name, point(lab, scenario, Some(fault)).await)
         });
     }
+    let mut done = 0;
     while let Some(ended) = running.join_next().await {
         match ended {
             Ok((name, outcome)) => tally.note(&name, outcome),
             Err(error) => tally.violations.push(format!("a point broke off: {error}")),
+        }
+        done += 1;
+        if done % STRIDE == 0 {
+            let _ = writeln!(std::io::stderr(), "{}: {done} of {} points", scenario.name, tally.points);
         }
     }
     tally

@@ -78,8 +78,9 @@ impl Mode {
         matches!(self, Self::KillBefore | Self::KillAfter)
     }
 
-    pub fn carried_out(self) -> bool {
-        !matches!(self, Self::KillBefore | Self::Instead(_))
+    /// Whether the request is carried out and the operator never learns what came of it, although it lives.
+    pub fn withholds(self) -> bool {
+        matches!(self, Self::Lost | Self::Cut | Self::After(_))
     }
 
     fn words(self) -> Option<&'static str> {

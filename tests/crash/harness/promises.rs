@@ -162,7 +162,7 @@ fn wasted_keys(site: &Site, goal: &Goal, met: Option<&Met>) -> Option<String> {
     let most = match met {
         // Two processes at work without a lease may replace each other's key; none of them may be forgotten.
         Some(Met { mode: Mode::Frozen, .. }) => usize::MAX,
-        Some(met) if met.mode.forgets() || (met.mode.carried_out() && met.creates_key()) => goal.minted + 1,
+        Some(met) if met.mode.forgets() || (met.mode.withholds() && met.creates_key()) => goal.minted + 1,
         _ if site.operators() > 1 => usize::MAX,
         _ => goal.minted,
     };
