@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
+use super::gate::Counted;
 use super::lab::Lab;
 use super::modes::{Extent, Fault};
 use super::point::{Outcome, label, run};
@@ -36,8 +37,13 @@ pub async fn enumerate(lab: Arc<Lab>, scenario: Scenario, extent: Extent) -> Tal
     let counted = outcome.as_ref().map(|outcome| outcome.counted.clone()).unwrap_or_default();
     tally.requests = counted.len();
     tally.note(&label(&scenario, None), outcome);
+    // While two operators read the platform at different times, they correct each other's status over and over.
+    let worth = |request: &Counted| scenario.operators == 1 || !request.repeated;
     let points = scenario.modes(extent).iter().flat_map(|mode| {
-        let tried = counted.iter().zip(1..).filter(|(request, _)| extent.tries(*mode, (request.side, request.write)));
+        let tried = counted
+            .iter()
+            .zip(1..)
+            .filter(|(request, _)| worth(request) && extent.tries(*mode, (request.side, request.write)));
         tried.map(|(_, at)| Fault { mode: *mode, at })
     });
     let mut running = JoinSet::new();
@@ -83,7 +89,10 @@ pub async fn single(lab: Arc<Lab>, name: &str) -> Result<Tally> {
     };
     let mut tally = Tally { scenario: name.to_owned(), ..Tally::default() };
     let outcome = point(lab, found.clone(), fault).await;
-    tally.requests = outcome.as_ref().map(|outcome| outcome.counted.len()).unwrap_or_default();
+    if let Ok(outcome) = &outcome {
+        tally.requests = outcome.counted.len();
+        let _ = writeln!(std::io::stderr(), "{}\n", outcome.story);
+    }
     tally.note(name, outcome);
     Ok(tally)
 }
@@ -96,11 +105,14 @@ async fn point(lab: Arc<Lab>, scenario: Scenario, fault: Option<Fault>) -> Resul
 impl Tally {
     fn note(&mut self, name: &str, outcome: Result<Outcome>) {
         let violations = match outcome {
-            Ok(Outcome { met, violations, .. }) => {
+            Ok(Outcome { met, mut violations, story, .. }) => {
                 match met {
                     Some(_) => self.tried += 1,
                     None if name.ends_with(":none:0") => {}
                     None => self.not_reached += 1,
+                }
+                if !violations.is_empty() && !story.is_empty() {
+                    violations.push(story);
                 }
                 violations
             }

@@ -1,5 +1,6 @@
 //! What passes the proxy: a number for each request, the one that goes wrong, and a log of all.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,9 @@ use super::modes::{Fault, Mode, Side};
 
 /// How long the API server refuses writes in an outage.
 const OUTAGE: Duration = Duration::from_secs(3);
+
+/// How many requests that are alike are worth being tried where two operators repeat them.
+const DIFFERENT: usize = 4;
 
 #[derive(Debug, Default)]
 pub struct Gate {
@@ -27,6 +31,8 @@ struct State {
     down_until: Option<Instant>,
     last_write: Option<Instant>,
     log: Vec<String>,
+    /// How often each was made: what differs between events is left out.
+    alike: BTreeMap<String, usize>,
     /// The keys' secrets that the platform has answered with.
     tokens: Vec<String>,
 }
@@ -36,6 +42,8 @@ struct State {
 pub struct Counted {
     pub side: Side,
     pub write: bool,
+    /// Whether so many alike came before it that it is a mere repetition.
+    pub repeated: bool,
 }
 
 /// The request that went wrong.
@@ -69,6 +77,12 @@ pub struct Caller<'a> {
 }
 
 impl Caller<'_> {
+    fn kind(&self) -> String {
+        let path = self.target.split('?').next().unwrap_or_default();
+        let path = path.split_once("/events/").map_or(path, |(before, _)| before);
+        format!("{} {path}", self.method)
+    }
+
     pub fn is_write(&self) -> bool {
         self.method != "GET"
     }
@@ -115,7 +129,10 @@ impl Gate {
         }
         let counts = state.armed && !caller.is_watch();
         if counts {
-            state.counted.push(Counted { side: caller.side, write });
+            let times = state.alike.entry(caller.kind()).or_default();
+            *times += 1;
+            let repeated = *times > DIFFERENT;
+            state.counted.push(Counted { side: caller.side, write, repeated });
         }
         let number = if counts { format!("#{}", state.counted.len()) } else { "-".to_owned() };
         let line =

@@ -24,6 +24,8 @@ pub struct Outcome {
     pub met: Option<Met>,
     pub counted: Vec<Counted>,
     pub violations: Vec<String>,
+    /// For whoever looks into it.
+    pub story: String,
 }
 
 /// The name of a point, which `make verify point=` takes.
@@ -39,12 +41,8 @@ pub async fn run(lab: Arc<Lab>, scenario: &Scenario, fault: Option<Fault>) -> Re
     let mut site = Site::open(lab, scenario, &namespace).await?;
     let outcome = play(&mut site, scenario, fault).await;
     match outcome {
-        Ok(mut outcome) if !outcome.violations.is_empty() => {
-            outcome.violations.push(story(&site));
-            Ok(outcome)
-        }
+        Ok(outcome) => Ok(Outcome { story: story(&site), ..outcome }),
         Err(error) => Err(Error::new(format!("{error}\n{}", story(&site)))),
-        well => well,
     }
 }
 
@@ -61,7 +59,7 @@ async fn play(site: &mut Site, scenario: &Scenario, fault: Option<Fault>) -> Res
     let met = site.gate.met();
     found.extend(violations(site, &scenario.goal, met.as_ref()).await?);
     found.extend(leaks(site).await?);
-    Ok(Outcome { met, counted: site.gate.counted(), violations: found })
+    Ok(Outcome { met, counted: site.gate.counted(), violations: found, story: String::new() })
 }
 
 pub async fn set_the_scene(site: &mut Site, scenario: &Scenario) -> Result<()> {
@@ -135,7 +133,7 @@ async fn come_to_rest(site: &mut Site, goal: &Goal) -> Result<Option<String>> {
     }
 }
 
-/// What happened, for whoever looks into it.
+/// What happened.
 fn story(site: &Site) -> String {
     let passed = site.gate.log();
     let shown = passed.iter().filter(|line| !line.contains("watch=true")).cloned().collect::<Vec<_>>();
