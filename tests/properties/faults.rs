@@ -74,7 +74,7 @@ pub fn late_faults() -> impl Strategy<Value = Vec<Hit>> {
 }
 
 fn carried(late: std::ops::Range<u16>) -> impl Strategy<Value = Carried> {
-    prop_oneof![1 => Just(Carried::Never), 2 => Just(Carried::Now), 1 => late.prop_map(Carried::Late)]
+    prop_oneof![Just(Carried::Never), Just(Carried::Now), late.prop_map(Carried::Late)]
 }
 
 fn schedule(fault: impl Strategy<Value = Fault>) -> impl Strategy<Value = Vec<Hit>> {

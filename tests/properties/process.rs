@@ -152,7 +152,10 @@ impl Hands for Process {
     }
 
     async fn note<K: Managed>(&self, _: &K, note: &Note) {
-        self.stage.lock().ledger.told.push_str(&format!("{}\n", note.text));
+        // What was done is told as well; that alone does not ask anybody to see to it.
+        if note.warning {
+            self.stage.lock().ledger.told.push_str(&format!("{}\n", note.text));
+        }
     }
 
     async fn secret(&self, owner: &Owner, name: &str) -> Result<SecretState, kube::Error> {

@@ -42,7 +42,7 @@ pub struct Ledger {
     pub keys: BTreeMap<i64, Resource>,
     /// What the operator did that it must never do.
     pub crimes: Vec<String>,
-    /// All that people were told in events.
+    /// All that people were warned of in events.
     pub told: String,
     /// Changes of the cluster and of the platform.
     pub writes: Vec<String>,
