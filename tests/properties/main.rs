@@ -50,7 +50,7 @@ fn a_rebuilt_cluster_recognizes_its_connection_secrets() {
 }
 
 proptest! {
-    #![proptest_config(config(64))]
+    #![proptest_config(config(48))]
 
     /// One compute, and nothing but faults.
     #[test]
