@@ -63,7 +63,8 @@ impl Mode {
         match self {
             Self::Instead(409) => side == Side::ApiServer && write,
             Self::Instead(423) => side == Side::Platform && write,
-            Self::After(_) => write,
+            // Writes are what is refused: an outage that begins with a read is one that began with the write before.
+            Self::After(_) | Self::Outage | Self::TermOutage => write,
             _ => true,
         }
     }
