@@ -15,6 +15,8 @@ pub struct Place {
 struct Begun {
     place: Place,
     running: bool,
+    /// Its resource is gone: the create is resolved once it does not run any more.
+    gone: bool,
 }
 
 /// The creates of this process that were begun and are not resolved, by the UID of their resource.
@@ -35,7 +37,7 @@ impl Creating {
             if begun.iter().any(|(other, entry)| other != uid && entry.place == place) {
                 return None;
             }
-            begun.insert(uid.to_owned(), Begun { place, running: true });
+            begun.insert(uid.to_owned(), Begun { place, running: true, gone: false });
             Some(Turn { creating: self, uid: uid.to_owned() })
         })
     }
@@ -50,6 +52,16 @@ impl Creating {
         self.with(|begun| begun.get(uid).is_some_and(|entry| !entry.running) && begun.remove(uid).is_some())
     }
 
+    /// The resource is gone: its create is waited for no longer than it runs.
+    pub fn gone(&self, uid: &str) {
+        self.with(|begun| {
+            if let Some(entry) = begun.get_mut(uid) {
+                entry.gone = true;
+            }
+            begun.retain(|_, entry| entry.running || !entry.gone);
+        });
+    }
+
     fn with<T>(&self, run: impl FnOnce(&mut HashMap<String, Begun>) -> T) -> T {
         run(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -61,6 +73,7 @@ impl Drop for Turn<'_> {
             if let Some(entry) = begun.get_mut(&self.uid) {
                 entry.running = false;
             }
+            begun.retain(|_, entry| entry.running || !entry.gone);
         });
     }
 }
@@ -88,5 +101,19 @@ mod tests {
         assert!(creating.unless_running("one"));
         assert!(!creating.unless_running("one"));
         assert!(creating.begin("two", place("a", "br-1")).is_some());
+    }
+
+    #[test]
+    fn a_resource_that_is_gone_keeps_nobody_waiting() {
+        let creating = Creating::default();
+        drop(creating.begin("one", place("a", "br-1")).unwrap());
+        creating.gone("one");
+        assert!(!creating.has("one"));
+        // Deleted while its create waits for its place in the budget.
+        let turn = creating.begin("two", place("a", "br-1")).unwrap();
+        creating.gone("two");
+        assert!(creating.begin("one", place("a", "br-1")).is_none(), "it is running");
+        drop(turn);
+        assert!(creating.begin("one", place("a", "br-1")).is_some());
     }
 }

@@ -41,7 +41,7 @@ impl Gone for ClusterAccount {
 impl Gone for Compute {
     fn gone(&self, context: &Context) {
         context.traces.forget(&uid(self));
-        context.creating.unless_running(&uid(self));
+        context.creating.gone(&uid(self));
         context.waits_no_more(self);
         context.observers.forget(&ObjectRef::from_obj(self));
         context.account_may_go(&self.spec.account_ref, self);
