@@ -155,7 +155,11 @@ fn told(state: &State, p: usize, i: usize) -> Option<State> {
         return None;
     }
     let mut next = state.clone();
-    next.processes[p].records[i].cache.clone_from(&state.objects[i]);
+    let process = &mut next.processes[p];
+    process.records[i].cache.clone_from(&state.objects[i]);
+    if state.objects[i].is_none() && process.records[i].flight.is_none() {
+        process.creating.retain(|begun| *begun != i);
+    }
     Some(next)
 }
 
@@ -178,7 +182,7 @@ fn leads(bound: &Bound, state: &State) -> Option<State> {
         return None;
     }
     let mut next = state.clone();
-    next.processes.push(process(bound, state.begun));
+    next.processes.push(process(&state.objects, state.begun));
     next.begun += 1;
     Some(next)
 }

@@ -84,6 +84,10 @@ impl Bound {
         }
     }
 
+    pub fn deletions(&self) -> u8 {
+        if self.deletion { u8::try_from(self.count()).unwrap() } else { 0 }
+    }
+
     pub fn marks(&self) -> bool {
         matches!(self.subject, Subject::Computes { marks: true, .. })
     }
@@ -112,22 +116,22 @@ impl fmt::Display for Bound {
             Subject::Key { revoke: false } => "a ProjectKey, no calls to list and revoke".to_owned(),
         };
         let mut parts = vec![subject];
-        let mut count = |number: u8, one: &str| match number {
+        let mut count = |number: u8, one: &str, several: &str| match number {
             0 => {}
             1 => parts.push(format!("1 {one}")),
-            _ => parts.push(format!("{number} {one}s")),
+            _ => parts.push(format!("{number} {several}")),
         };
-        count(self.lost, "lost answer");
-        count(self.refused, "refusal");
-        count(self.slow, "slow answer");
-        count(self.crashes, "crash");
-        count(u8::from(self.deletion), "deletion");
-        count(self.foreign, "foreign create");
-        count(self.lagging, "lagging list");
-        count(self.leaders - 1, "second leader");
-        count(self.ticks, "tick");
+        count(self.lost, "lost answer", "lost answers");
+        count(self.refused, "refusal", "refusals");
+        count(self.slow, "slow answer", "slow answers");
+        count(self.crashes, "crash", "crashes");
+        count(self.deletions(), "deletion", "deletions");
+        count(self.foreign, "foreign create", "foreign creates");
+        count(self.lagging, "lagging list", "lagging lists");
+        count(self.leaders - 1, "second leader", "more leaders");
+        count(self.ticks, "tick", "ticks");
         parts.extend(self.late.then(|| "creates of any lateness".to_owned()));
-        parts.extend((self.creates < u8::MAX).then(|| format!("at most {} creates", self.creates)));
+        parts.extend((self.creates < u8::MAX).then(|| format!("creates: {}", self.creates)));
         if let Some(mutation) = self.mutation {
             parts.insert(0, format!("{mutation:?}"));
         }

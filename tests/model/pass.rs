@@ -107,6 +107,9 @@ fn proceed(bound: &Bound, state: &mut State, p: usize, i: usize, mut flight: Fli
                 trace.memory.failed(action, problem, 1, now);
             }
             record.flight = None;
+            if record.cache.is_none() {
+                process.creating.retain(|begun| *begun != i);
+            }
         }
     }
     record.trace = Print::of(trace);

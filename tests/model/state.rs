@@ -125,8 +125,8 @@ pub struct Record {
 }
 
 impl Record {
-    fn new() -> Self {
-        Self { cache: None, trace: Print::of(Trace::default()), unsaved: None, flight: None, fresh: true }
+    fn new(cache: Option<Print<ObjectMeta>>) -> Self {
+        Self { cache, trace: Print::of(Trace::default()), unsaved: None, flight: None, fresh: true }
     }
 }
 
@@ -178,12 +178,13 @@ impl State {
             platform.computes.insert(1, Compute { name: None, foreign: true, setting: true });
             platform.keys.insert(1, Key { name: "ci".into(), foreign: true });
         }
+        let objects: Vec<_> = (0..bound.count()).map(|index| Some(Print::of(meta(index)))).collect();
         Self {
             tick: 0,
             platform,
-            objects: (0..bound.count()).map(|index| Some(Print::of(meta(index)))).collect(),
             secret: None,
-            processes: vec![process(bound, 0)],
+            processes: vec![process(&objects, 0)],
+            objects,
             begun: 1,
             left: Left {
                 lost: bound.lost,
@@ -192,7 +193,7 @@ impl State {
                 crashes: bound.crashes,
                 foreign: bound.foreign,
                 lagging: bound.lagging,
-                deletions: if bound.deletion { u8::try_from(bound.count()).unwrap() } else { 0 },
+                deletions: bound.deletions(),
             },
             crime: None,
         }
@@ -220,14 +221,10 @@ pub fn at(tick: u8) -> Timestamp {
     Timestamp::UNIX_EPOCH + TICK * u32::from(tick)
 }
 
-/// A process that has just begun to lead.
-pub fn process(bound: &Bound, number: u8) -> Process {
-    Process {
-        number,
-        records: (0..bound.count()).map(|_| Record::new()).collect(),
-        reading: None,
-        creating: Vec::new(),
-    }
+/// A process that has just begun to lead: it has listed all resources.
+pub fn process(objects: &[Option<Print<ObjectMeta>>], number: u8) -> Process {
+    let records = objects.iter().cloned().map(Record::new).collect();
+    Process { number, records, reading: None, creating: Vec::new() }
 }
 
 fn meta(index: usize) -> ObjectMeta {
