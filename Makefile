@@ -33,8 +33,11 @@ test: control-plane ## every test, including those that need a cluster
 	RUST_TEST_THREADS=4 cargo test --locked
 
 .PHONY: verify
-verify: control-plane ## every request of every scenario gone wrong in every way (point=create-key:kill-after:7 repeats one)
+verify: control-plane ## every request of every scenario gone wrong, the model, random histories (point=create-key:kill-after:7 repeats one)
 	cargo build --release --locked --bin dbplane --example verify
+ifeq ($(point)$(scenario),)
+	PROPTEST_CASES=1000 cargo test --release --locked --test properties
+endif
 	@target/release/examples/verify $(if $(point),--point $(point)) $(if $(scenario),--scenario $(scenario))
 
 .PHONY: lint
