@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::PartialObjectMeta;
 use kube::runtime::controller::{Config, Controller};
 use kube::runtime::reflector::store::Writer;
-use kube::runtime::reflector::{self, Store};
+use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use tokio_util::sync::CancellationToken;
@@ -22,7 +22,7 @@ use super::brake::Deletions;
 use super::compute::Computes;
 use super::creating::Creating;
 use super::key::ProjectKeys;
-use super::kind::{Kind, Managed};
+use super::kind::{Kind, Managed, uid};
 use super::reconcile::{error_policy, reconcile};
 use super::relay::{self, Gone};
 use super::stores::{Scoped, Stores};
@@ -212,13 +212,32 @@ where
 fn feed<K: Gone>(api: Api<K>, namespace: Option<String>, context: &Later) -> Feed<K> {
     let (store, writer) = reflector::store();
     let context = context.clone();
-    let changes =
-        watcher(api, watcher::Config::default()).default_backoff().modify(trim).reflect(writer).inspect(move |event| {
-            if let (Ok(watcher::Event::Delete(object)), Some(context)) = (event, context.get()) {
-                object.gone(context);
-            }
-        });
-    Feed { namespace, changes: changes.applied_objects().boxed(), store }
+    let gone = departures(store.clone(), move |object: &K| {
+        if let Some(context) = context.get() {
+            object.gone(context);
+        }
+    });
+    let changes = watcher(api, watcher::Config::default()).default_backoff().modify(trim).reflect(writer);
+    Feed { namespace, changes: changes.inspect(gone).applied_objects().boxed(), store }
+}
+
+/// Tells `gone` of objects that are no more. A watch that was interrupted for too long begins with a list, which says nothing
+/// of what went meanwhile.
+fn departures<K: Managed>(
+    store: Store<K>,
+    gone: impl Fn(&K),
+) -> impl FnMut(&Result<watcher::Event<K>, watcher::Error>) {
+    let mut before = Vec::new();
+    move |event| match event {
+        Ok(watcher::Event::Delete(object)) => gone(object),
+        Ok(watcher::Event::Init) => before = store.state(),
+        Ok(watcher::Event::InitDone) => {
+            let is_gone =
+                |object: &K| store.get(&ObjectRef::from_obj(object)).is_none_or(|now| uid(now.as_ref()) != uid(object));
+            before.drain(..).filter(|object| is_gone(object.as_ref())).for_each(|object| gone(object.as_ref()));
+        }
+        _ => {}
+    }
 }
 
 /// Drops what nobody here reads: half of a resource, and with thousands of them half of the memory.
@@ -237,4 +256,48 @@ where
 {
     let store = store.clone();
     async move { drop(store.wait_until_ready().await) }.boxed()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use kube::core::ObjectMeta;
+
+    use super::*;
+    use crate::api::ProjectKey;
+
+    fn object(name: &str, uid: &str) -> ProjectKey {
+        let spec = serde_json::json!({
+            "accountRef": {"name": "prod"}, "projectId": "p", "keyName": "ci", "secret": {"name": "ci"},
+        });
+        let (name, uid) = (Some(name.to_owned()), Some(uid.to_owned()));
+        let metadata = ObjectMeta { name, uid, namespace: Some("shop".to_owned()), ..ObjectMeta::default() };
+        ProjectKey { metadata, ..ProjectKey::new("", serde_json::from_value(spec).unwrap()) }
+    }
+
+    #[test]
+    fn what_went_while_nobody_watched_is_told_too() {
+        let (store, mut writer) = reflector::store();
+        let told = RefCell::new(Vec::new());
+        let mut gone = departures(store, |object: &ProjectKey| told.borrow_mut().push(uid(object)));
+        let mut happens = |event: watcher::Event<ProjectKey>| {
+            writer.apply_watcher_event(&event);
+            gone(&Ok(event));
+            std::mem::take(&mut *told.borrow_mut())
+        };
+        let mut listed = |objects: &[(&str, &str)]| {
+            let mut heard = happens(watcher::Event::Init);
+            for (name, uid) in objects {
+                heard.extend(happens(watcher::Event::InitApply(object(name, uid))));
+            }
+            heard.extend(happens(watcher::Event::InitDone));
+            heard.sort();
+            heard
+        };
+        assert!(listed(&[("stays", "1"), ("goes", "2"), ("returns", "3")]).is_empty());
+        assert_eq!(listed(&[("stays", "1"), ("returns", "4")]), ["2", "3"]);
+        assert!(listed(&[("stays", "1"), ("returns", "4")]).is_empty());
+        assert_eq!(happens(watcher::Event::Delete(object("stays", "1"))), ["1"]);
+    }
 }

@@ -1,5 +1,6 @@
 //! One operator process: its memory, and what its steps are performed with.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub struct Process {
     traces: Traces,
     unsaved: Unsaved,
     creating: Creating,
+    /// The UIDs of the Computes that it knows of.
+    known: BTreeSet<String>,
     /// Only for its clock.
     observers: Observers<String>,
     /// What the project was last seen like.
@@ -43,9 +46,20 @@ impl Process {
             traces: Traces::default(),
             unsaved: Unsaved::default(),
             creating: Creating::default(),
+            known: BTreeSet::new(),
             observers: Observers::new(unbounded_channel().0, || Timestamp::UNIX_EPOCH, || 0.5),
             view: View::default(),
         }
+    }
+
+    /// Hears of Computes that are gone.
+    pub fn hear(&mut self) {
+        let there = self.stage.lock().cluster.all::<Compute>();
+        let there: BTreeSet<String> = there.iter().filter_map(|compute| compute.uid()).collect();
+        for gone in self.known.difference(&there) {
+            self.creating.gone(gone);
+        }
+        self.known = there;
     }
 
     pub fn platform(&self) -> HttpPlatform {

@@ -140,6 +140,7 @@ impl Run<'_> {
         let mut round = Round { acted: false, wake: None };
         let stage = self.stage.clone();
         let process = self.process.get_or_insert_with(|| Process::new(&stage));
+        process.hear();
         if !process.read() {
             self.kill();
             return Ok(Round { acted: true, wake: None });
