@@ -276,7 +276,11 @@ impl Run<'_> {
         let mut stage = self.stage.lock();
         let now = stage.now;
         let kind = if primary { "read_write" } else { "read_only" };
-        let attributes = json!({"branch_id": format!("b{branch}"), "type": kind});
+        // Of a size that no resource declares: without marks, nothing tells a compute that is just alike.
+        let attributes = json!({
+            "branch_id": format!("b{branch}"), "type": kind,
+            "autoscaling_limit_min_cu": 8, "autoscaling_limit_max_cu": 8,
+        });
         if stage.world.console_create_compute(PROJECT, &attributes, now).is_ok() {
             self.foreign.insert((branch, primary));
         }

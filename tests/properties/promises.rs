@@ -98,7 +98,7 @@ pub fn kept(run: &Run) -> Result<(), String> {
     }
     let gone = stage.cluster.get::<ProjectKey>(&key().1).is_none();
     let left = stage.keys_of(&key());
-    match gone && !left.is_empty() && run.story.profile == Profile::Full {
+    match gone && left.len() > run.late() && run.story.profile == Profile::Full {
         true => Err(format!("the keys {left:?} outlive their resource")),
         false => Ok(()),
     }
@@ -174,10 +174,13 @@ fn nothing_left(run: &Run, stage: &Stage, resource: &Resource) -> Result<(), Str
     let bound = object.as_ref().and_then(|object| linked(object).binding).map(|binding| binding.id);
     let told = object.iter().flat_map(conditions).map(|condition| condition.message).collect::<String>();
     let left = stage.made_for(resource).into_iter().filter(|id| bound.as_ref() != Some(id));
-    let mut forgotten = left.filter(|id| !told.contains(id.as_str()) && !stage.ledger.told.contains(id.as_str()));
-    match forgotten.next() {
-        Some(id) => Err(format!("{id} was created for {} and is left: {}", resource.1, told)),
-        None => Ok(()),
+    let forgotten: Vec<String> =
+        left.filter(|id| !told.contains(id.as_str()) && !stage.ledger.told.contains(id.as_str())).collect();
+    // What comes after its resource is gone, nobody is left to notice.
+    let unnoticed = if object.is_none() { run.late() } else { 0 };
+    match forgotten.len() > unnoticed {
+        true => Err(format!("{forgotten:?} were created for {} and are left: {told}", resource.1)),
+        false => Ok(()),
     }
 }
 
@@ -197,9 +200,14 @@ impl Run<'_> {
     fn person_asked(&self, object: &Compute, reason: &str) -> bool {
         let branch: u8 = object.spec.branch_id.trim_start_matches('b').parse().unwrap();
         let primary = object.spec.type_ == dbplane::api::ComputeType::ReadWrite;
-        let foreign = self.foreign.contains(&(branch, primary));
+        let foreign = |primary| self.foreign.contains(&(branch, primary));
         match reason {
-            "AmbiguousCreate" | "PrimaryExists" => foreign,
+            "AmbiguousCreate" | "PrimaryExists" => foreign(primary),
+            // It waits for one on the branch that does.
+            "Creating" | "ConfirmingCreate" => {
+                conditions(object).iter().any(|condition| condition.message.contains("comes first"))
+                    && (foreign(true) || foreign(false))
+            }
             _ => false,
         }
     }
