@@ -185,7 +185,7 @@ impl Run<'_> {
             Event::ForeignKey => {
                 let mut stage = self.stage.lock();
                 let now = stage.now;
-                let name = format!("theirs-{now}");
+                let name = format!("theirs-{}", stage.world.console_keys().len());
                 stage.world.console_create_organization_key("org", &name, Some(PROJECT.into()), now).unwrap();
             }
             Event::ComputeRemoved(which) => self.remove_compute(&compute(*which)),

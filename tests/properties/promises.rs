@@ -203,6 +203,8 @@ impl Run<'_> {
         let foreign = |primary| self.foreign.contains(&(branch, primary));
         match reason {
             "AmbiguousCreate" | "PrimaryExists" => foreign(primary),
+            // A copy that is older declares the same primary, until a person deletes it.
+            "ClaimedByAnother" => primary && self.tampered.iter().any(|(_, name)| name.starts_with("copy-of-")),
             // It waits for one on the branch that does.
             "Creating" | "ConfirmingCreate" => {
                 conditions(object).iter().any(|condition| condition.message.contains("comes first"))
