@@ -56,7 +56,7 @@ async fn declare(stage: &Stage, cast: &Cast) -> Result<()> {
     let all = cast.console.computes().await?;
     stage.check(all.len() == 2, "it has two computes: none was made twice")?;
     let secret =
-        cast.kubectl(&["-n", "shop", "get", "secret", "orders-db", "-o", "jsonpath={.data.computeId}"]).await?;
+        cast.kubectl(&["-n", "shop", "get", "secret", "orders-db", "-o", "jsonpath={.data.computeID}"]).await?;
     stage.check(!secret.is_empty(), "the Secret orders-db says where to connect")
 }
 
@@ -180,7 +180,7 @@ pub fn farewell(stage: &Stage, cast: &Cast) {
 }
 
 async fn compute_id(cast: &Cast, name: &str) -> Result<String> {
-    let path = "jsonpath={.status.computeId}";
+    let path = "jsonpath={.status.computeID}";
     let read = async || cast.kubectl(&["-n", "shop", "get", "compute", name, "-o", path]).await.ok();
     wait_for("a compute's id", PATIENCE, async || read().await.filter(|id| !id.is_empty())).await
 }

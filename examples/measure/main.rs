@@ -208,8 +208,8 @@ apiVersion: dbplane.dev/v1alpha1
 kind: Account
 metadata: {{name: prod, namespace: shop}}
 spec:
-  baseUrl: {base_url}
-  organizationId: org-cool-darkness-1
+  baseURL: {base_url}
+  organizationID: org-cool-darkness-1
   apiKeySecretRef: {{name: platform-api-key}}
   rateLimit: {{requestsPerMinute: 12000, burst: 100}}
   pollInterval: 30s
@@ -224,8 +224,8 @@ kind: Compute
 metadata: {{name: compute-{number}, namespace: shop}}
 spec:
   accountRef: {{name: prod}}
-  projectId: {PROJECT}
-  branchId: br-{number}
+  projectID: {PROJECT}
+  branchID: br-{number}
   type: ReadWrite
   size: {{autoscaling: {{min: 0.25, max: 2}}}}
   scaleToZero: {{never: true}}

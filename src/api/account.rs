@@ -24,7 +24,7 @@ use super::{rules, schema};
     printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
     printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
     printcolumn(name = "Projects", type_ = "integer", json_path = ".status.projectCount"),
-    printcolumn(name = "Platform", type_ = "string", json_path = ".spec.baseUrl"),
+    printcolumn(name = "Platform", type_ = "string", json_path = ".spec.baseURL"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(
         name = "Message",
@@ -59,7 +59,7 @@ pub struct AccountSpec {
     printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
     printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
     printcolumn(name = "Projects", type_ = "integer", json_path = ".status.projectCount"),
-    printcolumn(name = "Platform", type_ = "string", json_path = ".spec.baseUrl"),
+    printcolumn(name = "Platform", type_ = "string", json_path = ".spec.baseURL"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(
         name = "Message",
@@ -85,15 +85,16 @@ pub struct ClusterAccountSpec {
 /// The platform, the organization and the rate budget: what Account and ClusterAccount have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = rules::immutable_once_set("organizationId", ANOTHER_ACCOUNT))]
+#[x_kube(validation = rules::immutable_once_set("organizationID", ANOTHER_ACCOUNT))]
 pub struct PlatformAccess {
     /// Base URL of the platform's API, ending with the version segment, for instance https://platform.example/api/v2. It must be https unless the operator runs with --allow-insecure-platform. Cannot be changed.
     #[schemars(length(max = 512))]
     #[x_kube(validation = rules::base_url(), validation = rules::base_url_alone(), validation = rules::base_url_version())]
     #[x_kube(validation = rules::immutable(ANOTHER_ACCOUNT))]
+    #[serde(rename = "baseURL")]
     pub base_url: String,
     /// The platform's identifier of the organization. Needed for ProjectKeys, and to see organization projects with a personal API key. It can be added later; once set it cannot be changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "organizationID", default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::identifier())]
     pub organization_id: Option<String>,

@@ -24,13 +24,13 @@ use super::{rules, schema};
     namespaced,
     status = "ComputeStatus",
     derive = "PartialEq",
-    selectable = ".spec.projectId",
-    selectable = ".spec.branchId",
+    selectable = ".spec.projectID",
+    selectable = ".spec.branchID",
     printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
     printcolumn(name = "State", type_ = "string", json_path = ".status.state"),
     printcolumn(name = "Size", type_ = "string", json_path = ".status.size"),
-    printcolumn(name = "Compute", type_ = "string", json_path = ".status.computeId"),
-    printcolumn(name = "Branch", type_ = "string", json_path = ".spec.branchId"),
+    printcolumn(name = "Compute", type_ = "string", json_path = ".status.computeID"),
+    printcolumn(name = "Branch", type_ = "string", json_path = ".spec.branchID"),
     printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(name = "Host", type_ = "string", priority = 1, json_path = ".status.host"),
@@ -44,16 +44,16 @@ use super::{rules, schema};
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain)]
 #[x_kube(validation = rules::immutable_once_set(
-    "computeId",
+    "computeID",
     "to let go of the compute set deletion: Orphan and delete this Compute; then create another",
 ))]
 #[x_kube(validation = rules::demand(
-    "self.type != 'ReadOnly' || self.existing != 'Adopt' || has(self.computeId)",
-    "existing: Adopt finds the primary compute of a branch; to adopt a read replica, name it in computeId",
+    "self.type != 'ReadOnly' || self.existing != 'Adopt' || has(self.computeID)",
+    "existing: Adopt finds the primary compute of a branch; to adopt a read replica, name it in computeID",
 ))]
 #[x_kube(validation = rules::demand(
-    "self.type != 'ReadOnly' || self.management != 'Observe' || has(self.computeId)",
-    "a branch can have several read replicas; name the one to observe in computeId",
+    "self.type != 'ReadOnly' || self.management != 'Observe' || has(self.computeID)",
+    "a branch can have several read replicas; name the one to observe in computeID",
 ))]
 #[x_kube(validation = rules::demand(
     "!has(self.size) || !has(self.size.fixed) || self.size.fixed <= 16.0 \
@@ -68,10 +68,12 @@ pub struct ComputeSpec {
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::identifier())]
     #[x_kube(validation = rules::immutable("create another Compute for another project"))]
+    #[serde(rename = "projectID")]
     pub project_id: String,
     /// The platform's identifier of the branch that the compute serves. A change moves the compute to that branch, which interrupts connections; the branch must not have a primary compute then.
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::identifier())]
+    #[serde(rename = "branchID")]
     pub branch_id: String,
     /// ReadWrite for the branch's primary compute (at most one a branch), ReadOnly for a read replica. Cannot be changed.
     #[serde(rename = "type")]
@@ -103,7 +105,7 @@ pub struct ComputeSpec {
     #[serde(default)]
     pub existing: Existing,
     /// The platform's identifier (ep-...) of an existing compute to import instead of creating one. It can be added later; once set it cannot be changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "computeID", default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::compute_id())]
     pub compute_id: Option<String>,
@@ -121,7 +123,7 @@ pub struct ComputeSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub restart_token: Option<String>,
-    /// A Secret to write with host, port, sslmode and computeId; none when absent. It holds no user and no password: the platform gives none here.
+    /// A Secret to write with host, port, sslmode and computeID; none when absent. It holds no user and no password: the platform gives none here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<Connection>,
 }
@@ -290,7 +292,7 @@ pub struct Connection {
 #[schemars(transform = schema::plain)]
 pub struct ComputeStatus {
     /// The platform's identifier of the compute.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "computeID", default, skip_serializing_if = "Option::is_none")]
     pub compute_id: Option<String>,
     /// Host name for connecting.
     #[serde(default, skip_serializing_if = "Option::is_none")]

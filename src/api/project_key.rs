@@ -24,11 +24,11 @@ use super::{rules, schema};
     namespaced,
     status = "ProjectKeyStatus",
     derive = "PartialEq",
-    selectable = ".spec.projectId",
+    selectable = ".spec.projectID",
     printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
-    printcolumn(name = "Key", type_ = "integer", json_path = ".status.keyId"),
+    printcolumn(name = "Key", type_ = "integer", json_path = ".status.keyID"),
     printcolumn(name = "Secret", type_ = "string", json_path = ".status.secretName"),
-    printcolumn(name = "Project", type_ = "string", json_path = ".spec.projectId"),
+    printcolumn(name = "Project", type_ = "string", json_path = ".spec.projectID"),
     printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(name = "Key-Name", type_ = "string", priority = 1, json_path = ".status.keyName"),
@@ -49,6 +49,7 @@ pub struct ProjectKeySpec {
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::identifier())]
     #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
+    #[serde(rename = "projectID")]
     pub project_id: String,
     /// What people see in the platform's console, 1 to 32 characters. dbplane appends what makes it unique. Cannot be changed.
     #[schemars(length(max = 32))]
@@ -100,7 +101,7 @@ pub struct KeySecret {
     #[schemars(schema_with = "schema::texts")]
     #[x_kube(validation = rules::metadata_keys(), validation = rules::unreserved_keys())]
     pub annotations: BTreeMap<String, String>,
-    /// Further entries of the Secret's data, at most 32, by name. In their text {{ key }}, {{ keyId }}, {{ keyName }}, {{ projectId }} and {{ baseUrl }} are replaced.
+    /// Further entries of the Secret's data, at most 32, by name. In their text {{ key }}, {{ keyID }}, {{ keyName }}, {{ projectID }} and {{ baseURL }} are replaced.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schema::texts")]
     #[x_kube(validation = rules::secret_data_keys(), validation = rules::placeholders())]
@@ -146,7 +147,7 @@ pub enum KeyDeletion {
 #[schemars(transform = schema::plain)]
 pub struct ProjectKeyStatus {
     /// The platform's identifier of the key in use.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "keyID", default, skip_serializing_if = "Option::is_none")]
     pub key_id: Option<i64>,
     /// Its name in the platform's console.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -261,10 +261,10 @@ pub(super) fn key_name() -> Rule {
 
 /// The values of `self` use only the placeholders that are replaced.
 pub(super) fn placeholders() -> Rule {
-    let known = r"\{\{ *(key|keyId|keyName|projectId|baseUrl) *\}\}";
+    let known = r"\{\{ *(key|keyID|keyName|projectID|baseURL) *\}\}";
     rule(
         format!("self.all(name, {})", matches("self[name]", &format!(r"^([^{{]|{known}|\{{[^{{])*\{{?$"))),
-        "write {{ only to begin {{ key }}, {{ keyId }}, {{ keyName }}, {{ projectId }} or {{ baseUrl }}",
+        "write {{ only to begin {{ key }}, {{ keyID }}, {{ keyName }}, {{ projectID }} or {{ baseURL }}",
     )
 }
 

@@ -269,7 +269,7 @@ mod tests {
 
     fn object(name: &str, uid: &str) -> ProjectKey {
         let spec = serde_json::json!({
-            "accountRef": {"name": "prod"}, "projectId": "p", "keyName": "ci", "secret": {"name": "ci"},
+            "accountRef": {"name": "prod"}, "projectID": "p", "keyName": "ci", "secret": {"name": "ci"},
         });
         let (name, uid) = (Some(name.to_owned()), Some(uid.to_owned()));
         let metadata = ObjectMeta { name, uid, namespace: Some("shop".to_owned()), ..ObjectMeta::default() };

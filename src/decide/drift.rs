@@ -112,7 +112,7 @@ fn wire_mode(mode: PoolerMode) -> &'static str {
 
 fn branch(spec: &ComputeSpec, compute: &Compute) -> Option<Difference> {
     (compute.branch_id != spec.branch_id).then(|| Difference {
-        field: "branchId".into(),
+        field: "branchID".into(),
         wanted: spec.branch_id.clone(),
         seen: compute.branch_id.clone(),
         reported: true,

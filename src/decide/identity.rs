@@ -17,7 +17,7 @@ pub enum Origin {
     Created,
     /// It was the branch's primary, and `existing: Adopt` took it over.
     Adopted,
-    /// `computeId` named it.
+    /// `computeID` named it.
     Imported,
     /// `management: Observe`: it is looked at only.
     Observed,

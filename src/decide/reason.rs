@@ -65,7 +65,7 @@ reasons! {
     Forbidden,
     /// The base URL cannot be used.
     InvalidBaseUrl,
-    /// The account needs spec.organizationId for this.
+    /// The account needs spec.organizationID for this.
     OrganizationMissing,
     /// Resources still use the account.
     InUse,

@@ -15,7 +15,7 @@ async fn create(cluster: &ControlPlane, manifest: &Value) {
 fn compute(namespace: &str, name: &str, project: &str, branch: &str) -> Value {
     json!({
         "apiVersion": "dbplane.dev/v1alpha1", "kind": "Compute", "metadata": {"name": name, "namespace": namespace},
-        "spec": {"accountRef": {"name": "prod"}, "projectId": project, "branchId": branch, "type": "ReadWrite"},
+        "spec": {"accountRef": {"name": "prod"}, "projectID": project, "branchID": branch, "type": "ReadWrite"},
     })
 }
 
@@ -63,8 +63,8 @@ async fn the_reference_describes_every_field() {
         ("compute.spec.size.fixed", "ENUM: 0.25 0.5 1 2"),
         ("compute.spec.type", "at most one a branch"),
         ("compute.status.conditions.reason", "programmatic identifier"),
-        ("account.spec.baseUrl", "version segment"),
-        ("clusteraccount.spec.baseUrl", "version segment"),
+        ("account.spec.baseURL", "version segment"),
+        ("clusteraccount.spec.baseURL", "version segment"),
         ("clusteraccount.spec.namespaces.selector.matchExpressions.operator", "ENUM: In NotIn"),
         ("projectkey.spec.secret.template", "{{ key }}"),
     ] {
@@ -80,7 +80,7 @@ async fn columns_answer_the_first_question() {
     cluster.kubectl(&["create", "namespace", "columns"]).await.unwrap();
     create(cluster, &compute("columns", "orders", "project-1", "br-main-42")).await;
     let status = json!({"status": {
-        "computeId": "ep-cool-1", "host": "ep-cool-1.platform.example", "state": "idle", "size": "0.25-4",
+        "computeID": "ep-cool-1", "host": "ep-cool-1.platform.example", "state": "idle", "size": "0.25-4",
         "conditions": [{
             "type": "Ready", "status": "True", "reason": "Idle", "message": "It starts when a client connects.",
             "lastTransitionTime": "2026-11-20T10:00:00Z", "observedGeneration": 1,
@@ -122,10 +122,10 @@ async fn computes_can_be_selected_by_project_and_branch() {
         create(cluster, &compute("selected", name, project, branch)).await;
     }
     for (selector, expected) in [
-        ("spec.projectId=p-1", "a b"),
-        ("spec.branchId=br-1", "a c"),
-        ("spec.projectId=p-1,spec.branchId=br-2", "b"),
-        ("spec.projectId!=p-1", "c"),
+        ("spec.projectID=p-1", "a b"),
+        ("spec.branchID=br-1", "a c"),
+        ("spec.projectID=p-1,spec.branchID=br-2", "b"),
+        ("spec.projectID!=p-1", "c"),
     ] {
         let names =
             ["get", "computes", "-n", "selected", "-o", "jsonpath={.items[*].metadata.name}", "--field-selector"];
@@ -173,8 +173,8 @@ async fn defaults_are_written_out() {
     let stored = cluster.kubectl(&["get", "compute", "orders", "-n", "defaults", "-o", "json"]).await.unwrap();
     let stored: Value = serde_json::from_str(&stored).unwrap();
     let expected = json!({
-        "accountRef": {"kind": "Account", "name": "prod"}, "branchId": "br-1", "deletion": "Delete",
-        "existing": "Refuse", "management": "Full", "projectId": "p-1", "type": "ReadWrite",
+        "accountRef": {"kind": "Account", "name": "prod"}, "branchID": "br-1", "deletion": "Delete",
+        "existing": "Refuse", "management": "Full", "projectID": "p-1", "type": "ReadWrite",
     });
     assert_eq!(stored["spec"], expected);
     assert_eq!(stored["apiVersion"], dbplane::api::Compute::api_resource().api_version);

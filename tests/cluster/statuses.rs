@@ -66,14 +66,14 @@ fn account_status() -> AccountStatus {
 
 #[tokio::test]
 async fn of_an_account() {
-    let spec = json!({"baseUrl": "https://platform.example/v2", "apiKeySecretRef": {"name": "a"}});
+    let spec = json!({"baseURL": "https://platform.example/v2", "apiKeySecretRef": {"name": "a"}});
     comes_back::<Account, _>(Api::default_namespaced(client().await), spec, account_status()).await;
 }
 
 #[tokio::test]
 async fn of_a_cluster_account() {
     let secret = json!({"namespace": "a", "name": "a"});
-    let spec = json!({"baseUrl": "https://platform.example/v2", "apiKeySecretRef": secret});
+    let spec = json!({"baseURL": "https://platform.example/v2", "apiKeySecretRef": secret});
     comes_back::<ClusterAccount, _>(Api::all(client().await), spec, account_status()).await;
 }
 
@@ -102,7 +102,7 @@ async fn of_a_compute() {
         conditions: conditions(),
         observed_generation: Some(1),
     };
-    let spec = json!({"accountRef": {"name": "a"}, "projectId": "p", "branchId": "b", "type": "ReadWrite"});
+    let spec = json!({"accountRef": {"name": "a"}, "projectID": "p", "branchID": "b", "type": "ReadWrite"});
     comes_back::<Compute, _>(Api::default_namespaced(client().await), spec, status).await;
 }
 
@@ -121,6 +121,6 @@ async fn of_a_project_key() {
         conditions: conditions(),
         observed_generation: Some(1),
     };
-    let spec = json!({"accountRef": {"name": "a"}, "projectId": "p", "keyName": "ci", "secret": {"name": "ci"}});
+    let spec = json!({"accountRef": {"name": "a"}, "projectID": "p", "keyName": "ci", "secret": {"name": "ci"}});
     comes_back::<ProjectKey, _>(Api::default_namespaced(client().await), spec, status).await;
 }

@@ -156,8 +156,8 @@ pub fn compute_spec() -> ComputeSpec {
 fn read_replica() -> ComputeSpec {
     let spec = json!({
         "accountRef": {"name": "prod"},
-        "projectId": "p-1",
-        "branchId": "br-1",
+        "projectID": "p-1",
+        "branchID": "br-1",
         "type": "ReadOnly",
         "passwordlessAccess": true,
     });
@@ -172,7 +172,7 @@ pub fn key_spec() -> ProjectKeySpec {
 fn key_in_a_secret() -> ProjectKeySpec {
     let spec = json!({
         "accountRef": {"name": "prod"},
-        "projectId": "p-1",
+        "projectID": "p-1",
         "keyName": "ci",
         "secret": {"name": "ci", "key": "api-key"},
     });

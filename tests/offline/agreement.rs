@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 fn compute(spec: Value) -> Value {
     let mut manifest = json!({
         "apiVersion": "dbplane.dev/v1alpha1", "kind": "Compute", "metadata": {"name": "a"},
-        "spec": {"accountRef": {"name": "a"}, "projectId": "p", "branchId": "b", "type": "ReadWrite"},
+        "spec": {"accountRef": {"name": "a"}, "projectID": "p", "branchID": "b", "type": "ReadWrite"},
     });
     for (name, value) in spec.as_object().unwrap() {
         manifest["spec"][name] = value.clone();

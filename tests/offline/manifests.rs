@@ -96,14 +96,14 @@ fn several_mistakes_are_told_together() {
     let manifest = json!({
         "apiVersion": "dbplane.dev/v1alpha1", "kind": "Compute", "metadata": {"name": "a"},
         "spec": {
-            "accountRef": {"name": "A"}, "projectId": "A", "branchId": "b", "type": "ReadWrite",
+            "accountRef": {"name": "A"}, "projectID": "A", "branchID": "b", "type": "ReadWrite",
             "size": {}, "colour": "blue",
         },
     });
     let problems = Checker::new().unwrap().check(&manifest, None).unwrap_err();
     let mut paths: Vec<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
     paths.sort_unstable();
-    assert_eq!(paths, ["", "spec.accountRef.name", "spec.projectId", "spec.size"], "{problems:?}");
+    assert_eq!(paths, ["", "spec.accountRef.name", "spec.projectID", "spec.size"], "{problems:?}");
 }
 
 #[test]

@@ -196,8 +196,8 @@ async fn a_cluster_account_serves_whom_it_names() {
 kind: ClusterAccount
 metadata: {{name: company}}
 spec:
-  baseUrl: {}
-  organizationId: org-cool-darkness-1
+  baseURL: {}
+  organizationID: org-cool-darkness-1
   apiKeySecretRef: {{namespace: cluster-account, name: platform-api-key}}
   pollInterval: 5s
 ",

@@ -100,7 +100,7 @@ async fn exercise(stage: &Stage) -> Vec<String> {
     let secret = "{name: ci-key, template: {url: 'https://{{ key }}@example.com'}}";
     stage.apply(&key_into("ci", secret, "")).await;
     stage.apply(&key_into("cd", "{name: cd-key}", "")).await;
-    let first = stage.until_ready("projectkey/ci").await["status"]["keyId"].clone();
+    let first = stage.until_ready("projectkey/ci").await["status"]["keyID"].clone();
     stage.until_ready("projectkey/cd").await;
     tokens.push(stage.entry("ci-key", "api-key").await.unwrap());
     tokens.push(stage.entry("cd-key", "api-key").await.unwrap());

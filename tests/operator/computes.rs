@@ -27,7 +27,7 @@ pub async fn created(name: &str, more: &str) -> (Stage, String) {
 pub async fn create(stage: &Stage, more: &str) -> String {
     stage.apply(&compute("orders", "br-main-42", more)).await;
     let ready = stage.until_ready("compute/orders").await;
-    ready["status"]["computeId"].as_str().unwrap().to_owned()
+    ready["status"]["computeID"].as_str().unwrap().to_owned()
 }
 
 /// A compute that somebody created in the console some time ago.
@@ -106,7 +106,7 @@ async fn a_branch_has_as_many_replicas_as_are_declared() {
     let mut ids = std::collections::BTreeSet::new();
     for name in names {
         let ready = stage.until_ready(&format!("compute/{name}")).await;
-        ids.insert(ready["status"]["computeId"].as_str().unwrap().to_owned());
+        ids.insert(ready["status"]["computeID"].as_str().unwrap().to_owned());
     }
     assert_eq!((ids.len(), stage.computes().await.len(), stage.count("POST")), (3, 4, 3));
     assert!(!ids.contains(&primary));

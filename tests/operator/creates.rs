@@ -35,7 +35,7 @@ async fn lost_beside_a_twin(stage: &Stage) -> String {
 }
 
 fn id(seen: &Value) -> String {
-    seen["status"]["computeId"].as_str().unwrap().to_owned()
+    seen["status"]["computeID"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn what_comes_late_is_told_and_left(name: &str, full: bool) {
     polls(&stage, 1).await;
     assert_eq!(stage.count("DELETE"), 0);
     // Another Compute takes it: then there is nothing left to tell.
-    stage.apply(&reader("second", &format!("  computeId: {stray}\n"))).await;
+    stage.apply(&reader("second", &format!("  computeID: {stray}\n"))).await;
     assert_eq!(id(&stage.until_ready("compute/second").await), stray);
     stage.until_condition("compute/reader", "Synced", "True", "InSync").await;
     assert_eq!((stage.count("POST"), stage.count("DELETE"), stage.computes().await.len()), (2, 0, 3));

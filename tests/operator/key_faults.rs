@@ -26,7 +26,7 @@ async fn without_a_call_to_revoke_the_deletion_waits_and_asks_the_key() {
             "{message}"
         );
     }
-    stage.revoke(&ready["status"]["keyId"]).await;
+    stage.revoke(&ready["status"]["keyID"]).await;
     stage.until_gone("projectkey/ci").await;
     stage.patch("projectkey/left", json!({"deletion": "Orphan"})).await;
     stage.until_gone("projectkey/left").await;
@@ -41,7 +41,7 @@ async fn a_lost_answer_leaves_one_live_key() {
     let ready = stage.until_ready("projectkey/ci").await;
     assert_eq!(stage.count(CREATE), 2);
     let live = stage.live_keys().await;
-    assert_eq!(live.iter().map(|key| &key["id"]).collect::<Vec<_>>(), [&ready["status"]["keyId"]]);
+    assert_eq!(live.iter().map(|key| &key["id"]).collect::<Vec<_>>(), [&ready["status"]["keyID"]]);
     assert_eq!(stage.answer_to(&stage.entry("ci-key", "api-key").await.unwrap()).await, 200);
     assert_eq!(ready["status"]["lostKeys"], Value::Null);
 }
@@ -53,7 +53,7 @@ async fn a_lost_answer_is_told_where_keys_cannot_be_listed() {
     stage.apply(&key("ci", "")).await;
     let ready = stage.until_ready("projectkey/ci").await;
     let live = stage.live_keys().await;
-    let lost = live.iter().find(|key| key["id"] != ready["status"]["keyId"]).unwrap();
+    let lost = live.iter().find(|key| key["id"] != ready["status"]["keyID"]).unwrap();
     assert_eq!(live.len(), 2);
     assert_eq!(ready["status"]["lostKeys"][0]["name"], lost["name"]);
     let told = stage.event("projectkey/ci", "KeyLeft").await;
@@ -130,7 +130,7 @@ async fn a_secret_that_cannot_be_created_costs_no_key() {
 async fn a_secret_that_cannot_be_written_costs_no_key() {
     let stage = Stage::new("immutable").await;
     stage.apply(&key("ci", "")).await;
-    let old = stage.until_ready("projectkey/ci").await["status"]["keyId"].clone();
+    let old = stage.until_ready("projectkey/ci").await["status"]["keyID"].clone();
     stage.kubectl(&["patch", "secret", "ci-key", "--type", "merge", "-p", r#"{"immutable": true}"#]).await;
     stage.revoke(&old).await;
     stage.until_condition("projectkey/ci", "Stalled", "True", "SecretNotWritten").await;
@@ -187,6 +187,6 @@ async fn annotations_that_are_copied_or_removed_do_no_harm() {
     stage
         .until("projectkey/ci", "restored", |seen| seen["metadata"]["annotations"]["dbplane.dev/keys"].is_string())
         .await;
-    assert_eq!(stage.until_ready("projectkey/ci").await["status"]["keyId"], ready["status"]["keyId"]);
+    assert_eq!(stage.until_ready("projectkey/ci").await["status"]["keyID"], ready["status"]["keyID"]);
     assert_eq!(stage.count(CREATE), 1);
 }

@@ -56,7 +56,7 @@ async fn a_key_and_its_secret_from_a_backup_go_on_being_used() {
         stage.restore(second).await;
         let again = stage.until_ready(&object).await;
         assert_ne!(again["metadata"]["uid"], ready["metadata"]["uid"]);
-        assert_eq!(again["status"]["keyId"], ready["status"]["keyId"]);
+        assert_eq!(again["status"]["keyID"], ready["status"]["keyID"]);
         let owners = stage.get(&secret_object).await.unwrap()["metadata"]["ownerReferences"].clone();
         assert_eq!(owners.as_array().map(Vec::len), Some(1), "{owners}");
         assert_eq!(owners[0]["uid"], again["metadata"]["uid"]);
@@ -93,9 +93,9 @@ async fn a_book_that_was_edited_is_not_followed() {
     stage.apply(&key("ci", "")).await;
     stage.apply(&key("cd", "")).await;
     let ready = stage.until_ready("projectkey/ci").await;
-    let other = stage.until_ready("projectkey/cd").await["status"]["keyId"].to_string();
+    let other = stage.until_ready("projectkey/cd").await["status"]["keyID"].to_string();
     let book = ready["metadata"]["annotations"][names::KEYS].as_str().unwrap();
-    let edited = book.replace(&format!("\"id\":{}", ready["status"]["keyId"]), &format!("\"id\":{other}"));
+    let edited = book.replace(&format!("\"id\":{}", ready["status"]["keyID"]), &format!("\"id\":{other}"));
     assert_ne!(edited, book);
     stage.kubectl(&["annotate", "--overwrite", "projectkey/ci", &format!("{}={edited}", names::KEYS)]).await;
     stage.until_condition("projectkey/ci", "Stalled", "True", "BindingConflict").await;
@@ -140,7 +140,7 @@ async fn lost_keys_are_forgotten_once_people_say_that_they_revoked_them() {
         .await;
     assert_eq!(clear["metadata"]["annotations"][names::REVOKED_KEYS], Value::Null);
     assert!(stage.event("projectkey/ci", "KeyForgotten").await.contains(lost));
-    assert_eq!(clear["status"]["keyId"], told["status"]["keyId"]);
+    assert_eq!(clear["status"]["keyID"], told["status"]["keyID"]);
 
     // Without the Secret nobody can be asked; the word of a person is enough.
     stage.kubectl(&["annotate", "projectkey/ci", "dbplane.dev/paused=true"]).await;
@@ -211,7 +211,7 @@ async fn a_policy_that_refuses_the_secret_costs_no_key() {
 async fn no_key_is_created_into_a_secret_that_is_being_deleted() {
     let stage = Stage::new("key-going").await;
     stage.apply(&key("ci", "")).await;
-    let old = stage.until_ready("projectkey/ci").await["status"]["keyId"].clone();
+    let old = stage.until_ready("projectkey/ci").await["status"]["keyID"].clone();
     let held = |held: &str| format!(r#"{{"metadata":{{"finalizers":{held}}}}}"#);
     stage.kubectl(&["patch", "secret", "ci-key", "--type", "merge", "-p", &held(r#"["example.com/held"]"#)]).await;
     stage.kubectl(&["delete", "secret", "ci-key", "--wait=false"]).await;

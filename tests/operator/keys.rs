@@ -18,7 +18,7 @@ kind: ProjectKey
 metadata: {{name: {name}}}
 spec:
   accountRef: {{name: prod}}
-  projectId: {PROJECT}
+  projectID: {PROJECT}
   keyName: {name}
   secret: {secret}
 {more}"
@@ -30,7 +30,7 @@ impl Stage {
     pub async fn until_replaced(&self, object: &str, old: &Value) -> Value {
         self.until(object, "ready with another key", |seen| {
             let ready = condition(seen, "Ready").is_some_and(|ready| ready["status"] == "True");
-            ready && seen["status"]["keyId"].is_i64() && seen["status"]["keyId"] != *old
+            ready && seen["status"]["keyID"].is_i64() && seen["status"]["keyID"] != *old
         })
         .await
     }
@@ -49,10 +49,10 @@ const CREATE: &str = "POST /organizations/org-cool-darkness-1/api_keys";
 async fn a_key_is_minted_into_its_secret_and_revoked_with_it() {
     let stage = Stage::new("mint").await;
     let secret = "{name: ci-key, key: token, labels: {team: shop}, annotations: {example.com/note: hello},
-    template: {.env: 'KEY={{ key }} ID={{keyId}} NAME={{ keyName }} PROJECT={{ projectId }} URL={{ baseUrl }}'}}";
+    template: {.env: 'KEY={{ key }} ID={{keyID}} NAME={{ keyName }} PROJECT={{ projectID }} URL={{ baseURL }}'}}";
     stage.apply(&key_into("ci", secret, "")).await;
     let ready = stage.until_ready("projectkey/ci").await;
-    let (id, name) = (&ready["status"]["keyId"], ready["status"]["keyName"].as_str().unwrap());
+    let (id, name) = (&ready["status"]["keyID"], ready["status"]["keyName"].as_str().unwrap());
     assert!(name.starts_with("ci-"), "{name}");
     assert_eq!(ready["status"]["secretName"], "ci-key");
     assert_eq!(ready["status"]["observedGeneration"], 1);
@@ -81,23 +81,23 @@ async fn a_key_is_minted_into_its_secret_and_revoked_with_it() {
 async fn a_key_whose_secret_was_deleted_by_hand_is_replaced_and_told() {
     let stage = Stage::new("secret-deleted").await;
     stage.apply(&key("ci", "")).await;
-    let old = stage.until_ready("projectkey/ci").await["status"]["keyId"].clone();
+    let old = stage.until_ready("projectkey/ci").await["status"]["keyID"].clone();
     stage.kubectl(&["delete", "secret", "ci-key"]).await;
     let new = stage.until_replaced("projectkey/ci", &old).await;
     let told = stage.event("projectkey/ci", "KeyReplaced").await;
     assert!(told.contains("Secret ci-key was deleted or altered"), "{told}");
     stage.until_revoked(&old).await;
     let live = stage.live_keys().await;
-    assert_eq!(live.iter().map(|key| &key["id"]).collect::<Vec<_>>(), [&new["status"]["keyId"]]);
+    assert_eq!(live.iter().map(|key| &key["id"]).collect::<Vec<_>>(), [&new["status"]["keyID"]]);
     assert_eq!(stage.answer_to(&stage.entry("ci-key", "api-key").await.unwrap()).await, 200);
 }
 
 #[tokio::test]
 async fn an_altered_key_is_replaced_and_what_is_not_ours_stays() {
     let stage = Stage::new("secret-altered").await;
-    let secret = "{name: ci-key, labels: {team: shop}, template: {url: 'a-{{ keyId }}', other: b}}";
+    let secret = "{name: ci-key, labels: {team: shop}, template: {url: 'a-{{ keyID }}', other: b}}";
     stage.apply(&key_into("ci", secret, "")).await;
-    let first = stage.until_ready("projectkey/ci").await["status"]["keyId"].clone();
+    let first = stage.until_ready("projectkey/ci").await["status"]["keyID"].clone();
     let token = stage.entry("ci-key", "api-key").await.unwrap();
 
     // Other labels and entries in the spec: the key stays, what others wrote stays, what is no longer declared goes.
@@ -122,7 +122,7 @@ async fn an_altered_key_is_replaced_and_what_is_not_ours_stays() {
     let second = stage.until_replaced("projectkey/ci", &first).await;
     stage.until_revoked(&first).await;
     assert_eq!(stage.entry("ci-key", "mine").await.unwrap(), "kept");
-    assert_eq!(stage.entry("ci-key", "url").await.unwrap(), format!("a-{}", second["status"]["keyId"]));
+    assert_eq!(stage.entry("ci-key", "url").await.unwrap(), format!("a-{}", second["status"]["keyID"]));
     assert_eq!(stage.answer_to(&stage.entry("ci-key", "api-key").await.unwrap()).await, 200);
 }
 
@@ -161,8 +161,8 @@ async fn a_key_that_was_revoked_in_the_console_is_recreated_or_reported() {
     let stage = Stage::new("key-revoked").await;
     stage.apply(&key("again", "")).await;
     stage.apply(&key("told", "  onRevoked: Report\n")).await;
-    let again = stage.until_ready("projectkey/again").await["status"]["keyId"].clone();
-    let told = stage.until_ready("projectkey/told").await["status"]["keyId"].clone();
+    let again = stage.until_ready("projectkey/again").await["status"]["keyID"].clone();
+    let told = stage.until_ready("projectkey/told").await["status"]["keyID"].clone();
     stage.revoke(&again).await;
     stage.revoke(&told).await;
     let replaced = stage.until_replaced("projectkey/again", &again).await;
@@ -170,7 +170,7 @@ async fn a_key_that_was_revoked_in_the_console_is_recreated_or_reported() {
     assert!(stage.event("projectkey/again", "KeyReplaced").await.contains("was revoked"));
     assert_eq!(stage.answer_to(&stage.entry("again-key", "api-key").await.unwrap()).await, 200);
     let stalled = stage.until_condition("projectkey/told", "Stalled", "True", "KeyRevoked").await;
-    assert_eq!(stalled["status"]["keyId"], told);
+    assert_eq!(stalled["status"]["keyID"], told);
     stage.event("projectkey/told", "KeyRevoked").await;
     assert_eq!(stage.count(CREATE), 3);
     stage.patch("projectkey/told", json!({"onRevoked": "Recreate"})).await;
@@ -194,8 +194,8 @@ async fn a_key_that_is_due_is_rotated_and_its_predecessor_stays_for_the_overlap(
     let stage = Stage::new("rotation").await;
     stage.apply(&key("long", "  rotation: {every: 1h, overlap: 30m}\n")).await;
     stage.apply(&key("short", "  rotation: {every: 1h, overlap: 0s}\n")).await;
-    let long = stage.until_ready("projectkey/long").await["status"]["keyId"].clone();
-    let short = stage.until_ready("projectkey/short").await["status"]["keyId"].clone();
+    let long = stage.until_ready("projectkey/long").await["status"]["keyID"].clone();
+    let short = stage.until_ready("projectkey/short").await["status"]["keyID"].clone();
     let token = stage.entry("long-key", "api-key").await.unwrap();
     age(&stage, "projectkey/long", 2).await;
     age(&stage, "projectkey/short", 2).await;

@@ -173,8 +173,8 @@ impl Stage {
 kind: Account
 metadata: {{name: prod}}
 spec:
-  baseUrl: {base_url}
-  organizationId: org-cool-darkness-1
+  baseURL: {base_url}
+  organizationID: org-cool-darkness-1
   apiKeySecretRef: {{name: platform-api-key}}
   pollInterval: 5s
 "
@@ -361,8 +361,8 @@ kind: Compute
 metadata: {{name: {name}}}
 spec:
   accountRef: {{name: prod}}
-  projectId: {PROJECT}
-  branchId: {branch}
+  projectID: {PROJECT}
+  branchID: {branch}
   type: ReadWrite
 {more}"
     )

@@ -101,8 +101,8 @@ apiVersion: dbplane.dev/v1alpha1
 kind: Account
 metadata: {{name: prod}}
 spec:
-  baseUrl: {}
-  organizationId: org-cool-darkness-1
+  baseURL: {}
+  organizationID: org-cool-darkness-1
   apiKeySecretRef: {{name: platform-api-key}}
   pollInterval: 5s
 ---
@@ -111,8 +111,8 @@ kind: Compute
 metadata: {{name: orders}}
 spec:
   accountRef: {{name: prod}}
-  projectId: aged-wind-123456
-  branchId: {branch}
+  projectID: aged-wind-123456
+  branchID: {branch}
   type: ReadWrite
 ",
         platform.base_url()
@@ -127,7 +127,7 @@ kind: ProjectKey
 metadata: {name: ci}
 spec:
   accountRef: {name: prod}
-  projectId: aged-wind-123456
+  projectID: aged-wind-123456
   keyName: ci
   secret: {name: ci-key}
 ";

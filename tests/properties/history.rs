@@ -127,7 +127,7 @@ impl Story {
             return self.key.then(|| {
                 json!({
                     "accountRef": {"name": "prod"},
-                    "projectId": PROJECT,
+                    "projectID": PROJECT,
                     "keyName": "ci",
                     "secret": {"name": "ci", "key": "api-key"},
                 })
@@ -137,8 +137,8 @@ impl Story {
         let Declared { branch, size, .. } = self.computes[number];
         Some(json!({
             "accountRef": {"name": "prod"},
-            "projectId": PROJECT,
-            "branchId": format!("b{branch}"),
+            "projectID": PROJECT,
+            "branchID": format!("b{branch}"),
             "type": if self.is_primary(number) { "ReadWrite" } else { "ReadOnly" },
             "size": size_of(size),
             "connection": {"secretName": format!("to-r{number}")},

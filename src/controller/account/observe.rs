@@ -91,7 +91,7 @@ fn connect<A: AnyAccount>(context: &Context, object: &A, key: SecretString) -> (
         }
         Err(EndpointError::Insecure) => (
             Credential::InvalidBaseUrl(
-                "spec.baseUrl is plain http, which the operator allows only with --allow-insecure-platform. Use https."
+                "spec.baseURL is plain http, which the operator allows only with --allow-insecure-platform. Use https."
                     .into(),
             ),
             None,
@@ -99,7 +99,7 @@ fn connect<A: AnyAccount>(context: &Context, object: &A, key: SecretString) -> (
         Err(error @ (EndpointError::NoKey | EndpointError::UnusableKey)) => {
             (Credential::Missing(format!("The Secret cannot be used: {error}.")), None)
         }
-        Err(error) => (Credential::InvalidBaseUrl(format!("spec.baseUrl cannot be used: {error}.")), None),
+        Err(error) => (Credential::InvalidBaseUrl(format!("spec.baseURL cannot be used: {error}.")), None),
     }
 }
 

@@ -186,7 +186,7 @@ impl<H: Hands> Work<'_, H> {
     async fn release_beside(&self, strays: &[String]) -> Result<(), StepError> {
         let text = format!(
             "A create of this resource that was never answered may have brought forth {} late. It is billed, and it is left: \
-             delete it in the platform's console, or import it with spec.computeId of another Compute.",
+             delete it in the platform's console, or import it with spec.computeID of another Compute.",
             strays.join(", ")
         );
         self.release().await?;

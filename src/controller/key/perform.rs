@@ -303,7 +303,7 @@ impl<H: Hands> Work<'_, H> {
 
 fn organization<P>(account: &Usable<P>) -> Result<String, StepError> {
     account.organization.clone().ok_or_else(|| {
-        let message = "the account has no organizationId".to_owned();
+        let message = "the account has no organizationID".to_owned();
         StepError::Failed(Action::Mint, Problem::Platform(Fault::Rejected { status: 400, message }))
     })
 }

@@ -155,7 +155,7 @@ fn import(case: &Case, reading: &Reading, id: &str) -> Choice {
         None => Decision::rest(Report::stalled(
             Reason::ComputeNotFound,
             format!(
-                "Project {} has no compute {id}. Correct spec.computeId, or remove it to create a compute.",
+                "Project {} has no compute {id}. Correct spec.computeID, or remove it to create a compute.",
                 case.spec.project_id
             ),
         )),
@@ -197,7 +197,7 @@ fn unclear(case: &Case, candidates: &[&Compute], record: &str) -> Report {
         Reason::AmbiguousCreate,
         format!(
             "A create was sent and not answered, and which of {} it brought forth cannot be told. Name it: kubectl -n {} patch compute {} \
-             --type merge -p '{{\"spec\":{{\"computeId\":\"{}\"}}}}'; or, where none of them is it: kubectl -n {} annotate compute {} {}-",
+             --type merge -p '{{\"spec\":{{\"computeID\":\"{}\"}}}}'; or, where none of them is it: kubectl -n {} annotate compute {} {}-",
             ids.join(", "),
             meta.namespace,
             meta.name,

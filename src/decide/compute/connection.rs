@@ -34,7 +34,7 @@ fn entries(compute: &Compute) -> Option<BTreeMap<String, String>> {
         ("host", host),
         ("port", POSTGRES_PORT.to_owned()),
         ("sslmode", "require".to_owned()),
-        ("computeId", compute.id.clone()),
+        ("computeID", compute.id.clone()),
     ];
     Some(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }

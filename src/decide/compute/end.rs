@@ -60,7 +60,7 @@ fn unresolved(case: &Case, intent: &CreateIntent, reading: &Reading) -> Choice {
     if let Some(id) = &case.spec.compute_id {
         return match reading.find(id).filter(|found| !case.observed.claims.bound.contains_key(&found.id)) {
             Some(found) => bind(case, found, Origin::Imported),
-            None => release("The compute that spec.computeId names does not exist, or belongs to another resource."),
+            None => release("The compute that spec.computeID names does not exist, or belongs to another resource."),
         };
     }
     match outcome(case, intent, reading) {
@@ -78,7 +78,7 @@ fn unresolved(case: &Case, intent: &CreateIntent, reading: &Reading) -> Choice {
                 Report::stalled(
                     Reason::AmbiguousCreate,
                     format!(
-                        "One of {} may be this resource's. Set spec.computeId to it to have it deleted, or {LEAVE_IT}.",
+                        "One of {} may be this resource's. Set spec.computeID to it to have it deleted, or {LEAVE_IT}.",
                         ids.join(", ")
                     ),
                 ),

@@ -40,7 +40,7 @@ fn conflict(case: &Case, binding: &Binding) -> Option<Report> {
         return Some(Report::stalled(
             Reason::BindingConflict,
             format!(
-                "The resource is linked to compute {} of project {}, not of spec.projectId.",
+                "The resource is linked to compute {} of project {}, not of spec.projectID.",
                 binding.id, binding.project
             ),
         ));
@@ -49,7 +49,7 @@ fn conflict(case: &Case, binding: &Binding) -> Option<Report> {
         return Some(Report::stalled(
             Reason::BindingConflict,
             format!(
-                "The resource is linked to compute {}, and spec.computeId is {id}. Create another resource for that one.",
+                "The resource is linked to compute {}, and spec.computeID is {id}. Create another resource for that one.",
                 binding.id
             ),
         ));
@@ -79,7 +79,7 @@ fn missing(case: &Case, binding: &Binding, reading: &Reading) -> Choice {
         Reason::ComputeNotFound,
         format!(
             "Compute {} no longer exists on the platform, and dbplane did not create it. Delete this resource; to have a \
-             new compute, create another resource without spec.computeId.",
+             new compute, create another resource without spec.computeID.",
             binding.id
         ),
     ))

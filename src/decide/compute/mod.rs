@@ -344,7 +344,7 @@ fn unread(spec: &ComputeSpec, fault: &Fault) -> Health {
         (Fault::NotFound { .. } | Fault::Forbidden { .. }, Health::Stalled(reason, message)) => Health::Stalled(
             reason,
             format!(
-                "Project {} cannot be read. {message}. Correct spec.projectId, or use an account whose API key reaches it.",
+                "Project {} cannot be read. {message}. Correct spec.projectID, or use an account whose API key reaches it.",
                 spec.project_id
             ),
         ),

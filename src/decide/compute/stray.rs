@@ -114,7 +114,7 @@ fn advice(case: &Case, ids: &[String]) -> String {
     format!(
         "A create of this resource that was never answered may have brought forth {} late. It is billed, is not used by this \
          resource, and is left alone. Delete it in the platform's console; or manage it: create another Compute with \
-         spec.computeId; or, where it is not this resource's: kubectl -n {} annotate compute {} {}-",
+         spec.computeID; or, where it is not this resource's: kubectl -n {} annotate compute {} {}-",
         ids.join(", "),
         meta.namespace,
         meta.name,

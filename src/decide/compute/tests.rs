@@ -97,7 +97,7 @@ pub struct Scene {
 impl Scene {
     /// A Compute that nothing was asked for yet, a usable account, and a project without computes.
     pub fn new() -> Self {
-        let spec = json!({"accountRef": {"name": "prod"}, "projectId": "p-1", "branchId": BRANCH, "type": "ReadWrite"});
+        let spec = json!({"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": BRANCH, "type": "ReadWrite"});
         let observed = ComputeObserved {
             meta: Meta { namespace: "shop".into(), name: "orders".into(), generation: 3, ..Meta::default() },
             uid: "0a1b2c3d-4e5f".into(),

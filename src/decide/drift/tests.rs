@@ -8,7 +8,7 @@ use super::*;
 use crate::platform::Role;
 
 fn spec(more: Value) -> ComputeSpec {
-    let mut spec = json!({"accountRef": {"name": "a"}, "projectId": "p", "branchId": "br-1", "type": "ReadWrite"});
+    let mut spec = json!({"accountRef": {"name": "a"}, "projectID": "p", "branchID": "br-1", "type": "ReadWrite"});
     spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     serde_json::from_value(spec).unwrap()
 }
@@ -78,7 +78,7 @@ fn what_is_in_force_does_not_differ() {
 fn every_field_that_differs_is_told_and_mended() {
     type Mend = fn(&mut ComputeChange);
     let cases: [(Value, &str, bool, Mend); 9] = [
-        (json!({"branchId": "br-2"}), "branchId is br-1, declared is br-2", true, |c| {
+        (json!({"branchID": "br-2"}), "branchID is br-1, declared is br-2", true, |c| {
             c.branch_id = Some("br-2".into())
         }),
         (json!({"size": {"fixed": 1}}), "size is 1-2, declared is 1", true, |c| {
@@ -166,7 +166,7 @@ fn five_minutes_are_the_default_and_other_times_are_not() {
 
 #[test]
 fn one_change_mends_them_all() {
-    let declared = json!({"branchId": "br-2", "size": {"fixed": 4}, "pooler": {"enabled": true}, "disabled": true});
+    let declared = json!({"branchID": "br-2", "size": {"fixed": 4}, "pooler": {"enabled": true}, "disabled": true});
     let found = differences(&spec(declared), &seen());
     let whole = change(&found.iter().collect::<Vec<_>>());
     assert_eq!(whole.branch_id.as_deref(), Some("br-2"));

@@ -329,7 +329,7 @@ impl Case<'_> {
         Report::stalled(
             Reason::OrganizationMissing,
             format!(
-                "{} has no organizationId, which creating and revoking keys needs. Set it there.",
+                "{} has no organizationID, which creating and revoking keys needs. Set it there.",
                 self.spec.account_ref.name
             ),
         )

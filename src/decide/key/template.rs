@@ -10,10 +10,10 @@ pub fn template(spec: &ProjectKeySpec, key: &KeyIdentity, secret: &str, base_url
     let id = key.id.to_string();
     let value = |name: &str| match name {
         "key" => Some(secret),
-        "keyId" => Some(id.as_str()),
+        "keyID" => Some(id.as_str()),
         "keyName" => Some(key.name.as_str()),
-        "projectId" => Some(spec.project_id.as_str()),
-        "baseUrl" => Some(base_url),
+        "projectID" => Some(spec.project_id.as_str()),
+        "baseURL" => Some(base_url),
         _ => None,
     };
     spec.secret.template.iter().map(|(entry, text)| (entry.clone(), filled(text, value))).collect()

@@ -75,9 +75,9 @@ fn a_field_that_is_ignored_says_nothing_of_the_others() {
 #[test]
 fn another_value_of_a_field_does_not_wait() {
     let mut memory = Memory::default();
-    memory.sent(&parts(&["branchId"]), at(0));
+    memory.sent(&parts(&["branchID"]), at(0));
     let other = ComputeChange { branch_id: Some("br-2".into()), ..ComputeChange::default() };
-    assert_eq!(memory.repeated("branchId", &other, at(1)), None);
+    assert_eq!(memory.repeated("branchID", &other, at(1)), None);
 }
 
 #[test]

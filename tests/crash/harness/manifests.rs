@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use super::platform::{ADMIN, ORGANIZATION, PROJECT};
 
 pub fn compute(name: &str, branch: &str, role: &str) -> Value {
-    let spec = json!({"projectId": PROJECT, "branchId": branch, "type": role});
+    let spec = json!({"projectID": PROJECT, "branchID": branch, "type": role});
     json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": "Compute", "metadata": {"name": name}, "spec": spec})
 }
 
 pub fn key(name: &str) -> Value {
-    let spec = json!({"projectId": PROJECT, "keyName": name, "secret": {"name": key_secret(name)}});
+    let spec = json!({"projectID": PROJECT, "keyName": name, "secret": {"name": key_secret(name)}});
     json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": "ProjectKey", "metadata": {"name": name}, "spec": spec})
 }
 
@@ -37,7 +37,7 @@ pub fn credentials() -> Value {
 
 pub fn account(base_url: &str) -> Value {
     let spec = json!({
-        "baseUrl": base_url, "organizationId": ORGANIZATION, "pollInterval": "5s",
+        "baseURL": base_url, "organizationID": ORGANIZATION, "pollInterval": "5s",
         "apiKeySecretRef": {"name": "platform-api-key"},
     });
     json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": "Account", "metadata": {"name": "prod"}, "spec": spec})

@@ -69,7 +69,7 @@ async fn put(site: &Site, plant: Plant) -> Result<()> {
             site.objects.patch("Compute", "orders", &careless).await
         }
         Plant::RevokedKey => {
-            let id = site.objects.get("ProjectKey", "ci").await?.unwrap_or_default()["status"]["keyId"].clone();
+            let id = site.objects.get("ProjectKey", "ci").await?.unwrap_or_default()["status"]["keyID"].clone();
             call(site, (Method::DELETE, &format!("{keys}/{id}")), Value::Null).await
         }
     }

@@ -73,7 +73,7 @@ fn unready(object: &Value) -> Option<String> {
 /// The platform has what the resources have, and no more.
 async fn left_on_platform(site: &Site, goal: &Goal) -> Result<Option<String>> {
     let resources = if goal.namespace_gone { Vec::new() } else { site.objects.list("Compute").await? };
-    let bound: BTreeSet<String> = resources.iter().filter_map(|it| text(&it["status"]["computeId"])).collect();
+    let bound: BTreeSet<String> = resources.iter().filter_map(|it| text(&it["status"]["computeID"])).collect();
     let ours: BTreeSet<String> = site.platform.computes()?.into_iter().collect();
     if let Some(forgotten) = ours.difference(&bound).next() {
         return Ok(Some(format!("compute {forgotten} belongs to no resource")));
@@ -84,7 +84,7 @@ async fn left_on_platform(site: &Site, goal: &Goal) -> Result<Option<String>> {
         }
     }
     let resources = if goal.namespace_gone { Vec::new() } else { site.objects.list("ProjectKey").await? };
-    let current: Vec<i64> = resources.iter().filter_map(|key| key["status"]["keyId"].as_i64()).collect();
+    let current: Vec<i64> = resources.iter().filter_map(|key| key["status"]["keyID"].as_i64()).collect();
     let known: BTreeSet<String> = resources.iter().flat_map(other_keys).collect();
     let keys = site.platform.keys()?;
     let live = || keys.iter().filter(|key| !key.revoked);
@@ -185,7 +185,7 @@ async fn misdirected(site: &Site, compute: &str) -> Result<Option<String>> {
     let Some(object) = site.objects.get("Compute", compute).await? else { return Ok(None) };
     let Some(name) = object["spec"]["connection"]["secretName"].as_str() else { return Ok(None) };
     let secret = site.objects.get("Secret", name).await?.unwrap_or_default();
-    let (named, bound) = (entry(&secret, "computeId"), &object["status"]["computeId"]);
+    let (named, bound) = (entry(&secret, "computeID"), &object["status"]["computeID"]);
     Ok((*bound != named).then(|| format!("Secret {name} names compute {named:?} instead of {bound}")))
 }
 

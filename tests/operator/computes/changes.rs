@@ -28,10 +28,10 @@ async fn only_what_differs_is_patched() {
 #[tokio::test]
 async fn a_compute_moves_to_another_branch_and_stays_itself() {
     let (stage, id) = created("move", "").await;
-    stage.patch("compute/orders", json!({"branchId": "br-dev-7"})).await;
+    stage.patch("compute/orders", json!({"branchID": "br-dev-7"})).await;
     stage.wait_until("the compute to have moved", async || line(&stage, &id).await["branch_id"] == "br-dev-7").await;
     let synced = stage.until("compute/orders", "moved", |seen| seen["status"]["observedGeneration"] == 2).await;
-    assert_eq!(synced["status"]["computeId"], *id);
+    assert_eq!(synced["status"]["computeID"], *id);
     stage.until_condition("compute/orders", "Synced", "True", "InSync").await;
     stage.until_ready("compute/orders").await;
     assert_eq!((stage.count("POST"), stage.count("PATCH"), stage.computes().await.len()), (1, 1, 1));

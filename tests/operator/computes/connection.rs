@@ -18,7 +18,7 @@ async fn it_holds_what_a_client_needs_and_goes_with_its_owner() {
     assert_eq!(secret["metadata"]["ownerReferences"][0]["controller"], true);
     assert_eq!(entry(&stage, "host").await, seen["status"]["host"].as_str().unwrap());
     assert_eq!((entry(&stage, "port").await, entry(&stage, "sslmode").await), ("5432".into(), "require".into()));
-    assert_eq!(entry(&stage, "computeId").await, id);
+    assert_eq!(entry(&stage, "computeID").await, id);
 
     delete(&stage, "secret/orders-db").await;
     let before = secret["metadata"]["uid"].clone();

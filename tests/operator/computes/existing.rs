@@ -20,7 +20,7 @@ async fn an_existing_primary_is_left_alone_until_the_spec_adopts_it() {
 
     stage.patch("compute/orders", json!({"existing": "Adopt"})).await;
     let ready = stage.until("compute/orders", "of the declared size", |seen| seen["status"]["size"] == "4").await;
-    assert_eq!(ready["status"]["computeId"], *id);
+    assert_eq!(ready["status"]["computeID"], *id);
     stage.until_condition("compute/orders", "Synced", "True", "InSync").await;
     assert_eq!((stage.count("POST"), stage.count("PATCH"), stage.computes().await.len()), (0, 1, 1));
 }
@@ -33,7 +33,7 @@ async fn a_primary_that_goes_makes_room() {
     stage.until_condition("compute/orders", "Stalled", "True", "PrimaryExists").await;
     stage.console(Method::DELETE, &format!("/computes/{id}"), json!({})).await;
     let ready = stage.until_ready("compute/orders").await;
-    assert_ne!(ready["status"]["computeId"], *id);
+    assert_ne!(ready["status"]["computeID"], *id);
     assert_eq!(stage.count("POST"), 1);
 }
 
@@ -41,9 +41,9 @@ async fn a_primary_that_goes_makes_room() {
 async fn an_imported_compute_is_moved_and_left_where_it_is_orphaned() {
     let stage = Stage::new("import").await;
     let id = by_hand(&stage, "br-dev-7", "read_write").await;
-    stage.apply(&compute("orders", "br-main-42", &format!("  computeId: {id}\n  deletion: Orphan\n"))).await;
+    stage.apply(&compute("orders", "br-main-42", &format!("  computeID: {id}\n  deletion: Orphan\n"))).await;
     let synced = stage.until_condition("compute/orders", "Synced", "True", "InSync").await;
-    assert_eq!(synced["status"]["computeId"], *id);
+    assert_eq!(synced["status"]["computeID"], *id);
     assert_eq!(line(&stage, &id).await["branch_id"], "br-main-42");
     assert_eq!((stage.count("POST"), stage.count("PATCH")), (0, 1));
     delete(&stage, "compute/orders").await;
@@ -59,7 +59,7 @@ async fn what_is_observed_is_told_of_and_never_changed() {
     let more = "  management: Observe\n  size: {fixed: 4}\n  restartToken: now\n";
     stage.apply(&compute("orders", "br-main-42", more)).await;
     let drifted = stage.until_condition("compute/orders", "Synced", "False", "Drifted").await;
-    assert_eq!(drifted["status"]["computeId"], *id);
+    assert_eq!(drifted["status"]["computeID"], *id);
     assert!(message(&drifted, "Synced").contains("declared is 4"), "{drifted}");
     stage.console(Method::PATCH, &format!("/computes/{id}"), resize(4)).await;
     stage.until_condition("compute/orders", "Synced", "True", "InSync").await;
@@ -107,7 +107,7 @@ async fn the_older_of_two_has_the_primary_and_the_other_takes_over() {
     delete(&stage, "compute/orders").await;
     stage.until_gone("compute/orders").await;
     let ready = stage.until_ready("compute/rival").await;
-    assert_ne!(ready["status"]["computeId"], *id);
+    assert_ne!(ready["status"]["computeID"], *id);
     assert_eq!((stage.count("POST"), stage.count("DELETE"), stage.computes().await.len()), (2, 1, 1));
 }
 
@@ -142,7 +142,7 @@ async fn a_resource_restored_without_its_status_keeps_its_compute() {
     stage.until_gone("compute/orders").await;
     stage.apply(&backup.to_string()).await;
     let ready = stage.until_ready("compute/orders").await;
-    assert_eq!(ready["status"]["computeId"], *id);
+    assert_eq!(ready["status"]["computeID"], *id);
     assert_eq!(writes(&stage).len(), 1);
 }
 

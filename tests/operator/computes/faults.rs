@@ -18,7 +18,7 @@ async fn a_create_whose_answer_was_lost_is_found_and_not_made_twice() {
     let ready = stage.until_ready("compute/orders").await;
     let computes = stage.computes().await;
     assert_eq!((computes.len(), stage.count("POST")), (1, 1));
-    assert_eq!(ready["status"]["computeId"], computes[0]["id"]);
+    assert_eq!(ready["status"]["computeID"], computes[0]["id"]);
     assert!(ready["metadata"]["annotations"]["dbplane.dev/create-intent"].is_null(), "{ready}");
     assert!(stage.event("compute/orders", "Linked").await.contains("interrupted create"));
 }
@@ -33,7 +33,7 @@ async fn a_replica_whose_answer_was_cut_is_told_from_its_siblings() {
     stage.fault(json!({"method": "POST", "kind": "cut_body"}));
     stage.apply(&compute("reader", "br-main-42", "").replace("ReadWrite", "ReadOnly")).await;
     let ready = stage.until_ready("compute/reader").await;
-    assert!(others.iter().all(|other| ready["status"]["computeId"] != **other));
+    assert!(others.iter().all(|other| ready["status"]["computeID"] != **other));
     assert_eq!((stage.computes().await.len(), stage.count("POST")), (3, 1));
 }
 

@@ -88,7 +88,7 @@ async fn a_platform_that_offers_the_least_is_enough() {
     stage.patch("compute/orders", json!({"restartToken": "now"})).await;
     stage.until("compute/orders", "restarted", |seen| seen["status"]["restart"]["token"] == "now").await;
     let ready = stage.until_ready("compute/orders").await;
-    assert_eq!(ready["status"]["computeId"], *id);
+    assert_eq!(ready["status"]["computeID"], *id);
     assert_eq!((stage.count("POST"), stage.count("PATCH")), (2, 1));
     delete(&stage, "compute/orders").await;
     stage.until_gone("compute/orders").await;

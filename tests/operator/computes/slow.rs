@@ -52,14 +52,14 @@ async fn a_compute_that_was_deleted_elsewhere_is_created_anew() {
     stage.wait_until("another create", async || stage.count("POST") == 2).await;
     assert!(begun.elapsed() + Duration::from_secs(4) >= SETTLE, "after {:?}", begun.elapsed());
     let ready = stage.until_ready("compute/orders").await;
-    assert_ne!(ready["status"]["computeId"], *id);
+    assert_ne!(ready["status"]["computeID"], *id);
     assert_eq!((stage.count("POST"), stage.computes().await.len()), (2, 1));
 }
 
 async fn an_imported_compute_that_was_deleted_elsewhere_is_told() {
     let stage = Stage::new("import-gone").await;
     let id = super::by_hand(&stage, "br-main-42", "read_write").await;
-    stage.apply(&compute("orders", "br-main-42", &format!("  computeId: {id}\n"))).await;
+    stage.apply(&compute("orders", "br-main-42", &format!("  computeID: {id}\n"))).await;
     stage.until_ready("compute/orders").await;
     stage.console(Method::DELETE, &format!("/computes/{id}"), json!({})).await;
     let stalled = stage.until_condition("compute/orders", "Stalled", "True", "ComputeNotFound").await;

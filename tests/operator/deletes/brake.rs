@@ -107,7 +107,7 @@ async fn keys_wait(alone: &Alone, stage: &Stage) {
     assert_eq!((stage.count("DELETE"), stage.live_keys().await.len()), (2, 3));
     assert_eq!(alone.metric("dbplane_deletions_paused{kind=\"ProjectKey\"}").await, Some(2));
     // A key that is replaced has nothing to do with it.
-    let old = stage.get(&objects[4]).await.unwrap()["status"]["keyId"].clone();
+    let old = stage.get(&objects[4]).await.unwrap()["status"]["keyID"].clone();
     stage.kubectl(&["delete", "secret", "ci-5-key"]).await;
     stage.until_replaced(&objects[4], &old).await;
     stage.until_revoked(&old).await;

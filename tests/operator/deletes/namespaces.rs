@@ -112,8 +112,8 @@ async fn namespaces_go_whose_account_lives_elsewhere() {
 kind: ClusterAccount
 metadata: {{name: everywhere}}
 spec:
-  baseUrl: {}
-  organizationId: org-cool-darkness-1
+  baseURL: {}
+  organizationID: org-cool-darkness-1
   apiKeySecretRef: {{namespace: elsewhere-credentials, name: platform-api-key, key: api-key}}
   namespaces: {{names: [elsewhere, elsewhere-other]}}
   pollInterval: 5s

@@ -81,14 +81,14 @@ fn an_existing_primary_is_refused_adopted_or_observed_as_declared() {
 
 #[test]
 fn a_compute_that_is_named_is_imported_wherever_it_is() {
-    let scene = Scene::new().declaring(json!({"computeId": "ep-9"}));
-    scene.rest().stalled(Reason::ComputeNotFound, &["p-1", "ep-9", "spec.computeId"]);
+    let scene = Scene::new().declaring(json!({"computeID": "ep-9"}));
+    scene.rest().stalled(Reason::ComputeNotFound, &["p-1", "ep-9", "spec.computeID"]);
     let elsewhere = with(compute("ep-9"), |compute| compute.branch_id = "br-dev".into());
     binds(&scene.clone().seeing([elsewhere]), "ep-9", Origin::Imported);
     let observe = scene.clone().declaring(json!({"management": "Observe"}));
     binds(&observe.seeing([compute("ep-9")]), "ep-9", Origin::Observed);
     scene.seeing([replica("ep-9")]).rest().stalled(Reason::BindingConflict, &["ep-9 is a read replica", "ReadWrite"]);
-    let wanted = Scene::new().declaring(json!({"computeId": "ep-9", "type": "ReadOnly"})).seeing([compute("ep-9")]);
+    let wanted = Scene::new().declaring(json!({"computeID": "ep-9", "type": "ReadOnly"})).seeing([compute("ep-9")]);
     wanted.rest().stalled(Reason::BindingConflict, &["the branch's primary", "ReadOnly"]);
 }
 
@@ -98,7 +98,7 @@ fn what_another_resource_has_is_not_taken() {
         ("adopted", Scene::new().declaring(json!({"existing": "Adopt"})).seeing([compute("ep-1")])),
         ("refused", Scene::new().seeing([compute("ep-1")])),
         ("observed", Scene::new().declaring(json!({"management": "Observe"})).seeing([compute("ep-1")])),
-        ("imported", Scene::new().declaring(json!({"computeId": "ep-1"})).seeing([compute("ep-1")])),
+        ("imported", Scene::new().declaring(json!({"computeID": "ep-1"})).seeing([compute("ep-1")])),
     ] {
         for older in [true, false] {
             let said = scene.clone().claimed("ep-1", older).rest();
@@ -114,7 +114,7 @@ fn the_older_of_two_that_want_the_same_primary_has_it() {
     rival(Scene::new()).rest().stalled(Reason::ClaimedByAnother, &["Compute a/older", BRANCH]);
     creates(&rival(Scene::new().declaring(json!({"type": "ReadOnly"}))));
     binds(
-        &rival(Scene::new().declaring(json!({"computeId": "ep-1"})).seeing([compute("ep-1")])),
+        &rival(Scene::new().declaring(json!({"computeID": "ep-1"})).seeing([compute("ep-1")])),
         "ep-1",
         Origin::Imported,
     );

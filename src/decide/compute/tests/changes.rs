@@ -35,14 +35,14 @@ fn sent(scene: Scene, at: Timestamp, differing: &[&str]) -> Scene {
 
 #[test]
 fn only_what_differs_is_changed() {
-    let scene = resized().declaring(json!({"pooler": {"enabled": false}, "branchId": BRANCH}));
+    let scene = resized().declaring(json!({"pooler": {"enabled": false}, "branchID": BRANCH}));
     let expected = ComputeChange {
         settings: Settings { min: cu(4.), max: cu(4.), ..Settings::default() },
         ..ComputeChange::default()
     };
     assert_eq!(change(&scene), expected);
     let moved = ComputeChange { branch_id: Some("br-dev".into()), ..ComputeChange::default() };
-    assert_eq!(change(&Scene::bound().declaring(json!({"branchId": "br-dev"}))), moved);
+    assert_eq!(change(&Scene::bound().declaring(json!({"branchID": "br-dev"}))), moved);
 }
 
 #[test]

@@ -10,7 +10,7 @@ struct Other(api::Compute);
 
 impl Other {
     fn new(name: &str, age: i64) -> Self {
-        let spec = json!({"accountRef": {"name": "prod"}, "projectId": "p-1", "branchId": BRANCH, "type": "ReadWrite"});
+        let spec = json!({"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": BRANCH, "type": "ReadWrite"});
         let created = at(age).to_string();
         let metadata = json!({"namespace": "shop", "name": name, "uid": name, "creationTimestamp": created});
         let object =

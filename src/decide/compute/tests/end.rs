@@ -113,8 +113,8 @@ fn an_unresolved_create_is_resolved_first() {
 fn an_ambiguous_create_is_told_and_can_be_decided_by_a_person() {
     let scene = deleting(Scene::intended()).declaring(json!({"type": "ReadOnly"}));
     let scene = scene.seeing([replica("ep-1"), replica("ep-2")]);
-    scene.rest().stalled(Reason::AmbiguousCreate, &["ep-1, ep-2", "spec.computeId", "Orphan"]);
-    let named = scene.declaring(json!({"computeId": "ep-2"}));
+    scene.rest().stalled(Reason::AmbiguousCreate, &["ep-1, ep-2", "spec.computeID", "Orphan"]);
+    let named = scene.declaring(json!({"computeID": "ep-2"}));
     match named.step() {
         ComputeStep::Bind { binding, .. } => assert_eq!(binding.id, "ep-2"),
         other => panic!("{other:?}"),

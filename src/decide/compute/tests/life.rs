@@ -140,8 +140,8 @@ fn a_compute_that_is_gone_and_was_not_ours_to_create_is_told() {
     let gone = || Scene::bound().seeing([]).remembering(|memory| memory.missing_since = Some(NOW));
     for scene in [
         gone().binding(|binding| binding.origin = Origin::Imported),
-        gone().binding(|binding| binding.origin = Origin::Imported).declaring(json!({"computeId": "ep-1"})),
-        gone().declaring(json!({"computeId": "ep-1"})),
+        gone().binding(|binding| binding.origin = Origin::Imported).declaring(json!({"computeID": "ep-1"})),
+        gone().declaring(json!({"computeID": "ep-1"})),
         gone().binding(|binding| binding.origin = Origin::Observed),
         gone().declaring(json!({"management": "Observe"})),
     ] {
@@ -156,8 +156,8 @@ fn a_link_that_does_not_fit_is_not_acted_on() {
     differing()
         .binding(|binding| binding.project = "p-2".into())
         .rest()
-        .stalled(Reason::BindingConflict, &["ep-1", "p-2", "spec.projectId"]);
-    differing().declaring(json!({"computeId": "ep-2"})).rest().stalled(Reason::BindingConflict, &["ep-1", "ep-2"]);
+        .stalled(Reason::BindingConflict, &["ep-1", "p-2", "spec.projectID"]);
+    differing().declaring(json!({"computeID": "ep-2"})).rest().stalled(Reason::BindingConflict, &["ep-1", "ep-2"]);
     differing().seeing([replica("ep-1")]).rest().stalled(Reason::BindingConflict, &["a read replica", "ReadWrite"]);
     differing().claimed("ep-1", true).rest().stalled(Reason::ClaimedByAnother, &["Compute shop/other"]);
     assert!(matches!(differing().claimed("ep-1", false).step(), ComputeStep::Change { .. }), "the older one keeps it");
@@ -179,9 +179,9 @@ fn what_is_observed_is_never_touched() {
             observed.secret = SecretView::Absent;
         });
     scene.rest().in_sync();
-    let said = scene.declaring(json!({"size": {"fixed": 4}, "branchId": "br-dev"})).rest();
+    let said = scene.declaring(json!({"size": {"fixed": 4}, "branchID": "br-dev"})).rest();
     said.ready();
-    said.out_of_sync(Reason::Drifted, &["branchId is br-main, declared is br-dev", "size is 1, declared is 4"]);
+    said.out_of_sync(Reason::Drifted, &["branchID is br-main, declared is br-dev", "size is 1, declared is 4"]);
 }
 
 mod connection {
@@ -196,7 +196,7 @@ mod connection {
 
     fn data() -> BTreeMap<String, String> {
         let entries =
-            [("host", "ep-1.postgres.example"), ("port", "5432"), ("sslmode", "require"), ("computeId", "ep-1")];
+            [("host", "ep-1.postgres.example"), ("port", "5432"), ("sslmode", "require"), ("computeID", "ep-1")];
         entries.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
     }
 

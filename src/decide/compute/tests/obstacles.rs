@@ -62,7 +62,7 @@ fn a_reading_that_failed_is_not_an_empty_one() {
     scene(Fault::Unauthorized { message: "revoked".into() }).rest().unknown(Reason::Unauthorized);
     scene(Fault::Throttled { status: 429, retry_after: None }).rest().progressing(Reason::PlatformBusy);
     let absent = scene(Fault::NotFound { message: "project not found".into() });
-    absent.rest().stalled(Reason::Refused, &["Project p-1", "project not found", "spec.projectId"]);
+    absent.rest().stalled(Reason::Refused, &["Project p-1", "project not found", "spec.projectID"]);
     let forbidden = scene(Fault::Forbidden { status: 404, message: "not allowed".into() });
     forbidden.rest().stalled(Reason::Forbidden, &["Project p-1", "API key"]);
 }

@@ -195,13 +195,13 @@ fn what_was_refused_once_says_nothing_of_a_later_create() {
 
 #[test]
 fn the_intent_holds_where_the_branch_was_declared_anew() {
-    let scene = Scene::intended().declaring(json!({"branchId": "br-dev"})).seeing([compute("ep-1")]);
+    let scene = Scene::intended().declaring(json!({"branchID": "br-dev"})).seeing([compute("ep-1")]);
     finds(&scene, "ep-1");
 }
 
 #[test]
 fn a_person_can_say_which_it_is() {
-    let scene = Scene::intended().declaring(json!({"computeId": "ep-2"})).seeing([compute("ep-1"), compute("ep-2")]);
+    let scene = Scene::intended().declaring(json!({"computeID": "ep-2"})).seeing([compute("ep-1"), compute("ep-2")]);
     match scene.step() {
         ComputeStep::Bind { binding, .. } => {
             assert_eq!((binding.id.as_str(), binding.origin), ("ep-2", Origin::Imported))

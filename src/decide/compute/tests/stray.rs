@@ -84,7 +84,7 @@ fn what_comes_late_is_taken_by_a_resource_that_has_none() {
     assert_eq!(takes(&empty().seeing([compute("ep-9")]), "ep-9"), vec![record(None)], "the record stands");
     let replicas = empty().declaring(json!({"type": "ReadOnly"}));
     takes(&replicas.clone().seeing([replica("ep-0"), replica("ep-9")]), "ep-9");
-    takes(&replicas.declaring(json!({"branchId": "br-dev"})).seeing([replica("ep-9")]), "ep-9");
+    takes(&replicas.declaring(json!({"branchID": "br-dev"})).seeing([replica("ep-9")]), "ep-9");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn what_comes_late_is_told_by_a_resource_that_has_its_compute() {
     let said = scene.rest();
     said.ready();
     let commands =
-        ["ep-9", "billed", "spec.computeId", "kubectl -n shop annotate compute orders dbplane.dev/unanswered-creates-"];
+        ["ep-9", "billed", "spec.computeID", "kubectl -n shop annotate compute orders dbplane.dev/unanswered-creates-"];
     said.out_of_sync(Reason::StrayCompute, &commands);
     said.until(at(30));
     scene.clone().after(2 * DAY).rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);

@@ -89,8 +89,8 @@ fn the_status_shows_every_key() {
 fn a_template_is_filled_once() {
     let cases = [
         ("{{ key }}", "s3cret"),
-        ("{{key}}:{{   keyId }}", "s3cret:1"),
-        ("{{ keyName }}@{{ projectId }}{{ baseUrl }}", "ci {{ key }}@aged-wind-123456https://p/api/v2"),
+        ("{{key}}:{{   keyID }}", "s3cret:1"),
+        ("{{ keyName }}@{{ projectID }}{{ baseURL }}", "ci {{ key }}@aged-wind-123456https://p/api/v2"),
         ("{\"a\": {\"b\": \"{{ key }}\"}}", "{\"a\": {\"b\": \"s3cret\"}}"),
         ("{{ other }} {{ key", "{{ other }} {{ key"),
         ("{{{ key }}", "{{{ key }}"),

@@ -35,7 +35,7 @@ fn the_older_resource_has_the_secret_and_whoever_has_it_keeps_it() {
 fn what_the_account_says_is_passed_on() {
     let with = |account: AccountView| Given::new().but(|_, seen| seen.account = account);
     let none = AccountView::Usable { organization: None };
-    with(none).stalls(0, Reason::OrganizationMissing, &["prod", "organizationId"]);
+    with(none).stalls(0, Reason::OrganizationMissing, &["prod", "organizationID"]);
     let missing = AccountView::Missing { name: "Account prod".to_owned() };
     with(missing).stalls(0, Reason::AccountNotFound, &["Account prod"]);
     let denied = AccountView::NotAllowed { name: "ClusterAccount prod".to_owned() };

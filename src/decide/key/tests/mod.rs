@@ -71,7 +71,7 @@ impl Given {
     fn new() -> Self {
         let spec = serde_json::json!({
             "accountRef": {"name": "prod"},
-            "projectId": "aged-wind-123456",
+            "projectID": "aged-wind-123456",
             "keyName": "ci",
             "secret": {"name": "ci-key", "key": "api-key"},
         });
