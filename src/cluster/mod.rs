@@ -1,11 +1,11 @@
 //! What is done to Kubernetes objects: links in metadata, status, Secrets, events.
 
 mod events;
-mod links;
+mod metadata;
 mod secrets;
 mod status;
 
 pub use events::{Events, Note};
-pub use links::{Links, resource_version};
+pub use metadata::{MetadataPatch, resource_version};
 pub use secrets::{Owner, SecretContent, SecretState, Secrets, WriteError, digest, empty as empty_secret, owned_by};
 pub use status::apply_status;

@@ -145,11 +145,11 @@ impl Secrets {
         self.api(namespace).get_opt(name).await
     }
 
-    /// Holds a Secret against deletion, or lets it go; only its finalizers are touched.
-    pub async fn hold(&self, namespace: &str, name: &str, held: bool) -> Result<(), kube::Error> {
+    /// Adds or removes the finalizer that protects credentials; only its finalizers are touched.
+    pub async fn protect(&self, namespace: &str, name: &str, protected: bool) -> Result<(), kube::Error> {
         let Some(secret) = self.read(namespace, name).await? else { return Ok(()) };
         let others = secret.finalizers().iter().filter(|finalizer| *finalizer != CREDENTIAL_FINALIZER).cloned();
-        let finalizers: Vec<String> = others.chain(held.then(|| CREDENTIAL_FINALIZER.to_owned())).collect();
+        let finalizers: Vec<String> = others.chain(protected.then(|| CREDENTIAL_FINALIZER.to_owned())).collect();
         let patch = json!({"metadata": {"resourceVersion": secret.resource_version(), "finalizers": finalizers}});
         let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
         self.api(namespace).patch_metadata(name, &params, &Patch::Merge(patch)).await.map(drop)

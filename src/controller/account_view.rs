@@ -36,8 +36,8 @@ pub fn of<K: ResourceExt>(context: &Context, reference: &AccountRef, object: &K)
         }
         (Standing::Unusable(message), _) => AccountView::NotReady { name: label, message: message.clone() },
         (Standing::Pending, _) | (Standing::Usable, None) => AccountView::Pending,
-        (Standing::Usable, Some(_)) if !entry.held => {
-            // Nothing is created before the account and its credentials are held for it.
+        (Standing::Usable, Some(_)) if !entry.protected => {
+            // Nothing is created before the account and its credentials are protected for it.
             context.triggers.account(&name);
             AccountView::Pending
         }

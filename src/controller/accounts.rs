@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::api::{AccountKind, AccountRef, PlatformAccess};
 use crate::decide::account::{Check, Standing};
-use crate::platform::Governed;
+use crate::platform::RateLimited;
 
 /// Which account.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -41,7 +41,7 @@ impl fmt::Display for AccountName {
 /// One account's client and what it is made of.
 #[derive(Debug)]
 pub struct Handle {
-    pub platform: Arc<Governed>,
+    pub platform: Arc<RateLimited>,
     pub access: PlatformAccess,
     pub poll_interval: Duration,
     credential: SecretString,
@@ -50,7 +50,7 @@ pub struct Handle {
 
 impl Handle {
     pub fn new(
-        platform: Arc<Governed>,
+        platform: Arc<RateLimited>,
         access: PlatformAccess,
         poll_interval: Duration,
         credential: SecretString,
@@ -78,8 +78,8 @@ pub struct Entry {
     pub handle: Option<Arc<Handle>>,
     /// Whether it can be used.
     pub standing: Standing,
-    /// Whether the account and its Secret are held while resources use it.
-    pub held: bool,
+    /// Whether the account and its Secret are protected while resources use it.
+    pub protected: bool,
     /// Of the spec, which also says whom a ClusterAccount admits.
     pub generation: i64,
 }
@@ -91,7 +91,10 @@ impl Entry {
             (None, None) => true,
             _ => false,
         };
-        handles && self.standing == other.standing && self.held == other.held && self.generation == other.generation
+        handles
+            && self.standing == other.standing
+            && self.protected == other.protected
+            && self.generation == other.generation
     }
 }
 

@@ -73,7 +73,7 @@ fn waits<K: Managed>(other: &K, me: &str, namespace: Option<&str>) -> bool {
     other.meta().deletion_timestamp.is_some()
         && other.meta().namespace.as_deref() == namespace
         && uid(other) != me
-        && matches!(other.meta_observed().brake, Brake::Held(_))
+        && matches!(other.meta_observed().brake, Brake::Paused(_))
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

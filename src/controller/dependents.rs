@@ -57,8 +57,8 @@ pub fn accounts_with(context: &Context, namespace: &str, secret: &str) -> Vec<(A
     let cluster = context.stores.cluster_accounts.filter(|account| names_secret(account, namespace, secret));
     accounts
         .iter()
-        .map(|account| (account.reference(), account.meta_observed().finalized))
-        .chain(cluster.iter().map(|account| (account.reference(), account.meta_observed().finalized)))
+        .map(|account| (account.reference(), account.meta_observed().has_finalizer))
+        .chain(cluster.iter().map(|account| (account.reference(), account.meta_observed().has_finalizer)))
         .collect()
 }
 
@@ -85,7 +85,7 @@ fn dependent<K: Managed>(context: &Context, object: &K, kind: &str) -> Dependent
     let changing = context.under_way.has(&uid) || context.traces.version(&uid) > resource_version(object);
     Dependent {
         label: format!("{kind} {}/{}", meta.namespace, meta.name),
-        holds: meta.finalized || changing,
+        holds: meta.has_finalizer || changing,
         leaves: meta.deleting,
     }
 }

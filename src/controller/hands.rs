@@ -15,10 +15,10 @@ use super::traces::{Traces, Unsaved};
 use super::{Context, account_view};
 use crate::api::{AccountRef, Compute};
 use crate::clock;
-use crate::cluster::{Links, Note, Owner, SecretContent, SecretState, WriteError, resource_version};
+use crate::cluster::{MetadataPatch, Note, Owner, SecretContent, SecretState, WriteError, resource_version};
 use crate::decide::memory::Problem;
 use crate::decide::{Action, later};
-use crate::platform::{Fault, Governed, Platform, Tick};
+use crate::platform::{Fault, Platform, RateLimited, Tick};
 
 /// An account that can be acted through.
 #[derive(Clone, Debug)]
@@ -57,7 +57,11 @@ pub trait Hands: Sync {
     ) -> impl Future<Output = Result<Option<Self::Platform>, Fault>> + Send;
 
     /// Patches `object` if it is still as given.
-    fn patch<K: Managed>(&self, object: &K, links: &Links) -> impl Future<Output = Result<K, kube::Error>> + Send;
+    fn patch<K: Managed>(
+        &self,
+        object: &K,
+        links: &MetadataPatch,
+    ) -> impl Future<Output = Result<K, kube::Error>> + Send;
     fn note<K: Managed>(&self, object: &K, note: &Note) -> impl Future<Output = ()> + Send;
 
     /// As [`Secrets::state`](crate::cluster::Secrets::state).
@@ -107,7 +111,7 @@ pub fn account_of<H: Hands, K: Managed>(
 }
 
 /// Patches `object` if it is still as given, and remembers the version: older ones are not decided on.
-pub async fn link<H: Hands, K: Managed>(hands: &H, object: &K, links: Links) -> Result<K, StepError> {
+pub async fn link<H: Hands, K: Managed>(hands: &H, object: &K, links: MetadataPatch) -> Result<K, StepError> {
     let patched = hands.patch(object, &links).await?;
     hands.traces().update(&super::kind::uid(object), |trace| trace.version = resource_version(&patched));
     Ok(patched)
@@ -211,7 +215,7 @@ pub fn secret_outcome<H: Hands>(
 }
 
 impl Hands for Context {
-    type Platform = Governed;
+    type Platform = RateLimited;
 
     fn now(&self) -> Timestamp {
         clock::now()
@@ -237,10 +241,10 @@ impl Hands for Context {
         &self.creating
     }
 
-    fn account<K: Managed>(&self, reference: &AccountRef, object: &K) -> Option<Usable<Governed>> {
+    fn account<K: Managed>(&self, reference: &AccountRef, object: &K) -> Option<Usable<RateLimited>> {
         let handle = account_view::of(self, reference, object).1?.handle?;
         Some(Usable {
-            platform: Governed::clone(&handle.platform),
+            platform: RateLimited::clone(&handle.platform),
             base_url: handle.access.base_url.clone(),
             organization: handle.access.organization_id.clone(),
         })
@@ -252,15 +256,15 @@ impl Hands for Context {
         handle.map(|handle| handle.access.base_url.clone()).unwrap_or_default()
     }
 
-    async fn admit_change(&self, platform: &Governed) -> Result<Option<Governed>, Fault> {
+    async fn admit_change(&self, platform: &RateLimited) -> Result<Option<RateLimited>, Fault> {
         self.unless_stopped(platform.admit_change()).await.transpose()
     }
 
-    async fn admit_key_creation(&self, platform: &Governed) -> Result<Option<Governed>, Fault> {
+    async fn admit_key_creation(&self, platform: &RateLimited) -> Result<Option<RateLimited>, Fault> {
         self.unless_stopped(platform.admit_key_creation()).await.transpose()
     }
 
-    async fn patch<K: Managed>(&self, object: &K, links: &Links) -> Result<K, kube::Error> {
+    async fn patch<K: Managed>(&self, object: &K, links: &MetadataPatch) -> Result<K, kube::Error> {
         links.apply(&object.api(&self.client), object).await
     }
 

@@ -61,7 +61,7 @@ pub trait Managed:
             name: self.name_any(),
             generation: self.meta().generation.unwrap_or_default(),
             deleting: self.meta().deletion_timestamp.is_some(),
-            finalized: self.finalizers().iter().any(|finalizer| finalizer == names::FINALIZER),
+            has_finalizer: self.finalizers().iter().any(|finalizer| finalizer == names::FINALIZER),
             paused: self.says(names::PAUSED),
             brake: Brake::of(
                 self.says(names::CONFIRM_DELETION),

@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 pub use compute::{Seen, ids as compute_ids, learn as learn_compute, perform as perform_compute, secret_view};
 pub use creating::{Creating, Place, Turn};
 pub use hands::{Hands, Usable};
-pub use key::{holding, key_listing, key_secret_view, perform as perform_key, write_unsaved};
+pub use key::{key_listing, key_secret_view, perform as perform_key, secret_contents, write_unsaved};
 pub use kind::{Managed, StepError};
 pub use run::{Operator, run};
 pub use traces::{KeyTrace, Trace, Traces, Unsaved, UnsavedKey};

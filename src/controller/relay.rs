@@ -78,20 +78,20 @@ pub async fn secrets(context: Arc<Context>, api: Api<PartialObjectMeta<Secret>>,
         let namespace = secret.namespace().unwrap_or_default();
         secret_touched(&context, &namespace, &secret.name_any());
         if secret.finalizers().iter().any(|finalizer| finalizer == CREDENTIAL_FINALIZER) {
-            tokio::spawn(let_go_unless_named(context.clone(), namespace, secret.name_any()));
+            tokio::spawn(unprotect_unless_named(context.clone(), namespace, secret.name_any()));
         }
     })
     .await;
 }
 
-/// Lets a Secret go that is held for an account which names another one by now, or which is no more.
-async fn let_go_unless_named(context: Arc<Context>, namespace: String, name: String) {
+/// Removes the finalizer of a Secret that was protected for an account which names another one by now, or which is no more.
+async fn unprotect_unless_named(context: Arc<Context>, namespace: String, name: String) {
     context.synced.cancelled().await;
     if !dependents::accounts_with(&context, &namespace, &name).is_empty() {
         return;
     }
-    if let Err(error) = context.secrets.hold(&namespace, &name, false).await {
-        warn!(%error, namespace, name, "a Secret is held that no account names, and could not be let go");
+    if let Err(error) = context.secrets.protect(&namespace, &name, false).await {
+        warn!(%error, namespace, name, "a Secret is protected that no account names, and its finalizer could not be removed");
     }
 }
 

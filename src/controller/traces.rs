@@ -10,7 +10,7 @@ use tracing::error;
 use crate::decide::Memory;
 use crate::decide::identity::{KeyIdentity, KeyIntent};
 use crate::decide::key::{KeyListing, Probe};
-use crate::platform::{Governed, Tick};
+use crate::platform::{RateLimited, Tick};
 
 /// What is remembered of one resource.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +21,7 @@ pub struct Trace {
     /// The version that our last patch left behind; older ones are not decided on.
     pub version: Option<u64>,
     /// What the resource was decided on with last; another one has other credentials.
-    pub platform: Weak<Governed>,
+    pub platform: Weak<RateLimited>,
     /// The platform is expected to change something soon that the resource waits for.
     pub awaiting: bool,
     /// How many passes in a row ended with an error.

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::accounts::AccountName;
 use crate::api::{Account, AccountKind, ClusterAccount, Compute, ProjectKey};
-use crate::platform::Governed;
+use crate::platform::RateLimited;
 
 /// The sending sides, one for each kind.
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ impl Triggers {
     }
 
     /// Has an account decided on anew when the platform begins or ceases to refuse its credentials. Ends with the client.
-    pub fn when_gate_moves(&self, platform: &Arc<Governed>, name: AccountName) {
+    pub fn when_gate_moves(&self, platform: &Arc<RateLimited>, name: AccountName) {
         let mut gate = platform.watch_gate();
         let triggers = self.clone();
         tokio::spawn(async move {

@@ -28,19 +28,19 @@ pub struct AccountObserved {
     /// Resources that refer to the account, as kind namespace/name.
     pub users: Vec<String>,
     /// Those of them that have something on the platform, which only the account's credentials can deal with.
-    pub holders: Vec<String>,
+    pub in_need: Vec<String>,
     /// Whether one of these is being deleted.
     pub leaving: bool,
     /// The Secret with the credentials; `None` where there is none.
-    pub secret: Option<SecretHold>,
+    pub secret: Option<SecretProtection>,
 }
 
 /// How the Secret with the credentials stands. A finalizer holds it while the account is in use, because without it nothing
 /// could be deleted on the platform any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SecretHold {
+pub struct SecretProtection {
     /// Our finalizer is on it.
-    pub held: bool,
+    pub protected: bool,
     /// It is being deleted, since then.
     pub deleting: Option<Timestamp>,
     /// Its namespace is being deleted, and with it probably everything that the account is used for.
@@ -78,27 +78,27 @@ pub enum Verdict {
 /// One side effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccountStep {
-    /// Hold the account while resources use it.
-    Hold,
+    /// Add the finalizers to the account and its Secret while resources use it.
+    Protect,
     /// Let it go, or stop holding it.
-    Release,
+    Unprotect,
     /// Let the Secret go, which a person deletes while the account stays.
-    LetSecretGo,
+    UnprotectSecret,
     /// Ask the platform whether it accepts the credentials.
     Check,
 }
 
 /// What to do about an Account or ClusterAccount.
 pub fn decide(observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
-    if observed.meta.deleting && observed.holders.is_empty() {
+    if observed.meta.deleting && observed.in_need.is_empty() {
         let report = Report::progressing(Reason::Deleting, "Nothing uses the account any more.");
-        return if observed.meta.finalized {
-            Decision::act(AccountStep::Release, report)
+        return if observed.meta.has_finalizer {
+            Decision::act(AccountStep::Unprotect, report)
         } else {
             Decision::rest(report)
         };
     }
-    if let Some(step) = hold(observed, now) {
+    if let Some(step) = protect(observed, now) {
         return Decision::act(step, health(observed));
     }
     check(observed, now).no_later(patience(observed).map_or(Wake::OnChange, Wake::At))
@@ -155,27 +155,29 @@ fn with_earlier(found: AccountCapabilities, observed: &AccountObserved, old: &Ac
     }
 }
 
-/// What the account and its Secret lack of being held exactly while it is used. One that is being deleted stays as it is, but
+/// What the account and its Secret lack of being protected exactly while it is used. One that is being deleted stays as it is, but
 /// for a Secret that was put back.
-fn hold(observed: &AccountObserved, now: Timestamp) -> Option<AccountStep> {
+fn protect(observed: &AccountObserved, now: Timestamp) -> Option<AccountStep> {
     if observed.meta.deleting {
-        let put_back = matches!(observed.secret, Some(SecretHold { held: false, deleting: None, .. }));
-        return (put_back && observed.meta.finalized).then_some(AccountStep::Hold);
+        let put_back = matches!(observed.secret, Some(SecretProtection { protected: false, deleting: None, .. }));
+        return (put_back && observed.meta.has_finalizer).then_some(AccountStep::Protect);
     }
     let used = !observed.users.is_empty();
     match observed.secret {
-        Some(SecretHold { held: false, deleting: None, .. }) if used => Some(AccountStep::Hold),
-        _ if patience(observed).is_some_and(|until| until <= now) => Some(AccountStep::LetSecretGo),
-        _ if used != observed.meta.finalized => Some(if used { AccountStep::Hold } else { AccountStep::Release }),
+        Some(SecretProtection { protected: false, deleting: None, .. }) if used => Some(AccountStep::Protect),
+        _ if patience(observed).is_some_and(|until| until <= now) => Some(AccountStep::UnprotectSecret),
+        _ if used != observed.meta.has_finalizer => {
+            Some(if used { AccountStep::Protect } else { AccountStep::Unprotect })
+        }
         _ => None,
     }
 }
 
-/// Until when a Secret is held that a person deletes while the account stays: `kubectl delete secret` must not hang. What is
+/// Until when a Secret is protected that a person deletes while the account stays: `kubectl delete secret` must not hang. What is
 /// deleted together with it, in whatever order, needs it to the end: in its namespace, or by one command.
 fn patience(observed: &AccountObserved) -> Option<Timestamp> {
     match observed.secret {
-        Some(SecretHold { held: true, deleting: Some(since), namespace_deleting: false })
+        Some(SecretProtection { protected: true, deleting: Some(since), namespace_deleting: false })
             if !observed.meta.deleting && !observed.leaving =>
         {
             Some(later(since, DELETED_TOGETHER))
@@ -208,9 +210,9 @@ pub fn standing(observed: &AccountObserved) -> Standing {
     }
 }
 
-/// Whether the account and its Secret are held for those who use it; nothing is created before.
-pub fn held(observed: &AccountObserved) -> bool {
-    observed.meta.finalized && observed.secret.is_none_or(|secret| secret.held || secret.deleting.is_some())
+/// Whether the account and its Secret are protected for those who use it; nothing is created before.
+pub fn is_protected(observed: &AccountObserved) -> bool {
+    observed.meta.has_finalizer && observed.secret.is_none_or(|secret| secret.protected || secret.deleting.is_some())
 }
 
 fn period(observed: &AccountObserved, check: &Check) -> std::time::Duration {
@@ -222,10 +224,10 @@ fn period(observed: &AccountObserved, check: &Check) -> std::time::Duration {
 }
 
 fn health(observed: &AccountObserved) -> Report {
-    if observed.meta.deleting && !observed.holders.is_empty() {
+    if observed.meta.deleting && !observed.in_need.is_empty() {
         return Report::progressing(
             Reason::InUse,
-            format!("Waiting for those who use the account: {}.", shortened(&observed.holders)),
+            format!("Waiting for those who use the account: {}.", shortened(&observed.in_need)),
         )
         .with_sync(Sync::NotApplicable);
     }

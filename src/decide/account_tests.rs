@@ -11,8 +11,8 @@ fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-fn held() -> Option<SecretHold> {
-    Some(SecretHold { held: true, ..SecretHold::default() })
+fn protected() -> Option<SecretProtection> {
+    Some(SecretProtection { protected: true, ..SecretProtection::default() })
 }
 
 fn check(verdict: Verdict) -> Option<Check> {
@@ -26,14 +26,14 @@ fn unauthorized() -> Fault {
 /// An account in use, checked at second 0.
 fn in_use() -> AccountObserved {
     AccountObserved {
-        meta: Meta { generation: 1, finalized: true, ..Meta::default() },
+        meta: Meta { generation: 1, has_finalizer: true, ..Meta::default() },
         credential: Credential::Usable,
         check: check(Verdict::Projects(names(&["a", "b"]))),
         suspended: None,
         users: names(&["Compute shop/orders"]),
-        holders: names(&["Compute shop/orders"]),
+        in_need: names(&["Compute shop/orders"]),
         leaving: false,
-        secret: held(),
+        secret: protected(),
     }
 }
 
@@ -59,29 +59,30 @@ fn says(observed: &AccountObserved) -> (Health, Wake) {
 
 #[test]
 fn the_account_and_its_secret_are_held_exactly_while_they_are_used() {
-    let unused = |seen: &mut AccountObserved| (seen.users, seen.holders) = (Vec::new(), Vec::new());
-    let unheld = Some(SecretHold::default());
+    let unused = |seen: &mut AccountObserved| (seen.users, seen.in_need) = (Vec::new(), Vec::new());
+    let unprotected = Some(SecretProtection::default());
     assert_eq!(step(&in_use(), 1), None);
-    assert_eq!(step(&but(|seen| seen.meta.finalized = false), 1), Some(AccountStep::Hold));
-    assert_eq!(step(&but(|seen| seen.secret = unheld), 1), Some(AccountStep::Hold));
-    assert_eq!(step(&but(unused), 1), Some(AccountStep::Release));
+    assert_eq!(step(&but(|seen| seen.meta.has_finalizer = false), 1), Some(AccountStep::Protect));
+    assert_eq!(step(&but(|seen| seen.secret = unprotected), 1), Some(AccountStep::Protect));
+    assert_eq!(step(&but(unused), 1), Some(AccountStep::Unprotect));
     let free = but(|seen| {
         unused(seen);
-        (seen.meta.finalized, seen.secret) = (false, unheld);
+        (seen.meta.has_finalizer, seen.secret) = (false, unprotected);
     });
     assert_eq!(step(&free, 1), None);
-    // Without a Secret there is nothing more to hold.
+    // Without a Secret there is nothing more to protect.
     let missing = but(|seen| (seen.secret, seen.credential) = (None, Credential::Missing("none".to_owned())));
     assert_eq!(step(&missing, 1), None);
 }
 
 #[test]
 fn a_secret_that_people_delete_is_let_go_unless_what_needs_it_goes_too() {
-    let going = |namespace_deleting| Some(SecretHold { held: true, deleting: Some(at(0)), namespace_deleting });
+    let going =
+        |namespace_deleting| Some(SecretProtection { protected: true, deleting: Some(at(0)), namespace_deleting });
     let alone = but(|seen| seen.secret = going(false));
     let waiting = decide(&alone, at(9));
     assert_eq!((waiting.step, waiting.wake), (None, Wake::At(at(10))));
-    assert_eq!(step(&alone, 10), Some(AccountStep::LetSecretGo));
+    assert_eq!(step(&alone, 10), Some(AccountStep::UnprotectSecret));
     let with = |change: fn(&mut AccountObserved)| AccountObserved { secret: going(false), ..but(change) };
     for needed in [
         but(|seen| seen.secret = going(true)),
@@ -91,32 +92,32 @@ fn a_secret_that_people_delete_is_let_go_unless_what_needs_it_goes_too() {
         assert_eq!(step(&needed, 99), None);
     }
     // The API server takes no new finalizer for what is being deleted: nothing to be done, and no loop.
-    let gone = Some(SecretHold { held: false, deleting: Some(at(0)), namespace_deleting: false });
+    let gone = Some(SecretProtection { protected: false, deleting: Some(at(0)), namespace_deleting: false });
     assert_eq!(step(&but(|seen| seen.secret = gone), 99), None);
 }
 
 #[test]
 fn nothing_is_created_before_account_and_secret_are_held() {
-    assert!(super::held(&in_use()));
-    assert!(!super::held(&but(|seen| seen.meta.finalized = false)));
-    assert!(!super::held(&but(|seen| seen.secret = Some(SecretHold::default()))));
+    assert!(super::is_protected(&in_use()));
+    assert!(!super::is_protected(&but(|seen| seen.meta.has_finalizer = false)));
+    assert!(!super::is_protected(&but(|seen| seen.secret = Some(SecretProtection::default()))));
 }
 
 #[test]
 fn deletion_waits_for_those_who_hold_something_and_names_them() {
     let many = names(&["a", "b", "c", "d", "e", "f", "g"]);
-    let deleting = but(|seen| (seen.meta.deleting, seen.holders) = (true, many));
+    let deleting = but(|seen| (seen.meta.deleting, seen.in_need) = (true, many));
     let (health, _) = says(&deleting);
     let Health::Progressing(Reason::InUse, message) = health else { panic!("{health:?}") };
     assert!(message.contains("a, b, c, d, e and 2 more"), "{message}");
     // Users without anything on the platform do not keep it.
     // Credentials that were put back are needed until its users are gone.
-    let put_back = but(|seen| (seen.meta.deleting, seen.secret) = (true, Some(SecretHold::default())));
-    assert_eq!(step(&put_back, 1), Some(AccountStep::Hold));
-    let free = but(|seen| (seen.meta.deleting, seen.holders) = (true, Vec::new()));
-    assert_eq!(step(&free, 1), Some(AccountStep::Release));
+    let put_back = but(|seen| (seen.meta.deleting, seen.secret) = (true, Some(SecretProtection::default())));
+    assert_eq!(step(&put_back, 1), Some(AccountStep::Protect));
+    let free = but(|seen| (seen.meta.deleting, seen.in_need) = (true, Vec::new()));
+    assert_eq!(step(&free, 1), Some(AccountStep::Unprotect));
     let released = but(|seen| {
-        (seen.meta.deleting, seen.holders, seen.meta.finalized) = (true, Vec::new(), false);
+        (seen.meta.deleting, seen.in_need, seen.meta.has_finalizer) = (true, Vec::new(), false);
     });
     assert!(matches!(says(&released).0, Health::Progressing(Reason::Deleting, _)));
 }

@@ -19,7 +19,7 @@ pub enum Brake {
     /// A person has said that the resource is to be deleted.
     Confirmed,
     /// It was told to wait, in these words.
-    Held(String),
+    Paused(String),
 }
 
 impl Brake {
@@ -30,7 +30,7 @@ impl Brake {
         };
         match conditions.iter().find(told) {
             _ if confirmed => Self::Confirmed,
-            Some(condition) => Self::Held(condition.message.clone()),
+            Some(condition) => Self::Paused(condition.message.clone()),
             None => Self::Free,
         }
     }
@@ -38,9 +38,9 @@ impl Brake {
 
 /// What a resource that was told to wait says for as long as it does. It comes before everything that could make it say
 /// something else, and so forget that it waits.
-pub(super) fn hold(meta: &Meta, limits: &Limits) -> Option<Report> {
+pub(super) fn paused(meta: &Meta, limits: &Limits) -> Option<Report> {
     match &meta.brake {
-        Brake::Held(told) if meta.deleting && meta.finalized && limits.deletes_per_minute > 0 => {
+        Brake::Paused(told) if meta.deleting && meta.has_finalizer && limits.deletes_per_minute > 0 => {
             Some(Report::stalled(Reason::DeletionPaused, told.clone()))
         }
         _ => None,
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_status_remembers_and_the_annotation_confirms() {
-        assert_eq!(Brake::of(false, &told("wait")), Brake::Held("wait".into()));
+        assert_eq!(Brake::of(false, &told("wait")), Brake::Paused("wait".into()));
         assert_eq!(Brake::of(true, &told("wait")), Brake::Confirmed);
         assert_eq!(Brake::of(true, &[]), Brake::Confirmed);
         let other = Report::stalled(Reason::Refused, "no").conditions(&[], 1, at(0));
@@ -168,15 +168,16 @@ mod tests {
 
     #[test]
     fn only_what_is_being_deleted_and_was_told_is_held() {
-        let held = Meta { deleting: true, finalized: true, brake: Brake::Held("wait".into()), ..Meta::default() };
+        let paused_meta =
+            Meta { deleting: true, has_finalizer: true, brake: Brake::Paused("wait".into()), ..Meta::default() };
         let limits = Limits::default();
-        assert_eq!(hold(&held, &limits), Some(Report::stalled(Reason::DeletionPaused, "wait")));
-        assert_eq!(hold(&Meta { deleting: false, ..held.clone() }, &limits), None);
-        assert_eq!(hold(&Meta { finalized: false, ..held.clone() }, &limits), None);
+        assert_eq!(paused(&paused_meta, &limits), Some(Report::stalled(Reason::DeletionPaused, "wait")));
+        assert_eq!(paused(&Meta { deleting: false, ..paused_meta.clone() }, &limits), None);
+        assert_eq!(paused(&Meta { has_finalizer: false, ..paused_meta.clone() }, &limits), None);
         for brake in [Brake::Free, Brake::Confirmed] {
-            assert_eq!(hold(&Meta { brake, ..held.clone() }, &limits), None);
+            assert_eq!(paused(&Meta { brake, ..paused_meta.clone() }, &limits), None);
         }
-        assert_eq!(hold(&held, &Limits { deletes_per_minute: 0, ..limits }), None, "there is no brake");
+        assert_eq!(paused(&paused_meta, &Limits { deletes_per_minute: 0, ..limits }), None, "there is no brake");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Where a compute differs from what is declared, and the change that mends it. Only declared fields are compared.
+//! Where a compute differs from what is declared, and the change that corrects it. Only declared fields are compared.
 
 use crate::api::{ComputeSpec, ComputeUnits, PoolerMode, ScaleToZero};
 use crate::platform::{Compute, ComputeChange, Settings, SuspendAfter};
@@ -15,9 +15,9 @@ pub struct Difference {
     pub seen: String,
     /// Whether the platform reports the field at all.
     pub reported: bool,
-    /// Whether mending it interrupts connections.
+    /// Whether correcting it interrupts connections.
     pub disruptive: bool,
-    pub mend: ComputeChange,
+    pub change: ComputeChange,
 }
 
 /// Everything that a spec declares of a compute, for its creation.
@@ -62,10 +62,10 @@ pub fn unmet(wanted: &Settings, seen: &Settings) -> Vec<Difference> {
     .collect()
 }
 
-/// The one change that mends all of these.
+/// The one change that corrects all of these.
 pub fn change(differences: &[&Difference]) -> ComputeChange {
     differences.iter().fold(ComputeChange::default(), |mut whole, difference| {
-        let part = &difference.mend;
+        let part = &difference.change;
         let settings = &mut whole.settings;
         whole.branch_id = whole.branch_id.or_else(|| part.branch_id.clone());
         settings.min = settings.min.or(part.settings.min);
@@ -117,7 +117,7 @@ fn branch(spec: &ComputeSpec, compute: &Compute) -> Option<Difference> {
         seen: compute.branch_id.clone(),
         reported: true,
         disruptive: true,
-        mend: ComputeChange { branch_id: Some(spec.branch_id.clone()), ..ComputeChange::default() },
+        change: ComputeChange { branch_id: Some(spec.branch_id.clone()), ..ComputeChange::default() },
     })
 }
 
@@ -130,7 +130,7 @@ fn sizes(wanted: &Settings, seen: &Settings) -> Option<Difference> {
         reported: seen.min.zip(seen.max).is_some(),
         disruptive: true,
         // Both ends always go together: one alone is checked against the other as it stands.
-        mend: of_settings(|settings| (settings.min, settings.max) = (Some(min), Some(max))),
+        change: of_settings(|settings| (settings.min, settings.max) = (Some(min), Some(max))),
     })
 }
 
@@ -146,7 +146,7 @@ fn suspension(wanted: &Settings, seen: &Settings) -> Option<Difference> {
         seen: seen.suspend_after.map_or_else(not_reported, suspension_text),
         reported: seen.suspend_after.is_some(),
         disruptive: false,
-        mend: of_settings(|settings| settings.suspend_after = Some(after)),
+        change: of_settings(|settings| settings.suspend_after = Some(after)),
     })
 }
 
@@ -171,7 +171,7 @@ fn field<T: PartialEq + std::fmt::Display>(
         reported: seen.is_some(),
         seen: seen.map_or_else(not_reported, |seen| seen.to_string()),
         disruptive: false,
-        mend: of_settings(|settings| set(settings, wanted)),
+        change: of_settings(|settings| set(settings, wanted)),
     })
 }
 
@@ -196,7 +196,7 @@ fn postgres(wanted: &Settings, seen: &Settings) -> Option<Difference> {
         reported: true,
         disruptive: false,
         // Undeclared settings are sent as they stand, since the platform may replace the whole map.
-        mend: of_settings(|settings| {
+        change: of_settings(|settings| {
             settings.postgres = seen.postgres.clone();
             settings.postgres.extend(wanted.postgres.clone());
         }),

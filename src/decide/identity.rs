@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::seal::{Flaw, Holder};
+use super::seal::{Flaw, ObjectKey};
 use super::{names, seal};
 use crate::platform::Settings;
 
@@ -235,10 +235,10 @@ impl Doubtful {
     }
 
     /// What is wrong, and what to do about it. `kind` as kubectl takes it.
-    pub fn explain(&self, kind: &str, holder: Holder) -> String {
+    pub fn explain(&self, kind: &str, object_key: ObjectKey) -> String {
         let said: Vec<String> = self.flaws.iter().map(|(annotation, flaw)| flaw.said_of(annotation)).collect();
         let removed: Vec<String> = self.flaws.iter().map(|(annotation, _)| format!("{annotation}-")).collect();
-        let Holder { namespace, name } = holder;
+        let ObjectKey { namespace, name } = object_key;
         let forget = format!("kubectl -n {namespace} annotate {kind} {name} {}", removed.join(" "));
         let said = said.join(" ");
         if self.is_copy() {
@@ -265,8 +265,8 @@ impl Flaw {
 type Annotations = BTreeMap<String, String>;
 
 /// A Compute's link to the platform.
-pub fn of_compute(annotations: &Annotations, holder: Holder) -> Result<ComputeIdentity, Doubtful> {
-    let mut sealed = Sealed::of(annotations, holder);
+pub fn of_compute(annotations: &Annotations, object_key: ObjectKey) -> Result<ComputeIdentity, Doubtful> {
+    let mut sealed = Sealed::of(annotations, object_key);
     let identity = ComputeIdentity {
         binding: sealed.open(names::BINDING),
         intent: sealed.open(names::CREATE_INTENT),
@@ -278,8 +278,8 @@ pub fn of_compute(annotations: &Annotations, holder: Holder) -> Result<ComputeId
 }
 
 /// A ProjectKey's link to the platform.
-pub fn of_key(annotations: &Annotations, holder: Holder) -> Result<ProjectKeyIdentity, Doubtful> {
-    let mut sealed = Sealed::of(annotations, holder);
+pub fn of_key(annotations: &Annotations, object_key: ObjectKey) -> Result<ProjectKeyIdentity, Doubtful> {
+    let mut sealed = Sealed::of(annotations, object_key);
     let identity = ProjectKeyIdentity {
         book: sealed.open(names::KEYS).unwrap_or_default(),
         intent: sealed.open(names::KEY_INTENT),
@@ -290,17 +290,17 @@ pub fn of_key(annotations: &Annotations, holder: Holder) -> Result<ProjectKeyIde
 /// A resource's annotations while they are read.
 struct Sealed<'a> {
     annotations: &'a Annotations,
-    holder: Holder<'a>,
+    object_key: ObjectKey<'a>,
     doubtful: Doubtful,
 }
 
 impl<'a> Sealed<'a> {
-    fn of(annotations: &'a Annotations, holder: Holder<'a>) -> Self {
-        Self { annotations, holder, doubtful: Doubtful { flaws: Vec::new(), others_hold: false } }
+    fn of(annotations: &'a Annotations, object_key: ObjectKey<'a>) -> Self {
+        Self { annotations, object_key, doubtful: Doubtful { flaws: Vec::new(), others_hold: false } }
     }
 
     fn open<T: DeserializeOwned>(&mut self, annotation: &'static str) -> Option<T> {
-        let opened = seal::open(annotation, self.annotations.get(annotation)?, self.holder);
+        let opened = seal::open(annotation, self.annotations.get(annotation)?, self.object_key);
         self.doubtful.others_hold |= opened.is_ok();
         opened.map_err(|flaw| self.doubtful.flaws.push((annotation, flaw))).ok()
     }

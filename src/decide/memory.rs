@@ -16,7 +16,7 @@ pub enum Action {
     Change,
     Restart,
     Delete,
-    Mint,
+    CreateKey,
     Revoke,
     ListKeys,
     WriteSecret,
@@ -48,7 +48,7 @@ pub struct Sent {
     pub at: Timestamp,
     /// How often in a row it was sent.
     pub count: u32,
-    /// When a reading last showed it in force.
+    /// When a snapshot last showed it in force.
     pub in_force: Option<Timestamp>,
 }
 
@@ -60,7 +60,7 @@ pub struct Memory {
     recorded: BTreeMap<Action, Timestamp>,
     /// By the field's path in the spec: one that the platform ignores says nothing of the others.
     sent: BTreeMap<String, Sent>,
-    /// A change or restart of ours was accepted, and no reading has shown the compute settled since.
+    /// A change or restart of ours was accepted, and no snapshot has shown the compute settled since.
     pub changing: bool,
     /// The compute that a create brought forth, until the resource is bound to it.
     pub created: Option<String>,
@@ -76,7 +76,7 @@ pub struct Memory {
 
 /// Not now: why, and until when.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hold {
+pub struct Backoff {
     pub health: Health,
     pub until: Timestamp,
 }
@@ -141,13 +141,13 @@ impl Memory {
     }
 
     /// Whether an action has to wait after a failure. A refusal is tried again slowly, or when the spec has changed.
-    pub fn hold(&self, action: Action, generation: i64, now: Timestamp) -> Option<Hold> {
+    pub fn backoff(&self, action: Action, generation: i64, now: Timestamp) -> Option<Backoff> {
         let failure = self.failures.get(&action)?;
         if failure.generation != generation {
             return None;
         }
         let until = later(failure.at, failure.pause());
-        (now < until).then(|| Hold { health: failure.health(), until })
+        (now < until).then(|| Backoff { health: failure.health(), until })
     }
 
     /// Remembers since when this process knows of a call that was recorded at `recorded` and whose outcome was not.
@@ -155,7 +155,7 @@ impl Memory {
         self.met = recorded.map(|at| self.met.filter(|(known, _)| *known == at).unwrap_or((at, now)));
     }
 
-    /// From when on a reading without what a call was to bring forth proves that it did not happen. Counted by this
+    /// From when on a snapshot without what a call was to bring forth proves that it did not happen. Counted by this
     /// process's clock alone: whoever recorded the call may have had another one.
     pub fn settled(&self, recorded: Timestamp, settle: Duration) -> Timestamp {
         let met = self.met.filter(|(known, _)| *known == recorded);
@@ -168,7 +168,7 @@ impl Memory {
         self.last_operation.take_if(|ours| operation == Some(ours));
     }
 
-    /// Remembers that a change was sent, by the fields that it mends.
+    /// Remembers that a change was sent, by the fields that it corrects.
     pub fn sent(&mut self, parts: &BTreeMap<String, ComputeChange>, now: Timestamp) {
         for (field, change) in parts {
             let count = match self.sent.get(field) {
@@ -179,7 +179,7 @@ impl Memory {
         }
     }
 
-    /// Remembers that a reading shows these fields, and no others, differ from what is declared.
+    /// Remembers that a snapshot shows these fields, and no others, differ from what is declared.
     pub fn differing(&mut self, fields: &[&str], now: Timestamp) {
         for (_, sent) in self.sent.iter_mut().filter(|(field, _)| !fields.contains(&field.as_str())) {
             sent.in_force = Some(now);

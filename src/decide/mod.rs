@@ -25,7 +25,7 @@ pub use brake::Brake;
 pub use conditions::{Health, Report, Sync};
 pub use memory::{Action, Memory};
 pub use reason::Reason;
-use seal::Holder;
+use seal::ObjectKey;
 
 /// What to do now, what to say, and when to look again.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,15 +102,15 @@ pub struct Meta {
     pub name: String,
     pub generation: i64,
     pub deleting: bool,
-    pub finalized: bool,
+    pub has_finalizer: bool,
     pub paused: bool,
     pub brake: Brake,
 }
 
 impl Meta {
     /// The resource, as its annotations name it.
-    pub fn holder(&self) -> Holder<'_> {
-        Holder { namespace: &self.namespace, name: &self.name }
+    pub fn object_key(&self) -> ObjectKey<'_> {
+        ObjectKey { namespace: &self.namespace, name: &self.name }
     }
 }
 

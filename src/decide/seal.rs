@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 /// The resource that an annotation stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Holder<'a> {
+pub struct ObjectKey<'a> {
     pub namespace: &'a str,
     pub name: &'a str,
 }
@@ -30,20 +30,20 @@ const HOLDER: &str = "of";
 const SEAL: &str = "seal";
 
 /// The text of an annotation: the value with its seal.
-pub fn seal<T: Serialize>(annotation: &str, value: &T, holder: Holder) -> String {
+pub fn seal<T: Serialize>(annotation: &str, value: &T, object_key: ObjectKey) -> String {
     // Plain data with text keys is always an object; anything else would be refused when it is read.
     let mut fields = match serde_json::to_value(value) {
         Ok(Value::Object(fields)) => fields,
         _ => Map::new(),
     };
-    fields.insert(HOLDER.to_owned(), Value::String(holder.to_string()));
+    fields.insert(HOLDER.to_owned(), Value::String(object_key.to_string()));
     let digest = digest(annotation, &fields);
     fields.insert(SEAL.to_owned(), Value::String(digest));
     Value::Object(fields).to_string()
 }
 
 /// The value of an annotation that dbplane wrote on this very resource.
-pub fn open<T: DeserializeOwned>(annotation: &str, text: &str, holder: Holder) -> Result<T, Flaw> {
+pub fn open<T: DeserializeOwned>(annotation: &str, text: &str, object_key: ObjectKey) -> Result<T, Flaw> {
     let unreadable = |error: serde_json::Error| Flaw::Unreadable(error.to_string());
     let mut fields: Map<String, Value> = serde_json::from_str(text).map_err(unreadable)?;
     let sealed = fields.remove(SEAL);
@@ -51,7 +51,7 @@ pub fn open<T: DeserializeOwned>(annotation: &str, text: &str, holder: Holder) -
         return Err(Flaw::Edited);
     }
     match fields.remove(HOLDER) {
-        Some(Value::String(of)) if of == holder.to_string() => {}
+        Some(Value::String(of)) if of == object_key.to_string() => {}
         Some(Value::String(of)) => return Err(Flaw::CopiedFrom(of)),
         _ => return Err(Flaw::Edited),
     }
@@ -68,7 +68,7 @@ fn digest(annotation: &str, fields: &Map<String, Value>) -> String {
     hash.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
 
-impl std::fmt::Display for Holder<'_> {
+impl std::fmt::Display for ObjectKey<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}", self.namespace, self.name)
     }
@@ -80,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    const ORDERS: Holder = Holder { namespace: "shop", name: "orders" };
+    const ORDERS: ObjectKey = ObjectKey { namespace: "shop", name: "orders" };
     const LINK: &str = "dbplane.dev/compute";
 
     fn sealed() -> String {
@@ -113,7 +113,7 @@ mod tests {
             Err(Flaw::Edited),
             "another annotation's text"
         );
-        for other in [Holder { name: "copy", ..ORDERS }, Holder { namespace: "test", ..ORDERS }] {
+        for other in [ObjectKey { name: "copy", ..ORDERS }, ObjectKey { namespace: "test", ..ORDERS }] {
             assert_eq!(open::<Value>(LINK, &sealed(), other), Err(Flaw::CopiedFrom("shop/orders".into())));
         }
         for text in ["", "{", "7", "[]"] {

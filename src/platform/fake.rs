@@ -9,8 +9,8 @@ use secrecy::SecretString;
 use tokio::time::Instant;
 
 use super::{
-    Answer, Budget, Compute, ComputeChange, ComputeId, CredentialKind, Fault, Governed, KeyEntry, Meter, MintedKey,
-    NewCompute, Platform, Project, Rate, Role, Settings,
+    Answer, Budget, Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, Fault, KeyEntry, Meter, NewCompute,
+    Platform, Project, Rate, RateLimited, Role, Settings,
 };
 
 /// An idle primary.
@@ -96,13 +96,13 @@ impl Fake {
     }
 
     /// Within a budget that no test exhausts unless it means to.
-    pub fn governed(self: &Arc<Self>) -> Arc<Governed> {
+    pub fn rate_limited(self: &Arc<Self>) -> Arc<RateLimited> {
         self.within(Rate { requests_per_minute: 6000, burst: 100 })
     }
 
-    pub fn within(self: &Arc<Self>, rate: Rate) -> Arc<Governed> {
+    pub fn within(self: &Arc<Self>, rate: Rate) -> Arc<RateLimited> {
         let budget = Arc::new(Budget::with_jitter(rate, || 0.0));
-        Arc::new(Governed::new(Arc::clone(self) as Arc<dyn Platform>, budget, Arc::new(super::NoMeter)))
+        Arc::new(RateLimited::new(Arc::clone(self) as Arc<dyn Platform>, budget, Arc::new(super::NoMeter)))
     }
 
     async fn called<T>(&self, name: &'static str, answer: impl FnOnce() -> T) -> Result<T, Fault> {
@@ -142,8 +142,8 @@ impl Platform for Fake {
     async fn restart_compute(&self, _: &str, _: &ComputeId) -> Result<Answer, Fault> {
         self.called("restart_compute", Answer::default).await
     }
-    async fn create_key(&self, _: &str, name: &str, _: &str) -> Result<MintedKey, Fault> {
-        let key = MintedKey {
+    async fn create_key(&self, _: &str, name: &str, _: &str) -> Result<CreatedKey, Fault> {
+        let key = CreatedKey {
             id: 1,
             name: name.to_owned(),
             secret: SecretString::from("secret"),

@@ -113,7 +113,7 @@ pub struct Operation {
 
 /// A key as its creation returns it. The secret is shown this once.
 #[derive(Clone, Debug)]
-pub struct MintedKey {
+pub struct CreatedKey {
     pub id: i64,
     pub name: String,
     pub secret: SecretString,

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use secrecy::SecretString;
 
 use super::{
-    Compute, ComputeChange, ComputeId, CredentialKind, Fault, KeyEntry, MintedKey, NewCompute, Operation, Project,
+    Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute, Operation, Project,
 };
 
 /// What a change of a compute returned: the compute where the answer held one, and the operations it started.
@@ -33,7 +33,7 @@ pub trait Platform: Send + Sync + std::fmt::Debug {
     /// Restarts a compute; connections are interrupted.
     async fn restart_compute(&self, project: &str, compute: &ComputeId) -> Result<Answer, Fault>;
     /// Creates a project-scoped key of an organization. Not idempotent, and the secret is shown this once.
-    async fn create_key(&self, organization: &str, name: &str, project: &str) -> Result<MintedKey, Fault>;
+    async fn create_key(&self, organization: &str, name: &str, project: &str) -> Result<CreatedKey, Fault>;
     /// Asks, with another secret than this credential, whether the platform accepts it for the project:
     /// `Ok` or a fault other than [`Fault::Unauthorized`] means that it is not revoked.
     async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault>;

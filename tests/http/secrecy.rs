@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dbplane::platform::{
-    Budget, Endpoint, EndpointError, Governed, HttpOptions, HttpPlatform, NoMeter, Platform, Rate,
+    Budget, Endpoint, EndpointError, HttpOptions, HttpPlatform, NoMeter, Platform, Rate, RateLimited,
 };
 use secrecy::SecretString;
 
@@ -20,8 +20,8 @@ async fn not_in_debug() {
     let platform = Arc::new(server.platform());
     platform.list_projects().await.unwrap();
     assert_silent(&format!("{platform:?} {platform:#?}"));
-    let governed = Governed::new(platform, Arc::new(Budget::new(Rate::default())), Arc::new(NoMeter));
-    assert_silent(&format!("{governed:?} {governed:#?} {:?}", governed.probing()));
+    let rate_limited = RateLimited::new(platform, Arc::new(Budget::new(Rate::default())), Arc::new(NoMeter));
+    assert_silent(&format!("{rate_limited:?} {rate_limited:#?} {:?}", rate_limited.probing()));
 }
 
 #[tokio::test]

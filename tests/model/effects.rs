@@ -62,7 +62,7 @@ pub fn apply(bound: &Bound, state: &mut State, effect: &Effect) -> Answer {
         }
         Effect::DeleteCompute(id) => {
             if state.platform.computes.remove(id).is_some_and(|compute| compute.foreign) {
-                state.crime = Some("a foreign compute was deleted");
+                state.violation = Some("a foreign compute was deleted");
             }
             Answer::Done
         }
@@ -74,7 +74,7 @@ pub fn apply(bound: &Bound, state: &mut State, effect: &Effect) -> Answer {
         Effect::RevokeKey(_) | Effect::ListKeys if !bound.revokes() => Answer::Fault(unsupported()),
         Effect::RevokeKey(id) => {
             if state.platform.keys.remove(id).is_some_and(|key| key.foreign) {
-                state.crime = Some("a foreign key was revoked");
+                state.violation = Some("a foreign key was revoked");
             }
             Answer::Done
         }

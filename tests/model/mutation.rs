@@ -1,6 +1,6 @@
 //! Rules broken on purpose, to show that the checker notices.
 
-use dbplane::decide::compute::{ComputeObserved, Listing};
+use dbplane::decide::compute::{ComputeObserved, SnapshotState};
 use dbplane::decide::identity::LostKey;
 use dbplane::decide::key::{KeyListing, KeyObserved, KeyStep};
 use jiff::Timestamp;
@@ -66,18 +66,18 @@ impl Mutation {
                 }
             }
             Self::TrustOldReadings => {
-                if let Listing::Read { at, .. } = &mut observed.listing {
+                if let SnapshotState::Taken { at, .. } = &mut observed.snapshot {
                     *at = now;
                 }
             }
             Self::IgnoreSettings => {
-                if let Listing::Read { computes, .. } = &mut observed.listing {
+                if let SnapshotState::Taken { computes, .. } = &mut observed.snapshot {
                     computes.iter_mut().for_each(|compute| compute.settings.passwordless_access = Some(true));
                 }
             }
             Self::FailedListIsEmpty => {
-                if let Listing::Failed(_) = &observed.listing {
-                    observed.listing = Listing::Read { at: now, computes: Vec::new() };
+                if let SnapshotState::Failed(_) = &observed.snapshot {
+                    observed.snapshot = SnapshotState::Taken { at: now, computes: Vec::new() };
                 }
             }
             _ => {}

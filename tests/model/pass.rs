@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use dbplane::controller::{KeyTrace, Managed, StepError, holding};
-use dbplane::decide::compute::{self, ComputeObserved, Listing, Names, Scope, SecretView, claims};
+use dbplane::controller::{KeyTrace, Managed, StepError, secret_contents};
+use dbplane::decide::compute::{self, ComputeObserved, NameSupport, Scope, SecretView, SnapshotState, claims};
 use dbplane::decide::identity::{self, ComputeIdentity, Doubtful, ProjectKeyIdentity};
 use dbplane::decide::key::{self, KeyListing, KeyObserved, KeySecretView, Probe};
 use dbplane::decide::{AccountView, Decision, Report};
@@ -125,10 +125,10 @@ fn decide_compute(bound: &Bound, state: &mut State, p: usize, i: usize) -> (Opti
     let known = identity.clone().unwrap_or_default();
     let process = &mut state.processes[p];
     let record = &mut process.records[i];
-    let (listing, names) = listing(bound, process.reading.as_ref().filter(|_| record.fresh));
+    let (snapshot, name_support) = snapshot(bound, process.reading.as_ref().filter(|_| record.fresh));
     let mut trace = record.trace.clone_inner();
     trace.memory.met(known.recorded(), now);
-    if let (Some(binding), Listing::Read { computes, .. }) = (&known.binding, &listing) {
+    if let (Some(binding), SnapshotState::Taken { computes, .. }) = (&known.binding, &snapshot) {
         let found = computes.iter().find(|compute| compute.id == binding.id);
         compute::remember(&mut trace.memory, &object.spec, found, now);
     }
@@ -137,8 +137,8 @@ fn decide_compute(bound: &Bound, state: &mut State, p: usize, i: usize) -> (Opti
     if known.binding.is_some() || known.intent.is_none() {
         process.creating.retain(|begun| *begun != i);
     }
-    let ids: BTreeSet<String> = match &listing {
-        Listing::Read { computes, .. } => computes.iter().map(|compute| compute.id.clone()).collect(),
+    let ids: BTreeSet<String> = match &snapshot {
+        SnapshotState::Taken { computes, .. } => computes.iter().map(|compute| compute.id.clone()).collect(),
         _ => BTreeSet::new(),
     };
     let scope = Scope::of(&object, &known, &ids);
@@ -155,10 +155,10 @@ fn decide_compute(bound: &Bound, state: &mut State, p: usize, i: usize) -> (Opti
         meta,
         identity,
         account: AccountView::Usable { organization: Some("org".into()) },
-        listing,
+        snapshot,
         claims,
         secret: SecretView::NotWanted,
-        names,
+        name_support,
         memory,
         stale_from: None,
         limits: limits(),
@@ -172,15 +172,15 @@ fn decide_compute(bound: &Bound, state: &mut State, p: usize, i: usize) -> (Opti
     (step.map(Step::Compute), report)
 }
 
-fn listing(bound: &Bound, reading: Option<&Print<Reading>>) -> (Listing, Names) {
+fn snapshot(bound: &Bound, reading: Option<&Print<Reading>>) -> (SnapshotState, NameSupport) {
     match reading {
-        None => (Listing::Pending, Names::Unseen),
+        None => (SnapshotState::Pending, NameSupport::Unseen),
         Some(reading) if reading.failed => {
-            (Listing::Failed(Fault::Server { status: 500, message: String::new() }), Names::Unseen)
+            (SnapshotState::Failed(Fault::Server { status: 500, message: String::new() }), NameSupport::Unseen)
         }
         Some(reading) => {
-            let names = if bound.marks() { Names::Kept } else { Names::among(&reading.computes) };
-            (Listing::Read { at: reading.at, computes: reading.computes.clone() }, names)
+            let name_support = if bound.marks() { NameSupport::Kept } else { NameSupport::among(&reading.computes) };
+            (SnapshotState::Taken { at: reading.at, computes: reading.computes.clone() }, name_support)
         }
     }
 }
@@ -189,7 +189,7 @@ fn listing(bound: &Bound, reading: Option<&Print<Reading>>) -> (Listing, Names) 
 pub fn linked(bound: &Bound, meta: &Print<ObjectMeta>) -> Result<ComputeIdentity, Doubtful> {
     bound.memos.linked.get(hash(meta), || {
         let object = tape::compute(meta.clone_inner());
-        identity::of_compute(object.annotations(), object.meta_observed().holder())
+        identity::of_compute(object.annotations(), object.meta_observed().object_key())
     })
 }
 
@@ -197,7 +197,7 @@ pub fn linked(bound: &Bound, meta: &Print<ObjectMeta>) -> Result<ComputeIdentity
 pub fn booked(bound: &Bound, meta: &Print<ObjectMeta>) -> Result<ProjectKeyIdentity, Doubtful> {
     bound.memos.booked.get(hash(meta), || {
         let object = tape::key(meta.clone_inner());
-        identity::of_key(object.annotations(), object.meta_observed().holder())
+        identity::of_key(object.annotations(), object.meta_observed().object_key())
     })
 }
 
@@ -209,7 +209,7 @@ fn decide_key(bound: &Bound, state: &mut State, p: usize, i: usize) -> (Option<S
     let meta = object.meta_observed();
     let secret = match &state.secret {
         None => KeySecretView::Absent,
-        Some(secret) => KeySecretView::Ours(holding(&object.spec, &shown(secret), "https://platform").0),
+        Some(secret) => KeySecretView::Ours(secret_contents(&object.spec, &shown(secret), "https://platform").0),
     };
     let identity = booked(bound, &state.processes[p].records[i].cache.clone().unwrap());
     let intended = identity.as_ref().ok().and_then(|identity| identity.intent.as_ref()).map(|intent| intent.at);

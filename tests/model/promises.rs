@@ -14,8 +14,8 @@ use super::tape;
 
 /// The promise that is broken in this very state.
 pub fn broken(bound: &Bound, state: &State) -> Option<String> {
-    if let Some(crime) = state.crime {
-        return Some(crime.to_owned());
+    if let Some(violation) = state.violation {
+        return Some(violation.to_owned());
     }
     match bound.subject {
         Subject::Computes { .. } => computes(bound, state),

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use dbplane::platform::{
-    Answer as PlatformAnswer, ComputeChange, CredentialKind, Fault, KeyEntry, MintedKey, NewCompute, Platform, Project,
+    Answer as PlatformAnswer, ComputeChange, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute, Platform, Project,
 };
 use secrecy::{ExposeSecret, SecretString};
 
@@ -45,13 +45,13 @@ impl Platform for Remote {
         self.call(Effect::DeleteCompute(number(compute))).await.map(drop)
     }
 
-    async fn create_key(&self, _: &str, name: &str, _: &str) -> Result<MintedKey, Fault> {
+    async fn create_key(&self, _: &str, name: &str, _: &str) -> Result<CreatedKey, Fault> {
         let Answer::Made(id) = self.call(Effect::CreateKey(name.to_owned())).await? else {
             unreachable!("a create makes something")
         };
         let secret = SecretString::from(super::effects::secret_of(id));
         let id = i64::from(id);
-        Ok(MintedKey { id, name: name.to_owned(), secret, created_at: None, created_by: None, project_id: None })
+        Ok(CreatedKey { id, name: name.to_owned(), secret, created_at: None, created_by: None, project_id: None })
     }
 
     async fn probe_key(&self, secret: &SecretString, _: &str) -> Result<(), Fault> {

@@ -166,7 +166,7 @@ pub struct State {
     pub begun: u8,
     pub left: Left,
     /// What nobody may do, done.
-    pub crime: Option<&'static str>,
+    pub violation: Option<&'static str>,
 }
 
 impl State {
@@ -195,7 +195,7 @@ impl State {
                 lagging: bound.lagging,
                 deletions: bound.deletions(),
             },
-            crime: None,
+            violation: None,
         }
     }
 

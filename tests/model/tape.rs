@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use dbplane::api::{AccountRef, Compute, ProjectKey};
-use dbplane::cluster::{Links, Note, Owner, SecretContent, SecretState};
+use dbplane::cluster::{MetadataPatch, Note, Owner, SecretContent, SecretState};
 use dbplane::controller::{
     Creating, Hands, Managed, Place, StepError, Trace, Traces, Unsaved, UnsavedKey, Usable, perform_compute,
     perform_key,
@@ -279,7 +279,7 @@ impl Hands for Replay {
         Ok(Some(platform.clone()))
     }
 
-    async fn patch<K: Managed>(&self, object: &K, links: &Links) -> Result<K, kube::Error> {
+    async fn patch<K: Managed>(&self, object: &K, links: &MetadataPatch) -> Result<K, kube::Error> {
         match effect(&self.tape, Effect::Patch(self.index, links.patch(object).to_string())).await {
             Answer::Meta(meta) => {
                 let mut object = object.clone();

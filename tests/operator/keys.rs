@@ -2,7 +2,7 @@
 
 use dbplane::decide::identity::KeyBook;
 use dbplane::decide::names;
-use dbplane::decide::seal::{Holder, open, seal};
+use dbplane::decide::seal::{ObjectKey, open, seal};
 use serde_json::{Value, json};
 
 use crate::stage::{PROJECT, Stage, condition};
@@ -181,11 +181,11 @@ async fn a_key_that_was_revoked_in_the_console_is_recreated_or_reported() {
 async fn age(stage: &Stage, object: &str, hours: i64) {
     let seen = stage.get(object).await.unwrap();
     let text = seen["metadata"]["annotations"]["dbplane.dev/keys"].as_str().unwrap();
-    let holder = Holder { namespace: &stage.namespace, name: object.split_once('/').unwrap().1 };
-    let mut book: KeyBook = open(names::KEYS, text, holder).unwrap();
+    let object_key = ObjectKey { namespace: &stage.namespace, name: object.split_once('/').unwrap().1 };
+    let mut book: KeyBook = open(names::KEYS, text, object_key).unwrap();
     let current = book.current.as_mut().unwrap();
     current.at -= jiff::SignedDuration::from_hours(hours);
-    let annotation = format!("{}={}", names::KEYS, seal(names::KEYS, &book, holder));
+    let annotation = format!("{}={}", names::KEYS, seal(names::KEYS, &book, object_key));
     stage.kubectl(&["annotate", object, "--overwrite", &annotation]).await;
 }
 

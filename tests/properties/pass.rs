@@ -15,7 +15,7 @@ use dbplane::decide::compute::{self, ComputeObserved, ComputeStep, Scope, Secret
 use dbplane::decide::key::{self, KeyObserved, KeySecretView, KeyStep, Probe};
 use dbplane::decide::names::ClusterId;
 use dbplane::decide::{AccountView, Decision, Memory, Report, Wake, identity, names};
-use dbplane::platform::{Platform, Reading};
+use dbplane::platform::{Platform, Snapshot};
 use jiff::Timestamp;
 use kube::core::object::HasStatus;
 use kube::{Resource as _, ResourceExt};
@@ -46,7 +46,7 @@ impl Process {
         match read {
             Ok(mut computes) => {
                 computes.sort_by(|one, other| one.id.cmp(&other.id));
-                self.view.reading = Some(Arc::new(Reading { began, at, computes }));
+                self.view.snapshot = Some(Arc::new(Snapshot { began, at, computes }));
                 self.view.fault = None;
             }
             Err(fault) => self.view.fault = Some(fault),
@@ -152,7 +152,7 @@ impl Process {
     async fn observe_compute(&self, object: &Compute, now: Timestamp) -> Result<ComputeObserved, kube::Error> {
         let uid = object.uid().unwrap();
         let meta = object.meta_observed();
-        let identity = identity::of_compute(object.annotations(), meta.holder());
+        let identity = identity::of_compute(object.annotations(), meta.object_key());
         let known = identity.clone().unwrap_or_default();
         let tick = (known.binding.is_none() && self.traces().get(&uid).wrote.is_none()).then(|| self.tick());
         let wrote = self.traces().update(&uid, |trace| {
@@ -160,15 +160,15 @@ impl Process {
             trace.wrote
         });
         let seen = Seen::in_view(object, &known, &self.view, wrote, (now, POLL + limits().settle));
-        let Seen { listing, names, stale_from } = seen;
+        let Seen { snapshot, name_support, stale_from } = seen;
         let memory = self.traces().update(&uid, |trace| {
-            learn_compute(&mut trace.memory, object, &known, &listing, now);
+            learn_compute(&mut trace.memory, object, &known, &snapshot, now);
             trace.memory.clone()
         });
         if known.binding.is_some() || known.intent.is_none() {
             self.creating().unless_running(&uid);
         }
-        let ids = compute_ids(&known, &listing);
+        let ids = compute_ids(&known, &snapshot);
         let scope = Scope::of(object, &known, &ids);
         let others = self.stage.lock().cluster.all::<Compute>();
         let others: Vec<_> =
@@ -178,10 +178,10 @@ impl Process {
             meta,
             identity,
             account: AccountView::Usable { organization: Some("org".into()) },
-            listing,
+            snapshot,
             claims,
             secret: self.connection(object).await?,
-            names,
+            name_support,
             memory,
             stale_from,
             limits: limits(),
@@ -204,7 +204,7 @@ impl Process {
     async fn observe_key(&self, object: &ProjectKey, now: Timestamp) -> Result<KeyObserved, kube::Error> {
         let uid = object.uid().unwrap();
         let meta = object.meta_observed();
-        let identity = identity::of_key(object.annotations(), meta.holder());
+        let identity = identity::of_key(object.annotations(), meta.object_key());
         let intended = identity.as_ref().ok().and_then(|identity| identity.intent.as_ref()).map(|intent| intent.at);
         let trace = self.traces().update(&uid, |trace| {
             trace.memory.met(intended, now);

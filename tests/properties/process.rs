@@ -7,10 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use axum::http;
 use dbplane::api::{AccountRef, Compute};
-use dbplane::cluster::{Links, Note, Owner, SecretContent, SecretState};
+use dbplane::cluster::{MetadataPatch, Note, Owner, SecretContent, SecretState};
 use dbplane::controller::{Creating, Hands, Managed, Traces, Unsaved, Usable};
 use dbplane::decide::Limits;
-use dbplane::platform::{Endpoint, HttpOptions, HttpPlatform, Observers, Tick, Transport, Unanswered, View};
+use dbplane::platform::{Endpoint, HttpOptions, HttpPlatform, LatestSnapshot, Observers, Tick, Transport, Unanswered};
 use dbplane::simulator::world::message::{Method, Request};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
@@ -32,7 +32,7 @@ pub struct Process {
     /// Only for its clock.
     observers: Observers<String>,
     /// What the project was last seen like.
-    pub view: View,
+    pub view: LatestSnapshot,
 }
 
 pub fn limits() -> Limits {
@@ -48,7 +48,7 @@ impl Process {
             creating: Creating::default(),
             known: BTreeSet::new(),
             observers: Observers::new(unbounded_channel().0, || Timestamp::UNIX_EPOCH, || 0.5),
-            view: View::default(),
+            view: LatestSnapshot::default(),
         }
     }
 
@@ -160,7 +160,7 @@ impl Hands for Process {
         Ok(Some(self.platform()))
     }
 
-    async fn patch<K: Managed>(&self, object: &K, links: &Links) -> Result<K, kube::Error> {
+    async fn patch<K: Managed>(&self, object: &K, links: &MetadataPatch) -> Result<K, kube::Error> {
         let patch = links.patch(object);
         self.change(object, |stage| stage.cluster.patch(object, &patch), &patch).await
     }

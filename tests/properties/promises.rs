@@ -16,8 +16,8 @@ use super::stage::{Resource, Stage};
 /// The promises that hold at any time.
 pub fn unbroken(run: &Run) -> Result<(), String> {
     let stage = run.stage.lock();
-    if let Some(crime) = stage.ledger.crimes.first() {
-        return Err(crime.clone());
+    if let Some(violation) = stage.ledger.violations.first() {
+        return Err(violation.clone());
     }
     for number in 0..run.story.computes.len() {
         let made = stage.made_for(&compute(number));
@@ -216,9 +216,9 @@ impl Run<'_> {
 }
 
 fn linked(object: &Compute) -> ComputeIdentity {
-    identity::of_compute(object.annotations(), object.meta_observed().holder()).unwrap_or_default()
+    identity::of_compute(object.annotations(), object.meta_observed().object_key()).unwrap_or_default()
 }
 
 fn booked(object: &ProjectKey) -> ProjectKeyIdentity {
-    identity::of_key(object.annotations(), object.meta_observed().holder()).unwrap_or_default()
+    identity::of_key(object.annotations(), object.meta_observed().object_key()).unwrap_or_default()
 }

@@ -17,7 +17,7 @@ pub struct Run<'a> {
     pub stage: Shared,
     pub process: Option<Process>,
     pub backups: BTreeMap<Resource, Value>,
-    /// Links that people edited or copied: nothing is to be done for these any more.
+    /// MetadataPatch that people edited or copied: nothing is to be done for these any more.
     pub tampered: BTreeSet<Resource>,
     /// On which branches others have created primaries, or replicas.
     pub foreign: BTreeSet<(u8, bool)>,

@@ -41,7 +41,7 @@ pub struct Ledger {
     pub entrusted: BTreeSet<String>,
     pub keys: BTreeMap<i64, Resource>,
     /// What the operator did that it must never do.
-    pub crimes: Vec<String>,
+    pub violations: Vec<String>,
     /// All that people were warned of in events.
     pub told: String,
     /// Changes of the cluster and of the platform.
@@ -205,14 +205,14 @@ impl Stage {
 impl Ledger {
     fn revoked(&mut self, id: &str) {
         if !self.keys.contains_key(&id.parse().unwrap()) {
-            self.crimes.push(format!("the foreign key {id} was revoked"));
+            self.violations.push(format!("the foreign key {id} was revoked"));
         }
     }
 
     fn touched(&mut self, id: &str, actor: &Resource) {
         let own = self.computes.get(id).is_some_and(|made_for| made_for == actor);
         if !own && !self.entrusted.contains(id) {
-            self.crimes.push(format!("{} {} changed or deleted {id}, which is not its own", actor.0, actor.1));
+            self.violations.push(format!("{} {} changed or deleted {id}, which is not its own", actor.0, actor.1));
         }
     }
 }

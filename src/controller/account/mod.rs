@@ -47,7 +47,7 @@ impl<A: AnyAccount> Kind for Accounts<A> {
         let entry = Entry {
             handle: observed.handle.clone(),
             standing: account::standing(&observed.account),
-            held: account::held(&observed.account),
+            protected: account::is_protected(&observed.account),
             generation: observed.account.meta.generation,
         };
         let name = object.reference();

@@ -12,9 +12,9 @@ use super::super::any_account::{AnyAccount, CredentialRef};
 use super::super::{Context, dependents};
 use super::Observed;
 use crate::api::PlatformAccess;
-use crate::decide::account::{AccountObserved, Credential, SecretHold};
+use crate::decide::account::{AccountObserved, Credential, SecretProtection};
 use crate::decide::names::CREDENTIAL_FINALIZER;
-use crate::platform::{Budget, Endpoint, EndpointError, Governed, HttpOptions, HttpPlatform, Rate};
+use crate::platform::{Budget, Endpoint, EndpointError, HttpOptions, HttpPlatform, Rate, RateLimited};
 
 const POLL_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -37,7 +37,7 @@ pub(super) async fn observe<A: AnyAccount>(context: &Context, object: &A) -> Res
         check: handle.as_ref().and_then(|handle| handle.check()),
         suspended: handle.as_ref().and_then(|handle| handle.platform.suspended()),
         users: users.iter().map(|user| user.label.clone()).collect(),
-        holders: users.iter().filter(|user| user.holds).map(|user| user.label.clone()).collect(),
+        in_need: users.iter().filter(|user| user.holds).map(|user| user.label.clone()).collect(),
         leaving: users.iter().any(|user| user.holds && user.leaves),
         secret: match &secret {
             Some(secret) => Some(secret_hold(context, secret, &reference.namespace).await?),
@@ -47,10 +47,10 @@ pub(super) async fn observe<A: AnyAccount>(context: &Context, object: &A) -> Res
     Ok(Observed { account, handle })
 }
 
-async fn secret_hold(context: &Context, secret: &Secret, namespace: &str) -> Result<SecretHold, kube::Error> {
+async fn secret_hold(context: &Context, secret: &Secret, namespace: &str) -> Result<SecretProtection, kube::Error> {
     let deleting = secret.metadata.deletion_timestamp.as_ref().map(|time| time.0);
-    Ok(SecretHold {
-        held: secret.finalizers().iter().any(|finalizer| finalizer == CREDENTIAL_FINALIZER),
+    Ok(SecretProtection {
+        protected: secret.finalizers().iter().any(|finalizer| finalizer == CREDENTIAL_FINALIZER),
         deleting,
         // Asked of the API server itself: a store may not know yet that the namespace is being deleted.
         namespace_deleting: deleting.is_some() && namespace_deleting(context, namespace).await?,
@@ -103,7 +103,7 @@ fn connect<A: AnyAccount>(context: &Context, object: &A, key: SecretString) -> (
     }
 }
 
-fn client(context: &Context, access: &PlatformAccess, key: &SecretString) -> Result<Governed, EndpointError> {
+fn client(context: &Context, access: &PlatformAccess, key: &SecretString) -> Result<RateLimited, EndpointError> {
     let endpoint = Endpoint {
         base_url: access.base_url.clone(),
         organization_id: access.organization_id.clone(),
@@ -117,5 +117,5 @@ fn client(context: &Context, access: &PlatformAccess, key: &SecretString) -> Res
     });
     let budget = Arc::new(Budget::new(rate));
     let platform = HttpPlatform::new(endpoint, key.clone(), &options)?.sharing(budget.clone());
-    Ok(Governed::new(Arc::new(platform), budget, context.metrics.clone()))
+    Ok(RateLimited::new(Arc::new(platform), budget, context.metrics.clone()))
 }

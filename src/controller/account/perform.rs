@@ -1,4 +1,4 @@
-//! What is done for an account: hold it and its Secret while it is used, and ask the platform about its credentials.
+//! What is done for an account: protect it and its Secret while it is used, and ask the platform about its credentials.
 
 use super::super::accounts::Handle;
 use super::super::any_account::AnyAccount;
@@ -7,9 +7,9 @@ use super::super::{Context, dependents};
 use super::Observed;
 use crate::api::AccountCapabilities;
 use crate::clock;
-use crate::cluster::{Links, resource_version};
+use crate::cluster::{MetadataPatch, resource_version};
 use crate::decide::account::{AccountStep, Check, Verdict};
-use crate::platform::{Fault, Governed, Platform};
+use crate::platform::{Fault, Platform, RateLimited};
 
 pub(super) async fn perform<A: AnyAccount>(
     context: &Context,
@@ -18,11 +18,11 @@ pub(super) async fn perform<A: AnyAccount>(
     step: AccountStep,
 ) -> Result<(), StepError> {
     match step {
-        AccountStep::Hold => hold(context, object, observed, true).await,
-        AccountStep::Release => hold(context, object, observed, false).await,
-        AccountStep::LetSecretGo => {
+        AccountStep::Protect => protect(context, object, observed, true).await,
+        AccountStep::Unprotect => protect(context, object, observed, false).await,
+        AccountStep::UnprotectSecret => {
             let reference = object.credential();
-            Ok(context.secrets.hold(&reference.namespace, &reference.name, false).await?)
+            Ok(context.secrets.protect(&reference.namespace, &reference.name, false).await?)
         }
         AccountStep::Check => {
             if let Some(handle) = &observed.handle {
@@ -34,23 +34,28 @@ pub(super) async fn perform<A: AnyAccount>(
     }
 }
 
-/// The Secret is held before the account and released before it, so that credentials never go first.
-async fn hold<A: AnyAccount>(context: &Context, object: &A, observed: &Observed, held: bool) -> Result<(), StepError> {
+/// The Secret is protected before the account and released before it, so that credentials never go first.
+async fn protect<A: AnyAccount>(
+    context: &Context,
+    object: &A,
+    observed: &Observed,
+    protected: bool,
+) -> Result<(), StepError> {
     let secret_differs = match observed.account.secret {
         None => false,
-        Some(secret) if secret.held => !held && !shared(context, object),
+        Some(secret) if secret.protected => !protected && !shared(context, object),
         // The API server takes no new finalizer for what is being deleted.
-        Some(secret) => held && secret.deleting.is_none(),
+        Some(secret) => protected && secret.deleting.is_none(),
     };
     if secret_differs {
         let reference = object.credential();
-        context.secrets.hold(&reference.namespace, &reference.name, held).await?;
+        context.secrets.protect(&reference.namespace, &reference.name, protected).await?;
     }
-    if observed.account.meta.finalized != held {
-        let patched = Links::new().finalizer(held).apply(&object.api(&context.client), object).await?;
+    if observed.account.meta.has_finalizer != protected {
+        let patched = MetadataPatch::new().finalizer(protected).apply(&object.api(&context.client), object).await?;
         context.traces.update(&uid(object), |trace| trace.version = resource_version(&patched));
     }
-    if !held && object.meta().deletion_timestamp.is_some() {
+    if !protected && object.meta().deletion_timestamp.is_some() {
         context.accounts.forget(&object.reference());
         context.traces.forget(&uid(object));
     }
@@ -62,7 +67,7 @@ fn shared<A: AnyAccount>(context: &Context, object: &A) -> bool {
     let credential = object.credential();
     dependents::accounts_with(context, &credential.namespace, &credential.name)
         .into_iter()
-        .any(|(name, held)| held && name != object.reference())
+        .any(|(name, protected)| protected && name != object.reference())
 }
 
 /// Asks what the resources of the account will need: the project list, or where that is not allowed the computes of a project in use.
@@ -93,7 +98,7 @@ async fn check<A: AnyAccount>(context: &Context, object: &A, handle: &Handle) ->
     Check { at: clock::now(), verdict, capabilities }
 }
 
-async fn restricted(platform: &Governed, project: Option<&str>, message: String) -> Verdict {
+async fn restricted(platform: &RateLimited, project: Option<&str>, message: String) -> Verdict {
     match project {
         None => Verdict::Restricted(message),
         Some(project) => match platform.list_computes(project).await {

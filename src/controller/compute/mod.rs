@@ -66,6 +66,6 @@ impl Kind for Computes {
     }
 
     fn hold(observed: &mut ComputeObserved, told: String) {
-        observed.meta.brake = Brake::Held(told);
+        observed.meta.brake = Brake::Paused(told);
     }
 }

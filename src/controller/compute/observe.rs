@@ -15,10 +15,10 @@ use super::super::{Context, account_view};
 use super::claims::claims;
 use crate::api::Compute;
 use crate::cluster::{Owner, SecretState};
-use crate::decide::compute::{self, ComputeObserved, Listing, Names, SecretView};
+use crate::decide::compute::{self, ComputeObserved, NameSupport, SecretView, SnapshotState};
 use crate::decide::identity::{self, ComputeIdentity};
 use crate::decide::{AccountView, Memory, later, names};
-use crate::platform::{self, Fault, Interest, Reading, Source, Tick, View};
+use crate::platform::{self, Fault, Interest, LatestSnapshot, Snapshot, Source, Tick};
 
 pub(super) async fn observe(
     context: &Context,
@@ -27,30 +27,30 @@ pub(super) async fn observe(
 ) -> Result<ComputeObserved, kube::Error> {
     let uid = uid(object);
     let meta = object.meta_observed();
-    let identity = identity::of_compute(object.annotations(), meta.holder());
+    let identity = identity::of_compute(object.annotations(), meta.object_key());
     let (account, entry) = account_view::of(context, &object.spec.account_ref, object);
     let known = identity.clone().unwrap_or_default();
     let seen = match (&account, entry) {
         (AccountView::Usable { .. }, Some(entry)) => read(context, object, &known, &entry, now),
         _ => Seen::nothing_yet(),
     };
-    let Seen { listing, names, stale_from } = seen;
+    let Seen { snapshot, name_support, stale_from } = seen;
     let memory = context.traces.update(&uid, |trace| {
-        learn(&mut trace.memory, object, &known, &listing, now);
+        learn(&mut trace.memory, object, &known, &snapshot, now);
         trace.memory.clone()
     });
     if (known.binding.is_some() || known.intent.is_none()) && context.creating.unless_running(&uid) {
         next_in_turn(context, object);
     }
-    let claims = claims(context, object, &known, &ids(&known, &listing));
+    let claims = claims(context, object, &known, &ids(&known, &snapshot));
     Ok(ComputeObserved {
         meta,
         identity,
         account,
-        listing,
+        snapshot,
         claims,
         secret: secret(context, object).await?,
-        names,
+        name_support,
         memory,
         stale_from,
         limits: context.settings.limits,
@@ -61,10 +61,10 @@ pub(super) async fn observe(
 }
 
 /// Takes into memory what is seen.
-pub fn learn(memory: &mut Memory, object: &Compute, known: &ComputeIdentity, listing: &Listing, now: Timestamp) {
+pub fn learn(memory: &mut Memory, object: &Compute, known: &ComputeIdentity, snapshot: &SnapshotState, now: Timestamp) {
     memory.shown(object.status.as_ref().and_then(|status| status.last_operation.as_ref()));
     memory.met(known.recorded(), now);
-    if let (Some(binding), Listing::Read { computes, .. }) = (&known.binding, listing) {
+    if let (Some(binding), SnapshotState::Taken { computes, .. }) = (&known.binding, snapshot) {
         let found = computes.iter().find(|compute| compute.id == binding.id);
         compute::remember(memory, &object.spec, found, now);
     }
@@ -83,8 +83,8 @@ fn next_in_turn(context: &Context, object: &Compute) {
 }
 
 /// The computes whose other claimants matter: one's own, and those at hand.
-pub fn ids(known: &ComputeIdentity, listing: &Listing) -> BTreeSet<String> {
-    let computes = if let Listing::Read { computes, .. } = listing { computes.as_slice() } else { &[] };
+pub fn ids(known: &ComputeIdentity, snapshot: &SnapshotState) -> BTreeSet<String> {
+    let computes = if let SnapshotState::Taken { computes, .. } = snapshot { computes.as_slice() } else { &[] };
     let bound = known.binding.iter().map(|binding| binding.id.clone());
     computes.iter().map(|compute| compute.id.clone()).chain(bound).collect()
 }
@@ -92,8 +92,8 @@ pub fn ids(known: &ComputeIdentity, listing: &Listing) -> BTreeSet<String> {
 /// The newest reading that began after our last write.
 #[derive(Debug)]
 pub struct Seen {
-    pub listing: Listing,
-    pub names: Names,
+    pub snapshot: SnapshotState,
+    pub name_support: NameSupport,
     /// Until when it is relied upon where newer ones fail.
     pub stale_from: Option<Timestamp>,
 }
@@ -104,19 +104,19 @@ impl Seen {
     pub fn in_view(
         object: &Compute,
         known: &ComputeIdentity,
-        view: &View,
+        view: &LatestSnapshot,
         wrote: Option<Tick>,
         (now, grace): (Timestamp, Duration),
     ) -> Self {
-        listing(view, view.since(wrote).is_some(), now, grace, &Matters::of(object, known))
+        snapshot(view, view.since(wrote).is_some(), now, grace, &Matters::of(object, known))
     }
 
     fn nothing_yet() -> Self {
-        Self { listing: Listing::Pending, names: Names::Unseen, stale_from: None }
+        Self { snapshot: SnapshotState::Pending, name_support: NameSupport::Unseen, stale_from: None }
     }
 
     fn failed(fault: &Fault) -> Self {
-        Self { listing: Listing::Failed(fault.clone()), ..Self::nothing_yet() }
+        Self { snapshot: SnapshotState::Failed(fault.clone()), ..Self::nothing_yet() }
     }
 }
 
@@ -146,7 +146,7 @@ fn read(context: &Context, object: &Compute, known: &ComputeIdentity, entry: &En
     let me = ObjectRef::from_obj(object);
     let mut view = context.observers.read(&source, &me, matters.interest(&trace, trace.awaiting));
     let deleting = object.metadata.deletion_timestamp.is_some();
-    let awaiting = view.reading.as_ref().is_some_and(|reading| {
+    let awaiting = view.snapshot.as_ref().is_some_and(|reading| {
         let found = known.binding.as_ref().and_then(|binding| reading.compute(&binding.id));
         compute::is_awaiting(known, deleting, &trace.memory, found)
     });
@@ -159,8 +159,8 @@ fn read(context: &Context, object: &Compute, known: &ComputeIdentity, entry: &En
     Seen::in_view(object, known, &view, trace.wrote, (now, grace))
 }
 
-fn listing(view: &View, fresh: bool, now: Timestamp, grace: Duration, matters: &Matters) -> Seen {
-    let reading = view.reading.as_ref().filter(|_| fresh);
+fn snapshot(view: &LatestSnapshot, fresh: bool, now: Timestamp, grace: Duration, matters: &Matters) -> Seen {
+    let reading = view.snapshot.as_ref().filter(|_| fresh);
     match (reading, &view.fault) {
         (_, Some(fault @ (Fault::Unauthorized { .. } | Fault::Forbidden { .. } | Fault::NotFound { .. }))) => {
             Seen::failed(fault)
@@ -200,19 +200,22 @@ impl Matters {
     }
 
     /// Who has found its compute has nothing to look for on the branch, so that a pass costs the same in a project of any size.
-    fn seen_in(&self, reading: &Reading) -> Seen {
-        let read =
-            |computes, names| Seen { listing: Listing::Read { at: reading.at, computes }, names, stale_from: None };
+    fn seen_in(&self, reading: &Snapshot) -> Seen {
+        let read = |computes, name_support| Seen {
+            snapshot: SnapshotState::Taken { at: reading.at, computes },
+            name_support,
+            stale_from: None,
+        };
         let named: Vec<_> = self.computes.iter().filter_map(|id| reading.compute(id)).cloned().collect();
         if self.bound && !self.unanswered && !named.is_empty() {
-            return read(named, Names::Unseen);
+            return read(named, NameSupport::Unseen);
         }
         let matters = |compute: &&platform::Compute| {
             self.branches.contains(&compute.branch_id)
                 || self.computes.contains(&compute.id)
                 || compute.name.as_ref().is_some_and(|name| self.marks.contains(name))
         };
-        read(reading.computes.iter().filter(matters).cloned().collect(), Names::among(&reading.computes))
+        read(reading.computes.iter().filter(matters).cloned().collect(), NameSupport::among(&reading.computes))
     }
 
     fn interest(&self, trace: &Trace, pending: bool) -> Interest {
@@ -264,14 +267,14 @@ mod tests {
     const GRACE: Duration = Duration::from_secs(90);
 
     /// An empty project as it was read that many seconds ago; newer attempts failed.
-    fn unread(ago: u64, fault: &Fault) -> View {
+    fn unread(ago: u64, fault: &Fault) -> LatestSnapshot {
         let ticks: Observers<ObjectRef<Compute>> = Observers::new(unbounded_channel().0, || NOW, || 0.5);
         let at = NOW - Duration::from_secs(ago);
-        let reading = Reading { began: ticks.tick(), at, computes: Vec::new() };
-        View { reading: Some(Arc::new(reading)), fault: Some(fault.clone()) }
+        let reading = Snapshot { began: ticks.tick(), at, computes: Vec::new() };
+        LatestSnapshot { snapshot: Some(Arc::new(reading)), fault: Some(fault.clone()) }
     }
 
-    fn listed(view: &View) -> Seen {
+    fn listed(view: &LatestSnapshot) -> Seen {
         let matters = Matters {
             branches: vec!["br-main".to_owned()],
             computes: BTreeSet::new(),
@@ -279,7 +282,7 @@ mod tests {
             bound: true,
             unanswered: false,
         };
-        listing(view, true, NOW, GRACE, &matters)
+        snapshot(view, true, NOW, GRACE, &matters)
     }
 
     #[test]
@@ -291,7 +294,7 @@ mod tests {
             Fault::Forbidden { status: 404, message: message() },
             Fault::NotFound { message: message() },
         ] {
-            assert_eq!(listed(&unread(1, &fault)).listing, Listing::Failed(fault));
+            assert_eq!(listed(&unread(1, &fault)).snapshot, SnapshotState::Failed(fault));
         }
     }
 
@@ -305,8 +308,8 @@ mod tests {
             let young = listed(&unread(1, &fault));
             assert_eq!(young.stale_from, Some(NOW + Duration::from_secs(89)));
             // Nothing is concluded from its age: the time that it was begun goes with it.
-            assert_eq!(young.listing, Listing::Read { at: NOW - Duration::from_secs(1), computes: Vec::new() });
-            assert_eq!(listed(&unread(90, &fault)).listing, Listing::Failed(fault));
+            assert_eq!(young.snapshot, SnapshotState::Taken { at: NOW - Duration::from_secs(1), computes: Vec::new() });
+            assert_eq!(listed(&unread(90, &fault)).snapshot, SnapshotState::Failed(fault));
         }
     }
 }

@@ -9,7 +9,7 @@ use super::super::creating::Place;
 use super::super::hands::{self, Hands, Usable, in_time, secret_outcome, write_replaceable};
 use super::super::kind::{StepError, uid};
 use crate::api::{Compute, LastOperation, Management};
-use crate::cluster::{Links, Note, Owner, SecretContent};
+use crate::cluster::{MetadataPatch, Note, Owner, SecretContent};
 use crate::decide::compute::ComputeStep;
 use crate::decide::identity::{Binding, CreateIntent, Origin, RestartRecord, Unanswered};
 use crate::decide::memory::Problem;
@@ -27,29 +27,29 @@ pub async fn perform<H: Hands>(hands: &H, object: &Compute, step: &ComputeStep) 
         ComputeStep::DropIntent { unanswered } => {
             work.link(object, noting(unanswered).remove(names::CREATE_INTENT)).await.map(drop)
         }
-        ComputeStep::NoteUnanswered { unanswered } => work.link(object, noting(unanswered)).await.map(drop),
-        ComputeStep::AddFinalizer => work.link(object, Links::new().finalizer(true)).await.map(drop),
+        ComputeStep::RecordUnanswered { unanswered } => work.link(object, noting(unanswered)).await.map(drop),
+        ComputeStep::AddFinalizer => work.link(object, MetadataPatch::new().finalizer(true)).await.map(drop),
         ComputeStep::Change { id, change, parts, because } => {
             work.change(id, change, because).await?;
             hands.traces().update(&uid(object), |trace| trace.memory.sent(parts, hands.now()));
             Ok(())
         }
         ComputeStep::Restart { id, record } => work.restart(id, record).await,
-        ComputeStep::NoteRestart { record } => {
-            work.link(object, Links::new().set(names::RESTART_RECORD, record)).await.map(drop)
+        ComputeStep::RecordRestart { record } => {
+            work.link(object, MetadataPatch::new().set(names::RESTART_RECORD, record)).await.map(drop)
         }
         ComputeStep::WriteConnection { data } => work.write_connection(data).await,
         ComputeStep::Delete { id } => work.delete(id).await,
-        ComputeStep::Release => work.release().await,
-        ComputeStep::ReleaseBeside { strays } => work.release_beside(strays).await,
+        ComputeStep::RemoveFinalizer => work.release().await,
+        ComputeStep::RemoveFinalizerBeside { strays } => work.release_beside(strays).await,
     }
 }
 
 /// Keeps what unanswered creates are recognized by.
-fn noting(unanswered: &[CreateIntent]) -> Links {
+fn noting(unanswered: &[CreateIntent]) -> MetadataPatch {
     match unanswered {
-        [] => Links::new().remove(names::UNANSWERED_CREATES),
-        some => Links::new().set(names::UNANSWERED_CREATES, &Unanswered { creates: some.to_vec() }),
+        [] => MetadataPatch::new().remove(names::UNANSWERED_CREATES),
+        some => MetadataPatch::new().set(names::UNANSWERED_CREATES, &Unanswered { creates: some.to_vec() }),
     }
 }
 
@@ -70,7 +70,7 @@ impl<H: Hands> Work<'_, H> {
         };
         let Some(platform) = self.admitted(Action::Create).await? else { return Ok(()) };
         let intent = &CreateIntent { at: self.hands.now(), ..intent.clone() };
-        let links = Links::new().finalizer(true).set(names::CREATE_INTENT, intent).remove(names::BINDING);
+        let links = MetadataPatch::new().finalizer(true).set(names::CREATE_INTENT, intent).remove(names::BINDING);
         let intended = self.link(self.object, links).await?;
         self.recorded(Action::Create, intent.at)?;
         let answer = platform.create_compute(&self.object.spec.project_id, new).await;
@@ -93,14 +93,14 @@ impl<H: Hands> Work<'_, H> {
             at: intent.at,
         };
         self.hands.traces().update(&uid, |trace| trace.memory.created = Some(created.id.clone()));
-        self.bind(&intended, &binding, Links::new().set(names::RESTART_RECORD, restart)).await?;
+        self.bind(&intended, &binding, MetadataPatch::new().set(names::RESTART_RECORD, restart)).await?;
         self.note(&Note::normal("Created", format!("Created compute {} on branch {}.", created.id, intent.branch)))
             .await;
         Ok(())
     }
 
     /// A compute that exists.
-    async fn link_to(&self, binding: &Binding, links: Links) -> Result<(), StepError> {
+    async fn link_to(&self, binding: &Binding, links: MetadataPatch) -> Result<(), StepError> {
         self.bind(self.object, binding, links).await?;
         let id = &binding.id;
         let said = match binding.origin {
@@ -113,7 +113,7 @@ impl<H: Hands> Work<'_, H> {
         Ok(())
     }
 
-    async fn bind(&self, object: &Compute, binding: &Binding, links: Links) -> Result<(), StepError> {
+    async fn bind(&self, object: &Compute, binding: &Binding, links: MetadataPatch) -> Result<(), StepError> {
         let links = links
             .set(names::BINDING, binding)
             .remove(names::CREATE_INTENT)
@@ -137,14 +137,14 @@ impl<H: Hands> Work<'_, H> {
     async fn restart(&self, id: &str, record: &RestartRecord) -> Result<(), StepError> {
         let Some(platform) = self.admitted(Action::Restart).await? else { return Ok(()) };
         let record = &RestartRecord { at: self.hands.now(), ..record.clone() };
-        let recorded = self.link(self.object, Links::new().set(names::RESTART_RECORD, record)).await?;
+        let recorded = self.link(self.object, MetadataPatch::new().set(names::RESTART_RECORD, record)).await?;
         self.recorded(Action::Restart, record.at)?;
         let answer = platform.restart_compute(&self.object.spec.project_id, &id.to_owned()).await;
         self.wrote();
         let answer = self.settle(Action::Restart, answer)?;
         self.operation(&answer.operations);
         let done = RestartRecord { calling: None, ..record.clone() };
-        self.link(&recorded, Links::new().set(names::RESTART_RECORD, &done)).await?;
+        self.link(&recorded, MetadataPatch::new().set(names::RESTART_RECORD, &done)).await?;
         self.note(&Note::normal("Restarted", format!("Restarted compute {id}."))).await;
         Ok(())
     }
@@ -176,7 +176,7 @@ impl<H: Hands> Work<'_, H> {
     }
 
     async fn release(&self) -> Result<(), StepError> {
-        self.link(self.object, Links::new().finalizer(false)).await?;
+        self.link(self.object, MetadataPatch::new().finalizer(false)).await?;
         self.hands.unwatch(self.object);
         self.hands.traces().forget(&uid(self.object));
         self.hands.account_may_go(&self.object.spec.account_ref, self.object);
@@ -213,7 +213,7 @@ impl<H: Hands> Work<'_, H> {
         hands::account_of(self.hands, &self.object.spec.account_ref, self.object, Action::Change)
     }
 
-    async fn link(&self, object: &Compute, links: Links) -> Result<Compute, StepError> {
+    async fn link(&self, object: &Compute, links: MetadataPatch) -> Result<Compute, StepError> {
         hands::link(self.hands, object, links).await
     }
 

@@ -9,7 +9,7 @@ use kube::{Api, Client};
 
 pub use observe::{key_listing, key_secret_view};
 pub use perform::{flush, perform, write_unsaved};
-pub use secret::holding;
+pub use secret::secret_contents;
 
 use super::kind::{Kind, Managed, StepError, namespaced};
 use super::{Context, account_view};
@@ -67,6 +67,6 @@ impl Kind for ProjectKeys {
     }
 
     fn hold(observed: &mut KeyObserved, told: String) {
-        observed.meta.brake = Brake::Held(told);
+        observed.meta.brake = Brake::Paused(told);
     }
 }

@@ -28,7 +28,7 @@ pub(super) async fn observe(
     let uid = uid(object);
     let (account, entry) = account_view::of(context, &object.spec.account_ref, object);
     let meta = object.meta_observed();
-    let identity = identity::of_key(object.annotations(), meta.holder());
+    let identity = identity::of_key(object.annotations(), meta.object_key());
     let intended = identity.as_ref().ok().and_then(|identity| identity.intent.as_ref()).map(|intent| intent.at);
     let trace = context.traces.update(&uid, |trace| {
         trace.memory.met(intended, now);
@@ -78,7 +78,7 @@ pub fn key_secret_view(spec: &ProjectKeySpec, state: SecretState, base_url: &str
         SecretState::Restored(found) => (secret::restored(spec, &found, base_url), false),
         SecretState::Ours(found) => {
             let going = found.metadata.deletion_timestamp.is_some();
-            (KeySecretView::Ours(secret::holding(spec, &found, base_url).0), going)
+            (KeySecretView::Ours(secret::secret_contents(spec, &found, base_url).0), going)
         }
     }
 }

@@ -15,9 +15,9 @@ use super::super::kind::{StepError, uid};
 use super::super::traces::UnsavedKey;
 use super::secret;
 use crate::api::ProjectKey;
-use crate::cluster::{Links, Note, Owner, SecretState, WriteError};
+use crate::cluster::{MetadataPatch, Note, Owner, SecretState, WriteError};
 use crate::decide::identity::{KeyBook, KeyIdentity, KeyIntent, ProjectKeyIdentity};
-use crate::decide::key::{Holding, KeyListing, KeyObserved, KeyStep, Probe};
+use crate::decide::key::{KeyListing, KeyObserved, KeyStep, Probe, SecretContents};
 use crate::decide::memory::Problem;
 use crate::decide::{Action, names};
 use crate::platform::{Fault, Platform};
@@ -35,10 +35,10 @@ pub async fn perform<H: Hands>(
     let identity = observed.identity.clone().unwrap_or_default();
     let work = Work { hands, object, identity };
     match step {
-        KeyStep::AddFinalizer => work.link(object, Links::new().finalizer(true)).await.map(drop),
+        KeyStep::AddFinalizer => work.link(object, MetadataPatch::new().finalizer(true)).await.map(drop),
         KeyStep::PrepareSecret => work.prepare().await,
         KeyStep::TakeBack { key, version } => work.take_back(key, version).await,
-        KeyStep::Mint { intent, because } => work.mint(intent, because.as_deref()).await,
+        KeyStep::CreateKey { intent, because } => work.create_key(intent, because.as_deref()).await,
         KeyStep::SaveSecret => work.save(object).await,
         KeyStep::Leave { book } => work.leave(book).await,
         KeyStep::RewriteSecret => work.rewrite().await,
@@ -47,7 +47,7 @@ pub async fn perform<H: Hands>(
         KeyStep::Revoke { id, name, book } => work.revoke(*id, name, book).await,
         KeyStep::ListKeys => work.list().await,
         KeyStep::Probe => work.probe().await,
-        KeyStep::Release => work.release().await,
+        KeyStep::RemoveFinalizer => work.release().await,
     }
 }
 
@@ -74,18 +74,18 @@ impl<H: Hands> Work<'_, H> {
     }
 
     async fn acknowledge(&self, book: &KeyBook, event: &str) -> Result<(), StepError> {
-        let links = Links::new().set(names::KEYS, book).remove(names::REVOKED_KEYS);
+        let links = MetadataPatch::new().set(names::KEYS, book).remove(names::REVOKED_KEYS);
         self.link(self.object, links).await?;
         self.note(&Note::normal("KeyForgotten", event)).await;
         Ok(())
     }
 
     /// Intent, call, Secret, record: whatever happens in between, a successor finds out what became of it.
-    async fn mint(&self, intent: &KeyIntent, because: Option<&str>) -> Result<(), StepError> {
-        let account = self.account(Action::Mint)?;
+    async fn create_key(&self, intent: &KeyIntent, because: Option<&str>) -> Result<(), StepError> {
+        let account = self.account(Action::CreateKey)?;
         let organization = organization(&account)?;
         let admitted = self.hands.admit_key_creation(&account.platform).await;
-        let admitted = admitted.map_err(|fault| StepError::Failed(Action::Mint, Problem::Platform(fault)))?;
+        let admitted = admitted.map_err(|fault| StepError::Failed(Action::CreateKey, Problem::Platform(fault)))?;
         let Some(platform) = admitted else { return Ok(()) };
         // Room is waited for first: what is rehearsed now is not long ago when the key arrives.
         self.rehearse(intent, &account.base_url).await?;
@@ -93,28 +93,28 @@ impl<H: Hands> Work<'_, H> {
             self.note(&Note::warning("KeyReplaced", why)).await;
         }
         let intent = &KeyIntent { at: self.hands.now(), ..intent.clone() };
-        let intended = self.link(self.object, Links::new().set(names::KEY_INTENT, intent)).await?;
+        let intended = self.link(self.object, MetadataPatch::new().set(names::KEY_INTENT, intent)).await?;
         self.forget_readings();
-        self.hands.traces().update(&self.uid(), |trace| trace.memory.recorded(Action::Mint, intent.at));
-        in_time(self.hands, Action::Mint, intent.at)?;
-        let minted = platform.create_key(&organization, &intent.name, &self.object.spec.project_id).await;
-        let minted = minted.map_err(|fault| StepError::Failed(Action::Mint, Problem::Platform(fault)))?;
+        self.hands.traces().update(&self.uid(), |trace| trace.memory.recorded(Action::CreateKey, intent.at));
+        in_time(self.hands, Action::CreateKey, intent.at)?;
+        let created = platform.create_key(&organization, &intent.name, &self.object.spec.project_id).await;
+        let created = created.map_err(|fault| StepError::Failed(Action::CreateKey, Problem::Platform(fault)))?;
         let key = KeyIdentity {
-            id: minted.id,
+            id: created.id,
             name: intent.name.clone(),
             at: intent.at,
-            created_at: minted.created_at,
-            created_by: minted.created_by,
+            created_at: created.created_at,
+            created_by: created.created_by,
         };
         let unsaved = UnsavedKey {
             key: key.clone(),
             intent: intent.clone(),
-            secret: minted.secret,
+            secret: created.secret,
             namespace: self.object.namespace().unwrap_or_default(),
             name: self.object.name_any(),
         };
         self.hands.unsaved().keep(&self.uid(), unsaved);
-        self.hands.traces().update(&self.uid(), |trace| trace.memory.succeeded(Action::Mint));
+        self.hands.traces().update(&self.uid(), |trace| trace.memory.succeeded(Action::CreateKey));
         // The Secret comes first, and the event even when it could not be written.
         let saved = self.save(&intended).await;
         self.note(&Note::normal("KeyCreated", format!("Created key {} ({}).", key.name, key.id))).await;
@@ -139,14 +139,14 @@ impl<H: Hands> Work<'_, H> {
         let Some(unsaved) = self.hands.unsaved().get(&self.uid()) else { return Ok(()) };
         write_unsaved(self.hands, object, &unsaved).await?;
         let book = self.identity.book.succeeded_by(unsaved.key.clone(), &unsaved.intent);
-        self.link(object, Links::new().set(names::KEYS, &book).remove(names::KEY_INTENT)).await?;
+        self.link(object, MetadataPatch::new().set(names::KEYS, &book).remove(names::KEY_INTENT)).await?;
         self.hands.unsaved().take(&self.uid());
         Ok(())
     }
 
     /// What another process has begun since stays recorded.
     async fn leave(&self, book: &KeyBook) -> Result<(), StepError> {
-        self.link(self.object, Links::new().set(names::KEYS, book)).await?;
+        self.link(self.object, MetadataPatch::new().set(names::KEYS, book)).await?;
         if let Some(unsaved) = self.hands.unsaved().take(&self.uid()) {
             unsaved.tell_loss("another process took its creation for interrupted; the key is replaced");
         }
@@ -158,14 +158,16 @@ impl<H: Hands> Work<'_, H> {
         let url = self.hands.base_url(&self.object.spec.account_ref, self.object);
         let name = &self.object.spec.secret.name;
         let SecretState::Ours(found) = self.hands.secret(&owner, name).await? else { return Ok(()) };
-        let (Holding::Key { key, .. }, Some(value)) = secret::holding(&self.object.spec, &found, &url) else {
+        let (SecretContents::Key { key, .. }, Some(value)) = secret::secret_contents(&self.object.spec, &found, &url)
+        else {
             return Ok(());
         };
         let content = secret::content(&self.object.spec, &key, &value, &url);
         let written = self.hands.write_secret(&owner, name, found.metadata.uid.as_deref(), &content).await;
         let kept = match &written {
             Ok(written) => {
-                secret::holding(&self.object.spec, written, &url).0 == Holding::Key { key, as_declared: true }
+                secret::secret_contents(&self.object.spec, written, &url).0
+                    == SecretContents::Key { key, as_declared: true }
             }
             Err(_) => true,
         };
@@ -180,7 +182,7 @@ impl<H: Hands> Work<'_, H> {
     }
 
     async fn record(&self, book: &KeyBook, event: Option<&str>) -> Result<(), StepError> {
-        self.link(self.object, Links::new().set(names::KEYS, book).remove(names::KEY_INTENT)).await?;
+        self.link(self.object, MetadataPatch::new().set(names::KEYS, book).remove(names::KEY_INTENT)).await?;
         self.hands.traces().update(&self.uid(), |trace| trace.key.probe = None);
         // A key that is recorded as gone is kept in memory for nobody.
         if self
@@ -256,15 +258,15 @@ impl<H: Hands> Work<'_, H> {
         let SecretState::Ours(found) = self.hands.secret(&owner, &self.object.spec.secret.name).await? else {
             return Ok(None);
         };
-        let held = match secret::holding(&self.object.spec, &found, &account.base_url) {
-            (Holding::Key { key, .. }, value) if key.id == current.id => value,
+        let held = match secret::secret_contents(&self.object.spec, &found, &account.base_url) {
+            (SecretContents::Key { key, .. }, value) if key.id == current.id => value,
             _ => None,
         };
         Ok(held.map(|value| (account, value)))
     }
 
     async fn release(&self) -> Result<(), StepError> {
-        self.link(self.object, Links::new().finalizer(false)).await?;
+        self.link(self.object, MetadataPatch::new().finalizer(false)).await?;
         self.hands.unsaved().take(&self.uid());
         self.hands.traces().forget(&self.uid());
         self.hands.account_may_go(&self.object.spec.account_ref, self.object);
@@ -292,7 +294,7 @@ impl<H: Hands> Work<'_, H> {
         });
     }
 
-    async fn link(&self, object: &ProjectKey, links: Links) -> Result<ProjectKey, StepError> {
+    async fn link(&self, object: &ProjectKey, links: MetadataPatch) -> Result<ProjectKey, StepError> {
         hands::link(self.hands, object, links).await
     }
 
@@ -304,7 +306,7 @@ impl<H: Hands> Work<'_, H> {
 fn organization<P>(account: &Usable<P>) -> Result<String, StepError> {
     account.organization.clone().ok_or_else(|| {
         let message = "the account has no organizationID".to_owned();
-        StepError::Failed(Action::Mint, Problem::Platform(Fault::Rejected { status: 400, message }))
+        StepError::Failed(Action::CreateKey, Problem::Platform(Fault::Rejected { status: 400, message }))
     })
 }
 

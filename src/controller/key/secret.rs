@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::api::ProjectKeySpec;
 use crate::cluster::{SecretContent, digest};
 use crate::decide::identity::KeyIdentity;
-use crate::decide::key::{Holding, KeySecretView, template};
+use crate::decide::key::{KeySecretView, SecretContents, template};
 use crate::decide::names::{MANAGED_BY, SECRET_DIGEST, SECRET_KEY, SECRET_KEY_ID, SECRET_SHAPE};
 
 /// Everything that the Secret of a key holds.
@@ -40,15 +40,19 @@ fn shape(names: [Vec<&String>; 3]) -> String {
 }
 
 /// What a Secret of ours holds, and the key's secret where it is as it was written.
-pub fn holding(spec: &ProjectKeySpec, secret: &Secret, base_url: &str) -> (Holding, Option<SecretString>) {
+pub fn secret_contents(
+    spec: &ProjectKeySpec,
+    secret: &Secret,
+    base_url: &str,
+) -> (SecretContents, Option<SecretString>) {
     let Some(key) =
         secret.annotations().get(SECRET_KEY).and_then(|text| serde_json::from_str::<KeyIdentity>(text).ok())
     else {
-        return (Holding::Nothing, None);
+        return (SecretContents::Nothing, None);
     };
-    let Some(value) = text(secret, &spec.secret.key) else { return (Holding::Altered, None) };
+    let Some(value) = text(secret, &spec.secret.key) else { return (SecretContents::Altered, None) };
     if secret.annotations().get(SECRET_DIGEST) != Some(&digest(&value)) {
-        return (Holding::Altered, None);
+        return (SecretContents::Altered, None);
     }
     let wanted = content(spec, &key, &value, base_url);
     let entries = wanted.data.iter().all(|(entry, wanted)| {
@@ -56,16 +60,18 @@ pub fn holding(spec: &ProjectKeySpec, secret: &Secret, base_url: &str) -> (Holdi
     });
     let as_declared =
         entries && holds(secret.labels(), &wanted.labels) && holds(secret.annotations(), &wanted.annotations);
-    (Holding::Key { key, as_declared }, Some(value))
+    (SecretContents::Key { key, as_declared }, Some(value))
 }
 
 /// A Secret that dbplane made for a resource that is no more, as far as it holds a key as it was written.
 pub(super) fn restored(spec: &ProjectKeySpec, secret: &Secret, base_url: &str) -> KeySecretView {
-    match holding(spec, secret, base_url).0 {
-        Holding::Key { key, .. } => {
+    match secret_contents(spec, secret, base_url).0 {
+        SecretContents::Key { key, .. } => {
             KeySecretView::Restored { key, version: secret.resource_version().unwrap_or_default() }
         }
-        Holding::Nothing | Holding::Altered => KeySecretView::Foreign("what an earlier resource left".to_owned()),
+        SecretContents::Nothing | SecretContents::Altered => {
+            KeySecretView::Foreign("what an earlier resource left".to_owned())
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::super::identity::{self, ComputeIdentity, CreateIntent};
 use super::super::names;
-use super::super::seal::Holder;
+use super::super::seal::ObjectKey;
 use crate::api::{Compute, ComputeType};
 
 /// What other resources claim of the same things.
@@ -91,7 +91,7 @@ struct Other<'a> {
 impl<'a> Other<'a> {
     fn of(compute: &'a Compute) -> Self {
         let annotations = compute.metadata.annotations.as_ref();
-        let identity = annotations.and_then(|annotations| identity::of_compute(annotations, holder(compute)).ok());
+        let identity = annotations.and_then(|annotations| identity::of_compute(annotations, object_key(compute)).ok());
         Self { compute, identity: identity.unwrap_or_default() }
     }
 
@@ -115,14 +115,14 @@ impl<'a> Other<'a> {
     }
 
     fn label(&self) -> String {
-        format!("Compute {}", holder(self.compute))
+        format!("Compute {}", object_key(self.compute))
     }
 }
 
-fn holder(compute: &Compute) -> Holder<'_> {
+fn object_key(compute: &Compute) -> ObjectKey<'_> {
     let meta = &compute.metadata;
     let [namespace, name] = [&meta.namespace, &meta.name].map(|part| part.as_deref().unwrap_or_default());
-    Holder { namespace, name }
+    ObjectKey { namespace, name }
 }
 
 fn bound(others: &[Other], mine: &Other) -> BTreeMap<String, Claim> {

@@ -4,11 +4,11 @@ use jiff::Timestamp;
 
 use super::super::drift;
 use super::super::identity::CreateIntent;
-use super::{Case, Names, Reading};
+use super::{Case, NameSupport, Snapshot};
 use crate::platform::{Compute, Role, Settings};
 
 /// What became of a create that was intended.
-pub(super) enum Outcome<'a> {
+pub(super) enum CreateOutcome<'a> {
     Created(&'a Compute),
     NotCreated,
     NotKnownYet(Timestamp),
@@ -17,19 +17,19 @@ pub(super) enum Outcome<'a> {
     Unclear(Vec<&'a Compute>),
 }
 
-/// What may be the traces of a create.
-pub(super) struct Traces<'a> {
+/// What may be the evidence of a create.
+pub(super) struct CreateEvidence<'a> {
     /// The computes that carry its mark: they are its, whatever else there is.
     pub marked: Vec<&'a Compute>,
     /// Those that nobody has and that were not there before, where no mark has to tell.
     pub new: Vec<&'a Compute>,
 }
 
-pub(super) fn traces<'a>(case: &Case, intent: &CreateIntent, reading: &Reading<'a>) -> Traces<'a> {
+pub(super) fn evidence<'a>(case: &Case, intent: &CreateIntent, snapshot: &Snapshot<'a>) -> CreateEvidence<'a> {
     let is_marked = |compute: &&Compute| intent.mark.is_some() && compute.name == intent.mark;
     let is_theirs =
         |compute: &Compute| compute.name.as_ref().is_some_and(|name| case.observed.claims.marks.contains(name));
-    let told_by_mark = intent.mark.is_some() && case.observed.names == Names::Kept;
+    let told_by_mark = intent.mark.is_some() && case.observed.name_support == NameSupport::Kept;
     let is_new = |compute: &&Compute| {
         !told_by_mark
             && on_branch(compute, &intent.branch, case.role())
@@ -37,9 +37,9 @@ pub(super) fn traces<'a>(case: &Case, intent: &CreateIntent, reading: &Reading<'
             && !case.is_taken(compute)
             && !is_theirs(compute)
     };
-    Traces {
-        marked: reading.computes.iter().filter(is_marked).collect(),
-        new: reading.computes.iter().filter(is_new).collect(),
+    CreateEvidence {
+        marked: snapshot.computes.iter().filter(is_marked).collect(),
+        new: snapshot.computes.iter().filter(is_new).collect(),
     }
 }
 

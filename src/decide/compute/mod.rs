@@ -1,16 +1,16 @@
 //! Computes: create or take over, keep as declared, restart, delete.
 
-mod birth;
 mod claims;
 mod connection;
-mod end;
+mod create;
+mod delete;
 mod evidence;
-mod life;
-mod mend;
+mod keep;
 mod restart;
 mod stray;
 #[cfg(test)]
 mod tests;
+mod update;
 
 use std::collections::BTreeMap;
 
@@ -32,10 +32,10 @@ pub struct ComputeObserved {
     pub uid: String,
     pub identity: Result<ComputeIdentity, Doubtful>,
     pub account: AccountView,
-    pub listing: Listing,
+    pub snapshot: SnapshotState,
     pub claims: Claims,
     pub secret: SecretView,
-    pub names: Names,
+    pub name_support: NameSupport,
     pub memory: Memory,
     /// Newer readings fail, and from then on the one at hand is no longer relied upon.
     pub stale_from: Option<Timestamp>,
@@ -46,21 +46,21 @@ pub struct ComputeObserved {
     pub draw: u32,
 }
 
-/// What the newest usable reading of the project says of the computes that matter here: those of the branch, and those
+/// What the newest usable snapshot of the project says of the computes that matter here: those of the branch, and those
 /// named by binding, intent and spec.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Listing {
+pub enum SnapshotState {
     /// None yet that began after our last write.
     Pending,
     /// It failed: could not look is never not there.
     Failed(Fault),
     /// Begun at that time.
-    Read { at: Timestamp, computes: Vec<Compute> },
+    Taken { at: Timestamp, computes: Vec<Compute> },
 }
 
-/// What the whole project's reading says of names of computes.
+/// What the whole project's snapshot says of names of computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Names {
+pub enum NameSupport {
     /// Nothing: a name may be refused or dropped.
     #[default]
     Unseen,
@@ -70,7 +70,7 @@ pub enum Names {
     Kept,
 }
 
-impl Names {
+impl NameSupport {
     /// What these computes tell.
     pub fn among(computes: &[Compute]) -> Self {
         let fuller = |compute: &Compute| compute.settings.suspend_after.is_some() || compute.started_at.is_some();
@@ -105,23 +105,23 @@ pub enum ComputeStep {
     /// Record that the create that was intended did not happen, or that its answer is no longer waited for.
     DropIntent { unanswered: Vec<CreateIntent> },
     /// Record which creates are left unanswered.
-    NoteUnanswered { unanswered: Vec<CreateIntent> },
+    RecordUnanswered { unanswered: Vec<CreateIntent> },
     /// Hold the resource until its compute has been dealt with.
     AddFinalizer,
-    /// Change a compute; `parts` is what mends each field.
+    /// Change a compute; `parts` is what corrects each field.
     Change { id: String, change: ComputeChange, parts: BTreeMap<String, ComputeChange>, because: String },
     /// Write the record, restart, complete the record.
     Restart { id: String, record: RestartRecord },
     /// Record a restart that needs no call.
-    NoteRestart { record: RestartRecord },
+    RecordRestart { record: RestartRecord },
     /// Write the connection Secret.
     WriteConnection { data: BTreeMap<String, String> },
     /// Delete a compute.
     Delete { id: String },
     /// Let the resource go.
-    Release,
+    RemoveFinalizer,
     /// Say which computes are left that may be the resource's, and let it go.
-    ReleaseBeside { strays: Vec<String> },
+    RemoveFinalizerBeside { strays: Vec<String> },
 }
 
 type Choice = Decision<ComputeStep>;
@@ -136,8 +136,8 @@ pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) ->
 }
 
 fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Choice {
-    if let Some(held) = brake::hold(&observed.meta, &observed.limits).filter(|_| !is_left(spec)) {
-        return Decision::rest(held);
+    if let Some(paused) = brake::paused(&observed.meta, &observed.limits).filter(|_| !is_left(spec)) {
+        return Decision::rest(paused);
     }
     let identity = match &observed.identity {
         Ok(identity) => identity,
@@ -145,7 +145,7 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Cho
     };
     let case = Case { spec, observed, identity, now };
     if observed.meta.deleting {
-        return end::decide(&case);
+        return delete::decide(&case);
     }
     if observed.meta.paused {
         return Decision::rest(Report::unknown(
@@ -159,15 +159,15 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Cho
     if let Some(obstacle) = observed.account.obstacle() {
         return Decision::rest(Report::of(obstacle));
     }
-    match &observed.listing {
-        Listing::Pending => Decision::silent(),
-        Listing::Failed(fault) => Decision::rest(Report::of(unread(spec, fault))),
-        Listing::Read { at, computes } => {
-            let reading = Reading { at: *at, computes };
+    match &observed.snapshot {
+        SnapshotState::Pending => Decision::silent(),
+        SnapshotState::Failed(fault) => Decision::rest(Report::of(unread(spec, fault))),
+        SnapshotState::Taken { at, computes } => {
+            let snapshot = Snapshot { at: *at, computes };
             match (&identity.binding, &identity.intent) {
-                (Some(binding), _) => life::decide(&case, binding, &reading),
-                (None, Some(intent)) => birth::recover(&case, intent, &reading),
-                (None, None) => birth::first_contact(&case, &reading),
+                (Some(binding), _) => keep::decide(&case, binding, &snapshot),
+                (None, Some(intent)) => create::recover(&case, intent, &snapshot),
+                (None, None) => create::first_contact(&case, &snapshot),
             }
         }
     }
@@ -181,7 +181,7 @@ fn undecided(case: &Case, report: Report) -> Choice {
 /// How soon to look again whether another resource has a candidate by now.
 const DECIDED_ELSEWHERE: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// Takes into memory what a reading shows of the compute that a resource is bound to; `None` where it lacks it.
+/// Takes into memory what a snapshot shows of the compute that a resource is bound to; `None` where it lacks it.
 pub fn remember(memory: &mut Memory, spec: &ComputeSpec, found: Option<&Compute>, now: Timestamp) {
     let Some(found) = found else {
         memory.missing_since.get_or_insert(now);
@@ -196,7 +196,7 @@ pub fn remember(memory: &mut Memory, spec: &ComputeSpec, found: Option<&Compute>
 }
 
 /// Whether the platform is expected to change something soon that this resource waits for; `found` is the compute that it
-/// is bound to, where a reading has it.
+/// is bound to, where a snapshot has it.
 pub fn is_awaiting(identity: &ComputeIdentity, deleting: bool, memory: &Memory, found: Option<&Compute>) -> bool {
     match (&identity.binding, found) {
         (None, _) => identity.intent.is_some(),
@@ -209,8 +209,8 @@ pub fn is_awaiting(identity: &ComputeIdentity, deleting: bool, memory: &Memory, 
 pub fn status(report: &Report, observed: &ComputeObserved, old: &ComputeStatus, now: Timestamp) -> ComputeStatus {
     let binding = observed.identity.as_ref().ok().and_then(|identity| identity.binding.as_ref());
     let restart = observed.identity.as_ref().ok().and_then(|identity| identity.restart.as_ref());
-    let mut status = match (binding, &observed.listing) {
-        (Some(binding), Listing::Read { computes, .. }) => {
+    let mut status = match (binding, &observed.snapshot) {
+        (Some(binding), SnapshotState::Taken { computes, .. }) => {
             computes.iter().find(|compute| compute.id == binding.id).map_or_else(
                 || ComputeStatus { compute_id: Some(binding.id.clone()), ..ComputeStatus::default() },
                 |compute| seen(compute, old),
@@ -240,8 +240,8 @@ struct Case<'a> {
     now: Timestamp,
 }
 
-/// A successful reading.
-struct Reading<'a> {
+/// A successful snapshot.
+struct Snapshot<'a> {
     at: Timestamp,
     computes: &'a [Compute],
 }
@@ -266,8 +266,8 @@ impl Case<'_> {
 
     /// A step, unless its last try failed too recently.
     fn act(&self, action: super::Action, step: ComputeStep, report: Report) -> Choice {
-        match self.observed.memory.hold(action, self.generation(), self.now) {
-            Some(hold) => Decision::wait(Report::of(hold.health), hold.until),
+        match self.observed.memory.backoff(action, self.generation(), self.now) {
+            Some(backoff) => Decision::wait(Report::of(backoff.health), backoff.until),
             None => Decision::act(step, report),
         }
     }
@@ -286,7 +286,7 @@ impl Case<'_> {
     }
 }
 
-impl<'a> Reading<'a> {
+impl<'a> Snapshot<'a> {
     fn find(&self, id: &str) -> Option<&'a Compute> {
         self.computes.iter().find(|compute| compute.id == id)
     }
@@ -332,10 +332,10 @@ fn is_left(spec: &ComputeSpec) -> bool {
 /// Nothing is decided on a link that is not understood, but for letting go of what is left alone anyway.
 fn disbelieved(spec: &ComputeSpec, observed: &ComputeObserved, doubtful: &Doubtful) -> Choice {
     let meta = &observed.meta;
-    if meta.deleting && meta.finalized && !meta.paused && (is_left(spec) || doubtful.is_copy()) {
-        return end::release("The compute, if there is one, is left as it is.");
+    if meta.deleting && meta.has_finalizer && !meta.paused && (is_left(spec) || doubtful.is_copy()) {
+        return delete::release("The compute, if there is one, is left as it is.");
     }
-    Decision::rest(Report::stalled(Reason::BindingConflict, doubtful.explain("compute", meta.holder())))
+    Decision::rest(Report::stalled(Reason::BindingConflict, doubtful.explain("compute", meta.object_key())))
 }
 
 /// The project's computes could not be read.

@@ -5,13 +5,13 @@ use jiff::Timestamp;
 use super::super::disruption::{Permit, permit};
 use super::super::identity::{BeforeRestart, RestartRecord};
 use super::super::{Action, Decision, Reason, Report};
-use super::mend::postponed;
-use super::{Case, Choice, ComputeStep, Reading, is_settled};
+use super::update::postponed;
+use super::{Case, Choice, ComputeStep, Snapshot, is_settled};
 use crate::platform::Compute;
 
 /// The restart that is asked for, if one is.
-pub(super) fn restart(case: &Case, compute: &Compute, reading: &Reading, report: &Report) -> Option<Choice> {
-    let note = |record| Some(Decision::act(ComputeStep::NoteRestart { record }, report.clone()));
+pub(super) fn restart(case: &Case, compute: &Compute, snapshot: &Snapshot, report: &Report) -> Option<Choice> {
+    let note = |record| Some(Decision::act(ComputeStep::RecordRestart { record }, report.clone()));
     let Some(record) = case.identity.restart.as_ref() else {
         // A compute that was bound before restarts were recorded has none due.
         return note(case.restart_asked());
@@ -19,7 +19,7 @@ pub(super) fn restart(case: &Case, compute: &Compute, reading: &Reading, report:
     match due(case, record, compute) {
         Due::No => None,
         Due::Done => note(RestartRecord { calling: None, ..record.clone() }),
-        Due::Unknown(until) if reading.at < until => {
+        Due::Unknown(until) if snapshot.at < until => {
             let report = Report::progressing(
                 Reason::Restarting,
                 "A restart was sent and not answered; whether it was carried out is being found out.",
@@ -40,7 +40,7 @@ enum Due {
     Yes,
     /// It was asked for and has happened.
     Done,
-    /// It was asked for, and until then a reading that shows no sign of it proves nothing.
+    /// It was asked for, and until then a snapshot that shows no sign of it proves nothing.
     Unknown(Timestamp),
 }
 

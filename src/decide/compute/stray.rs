@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::super::identity::{CreateIntent, Origin};
 use super::super::{Action, Decision, Reason, Sync, Wake, later, names};
-use super::evidence::{Outcome, matches, traces};
-use super::{Case, Choice, ComputeStep, Reading, undecided};
+use super::evidence::{CreateOutcome, evidence, matches};
+use super::{Case, Choice, ComputeStep, Snapshot, undecided};
 use crate::api::Management;
 use crate::platform::Compute;
 
@@ -47,14 +47,14 @@ impl Strays<'_> {
     }
 }
 
-pub(super) fn strays<'a>(case: &Case, reading: &Reading<'a>) -> Strays<'a> {
-    strays_of(case, reading, |_| true)
+pub(super) fn strays<'a>(case: &Case, snapshot: &Snapshot<'a>) -> Strays<'a> {
+    strays_of(case, snapshot, |_| true)
 }
 
-fn strays_of<'a>(case: &Case, reading: &Reading<'a>, wanted: impl Fn(&CreateIntent) -> bool) -> Strays<'a> {
+fn strays_of<'a>(case: &Case, snapshot: &Snapshot<'a>, wanted: impl Fn(&CreateIntent) -> bool) -> Strays<'a> {
     let (mut marked, mut likely) = (Vec::new(), Vec::new());
     for record in case.identity.unanswered.iter().filter(|record| wanted(record)) {
-        let found = traces(case, record, reading);
+        let found = evidence(case, record, snapshot);
         marked.extend(found.marked.into_iter().filter(|compute| !case.is_taken(compute)));
         likely.extend(found.new.into_iter().filter(|compute| matches(case, record, compute)));
     }
@@ -65,18 +65,18 @@ fn strays_of<'a>(case: &Case, reading: &Reading<'a>, wanted: impl Fn(&CreateInte
     Strays { marked, likely }
 }
 
-/// What became of earlier creates, where a reading shows it now.
-pub(super) fn late<'a>(case: &Case<'a>, reading: &Reading<'a>) -> Option<Outcome<'a>> {
+/// What became of earlier creates, where a snapshot shows it now.
+pub(super) fn late<'a>(case: &Case<'a>, snapshot: &Snapshot<'a>) -> Option<CreateOutcome<'a>> {
     if case.spec.management == Management::Observe {
         return None;
     }
-    let strays = strays_of(case, reading, |record| is_watched(case, record));
+    let strays = strays_of(case, snapshot, |record| is_watched(case, record));
     match (strays.marked.first(), strays.likely.as_slice(), &case.observed.claims.creating) {
-        (Some(ours), _, _) => Some(Outcome::Created(ours)),
+        (Some(ours), _, _) => Some(CreateOutcome::Created(ours)),
         (None, [], _) => None,
-        (None, _, Some(other)) => Some(Outcome::Behind(other)),
-        (None, [one], None) => Some(Outcome::Created(one)),
-        (None, several, None) => Some(Outcome::Unclear(several.to_vec())),
+        (None, _, Some(other)) => Some(CreateOutcome::Behind(other)),
+        (None, [one], None) => Some(CreateOutcome::Created(one)),
+        (None, several, None) => Some(CreateOutcome::Unclear(several.to_vec())),
     }
 }
 
@@ -86,12 +86,12 @@ fn is_watched(case: &Case, record: &CreateIntent) -> bool {
 
 /// The choice of a resource that has its compute, with a word on others that may be its own. While there is something to
 /// tell, nothing is forgotten.
-pub(super) fn told(case: &Case, reading: &Reading, choice: Choice) -> Choice {
+pub(super) fn told(case: &Case, snapshot: &Snapshot, choice: Choice) -> Choice {
     let records = &case.identity.unanswered;
     if records.is_empty() || choice.step.is_some() {
         return choice;
     }
-    let mut strays = strays(case, reading);
+    let mut strays = strays(case, snapshot);
     if case.observed.claims.creating.is_some() {
         // It may be what the other create brings forth.
         strays.likely.clear();
@@ -105,7 +105,7 @@ pub(super) fn told(case: &Case, reading: &Reading, choice: Choice) -> Choice {
     let watched: Vec<CreateIntent> = records.iter().filter(|record| is_watched(case, record)).cloned().collect();
     match watched.iter().map(|record| later(record.at, WATCHED)).min() {
         Some(until) if watched.len() == records.len() => choice.no_later(Wake::At(until)),
-        _ => Decision::act(ComputeStep::NoteUnanswered { unanswered: watched }, report),
+        _ => Decision::act(ComputeStep::RecordUnanswered { unanswered: watched }, report),
     }
 }
 

@@ -1,10 +1,10 @@
 //! Every decision about a Compute, as tables. What a case does not mention is as in [`Scene::new`] or [`Scene::bound`].
 
-mod birth;
 mod changes;
 mod claims;
-mod end;
-mod life;
+mod create;
+mod delete;
+mod keep;
 mod obstacles;
 mod recovery;
 mod restarts;
@@ -103,10 +103,10 @@ impl Scene {
             uid: "0a1b2c3d-4e5f".into(),
             identity: Ok(ComputeIdentity::default()),
             account: AccountView::Usable { organization: None },
-            listing: Listing::Read { at: NOW, computes: Vec::new() },
+            snapshot: SnapshotState::Taken { at: NOW, computes: Vec::new() },
             claims: Claims::default(),
             secret: SecretView::NotWanted,
-            names: Names::Unseen,
+            name_support: NameSupport::Unseen,
             memory: Memory::default(),
             stale_from: None,
             limits: Limits { settle: SETTLE, ..Limits::default() },
@@ -119,7 +119,7 @@ impl Scene {
     /// A Compute whose compute ep-1 was created an hour ago and is as declared.
     pub fn bound() -> Self {
         let mut scene = Self::new().seeing([compute("ep-1")]);
-        scene.observed.meta.finalized = true;
+        scene.observed.meta.has_finalizer = true;
         let binding = Binding { id: "ep-1".into(), project: "p-1".into(), origin: Origin::Created, at: at(-3600) };
         let restart = RestartRecord { token: String::new(), annotation: String::new(), at: at(-3600), calling: None };
         scene.identity(|identity| {
@@ -133,7 +133,7 @@ impl Scene {
         let (branch, baseline) = (BRANCH.into(), ["ep-0".into()].into());
         let intent = CreateIntent { at: at(-10), branch, baseline, mark: None, asked: Some(Settings::default()) };
         let mut scene = Self::new();
-        scene.observed.meta.finalized = true;
+        scene.observed.meta.has_finalizer = true;
         scene.identity(|identity| identity.intent = Some(intent))
     }
 
@@ -152,14 +152,14 @@ impl Scene {
     }
 
     pub fn seeing(mut self, computes: impl IntoIterator<Item = Compute>) -> Self {
-        self.observed.listing = Listing::Read { at: self.now, computes: computes.into_iter().collect() };
+        self.observed.snapshot = SnapshotState::Taken { at: self.now, computes: computes.into_iter().collect() };
         self
     }
 
     /// The same things seen, that many seconds later.
     pub fn after(mut self, seconds: i64) -> Self {
         self.now = at(seconds);
-        if let Listing::Read { at, .. } = &mut self.observed.listing {
+        if let SnapshotState::Taken { at, .. } = &mut self.observed.snapshot {
             *at = self.now;
         }
         self

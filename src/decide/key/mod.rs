@@ -1,10 +1,10 @@
 //! Project keys: create, keep in a Secret, replace, revoke.
 
-mod end;
-mod fate;
+mod delete;
 mod intent;
-mod left;
-mod life;
+mod keep;
+mod manual_revocation;
+mod outcome;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -60,12 +60,12 @@ pub enum KeySecretView {
         version: String,
     },
     /// It is this resource's.
-    Ours(Holding),
+    Ours(SecretContents),
 }
 
 /// What a Secret of ours holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Holding {
+pub enum SecretContents {
     /// No key yet.
     Nothing,
     /// A key as dbplane wrote it; whether the rest of the Secret is as declared.
@@ -106,7 +106,7 @@ pub enum KeyStep {
     /// Make a Secret from a backup, as it was read in that version, this resource's again.
     TakeBack { key: String, version: String },
     /// Write the intent, create the key, write the Secret, record the key. `because` is told where nobody asked for it.
-    Mint { intent: KeyIntent, because: Option<String> },
+    CreateKey { intent: KeyIntent, because: Option<String> },
     /// Write the key that is held in memory into its Secret, then record it.
     SaveSecret,
     /// Record a key in memory that another leader has given up meanwhile, and forget its secret.
@@ -124,7 +124,7 @@ pub enum KeyStep {
     /// Ask the platform whether it accepts the key.
     Probe,
     /// Let the resource go.
-    Release,
+    RemoveFinalizer,
 }
 
 type Choice = Decision<KeyStep>;
@@ -132,8 +132,8 @@ type Choice = Decision<KeyStep>;
 /// What to do about a ProjectKey.
 pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choice {
     let left = spec.deletion == KeyDeletion::Orphan;
-    if let Some(held) = brake::hold(&observed.meta, &observed.limits).filter(|_| !left) {
-        return Decision::rest(held);
+    if let Some(paused) = brake::paused(&observed.meta, &observed.limits).filter(|_| !left) {
+        return Decision::rest(paused);
     }
     let identity = match &observed.identity {
         Ok(identity) => identity,
@@ -141,7 +141,7 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
     };
     let case = Case { spec, observed, identity, secret: believed(&observed.secret, identity), now };
     if observed.meta.deleting {
-        return end::decide(&case);
+        return delete::decide(&case);
     }
     // A secret in memory comes before everything: it is shown once.
     if let Some(key) = observed.unsaved.as_ref().filter(|_| !matches!(case.secret, KeySecretView::Foreign(_))) {
@@ -160,14 +160,14 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
         ));
     }
     if identity.intent.is_none()
-        && let Some(choice) = left::acknowledged(&case)
+        && let Some(choice) = manual_revocation::acknowledged(&case)
     {
         return choice;
     }
     match &observed.account {
         AccountView::Usable { organization: None } => Decision::rest(case.no_organization()),
         AccountView::Usable { organization: Some(_) } => {
-            case.elsewhere().map_or_else(|| life::decide(&case), Decision::rest)
+            case.elsewhere().map_or_else(|| keep::decide(&case), Decision::rest)
         }
         account => account.obstacle().map_or_else(Decision::silent, |obstacle| Decision::rest(Report::of(obstacle))),
     }
@@ -177,13 +177,13 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
 fn disbelieved(spec: &ProjectKeySpec, observed: &KeyObserved, doubtful: &Doubtful) -> Choice {
     let meta = &observed.meta;
     let left = spec.deletion == KeyDeletion::Orphan || doubtful.is_copy();
-    if meta.deleting && meta.finalized && !meta.paused && left {
+    if meta.deleting && meta.has_finalizer && !meta.paused && left {
         return Decision::act(
-            KeyStep::Release,
+            KeyStep::RemoveFinalizer,
             Report::progressing(Reason::Deleting, "The keys, if there are any, are left as they are."),
         );
     }
-    Decision::rest(Report::stalled(Reason::BindingConflict, doubtful.explain("projectkey", meta.holder())))
+    Decision::rest(Report::stalled(Reason::BindingConflict, doubtful.explain("projectkey", meta.object_key())))
 }
 
 fn saving() -> Report {
@@ -194,7 +194,7 @@ fn saving() -> Report {
 fn believed(secret: &KeySecretView, identity: &ProjectKeyIdentity) -> KeySecretView {
     let KeySecretView::Restored { key, .. } = secret else { return secret.clone() };
     let intended = identity.intent.as_ref().is_some_and(|intent| intent.name == key.name);
-    let known = fate::keys(&identity.book).any(|known| known == (Some(key.id), key.name.as_str()));
+    let known = outcome::keys(&identity.book).any(|known| known == (Some(key.id), key.name.as_str()));
     if intended || known {
         return secret.clone();
     }
@@ -246,19 +246,19 @@ struct Case<'a> {
 impl Case<'_> {
     /// A step, unless its last try failed too recently.
     fn act(&self, action: Action, step: KeyStep, report: Report) -> Choice {
-        match self.held(action) {
-            Some(memory::Hold { health, until }) => Decision::wait(Report::of(health), until),
+        match self.backoff(action) {
+            Some(memory::Backoff { health, until }) => Decision::wait(Report::of(health), until),
             None => Decision::act(step, report),
         }
     }
 
-    fn held(&self, action: Action) -> Option<memory::Hold> {
-        self.observed.memory.hold(action, self.observed.meta.generation, self.now)
+    fn backoff(&self, action: Action) -> Option<memory::Backoff> {
+        self.observed.memory.backoff(action, self.observed.meta.generation, self.now)
     }
 
     /// Why no key can be created now.
-    fn minting_held(&self) -> Option<memory::Hold> {
-        self.held(Action::WriteSecret).or_else(|| self.held(Action::Mint))
+    fn key_creation_backoff(&self) -> Option<memory::Backoff> {
+        self.backoff(Action::WriteSecret).or_else(|| self.backoff(Action::CreateKey))
     }
 
     /// Whether a key in memory is the one that the annotations wait for. Where they were removed altogether, it is.
@@ -269,7 +269,7 @@ impl Case<'_> {
     }
 
     fn leaving(&self, key: &KeyIdentity) -> KeyStep {
-        KeyStep::Leave { book: fate::with_lost(&self.identity.book, Some(key.id), &key.name, key.at) }
+        KeyStep::Leave { book: outcome::with_lost(&self.identity.book, Some(key.id), &key.name, key.at) }
     }
 
     /// Whether revoking was tried and is not offered.
@@ -298,7 +298,7 @@ impl Case<'_> {
     /// The key whose secret is at hand, in its Secret or in memory: the platform can be asked whether it accepts it.
     fn at_hand(&self) -> Option<&KeyIdentity> {
         match (&self.secret, &self.observed.unsaved) {
-            (_, Some(key)) | (KeySecretView::Ours(Holding::Key { key, .. }), None) => Some(key),
+            (_, Some(key)) | (KeySecretView::Ours(SecretContents::Key { key, .. }), None) => Some(key),
             _ => None,
         }
     }

@@ -4,11 +4,11 @@
 use jiff::Timestamp;
 
 use super::super::identity::KeyIdentity;
-use super::super::memory::Hold;
+use super::super::memory::Backoff;
 use super::super::{Action, Decision, Health, Reason, Report, Sync, later};
-use super::fate::{Named, Revocation, revocation, with_lost, without};
 use super::intent::{Retiring, intent};
-use super::left::left;
+use super::manual_revocation::left;
+use super::outcome::{Named, Revocation, revocation, with_lost, without};
 use super::{Case, Choice, KeyListing, KeyStep, Probe};
 
 pub(super) fn decide(case: &Case, current: &KeyIdentity, as_declared: bool) -> Choice {
@@ -34,8 +34,8 @@ struct Upkeep<'a> {
 
 impl Upkeep<'_> {
     /// The step, unless its last try failed too recently; that is told then.
-    fn unless_held(&mut self, held: Option<Hold>, step: KeyStep) -> Option<KeyStep> {
-        let Some(Hold { health, until }) = held else { return Some(step) };
+    fn unless_backing_off(&mut self, backoff: Option<Backoff>, step: KeyStep) -> Option<KeyStep> {
+        let Some(Backoff { health, until }) = backoff else { return Some(step) };
         self.wakes.push(until);
         let (Health::Ready(reason, message)
         | Health::Progressing(reason, message)
@@ -53,7 +53,7 @@ impl Upkeep<'_> {
         if as_declared {
             return None;
         }
-        self.unless_held(self.case.held(Action::WriteSecret), KeyStep::RewriteSecret)
+        self.unless_backing_off(self.case.backoff(Action::WriteSecret), KeyStep::RewriteSecret)
     }
 
     fn rotate(&mut self, current: &KeyIdentity) -> Option<KeyStep> {
@@ -67,8 +67,8 @@ impl Upkeep<'_> {
             return None;
         }
         let retiring = Retiring::At(later(self.case.now, rotation.overlap.value()?));
-        let step = KeyStep::Mint { intent: intent(self.case, Some(retiring)), because: None };
-        self.unless_held(self.case.minting_held(), step)
+        let step = KeyStep::CreateKey { intent: intent(self.case, Some(retiring)), because: None };
+        self.unless_backing_off(self.case.key_creation_backoff(), step)
     }
 
     /// Revokes a key whose time is over; where the platform cannot, says so and lists it.
@@ -105,7 +105,7 @@ impl Upkeep<'_> {
 
     fn revoke(&mut self, revocation: Revocation) -> Option<KeyStep> {
         match revocation {
-            Revocation::Step(Some(action), step) => self.unless_held(self.case.held(action), *step),
+            Revocation::Step(Some(action), step) => self.unless_backing_off(self.case.backoff(action), *step),
             Revocation::Step(None, step) => Some(*step),
             Revocation::NotOurs(message) => {
                 self.tell(Reason::BindingConflict, message);

@@ -12,13 +12,13 @@ fn rejected() -> Problem {
 fn a_refusal_waits_longer_each_time_and_not_for_a_new_spec() {
     let mut memory = Memory::default();
     memory.failed(Action::Create, rejected(), 1, at(0));
-    let hold = memory.hold(Action::Create, 1, at(29)).unwrap();
-    assert_eq!(hold.until, at(30));
-    assert_eq!(hold.health, Health::Stalled(Reason::Refused, "The platform refuses (422): limit reached".into()));
-    assert_eq!(memory.hold(Action::Create, 1, at(30)), None);
-    assert_eq!(memory.hold(Action::Create, 2, at(1)), None);
+    let backoff = memory.backoff(Action::Create, 1, at(29)).unwrap();
+    assert_eq!(backoff.until, at(30));
+    assert_eq!(backoff.health, Health::Stalled(Reason::Refused, "The platform refuses (422): limit reached".into()));
+    assert_eq!(memory.backoff(Action::Create, 1, at(30)), None);
+    assert_eq!(memory.backoff(Action::Create, 2, at(1)), None);
     memory.failed(Action::Create, rejected(), 1, at(30));
-    assert_eq!(memory.hold(Action::Create, 1, at(31)).unwrap().until, at(90));
+    assert_eq!(memory.backoff(Action::Create, 1, at(31)).unwrap().until, at(90));
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn retry_after_is_obeyed() {
     let mut memory = Memory::default();
     let fault = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(17)) };
     memory.failed(Action::Change, Problem::Platform(fault), 1, at(0));
-    assert_eq!(memory.hold(Action::Change, 1, at(1)).unwrap().until, at(17));
+    assert_eq!(memory.backoff(Action::Change, 1, at(1)).unwrap().until, at(17));
 }
 
 fn parts(fields: &[&str]) -> BTreeMap<String, ComputeChange> {
@@ -147,10 +147,10 @@ fn other_credentials_are_tried_at_once_and_what_happened_stays_known() {
     memory.recorded(Action::Create, at(0));
     memory.failed(Action::Create, rejected(), 1, at(0));
     memory.other_credentials();
-    assert_eq!(memory.hold(Action::Create, 1, at(1)), None);
+    assert_eq!(memory.backoff(Action::Create, 1, at(1)), None);
     assert!(memory.not_done(Action::Create, at(0)));
     memory.failed(Action::Create, rejected(), 1, at(1));
-    assert_eq!(memory.hold(Action::Create, 1, at(2)).unwrap().until, at(31));
+    assert_eq!(memory.backoff(Action::Create, 1, at(2)).unwrap().until, at(31));
 }
 
 #[test]
@@ -160,12 +160,12 @@ fn what_is_not_a_refusal_is_tried_again_within_a_minute() {
     let mut now = at(0);
     for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
         memory.failed(Action::Delete, fault(), 1, now);
-        let until = memory.hold(Action::Delete, 1, now).unwrap().until;
+        let until = memory.backoff(Action::Delete, 1, now).unwrap().until;
         assert_eq!(until, later(now, Duration::from_secs(pause)));
         now = until;
     }
     memory.succeeded(Action::Delete);
-    assert_eq!(memory.hold(Action::Delete, 1, now), None);
+    assert_eq!(memory.backoff(Action::Delete, 1, now), None);
 }
 
 #[test]

@@ -25,7 +25,7 @@ use self::exchange::{Call, Exchange, not_sent};
 use self::verdicts::Verdicts;
 use super::wire::{self, ChangeBody, CreateBody, CreateKeyBody, Misread, Page};
 use super::{
-    Answer, Budget, Compute, ComputeChange, ComputeId, CredentialKind, Fault, KeyEntry, MintedKey, NewCompute,
+    Answer, Budget, Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute,
     Platform, Priority, Project,
 };
 
@@ -254,11 +254,11 @@ impl Platform for HttpPlatform {
         Ok(answer.unwrap_or_default())
     }
 
-    async fn create_key(&self, organization: &str, name: &str, project: &str) -> Result<MintedKey, Fault> {
+    async fn create_key(&self, organization: &str, name: &str, project: &str) -> Result<CreatedKey, Fault> {
         let body = CreateKeyBody { key_name: name, project_id: project };
         let segments = ["organizations", organization, "api_keys"];
         let answer = self.change(Method::POST, &segments, &body).await??;
-        wire::minted(&answer, name).map_err(|misread| self.misread(misread))
+        wire::created(&answer, name).map_err(|misread| self.misread(misread))
     }
 
     async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault> {

@@ -5,7 +5,7 @@
 //! here: it takes what is known and says what it needs, and is triggered when that is there.
 //!
 //! Guarantees:
-//! - A subscriber that saw a [`View`] is triggered when a later one differs for it, so nothing is missed between two reads.
+//! - A subscriber that saw a [`LatestSnapshot`] is triggered when a later one differs for it, so nothing is missed between two reads.
 //! - A reading that satisfies `after` was begun later than that tick: a list that was under way does not count.
 //! - At most one request is under way for a project, and any number of subscribers costs no more requests than one.
 //! - "Could not look" never looks like "nothing there": a fault leaves the last reading in place and stands beside it.
@@ -31,7 +31,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::task::TaskTracker;
 
 use self::watch::Watch;
-use super::{Compute, ComputeId, Fault, Governed, Jitter};
+use super::{Compute, ComputeId, Fault, Jitter, RateLimited};
 
 /// A moment of the observers' own logical clock. It orders "this reading began" and "that write ended" without comparing
 /// wall clocks; it means nothing to another process.
@@ -40,7 +40,7 @@ pub struct Tick(u64);
 
 /// The computes of one project as one list call showed them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
+pub struct Snapshot {
     /// When the reading began; what was changed before then is in it.
     pub began: Tick,
     /// The same by the wall clock, for people.
@@ -49,7 +49,7 @@ pub struct Reading {
     pub computes: Vec<Compute>,
 }
 
-impl Reading {
+impl Snapshot {
     /// The compute with this id.
     pub fn compute(&self, id: &str) -> Option<&Compute> {
         let index = self.computes.binary_search_by(|compute| compute.id.as_str().cmp(id));
@@ -64,18 +64,18 @@ impl Reading {
 
 /// What is known of a project.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct View {
+pub struct LatestSnapshot {
     /// The newest reading that succeeded, if any did.
-    pub reading: Option<Arc<Reading>>,
+    pub snapshot: Option<Arc<Snapshot>>,
     /// Why the newest attempt failed; `None` where it succeeded, and before there was any.
     pub fault: Option<Fault>,
 }
 
-impl View {
+impl LatestSnapshot {
     /// The reading, if it began later than `after`.
-    pub fn since(&self, after: Option<Tick>) -> Option<&Arc<Reading>> {
-        let reading = self.reading.as_ref()?;
-        after.is_none_or(|after| reading.began > after).then_some(reading)
+    pub fn since(&self, after: Option<Tick>) -> Option<&Arc<Snapshot>> {
+        let snapshot = self.snapshot.as_ref()?;
+        after.is_none_or(|after| snapshot.began > after).then_some(snapshot)
     }
 }
 
@@ -100,7 +100,7 @@ pub struct Source {
     pub project: String,
     /// Another one than before, with another key or address, replaces it: what was read through the old one is dropped and
     /// the project is read at once.
-    pub platform: Arc<Governed>,
+    pub platform: Arc<RateLimited>,
     /// The time between two readings while all is quiet; at least 1 s.
     pub poll_interval: Duration,
 }
@@ -169,11 +169,11 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static> Observers<S> {
     /// The subscriber is triggered when a compute that it is interested in appears, disappears or changes in more than its
     /// times of activity; when the kind of fault changes, which includes the first reading and recovery; and when the first
     /// attempt begun later than `after` has ended, well or badly.
-    pub fn read(&self, source: &Source, subscriber: &S, interest: Interest) -> View {
+    pub fn read(&self, source: &Source, subscriber: &S, interest: Interest) -> LatestSnapshot {
         let project = (source.account.clone(), source.project.clone());
         let mut registry = self.registry();
         if registry.closed {
-            return View::default();
+            return LatestSnapshot::default();
         }
         if registry.places.get(subscriber).is_some_and(|place| *place != project) {
             registry.remove(subscriber);

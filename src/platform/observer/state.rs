@@ -10,15 +10,15 @@ use tokio::time::Instant;
 
 use super::change::Changes;
 use super::pace::Pace;
-use super::{Interest, Reading, Source, Tick, View};
-use crate::platform::{Compute, Fault, Governed, Priority};
+use super::{Interest, LatestSnapshot, Snapshot, Source, Tick};
+use crate::platform::{Compute, Fault, Priority, RateLimited};
 
 /// Readings that are asked for in quick succession begin at least this far apart, so that one serves many writes.
 const FRESH_SPACING: Duration = Duration::from_millis(100);
 const SHORTEST_POLL: Duration = Duration::from_secs(1);
 
 pub(super) struct State<S> {
-    pub platform: Arc<Governed>,
+    pub platform: Arc<RateLimited>,
     /// Counts the platforms, so that what was read through an old one is not published.
     pub generation: u64,
     poll_interval: Duration,
@@ -27,7 +27,7 @@ pub(super) struct State<S> {
     pending_since: Option<Instant>,
     /// The latest moment that anyone wants a reading after.
     after: Option<Tick>,
-    pub view: View,
+    pub view: LatestSnapshot,
     newest: Option<Attempt>,
     failures: u32,
     /// Spreads the next wait; drawn anew for each.
@@ -64,7 +64,7 @@ impl<S: Clone + Eq + Hash> State<S> {
             subscribers: HashMap::new(),
             pending_since: None,
             after: None,
-            view: View::default(),
+            view: LatestSnapshot::default(),
             newest: None,
             failures: 0,
             jitter,
@@ -82,7 +82,7 @@ impl<S: Clone + Eq + Hash> State<S> {
         self.platform = Arc::clone(&source.platform);
         self.generation += 1;
         // It may be another platform altogether, so what the old one held says nothing.
-        self.view = View::default();
+        self.view = LatestSnapshot::default();
         self.newest = None;
         self.failures = 0;
         true
@@ -164,16 +164,16 @@ impl<S: Clone + Eq + Hash> State<S> {
 
     fn publish_reading(&mut self, begun: &Begun, mut computes: Vec<Compute>) -> Vec<S> {
         computes.sort_unstable_by(|a, b| a.id.cmp(&b.id));
-        let reading = Arc::new(Reading { began: begun.tick, at: begun.at, computes });
+        let snapshot = Arc::new(Snapshot { began: begun.tick, at: begun.at, computes });
         self.failures = 0;
-        let before = self.view.reading.replace(Arc::clone(&reading));
+        let before = self.view.snapshot.replace(Arc::clone(&snapshot));
         let recovered = self.view.fault.take().is_some();
         let Some(before) = before.filter(|_| !recovered) else {
             return self.subscribers.keys().cloned().collect();
         };
-        let changes = Changes::between(&before.computes, &reading.computes);
+        let changes = Changes::between(&before.computes, &snapshot.computes);
         let concerned = |interest: &Interest| {
-            let awaited = interest.after.is_some_and(|after| before.began <= after && after < reading.began);
+            let awaited = interest.after.is_some_and(|after| before.began <= after && after < snapshot.began);
             awaited || is_touched(interest, &changes)
         };
         self.triggered(concerned)

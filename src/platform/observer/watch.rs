@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use super::state::{Begun, State};
-use super::{Hub, Interest, Source, View};
-use crate::platform::{Compute, Fault, Governed, Priority};
+use super::{Hub, Interest, LatestSnapshot, Source};
+use crate::platform::{Compute, Fault, Priority, RateLimited};
 
 pub(super) struct Watch<S> {
     account: String,
@@ -36,7 +36,7 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static> Watch<S> {
         }
     }
 
-    pub fn subscribe(&self, source: &Source, subscriber: &S, interest: Interest) -> View {
+    pub fn subscribe(&self, source: &Source, subscriber: &S, interest: Interest) -> LatestSnapshot {
         let mut state = self.state();
         let sooner = state.adopt(source) | state.subscribe(subscriber, interest);
         if sooner {
@@ -95,7 +95,7 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static> Watch<S> {
         }
     }
 
-    async fn until_due(&self) -> (Arc<Governed>, u64, Priority) {
+    async fn until_due(&self) -> (Arc<RateLimited>, u64, Priority) {
         loop {
             let platform = Arc::clone(&self.state().platform);
             // Subscribed to before the gate is looked at, so that no turn of it is missed.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Misread, lenient, parse};
-use crate::platform::{KeyEntry, MintedKey};
+use crate::platform::{CreatedKey, KeyEntry};
 
 /// The body of a key's creation.
 #[derive(Serialize)]
@@ -51,10 +51,10 @@ struct KeyRecord {
 }
 
 /// The answer to a key's creation. No text of an error holds any part of the body: it holds the secret.
-pub(in crate::platform) fn minted(body: &[u8], name: &str) -> Result<MintedKey, Misread> {
+pub(in crate::platform) fn created(body: &[u8], name: &str) -> Result<CreatedKey, Misread> {
     let record: KeyRecord = serde_json::from_slice(body)
         .map_err(|_| Misread::new(".", "not the object that a key's creation should return"))?;
-    Ok(MintedKey {
+    Ok(CreatedKey {
         id: record.id.and_then(KeyId::value).ok_or_else(|| Misread::missing("", "id"))?,
         secret: record
             .key
@@ -110,7 +110,7 @@ mod tests {
     fn a_minted_key_keeps_64_bits_of_id() {
         let body = br#"{"id":9223372036854775807,"key":"s3cret","name":"n","created_at":"2025-01-02T03:04:05Z",
             "created_by":"user_01h","project_id":"p"}"#;
-        let key = minted(body, "asked").unwrap();
+        let key = created(body, "asked").unwrap();
         assert_eq!(key.id, i64::MAX);
         assert_eq!(key.secret.expose_secret(), "s3cret");
         assert_eq!((key.name.as_str(), key.created_by.as_deref()), ("n", Some("user_01h")));
@@ -127,11 +127,11 @@ mod tests {
             (r#"{"id":1,"key":"s3cret-canary""#, "."),
             (r#""s3cret-canary""#, "."),
         ] {
-            let misread = minted(body.as_bytes(), "n").unwrap_err();
+            let misread = created(body.as_bytes(), "n").unwrap_err();
             assert_eq!(misread.path, path, "{body}");
             assert!(!format!("{misread:?}").contains("canary"), "{misread:?}");
         }
-        assert_eq!(minted(br#"{"id":"12","key":"x"}"#, "asked").unwrap().name, "asked");
+        assert_eq!(created(br#"{"id":"12","key":"x"}"#, "asked").unwrap().name, "asked");
     }
 
     #[test]

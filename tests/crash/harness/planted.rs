@@ -28,7 +28,7 @@ pub enum Plant {
 
 /// Settles a Compute and a ProjectKey, then does these things one after the other; all that is told after each.
 pub async fn told_of(lab: Arc<Lab>, plants: &[Plant]) -> Result<Vec<String>> {
-    let goal = Goal { computes: vec!["orders"], keys: vec!["ci"], created: 1, minted: 1, ..Goal::default() };
+    let goal = Goal { computes: vec!["orders"], keys: vec!["ci"], created: 1, created_keys: 1, ..Goal::default() };
     let scenario =
         Scenario::new("planted", Vec::new(), goal).after(vec![compute("orders", SHARED_BRANCH, "ReadOnly"), key("ci")]);
     let mut site = Site::open(lab, &scenario, "planted").await?;

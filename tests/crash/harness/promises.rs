@@ -19,7 +19,7 @@ pub async fn unsettled(site: &Site, goal: &Goal) -> Result<Option<String>> {
     if let Some(behind) = counts(site, goal).iter().find(|count| count.done < count.wanted) {
         return Ok(Some(behind.to_string()));
     }
-    if site.platform.done("POST", "/api_keys") < goal.minted {
+    if site.platform.done("POST", "/api_keys") < goal.created_keys {
         return Ok(Some("a key is not created yet".to_owned()));
     }
     let found = match goal.namespace_gone {
@@ -157,14 +157,14 @@ pub async fn violations(site: &Site, goal: &Goal, met: Option<&Met>) -> Result<V
 
 /// Another key than the wanted ones is made only where a secret can have been lost.
 fn wasted_keys(site: &Site, goal: &Goal, met: Option<&Met>) -> Option<String> {
-    let minted = site.platform.done("POST", "/api_keys");
+    let created_keys = site.platform.done("POST", "/api_keys");
     let most = match met {
         // Two processes at work without a lease may replace each other's key; none of them may be forgotten.
         _ if site.operators() > 1 => usize::MAX,
-        Some(met) if met.mode.forgets() || (met.mode.withholds() && met.creates_key()) => goal.minted + 1,
-        _ => goal.minted,
+        Some(met) if met.mode.forgets() || (met.mode.withholds() && met.creates_key()) => goal.created_keys + 1,
+        _ => goal.created_keys,
     };
-    (minted > most).then(|| format!("keys created: {minted} instead of {}", goal.minted))
+    (created_keys > most).then(|| format!("keys created: {created_keys} instead of {}", goal.created_keys))
 }
 
 /// The Secret holds the key that the status names, and the platform accepts it.

@@ -147,13 +147,13 @@ impl Behind {
     }
 
     async fn carry_out(&self, call: Call) -> Result<Answer, reqwest::Error> {
-        let mints = self.side == Side::Platform && call.method == "POST" && call.target.ends_with("/api_keys");
+        let creates_key = self.side == Side::Platform && call.method == "POST" && call.target.ends_with("/api_keys");
         let answer = self.send(call).await?;
         let (status, headers) = (answer.status(), without_hops(answer.headers().clone()));
         let body = answer.bytes().await?;
-        if mints
-            && let Ok(minted) = serde_json::from_slice::<serde_json::Value>(&body)
-            && let Some(token) = minted["key"].as_str()
+        if creates_key
+            && let Ok(created) = serde_json::from_slice::<serde_json::Value>(&body)
+            && let Some(token) = created["key"].as_str()
         {
             self.gate.saw_token(token.to_owned());
         }

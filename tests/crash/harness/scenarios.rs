@@ -44,7 +44,7 @@ pub struct Goal {
     pub restarted: usize,
     pub deleted: usize,
     /// Keys, where no secret was lost on the way.
-    pub minted: usize,
+    pub created_keys: usize,
 }
 
 impl Scenario {
@@ -95,9 +95,9 @@ fn creates() -> Vec<Scenario> {
 }
 
 fn keys() -> Vec<Scenario> {
-    let goal = Goal { keys: vec!["ci"], minted: 1, ..Goal::default() };
+    let goal = Goal { keys: vec!["ci"], created_keys: 1, ..Goal::default() };
     let create = Scenario::new("create-key", vec![Act::Create(key("ci"))], goal.clone());
-    let replaced = Goal { minted: 2, ..goal };
+    let replaced = Goal { created_keys: 2, ..goal };
     let rotated = with(key("ci"), &json!({"rotation": {"every": "1h", "overlap": "30m"}}));
     vec![
         create.clone(),
@@ -124,12 +124,12 @@ fn changes() -> Vec<Scenario> {
 
 fn deletes() -> Vec<Scenario> {
     let gone = Goal { created: 1, deleted: 1, ..Goal::default() };
-    let everything = Goal { created: 2, deleted: 2, minted: 2, namespace_gone: true, ..Goal::default() };
+    let everything = Goal { created: 2, deleted: 2, created_keys: 2, namespace_gone: true, ..Goal::default() };
     let shop = || vec![replica("orders"), replica("reports"), key("ci"), key("cd")];
     let namespace = Scenario::new("delete-namespace", vec![Act::DeleteNamespace], everything).after(shop());
     vec![
         Scenario::new("delete", vec![Act::Delete("Compute", "orders")], gone).after(vec![replica("orders")]),
-        Scenario::new("delete-key", vec![Act::Delete("ProjectKey", "ci")], Goal { minted: 1, ..Goal::default() })
+        Scenario::new("delete-key", vec![Act::Delete("ProjectKey", "ci")], Goal { created_keys: 1, ..Goal::default() })
             .after(vec![key("ci")]),
         namespace.clone(),
         Scenario { name: "delete-namespace-elsewhere", elsewhere: true, ..namespace },

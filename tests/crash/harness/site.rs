@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dbplane::decide::identity::KeyBook;
 use dbplane::decide::names::KEYS;
-use dbplane::decide::seal::{Flaw, Holder, open, seal};
+use dbplane::decide::seal::{Flaw, ObjectKey, open, seal};
 use jiff::SignedDuration;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -134,13 +134,13 @@ impl Site {
     async fn age(&self, name: &str) -> Result<()> {
         let object = self.objects.get("ProjectKey", name).await?.unwrap_or_default();
         let text = object["metadata"]["annotations"][KEYS].as_str().unwrap_or_default();
-        let holder = Holder { namespace: &self.objects.namespace, name };
-        let book: Result<KeyBook, Flaw> = open(KEYS, text, holder);
+        let object_key = ObjectKey { namespace: &self.objects.namespace, name };
+        let book: Result<KeyBook, Flaw> = open(KEYS, text, object_key);
         let mut book = book.map_err(|flaw| Error::new(format!("the keys of {name}: {flaw:?}")))?;
         if let Some(current) = &mut book.current {
             current.at -= SignedDuration::from_hours(2);
         }
-        let aged = json!({"metadata": {"annotations": {KEYS: seal(KEYS, &book, holder)}}});
+        let aged = json!({"metadata": {"annotations": {KEYS: seal(KEYS, &book, object_key)}}});
         self.objects.patch("ProjectKey", name, &aged).await
     }
 

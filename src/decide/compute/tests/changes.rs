@@ -24,7 +24,7 @@ fn resized() -> Scene {
     Scene::bound().declaring(json!({"size": {"fixed": 4}}))
 }
 
-/// As if the change had been sent, and a reading shows these fields still differing.
+/// As if the change had been sent, and a snapshot shows these fields still differing.
 fn sent(scene: Scene, at: Timestamp, differing: &[&str]) -> Scene {
     let parts = parts(&scene);
     scene.remembering(|memory| {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::api;
 use crate::decide::identity::of_compute;
-use crate::decide::seal::{Holder, seal};
+use crate::decide::seal::{ObjectKey, seal};
 
 /// A Compute that was created that many seconds after another.
 struct Other(api::Compute);
@@ -31,13 +31,13 @@ impl Other {
         let mut identity = ComputeIdentity::default();
         links(&mut identity);
         let (namespace, name) = ("shop", self.0.metadata.name.clone().unwrap());
-        let holder = Holder { namespace, name: &name };
+        let object_key = ObjectKey { namespace, name: &name };
         let annotations = self.0.metadata.annotations.get_or_insert_default();
         if let Some(binding) = &identity.binding {
-            annotations.insert(names::BINDING.into(), seal(names::BINDING, binding, holder));
+            annotations.insert(names::BINDING.into(), seal(names::BINDING, binding, object_key));
         }
         if let Some(intent) = &identity.intent {
-            annotations.insert(names::CREATE_INTENT.into(), seal(names::CREATE_INTENT, intent, holder));
+            annotations.insert(names::CREATE_INTENT.into(), seal(names::CREATE_INTENT, intent, object_key));
         }
         self
     }
@@ -126,8 +126,8 @@ fn unresolved_creates_are_resolved_from_the_first_to_the_last() {
 #[test]
 fn whom_a_resource_need_not_ask_claims_nothing_of_it() {
     let mine = Other::new("mine", 0).creating_on("br-old", 0);
-    let holder = Holder { namespace: "shop", name: "mine" };
-    let identity = of_compute(mine.0.metadata.annotations.as_ref().unwrap(), holder).unwrap();
+    let object_key = ObjectKey { namespace: "shop", name: "mine" };
+    let identity = of_compute(mine.0.metadata.annotations.as_ref().unwrap(), object_key).unwrap();
     let ids = ["ep-1".to_owned()].into();
     let scope = Scope::of(&mine.0, &identity, &ids);
     let elsewhere = |other: Other| other.declaring(|spec| spec.branch_id = "br-dev".into());

@@ -1,4 +1,4 @@
-//! What stands before every decision: the link, the pause, the account, the reading.
+//! What stands before every decision: the link, the pause, the account, the snapshot.
 
 use super::*;
 use crate::decide::seal::Flaw;
@@ -49,15 +49,15 @@ fn an_account_that_cannot_be_used_says_why() {
 #[test]
 fn nothing_is_said_before_something_is_known() {
     let account = Scene::bound().observing(|observed| observed.account = AccountView::Pending);
-    let listing = Scene::bound().observing(|observed| observed.listing = Listing::Pending);
-    for scene in [account, listing] {
+    let snapshot = Scene::bound().observing(|observed| observed.snapshot = SnapshotState::Pending);
+    for scene in [account, snapshot] {
         assert_eq!(scene.decide(), Decision::silent());
     }
 }
 
 #[test]
 fn a_reading_that_failed_is_not_an_empty_one() {
-    let scene = |fault| Scene::bound().observing(|observed| observed.listing = Listing::Failed(fault));
+    let scene = |fault| Scene::bound().observing(|observed| observed.snapshot = SnapshotState::Failed(fault));
     scene(lost()).rest().unknown(Reason::PlatformUnreachable);
     scene(Fault::Unauthorized { message: "revoked".into() }).rest().unknown(Reason::Unauthorized);
     scene(Fault::Throttled { status: 429, retry_after: None }).rest().progressing(Reason::PlatformBusy);

@@ -7,7 +7,9 @@ use crate::decide::Action;
 const MARK: &str = "orders-c1u57e-0a1b2c3d-00000001";
 
 fn marked() -> Scene {
-    Scene::intended().intent(|intent| intent.mark = Some(MARK.into())).observing(|seen| seen.names = Names::Kept)
+    Scene::intended()
+        .intent(|intent| intent.mark = Some(MARK.into()))
+        .observing(|seen| seen.name_support = NameSupport::Kept)
 }
 
 fn named(id: &str, name: &str) -> Compute {
@@ -141,7 +143,8 @@ fn what_does_not_carry_the_mark_is_not_ours_where_the_platform_keeps_names() {
 
 #[test]
 fn where_no_name_was_ever_seen_the_baseline_tells_once_a_mark_would_have_shown() {
-    let offered = |seen: Vec<Compute>| marked().observing(|observed| observed.names = Names::Offered).seeing(seen);
+    let offered =
+        |seen: Vec<Compute>| marked().observing(|observed| observed.name_support = NameSupport::Offered).seeing(seen);
     let said = offered(vec![compute("ep-1")]).rest();
     said.progressing(Reason::ConfirmingCreate);
     said.until(at(50));
@@ -162,12 +165,12 @@ fn a_name_that_was_not_given_is_somebodys() {
 fn the_project_tells_whether_names_are_kept() {
     let plain = || with(compute("ep-1"), |compute| (compute.started_at, compute.settings.suspend_after) = (None, None));
     for (what, computes, names) in [
-        ("nothing", vec![], Names::Unseen),
-        ("the least", vec![plain()], Names::Unseen),
-        ("more", vec![plain(), compute("ep-2")], Names::Offered),
-        ("a name", vec![compute("ep-2"), named("ep-3", "a person's")], Names::Kept),
+        ("nothing", vec![], NameSupport::Unseen),
+        ("the least", vec![plain()], NameSupport::Unseen),
+        ("more", vec![plain(), compute("ep-2")], NameSupport::Offered),
+        ("a name", vec![compute("ep-2"), named("ep-3", "a person's")], NameSupport::Kept),
     ] {
-        assert_eq!(Names::among(&computes), names, "{what}");
+        assert_eq!(NameSupport::among(&computes), names, "{what}");
     }
 }
 

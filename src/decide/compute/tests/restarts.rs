@@ -27,7 +27,7 @@ fn restarts(scene: &Scene) -> RestartRecord {
 
 fn notes(scene: &Scene) -> RestartRecord {
     match scene.step() {
-        ComputeStep::NoteRestart { record } => record,
+        ComputeStep::RecordRestart { record } => record,
         other => panic!("{other:?}"),
     }
 }

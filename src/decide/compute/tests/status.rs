@@ -34,8 +34,8 @@ fn it_shows_what_was_seen() {
 #[test]
 fn it_keeps_what_was_seen_while_nothing_can_be_seen() {
     let old = status_of(&Scene::bound(), &ComputeStatus::default());
-    for listing in [Listing::Pending, Listing::Failed(lost())] {
-        let scene = Scene::bound().observing(|observed| observed.listing = listing);
+    for snapshot in [SnapshotState::Pending, SnapshotState::Failed(lost())] {
+        let scene = Scene::bound().observing(|observed| observed.snapshot = snapshot);
         let status = status_of(&scene, &old);
         assert_eq!((status.host, status.state), (old.host.clone(), old.state.clone()));
     }

@@ -22,7 +22,7 @@ fn recording(scene: Scene, records: impl IntoIterator<Item = CreateIntent>) -> S
 
 /// A resource without a compute, whose create of 100 s ago was never answered.
 fn empty() -> Scene {
-    recording(Scene::new(), [record(None)]).observing(|observed| observed.meta.finalized = true)
+    recording(Scene::new(), [record(None)]).observing(|observed| observed.meta.has_finalizer = true)
 }
 
 /// The same for a read replica that has its compute ep-1.
@@ -36,7 +36,7 @@ fn named(compute: Compute, name: &str) -> Compute {
 }
 
 fn keeping_names(scene: Scene) -> Scene {
-    scene.observing(|observed| observed.names = Names::Kept)
+    scene.observing(|observed| observed.name_support = NameSupport::Kept)
 }
 
 fn takes(scene: &Scene, id: &str) -> Vec<CreateIntent> {
@@ -175,11 +175,11 @@ fn a_record_is_forgotten_after_a_day_without_a_word() {
     let said = bound().rest();
     said.in_sync();
     said.until(at(DAY - 100));
-    assert_eq!(bound().after(DAY - 100).step(), ComputeStep::NoteUnanswered { unanswered: vec![] });
+    assert_eq!(bound().after(DAY - 100).step(), ComputeStep::RecordUnanswered { unanswered: vec![] });
     let young = CreateIntent { at: at(0), ..record(Some(MARK)) };
     let both = recording(bound(), [record(None), young.clone()]);
     both.rest().until(at(DAY - 100));
-    assert_eq!(both.after(DAY - 100).step(), ComputeStep::NoteUnanswered { unanswered: vec![young] });
+    assert_eq!(both.after(DAY - 100).step(), ComputeStep::RecordUnanswered { unanswered: vec![young] });
 }
 
 mod deleting {
@@ -199,7 +199,7 @@ mod deleting {
         let first = scene(Scene::bound()).seeing([replica("ep-1"), marked.clone()]);
         assert_eq!(first.step(), ComputeStep::Delete { id: "ep-1".into() });
         let orphaned = first.declaring(json!({"deletion": "Orphan"}));
-        assert_eq!(orphaned.step(), ComputeStep::Release);
+        assert_eq!(orphaned.step(), ComputeStep::RemoveFinalizer);
         let bound = scene(Scene::bound()).binding(|binding| (binding.id, binding.at) = ("ep-9".into(), at(-1)));
         let bound = bound.remembering(|memory| memory.deleted = Some(at(-2))).seeing([marked]);
         assert_eq!(bound.step(), ComputeStep::Delete { id: "ep-9".into() }, "another was deleted before");
@@ -207,20 +207,23 @@ mod deleting {
 
     #[test]
     fn what_only_fits_is_left_and_told() {
-        let left = ComputeStep::ReleaseBeside { strays: vec!["ep-9".into()] };
+        let left = ComputeStep::RemoveFinalizerBeside { strays: vec!["ep-9".into()] };
         assert_eq!(deleting(empty()).seeing([compute("ep-9")]).step(), left);
         assert_eq!(deleting(bound()).seeing([replica("ep-9")]).step(), left);
-        assert_eq!(deleting(empty()).claimed("ep-9", false).seeing([compute("ep-9")]).step(), ComputeStep::Release);
+        assert_eq!(
+            deleting(empty()).claimed("ep-9", false).seeing([compute("ep-9")]).step(),
+            ComputeStep::RemoveFinalizer
+        );
     }
 
     #[test]
     fn a_record_alone_holds_nothing() {
-        assert_eq!(deleting(empty()).step(), ComputeStep::Release);
+        assert_eq!(deleting(empty()).step(), ComputeStep::RemoveFinalizer);
         let missing = AccountView::Missing { name: "Account prod".into() };
-        assert_eq!(deleting(empty()).observing(|seen| seen.account = missing).step(), ComputeStep::Release);
-        let failed = Listing::Failed(lost());
-        assert_eq!(deleting(empty()).observing(|seen| seen.listing = failed).step(), ComputeStep::Release);
-        let pending = deleting(empty()).observing(|seen| seen.listing = Listing::Pending);
+        assert_eq!(deleting(empty()).observing(|seen| seen.account = missing).step(), ComputeStep::RemoveFinalizer);
+        let failed = SnapshotState::Failed(lost());
+        assert_eq!(deleting(empty()).observing(|seen| seen.snapshot = failed).step(), ComputeStep::RemoveFinalizer);
+        let pending = deleting(empty()).observing(|seen| seen.snapshot = SnapshotState::Pending);
         assert_eq!(pending.decide(), Decision::silent());
     }
 }

@@ -14,7 +14,7 @@ fn theirs() -> KeyBook {
 }
 
 fn in_use() -> Given {
-    let secret = KeySecretView::Ours(Holding::Key { key: foreign(), as_declared: true });
+    let secret = KeySecretView::Ours(SecretContents::Key { key: foreign(), as_declared: true });
     Given::new().book(theirs()).secret(secret).listing(listed(1, &[(1, FOREIGN)]))
 }
 
@@ -71,7 +71,7 @@ fn a_replaced_key_of_another_cluster_is_listed_and_told_once() {
 
 #[test]
 fn a_creation_that_another_cluster_began_is_told_and_not_revoked() {
-    let begun = || Given::new().secret(KeySecretView::Ours(Holding::Nothing)).intent(intent(FOREIGN, 0));
+    let begun = || Given::new().secret(KeySecretView::Ours(SecretContents::Nothing)).intent(intent(FOREIGN, 0));
     for given in [begun(), begun().but(|_, seen| seen.meta.deleting = true)] {
         let (after, event) = record(given.listing(listed(1, &[(4, FOREIGN)])).step(1));
         assert_eq!(after, KeyBook { lost: vec![LostKey { id: Some(4), ..lost(FOREIGN) }], ..KeyBook::default() });

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::decide::identity::of_key;
 use crate::decide::names;
-use crate::decide::seal::{Holder, seal};
+use crate::decide::seal::{ObjectKey, seal};
 
-const CI: Holder = Holder { namespace: "shop", name: "ci" };
+const CI: ObjectKey = ObjectKey { namespace: "shop", name: "ci" };
 
 fn annotations(pairs: &[(&str, String)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(name, text)| ((*name).to_owned(), text.clone())).collect()
@@ -38,7 +38,7 @@ fn annotations_read_back_what_was_written() {
 
 #[test]
 fn nothing_is_decided_on_an_annotation_that_is_not_believed() {
-    let elsewhere = seal(names::KEYS, &book(1), Holder { name: "other", ..CI });
+    let elsewhere = seal(names::KEYS, &book(1), ObjectKey { name: "other", ..CI });
     let edited = seal(names::KEYS, &book(1), CI).replace("\"id\":1", "\"id\":2");
     let cases = [
         (names::KEYS, "{".to_owned(), "cannot be read"),
@@ -54,7 +54,7 @@ fn nothing_is_decided_on_an_annotation_that_is_not_believed() {
         given(Given::in_use()).stalls(1, Reason::BindingConflict, &[said, &forget]);
         let deleting = given(Given::deleting());
         match doubtful.is_copy() {
-            true => assert_eq!(deleting.step(1), KeyStep::Release),
+            true => assert_eq!(deleting.step(1), KeyStep::RemoveFinalizer),
             false => deleting.stalls(1, Reason::BindingConflict, &[said, &forget]),
         }
     }

@@ -1,10 +1,10 @@
 //! Table tests: each a state of things, and what is to be done about it.
 
+mod create;
+mod delete;
 mod elsewhere;
-mod ending;
-mod left;
 mod links;
-mod minting;
+mod manual_revocation;
 mod replacing;
 mod restored;
 mod upkeep;
@@ -80,7 +80,7 @@ impl Given {
                 namespace: "shop".to_owned(),
                 name: "ci".to_owned(),
                 generation: 1,
-                finalized: true,
+                has_finalizer: true,
                 ..Meta::default()
             },
             uid: UID.to_owned(),
@@ -131,7 +131,7 @@ impl Given {
     }
 
     fn holds(self, id: i64) -> Self {
-        self.secret(KeySecretView::Ours(Holding::Key { key: key(id), as_declared: true }))
+        self.secret(KeySecretView::Ours(SecretContents::Key { key: key(id), as_declared: true }))
     }
 
     fn listing(mut self, listing: KeyListing) -> Self {
@@ -211,9 +211,9 @@ fn record(choice: KeyStep) -> (KeyBook, Option<String>) {
     }
 }
 
-fn minted(step: KeyStep) -> (KeyIntent, Option<String>) {
+fn created(step: KeyStep) -> (KeyIntent, Option<String>) {
     match step {
-        KeyStep::Mint { intent, because } => (intent, because),
-        other => panic!("not a mint: {other:?}"),
+        KeyStep::CreateKey { intent, because } => (intent, because),
+        other => panic!("not the creation of a key: {other:?}"),
     }
 }

@@ -7,7 +7,7 @@ use crate::api::OnRevoked;
 fn a_key_whose_secret_is_gone_is_replaced_and_then_revoked() {
     let deleted = Given::new().book(book(1));
     assert_eq!(deleted.step(5), KeyStep::PrepareSecret);
-    let (intent, because) = minted(deleted.secret(KeySecretView::Ours(Holding::Nothing)).step(5));
+    let (intent, because) = created(deleted.secret(KeySecretView::Ours(SecretContents::Nothing)).step(5));
     assert_eq!(intent.retire_previous_at, Some(at(5)));
     let because = because.unwrap();
     assert!(because.contains("Secret ci-key") && because.contains(&key(1).name), "{because}");
@@ -21,8 +21,10 @@ fn a_key_whose_secret_is_gone_is_replaced_and_then_revoked() {
 
 #[test]
 fn an_altered_secret_means_a_new_key() {
-    for holding in [Holding::Altered, Holding::Nothing, Holding::Key { key: key(9), as_declared: true }] {
-        let (intent, because) = minted(Given::new().book(book(1)).secret(KeySecretView::Ours(holding)).step(5));
+    for contents in
+        [SecretContents::Altered, SecretContents::Nothing, SecretContents::Key { key: key(9), as_declared: true }]
+    {
+        let (intent, because) = created(Given::new().book(book(1)).secret(KeySecretView::Ours(contents)).step(5));
         assert_eq!(intent.retire_previous_at, Some(at(5)));
         assert!(because.is_some());
     }
@@ -30,7 +32,7 @@ fn an_altered_secret_means_a_new_key() {
 
 #[test]
 fn a_replacement_waits_for_a_secret_that_can_be_written() {
-    let given = Given::new().book(book(1)).secret(KeySecretView::Ours(Holding::Altered)).secret_failed(10);
+    let given = Given::new().book(book(1)).secret(KeySecretView::Ours(SecretContents::Altered)).secret_failed(10);
     assert!(matches!(given.says(10).0, Health::Stalled(Reason::SecretNotWritten, _)));
 }
 
@@ -41,14 +43,14 @@ fn revoked() -> Given {
 #[test]
 fn a_refused_key_is_looked_up_before_it_counts_as_revoked() {
     assert_eq!(revoked().step(10), KeyStep::ListKeys);
-    let (intent, because) = minted(revoked().listing(listed(10, &[])).step(10));
+    let (intent, because) = created(revoked().listing(listed(10, &[])).step(10));
     assert!(intent.previous_revoked && intent.retire_previous_at.is_none());
     assert!(because.unwrap().contains("was revoked"));
     // What is revoked needs no revoking, and no telling people to.
     let successor = book(1).succeeded_by(key(2), &intent);
     assert_eq!(successor, ours(KeyBook { rotated_at: Some(at(10)), ..book(2) }));
     // Where keys cannot be listed, the answer to the key itself counts.
-    minted(revoked().listing(KeyListing::NotOffered).step(10));
+    created(revoked().listing(KeyListing::NotOffered).step(10));
 }
 
 #[test]

@@ -22,7 +22,8 @@ fn a_key_in_use_is_asked_now_and_then() {
 
 #[test]
 fn the_declared_parts_of_the_secret_are_restored() {
-    let altered = || Given::in_use().secret(KeySecretView::Ours(Holding::Key { key: key(1), as_declared: false }));
+    let altered =
+        || Given::in_use().secret(KeySecretView::Ours(SecretContents::Key { key: key(1), as_declared: false }));
     assert_eq!(altered().step(1), KeyStep::RewriteSecret);
     // The key can be used although the write is refused, and everything else goes on.
     let says = altered().secret_failed(1).says(1);
@@ -46,19 +47,19 @@ fn rotated(every: &str, overlap: &str) -> Given {
 fn rotation_comes_when_it_is_due() {
     let given = rotated("1h", "10m");
     assert_eq!(given.says(3599).2, Wake::At(at(3600)));
-    let (intent, because) = minted(given.step(3600));
+    let (intent, because) = created(given.step(3600));
     assert_eq!(intent.retire_previous_at, Some(at(4200)));
     assert_eq!(because, None);
 }
 
 #[test]
 fn a_rotation_that_fails_leaves_the_key_ready_and_the_rest_going() {
-    let failing = rotated("1h", "10m").failed(Action::Mint, refused(), 3600);
+    let failing = rotated("1h", "10m").failed(Action::CreateKey, refused(), 3600);
     let says = failing.says(3600);
     assert!(is_ready(&says));
     assert!(matches!(says.1, Sync::OutOfSync(Reason::Forbidden, _)));
     assert_eq!(says.2, Wake::At(at(3630)));
-    minted(failing.step(3630));
+    created(failing.step(3630));
     // A retirement that falls due in the meantime is made.
     let due = failing.book(KeyBook { previous: vec![retired(5, 3601)], ..book(1) });
     assert_eq!(due.step(3602), KeyStep::ListKeys);

@@ -10,7 +10,7 @@ async fn faults_are_told_once_and_retried_ever_more_rarely() {
     stage.fake.fail(broken());
     assert_eq!(stage.after(30.0).await, ["ep-000", "ep-001"]);
     let view = stage.read("ep-000");
-    assert!(view.reading.is_some() && view.fault == Some(broken()));
+    assert!(view.snapshot.is_some() && view.fault == Some(broken()));
     let before = stage.fake.count();
     assert_eq!(stage.after(600.0).await, Vec::<String>::new());
     let attempts = stage.fake.count() - before;

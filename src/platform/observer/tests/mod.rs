@@ -18,11 +18,11 @@ struct Stage {
 impl Stage {
     fn new(computes: usize) -> Self {
         let fake = Fake::of((0..computes).map(|index| compute(&format!("ep-{index:03}"), &format!("br-{index:03}"))));
-        let platform = fake.governed();
+        let platform = fake.rate_limited();
         Self::with(fake, platform)
     }
 
-    fn with(fake: Arc<Fake>, platform: Arc<Governed>) -> Self {
+    fn with(fake: Arc<Fake>, platform: Arc<RateLimited>) -> Self {
         let (sender, triggers) = unbounded_channel();
         let source = Source {
             account: "a".to_owned(),
@@ -43,11 +43,11 @@ impl Stage {
         stage
     }
 
-    fn read(&self, id: &str) -> View {
+    fn read(&self, id: &str) -> LatestSnapshot {
         self.ask(id, Interest::default())
     }
 
-    fn ask(&self, id: &str, interest: Interest) -> View {
+    fn ask(&self, id: &str, interest: Interest) -> LatestSnapshot {
         let interest = Interest { computes: vec![id.to_owned()], ..interest };
         self.observers.read(&self.source, &id.to_owned(), interest)
     }
@@ -75,15 +75,15 @@ fn since(tick: Tick) -> Interest {
 #[tokio::test(start_paused = true)]
 async fn the_first_reading_is_made_at_once_and_told_to_all() {
     let mut stage = Stage::new(2);
-    assert_eq!(stage.read("ep-000"), View::default());
-    assert_eq!(stage.read("ep-001"), View::default());
+    assert_eq!(stage.read("ep-000"), LatestSnapshot::default());
+    assert_eq!(stage.read("ep-001"), LatestSnapshot::default());
     assert_eq!(stage.after(0.1).await, ["ep-000", "ep-001"]);
     let view = stage.read("ep-000");
-    let reading = view.reading.unwrap();
-    assert_eq!((reading.at, view.fault), (noon(), None));
-    assert_eq!(reading.compute("ep-001").map(|c| c.branch_id.as_str()), Some("br-001"));
-    assert_eq!(reading.compute("ep-x"), None);
-    assert_eq!(reading.on_branch("br-000").count(), 1);
+    let snapshot = view.snapshot.unwrap();
+    assert_eq!((snapshot.at, view.fault), (noon(), None));
+    assert_eq!(snapshot.compute("ep-001").map(|c| c.branch_id.as_str()), Some("br-001"));
+    assert_eq!(snapshot.compute("ep-x"), None);
+    assert_eq!(snapshot.on_branch("br-000").count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -150,7 +150,7 @@ async fn a_fresh_reading_is_told_to_those_who_asked_also_when_nothing_changed() 
 #[tokio::test(start_paused = true)]
 async fn a_reading_newer_than_one_that_is_known_can_be_asked_for() {
     let mut stage = Stage::settled(1).await;
-    let known = stage.read("ep-000").reading.unwrap().began;
+    let known = stage.read("ep-000").snapshot.unwrap().began;
     stage.ask("ep-000", since(known));
     assert_eq!(stage.after(0.2).await, ["ep-000"]);
     assert!(stage.read("ep-000").since(Some(known)).is_some());
@@ -215,13 +215,13 @@ async fn another_platform_replaces_the_old_one_and_what_it_held() {
     stage.ask("ep-000", since(stage.observers.tick()));
     stage.after(1.0).await;
     let other = Fake::of([compute("ep-other", "br-000")]);
-    stage.source.platform = other.governed();
-    assert_eq!(stage.read("ep-000"), View::default());
+    stage.source.platform = other.rate_limited();
+    assert_eq!(stage.read("ep-000"), LatestSnapshot::default());
     assert_eq!(stage.after(0.2).await, ["ep-000"]);
-    let reading = stage.read("ep-000").reading.unwrap();
-    assert_eq!(reading.computes[0].id, "ep-other");
+    let snapshot = stage.read("ep-000").snapshot.unwrap();
+    assert_eq!(snapshot.computes[0].id, "ep-other");
     stage.after(10.0).await;
-    assert!(Arc::ptr_eq(&stage.read("ep-000").reading.unwrap(), &reading), "the old one's late answer is dropped");
+    assert!(Arc::ptr_eq(&stage.read("ep-000").snapshot.unwrap(), &snapshot), "the old one's late answer is dropped");
     assert_eq!((stage.fake.count(), other.count()), (2, 1));
 }
 
@@ -238,7 +238,7 @@ async fn a_task_lives_as_long_as_someone_is_interested() {
     let asked = stage.fake.count();
     stage.after(300.0).await;
     assert_eq!(stage.fake.count(), asked);
-    assert_eq!(stage.read("ep-000"), View::default());
+    assert_eq!(stage.read("ep-000"), LatestSnapshot::default());
     assert_eq!(stage.after(0.1).await, ["ep-000"]);
 }
 
@@ -273,7 +273,7 @@ async fn shutting_down_ends_everything() {
     let mut stage = Stage::settled(3).await;
     stage.observers.clone().shutdown().await;
     let asked = stage.fake.count();
-    assert_eq!(stage.read("ep-000"), View::default());
+    assert_eq!(stage.read("ep-000"), LatestSnapshot::default());
     stage.after(300.0).await;
     assert_eq!((stage.fake.count(), stage.observers.projects()), (asked, 0));
 }

@@ -9,16 +9,16 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::decide::names::{FIELD_MANAGER, FINALIZER};
-use crate::decide::seal::{Holder, seal};
+use crate::decide::seal::{ObjectKey, seal};
 
 /// A change of an object's finalizer and annotations.
 #[derive(Clone, Debug, Default)]
-pub struct Links {
+pub struct MetadataPatch {
     annotations: Map<String, Value>,
     finalizer: Option<bool>,
 }
 
-impl Links {
+impl MetadataPatch {
     pub fn new() -> Self {
         Self::default()
     }
@@ -65,10 +65,10 @@ impl Links {
     /// The annotations as they stand on `object`; null removes one.
     pub fn sealed<K: Resource>(&self, object: &K) -> Map<String, Value> {
         let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
-        let holder = Holder { namespace: &namespace, name: &name };
+        let object_key = ObjectKey { namespace: &namespace, name: &name };
         let text = |annotation: &String, value: &Value| match value {
             Value::Null => Value::Null,
-            value => Value::String(seal(annotation, value, holder)),
+            value => Value::String(seal(annotation, value, object_key)),
         };
         self.annotations.iter().map(|(annotation, value)| (annotation.clone(), text(annotation, value))).collect()
     }

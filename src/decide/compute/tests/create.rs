@@ -61,7 +61,7 @@ fn a_replica_is_created_beside_others_which_are_its_baseline() {
 
 #[test]
 fn a_platform_that_shows_names_is_given_one_that_is_unique() {
-    let scene = Scene::new().observing(|observed| observed.names = Names::Offered);
+    let scene = Scene::new().observing(|observed| observed.name_support = NameSupport::Offered);
     let (intent, new, _) = creates(&scene);
     assert_eq!(new.name.as_deref(), Some("orders-c1u57e-0a1b2c3d-00000007"));
     assert_eq!(intent.mark, new.name);

@@ -2,13 +2,13 @@
 
 use super::super::identity::{KeyBook, KeyIntent};
 use super::super::{AccountView, Action, Decision, Health, Reason, Report, later};
-use super::fate::{Fate, Named, Revocation, fate, given_up, keys, revocation, stray, without};
-use super::left::{acknowledged, left};
-use super::{Case, Choice, Holding, KeySecretView, KeyStep, Probe};
+use super::manual_revocation::{acknowledged, left};
+use super::outcome::{CreateOutcome, Named, Revocation, create_outcome, given_up, keys, revocation, stray, without};
+use super::{Case, Choice, KeySecretView, KeyStep, Probe, SecretContents};
 use crate::api::KeyDeletion;
 
 pub(super) fn decide(case: &Case) -> Choice {
-    if !case.observed.meta.finalized {
+    if !case.observed.meta.has_finalizer {
         return Decision::rest(deleting());
     }
     if case.observed.meta.paused {
@@ -23,7 +23,7 @@ pub(super) fn decide(case: &Case) -> Choice {
     }
     // The Secret goes with the resource that owns it. Where it cannot be taken back, it stays.
     if let Some(step) = case.taking_back()
-        && case.held(Action::WriteSecret).is_none()
+        && case.backoff(Action::WriteSecret).is_none()
     {
         return Decision::act(step, deleting());
     }
@@ -35,7 +35,7 @@ pub(super) fn decide(case: &Case) -> Choice {
     let none =
         book.current.is_none() && book.previous.is_empty() && book.lost.is_empty() && case.identity.intent.is_none();
     if case.spec.deletion == KeyDeletion::Orphan || none {
-        return Decision::act(KeyStep::Release, deleting());
+        return Decision::act(KeyStep::RemoveFinalizer, deleting());
     }
     match &case.observed.account {
         AccountView::Pending => return Decision::silent(),
@@ -78,18 +78,18 @@ fn unrecorded(case: &Case) -> Option<KeyStep> {
 /// A creation that was begun and not recorded as done: a key that arrived is recorded, and then revoked like any other.
 fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
     let book = &case.identity.book;
-    if let KeySecretView::Ours(Holding::Key { key, .. }) = &case.secret
+    if let KeySecretView::Ours(SecretContents::Key { key, .. }) = &case.secret
         && key.name == intent.name
     {
         let book = book.succeeded_by(key.clone(), intent);
         return Decision::act(KeyStep::Record { book, event: None }, deleting());
     }
-    match fate(case, intent) {
-        Fate::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, deleting()),
-        Fate::NotCreated => Decision::act(KeyStep::Record { book: book.clone(), event: None }, deleting()),
-        Fate::NotKnownYet(until) => Decision::wait(deleting(), until),
-        Fate::Exists(id) => Decision::act(given_up(case, Some(id), intent), deleting()),
-        Fate::CannotTell => Decision::act(given_up(case, None, intent), deleting()),
+    match create_outcome(case, intent) {
+        CreateOutcome::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, deleting()),
+        CreateOutcome::NotCreated => Decision::act(KeyStep::Record { book: book.clone(), event: None }, deleting()),
+        CreateOutcome::NotKnownYet(until) => Decision::wait(deleting(), until),
+        CreateOutcome::Exists(id) => Decision::act(given_up(case, Some(id), intent), deleting()),
+        CreateOutcome::CannotTell => Decision::act(given_up(case, None, intent), deleting()),
     }
 }
 
@@ -113,7 +113,7 @@ fn revoke_next(case: &Case, book: &KeyBook) -> Choice {
     }
     let told = left(case, others);
     if told.is_none() && not_ours.is_empty() {
-        return Decision::act(KeyStep::Release, deleting());
+        return Decision::act(KeyStep::RemoveFinalizer, deleting());
     }
     let reason = told.as_ref().map_or(Reason::BindingConflict, |(reason, _)| *reason);
     not_ours.extend(told.map(|(_, message)| message));

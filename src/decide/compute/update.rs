@@ -11,24 +11,24 @@ use super::{Case, Choice, ComputeStep};
 use crate::platform::Compute;
 
 /// Changes what may be changed now, and says what has to wait.
-pub(super) fn mend(case: &Case, compute: &Compute, differences: &[Difference], report: &Report) -> Choice {
+pub(super) fn update(case: &Case, compute: &Compute, differences: &[Difference], report: &Report) -> Choice {
     let idle = compute.current_state == "idle";
     let permit = permit(case.spec.disruption.as_ref(), idle, case.now);
     let mut now = Vec::new();
-    let mut held = Held::default();
+    let mut deferred = Deferred::default();
     for difference in differences {
-        let repeated = case.observed.memory.repeated(&difference.field, &difference.mend, case.now);
+        let repeated = case.observed.memory.repeated(&difference.field, &difference.change, case.now);
         match repeated {
-            Some((reason, until)) => held.pause(difference, reason, until),
-            None if difference.disruptive && permit != Permit::Now => held.undisrupted.push(difference),
+            Some((reason, until)) => deferred.pause(difference, reason, until),
+            None if difference.disruptive && permit != Permit::Now => deferred.undisrupted.push(difference),
             None => now.push(difference),
         }
     }
     if now.is_empty() {
-        return held.choice(&permit, report);
+        return deferred.choice(&permit, report);
     }
     let parts: BTreeMap<_, _> =
-        now.iter().map(|difference| (difference.field.clone(), difference.mend.clone())).collect();
+        now.iter().map(|difference| (difference.field.clone(), difference.change.clone())).collect();
     let because = drift::text(&now);
     let step = ComputeStep::Change { id: compute.id.clone(), change: drift::change(&now), parts, because };
     case.act(Action::Change, step, report.clone())
@@ -36,14 +36,14 @@ pub(super) fn mend(case: &Case, compute: &Compute, differences: &[Difference], r
 
 /// Differences that are left as they are for now.
 #[derive(Default)]
-struct Held<'a> {
+struct Deferred<'a> {
     undisrupted: Vec<&'a Difference>,
     unapplied: Vec<&'a Difference>,
     persistent: Vec<&'a Difference>,
     until: Option<Timestamp>,
 }
 
-impl<'a> Held<'a> {
+impl<'a> Deferred<'a> {
     fn pause(&mut self, difference: &'a Difference, reason: Reason, until: Timestamp) {
         match reason {
             Reason::DriftPersists => self.persistent.push(difference),

@@ -3,35 +3,35 @@
 use super::super::drift::{self, Difference};
 use super::super::identity::{Binding, Origin};
 use super::super::{Decision, Health, Reason, Report, Sync, later};
-use super::birth::{claimed, first_contact, wrong_role};
 use super::connection::connection;
-use super::mend::mend;
+use super::create::{claimed, first_contact, wrong_role};
 use super::restart::restart;
-use super::{Case, Choice, ComputeStep, Reading, is_settled, stray};
+use super::update::update;
+use super::{Case, Choice, ComputeStep, Snapshot, is_settled, stray};
 use crate::api::Management;
 use crate::platform::Compute;
 
-pub(super) fn decide(case: &Case, binding: &Binding, reading: &Reading) -> Choice {
+pub(super) fn decide(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     if let Some(conflict) = conflict(case, binding) {
         return Decision::rest(conflict);
     }
-    let Some(compute) = reading.find(&binding.id) else {
-        return missing(case, binding, reading);
+    let Some(compute) = snapshot.find(&binding.id) else {
+        return missing(case, binding, snapshot);
     };
     if compute.role != case.role() {
         return Decision::rest(wrong_role(case, compute));
     }
-    stray::told(case, reading, stand(case, binding, compute, reading))
+    stray::told(case, snapshot, stand(case, binding, compute, snapshot))
 }
 
-fn stand(case: &Case, binding: &Binding, compute: &Compute, reading: &Reading) -> Choice {
+fn stand(case: &Case, binding: &Binding, compute: &Compute, snapshot: &Snapshot) -> Choice {
     if case.spec.management == Management::Observe {
         return observe(case, binding, compute);
     }
-    if !case.observed.meta.finalized {
+    if !case.observed.meta.has_finalizer {
         return Decision::act(ComputeStep::AddFinalizer, standing(case, binding, compute));
     }
-    keep(case, binding, compute, reading)
+    keep(case, binding, compute, snapshot)
 }
 
 /// A link that does not fit the resource is never acted on.
@@ -58,12 +58,12 @@ fn conflict(case: &Case, binding: &Binding) -> Option<Report> {
     Some(claimed(&format!("compute {}", binding.id), &claim.by))
 }
 
-/// A successful reading lacks the compute: it was deleted elsewhere, once enough readings agree.
-fn missing(case: &Case, binding: &Binding, reading: &Reading) -> Choice {
+/// A successful snapshot lacks the compute: it was deleted elsewhere, once enough readings agree.
+fn missing(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     // What was missing before this one was bound was another.
     let since = case.observed.memory.missing_since.unwrap_or(case.now).max(binding.at);
     let gone = later(since, case.observed.limits.settle);
-    if reading.at < gone {
+    if snapshot.at < gone {
         let report = Report::unknown(
             Reason::ComputeNotFound,
             format!("Compute {} is not in the project's list; looking again.", binding.id),
@@ -73,7 +73,7 @@ fn missing(case: &Case, binding: &Binding, reading: &Reading) -> Choice {
     let ours = matches!(binding.origin, Origin::Created | Origin::Adopted) && case.spec.compute_id.is_none();
     if ours && case.spec.management == Management::Full {
         // The branch may have another primary by now, which is looked at as if for the first time.
-        return first_contact(case, reading);
+        return first_contact(case, snapshot);
     }
     Decision::rest(Report::stalled(
         Reason::ComputeNotFound,
@@ -96,12 +96,12 @@ fn observe(case: &Case, binding: &Binding, compute: &Compute) -> Choice {
 }
 
 /// The first of these that asks for a step; when none does, the first has the word.
-fn keep(case: &Case, binding: &Binding, compute: &Compute, reading: &Reading) -> Choice {
+fn keep(case: &Case, binding: &Binding, compute: &Compute, snapshot: &Snapshot) -> Choice {
     let report = standing(case, binding, compute);
     let choices = [
         connection(case, compute, &report),
         declared(case, compute, &report),
-        restart(case, compute, reading, &report),
+        restart(case, compute, snapshot, &report),
         Some(starting(case, binding, compute, report)),
     ];
     Decision::foremost(choices.into_iter().flatten())
@@ -114,7 +114,7 @@ fn declared(case: &Case, compute: &Compute, report: &Report) -> Option<Choice> {
         return None;
     }
     if is_settled(compute) {
-        return Some(mend(case, compute, &differences, report));
+        return Some(update(case, compute, &differences, report));
     }
     let text = drift::text(&differences.iter().collect::<Vec<&Difference>>());
     let waiting = Sync::OutOfSync(Reason::Updating, format!("Waiting for the compute to settle: {text}."));

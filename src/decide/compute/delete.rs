@@ -1,13 +1,13 @@
-//! A Compute that is being deleted: its compute goes first, and is gone only when a successful reading lacks it.
+//! A Compute that is being deleted: its compute goes first, and is gone only when a successful snapshot lacks it.
 
 use std::time::Duration;
 
 use super::super::identity::{Binding, CreateIntent, Origin};
 use super::super::{AccountView, Action, Decision, Health, Reason, Report, later};
-use super::birth::{bind, in_turn, outcome};
-use super::evidence::Outcome;
+use super::create::{bind, create_outcome, in_turn};
+use super::evidence::CreateOutcome;
 use super::stray::strays;
-use super::{Case, Choice, ComputeStep, Listing, Reading, is_left, undecided, unread};
+use super::{Case, Choice, ComputeStep, Snapshot, SnapshotState, is_left, undecided, unread};
 
 /// How long a compute whose delete the platform confirmed may stay in its list before it is deleted again.
 const DELETE_AGAIN: Duration = Duration::from_secs(60);
@@ -15,7 +15,7 @@ const NOT_LOOKED: &str = "There is no compute; whether unanswered creates brough
 const LEAVE_IT: &str = "set spec.deletion to Orphan to leave the compute on the platform";
 
 pub(super) fn decide(case: &Case) -> Choice {
-    if !case.observed.meta.finalized {
+    if !case.observed.meta.has_finalizer {
         return Decision::rest(Report::progressing(Reason::Deleting, "Nothing is left to do."));
     }
     if case.observed.meta.paused {
@@ -40,38 +40,38 @@ pub(super) fn decide(case: &Case) -> Choice {
             false => release(NOT_LOOKED),
         };
     }
-    match &case.observed.listing {
-        Listing::Pending => Decision::silent(),
-        Listing::Failed(_) if !begun => release(NOT_LOOKED),
-        Listing::Failed(fault) => Decision::rest(Report::of(advised(unread(case.spec, fault)))),
-        Listing::Read { at, computes } => {
-            let reading = Reading { at: *at, computes };
+    match &case.observed.snapshot {
+        SnapshotState::Pending => Decision::silent(),
+        SnapshotState::Failed(_) if !begun => release(NOT_LOOKED),
+        SnapshotState::Failed(fault) => Decision::rest(Report::of(advised(unread(case.spec, fault)))),
+        SnapshotState::Taken { at, computes } => {
+            let snapshot = Snapshot { at: *at, computes };
             match (&case.identity.binding, &case.identity.intent) {
-                (Some(binding), _) => remove(case, binding, &reading),
-                (None, Some(intent)) => unresolved(case, intent, &reading),
-                (None, None) => leave(case, &reading, "There is no compute."),
+                (Some(binding), _) => remove(case, binding, &snapshot),
+                (None, Some(intent)) => unresolved(case, intent, &snapshot),
+                (None, None) => leave(case, &snapshot, "There is no compute."),
             }
         }
     }
 }
 
 /// A create was begun: what it brought forth is found out first.
-fn unresolved(case: &Case, intent: &CreateIntent, reading: &Reading) -> Choice {
+fn unresolved(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -> Choice {
     if let Some(id) = &case.spec.compute_id {
-        return match reading.find(id).filter(|found| !case.observed.claims.bound.contains_key(&found.id)) {
+        return match snapshot.find(id).filter(|found| !case.observed.claims.bound.contains_key(&found.id)) {
             Some(found) => bind(case, found, Origin::Imported),
             None => release("The compute that spec.computeID names does not exist, or belongs to another resource."),
         };
     }
-    match outcome(case, intent, reading) {
-        Outcome::Created(found) => bind(case, found, Origin::Created),
-        Outcome::NotCreated => leave(case, reading, "No compute was created."),
-        Outcome::Behind(other) => in_turn(case, Reason::ConfirmingCreate, other, &intent.branch),
-        Outcome::NotKnownYet(until) => Decision::wait(
+    match create_outcome(case, intent, snapshot) {
+        CreateOutcome::Created(found) => bind(case, found, Origin::Created),
+        CreateOutcome::NotCreated => leave(case, snapshot, "No compute was created."),
+        CreateOutcome::Behind(other) => in_turn(case, Reason::ConfirmingCreate, other, &intent.branch),
+        CreateOutcome::NotKnownYet(until) => Decision::wait(
             Report::progressing(Reason::ConfirmingCreate, "Finding out whether an unanswered create was carried out."),
             until,
         ),
-        Outcome::Unclear(found) => {
+        CreateOutcome::Unclear(found) => {
             let ids: Vec<&str> = found.iter().map(|compute| compute.id.as_str()).collect();
             undecided(
                 case,
@@ -87,7 +87,7 @@ fn unresolved(case: &Case, intent: &CreateIntent, reading: &Reading) -> Choice {
     }
 }
 
-fn remove(case: &Case, binding: &Binding, reading: &Reading) -> Choice {
+fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     if let Some(claim) = case.observed.claims.bound.get(&binding.id).filter(|claim| claim.older) {
         return release(&format!("Compute {} belongs to {}.", binding.id, claim.by));
     }
@@ -96,31 +96,31 @@ fn remove(case: &Case, binding: &Binding, reading: &Reading) -> Choice {
     let deleted = case.observed.memory.deleted.filter(|deleted| *deleted >= binding.at);
     let again = deleted.map(|deleted| later(deleted, DELETE_AGAIN));
     let listed_from = later(binding.at, case.observed.limits.settle);
-    match (reading.find(&binding.id), again) {
+    match (snapshot.find(&binding.id), again) {
         (Some(_), Some(again)) if case.now < again => Decision::wait(deleting, again),
         (Some(_), _) => delete(case, binding, deleting),
         // A list that lags behind a create that was just made proves nothing.
-        (None, None) if reading.at < listed_from => Decision::wait(deleting, listed_from),
-        (None, _) => leave(case, reading, &format!("Compute {} is gone.", binding.id)),
+        (None, None) if snapshot.at < listed_from => Decision::wait(deleting, listed_from),
+        (None, _) => leave(case, snapshot, &format!("Compute {} is gone.", binding.id)),
     }
 }
 
 /// Lets the resource go. What carries its own mark is its beyond doubt and goes first; what only fits is told and left.
-fn leave(case: &Case, reading: &Reading, why: &str) -> Choice {
-    let strays = strays(case, reading);
+fn leave(case: &Case, snapshot: &Snapshot, why: &str) -> Choice {
+    let strays = strays(case, snapshot);
     match (strays.marked.first(), strays.ids()) {
         (Some(ours), _) => bind(case, ours, Origin::Created),
         (None, ids) if ids.is_empty() => release(why),
         (None, strays) => {
-            Decision::act(ComputeStep::ReleaseBeside { strays }, Report::progressing(Reason::Deleting, why))
+            Decision::act(ComputeStep::RemoveFinalizerBeside { strays }, Report::progressing(Reason::Deleting, why))
         }
     }
 }
 
 fn delete(case: &Case, binding: &Binding, deleting: Report) -> Choice {
     let step = ComputeStep::Delete { id: binding.id.clone() };
-    match case.observed.memory.hold(Action::Delete, case.generation(), case.now) {
-        Some(hold) => Decision::wait(Report::of(advised(hold.health)), hold.until),
+    match case.observed.memory.backoff(Action::Delete, case.generation(), case.now) {
+        Some(backoff) => Decision::wait(Report::of(advised(backoff.health)), backoff.until),
         None => Decision::act(step, deleting),
     }
 }
@@ -149,5 +149,5 @@ fn advised(health: Health) -> Health {
 }
 
 pub(super) fn release(why: &str) -> Choice {
-    Decision::act(ComputeStep::Release, Report::progressing(Reason::Deleting, why))
+    Decision::act(ComputeStep::RemoveFinalizer, Report::progressing(Reason::Deleting, why))
 }

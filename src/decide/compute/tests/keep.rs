@@ -112,7 +112,7 @@ fn nothing_is_created_anew_where_the_project_could_not_be_read() {
     ] {
         for scene in [Scene::bound(), Scene::intended(), Scene::new()] {
             let scene = scene.remembering(|memory| memory.missing_since = Some(at(-9999)));
-            let choice = scene.observing(|observed| observed.listing = Listing::Failed(fault.clone())).decide();
+            let choice = scene.observing(|observed| observed.snapshot = SnapshotState::Failed(fault.clone())).decide();
             assert_eq!(choice.step, None, "{fault:?}");
         }
     }
@@ -165,8 +165,9 @@ fn a_link_that_does_not_fit_is_not_acted_on() {
 
 #[test]
 fn the_resource_is_held_before_its_compute_is_touched() {
-    let scene =
-        Scene::bound().declaring(json!({"size": {"fixed": 4}})).observing(|observed| observed.meta.finalized = false);
+    let scene = Scene::bound()
+        .declaring(json!({"size": {"fixed": 4}}))
+        .observing(|observed| observed.meta.has_finalizer = false);
     assert_eq!(scene.step(), ComputeStep::AddFinalizer);
 }
 
@@ -175,7 +176,7 @@ fn what_is_observed_is_never_touched() {
     let scene = Scene::bound()
         .declaring(json!({"management": "Observe", "restartToken": "now", "connection": {"secretName": "db"}}))
         .observing(|observed| {
-            observed.meta.finalized = false;
+            observed.meta.has_finalizer = false;
             observed.secret = SecretView::Absent;
         });
     scene.rest().in_sync();

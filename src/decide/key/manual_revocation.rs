@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::identity::KeyBook;
 use super::super::names::{Mark, REVOKED_KEYS};
 use super::super::{Decision, Reason, Report};
-use super::fate::{keys, without};
+use super::outcome::{keys, without};
 use super::{Case, Choice, KeyStep};
 
 /// What to tell of such keys, and how a person settles it.
@@ -26,11 +26,11 @@ pub(super) fn left<'a>(case: &Case, names: impl IntoIterator<Item = &'a str>) ->
         clusters.entry(Mark::of(name).map(|mark| mark.cluster)).or_default().push(name);
     }
     told.extend(clusters.into_iter().map(|(cluster, names)| of_another_cluster(cluster, &names.join(", "))));
-    let holder = case.observed.meta.holder();
+    let object_key = case.observed.meta.object_key();
     told.push(format!(
         "Once they are revoked, or to leave them as they are: kubectl -n {} annotate projectkey {} '{REVOKED_KEYS}={}'.",
-        holder.namespace,
-        holder.name,
+        object_key.namespace,
+        object_key.name,
         all.join(",")
     ));
     Some((reason, told.join(" ")))

@@ -20,7 +20,7 @@ fn every_key_is_revoked_before_the_resource_goes() {
     assert_eq!(step, KeyStep::Revoke { id: 1, name: one.clone(), book: without_one.clone() });
     let step = Given::deleting().book(without_one).listing(live(&keys[2..])).step(10);
     assert_eq!(step, KeyStep::Revoke { id: 8, name: eight.clone(), book: KeyBook::default() });
-    assert_eq!(Given::deleting().book(KeyBook::default()).step(10), KeyStep::Release);
+    assert_eq!(Given::deleting().book(KeyBook::default()).step(10), KeyStep::RemoveFinalizer);
 }
 
 #[test]
@@ -40,10 +40,10 @@ fn a_key_that_came_of_a_call_that_was_given_up_goes_too() {
 #[test]
 fn orphan_leaves_them() {
     let orphan = |given: Given| given.but(|spec, _| spec.deletion = KeyDeletion::Orphan);
-    assert_eq!(orphan(Given::deleting()).step(1), KeyStep::Release);
-    assert_eq!(orphan(Given::deleting().intent(intent(NAME, 0))).step(1), KeyStep::Release);
+    assert_eq!(orphan(Given::deleting()).step(1), KeyStep::RemoveFinalizer);
+    assert_eq!(orphan(Given::deleting().intent(intent(NAME, 0))).step(1), KeyStep::RemoveFinalizer);
     let gone = AccountView::Missing { name: "Account prod".to_owned() };
-    assert_eq!(orphan(Given::deleting().but(|_, seen| seen.account = gone)).step(1), KeyStep::Release);
+    assert_eq!(orphan(Given::deleting().but(|_, seen| seen.account = gone)).step(1), KeyStep::RemoveFinalizer);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn what_is_in_the_way_is_told_with_the_way_out() {
     renamed.stalls(1, Reason::BindingConflict, &["laptop", "Orphan"]);
     let paused = Given::deleting().but(|_, seen| seen.meta.paused = true);
     assert!(matches!(paused.says(1).0, Health::Unknown(Reason::Paused, _)));
-    let unheld = Given::deleting().but(|_, seen| seen.meta.finalized = false);
+    let unheld = Given::deleting().but(|_, seen| seen.meta.has_finalizer = false);
     assert!(matches!(unheld.says(1).0, Health::Progressing(Reason::Deleting, _)));
 }
 
@@ -103,7 +103,7 @@ fn an_open_creation_is_resolved_first() {
     assert!(event.unwrap().contains(NAME));
     // It did arrive: recorded, then revoked as any other.
     let arrived = KeyIdentity { name: NAME.to_owned(), ..key(4) };
-    let holds = KeySecretView::Ours(Holding::Key { key: arrived.clone(), as_declared: true });
+    let holds = KeySecretView::Ours(SecretContents::Key { key: arrived.clone(), as_declared: true });
     assert_eq!(record(begun().secret(holds).step(1)).0.current, Some(arrived));
 }
 
@@ -135,7 +135,7 @@ fn failures_hold_the_deletion_back_without_a_loop() {
 
 #[test]
 fn a_deletion_that_was_told_to_wait_waits_whatever_else_is_seen() {
-    let held = || Given::deleting().but(|_, seen| seen.meta.brake = Brake::Held("wait".to_owned()));
+    let held = || Given::deleting().but(|_, seen| seen.meta.brake = Brake::Paused("wait".to_owned()));
     let gone = AccountView::Missing { name: "Account prod".to_owned() };
     for given in [
         held(),
@@ -147,7 +147,7 @@ fn a_deletion_that_was_told_to_wait_waits_whatever_else_is_seen() {
         given.stalls(1, Reason::DeletionPaused, &["wait"]);
         assert_eq!(given.says(1).2, Wake::OnChange);
     }
-    assert_eq!(held().but(|spec, _| spec.deletion = KeyDeletion::Orphan).step(1), KeyStep::Release);
+    assert_eq!(held().but(|spec, _| spec.deletion = KeyDeletion::Orphan).step(1), KeyStep::RemoveFinalizer);
     let live = || held().listing(listed(1, &[(1, &key(1).name)]));
     let confirmed = live().but(|_, seen| seen.meta.brake = Brake::Confirmed);
     assert!(matches!(confirmed.step(1), KeyStep::Revoke { id: 1, .. }));
@@ -158,7 +158,7 @@ fn a_deletion_that_was_told_to_wait_waits_whatever_else_is_seen() {
 fn rotation_is_not_held() {
     let due = Given::in_use().book(KeyBook { previous: vec![retired(5, 0)], ..book(1) });
     let due = due.listing(listed(10, &[(5, &key(5).name), (1, &key(1).name)]));
-    let due = due.but(|_, seen| seen.meta.brake = Brake::Held("wait".to_owned()));
+    let due = due.but(|_, seen| seen.meta.brake = Brake::Paused("wait".to_owned()));
     assert!(matches!(due.step(10), KeyStep::Revoke { id: 5, .. }));
 }
 

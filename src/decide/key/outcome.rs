@@ -8,7 +8,7 @@ use super::{Case, KeyListing, KeyStep};
 use crate::platform::{Fault, KeyEntry};
 
 /// What became of a key whose creation was begun and whose secret never arrived.
-pub(super) enum Fate {
+pub(super) enum CreateOutcome {
     /// It was not created.
     NotCreated,
     /// It exists under the name that was recorded.
@@ -21,19 +21,19 @@ pub(super) enum Fate {
     CannotTell,
 }
 
-pub(super) fn fate(case: &Case, intent: &KeyIntent) -> Fate {
+pub(super) fn create_outcome(case: &Case, intent: &KeyIntent) -> CreateOutcome {
     if not_created(case, intent) {
-        return Fate::NotCreated;
+        return CreateOutcome::NotCreated;
     }
     let settled = case.observed.memory.settled(intent.at, case.observed.limits.settle);
     match &case.observed.listing {
-        KeyListing::NotRead => Fate::NotRead,
-        KeyListing::NotOffered => Fate::CannotTell,
+        KeyListing::NotRead => CreateOutcome::NotRead,
+        KeyListing::NotOffered => CreateOutcome::CannotTell,
         KeyListing::Read { at, keys } => match keys.iter().find(|key| key.name == intent.name) {
-            Some(key) => Fate::Exists(key.id),
-            None if *at >= settled => Fate::NotCreated,
-            None if settled <= case.now => Fate::NotRead,
-            None => Fate::NotKnownYet(settled),
+            Some(key) => CreateOutcome::Exists(key.id),
+            None if *at >= settled => CreateOutcome::NotCreated,
+            None if settled <= case.now => CreateOutcome::NotRead,
+            None => CreateOutcome::NotKnownYet(settled),
         },
     }
 }
@@ -42,8 +42,8 @@ pub(super) fn fate(case: &Case, intent: &KeyIntent) -> Fate {
 fn not_created(case: &Case, intent: &KeyIntent) -> bool {
     let memory = &case.observed.memory;
     // The name is unique: where somebody on the way repeated the request, the first one may have created the key.
-    let repeated = matches!(memory.fault(Action::Mint), Some(Fault::Conflict { .. }));
-    memory.not_done(Action::Mint, intent.at) && (!repeated || case.cannot_revoke())
+    let repeated = matches!(memory.fault(Action::CreateKey), Some(Fault::Conflict { .. }));
+    memory.not_done(Action::CreateKey, intent.at) && (!repeated || case.cannot_revoke())
 }
 
 /// How a key is revoked.

@@ -4,10 +4,10 @@ use super::*;
 
 #[test]
 fn finalizer_then_secret_then_key() {
-    let given = Given::new().but(|_, seen| seen.meta.finalized = false);
+    let given = Given::new().but(|_, seen| seen.meta.has_finalizer = false);
     assert_eq!(given.step(0), KeyStep::AddFinalizer);
     assert_eq!(Given::new().step(0), KeyStep::PrepareSecret);
-    let (intent, because) = minted(Given::new().secret(KeySecretView::Ours(Holding::Nothing)).step(5));
+    let (intent, because) = created(Given::new().secret(KeySecretView::Ours(SecretContents::Nothing)).step(5));
     assert_eq!(intent, KeyIntent { organization: Some("org-1".to_owned()), ..super::intent(NAME, 5) });
     assert_eq!(because, None);
 }
@@ -72,30 +72,30 @@ fn a_secret_in_memory_comes_first_and_is_tried_again_with_pauses() {
 
 #[test]
 fn failures_before_the_call_hold_it_back() {
-    let ready = || Given::new().secret(KeySecretView::Ours(Holding::Nothing));
+    let ready = || Given::new().secret(KeySecretView::Ours(SecretContents::Nothing));
     assert!(matches!(Given::new().secret_failed(10).says(10).0, Health::Stalled(Reason::SecretNotWritten, _)));
     assert!(matches!(ready().secret_failed(10).says(10).0, Health::Stalled(Reason::SecretNotWritten, _)));
-    let refused = ready().failed(Action::Mint, refused(), 10);
+    let refused = ready().failed(Action::CreateKey, refused(), 10);
     refused.stalls(10, Reason::Forbidden, &["administrators only"]);
     assert_eq!(refused.says(10).2, Wake::At(at(40)));
-    minted(refused.step(40));
+    created(refused.step(40));
     // A new spec is tried at once.
-    minted(refused.but(|_, seen| seen.meta.generation = 2).step(11));
+    created(refused.but(|_, seen| seen.meta.generation = 2).step(11));
     let throttled = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(17)) };
-    let throttled = ready().failed(Action::Mint, throttled, 10);
+    let throttled = ready().failed(Action::CreateKey, throttled, 10);
     assert!(matches!(throttled.says(10).0, Health::Progressing(Reason::PlatformBusy, _)));
     assert_eq!(throttled.says(10).2, Wake::At(at(27)));
 }
 
 /// An intent that a process left behind, begun at second 0; the settle time is a minute.
 fn begun() -> Given {
-    Given::new().secret(KeySecretView::Ours(Holding::Nothing)).intent(intent(NAME, 0))
+    Given::new().secret(KeySecretView::Ours(SecretContents::Nothing)).intent(intent(NAME, 0))
 }
 
 #[test]
 fn an_intent_whose_key_reached_the_secret_is_recorded() {
     let arrived = KeyIdentity { name: NAME.to_owned(), ..key(4) };
-    let view = KeySecretView::Ours(Holding::Key { key: arrived.clone(), as_declared: true });
+    let view = KeySecretView::Ours(SecretContents::Key { key: arrived.clone(), as_declared: true });
     let (book, _) = record(begun().secret(view).step(1));
     assert_eq!(book, KeyBook { current: Some(arrived), ..KeyBook::default() });
 }
@@ -108,7 +108,9 @@ fn an_intent_is_looked_up_by_its_unique_name() {
     let (book, event) = record(begun().listing(exists.clone()).step(2));
     let lost = vec![LostKey { id: Some(4), ..lost(NAME) }];
     assert_eq!((&book, event), (&KeyBook { lost: lost.clone(), ..KeyBook::default() }, None));
-    minted(Given::new().book(book).secret(KeySecretView::Ours(Holding::Nothing)).listing(exists.clone()).step(2));
+    created(
+        Given::new().book(book).secret(KeySecretView::Ours(SecretContents::Nothing)).listing(exists.clone()).step(2),
+    );
     let replaced = Given::in_use().book(KeyBook { lost, ..self::book(1) }).listing(exists);
     assert_eq!(replaced.step(2), KeyStep::Revoke { id: 4, name: NAME.to_owned(), book: self::book(1) });
     // Not there yet: the call may still be under way.
@@ -143,8 +145,8 @@ fn where_nothing_can_be_listed_the_key_is_told_and_replaced() {
     let (book, event) = record(begun().listing(KeyListing::NotOffered).step(1));
     assert_eq!(book.lost.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), [NAME]);
     assert!(event.unwrap().contains(NAME));
-    let next = Given::new().book(book).secret(KeySecretView::Ours(Holding::Nothing));
-    minted(next.listing(KeyListing::NotOffered).step(1));
+    let next = Given::new().book(book).secret(KeySecretView::Ours(SecretContents::Nothing));
+    created(next.listing(KeyListing::NotOffered).step(1));
 }
 
 #[test]
@@ -152,15 +154,15 @@ fn a_clear_no_needs_no_looking_up() {
     for fault in
         [refused(), Fault::Throttled { status: 429, retry_after: None }, Fault::Transport { message: "refused".into() }]
     {
-        let (book, event) = record(begun().failed(Action::Mint, fault, 1).step(1));
+        let (book, event) = record(begun().failed(Action::CreateKey, fault, 1).step(1));
         assert_eq!((book, event), (KeyBook::default(), None));
     }
     // These leave it open, and 409 too: somebody on the way may have sent the request twice.
     let conflict = || Fault::Conflict { message: "choose another unique name".to_owned() };
     for fault in [unanswered(), Fault::Server { status: 503, message: "later".into() }, conflict()] {
-        assert_eq!(begun().failed(Action::Mint, fault, 1).step(1), KeyStep::ListKeys);
+        assert_eq!(begun().failed(Action::CreateKey, fault, 1).step(1), KeyStep::ListKeys);
     }
-    let minimal = begun().failed(Action::Mint, conflict(), 1).listing(KeyListing::NotOffered);
+    let minimal = begun().failed(Action::CreateKey, conflict(), 1).listing(KeyListing::NotOffered);
     assert_eq!(record(minimal.step(1)).0, KeyBook::default());
 }
 
@@ -168,7 +170,7 @@ fn a_clear_no_needs_no_looking_up() {
 fn what_this_process_was_told_of_its_own_try_says_nothing_of_anothers() {
     let later = KeyIntent { at: at(1), ..begun().observed.identity.unwrap().intent.unwrap() };
     // It failed to create a key, and another leader has begun to create this one.
-    let others = begun().failed(Action::Mint, refused(), 2).intent(later);
+    let others = begun().failed(Action::CreateKey, refused(), 2).intent(later);
     assert_eq!(others.step(2), KeyStep::ListKeys);
 }
 
@@ -177,20 +179,20 @@ fn a_key_that_another_leader_has_given_up_is_not_saved() {
     let mine = || KeyIdentity { name: NAME.to_owned(), ..key(4) };
     let lost = LostKey { id: Some(4), ..lost(NAME) };
     let given_up = KeyBook { lost: vec![lost.clone()], ..KeyBook::default() };
-    let holding = |given: Given| given.but(|_, seen| seen.unsaved = Some(mine()));
+    let contents = |given: Given| given.but(|_, seen| seen.unsaved = Some(mine()));
     let left = |book: &KeyBook| KeyStep::Leave { book: book.clone() };
-    assert_eq!(holding(Given::new().book(given_up.clone())).step(1), left(&given_up));
+    assert_eq!(contents(Given::new().book(given_up.clone())).step(1), left(&given_up));
     // It is revoked already, and its successor is in use, or begun: neither is touched.
     let replaced = KeyBook { lost: vec![lost], ..book(5) };
-    assert_eq!(holding(Given::new().book(book(5)).holds(5)).step(1), left(&replaced));
+    assert_eq!(contents(Given::new().book(book(5)).holds(5)).step(1), left(&replaced));
     let successor = || intent("ci-c1u57e-0a1b2c3d-00000008", 1);
-    assert_eq!(holding(Given::new().intent(successor())).step(1), left(&given_up));
-    assert_eq!(holding(Given::deleting().book(KeyBook::default()).intent(successor())).step(1), left(&given_up));
+    assert_eq!(contents(Given::new().intent(successor())).step(1), left(&given_up));
+    assert_eq!(contents(Given::deleting().book(KeyBook::default()).intent(successor())).step(1), left(&given_up));
     // What that leader wrote into the Secret meanwhile is no key to use.
-    let written = KeySecretView::Ours(Holding::Key { key: mine(), as_declared: true });
-    minted(Given::new().book(given_up).secret(written).step(1));
+    let written = KeySecretView::Ours(SecretContents::Key { key: mine(), as_declared: true });
+    created(Given::new().book(given_up).secret(written).step(1));
     // Where the annotations were removed altogether, nobody else has the secret.
-    assert_eq!(holding(Given::new()).step(1), KeyStep::SaveSecret);
+    assert_eq!(contents(Given::new()).step(1), KeyStep::SaveSecret);
 }
 
 #[test]
@@ -202,13 +204,14 @@ fn annotations_that_were_removed_are_restored_from_the_secret() {
 #[test]
 fn no_key_is_created_into_a_secret_that_is_being_deleted() {
     let going = |given: Given| given.but(|_, seen| seen.secret_going = true);
-    for holding in [Holding::Nothing, Holding::Altered] {
-        let (health, _, wake) = going(Given::new().secret(KeySecretView::Ours(holding))).says(1);
+    for contents in [SecretContents::Nothing, SecretContents::Altered] {
+        let (health, _, wake) = going(Given::new().secret(KeySecretView::Ours(contents))).says(1);
         assert!(matches!(health, Health::Progressing(Reason::Creating, text) if text.contains("being deleted")));
         assert_eq!(wake, Wake::OnChange);
     }
     // The key in it can be used as long as it is there, and what is in memory is safer there.
     assert!(matches!(going(Given::in_use()).says(1).0, Health::Ready(..)));
-    let unsaved = Given::new().secret(KeySecretView::Ours(Holding::Nothing)).but(|_, seen| seen.unsaved = Some(key(1)));
+    let unsaved =
+        Given::new().secret(KeySecretView::Ours(SecretContents::Nothing)).but(|_, seen| seen.unsaved = Some(key(1)));
     assert_eq!(going(unsaved).step(1), KeyStep::SaveSecret);
 }

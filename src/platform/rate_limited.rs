@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::{
-    Answer, Budget, Compute, ComputeChange, ComputeId, CredentialKind, Fault, KeyEntry, MintedKey, NewCompute,
+    Answer, Budget, Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute,
     Platform, Priority, Project,
 };
 
@@ -32,13 +32,13 @@ impl Meter for NoMeter {
 /// A platform within its account's budget, behind a gate.
 ///
 /// After a 401 the gate is closed: calls answer [`Fault::Unauthorized`] without a request, until [`probing`](Self::probing)
-/// finds the key accepted again, or until the account gets another key and with it another `Governed`. The exception is
+/// finds the key accepted again, or until the account gets another key and with it another `RateLimited`. The exception is
 /// [`probe_key`](Platform::probe_key): its 401 speaks of another key, so it neither closes the gate nor is stopped by it.
 /// Where the platform refuses the account's own key as well, that 401 is not passed on: it would pass for a proof of revocation.
 ///
 /// Clones share everything but the priority of their reads.
 #[derive(Clone)]
-pub struct Governed {
+pub struct RateLimited {
     shared: Arc<Shared>,
     reads: Priority,
     entry: Entry,
@@ -61,9 +61,9 @@ enum Entry {
     Gate,
 }
 
-impl fmt::Debug for Governed {
+impl fmt::Debug for RateLimited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Governed")
+        f.debug_struct("RateLimited")
             .field("inner", &self.shared.inner)
             .field("budget", &self.shared.budget)
             .field("reads", &self.reads)
@@ -76,7 +76,7 @@ impl fmt::Debug for Governed {
 /// How long a change waits while the platform asks to be left alone.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-impl Governed {
+impl RateLimited {
     /// `inner` within `budget`. The gate is open, and reads have the priority of [`Priority::FreshRead`].
     pub fn new(inner: Arc<dyn Platform>, budget: Arc<Budget>, meter: Arc<dyn Meter>) -> Self {
         let shared = Shared { inner, budget, meter, gate: watch::Sender::new(None) };
@@ -119,7 +119,7 @@ impl Governed {
     /// The same for the creation of one key, which the platform limits more narrowly.
     ///
     /// # Errors
-    /// As [`Governed::admit_change`].
+    /// As [`RateLimited::admit_change`].
     pub async fn admit_key_creation(&self) -> Result<Self, Fault> {
         self.not_paused()?;
         if self.suspended().is_none() {
@@ -230,7 +230,7 @@ fn proves_acceptance<T>(outcome: &Result<T, Fault>) -> bool {
 
 /// A place in the budget that was waited for, good for one reading.
 #[derive(Debug)]
-pub struct Admitted(Governed);
+pub struct Admitted(RateLimited);
 
 impl Admitted {
     /// All computes of a project.
@@ -243,7 +243,7 @@ impl Admitted {
 }
 
 #[async_trait]
-impl Platform for Governed {
+impl Platform for RateLimited {
     async fn list_projects(&self) -> Result<Vec<Project>, Fault> {
         self.read("list_projects", self.shared.inner.list_projects()).await
     }
@@ -269,7 +269,7 @@ impl Platform for Governed {
         self.change("restart_compute", self.shared.inner.restart_compute(project, compute)).await
     }
 
-    async fn create_key(&self, organization: &str, name: &str, project: &str) -> Result<MintedKey, Fault> {
+    async fn create_key(&self, organization: &str, name: &str, project: &str) -> Result<CreatedKey, Fault> {
         self.gate()?;
         if self.entry != Entry::Gate {
             self.not_paused()?;
@@ -306,5 +306,5 @@ impl Platform for Governed {
 }
 
 #[cfg(test)]
-#[path = "governed_tests.rs"]
+#[path = "rate_limited_tests.rs"]
 mod tests;

@@ -16,7 +16,7 @@ fn orphan() -> Value {
 fn the_compute_goes_first() {
     let scene = deleting(Scene::bound());
     assert_eq!(scene.step(), ComputeStep::Delete { id: "ep-1".into() });
-    assert_eq!(scene.seeing([]).step(), ComputeStep::Release);
+    assert_eq!(scene.seeing([]).step(), ComputeStep::RemoveFinalizer);
 }
 
 #[test]
@@ -24,19 +24,20 @@ fn every_origin_is_deleted_unless_it_is_left() {
     for origin in [Origin::Created, Origin::Adopted, Origin::Imported] {
         let scene = deleting(Scene::bound().binding(|binding| binding.origin = origin));
         assert!(matches!(scene.step(), ComputeStep::Delete { .. }), "{origin:?}");
-        assert_eq!(scene.declaring(orphan()).step(), ComputeStep::Release, "{origin:?}");
+        assert_eq!(scene.declaring(orphan()).step(), ComputeStep::RemoveFinalizer, "{origin:?}");
     }
 }
 
 #[test]
 fn what_is_left_needs_neither_account_nor_platform() {
     for leave in [orphan(), json!({"management": "Observe"})] {
-        for scene in [Scene::bound(), Scene::intended(), Scene::new().observing(|seen| seen.meta.finalized = true)] {
+        for scene in [Scene::bound(), Scene::intended(), Scene::new().observing(|seen| seen.meta.has_finalizer = true)]
+        {
             let scene = deleting(scene.declaring(leave.clone())).observing(|observed| {
                 observed.account = AccountView::Missing { name: "Account prod".into() };
-                observed.listing = Listing::Pending;
+                observed.snapshot = SnapshotState::Pending;
             });
-            assert_eq!(scene.step(), ComputeStep::Release);
+            assert_eq!(scene.step(), ComputeStep::RemoveFinalizer);
         }
     }
 }
@@ -44,10 +45,10 @@ fn what_is_left_needs_neither_account_nor_platform() {
 #[test]
 fn nothing_was_ever_asked_for() {
     let scene = deleting(Scene::new()).observing(|observed| {
-        observed.meta.finalized = true;
+        observed.meta.has_finalizer = true;
         observed.account = AccountView::Missing { name: "Account prod".into() };
     });
-    assert_eq!(scene.step(), ComputeStep::Release);
+    assert_eq!(scene.step(), ComputeStep::RemoveFinalizer);
     deleting(Scene::new()).rest().progressing(Reason::Deleting);
 }
 
@@ -65,7 +66,7 @@ fn a_delete_that_is_refused_keeps_the_resource() {
     said.stalled(Reason::Refused, &["422", "not on this plan", "tried again", "Orphan"]);
     said.until(at(30));
     assert!(matches!(scene.clone().after(30).step(), ComputeStep::Delete { .. }));
-    assert_eq!(scene.declaring(orphan()).step(), ComputeStep::Release);
+    assert_eq!(scene.declaring(orphan()).step(), ComputeStep::RemoveFinalizer);
 }
 
 #[test]
@@ -75,7 +76,7 @@ fn a_delete_that_was_confirmed_is_shown_by_the_list() {
     said.progressing(Reason::Deleting);
     said.until(at(60));
     assert!(matches!(scene.clone().after(60).step(), ComputeStep::Delete { .. }), "it is still there");
-    assert_eq!(scene.seeing([]).step(), ComputeStep::Release);
+    assert_eq!(scene.seeing([]).step(), ComputeStep::RemoveFinalizer);
 }
 
 #[test]
@@ -84,14 +85,14 @@ fn a_list_that_may_lag_behind_the_create_proves_nothing() {
     let said = young.rest();
     said.progressing(Reason::Deleting);
     said.until(at(50));
-    assert_eq!(young.clone().after(50).step(), ComputeStep::Release);
+    assert_eq!(young.clone().after(50).step(), ComputeStep::RemoveFinalizer);
     let confirmed = young.remembering(|memory| memory.deleted = Some(NOW));
-    assert_eq!(confirmed.step(), ComputeStep::Release);
+    assert_eq!(confirmed.step(), ComputeStep::RemoveFinalizer);
 }
 
 #[test]
 fn what_belongs_to_an_older_resource_is_left_to_it() {
-    assert_eq!(deleting(Scene::bound()).claimed("ep-1", true).step(), ComputeStep::Release);
+    assert_eq!(deleting(Scene::bound()).claimed("ep-1", true).step(), ComputeStep::RemoveFinalizer);
     assert!(matches!(deleting(Scene::bound()).claimed("ep-1", false).step(), ComputeStep::Delete { .. }));
 }
 
@@ -101,12 +102,12 @@ fn an_unresolved_create_is_resolved_first() {
     let said = scene.rest();
     said.progressing(Reason::ConfirmingCreate);
     said.until(at(50));
-    assert_eq!(scene.clone().after(50).step(), ComputeStep::Release);
+    assert_eq!(scene.clone().after(50).step(), ComputeStep::RemoveFinalizer);
     match scene.clone().seeing([compute("ep-1")]).step() {
         ComputeStep::Bind { binding, .. } => assert_eq!(binding.id, "ep-1"),
         other => panic!("{other:?}"),
     }
-    assert_eq!(scene.failed(Action::Create, refused()).step(), ComputeStep::Release);
+    assert_eq!(scene.failed(Action::Create, refused()).step(), ComputeStep::RemoveFinalizer);
 }
 
 #[test]
@@ -119,8 +120,8 @@ fn an_ambiguous_create_is_told_and_can_be_decided_by_a_person() {
         ComputeStep::Bind { binding, .. } => assert_eq!(binding.id, "ep-2"),
         other => panic!("{other:?}"),
     }
-    assert_eq!(named.clone().claimed("ep-2", false).step(), ComputeStep::Release);
-    assert_eq!(named.seeing([]).step(), ComputeStep::Release);
+    assert_eq!(named.clone().claimed("ep-2", false).step(), ComputeStep::RemoveFinalizer);
+    assert_eq!(named.seeing([]).step(), ComputeStep::RemoveFinalizer);
 }
 
 #[test]
@@ -137,11 +138,11 @@ fn without_its_account_the_resource_waits_and_says_what_to_do() {
 
 #[test]
 fn what_could_not_be_looked_at_is_not_gone() {
-    let scene = |listing| deleting(Scene::bound()).observing(|observed| observed.listing = listing);
-    scene(Listing::Failed(lost())).rest().unknown(Reason::PlatformUnreachable);
-    let gone = Listing::Failed(Fault::NotFound { message: "project not found".into() });
+    let scene = |snapshot| deleting(Scene::bound()).observing(|observed| observed.snapshot = snapshot);
+    scene(SnapshotState::Failed(lost())).rest().unknown(Reason::PlatformUnreachable);
+    let gone = SnapshotState::Failed(Fault::NotFound { message: "project not found".into() });
     scene(gone).rest().stalled(Reason::Refused, &["p-1", "404", "Orphan"]);
-    assert_eq!(scene(Listing::Pending).decide(), Decision::silent());
+    assert_eq!(scene(SnapshotState::Pending).decide(), Decision::silent());
 }
 
 #[test]
@@ -149,7 +150,7 @@ fn a_link_that_is_not_believed_holds_only_what_would_be_deleted() {
     for flaw in [Flaw::Unreadable("expected value".into()), Flaw::Edited] {
         let scene = deleting(Scene::bound()).disbelieving(&[flaw], false);
         scene.rest().stalled(Reason::BindingConflict, &["dbplane.dev/compute"]);
-        assert_eq!(scene.declaring(orphan()).step(), ComputeStep::Release);
+        assert_eq!(scene.declaring(orphan()).step(), ComputeStep::RemoveFinalizer);
     }
 }
 
@@ -157,7 +158,7 @@ fn a_link_that_is_not_believed_holds_only_what_would_be_deleted() {
 fn a_copied_link_is_let_go_with_its_compute_untouched() {
     let copied = Flaw::CopiedFrom("shop/other".into());
     let scene = |flaws: &[Flaw], others_hold| deleting(Scene::bound()).disbelieving(flaws, others_hold);
-    assert_eq!(scene(std::slice::from_ref(&copied), false).step(), ComputeStep::Release);
+    assert_eq!(scene(std::slice::from_ref(&copied), false).step(), ComputeStep::RemoveFinalizer);
     // A link of its own besides may have a compute.
     scene(std::slice::from_ref(&copied), true).rest().stalled(Reason::BindingConflict, &["shop/other"]);
     scene(&[copied, Flaw::Edited], false)
@@ -167,11 +168,11 @@ fn a_copied_link_is_let_go_with_its_compute_untouched() {
 
 #[test]
 fn a_deletion_that_was_told_to_wait_waits_whatever_else_is_seen() {
-    let held = deleting(Scene::bound()).observing(|observed| observed.meta.brake = Brake::Held("wait".into()));
+    let held = deleting(Scene::bound()).observing(|observed| observed.meta.brake = Brake::Paused("wait".into()));
     for scene in [
         held.clone(),
         held.clone().seeing([]),
-        held.clone().observing(|observed| observed.listing = Listing::Failed(lost())),
+        held.clone().observing(|observed| observed.snapshot = SnapshotState::Failed(lost())),
         held.clone().observing(|observed| observed.account = AccountView::Missing { name: "Account prod".into() }),
         held.clone().observing(|observed| observed.meta.paused = true),
         held.clone().failed(Action::Delete, refused()),
@@ -180,12 +181,12 @@ fn a_deletion_that_was_told_to_wait_waits_whatever_else_is_seen() {
         said.stalled(Reason::DeletionPaused, &["wait"]);
         assert_eq!(said.wake, Wake::OnChange);
     }
-    assert_eq!(held.clone().declaring(orphan()).step(), ComputeStep::Release);
+    assert_eq!(held.clone().declaring(orphan()).step(), ComputeStep::RemoveFinalizer);
     let without = held.clone().observing(|observed| observed.limits.deletes_per_minute = 0);
     assert!(matches!(without.step(), ComputeStep::Delete { .. }), "there is no brake any more");
     let confirmed = held.observing(|observed| observed.meta.brake = Brake::Confirmed);
     assert!(matches!(confirmed.step(), ComputeStep::Delete { .. }));
-    assert_eq!(confirmed.seeing([]).step(), ComputeStep::Release);
+    assert_eq!(confirmed.seeing([]).step(), ComputeStep::RemoveFinalizer);
 }
 
 #[test]
@@ -202,12 +203,13 @@ fn whatever_the_platform_answers_but_a_list_without_it_the_compute_is_not_gone()
         lost(),
     ];
     for fault in faults {
-        let unread = deleting(Scene::bound()).observing(|observed| observed.listing = Listing::Failed(fault.clone()));
+        let unread =
+            deleting(Scene::bound()).observing(|observed| observed.snapshot = SnapshotState::Failed(fault.clone()));
         unread.rest();
         let unanswered = deleting(Scene::bound()).failed(Action::Delete, fault);
         unanswered.rest();
         assert!(matches!(unanswered.clone().after(3600).step(), ComputeStep::Delete { .. }));
         // Only this shows that it is gone.
-        assert_eq!(unanswered.seeing([]).step(), ComputeStep::Release);
+        assert_eq!(unanswered.seeing([]).step(), ComputeStep::RemoveFinalizer);
     }
 }

@@ -13,29 +13,29 @@ fn new_compute() -> NewCompute {
 #[tokio::test(start_paused = true)]
 async fn after_a_401_nothing_is_asked() {
     let fake = Fake::of([]);
-    let governed = fake.governed();
-    let mut gate = governed.watch_gate();
+    let rate_limited = fake.rate_limited();
+    let mut gate = rate_limited.watch_gate();
     fake.fail(unauthorized());
-    assert!(governed.list_projects().await.is_err());
+    assert!(rate_limited.list_projects().await.is_err());
     assert!(gate.has_changed().unwrap() && gate.borrow_and_update().is_some());
     fake.fail(None);
     let asked = fake.count();
-    assert_eq!(governed.list_computes("p").await, Err(unauthorized()));
-    assert_eq!(governed.create_compute("p", &new_compute()).await, Err(unauthorized()));
-    assert!(governed.create_key("o", "n", "p").await.is_err());
-    assert!(governed.list_keys("o").await.is_err());
-    assert_eq!(governed.admit(Priority::Poll).await.list_computes("p").await, Err(unauthorized()));
+    assert_eq!(rate_limited.list_computes("p").await, Err(unauthorized()));
+    assert_eq!(rate_limited.create_compute("p", &new_compute()).await, Err(unauthorized()));
+    assert!(rate_limited.create_key("o", "n", "p").await.is_err());
+    assert!(rate_limited.list_keys("o").await.is_err());
+    assert_eq!(rate_limited.admit(Priority::Poll).await.list_computes("p").await, Err(unauthorized()));
     assert_eq!(fake.count(), asked);
-    assert_eq!(governed.suspended(), Some(unauthorized()));
+    assert_eq!(rate_limited.suspended(), Some(unauthorized()));
     assert!(!gate.has_changed().unwrap());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_probe_passes_the_closed_gate_and_opens_it() {
     let fake = Fake::of([]);
-    let governed = fake.governed();
+    let rate_limited = fake.rate_limited();
     fake.fail(unauthorized());
-    assert!(governed.list_projects().await.is_err());
+    assert!(rate_limited.list_projects().await.is_err());
     for (fault, opens) in [
         (Some(unauthorized()), false),
         (Some(broken()), false),
@@ -44,57 +44,64 @@ async fn a_probe_passes_the_closed_gate_and_opens_it() {
         (Some(Fault::Forbidden { status: 404, message: String::new() }), true),
         (None, true),
     ] {
-        let mut gate = governed.watch_gate();
+        let mut gate = rate_limited.watch_gate();
         fake.fail(fault.clone());
-        let _ = governed.probing().list_projects().await;
-        assert_eq!(governed.suspended().is_none(), opens, "{fault:?}");
+        let _ = rate_limited.probing().list_projects().await;
+        assert_eq!(rate_limited.suspended().is_none(), opens, "{fault:?}");
         assert_eq!(gate.has_changed().unwrap(), opens, "{fault:?}");
         gate.mark_unchanged();
         fake.fail(unauthorized());
-        let _ = governed.list_projects().await;
+        let _ = rate_limited.list_projects().await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_probe_of_another_key_neither_closes_the_gate_nor_is_answered_by_it() {
     let fake = Fake::of([]);
-    let governed = fake.governed();
+    let rate_limited = fake.rate_limited();
     let other = SecretString::from("other");
     fake.fail_only("probe_key", unauthorized());
-    assert_eq!(governed.probe_key(&other, "p").await, Err(unauthorized()));
-    assert_eq!(governed.suspended(), None);
+    assert_eq!(rate_limited.probe_key(&other, "p").await, Err(unauthorized()));
+    assert_eq!(rate_limited.suspended(), None);
     fake.fail_only("list_projects", unauthorized());
-    assert!(governed.list_projects().await.is_err());
+    assert!(rate_limited.list_projects().await.is_err());
     fake.fail(None);
-    assert_eq!(governed.probe_key(&other, "p").await, Ok(()), "the gate's 401 would pass for a proof of revocation");
-    assert!(governed.suspended().is_some());
+    assert_eq!(
+        rate_limited.probe_key(&other, "p").await,
+        Ok(()),
+        "the gate's 401 would pass for a proof of revocation"
+    );
+    assert!(rate_limited.suspended().is_some());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_platform_that_refuses_every_key_says_nothing_of_one() {
     let other = SecretString::from("other");
     let fake = Fake::of([]);
-    let governed = fake.governed();
+    let rate_limited = fake.rate_limited();
     fake.fail(unauthorized());
-    assert!(matches!(governed.probe_key(&other, "p").await, Err(Fault::Unknown { .. })));
+    assert!(matches!(rate_limited.probe_key(&other, "p").await, Err(Fault::Unknown { .. })));
     assert_eq!(fake.calls(), ["probe_key", "list_computes"]);
-    assert!(governed.suspended().is_some(), "it was the account's own call that was refused");
-    assert!(matches!(governed.probe_key(&other, "p").await, Err(Fault::Unknown { .. })), "through the closed gate too");
+    assert!(rate_limited.suspended().is_some(), "it was the account's own call that was refused");
+    assert!(
+        matches!(rate_limited.probe_key(&other, "p").await, Err(Fault::Unknown { .. })),
+        "through the closed gate too"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_waited_while_the_gate_closed_is_not_made() {
     let fake = Fake::of([]);
-    let governed = fake.within(Rate { requests_per_minute: 60, burst: 1 });
-    governed.list_projects().await.unwrap();
+    let rate_limited = fake.within(Rate { requests_per_minute: 60, burst: 1 });
+    rate_limited.list_projects().await.unwrap();
     let new = new_compute();
     let (change, read, key, ()) = tokio::join!(
-        governed.create_compute("p", &new),
-        governed.list_computes("p"),
-        governed.create_key("o", "n", "p"),
+        rate_limited.create_compute("p", &new),
+        rate_limited.list_computes("p"),
+        rate_limited.create_key("o", "n", "p"),
         async {
             tokio::task::yield_now().await;
-            governed.shared.gate.send_replace(Some(unauthorized()));
+            rate_limited.shared.gate.send_replace(Some(unauthorized()));
         }
     );
     assert_eq!((change, read), (Err(unauthorized()), Err(unauthorized())));
@@ -105,17 +112,18 @@ async fn a_call_that_waited_while_the_gate_closed_is_not_made() {
 #[tokio::test(start_paused = true)]
 async fn everyone_obeys_a_429() {
     let fake = Fake::of([]);
-    let governed = fake.governed();
+    let rate_limited = fake.rate_limited();
     fake.fail(Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(4)) });
-    assert!(governed.list_projects().await.is_err());
+    assert!(rate_limited.list_projects().await.is_err());
     fake.fail(None);
     let start = Instant::now();
-    let (read, change, probe) = (governed.at(Priority::Poll), Arc::clone(&governed), SecretString::from("other"));
-    let (key, new) = (Arc::clone(&governed), new_compute());
+    let (read, change, probe) =
+        (rate_limited.at(Priority::Poll), Arc::clone(&rate_limited), SecretString::from("other"));
+    let (key, new) = (Arc::clone(&rate_limited), new_compute());
     let (a, b, c, d) = tokio::join!(
         read.list_computes("p"),
         change.create_compute("p", &new),
-        governed.probe_key(&probe, "p"),
+        rate_limited.probe_key(&probe, "p"),
         key.create_key("o", "n", "p"),
     );
     assert!(a.is_ok() && b.is_ok() && c.is_ok() && d.is_ok());
@@ -127,26 +135,26 @@ async fn everyone_obeys_a_429() {
 #[tokio::test(start_paused = true)]
 async fn a_change_is_told_of_a_long_pause_and_a_read_waits() {
     let fake = Fake::of([]);
-    let governed = fake.governed();
+    let rate_limited = fake.rate_limited();
     fake.fail(Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(3600)) });
-    assert!(governed.list_projects().await.is_err());
+    assert!(rate_limited.list_projects().await.is_err());
     fake.fail(None);
     let hour = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(3600)) };
-    assert_eq!(governed.create_compute("p", &new_compute()).await, Err(hour.clone()));
-    assert_eq!(governed.create_key("o", "n", "p").await.err(), Some(hour.clone()));
-    assert_eq!(governed.admit_change().await.err(), Some(hour));
+    assert_eq!(rate_limited.create_compute("p", &new_compute()).await, Err(hour.clone()));
+    assert_eq!(rate_limited.create_key("o", "n", "p").await.err(), Some(hour.clone()));
+    assert_eq!(rate_limited.admit_change().await.err(), Some(hour));
     assert_eq!(fake.calls(), ["list_projects"], "nothing was sent");
-    assert!(governed.list_computes("p").await.is_ok());
+    assert!(rate_limited.list_computes("p").await.is_ok());
     assert!(fake.gaps()[0] >= 3600.0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_503_to_a_change_holds_the_account_back_as_well() {
     let fake = Fake::of([]);
-    let governed = fake.governed();
+    let rate_limited = fake.rate_limited();
     fake.fail(Fault::Server { status: 503, message: String::new() });
-    assert!(governed.create_compute("p", &new_compute()).await.is_err());
-    assert_eq!(governed.budget().pause(), Some(Duration::from_secs(1)));
+    assert!(rate_limited.create_compute("p", &new_compute()).await.is_err());
+    assert_eq!(rate_limited.budget().pause(), Some(Duration::from_secs(1)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -155,12 +163,13 @@ async fn the_meter_counts_requests_and_not_waiting() {
     *fake.delay.lock().unwrap() = Duration::from_millis(250);
     let notes = Arc::new(Notes::default());
     let budget = Arc::new(Budget::new(Rate { requests_per_minute: 60, burst: 1 }));
-    let governed = Governed::new(Arc::clone(&fake) as Arc<dyn Platform>, budget, Arc::clone(&notes) as Arc<dyn Meter>);
-    governed.list_projects().await.unwrap();
-    governed.restart_compute("p", &"ep-a".to_owned()).await.unwrap();
+    let rate_limited =
+        RateLimited::new(Arc::clone(&fake) as Arc<dyn Platform>, budget, Arc::clone(&notes) as Arc<dyn Meter>);
+    rate_limited.list_projects().await.unwrap();
+    rate_limited.restart_compute("p", &"ep-a".to_owned()).await.unwrap();
     fake.fail(unauthorized());
-    let _ = governed.revoke_key("o", 1).await;
-    let _ = governed.revoke_key("o", 1).await;
+    let _ = rate_limited.revoke_key("o", 1).await;
+    let _ = rate_limited.revoke_key("o", 1).await;
     let notes = notes.0.lock().unwrap();
     assert_eq!(
         *notes,
@@ -172,9 +181,9 @@ async fn the_meter_counts_requests_and_not_waiting() {
 #[tokio::test(start_paused = true)]
 async fn keys_are_created_two_a_second() {
     let fake = Fake::of([]);
-    let governed = fake.governed();
+    let rate_limited = fake.rate_limited();
     for _ in 0..4 {
-        governed.create_key("o", "n", "p").await.unwrap();
+        rate_limited.create_key("o", "n", "p").await.unwrap();
     }
     let gaps = fake.gaps();
     assert!(gaps[0] < 0.01 && gaps[1] > 0.4 && gaps[2] > 0.4, "{gaps:?}");
@@ -183,7 +192,7 @@ async fn keys_are_created_two_a_second() {
 #[tokio::test(start_paused = true)]
 async fn views_are_of_one_platform() {
     let fake = Fake::of([]);
-    let governed = fake.governed();
-    assert!(governed.is_same(&governed.at(Priority::Poll)) && governed.is_same(&governed.probing()));
-    assert!(!governed.is_same(&fake.governed()));
+    let rate_limited = fake.rate_limited();
+    assert!(rate_limited.is_same(&rate_limited.at(Priority::Poll)) && rate_limited.is_same(&rate_limited.probing()));
+    assert!(!rate_limited.is_same(&fake.rate_limited()));
 }

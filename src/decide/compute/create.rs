@@ -4,31 +4,33 @@ use std::collections::BTreeSet;
 
 use super::super::identity::{Binding, CreateIntent, Origin};
 use super::super::{Action, Decision, Reason, Report, drift, later, names};
-use super::evidence::{Outcome, matches, on_branch, traces};
-use super::{Case, Choice, ComputeStep, Names, Reading, stray, undecided};
+use super::evidence::{CreateOutcome, evidence, matches, on_branch};
+use super::{Case, Choice, ComputeStep, NameSupport, Snapshot, stray, undecided};
 use crate::api::{Existing, Management};
 use crate::platform::{Compute, NewCompute, Role};
 
 /// No binding and no intent: nothing was ever asked for.
-pub(super) fn first_contact(case: &Case, reading: &Reading) -> Choice {
+pub(super) fn first_contact(case: &Case, snapshot: &Snapshot) -> Choice {
     if let Some(id) = &case.spec.compute_id {
-        return import(case, reading, id);
+        return import(case, snapshot, id);
     }
-    match stray::late(case, reading) {
-        Some(Outcome::Created(found)) => return bind(case, found, Origin::Created),
-        Some(Outcome::Behind(other)) => return in_turn(case, Reason::ConfirmingCreate, other, &case.spec.branch_id),
-        Some(Outcome::Unclear(candidates)) => {
+    match stray::late(case, snapshot) {
+        Some(CreateOutcome::Created(found)) => return bind(case, found, Origin::Created),
+        Some(CreateOutcome::Behind(other)) => {
+            return in_turn(case, Reason::ConfirmingCreate, other, &case.spec.branch_id);
+        }
+        Some(CreateOutcome::Unclear(candidates)) => {
             return undecided(case, unclear(case, &candidates, names::UNANSWERED_CREATES));
         }
-        Some(Outcome::NotCreated | Outcome::NotKnownYet(_)) | None => {}
+        Some(CreateOutcome::NotCreated | CreateOutcome::NotKnownYet(_)) | None => {}
     }
     if case.role() == Role::Replica {
-        return create(case, reading);
+        return create(case, snapshot);
     }
     if let Some(other) = &case.observed.claims.primary {
         return Decision::rest(claimed(&format!("the primary compute of branch {}", case.spec.branch_id), other));
     }
-    let primary = reading.computes.iter().find(|compute| on_branch(compute, &case.spec.branch_id, Role::Primary));
+    let primary = snapshot.computes.iter().find(|compute| on_branch(compute, &case.spec.branch_id, Role::Primary));
     if let Some((found, claim)) = primary.and_then(|found| Some((found, case.observed.claims.bound.get(&found.id)?))) {
         return Decision::rest(claimed(
             &format!("compute {}, the primary of branch {}", found.id, case.spec.branch_id),
@@ -49,71 +51,71 @@ pub(super) fn first_contact(case: &Case, reading: &Reading) -> Choice {
             Reason::ComputeNotFound,
             format!("Branch {} has no primary compute to observe.", case.spec.branch_id),
         )),
-        (None, Management::Full, _) => create(case, reading),
+        (None, Management::Full, _) => create(case, snapshot),
     }
 }
 
 /// An intent without a binding: the create may have happened.
-pub(super) fn recover(case: &Case, intent: &CreateIntent, reading: &Reading) -> Choice {
+pub(super) fn recover(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -> Choice {
     if let Some(id) = &case.spec.compute_id {
-        return import(case, reading, id);
+        return import(case, snapshot, id);
     }
-    match outcome(case, intent, reading) {
-        Outcome::Created(found) => bind(case, found, Origin::Created),
-        Outcome::NotCreated => Decision::act(
+    match create_outcome(case, intent, snapshot) {
+        CreateOutcome::Created(found) => bind(case, found, Origin::Created),
+        CreateOutcome::NotCreated => Decision::act(
             ComputeStep::DropIntent { unanswered: stray::unanswered(case, intent) },
             Report::progressing(Reason::Creating, "An earlier create was not carried out; it is tried again."),
         ),
-        Outcome::NotKnownYet(until) => Decision::wait(
+        CreateOutcome::NotKnownYet(until) => Decision::wait(
             Report::progressing(
                 Reason::ConfirmingCreate,
                 "A create was sent and not answered; whether it was carried out is being found out.",
             ),
             until,
         ),
-        Outcome::Behind(other) => in_turn(case, Reason::ConfirmingCreate, other, &intent.branch),
-        Outcome::Unclear(candidates) => undecided(case, unclear(case, &candidates, names::CREATE_INTENT)),
+        CreateOutcome::Behind(other) => in_turn(case, Reason::ConfirmingCreate, other, &intent.branch),
+        CreateOutcome::Unclear(candidates) => undecided(case, unclear(case, &candidates, names::CREATE_INTENT)),
     }
 }
 
 /// What became of a create: by the answer where it is remembered, by its mark where the platform keeps names, by the
 /// baseline where not.
-pub(super) fn outcome<'a>(case: &Case<'a>, intent: &CreateIntent, reading: &Reading<'a>) -> Outcome<'a> {
+pub(super) fn create_outcome<'a>(case: &Case<'a>, intent: &CreateIntent, snapshot: &Snapshot<'a>) -> CreateOutcome<'a> {
     if case.observed.memory.not_done(Action::Create, intent.at) {
-        return Outcome::NotCreated;
+        return CreateOutcome::NotCreated;
     }
-    if let Some(created) = case.observed.memory.created.as_ref().and_then(|id| reading.find(id)) {
-        return Outcome::Created(created);
+    if let Some(created) = case.observed.memory.created.as_ref().and_then(|id| snapshot.find(id)) {
+        return CreateOutcome::Created(created);
     }
-    let found = traces(case, intent, reading);
+    let found = evidence(case, intent, snapshot);
     let ours = found.marked.iter().find(|compute| !case.is_taken(compute)).or(found.marked.first());
     if let Some(ours) = ours {
-        return Outcome::Created(ours);
+        return CreateOutcome::Created(ours);
     }
-    if let Some(outcome) = stray::late(case, reading) {
+    if let Some(outcome) = stray::late(case, snapshot) {
         return outcome;
     }
     let settled = case.observed.memory.settled(intent.at, case.observed.limits.settle);
-    let too_early = reading.at < settled;
+    let too_early = snapshot.at < settled;
     match (found.new.as_slice(), &case.observed.claims.creating) {
-        ([], _) if !too_early => Outcome::NotCreated,
-        ([], _) => Outcome::NotKnownYet(settled),
+        ([], _) if !too_early => CreateOutcome::NotCreated,
+        ([], _) => CreateOutcome::NotKnownYet(settled),
         // Ours may show its mark yet.
-        _ if intent.mark.is_some() && too_early => Outcome::NotKnownYet(settled),
-        (_, Some(other)) => Outcome::Behind(other),
-        ([one], None) if matches(case, intent, one) => Outcome::Created(one),
-        (several, None) => Outcome::Unclear(several.to_vec()),
+        _ if intent.mark.is_some() && too_early => CreateOutcome::NotKnownYet(settled),
+        (_, Some(other)) => CreateOutcome::Behind(other),
+        ([one], None) if matches(case, intent, one) => CreateOutcome::Created(one),
+        (several, None) => CreateOutcome::Unclear(several.to_vec()),
     }
 }
 
 /// Starts a new life: the intent tells a successor that the create may have happened.
-pub(super) fn create(case: &Case, reading: &Reading) -> Choice {
+pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
     if let Some(other) = &case.observed.claims.creating {
         return in_turn(case, Reason::Creating, other, &case.spec.branch_id);
     }
     let settings = drift::declared(case.spec);
     let mark = mark(case);
-    let baseline: BTreeSet<String> = reading
+    let baseline: BTreeSet<String> = snapshot
         .computes
         .iter()
         .filter(|compute| on_branch(compute, &case.spec.branch_id, case.role()))
@@ -137,7 +139,7 @@ fn mark(case: &Case) -> Option<String> {
     let observed = case.observed;
     let before = case.identity.unanswered.iter().rev().find_map(|record| record.mark.clone());
     let new = || names::unique(&observed.meta.name, &observed.cluster, &observed.uid, observed.draw);
-    (observed.names != Names::Unseen).then(|| before.unwrap_or_else(new))
+    (observed.name_support != NameSupport::Unseen).then(|| before.unwrap_or_else(new))
 }
 
 /// Creates on one branch are made, and found again, one after the other.
@@ -150,8 +152,8 @@ pub(super) fn in_turn(case: &Case, reason: Reason, other: &str, branch: &str) ->
 /// How soon to look again while another create on the branch comes first.
 const CREATE_TURN: std::time::Duration = std::time::Duration::from_secs(2);
 
-fn import(case: &Case, reading: &Reading, id: &str) -> Choice {
-    match reading.find(id) {
+fn import(case: &Case, snapshot: &Snapshot, id: &str) -> Choice {
+    match snapshot.find(id) {
         None => Decision::rest(Report::stalled(
             Reason::ComputeNotFound,
             format!(

@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 
 use super::super::identity::{KeyBook, KeyIdentity, KeyIntent};
-use super::super::memory::Hold;
+use super::super::memory::Backoff;
 use super::super::{Action, Decision, Reason, Report, later};
-use super::fate::{Fate, fate, given_up, is_lost};
 use super::intent::{Retiring, intent};
+use super::outcome::{CreateOutcome, create_outcome, given_up, is_lost};
 use super::upkeep;
-use super::{Case, Choice, Holding, KeyListing, KeySecretView, KeyStep, Probe};
+use super::{Case, Choice, KeyListing, KeySecretView, KeyStep, Probe, SecretContents};
 use crate::api::OnRevoked;
 
 pub(super) fn decide(case: &Case) -> Choice {
@@ -23,7 +23,7 @@ pub(super) fn decide(case: &Case) -> Choice {
             }
         }
     }
-    if !case.observed.meta.finalized {
+    if !case.observed.meta.has_finalizer {
         return Decision::act(KeyStep::AddFinalizer, creating());
     }
     if let Some(intent) = &case.identity.intent {
@@ -32,18 +32,18 @@ pub(super) fn decide(case: &Case) -> Choice {
     match (&case.identity.book.current, &case.secret) {
         (None, KeySecretView::Absent) => case.act(Action::WriteSecret, KeyStep::PrepareSecret, creating()),
         // The annotations were removed; the Secret still tells which key it is.
-        (None, KeySecretView::Ours(Holding::Key { key, .. })) if !is_lost(&case.identity.book, &key.name) => {
+        (None, KeySecretView::Ours(SecretContents::Key { key, .. })) if !is_lost(&case.identity.book, &key.name) => {
             let book = KeyBook { current: Some(key.clone()), ..case.identity.book.clone() };
             Decision::act(KeyStep::Record { book, event: None }, creating())
         }
-        (None, _) => mint(case, (None, None), creating()),
+        (None, _) => create_key(case, (None, None), creating()),
         (Some(current), KeySecretView::Absent) => {
             if let Some(until) = case.may_be_restored(current) {
                 return Decision::wait(awaiting_backup(case, current), until);
             }
             case.act(Action::WriteSecret, KeyStep::PrepareSecret, replacing(&gone(case, current)))
         }
-        (Some(current), KeySecretView::Ours(Holding::Key { key, as_declared })) if key.id == current.id => {
+        (Some(current), KeySecretView::Ours(SecretContents::Key { key, as_declared })) if key.id == current.id => {
             match case.observed.probe {
                 Probe::Revoked(at) => revoked(case, current, at),
                 _ => upkeep::decide(case, current, *as_declared),
@@ -108,16 +108,16 @@ fn gone(case: &Case, current: &KeyIdentity) -> String {
     )
 }
 
-fn mint(case: &Case, (retiring, because): (Option<Retiring>, Option<&str>), report: Report) -> Choice {
+fn create_key(case: &Case, (retiring, because): (Option<Retiring>, Option<&str>), report: Report) -> Choice {
     if case.observed.secret_going {
         let name = &case.spec.secret.name;
         let message = format!("Secret {name} is being deleted; the key is created once it is gone.");
         return Decision::rest(Report::progressing(Reason::Creating, message));
     }
-    match case.minting_held() {
-        Some(Hold { health, until }) => Decision::wait(Report::of(health), until),
+    match case.key_creation_backoff() {
+        Some(Backoff { health, until }) => Decision::wait(Report::of(health), until),
         None => {
-            let step = KeyStep::Mint { intent: intent(case, retiring), because: because.map(str::to_owned) };
+            let step = KeyStep::CreateKey { intent: intent(case, retiring), because: because.map(str::to_owned) };
             Decision::act(step, report)
         }
     }
@@ -125,13 +125,13 @@ fn mint(case: &Case, (retiring, because): (Option<Retiring>, Option<&str>), repo
 
 /// Creates a successor, and tells why.
 fn replace(case: &Case, retiring: Retiring, why: &str) -> Choice {
-    mint(case, (Some(retiring), Some(why)), replacing(why))
+    create_key(case, (Some(retiring), Some(why)), replacing(why))
 }
 
 /// A creation that was begun and not recorded as done.
 fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
     let book = &case.identity.book;
-    if let KeySecretView::Ours(Holding::Key { key, .. }) = &case.secret
+    if let KeySecretView::Ours(SecretContents::Key { key, .. }) = &case.secret
         && key.name == intent.name
     {
         let book = book.succeeded_by(key.clone(), intent);
@@ -143,12 +143,12 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
             format!("The creation of key {} was not answered; whether it exists is being found out.", intent.name),
         )
     };
-    match fate(case, intent) {
-        Fate::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, finding_out()),
-        Fate::NotCreated => Decision::act(KeyStep::Record { book: book.clone(), event: None }, creating()),
-        Fate::NotKnownYet(until) => Decision::wait(finding_out(), until),
-        Fate::Exists(id) => Decision::act(given_up(case, Some(id), intent), finding_out()),
-        Fate::CannotTell => Decision::act(given_up(case, None, intent), creating()),
+    match create_outcome(case, intent) {
+        CreateOutcome::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, finding_out()),
+        CreateOutcome::NotCreated => Decision::act(KeyStep::Record { book: book.clone(), event: None }, creating()),
+        CreateOutcome::NotKnownYet(until) => Decision::wait(finding_out(), until),
+        CreateOutcome::Exists(id) => Decision::act(given_up(case, Some(id), intent), finding_out()),
+        CreateOutcome::CannotTell => Decision::act(given_up(case, None, intent), creating()),
     }
 }
 
