@@ -142,7 +142,7 @@ pub struct LostKey {
 
 /// All keys that a ProjectKey ever had and that are not known to be revoked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeyBook {
+pub struct KeyRecords {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<KeyIdentity>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -172,26 +172,28 @@ pub struct KeyIntent {
     pub organization: Option<String>,
 }
 
-impl KeyBook {
-    /// The book once the key that was intended has reached its Secret: what it replaces is retired, and forgotten only
-    /// where it is known to be revoked.
+impl KeyRecords {
+    /// The records once the intended key is in its Secret: the key it replaces is retired, and dropped from the records only
+    /// when it is known to be revoked.
     pub fn succeeded_by(&self, key: KeyIdentity, intent: &KeyIntent) -> Self {
-        let mut book = self.of(intent);
-        let Some(before) = book.current.replace(key.clone()).filter(|before| before.id != key.id) else { return book };
-        book.rotated_at = Some(intent.at);
+        let mut records = self.of(intent);
+        let Some(before) = records.current.replace(key.clone()).filter(|before| before.id != key.id) else {
+            return records;
+        };
+        records.rotated_at = Some(intent.at);
         if !intent.previous_revoked {
             let retire_at = intent.retire_previous_at.unwrap_or(intent.at);
-            book.previous.push(RetiredKey { id: before.id, name: before.name, since: intent.at, retire_at });
+            records.previous.push(RetiredKey { id: before.id, name: before.name, since: intent.at, retire_at });
         }
-        book
+        records
     }
 
-    /// The book, with the organization that the intended key is of.
+    /// The records, with the organization of the intended key.
     pub fn of(&self, intent: &KeyIntent) -> Self {
         Self { organization: intent.organization.clone().or_else(|| self.organization.clone()), ..self.clone() }
     }
 
-    /// The names of all keys in the book.
+    /// The names of all recorded keys.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let current = self.current.iter().map(|key| key.name.as_str());
         let previous = self.previous.iter().map(|key| key.name.as_str());
@@ -202,21 +204,21 @@ impl KeyBook {
 /// A ProjectKey's annotations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectKeyIdentity {
-    pub book: KeyBook,
+    pub records: KeyRecords,
     pub intent: Option<KeyIntent>,
 }
 
 impl ProjectKeyIdentity {
     /// The names of all keys that there are or may be.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.book.names().chain(self.intent.iter().map(|intent| intent.name.as_str()))
+        self.records.names().chain(self.intent.iter().map(|intent| intent.name.as_str()))
     }
 
     /// The organization that they are of, where there are any and it was noted.
     pub fn organization(&self) -> Option<&str> {
         self.names().next()?;
         let intended = self.intent.as_ref().and_then(|intent| intent.organization.as_deref());
-        intended.or(self.book.organization.as_deref())
+        intended.or(self.records.organization.as_deref())
     }
 }
 
@@ -281,7 +283,7 @@ pub fn of_compute(annotations: &Annotations, object_key: ObjectKey) -> Result<Co
 pub fn of_key(annotations: &Annotations, object_key: ObjectKey) -> Result<ProjectKeyIdentity, Doubtful> {
     let mut sealed = Sealed::of(annotations, object_key);
     let identity = ProjectKeyIdentity {
-        book: sealed.open(names::KEYS).unwrap_or_default(),
+        records: sealed.open(names::KEYS).unwrap_or_default(),
         intent: sealed.open(names::KEY_INTENT),
     };
     sealed.believed(identity)

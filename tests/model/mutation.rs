@@ -103,13 +103,13 @@ impl Mutation {
     }
 
     pub fn choosing_key(self, step: &mut KeyStep) {
-        let KeyStep::Record { book, .. } = step else { return };
-        match (self, book.lost.last()) {
-            (Self::ForgetLostKeys, _) => book.lost.clear(),
+        let KeyStep::Record { records, .. } = step else { return };
+        match (self, records.lost.last()) {
+            (Self::ForgetLostKeys, _) => records.lost.clear(),
             (Self::RevokeUnrecorded, Some(LostKey { id: Some(id), name, .. })) => {
                 let (id, name) = (*id, name.clone());
-                book.lost.pop();
-                *step = KeyStep::Revoke { id, name, book: book.clone() };
+                records.lost.pop();
+                *step = KeyStep::Revoke { id, name, records: records.clone() };
             }
             _ => {}
         }

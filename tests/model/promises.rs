@@ -104,7 +104,7 @@ fn unfinished_compute(bound: &Bound, state: &State, meta: &Print<ObjectMeta>, re
 }
 
 fn unfinished_key(bound: &Bound, state: &State, meta: &Print<ObjectMeta>) -> Option<String> {
-    let Some(current) = booked(bound, meta).unwrap().book.current else { return Some("it has no key".to_owned()) };
+    let Some(current) = booked(bound, meta).unwrap().records.current else { return Some("it has no key".to_owned()) };
     let id = u8::try_from(current.id).unwrap();
     let held = state.secret.as_ref().and_then(|secret| secret.data.get("api-key").cloned());
     if held != Some(secret_of(id)) || !state.platform.keys.contains_key(&id) {

@@ -94,9 +94,9 @@ async fn a_book_that_was_edited_is_not_followed() {
     stage.apply(&key("cd", "")).await;
     let ready = stage.until_ready("projectkey/ci").await;
     let other = stage.until_ready("projectkey/cd").await["status"]["keyID"].to_string();
-    let book = ready["metadata"]["annotations"][names::KEYS].as_str().unwrap();
-    let edited = book.replace(&format!("\"id\":{}", ready["status"]["keyID"]), &format!("\"id\":{other}"));
-    assert_ne!(edited, book);
+    let records = ready["metadata"]["annotations"][names::KEYS].as_str().unwrap();
+    let edited = records.replace(&format!("\"id\":{}", ready["status"]["keyID"]), &format!("\"id\":{other}"));
+    assert_ne!(edited, records);
     stage.kubectl(&["annotate", "--overwrite", "projectkey/ci", &format!("{}={edited}", names::KEYS)]).await;
     stage.until_condition("projectkey/ci", "Stalled", "True", "BindingConflict").await;
     stage.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await;
@@ -108,7 +108,7 @@ async fn a_book_that_was_edited_is_not_followed() {
         .await;
     assert_eq!(stage.count(REVOKE), 0);
     // As it was, it is believed again, and its own key goes.
-    stage.kubectl(&["annotate", "--overwrite", "projectkey/ci", &format!("{}={book}", names::KEYS)]).await;
+    stage.kubectl(&["annotate", "--overwrite", "projectkey/ci", &format!("{}={records}", names::KEYS)]).await;
     stage.until_gone("projectkey/ci").await;
     let live = stage.live_keys().await;
     assert_eq!(live.iter().map(|key| key["id"].to_string()).collect::<Vec<_>>(), [other]);

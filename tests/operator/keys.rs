@@ -1,6 +1,6 @@
 //! ProjectKeys, end to end: minted, kept, replaced, revoked.
 
-use dbplane::decide::identity::KeyBook;
+use dbplane::decide::identity::KeyRecords;
 use dbplane::decide::names;
 use dbplane::decide::seal::{ObjectKey, open, seal};
 use serde_json::{Value, json};
@@ -182,10 +182,10 @@ async fn age(stage: &Stage, object: &str, hours: i64) {
     let seen = stage.get(object).await.unwrap();
     let text = seen["metadata"]["annotations"]["dbplane.dev/keys"].as_str().unwrap();
     let object_key = ObjectKey { namespace: &stage.namespace, name: object.split_once('/').unwrap().1 };
-    let mut book: KeyBook = open(names::KEYS, text, object_key).unwrap();
-    let current = book.current.as_mut().unwrap();
+    let mut records: KeyRecords = open(names::KEYS, text, object_key).unwrap();
+    let current = records.current.as_mut().unwrap();
     current.at -= jiff::SignedDuration::from_hours(hours);
-    let annotation = format!("{}={}", names::KEYS, seal(names::KEYS, &book, object_key));
+    let annotation = format!("{}={}", names::KEYS, seal(names::KEYS, &records, object_key));
     stage.kubectl(&["annotate", object, "--overwrite", &annotation]).await;
 }
 

@@ -141,7 +141,7 @@ fn key_kept(run: &Run, stage: &Stage, object: &ProjectKey) -> Result<(), String>
     if object.metadata.deletion_timestamp.is_some() {
         return Err("its deletion does not end".to_owned());
     }
-    let Some(current) = booked(object).book.current else { return Err("it has no key".to_owned()) };
+    let Some(current) = booked(object).records.current else { return Err("it has no key".to_owned()) };
     let live = stage.keys_of(&key());
     if !live.iter().any(|(id, name)| *id == current.id && *name == current.name) {
         return Err(format!("its key {} is not live", current.name));

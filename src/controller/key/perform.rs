@@ -16,7 +16,7 @@ use super::super::traces::UnsavedKey;
 use super::secret;
 use crate::api::ProjectKey;
 use crate::cluster::{MetadataPatch, Note, Owner, SecretState, WriteError};
-use crate::decide::identity::{KeyBook, KeyIdentity, KeyIntent, ProjectKeyIdentity};
+use crate::decide::identity::{KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
 use crate::decide::key::{KeyListing, KeyObserved, KeyStep, Probe, SecretContents};
 use crate::decide::memory::Problem;
 use crate::decide::{Action, names};
@@ -40,11 +40,11 @@ pub async fn perform<H: Hands>(
         KeyStep::TakeBack { key, version } => work.take_back(key, version).await,
         KeyStep::CreateKey { intent, because } => work.create_key(intent, because.as_deref()).await,
         KeyStep::SaveSecret => work.save(object).await,
-        KeyStep::Leave { book } => work.leave(book).await,
+        KeyStep::Leave { records } => work.leave(records).await,
         KeyStep::RewriteSecret => work.rewrite().await,
-        KeyStep::Record { book, event } => work.record(book, event.as_deref()).await,
-        KeyStep::Acknowledge { book, event } => work.acknowledge(book, event).await,
-        KeyStep::Revoke { id, name, book } => work.revoke(*id, name, book).await,
+        KeyStep::Record { records, event } => work.record(records, event.as_deref()).await,
+        KeyStep::Acknowledge { records, event } => work.acknowledge(records, event).await,
+        KeyStep::Revoke { id, name, records } => work.revoke(*id, name, records).await,
         KeyStep::ListKeys => work.list().await,
         KeyStep::Probe => work.probe().await,
         KeyStep::RemoveFinalizer => work.release().await,
@@ -73,8 +73,8 @@ impl<H: Hands> Work<'_, H> {
         Ok(())
     }
 
-    async fn acknowledge(&self, book: &KeyBook, event: &str) -> Result<(), StepError> {
-        let links = MetadataPatch::new().set(names::KEYS, book).remove(names::REVOKED_KEYS);
+    async fn acknowledge(&self, records: &KeyRecords, event: &str) -> Result<(), StepError> {
+        let links = MetadataPatch::new().set(names::KEYS, records).remove(names::REVOKED_KEYS);
         self.link(self.object, links).await?;
         self.note(&Note::normal("KeyForgotten", event)).await;
         Ok(())
@@ -138,15 +138,15 @@ impl<H: Hands> Work<'_, H> {
     async fn save(&self, object: &ProjectKey) -> Result<(), StepError> {
         let Some(unsaved) = self.hands.unsaved().get(&self.uid()) else { return Ok(()) };
         write_unsaved(self.hands, object, &unsaved).await?;
-        let book = self.identity.book.succeeded_by(unsaved.key.clone(), &unsaved.intent);
-        self.link(object, MetadataPatch::new().set(names::KEYS, &book).remove(names::KEY_INTENT)).await?;
+        let records = self.identity.records.succeeded_by(unsaved.key.clone(), &unsaved.intent);
+        self.link(object, MetadataPatch::new().set(names::KEYS, &records).remove(names::KEY_INTENT)).await?;
         self.hands.unsaved().take(&self.uid());
         Ok(())
     }
 
     /// What another process has begun since stays recorded.
-    async fn leave(&self, book: &KeyBook) -> Result<(), StepError> {
-        self.link(self.object, MetadataPatch::new().set(names::KEYS, book)).await?;
+    async fn leave(&self, records: &KeyRecords) -> Result<(), StepError> {
+        self.link(self.object, MetadataPatch::new().set(names::KEYS, records)).await?;
         if let Some(unsaved) = self.hands.unsaved().take(&self.uid()) {
             unsaved.tell_loss("another process took its creation for interrupted; the key is replaced");
         }
@@ -181,27 +181,27 @@ impl<H: Hands> Work<'_, H> {
         Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)))
     }
 
-    async fn record(&self, book: &KeyBook, event: Option<&str>) -> Result<(), StepError> {
-        self.link(self.object, MetadataPatch::new().set(names::KEYS, book).remove(names::KEY_INTENT)).await?;
+    async fn record(&self, records: &KeyRecords, event: Option<&str>) -> Result<(), StepError> {
+        self.link(self.object, MetadataPatch::new().set(names::KEYS, records).remove(names::KEY_INTENT)).await?;
         self.hands.traces().update(&self.uid(), |trace| trace.key.probe = None);
         // A key that is recorded as gone is kept in memory for nobody.
         if self
             .hands
             .unsaved()
             .get(&self.uid())
-            .is_some_and(|unsaved| book.names().all(|name| name != unsaved.key.name))
+            .is_some_and(|unsaved| records.names().all(|name| name != unsaved.key.name))
         {
             self.hands.unsaved().take(&self.uid());
         }
         if let Some(text) = event {
-            let lost = book.lost.len() > self.identity.book.lost.len();
+            let lost = records.lost.len() > self.identity.records.lost.len();
             let note = if lost { Note::warning("KeyLeft", text) } else { Note::normal("KeyRevoked", text) };
             self.note(&note).await;
         }
         Ok(())
     }
 
-    async fn revoke(&self, id: i64, name: &str, book: &KeyBook) -> Result<(), StepError> {
+    async fn revoke(&self, id: i64, name: &str, records: &KeyRecords) -> Result<(), StepError> {
         let account = self.account(Action::Revoke)?;
         let organization = organization(&account)?;
         match account.platform.revoke_key(&organization, id).await {
@@ -214,7 +214,7 @@ impl<H: Hands> Work<'_, H> {
         }
         self.forget_readings();
         self.hands.traces().update(&self.uid(), |trace| trace.memory.succeeded(Action::Revoke));
-        self.record(book, Some(&format!("Revoked key {name} ({id})."))).await
+        self.record(records, Some(&format!("Revoked key {name} ({id})."))).await
     }
 
     async fn list(&self) -> Result<(), StepError> {
@@ -249,7 +249,7 @@ impl<H: Hands> Work<'_, H> {
     /// The secret of the key in use, where it is in its Secret or still in memory.
     async fn held_secret(&self) -> Result<Option<(Usable<H::Platform>, SecretString)>, StepError> {
         let Some(account) = self.hands.account(&self.object.spec.account_ref, self.object) else { return Ok(None) };
-        let (Some(current), Some(owner)) = (&self.identity.book.current, Owner::of(self.object)) else {
+        let (Some(current), Some(owner)) = (&self.identity.records.current, Owner::of(self.object)) else {
             return Ok(None);
         };
         if let Some(unsaved) = self.hands.unsaved().get(&self.uid()).filter(|unsaved| unsaved.key.id == current.id) {

@@ -1,6 +1,6 @@
 //! A ProjectKey that is being deleted: every key that it ever had is revoked first.
 
-use super::super::identity::{KeyBook, KeyIntent};
+use super::super::identity::{KeyIntent, KeyRecords};
 use super::super::{AccountView, Action, Decision, Health, Reason, Report, later};
 use super::manual_revocation::{acknowledged, left};
 use super::outcome::{CreateOutcome, Named, Revocation, create_outcome, given_up, keys, revocation, stray, without};
@@ -17,7 +17,7 @@ pub(super) fn decide(case: &Case) -> Choice {
             "Paused by the annotation dbplane.dev/paused; the deletion waits.",
         ));
     }
-    let book = &case.identity.book;
+    let records = &case.identity.records;
     if let Some(recorded) = unrecorded(case) {
         return Decision::act(recorded, deleting());
     }
@@ -32,8 +32,10 @@ pub(super) fn decide(case: &Case) -> Choice {
     {
         return choice;
     }
-    let none =
-        book.current.is_none() && book.previous.is_empty() && book.lost.is_empty() && case.identity.intent.is_none();
+    let none = records.current.is_none()
+        && records.previous.is_empty()
+        && records.lost.is_empty()
+        && case.identity.intent.is_none();
     if case.spec.deletion == KeyDeletion::Orphan || none {
         return Decision::act(KeyStep::RemoveFinalizer, deleting());
     }
@@ -51,15 +53,15 @@ pub(super) fn decide(case: &Case) -> Choice {
     }
     match &case.identity.intent {
         Some(intent) => resolve(case, intent),
-        None => revoke_next(case, book),
+        None => revoke_next(case, records),
     }
 }
 
 /// A key of this process that the annotations do not tell of. What will be revoked need not reach its Secret any more.
 fn unrecorded(case: &Case) -> Option<KeyStep> {
     let key = case.observed.unsaved.as_ref()?;
-    let book = &case.identity.book;
-    if book.names().any(|name| name == key.name) {
+    let records = &case.identity.records;
+    if records.names().any(|name| name == key.name) {
         return None;
     }
     let intent = match &case.identity.intent {
@@ -72,21 +74,23 @@ fn unrecorded(case: &Case) -> Option<KeyStep> {
             ..KeyIntent::default()
         },
     };
-    Some(KeyStep::Record { book: book.succeeded_by(key.clone(), &intent), event: None })
+    Some(KeyStep::Record { records: records.succeeded_by(key.clone(), &intent), event: None })
 }
 
 /// A creation that was begun and not recorded as done: a key that arrived is recorded, and then revoked like any other.
 fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
-    let book = &case.identity.book;
+    let records = &case.identity.records;
     if let KeySecretView::Ours(SecretContents::Key { key, .. }) = &case.secret
         && key.name == intent.name
     {
-        let book = book.succeeded_by(key.clone(), intent);
-        return Decision::act(KeyStep::Record { book, event: None }, deleting());
+        let records = records.succeeded_by(key.clone(), intent);
+        return Decision::act(KeyStep::Record { records, event: None }, deleting());
     }
     match create_outcome(case, intent) {
         CreateOutcome::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, deleting()),
-        CreateOutcome::NotCreated => Decision::act(KeyStep::Record { book: book.clone(), event: None }, deleting()),
+        CreateOutcome::NotCreated => {
+            Decision::act(KeyStep::Record { records: records.clone(), event: None }, deleting())
+        }
         CreateOutcome::NotKnownYet(until) => Decision::wait(deleting(), until),
         CreateOutcome::Exists(id) => Decision::act(given_up(case, Some(id), intent), deleting()),
         CreateOutcome::CannotTell => Decision::act(given_up(case, None, intent), deleting()),
@@ -94,16 +98,16 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
 }
 
 /// One key after the other; those that are to be left alone do not keep the others.
-fn revoke_next(case: &Case, book: &KeyBook) -> Choice {
+fn revoke_next(case: &Case, records: &KeyRecords) -> Choice {
     if case.cannot_revoke() {
-        return without_call(case, book);
+        return without_call(case, records);
     }
     if let Some(key) = stray(case) {
-        let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), book: book.clone() };
+        let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), records: records.clone() };
         return case.act(Action::Revoke, step, deleting());
     }
     let (mut others, mut not_ours) = (Vec::new(), Vec::new());
-    for key in keys(book) {
+    for key in keys(records) {
         match revocation(case, key) {
             Revocation::Step(Some(action), step) => return case.act(action, *step, deleting()),
             Revocation::Step(None, step) => return Decision::act(*step, deleting()),
@@ -121,15 +125,15 @@ fn revoke_next(case: &Case, book: &KeyBook) -> Choice {
 }
 
 /// No call to revoke: the key itself is asked until the platform refuses it.
-fn without_call(case: &Case, book: &KeyBook) -> Choice {
-    let asked = book.current.as_ref().filter(|current| case.at_hand().is_some_and(|key| key.id == current.id));
+fn without_call(case: &Case, records: &KeyRecords) -> Choice {
+    let asked = records.current.as_ref().filter(|current| case.at_hand().is_some_and(|key| key.id == current.id));
     if asked.is_none() {
         return Decision::rest(by_hand(case));
     }
     match case.observed.probe {
         Probe::Revoked(_) => {
-            let book = asked.map_or_else(|| book.clone(), |key| without(book, &key.name));
-            Decision::act(KeyStep::Record { book, event: None }, deleting())
+            let records = asked.map_or_else(|| records.clone(), |key| without(records, &key.name));
+            Decision::act(KeyStep::Record { records, event: None }, deleting())
         }
         Probe::Accepted(at) | Probe::NotAsked(Some(at)) if case.now < later(at, ASK_AGAIN) => {
             Decision::wait(by_hand(case), later(at, ASK_AGAIN))
@@ -158,7 +162,7 @@ fn or_orphan(report: Report) -> Report {
 }
 
 fn by_hand(case: &Case) -> Report {
-    let all: Vec<Named> = keys(&case.identity.book).collect();
+    let all: Vec<Named> = keys(&case.identity.records).collect();
     let at_hand = case.at_hand().map(|key| key.id);
     let unseen: Vec<&str> =
         all.iter().filter(|(id, _)| id.is_none() || *id != at_hand).map(|(_, name)| *name).collect();

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyBook, KeyIdentity, KeyIntent};
+use super::super::identity::{KeyIdentity, KeyIntent, KeyRecords};
 use super::super::memory::Backoff;
 use super::super::{Action, Decision, Reason, Report, later};
 use super::intent::{Retiring, intent};
@@ -29,12 +29,12 @@ pub(super) fn decide(case: &Case) -> Choice {
     if let Some(intent) = &case.identity.intent {
         return resolve(case, intent);
     }
-    match (&case.identity.book.current, &case.secret) {
+    match (&case.identity.records.current, &case.secret) {
         (None, KeySecretView::Absent) => case.act(Action::WriteSecret, KeyStep::PrepareSecret, creating()),
         // The annotations were removed; the Secret still tells which key it is.
-        (None, KeySecretView::Ours(SecretContents::Key { key, .. })) if !is_lost(&case.identity.book, &key.name) => {
-            let book = KeyBook { current: Some(key.clone()), ..case.identity.book.clone() };
-            Decision::act(KeyStep::Record { book, event: None }, creating())
+        (None, KeySecretView::Ours(SecretContents::Key { key, .. })) if !is_lost(&case.identity.records, &key.name) => {
+            let records = KeyRecords { current: Some(key.clone()), ..case.identity.records.clone() };
+            Decision::act(KeyStep::Record { records, event: None }, creating())
         }
         (None, _) => create_key(case, (None, None), creating()),
         (Some(current), KeySecretView::Absent) => {
@@ -130,12 +130,12 @@ fn replace(case: &Case, retiring: Retiring, why: &str) -> Choice {
 
 /// A creation that was begun and not recorded as done.
 fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
-    let book = &case.identity.book;
+    let records = &case.identity.records;
     if let KeySecretView::Ours(SecretContents::Key { key, .. }) = &case.secret
         && key.name == intent.name
     {
-        let book = book.succeeded_by(key.clone(), intent);
-        return Decision::act(KeyStep::Record { book, event: None }, creating());
+        let records = records.succeeded_by(key.clone(), intent);
+        return Decision::act(KeyStep::Record { records, event: None }, creating());
     }
     let finding_out = || {
         Report::progressing(
@@ -145,7 +145,9 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
     };
     match create_outcome(case, intent) {
         CreateOutcome::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, finding_out()),
-        CreateOutcome::NotCreated => Decision::act(KeyStep::Record { book: book.clone(), event: None }, creating()),
+        CreateOutcome::NotCreated => {
+            Decision::act(KeyStep::Record { records: records.clone(), event: None }, creating())
+        }
         CreateOutcome::NotKnownYet(until) => Decision::wait(finding_out(), until),
         CreateOutcome::Exists(id) => Decision::act(given_up(case, Some(id), intent), finding_out()),
         CreateOutcome::CannotTell => Decision::act(given_up(case, None, intent), creating()),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::identity::KeyBook;
+use super::super::identity::KeyRecords;
 use super::super::names::{Mark, REVOKED_KEYS};
 use super::super::{Decision, Reason, Report};
 use super::outcome::{keys, without};
@@ -49,15 +49,15 @@ fn of_another_cluster(cluster: Option<&str>, names: &str) -> String {
 /// What people say that they have revoked is forgotten. The key in use is asked itself, unless it is to go anyway.
 pub(super) fn acknowledged(case: &Case) -> Option<Choice> {
     let text = case.observed.revoked.as_deref()?;
-    let known = &case.identity.book;
-    let (mut book, mut forgotten, mut unknown) = (known.clone(), Vec::new(), Vec::new());
+    let known = &case.identity.records;
+    let (mut records, mut forgotten, mut unknown) = (known.clone(), Vec::new(), Vec::new());
     for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
         let meant: Vec<&str> = keys(known).filter(|key| means(case, word, *key)).map(|(_, name)| name).collect();
         if meant.is_empty() && word != ALL {
             unknown.push(word);
         }
         for name in meant {
-            book = without(&book, name);
+            records = without(&records, name);
             forgotten.push(name);
         }
     }
@@ -67,13 +67,13 @@ pub(super) fn acknowledged(case: &Case) -> Option<Choice> {
         event.push_str(&format!(" No key to be revoked by hand: {}.", unknown.join(", ")));
     }
     let report = Report::progressing(Reason::Updating, "Keys that were revoked by hand are being forgotten.");
-    Some(Decision::act(KeyStep::Acknowledge { book, event }, report))
+    Some(Decision::act(KeyStep::Acknowledge { records, event }, report))
 }
 
 const ALL: &str = "all";
 
 fn means(case: &Case, word: &str, (id, name): (Option<i64>, &str)) -> bool {
-    let KeyBook { current, lost, .. } = &case.identity.book;
+    let KeyRecords { current, lost, .. } = &case.identity.records;
     let deleting = case.observed.meta.deleting;
     if word == ALL {
         // A predecessor that stays for the overlap is in use.

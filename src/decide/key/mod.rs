@@ -13,7 +13,7 @@ mod upkeep;
 use jiff::Timestamp;
 
 pub use self::template::template;
-use super::identity::{Doubtful, KeyBook, KeyIdentity, KeyIntent, ProjectKeyIdentity};
+use super::identity::{Doubtful, KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
 use super::names::{ClusterId, Mark};
 use super::{AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, brake, later, memory};
 use crate::api::{KeyDeletion, KeyRecord, ProjectKeySpec, ProjectKeyStatus};
@@ -110,15 +110,15 @@ pub enum KeyStep {
     /// Write the key that is held in memory into its Secret, then record it.
     SaveSecret,
     /// Record a key in memory that another leader has given up meanwhile, and forget its secret.
-    Leave { book: KeyBook },
+    Leave { records: KeyRecords },
     /// Write the Secret's declared parts anew around the key it holds.
     RewriteSecret,
     /// Record these keys, and the end of the intent.
-    Record { book: KeyBook, event: Option<String> },
+    Record { records: KeyRecords, event: Option<String> },
     /// Forget the keys that people have revoked, and the annotation that says so.
-    Acknowledge { book: KeyBook, event: String },
+    Acknowledge { records: KeyRecords, event: String },
     /// Revoke a key, then record.
-    Revoke { id: i64, name: String, book: KeyBook },
+    Revoke { id: i64, name: String, records: KeyRecords },
     /// Read the organization's keys.
     ListKeys,
     /// Ask the platform whether it accepts the key.
@@ -194,7 +194,7 @@ fn saving() -> Report {
 fn believed(secret: &KeySecretView, identity: &ProjectKeyIdentity) -> KeySecretView {
     let KeySecretView::Restored { key, .. } = secret else { return secret.clone() };
     let intended = identity.intent.as_ref().is_some_and(|intent| intent.name == key.name);
-    let known = outcome::keys(&identity.book).any(|known| known == (Some(key.id), key.name.as_str()));
+    let known = outcome::keys(&identity.records).any(|known| known == (Some(key.id), key.name.as_str()));
     if intended || known {
         return secret.clone();
     }
@@ -209,21 +209,21 @@ pub fn status(
     spec: &ProjectKeySpec,
     now: Timestamp,
 ) -> ProjectKeyStatus {
-    let book = observed.identity.as_ref().map(|identity| identity.book.clone()).unwrap_or_default();
-    let current = book.current.as_ref();
+    let records = observed.identity.as_ref().map(|identity| identity.records.clone()).unwrap_or_default();
+    let current = records.current.as_ref();
     ProjectKeyStatus {
         key_id: current.map(|key| key.id),
         key_name: current.map(|key| key.name.clone()),
         created_at: current.and_then(|key| key.created_at),
         created_by: current.and_then(|key| key.created_by.clone()),
         secret_name: current.map(|_| spec.secret.name.clone()),
-        rotated_at: book.rotated_at,
-        previous_keys: book
+        rotated_at: records.rotated_at,
+        previous_keys: records
             .previous
             .iter()
             .map(|key| KeyRecord { id: Some(key.id), name: key.name.clone(), since: key.since })
             .collect(),
-        lost_keys: book
+        lost_keys: records
             .lost
             .iter()
             .map(|key| KeyRecord { id: key.id, name: key.name.clone(), since: key.since })
@@ -264,12 +264,12 @@ impl Case<'_> {
     /// Whether a key in memory is the one that the annotations wait for. Where they were removed altogether, it is.
     fn awaits(&self, key: &KeyIdentity) -> bool {
         let intended = self.identity.intent.as_ref().is_some_and(|intent| intent.name == key.name);
-        let in_use = self.identity.book.current.as_ref().is_some_and(|current| current.name == key.name);
+        let in_use = self.identity.records.current.as_ref().is_some_and(|current| current.name == key.name);
         intended || in_use || *self.identity == ProjectKeyIdentity::default()
     }
 
     fn leaving(&self, key: &KeyIdentity) -> KeyStep {
-        KeyStep::Leave { book: outcome::with_lost(&self.identity.book, Some(key.id), &key.name, key.at) }
+        KeyStep::Leave { records: outcome::with_lost(&self.identity.records, Some(key.id), &key.name, key.at) }
     }
 
     /// Whether revoking was tried and is not offered.

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyBook, KeyIntent, LostKey};
+use super::super::identity::{KeyIntent, KeyRecords, LostKey};
 use super::super::{Action, names};
 use super::{Case, KeyListing, KeyStep};
 use crate::platform::{Fault, KeyEntry};
@@ -61,11 +61,11 @@ pub(super) enum Revocation {
 /// A key, by its number where that is known, and its unique name.
 pub(super) type Named<'a> = (Option<i64>, &'a str);
 
-/// All keys of a book: first those that were replaced, last those that nobody has.
-pub(super) fn keys(book: &KeyBook) -> impl Iterator<Item = Named<'_>> {
-    let previous = book.previous.iter().map(|key| (Some(key.id), key.name.as_str()));
-    let current = book.current.iter().map(|key| (Some(key.id), key.name.as_str()));
-    previous.chain(current).chain(book.lost.iter().map(|key| (key.id, key.name.as_str())))
+/// All recorded keys: first those that were replaced, last those whose secret never arrived.
+pub(super) fn keys(records: &KeyRecords) -> impl Iterator<Item = Named<'_>> {
+    let previous = records.previous.iter().map(|key| (Some(key.id), key.name.as_str()));
+    let current = records.current.iter().map(|key| (Some(key.id), key.name.as_str()));
+    previous.chain(current).chain(records.lost.iter().map(|key| (key.id, key.name.as_str())))
 }
 
 /// Revokes one key where the platform can. One that a list lacks is gone already. Only a key that carries the name that it
@@ -76,11 +76,11 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
         KeyListing::NotOffered => return Revocation::NotOffered,
         KeyListing::Read { keys, .. } => keys,
     };
-    let book = without(&case.identity.book, name);
+    let records = without(&case.identity.records, name);
     match keys.iter().find(|key| id.map_or(key.name == name, |id| key.id == id)) {
         None => {
             let event = id.map(|id| format!("Key {name} ({id}) is revoked."));
-            Revocation::Step(None, Box::new(KeyStep::Record { book, event }))
+            Revocation::Step(None, Box::new(KeyStep::Record { records, event }))
         }
         Some(key) if key.name != name => Revocation::NotOurs(format!(
             "Key {} is called {} on the platform and not {name}; it is left alone. Revoke it in the console if it is yours.",
@@ -88,7 +88,7 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
         )),
         Some(_) if !case.observed.cluster.gave(name) => Revocation::OfAnotherCluster,
         Some(key) => {
-            let step = KeyStep::Revoke { id: key.id, name: name.to_owned(), book };
+            let step = KeyStep::Revoke { id: key.id, name: name.to_owned(), records };
             Revocation::Step(Some(Action::Revoke), Box::new(step))
         }
     }
@@ -104,28 +104,28 @@ pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
     keys.iter().find(|key| attempt(&key.name))
 }
 
-/// The book without the key of that name.
-pub(super) fn without(book: &KeyBook, name: &str) -> KeyBook {
-    let mut book = book.clone();
-    book.current = book.current.filter(|key| key.name != name);
-    book.previous.retain(|key| key.name != name);
-    book.lost.retain(|key| key.name != name);
-    book
+/// The records without the key of that name.
+pub(super) fn without(records: &KeyRecords, name: &str) -> KeyRecords {
+    let mut records = records.clone();
+    records.current = records.current.filter(|key| key.name != name);
+    records.previous.retain(|key| key.name != name);
+    records.lost.retain(|key| key.name != name);
+    records
 }
 
-pub(super) fn with_lost(book: &KeyBook, id: Option<i64>, name: &str, since: Timestamp) -> KeyBook {
-    let mut book = book.clone();
-    if !is_lost(&book, name) {
-        book.lost.push(LostKey { id, name: name.to_owned(), since });
+pub(super) fn with_lost(records: &KeyRecords, id: Option<i64>, name: &str, since: Timestamp) -> KeyRecords {
+    let mut records = records.clone();
+    if !is_lost(&records, name) {
+        records.lost.push(LostKey { id, name: name.to_owned(), since });
     }
-    book
+    records
 }
 
 /// The intent's key as one that exists, or may exist, and whose secret nobody has; with what to tell people where it cannot
 /// be revoked. It is recorded as lost before anything else: another leader that is just saving it then fails to record it as
 /// the one in use, instead of keeping a key that is being revoked.
 pub(super) fn given_up(case: &Case, id: Option<i64>, intent: &KeyIntent) -> KeyStep {
-    let (book, name) = (&case.identity.book, &intent.name);
+    let (records, name) = (&case.identity.records, &intent.name);
     let event = match (case.observed.cluster.gave(name), id) {
         (true, Some(_)) => None,
         (true, None) => Some(format!(
@@ -136,10 +136,10 @@ pub(super) fn given_up(case: &Case, id: Option<i64>, intent: &KeyIntent) -> KeyS
             Some(format!("Key {name} was begun in another cluster, which may use it; it is left alone here."))
         }
     };
-    KeyStep::Record { book: with_lost(&book.of(intent), id, name, intent.at), event }
+    KeyStep::Record { records: with_lost(&records.of(intent), id, name, intent.at), event }
 }
 
 /// Whether a key is recorded as one whose secret never arrived.
-pub(super) fn is_lost(book: &KeyBook, name: &str) -> bool {
-    book.lost.iter().any(|key| key.name == name)
+pub(super) fn is_lost(records: &KeyRecords, name: &str) -> bool {
+    records.lost.iter().any(|key| key.name == name)
 }

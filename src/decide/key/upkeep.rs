@@ -73,9 +73,9 @@ impl Upkeep<'_> {
 
     /// Revokes a key whose time is over; where the platform cannot, says so and lists it.
     fn retire(&mut self) -> Option<KeyStep> {
-        let book = &self.case.identity.book;
-        let Some(key) = book.previous.iter().find(|key| key.retire_at <= self.case.now) else {
-            self.wakes.extend(book.previous.iter().map(|key| key.retire_at).min());
+        let records = &self.case.identity.records;
+        let Some(key) = records.previous.iter().find(|key| key.retire_at <= self.case.now) else {
+            self.wakes.extend(records.previous.iter().map(|key| key.retire_at).min());
             return None;
         };
         let event = match revocation(self.case, (Some(key.id), &key.name)) {
@@ -89,15 +89,15 @@ impl Upkeep<'_> {
             ),
             other => return self.revoke(other),
         };
-        let book = with_lost(&without(book, &key.name), Some(key.id), &key.name, key.since);
-        Some(KeyStep::Record { book, event: Some(event) })
+        let records = with_lost(&without(records, &key.name), Some(key.id), &key.name, key.since);
+        Some(KeyStep::Record { records, event: Some(event) })
     }
 
     /// Keys that were listed as lost are dealt with once the platform can be asked about them.
     fn forget_lost(&mut self) -> Option<KeyStep> {
-        let book = &self.case.identity.book;
+        let records = &self.case.identity.records;
         let ours = |key: &Named| self.case.observed.cluster.gave(key.1);
-        let lost: Vec<Named> = book.lost.iter().map(|key| (key.id, key.name.as_str())).collect();
+        let lost: Vec<Named> = records.lost.iter().map(|key| (key.id, key.name.as_str())).collect();
         // Those of another cluster are looked for only where there is a list anyway: nothing would come of it.
         let read = matches!(self.case.observed.listing, KeyListing::Read { .. });
         lost.into_iter().filter(|key| read || ours(key)).find_map(|key| self.revoke(revocation(self.case, key)))
@@ -133,7 +133,7 @@ impl Upkeep<'_> {
 
 fn ready(case: &Case, current: &KeyIdentity) -> Report {
     let report = Report::ready(format!("Secret {} holds key {}.", case.spec.secret.name, current.name));
-    match left(case, case.identity.book.lost.iter().map(|key| key.name.as_str())) {
+    match left(case, case.identity.records.lost.iter().map(|key| key.name.as_str())) {
         Some((reason, message)) => report.with_sync(Sync::OutOfSync(reason, message)),
         None => report,
     }

@@ -96,8 +96,8 @@ fn begun() -> Given {
 fn an_intent_whose_key_reached_the_secret_is_recorded() {
     let arrived = KeyIdentity { name: NAME.to_owned(), ..key(4) };
     let view = KeySecretView::Ours(SecretContents::Key { key: arrived.clone(), as_declared: true });
-    let (book, _) = record(begun().secret(view).step(1));
-    assert_eq!(book, KeyBook { current: Some(arrived), ..KeyBook::default() });
+    let (records, _) = record(begun().secret(view).step(1));
+    assert_eq!(records, KeyRecords { current: Some(arrived), ..KeyRecords::default() });
 }
 
 #[test]
@@ -105,14 +105,18 @@ fn an_intent_is_looked_up_by_its_unique_name() {
     assert_eq!(begun().step(1), KeyStep::ListKeys);
     // It exists: recorded as lost, which ends the intent, replaced, and then revoked.
     let exists = listed(1, &[(3, "ci"), (4, NAME)]);
-    let (book, event) = record(begun().listing(exists.clone()).step(2));
+    let (records, event) = record(begun().listing(exists.clone()).step(2));
     let lost = vec![LostKey { id: Some(4), ..lost(NAME) }];
-    assert_eq!((&book, event), (&KeyBook { lost: lost.clone(), ..KeyBook::default() }, None));
+    assert_eq!((&records, event), (&KeyRecords { lost: lost.clone(), ..KeyRecords::default() }, None));
     created(
-        Given::new().book(book).secret(KeySecretView::Ours(SecretContents::Nothing)).listing(exists.clone()).step(2),
+        Given::new()
+            .records(records)
+            .secret(KeySecretView::Ours(SecretContents::Nothing))
+            .listing(exists.clone())
+            .step(2),
     );
-    let replaced = Given::in_use().book(KeyBook { lost, ..self::book(1) }).listing(exists);
-    assert_eq!(replaced.step(2), KeyStep::Revoke { id: 4, name: NAME.to_owned(), book: self::book(1) });
+    let replaced = Given::in_use().records(KeyRecords { lost, ..self::records(1) }).listing(exists);
+    assert_eq!(replaced.step(2), KeyStep::Revoke { id: 4, name: NAME.to_owned(), records: self::records(1) });
     // Not there yet: the call may still be under way.
     let early = begun().listing(listed(1, &[(3, "ci")]));
     let (health, _, wake) = early.says(2);
@@ -120,8 +124,8 @@ fn an_intent_is_looked_up_by_its_unique_name() {
     assert_eq!(wake, Wake::At(at(60)));
     // An old reading proves nothing once the time has come; a new one is needed, and proves it.
     assert_eq!(early.step(60), KeyStep::ListKeys);
-    let (book, event) = record(begun().listing(listed(60, &[(3, "ci")])).step(60));
-    assert_eq!((book, event), (KeyBook::default(), None));
+    let (records, event) = record(begun().listing(listed(60, &[(3, "ci")])).step(60));
+    assert_eq!((records, event), (KeyRecords::default(), None));
 }
 
 #[test]
@@ -142,10 +146,10 @@ fn keys_are_not_listed_again_and_again_while_that_fails() {
 
 #[test]
 fn where_nothing_can_be_listed_the_key_is_told_and_replaced() {
-    let (book, event) = record(begun().listing(KeyListing::NotOffered).step(1));
-    assert_eq!(book.lost.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), [NAME]);
+    let (records, event) = record(begun().listing(KeyListing::NotOffered).step(1));
+    assert_eq!(records.lost.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), [NAME]);
     assert!(event.unwrap().contains(NAME));
-    let next = Given::new().book(book).secret(KeySecretView::Ours(SecretContents::Nothing));
+    let next = Given::new().records(records).secret(KeySecretView::Ours(SecretContents::Nothing));
     created(next.listing(KeyListing::NotOffered).step(1));
 }
 
@@ -154,8 +158,8 @@ fn a_clear_no_needs_no_looking_up() {
     for fault in
         [refused(), Fault::Throttled { status: 429, retry_after: None }, Fault::Transport { message: "refused".into() }]
     {
-        let (book, event) = record(begun().failed(Action::CreateKey, fault, 1).step(1));
-        assert_eq!((book, event), (KeyBook::default(), None));
+        let (records, event) = record(begun().failed(Action::CreateKey, fault, 1).step(1));
+        assert_eq!((records, event), (KeyRecords::default(), None));
     }
     // These leave it open, and 409 too: somebody on the way may have sent the request twice.
     let conflict = || Fault::Conflict { message: "choose another unique name".to_owned() };
@@ -163,7 +167,7 @@ fn a_clear_no_needs_no_looking_up() {
         assert_eq!(begun().failed(Action::CreateKey, fault, 1).step(1), KeyStep::ListKeys);
     }
     let minimal = begun().failed(Action::CreateKey, conflict(), 1).listing(KeyListing::NotOffered);
-    assert_eq!(record(minimal.step(1)).0, KeyBook::default());
+    assert_eq!(record(minimal.step(1)).0, KeyRecords::default());
 }
 
 #[test]
@@ -178,27 +182,27 @@ fn what_this_process_was_told_of_its_own_try_says_nothing_of_anothers() {
 fn a_key_that_another_leader_has_given_up_is_not_saved() {
     let mine = || KeyIdentity { name: NAME.to_owned(), ..key(4) };
     let lost = LostKey { id: Some(4), ..lost(NAME) };
-    let given_up = KeyBook { lost: vec![lost.clone()], ..KeyBook::default() };
+    let given_up = KeyRecords { lost: vec![lost.clone()], ..KeyRecords::default() };
     let contents = |given: Given| given.but(|_, seen| seen.unsaved = Some(mine()));
-    let left = |book: &KeyBook| KeyStep::Leave { book: book.clone() };
-    assert_eq!(contents(Given::new().book(given_up.clone())).step(1), left(&given_up));
+    let left = |records: &KeyRecords| KeyStep::Leave { records: records.clone() };
+    assert_eq!(contents(Given::new().records(given_up.clone())).step(1), left(&given_up));
     // It is revoked already, and its successor is in use, or begun: neither is touched.
-    let replaced = KeyBook { lost: vec![lost], ..book(5) };
-    assert_eq!(contents(Given::new().book(book(5)).holds(5)).step(1), left(&replaced));
+    let replaced = KeyRecords { lost: vec![lost], ..records(5) };
+    assert_eq!(contents(Given::new().records(records(5)).holds(5)).step(1), left(&replaced));
     let successor = || intent("ci-c1u57e-0a1b2c3d-00000008", 1);
     assert_eq!(contents(Given::new().intent(successor())).step(1), left(&given_up));
-    assert_eq!(contents(Given::deleting().book(KeyBook::default()).intent(successor())).step(1), left(&given_up));
+    assert_eq!(contents(Given::deleting().records(KeyRecords::default()).intent(successor())).step(1), left(&given_up));
     // What that leader wrote into the Secret meanwhile is no key to use.
     let written = KeySecretView::Ours(SecretContents::Key { key: mine(), as_declared: true });
-    created(Given::new().book(given_up).secret(written).step(1));
+    created(Given::new().records(given_up).secret(written).step(1));
     // Where the annotations were removed altogether, nobody else has the secret.
     assert_eq!(contents(Given::new()).step(1), KeyStep::SaveSecret);
 }
 
 #[test]
 fn annotations_that_were_removed_are_restored_from_the_secret() {
-    let (restored, event) = record(Given::in_use().book(KeyBook::default()).step(1));
-    assert_eq!((restored, event), (book(1), None));
+    let (restored, event) = record(Given::in_use().records(KeyRecords::default()).step(1));
+    assert_eq!((restored, event), (records(1), None));
 }
 
 #[test]

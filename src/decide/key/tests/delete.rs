@@ -6,33 +6,33 @@ use crate::decide::Brake;
 
 #[test]
 fn every_key_is_revoked_before_the_resource_goes() {
-    let all = KeyBook { previous: vec![retired(5, 9000)], lost: vec![lost(&key(8).name)], ..book(1) };
+    let all = KeyRecords { previous: vec![retired(5, 9000)], lost: vec![lost(&key(8).name)], ..records(1) };
     let live = |keys: &[(i64, &str)]| listed(10, keys);
-    let first = Given::deleting().book(all.clone());
+    let first = Given::deleting().records(all.clone());
     assert_eq!(first.step(10), KeyStep::ListKeys);
     let (five, one, eight) = (key(5).name, key(1).name, key(8).name);
     let keys = [(5, five.as_str()), (1, one.as_str()), (8, &eight), (9, "laptop")];
-    let without_five = KeyBook { previous: vec![], ..all };
+    let without_five = KeyRecords { previous: vec![], ..all };
     let step = first.listing(live(&keys)).step(10);
-    assert_eq!(step, KeyStep::Revoke { id: 5, name: five.clone(), book: without_five.clone() });
-    let without_one = KeyBook { current: None, ..without_five.clone() };
-    let step = Given::deleting().book(without_five).listing(live(&keys[1..])).step(10);
-    assert_eq!(step, KeyStep::Revoke { id: 1, name: one.clone(), book: without_one.clone() });
-    let step = Given::deleting().book(without_one).listing(live(&keys[2..])).step(10);
-    assert_eq!(step, KeyStep::Revoke { id: 8, name: eight.clone(), book: KeyBook::default() });
-    assert_eq!(Given::deleting().book(KeyBook::default()).step(10), KeyStep::RemoveFinalizer);
+    assert_eq!(step, KeyStep::Revoke { id: 5, name: five.clone(), records: without_five.clone() });
+    let without_one = KeyRecords { current: None, ..without_five.clone() };
+    let step = Given::deleting().records(without_five).listing(live(&keys[1..])).step(10);
+    assert_eq!(step, KeyStep::Revoke { id: 1, name: one.clone(), records: without_one.clone() });
+    let step = Given::deleting().records(without_one).listing(live(&keys[2..])).step(10);
+    assert_eq!(step, KeyStep::Revoke { id: 8, name: eight.clone(), records: KeyRecords::default() });
+    assert_eq!(Given::deleting().records(KeyRecords::default()).step(10), KeyStep::RemoveFinalizer);
 }
 
 #[test]
 fn a_key_that_came_of_a_call_that_was_given_up_goes_too() {
     let late = "ci-c1u57e-0a1b2c3d-00001a7e";
     let keys = [(1, &*key(1).name), (7, late)];
-    let revoke = KeyStep::Revoke { id: 7, name: late.to_owned(), book: book(1) };
+    let revoke = KeyStep::Revoke { id: 7, name: late.to_owned(), records: records(1) };
     assert_eq!(Given::deleting().listing(listed(10, &keys)).step(10), revoke);
     // Those of other resources and other clusters are theirs.
     for other in ["ci-c1u57e-ffffffff-00001a7e", "ci-0ther0-0a1b2c3d-00001a7e", "cd-c1u57e-0a1b2c3d-00001a7e", "laptop"]
     {
-        let own = KeyStep::Revoke { id: 1, name: key(1).name, book: KeyBook::default() };
+        let own = KeyStep::Revoke { id: 1, name: key(1).name, records: KeyRecords::default() };
         assert_eq!(Given::deleting().listing(listed(10, &[(7, other), (1, &key(1).name)])).step(10), own);
     }
 }
@@ -73,7 +73,7 @@ fn without_a_call_the_key_is_asked_until_it_is_refused() {
         assert_eq!(waiting.step(115), KeyStep::Probe);
     }
     let (after, _) = record(given(Probe::Revoked(at(100))).step(100));
-    assert_eq!(after, KeyBook::default());
+    assert_eq!(after, KeyRecords::default());
 }
 
 #[test]
@@ -84,20 +84,21 @@ fn keys_that_cannot_be_asked_are_named() {
     // The Secret is gone, or holds another key by now: its answer would speak of that one.
     blind(Given::deleting().secret(KeySecretView::Absent)).stalls(1, Reason::RevocationUnsupported, &words);
     blind(Given::deleting().holds(9)).stalls(1, Reason::RevocationUnsupported, &words);
-    let lost_too = KeyBook { current: None, lost: vec![lost(&key(8).name)], ..KeyBook::default() };
+    let lost_too = KeyRecords { current: None, lost: vec![lost(&key(8).name)], ..KeyRecords::default() };
     let words = [key(8).name, format!("dbplane.dev/revoked-keys={}", key(8).name)];
     let words = words.each_ref().map(String::as_str);
-    blind(Given::deleting().book(lost_too)).stalls(1, Reason::RevocationUnsupported, &words);
+    blind(Given::deleting().records(lost_too)).stalls(1, Reason::RevocationUnsupported, &words);
 }
 
 #[test]
 fn an_open_creation_is_resolved_first() {
-    let begun = || Given::deleting().book(KeyBook::default()).secret(KeySecretView::Absent).intent(intent(NAME, 0));
+    let begun =
+        || Given::deleting().records(KeyRecords::default()).secret(KeySecretView::Absent).intent(intent(NAME, 0));
     assert_eq!(begun().step(1), KeyStep::ListKeys);
-    let exists = KeyBook { lost: vec![LostKey { id: Some(4), ..lost(NAME) }], ..KeyBook::default() };
-    assert_eq!(begun().listing(listed(1, &[(4, NAME)])).step(1), KeyStep::Record { book: exists, event: None });
+    let exists = KeyRecords { lost: vec![LostKey { id: Some(4), ..lost(NAME) }], ..KeyRecords::default() };
+    assert_eq!(begun().listing(listed(1, &[(4, NAME)])).step(1), KeyStep::Record { records: exists, event: None });
     assert_eq!(begun().listing(listed(1, &[])).says(1).2, Wake::At(at(60)));
-    assert_eq!(record(begun().listing(listed(60, &[])).step(60)).0, KeyBook::default());
+    assert_eq!(record(begun().listing(listed(60, &[])).step(60)).0, KeyRecords::default());
     let (after, event) = record(begun().listing(KeyListing::NotOffered).step(1));
     assert_eq!(after.lost, [lost(NAME)]);
     assert!(event.unwrap().contains(NAME));
@@ -113,16 +114,16 @@ fn a_key_that_never_reached_its_secret_is_recorded_and_revoked() {
     let unsaved = KeyIdentity { name: NAME.to_owned(), ..key(4) };
     let given = |given: Given| given.secret(KeySecretView::Absent).but(|_, seen| seen.unsaved = Some(unsaved.clone()));
     for open in [
-        given(Given::deleting().book(KeyBook::default()).intent(intent(NAME, 0))),
-        given(Given::deleting().book(KeyBook::default())),
+        given(Given::deleting().records(KeyRecords::default()).intent(intent(NAME, 0))),
+        given(Given::deleting().records(KeyRecords::default())),
     ] {
         assert_eq!(record(open.step(1)).0.current, Some(unsaved.clone()));
     }
-    let recorded = KeyBook { current: Some(unsaved.clone()), ..KeyBook::default() };
-    let next = given(Given::deleting().book(recorded.clone()));
+    let recorded = KeyRecords { current: Some(unsaved.clone()), ..KeyRecords::default() };
+    let next = given(Given::deleting().records(recorded.clone()));
     assert_eq!(next.step(1), KeyStep::ListKeys);
     // Where there is no call, the secret in memory is asked with.
-    assert_eq!(given(Given::deleting().book(recorded)).listing(KeyListing::NotOffered).step(1), KeyStep::Probe);
+    assert_eq!(given(Given::deleting().records(recorded)).listing(KeyListing::NotOffered).step(1), KeyStep::Probe);
 }
 
 #[test]
@@ -156,7 +157,7 @@ fn a_deletion_that_was_told_to_wait_waits_whatever_else_is_seen() {
 
 #[test]
 fn rotation_is_not_held() {
-    let due = Given::in_use().book(KeyBook { previous: vec![retired(5, 0)], ..book(1) });
+    let due = Given::in_use().records(KeyRecords { previous: vec![retired(5, 0)], ..records(1) });
     let due = due.listing(listed(10, &[(5, &key(5).name), (1, &key(1).name)]));
     let due = due.but(|_, seen| seen.meta.brake = Brake::Paused("wait".to_owned()));
     assert!(matches!(due.step(10), KeyStep::Revoke { id: 5, .. }));

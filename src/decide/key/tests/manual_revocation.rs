@@ -4,13 +4,13 @@ use super::*;
 
 /// Key 1 in use, key 5 kept for the overlap, key 8 lost.
 fn given(says: &str) -> Given {
-    let book = KeyBook { previous: vec![retired(5, 9000)], lost: vec![lost(&key(8).name)], ..book(1) };
-    Given::in_use().book(book).but(|_, seen| seen.revoked = Some(says.to_owned()))
+    let records = KeyRecords { previous: vec![retired(5, 9000)], lost: vec![lost(&key(8).name)], ..records(1) };
+    Given::in_use().records(records).but(|_, seen| seen.revoked = Some(says.to_owned()))
 }
 
 fn left_of(given: &Given) -> (Vec<String>, String) {
     match given.step(1) {
-        KeyStep::Acknowledge { book, event } => (book.names().map(str::to_owned).collect(), event),
+        KeyStep::Acknowledge { records, event } => (records.names().map(str::to_owned).collect(), event),
         other => panic!("not acknowledged: {other:?}"),
     }
 }

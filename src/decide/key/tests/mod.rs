@@ -51,13 +51,13 @@ fn listed(second: i64, keys: &[(i64, &str)]) -> KeyListing {
     KeyListing::Read { at: at(second), keys: keys.iter().map(|(id, name)| entry(*id, name)).collect() }
 }
 
-/// The book, of the account's organization.
-fn ours(book: KeyBook) -> KeyBook {
-    KeyBook { organization: Some("org-1".to_owned()), ..book }
+/// The records, of the account's organization.
+fn ours(records: KeyRecords) -> KeyRecords {
+    KeyRecords { organization: Some("org-1".to_owned()), ..records }
 }
 
-fn book(current: i64) -> KeyBook {
-    KeyBook { current: Some(key(current)), ..KeyBook::default() }
+fn records(current: i64) -> KeyRecords {
+    KeyRecords { current: Some(key(current)), ..KeyRecords::default() }
 }
 
 /// A case in the making: a spec and an observation, which each test changes.
@@ -104,7 +104,7 @@ impl Given {
 
     /// Key 1 is in use and in its Secret.
     fn in_use() -> Self {
-        Self::new().book(book(1)).holds(1)
+        Self::new().records(records(1)).holds(1)
     }
 
     /// The same, being deleted.
@@ -114,8 +114,8 @@ impl Given {
         given
     }
 
-    fn book(mut self, book: KeyBook) -> Self {
-        self.observed.identity = self.observed.identity.map(|identity| ProjectKeyIdentity { book, ..identity });
+    fn records(mut self, records: KeyRecords) -> Self {
+        self.observed.identity = self.observed.identity.map(|identity| ProjectKeyIdentity { records, ..identity });
         self
     }
 
@@ -204,9 +204,9 @@ fn unanswered() -> Fault {
     Fault::Unknown { message: "the connection was closed".to_owned() }
 }
 
-fn record(choice: KeyStep) -> (KeyBook, Option<String>) {
+fn record(choice: KeyStep) -> (KeyRecords, Option<String>) {
     match choice {
-        KeyStep::Record { book, event } => (book, event),
+        KeyStep::Record { records, event } => (records, event),
         other => panic!("not a record: {other:?}"),
     }
 }

@@ -5,17 +5,21 @@ use crate::api::OnRevoked;
 
 #[test]
 fn a_key_whose_secret_is_gone_is_replaced_and_then_revoked() {
-    let deleted = Given::new().book(book(1));
+    let deleted = Given::new().records(records(1));
     assert_eq!(deleted.step(5), KeyStep::PrepareSecret);
     let (intent, because) = created(deleted.secret(KeySecretView::Ours(SecretContents::Nothing)).step(5));
     assert_eq!(intent.retire_previous_at, Some(at(5)));
     let because = because.unwrap();
     assert!(because.contains("Secret ci-key") && because.contains(&key(1).name), "{because}");
-    let successor = book(1).succeeded_by(key(2), &intent);
-    let revoke = Given::new().book(successor).holds(2).listing(listed(5, &[(1, &key(1).name), (2, &key(2).name)]));
+    let successor = records(1).succeeded_by(key(2), &intent);
+    let revoke = Given::new().records(successor).holds(2).listing(listed(5, &[(1, &key(1).name), (2, &key(2).name)]));
     assert_eq!(
         revoke.step(6),
-        KeyStep::Revoke { id: 1, name: key(1).name, book: ours(KeyBook { rotated_at: Some(at(5)), ..book(2) }) }
+        KeyStep::Revoke {
+            id: 1,
+            name: key(1).name,
+            records: ours(KeyRecords { rotated_at: Some(at(5)), ..records(2) })
+        }
     );
 }
 
@@ -24,7 +28,7 @@ fn an_altered_secret_means_a_new_key() {
     for contents in
         [SecretContents::Altered, SecretContents::Nothing, SecretContents::Key { key: key(9), as_declared: true }]
     {
-        let (intent, because) = created(Given::new().book(book(1)).secret(KeySecretView::Ours(contents)).step(5));
+        let (intent, because) = created(Given::new().records(records(1)).secret(KeySecretView::Ours(contents)).step(5));
         assert_eq!(intent.retire_previous_at, Some(at(5)));
         assert!(because.is_some());
     }
@@ -32,7 +36,7 @@ fn an_altered_secret_means_a_new_key() {
 
 #[test]
 fn a_replacement_waits_for_a_secret_that_can_be_written() {
-    let given = Given::new().book(book(1)).secret(KeySecretView::Ours(SecretContents::Altered)).secret_failed(10);
+    let given = Given::new().records(records(1)).secret(KeySecretView::Ours(SecretContents::Altered)).secret_failed(10);
     assert!(matches!(given.says(10).0, Health::Stalled(Reason::SecretNotWritten, _)));
 }
 
@@ -47,8 +51,8 @@ fn a_refused_key_is_looked_up_before_it_counts_as_revoked() {
     assert!(intent.previous_revoked && intent.retire_previous_at.is_none());
     assert!(because.unwrap().contains("was revoked"));
     // What is revoked needs no revoking, and no telling people to.
-    let successor = book(1).succeeded_by(key(2), &intent);
-    assert_eq!(successor, ours(KeyBook { rotated_at: Some(at(10)), ..book(2) }));
+    let successor = records(1).succeeded_by(key(2), &intent);
+    assert_eq!(successor, ours(KeyRecords { rotated_at: Some(at(10)), ..records(2) }));
     // Where keys cannot be listed, the answer to the key itself counts.
     created(revoked().listing(KeyListing::NotOffered).step(10));
 }

@@ -15,14 +15,14 @@ fn taken_back(id: i64) -> KeyStep {
 
 /// Created anew at second 0, with the annotations of before.
 fn anew() -> Given {
-    Given::new().book(book(1)).but(|_, seen| seen.uid = OTHER_UID.to_owned())
+    Given::new().records(records(1)).but(|_, seen| seen.uid = OTHER_UID.to_owned())
 }
 
 #[test]
 fn a_secret_with_a_key_that_the_annotations_know_is_taken_back() {
-    let known = KeyBook { previous: vec![retired(5, 9000)], ..book(1) };
+    let known = KeyRecords { previous: vec![retired(5, 9000)], ..records(1) };
     for id in [1, 5] {
-        assert_eq!(anew().book(known.clone()).secret(from_backup(key(id))).step(1), taken_back(id));
+        assert_eq!(anew().records(known.clone()).secret(from_backup(key(id))).step(1), taken_back(id));
     }
     // One that was begun, and written before it was recorded.
     let begun = Given::new().intent(intent(&key(4).name, 0)).secret(from_backup(key(4)));
@@ -42,8 +42,8 @@ fn a_secret_with_any_other_key_is_somebody_elses() {
         let given = anew().secret(from_backup(other));
         given.stalls(1, Reason::SecretNotOurs, &["Secret ci-key", "earlier resource", "left alone"]);
     }
-    let lost_only = KeyBook { lost: vec![lost(&key(1).name)], ..KeyBook::default() };
-    Given::new().book(lost_only).secret(from_backup(key(1))).stalls(1, Reason::SecretNotOurs, &["left alone"]);
+    let lost_only = KeyRecords { lost: vec![lost(&key(1).name)], ..KeyRecords::default() };
+    Given::new().records(lost_only).secret(from_backup(key(1))).stalls(1, Reason::SecretNotOurs, &["left alone"]);
     Given::new().secret(from_backup(key(1))).stalls(1, Reason::SecretNotOurs, &["left alone"]);
 }
 
@@ -65,7 +65,7 @@ fn a_secret_that_a_backup_may_restore_after_its_resource_is_waited_for() {
     assert_eq!(wake, Wake::At(at(60)));
     assert_eq!(anew().step(60), KeyStep::PrepareSecret);
     // One that is deleted of a resource that was not restored is replaced at once.
-    assert_eq!(Given::new().book(book(1)).step(1), KeyStep::PrepareSecret);
+    assert_eq!(Given::new().records(records(1)).step(1), KeyStep::PrepareSecret);
 }
 
 #[test]

@@ -61,12 +61,12 @@ fn a_rotation_that_fails_leaves_the_key_ready_and_the_rest_going() {
     assert_eq!(says.2, Wake::At(at(3630)));
     created(failing.step(3630));
     // A retirement that falls due in the meantime is made.
-    let due = failing.book(KeyBook { previous: vec![retired(5, 3601)], ..book(1) });
+    let due = failing.records(KeyRecords { previous: vec![retired(5, 3601)], ..records(1) });
     assert_eq!(due.step(3602), KeyStep::ListKeys);
 }
 
 fn overlapping() -> Given {
-    Given::in_use().book(KeyBook { previous: vec![retired(5, 100)], ..book(1) })
+    Given::in_use().records(KeyRecords { previous: vec![retired(5, 100)], ..records(1) })
 }
 
 #[test]
@@ -74,11 +74,11 @@ fn a_replaced_key_stays_for_the_overlap_and_is_revoked_after_it() {
     assert_eq!(overlapping().says(99).2, Wake::At(at(100)));
     assert_eq!(overlapping().step(100), KeyStep::ListKeys);
     let listed_as = |name: &str| overlapping().listing(listed(100, &[(5, name), (1, &key(1).name)]));
-    let revoke = KeyStep::Revoke { id: 5, name: key(5).name, book: book(1) };
+    let revoke = KeyStep::Revoke { id: 5, name: key(5).name, records: records(1) };
     assert_eq!(listed_as(&key(5).name).step(100), revoke);
     // Already gone.
     let (after, event) = record(overlapping().listing(listed(100, &[(1, &key(1).name)])).step(100));
-    assert_eq!(after, book(1));
+    assert_eq!(after, records(1));
     assert!(event.unwrap().contains(&key(5).name));
     // Another key by now, or one that somebody renamed: left alone, and told.
     let says = listed_as("laptop").says(100);
@@ -91,7 +91,7 @@ fn without_a_call_to_revoke_a_replaced_key_is_told_once_and_listed() {
     let (after, event) = record(overlapping().listing(KeyListing::NotOffered).step(100));
     assert!(event.unwrap().contains("Revoke it in the console"));
     assert_eq!(after.lost, [LostKey { id: Some(5), ..lost(&key(5).name) }]);
-    let says = Given::in_use().book(after).listing(KeyListing::NotOffered).says(100);
+    let says = Given::in_use().records(after).listing(KeyListing::NotOffered).says(100);
     assert!(is_ready(&says));
     assert!(matches!(says.1, Sync::OutOfSync(Reason::RevocationUnsupported, text) if text.contains(&key(5).name)));
 }
@@ -108,10 +108,10 @@ fn a_revocation_that_fails_is_told_and_tried_again() {
 #[test]
 fn lost_keys_are_dealt_with_once_they_can_be_seen() {
     let name = &key(8).name;
-    let given = |listing| Given::in_use().book(KeyBook { lost: vec![lost(name)], ..book(1) }).listing(listing);
+    let given = |listing| Given::in_use().records(KeyRecords { lost: vec![lost(name)], ..records(1) }).listing(listing);
     assert_eq!(given(KeyListing::NotRead).step(1), KeyStep::ListKeys);
-    let revoke = KeyStep::Revoke { id: 8, name: name.clone(), book: book(1) };
+    let revoke = KeyStep::Revoke { id: 8, name: name.clone(), records: records(1) };
     assert_eq!(given(listed(1, &[(8, name)])).step(1), revoke);
-    assert_eq!(record(given(listed(1, &[])).step(1)), (book(1), None));
+    assert_eq!(record(given(listed(1, &[])).step(1)), (records(1), None));
     assert!(is_ready(&given(KeyListing::NotOffered).says(1)));
 }
