@@ -43,7 +43,7 @@ impl Owner {
 
     /// Whether a Secret that dbplane made is of a resource of this kind and name that is no more: one that is restored from a
     /// backup has another UID. Where the backup lost the owner, the Secret itself says whose it was.
-    pub fn was_of(&self, secret: &Secret) -> bool {
+    pub fn formerly_owned(&self, secret: &Secret) -> bool {
         let named = match secret.owner_references() {
             [] => secret.annotations().get(SECRET_OF) == Some(&self.words()),
             owners => owners.iter().all(|other| self.is_named_by(other)),
@@ -105,7 +105,7 @@ impl SecretState {
             return Self::Ours(Box::new(secret));
         }
         let unowned = is_managed(&secret) && secret.owner_references().is_empty();
-        if secret.metadata.deletion_timestamp.is_none() && (unowned || owner.was_of(&secret)) {
+        if secret.metadata.deletion_timestamp.is_none() && (unowned || owner.formerly_owned(&secret)) {
             return Self::Restored(Box::new(secret));
         }
         let owner = secret.owner_references().first().map(|other| owned_by(&other.kind, &other.name));
@@ -162,7 +162,7 @@ impl Secrets {
     }
 
     /// Makes `owner` the one owner of a Secret, if it is still as it was read.
-    pub async fn take_back(&self, owner: &Owner, name: &str, version: &str) -> Result<(), kube::Error> {
+    pub async fn adopt(&self, owner: &Owner, name: &str, version: &str) -> Result<(), kube::Error> {
         let patch = json!({"metadata": {"resourceVersion": version, "ownerReferences": [owner.reference]}});
         let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
         self.api(&owner.namespace).patch_metadata(name, &params, &Patch::Merge(patch)).await.map(drop)
@@ -181,7 +181,7 @@ impl Secrets {
     }
 
     /// Asks the API server whether it would take this, without a change.
-    pub async fn rehearse(&self, owner: &Owner, name: &str, content: &SecretContent) -> Result<(), kube::Error> {
+    pub async fn dry_run(&self, owner: &Owner, name: &str, content: &SecretContent) -> Result<(), kube::Error> {
         self.apply(owner, (name, None), content, PatchParams::apply(FIELD_MANAGER).force().dry_run()).await.map(drop)
     }
 
@@ -285,7 +285,7 @@ mod tests {
                 secret.labels_mut().insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
             }
             secret.metadata.owner_references = Some(owners);
-            assert_eq!(owner().was_of(&secret), was, "{secret:?}");
+            assert_eq!(owner().formerly_owned(&secret), was, "{secret:?}");
         }
     }
 
@@ -294,10 +294,10 @@ mod tests {
         let of = |kind: &str, name: &str| Owner { reference: reference(kind, name, "new"), ..owner() };
         let mut secret = empty(&of("Compute", "ci"), "to-ci");
         secret.metadata.owner_references = None;
-        assert!(of("Compute", "ci").was_of(&secret));
-        assert!(!of("Compute", "cd").was_of(&secret) && !of("ProjectKey", "ci").was_of(&secret));
+        assert!(of("Compute", "ci").formerly_owned(&secret));
+        assert!(!of("Compute", "cd").formerly_owned(&secret) && !of("ProjectKey", "ci").formerly_owned(&secret));
         secret.metadata.labels = None;
-        assert!(!of("Compute", "ci").was_of(&secret));
+        assert!(!of("Compute", "ci").formerly_owned(&secret));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::kind::{Managed, uid};
 use super::under_way::Step;
 use crate::api::{AccountKind, AccountRef, NamespaceAccess};
 use crate::decide::AccountView;
-use crate::decide::account::Standing;
+use crate::decide::account::Availability;
 use crate::decide::names::FINALIZER;
 
 /// What `object` may make of the account that it refers to.
@@ -28,20 +28,22 @@ pub fn of<K: ResourceExt>(context: &Context, reference: &AccountRef, object: &K)
     let Some(entry) = context.accounts.get(&name) else {
         return (AccountView::Pending, None);
     };
-    let view = match (&entry.standing, &entry.handle) {
+    let view = match (&entry.availability, &entry.handle) {
         _ if is_lost(&account, object) => {
             // Should it wait for this resource alone, it waits no more.
             context.triggers.account(&name);
             AccountView::NotReady { name: label, message: "it is being deleted.".to_owned() }
         }
-        (Standing::Unusable(message), _) => AccountView::NotReady { name: label, message: message.clone() },
-        (Standing::Pending, _) | (Standing::Usable, None) => AccountView::Pending,
-        (Standing::Usable, Some(_)) if !entry.protected => {
+        (Availability::Unusable(message), _) => AccountView::NotReady { name: label, message: message.clone() },
+        (Availability::Pending, _) | (Availability::Usable, None) => AccountView::Pending,
+        (Availability::Usable, Some(_)) if !entry.protected => {
             // Nothing is created before the account and its credentials are protected for it.
             context.triggers.account(&name);
             AccountView::Pending
         }
-        (Standing::Usable, Some(handle)) => AccountView::Usable { organization: handle.access.organization_id.clone() },
+        (Availability::Usable, Some(handle)) => {
+            AccountView::Usable { organization: handle.access.organization_id.clone() }
+        }
     };
     (view, Some(entry))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::api::{AccountKind, AccountRef, PlatformAccess};
-use crate::decide::account::{Check, Standing};
+use crate::decide::account::{Availability, Check};
 use crate::platform::RateLimited;
 
 /// Which account.
@@ -77,7 +77,7 @@ impl Handle {
 pub struct Entry {
     pub handle: Option<Arc<Handle>>,
     /// Whether it can be used.
-    pub standing: Standing,
+    pub availability: Availability,
     /// Whether the account and its Secret are protected while resources use it.
     pub protected: bool,
     /// Of the spec, which also says whom a ClusterAccount admits.
@@ -92,7 +92,7 @@ impl Entry {
             _ => false,
         };
         handles
-            && self.standing == other.standing
+            && self.availability == other.availability
             && self.protected == other.protected
             && self.generation == other.generation
     }

@@ -76,15 +76,15 @@ pub trait Hands: Sync {
         uid: Option<&str>,
         content: &SecretContent,
     ) -> impl Future<Output = Result<Secret, kube::Error>> + Send;
-    /// As [`Secrets::take_back`](crate::cluster::Secrets::take_back).
-    fn take_back_secret(
+    /// As [`Secrets::adopt`](crate::cluster::Secrets::adopt).
+    fn adopt_secret(
         &self,
         owner: &Owner,
         name: &str,
         version: &str,
     ) -> impl Future<Output = Result<(), kube::Error>> + Send;
-    /// As [`Secrets::rehearse`](crate::cluster::Secrets::rehearse).
-    fn rehearse_secret(
+    /// As [`Secrets::dry_run`](crate::cluster::Secrets::dry_run).
+    fn dry_run_secret(
         &self,
         owner: &Owner,
         name: &str,
@@ -162,9 +162,9 @@ pub async fn write_replaceable<H: Hands>(
     content: &SecretContent,
 ) -> Result<(), WriteError> {
     if let SecretState::Restored(secret) = hands.secret(owner, name).await?
-        && owner.was_of(&secret)
+        && owner.formerly_owned(&secret)
     {
-        hands.take_back_secret(owner, name, &secret.resource_version().unwrap_or_default()).await?;
+        hands.adopt_secret(owner, name, &secret.resource_version().unwrap_or_default()).await?;
     }
     write_own(hands, owner, name, content).await
 }
@@ -178,7 +178,7 @@ pub async fn rehearse<H: Hands>(
 ) -> Result<(), WriteError> {
     match hands.secret(owner, name).await? {
         SecretState::Ours(secret) if secret.metadata.deletion_timestamp.is_none() => {
-            Ok(hands.rehearse_secret(owner, name, content).await?)
+            Ok(hands.dry_run_secret(owner, name, content).await?)
         }
         SecretState::Ours(_) | SecretState::Absent => Err(WriteError::Gone),
         SecretState::Foreign(who) => Err(WriteError::Foreign(who)),
@@ -290,12 +290,12 @@ impl Hands for Context {
         self.secrets.write(owner, name, uid, content).await
     }
 
-    async fn take_back_secret(&self, owner: &Owner, name: &str, version: &str) -> Result<(), kube::Error> {
-        self.secrets.take_back(owner, name, version).await
+    async fn adopt_secret(&self, owner: &Owner, name: &str, version: &str) -> Result<(), kube::Error> {
+        self.secrets.adopt(owner, name, version).await
     }
 
-    async fn rehearse_secret(&self, owner: &Owner, name: &str, content: &SecretContent) -> Result<(), kube::Error> {
-        self.secrets.rehearse(owner, name, content).await
+    async fn dry_run_secret(&self, owner: &Owner, name: &str, content: &SecretContent) -> Result<(), kube::Error> {
+        self.secrets.dry_run(owner, name, content).await
     }
 
     fn unwatch(&self, compute: &Compute) {

@@ -28,9 +28,9 @@ pub struct AccountObserved {
     /// Resources that refer to the account, as kind namespace/name.
     pub users: Vec<String>,
     /// Those of them that have something on the platform, which only the account's credentials can deal with.
-    pub in_need: Vec<String>,
+    pub blocking: Vec<String>,
     /// Whether one of these is being deleted.
-    pub leaving: bool,
+    pub blocking_deleted: bool,
     /// The Secret with the credentials; `None` where there is none.
     pub secret: Option<SecretProtection>,
 }
@@ -90,7 +90,7 @@ pub enum AccountStep {
 
 /// What to do about an Account or ClusterAccount.
 pub fn decide(observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
-    if observed.meta.deleting && observed.in_need.is_empty() {
+    if observed.meta.deleting && observed.blocking.is_empty() {
         let report = Report::progressing(Reason::Deleting, "Nothing uses the account any more.");
         return if observed.meta.has_finalizer {
             Decision::act(AccountStep::Unprotect, report)
@@ -178,7 +178,7 @@ fn protect(observed: &AccountObserved, now: Timestamp) -> Option<AccountStep> {
 fn patience(observed: &AccountObserved) -> Option<Timestamp> {
     match observed.secret {
         Some(SecretProtection { protected: true, deleting: Some(since), namespace_deleting: false })
-            if !observed.meta.deleting && !observed.leaving =>
+            if !observed.meta.deleting && !observed.blocking_deleted =>
         {
             Some(later(since, DELETED_TOGETHER))
         }
@@ -191,7 +191,7 @@ const DELETED_TOGETHER: std::time::Duration = std::time::Duration::from_secs(10)
 
 /// What the account is to the resources that refer to it, whatever else is said of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Availability {
     Usable,
     /// That is not known yet.
     Pending,
@@ -201,12 +201,12 @@ pub enum Standing {
 
 /// Whether resources may use the account. That the platform could not be asked just now is no reason against it: resources
 /// find that out by their own calls.
-pub fn standing(observed: &AccountObserved) -> Standing {
+pub fn availability(observed: &AccountObserved) -> Availability {
     match verdict(observed).health {
-        Health::Ready(..) => Standing::Usable,
-        Health::Progressing(Reason::Pending, _) => Standing::Pending,
-        Health::Stalled(_, message) => Standing::Unusable(message),
-        Health::Progressing(..) | Health::Unknown(..) => Standing::Usable,
+        Health::Ready(..) => Availability::Usable,
+        Health::Progressing(Reason::Pending, _) => Availability::Pending,
+        Health::Stalled(_, message) => Availability::Unusable(message),
+        Health::Progressing(..) | Health::Unknown(..) => Availability::Usable,
     }
 }
 
@@ -224,10 +224,10 @@ fn period(observed: &AccountObserved, check: &Check) -> std::time::Duration {
 }
 
 fn health(observed: &AccountObserved) -> Report {
-    if observed.meta.deleting && !observed.in_need.is_empty() {
+    if observed.meta.deleting && !observed.blocking.is_empty() {
         return Report::progressing(
             Reason::InUse,
-            format!("Waiting for those who use the account: {}.", shortened(&observed.in_need)),
+            format!("Waiting for those who use the account: {}.", shortened(&observed.blocking)),
         )
         .with_sync(Sync::NotApplicable);
     }

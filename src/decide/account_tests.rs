@@ -31,8 +31,8 @@ fn in_use() -> AccountObserved {
         check: check(Verdict::Projects(names(&["a", "b"]))),
         suspended: None,
         users: names(&["Compute shop/orders"]),
-        in_need: names(&["Compute shop/orders"]),
-        leaving: false,
+        blocking: names(&["Compute shop/orders"]),
+        blocking_deleted: false,
         secret: protected(),
     }
 }
@@ -59,7 +59,7 @@ fn says(observed: &AccountObserved) -> (Health, Wake) {
 
 #[test]
 fn the_account_and_its_secret_are_held_exactly_while_they_are_used() {
-    let unused = |seen: &mut AccountObserved| (seen.users, seen.in_need) = (Vec::new(), Vec::new());
+    let unused = |seen: &mut AccountObserved| (seen.users, seen.blocking) = (Vec::new(), Vec::new());
     let unprotected = Some(SecretProtection::default());
     assert_eq!(step(&in_use(), 1), None);
     assert_eq!(step(&but(|seen| seen.meta.has_finalizer = false), 1), Some(AccountStep::Protect));
@@ -86,7 +86,7 @@ fn a_secret_that_people_delete_is_let_go_unless_what_needs_it_goes_too() {
     let with = |change: fn(&mut AccountObserved)| AccountObserved { secret: going(false), ..but(change) };
     for needed in [
         but(|seen| seen.secret = going(true)),
-        with(|seen| seen.leaving = true),
+        with(|seen| seen.blocking_deleted = true),
         with(|seen| seen.meta.deleting = true),
     ] {
         assert_eq!(step(&needed, 99), None);
@@ -106,7 +106,7 @@ fn nothing_is_created_before_account_and_secret_are_held() {
 #[test]
 fn deletion_waits_for_those_who_hold_something_and_names_them() {
     let many = names(&["a", "b", "c", "d", "e", "f", "g"]);
-    let deleting = but(|seen| (seen.meta.deleting, seen.in_need) = (true, many));
+    let deleting = but(|seen| (seen.meta.deleting, seen.blocking) = (true, many));
     let (health, _) = says(&deleting);
     let Health::Progressing(Reason::InUse, message) = health else { panic!("{health:?}") };
     assert!(message.contains("a, b, c, d, e and 2 more"), "{message}");
@@ -114,10 +114,10 @@ fn deletion_waits_for_those_who_hold_something_and_names_them() {
     // Credentials that were put back are needed until its users are gone.
     let put_back = but(|seen| (seen.meta.deleting, seen.secret) = (true, Some(SecretProtection::default())));
     assert_eq!(step(&put_back, 1), Some(AccountStep::Protect));
-    let free = but(|seen| (seen.meta.deleting, seen.in_need) = (true, Vec::new()));
+    let free = but(|seen| (seen.meta.deleting, seen.blocking) = (true, Vec::new()));
     assert_eq!(step(&free, 1), Some(AccountStep::Unprotect));
     let released = but(|seen| {
-        (seen.meta.deleting, seen.in_need, seen.meta.has_finalizer) = (true, Vec::new(), false);
+        (seen.meta.deleting, seen.blocking, seen.meta.has_finalizer) = (true, Vec::new(), false);
     });
     assert!(matches!(says(&released).0, Health::Progressing(Reason::Deleting, _)));
 }
@@ -164,12 +164,12 @@ fn without_credentials_nothing_is_asked() {
 
 #[test]
 fn who_may_use_the_account() {
-    let unusable = |observed: &AccountObserved| matches!(standing(observed), Standing::Unusable(_));
+    let unusable = |observed: &AccountObserved| matches!(availability(observed), Availability::Unusable(_));
     let verdict = |verdict| but(|seen| seen.check = check(verdict));
-    assert_eq!(standing(&in_use()), Standing::Usable);
-    assert_eq!(standing(&verdict(Verdict::Restricted("not allowed".to_owned()))), Standing::Usable);
+    assert_eq!(availability(&in_use()), Availability::Usable);
+    assert_eq!(availability(&verdict(Verdict::Restricted("not allowed".to_owned()))), Availability::Usable);
     // After a restart, or with a new key: neither good nor bad yet, so that nobody's status flickers.
-    assert_eq!(standing(&but(|seen| seen.check = None)), Standing::Pending);
+    assert_eq!(availability(&but(|seen| seen.check = None)), Availability::Pending);
     // A platform that was away for a moment is for each resource to see.
     for fault in [
         Fault::Server { status: 502, message: String::new() },
@@ -177,7 +177,7 @@ fn who_may_use_the_account() {
         Fault::Transport { message: String::new() },
         Fault::Unknown { message: String::new() },
     ] {
-        assert_eq!(standing(&verdict(Verdict::Failed(fault))), Standing::Usable);
+        assert_eq!(availability(&verdict(Verdict::Failed(fault))), Availability::Usable);
     }
     for fault in [unauthorized(), Fault::NotFound { message: "no such page".to_owned() }] {
         assert!(unusable(&verdict(Verdict::Failed(fault))));
@@ -185,7 +185,7 @@ fn who_may_use_the_account() {
     assert!(unusable(&but(|seen| seen.suspended = Some(unauthorized()))));
     assert!(unusable(&but(|seen| seen.credential = Credential::Missing("no Secret".to_owned()))));
     // Deletion does not take the account from those who have to be dealt with first.
-    assert_eq!(standing(&but(|seen| seen.meta.deleting = true)), Standing::Usable);
+    assert_eq!(availability(&but(|seen| seen.meta.deleting = true)), Availability::Usable);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::seal::{Flaw, ObjectKey};
+use super::seal::{InvalidAnnotation, ObjectKey};
 use super::{names, seal};
 use crate::platform::Settings;
 
@@ -224,16 +224,16 @@ impl ProjectKeyIdentity {
 
 /// Annotations that are not believed; nothing is decided on a link that is not understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Doubtful {
-    pub flaws: Vec<(&'static str, Flaw)>,
+pub struct InvalidAnnotations {
+    pub flaws: Vec<(&'static str, InvalidAnnotation)>,
     /// Whether others of the resource's annotations are its own.
-    pub others_hold: bool,
+    pub others_valid: bool,
 }
 
-impl Doubtful {
+impl InvalidAnnotations {
     /// Whether everything was copied from another resource, which is the one that it concerns.
     pub fn is_copy(&self) -> bool {
-        !self.others_hold && self.flaws.iter().all(|(_, flaw)| matches!(flaw, Flaw::CopiedFrom(_)))
+        !self.others_valid && self.flaws.iter().all(|(_, flaw)| matches!(flaw, InvalidAnnotation::CopiedFrom(_)))
     }
 
     /// What is wrong, and what to do about it. `kind` as kubectl takes it.
@@ -252,7 +252,7 @@ impl Doubtful {
     }
 }
 
-impl Flaw {
+impl InvalidAnnotation {
     fn said_of(&self, annotation: &str) -> String {
         match self {
             Self::Unreadable(error) => format!("The annotation {annotation} cannot be read ({error})."),
@@ -267,7 +267,7 @@ impl Flaw {
 type Annotations = BTreeMap<String, String>;
 
 /// A Compute's link to the platform.
-pub fn of_compute(annotations: &Annotations, object_key: ObjectKey) -> Result<ComputeIdentity, Doubtful> {
+pub fn of_compute(annotations: &Annotations, object_key: ObjectKey) -> Result<ComputeIdentity, InvalidAnnotations> {
     let mut sealed = Sealed::of(annotations, object_key);
     let identity = ComputeIdentity {
         binding: sealed.open(names::BINDING),
@@ -280,7 +280,7 @@ pub fn of_compute(annotations: &Annotations, object_key: ObjectKey) -> Result<Co
 }
 
 /// A ProjectKey's link to the platform.
-pub fn of_key(annotations: &Annotations, object_key: ObjectKey) -> Result<ProjectKeyIdentity, Doubtful> {
+pub fn of_key(annotations: &Annotations, object_key: ObjectKey) -> Result<ProjectKeyIdentity, InvalidAnnotations> {
     let mut sealed = Sealed::of(annotations, object_key);
     let identity = ProjectKeyIdentity {
         records: sealed.open(names::KEYS).unwrap_or_default(),
@@ -293,21 +293,21 @@ pub fn of_key(annotations: &Annotations, object_key: ObjectKey) -> Result<Projec
 struct Sealed<'a> {
     annotations: &'a Annotations,
     object_key: ObjectKey<'a>,
-    doubtful: Doubtful,
+    doubtful: InvalidAnnotations,
 }
 
 impl<'a> Sealed<'a> {
     fn of(annotations: &'a Annotations, object_key: ObjectKey<'a>) -> Self {
-        Self { annotations, object_key, doubtful: Doubtful { flaws: Vec::new(), others_hold: false } }
+        Self { annotations, object_key, doubtful: InvalidAnnotations { flaws: Vec::new(), others_valid: false } }
     }
 
     fn open<T: DeserializeOwned>(&mut self, annotation: &'static str) -> Option<T> {
         let opened = seal::open(annotation, self.annotations.get(annotation)?, self.object_key);
-        self.doubtful.others_hold |= opened.is_ok();
+        self.doubtful.others_valid |= opened.is_ok();
         opened.map_err(|flaw| self.doubtful.flaws.push((annotation, flaw))).ok()
     }
 
-    fn believed<T>(self, identity: T) -> Result<T, Doubtful> {
+    fn believed<T>(self, identity: T) -> Result<T, InvalidAnnotations> {
         if self.doubtful.flaws.is_empty() { Ok(identity) } else { Err(self.doubtful) }
     }
 }

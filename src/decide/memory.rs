@@ -67,7 +67,7 @@ pub struct Memory {
     /// Since when readings lack the compute that the resource is bound to.
     pub missing_since: Option<Timestamp>,
     /// The call whose outcome is being found out, by when it was recorded, and since when this process knows of it.
-    met: Option<(Timestamp, Timestamp)>,
+    unresolved: Option<(Timestamp, Timestamp)>,
     /// The operation that our last change started.
     pub last_operation: Option<LastOperation>,
     /// When the platform last confirmed the delete.
@@ -109,7 +109,7 @@ impl Memory {
     }
 
     /// What was refused to other credentials is tried with the new ones at once, and what those did not see proves nothing.
-    pub fn other_credentials(&mut self) {
+    pub fn credentials_changed(&mut self) {
         self.missing_since = None;
         for failure in self.failures.values_mut() {
             failure.generation = ANOTHER;
@@ -151,20 +151,20 @@ impl Memory {
     }
 
     /// Remembers since when this process knows of a call that was recorded at `recorded` and whose outcome was not.
-    pub fn met(&mut self, recorded: Option<Timestamp>, now: Timestamp) {
-        self.met = recorded.map(|at| self.met.filter(|(known, _)| *known == at).unwrap_or((at, now)));
+    pub fn note_unresolved(&mut self, recorded: Option<Timestamp>, now: Timestamp) {
+        self.unresolved = recorded.map(|at| self.unresolved.filter(|(known, _)| *known == at).unwrap_or((at, now)));
     }
 
     /// From when on a snapshot without what a call was to bring forth proves that it did not happen. Counted by this
     /// process's clock alone: whoever recorded the call may have had another one.
-    pub fn settled(&self, recorded: Timestamp, settle: Duration) -> Timestamp {
-        let met = self.met.filter(|(known, _)| *known == recorded);
-        later(met.map_or(recorded, |(_, since)| since), settle)
+    pub fn settles_at(&self, recorded: Timestamp, settle: Duration) -> Timestamp {
+        let unresolved = self.unresolved.filter(|(known, _)| *known == recorded);
+        later(unresolved.map_or(recorded, |(_, since)| since), settle)
     }
 
     /// An operation that the status shows is the status's from then on: of two processes whose leads overlap, the later one
     /// has the last word.
-    pub fn shown(&mut self, operation: Option<&LastOperation>) {
+    pub fn operation_shown(&mut self, operation: Option<&LastOperation>) {
         self.last_operation.take_if(|ours| operation == Some(ours));
     }
 
@@ -180,7 +180,7 @@ impl Memory {
     }
 
     /// Remembers that a snapshot shows these fields, and no others, differ from what is declared.
-    pub fn differing(&mut self, fields: &[&str], now: Timestamp) {
+    pub fn note_differing(&mut self, fields: &[&str], now: Timestamp) {
         for (_, sent) in self.sent.iter_mut().filter(|(field, _)| !fields.contains(&field.as_str())) {
             sent.in_force = Some(now);
         }

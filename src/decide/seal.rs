@@ -17,7 +17,7 @@ pub struct ObjectKey<'a> {
 
 /// Why an annotation is not believed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Flaw {
+pub enum InvalidAnnotation {
     /// It is not what dbplane writes; why.
     Unreadable(String),
     /// It was written for this resource and changed since.
@@ -43,17 +43,17 @@ pub fn seal<T: Serialize>(annotation: &str, value: &T, object_key: ObjectKey) ->
 }
 
 /// The value of an annotation that dbplane wrote on this very resource.
-pub fn open<T: DeserializeOwned>(annotation: &str, text: &str, object_key: ObjectKey) -> Result<T, Flaw> {
-    let unreadable = |error: serde_json::Error| Flaw::Unreadable(error.to_string());
+pub fn open<T: DeserializeOwned>(annotation: &str, text: &str, object_key: ObjectKey) -> Result<T, InvalidAnnotation> {
+    let unreadable = |error: serde_json::Error| InvalidAnnotation::Unreadable(error.to_string());
     let mut fields: Map<String, Value> = serde_json::from_str(text).map_err(unreadable)?;
     let sealed = fields.remove(SEAL);
     if sealed != Some(Value::String(digest(annotation, &fields))) {
-        return Err(Flaw::Edited);
+        return Err(InvalidAnnotation::Edited);
     }
     match fields.remove(HOLDER) {
         Some(Value::String(of)) if of == object_key.to_string() => {}
-        Some(Value::String(of)) => return Err(Flaw::CopiedFrom(of)),
-        _ => return Err(Flaw::Edited),
+        Some(Value::String(of)) => return Err(InvalidAnnotation::CopiedFrom(of)),
+        _ => return Err(InvalidAnnotation::Edited),
     }
     serde_json::from_value(Value::Object(fields)).map_err(unreadable)
 }
@@ -106,24 +106,24 @@ mod tests {
             "{}".to_owned(),
         ];
         for text in edits {
-            assert_eq!(open::<Value>(LINK, &text, ORDERS), Err(Flaw::Edited), "{text}");
+            assert_eq!(open::<Value>(LINK, &text, ORDERS), Err(InvalidAnnotation::Edited), "{text}");
         }
         assert_eq!(
             open::<Value>("dbplane.dev/keys", &sealed(), ORDERS),
-            Err(Flaw::Edited),
+            Err(InvalidAnnotation::Edited),
             "another annotation's text"
         );
         for other in [ObjectKey { name: "copy", ..ORDERS }, ObjectKey { namespace: "test", ..ORDERS }] {
-            assert_eq!(open::<Value>(LINK, &sealed(), other), Err(Flaw::CopiedFrom("shop/orders".into())));
+            assert_eq!(open::<Value>(LINK, &sealed(), other), Err(InvalidAnnotation::CopiedFrom("shop/orders".into())));
         }
         for text in ["", "{", "7", "[]"] {
-            assert!(matches!(open::<Value>(LINK, text, ORDERS), Err(Flaw::Unreadable(_))), "{text}");
+            assert!(matches!(open::<Value>(LINK, text, ORDERS), Err(InvalidAnnotation::Unreadable(_))), "{text}");
         }
         let other_fields = seal(LINK, &json!({"at": "noon"}), ORDERS);
         #[derive(serde::Deserialize, Debug, PartialEq)]
         struct Dated {
             at: u32,
         }
-        assert!(matches!(open::<Dated>(LINK, &other_fields, ORDERS), Err(Flaw::Unreadable(_))));
+        assert!(matches!(open::<Dated>(LINK, &other_fields, ORDERS), Err(InvalidAnnotation::Unreadable(_))));
     }
 }

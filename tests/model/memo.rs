@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use dbplane::decide::Report;
 use dbplane::decide::compute::Claims;
-use dbplane::decide::identity::{ComputeIdentity, Doubtful, ProjectKeyIdentity};
+use dbplane::decide::identity::{ComputeIdentity, InvalidAnnotations, ProjectKeyIdentity};
 
 use super::state::{After, Print};
 
@@ -44,6 +44,6 @@ pub struct Memos {
     /// Patches, read.
     pub read: Memo<Arc<Value>>,
     pub patched: Memo<Print<ObjectMeta>>,
-    pub linked: Memo<Result<ComputeIdentity, Doubtful>>,
-    pub booked: Memo<Result<ProjectKeyIdentity, Doubtful>>,
+    pub linked: Memo<Result<ComputeIdentity, InvalidAnnotations>>,
+    pub booked: Memo<Result<ProjectKeyIdentity, InvalidAnnotations>>,
 }

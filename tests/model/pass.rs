@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use dbplane::controller::{KeyTrace, Managed, StepError, secret_contents};
 use dbplane::decide::compute::{self, ComputeObserved, NameSupport, Scope, SecretView, SnapshotState, claims};
-use dbplane::decide::identity::{self, ComputeIdentity, Doubtful, ProjectKeyIdentity};
+use dbplane::decide::identity::{self, ComputeIdentity, InvalidAnnotations, ProjectKeyIdentity};
 use dbplane::decide::key::{self, KeyListing, KeyObserved, KeySecretView, Probe};
 use dbplane::decide::{AccountView, Decision, Report};
 use dbplane::platform::Fault;
@@ -127,7 +127,7 @@ fn decide_compute(bound: &Bound, state: &mut State, p: usize, i: usize) -> (Opti
     let record = &mut process.records[i];
     let (snapshot, name_support) = snapshot(bound, process.reading.as_ref().filter(|_| record.fresh));
     let mut trace = record.trace.clone_inner();
-    trace.memory.met(known.recorded(), now);
+    trace.memory.note_unresolved(known.recorded(), now);
     if let (Some(binding), SnapshotState::Taken { computes, .. }) = (&known.binding, &snapshot) {
         let found = computes.iter().find(|compute| compute.id == binding.id);
         compute::remember(&mut trace.memory, &object.spec, found, now);
@@ -186,7 +186,7 @@ fn snapshot(bound: &Bound, reading: Option<&Print<Reading>>) -> (SnapshotState, 
 }
 
 /// What the annotations of a Compute say.
-pub fn linked(bound: &Bound, meta: &Print<ObjectMeta>) -> Result<ComputeIdentity, Doubtful> {
+pub fn linked(bound: &Bound, meta: &Print<ObjectMeta>) -> Result<ComputeIdentity, InvalidAnnotations> {
     bound.memos.linked.get(hash(meta), || {
         let object = tape::compute(meta.clone_inner());
         identity::of_compute(object.annotations(), object.meta_observed().object_key())
@@ -194,7 +194,7 @@ pub fn linked(bound: &Bound, meta: &Print<ObjectMeta>) -> Result<ComputeIdentity
 }
 
 /// What the annotations of a ProjectKey say.
-pub fn booked(bound: &Bound, meta: &Print<ObjectMeta>) -> Result<ProjectKeyIdentity, Doubtful> {
+pub fn booked(bound: &Bound, meta: &Print<ObjectMeta>) -> Result<ProjectKeyIdentity, InvalidAnnotations> {
     bound.memos.booked.get(hash(meta), || {
         let object = tape::key(meta.clone_inner());
         identity::of_key(object.annotations(), object.meta_observed().object_key())
@@ -214,7 +214,7 @@ fn decide_key(bound: &Bound, state: &mut State, p: usize, i: usize) -> (Option<S
     let identity = booked(bound, &state.processes[p].records[i].cache.clone().unwrap());
     let intended = identity.as_ref().ok().and_then(|identity| identity.intent.as_ref()).map(|intent| intent.at);
     let mut trace = record.trace.clone_inner();
-    trace.memory.met(intended, now);
+    trace.memory.note_unresolved(intended, now);
     let unsaved = record.unsaved.as_ref().map(|unsaved| unsaved.key.clone());
     state.processes[p].records[i].trace = Print::of(trace.clone());
     let mut observed = KeyObserved {
@@ -225,7 +225,7 @@ fn decide_key(bound: &Bound, state: &mut State, p: usize, i: usize) -> (Option<S
         secret,
         created: at(0),
         rival: None,
-        secret_going: false,
+        secret_deleting: false,
         revoked: None,
         // A reading is decided on for ten seconds, which is less than a tick.
         listing: match &trace.key {

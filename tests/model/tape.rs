@@ -327,11 +327,11 @@ impl Hands for Replay {
         }
     }
 
-    async fn take_back_secret(&self, _: &Owner, name: &str, _: &str) -> Result<(), kube::Error> {
+    async fn adopt_secret(&self, _: &Owner, name: &str, _: &str) -> Result<(), kube::Error> {
         unreachable!("Secret {name} is from no backup")
     }
 
-    async fn rehearse_secret(&self, _: &Owner, _: &str, _: &SecretContent) -> Result<(), kube::Error> {
+    async fn dry_run_secret(&self, _: &Owner, _: &str, _: &SecretContent) -> Result<(), kube::Error> {
         Ok(())
     }
 

@@ -202,7 +202,7 @@ impl Cluster {
         Ok(secret)
     }
 
-    pub fn take_back_secret(&mut self, owner: &Owner, name: &str, version: &str) -> Result<(), kube::Error> {
+    pub fn adopt_secret(&mut self, owner: &Owner, name: &str, version: &str) -> Result<(), kube::Error> {
         let next = self.next();
         let secret = self.secrets.get_mut(name).ok_or_else(|| refused(404, "not found"))?;
         if secret.resource_version().as_deref() != Some(version) {

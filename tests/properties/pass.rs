@@ -207,18 +207,18 @@ impl Process {
         let identity = identity::of_key(object.annotations(), meta.object_key());
         let intended = identity.as_ref().ok().and_then(|identity| identity.intent.as_ref()).map(|intent| intent.at);
         let trace = self.traces().update(&uid, |trace| {
-            trace.memory.met(intended, now);
+            trace.memory.note_unresolved(intended, now);
             trace.clone()
         });
         let owner = Owner::of(object).unwrap();
         let state: SecretState = self.secret(&owner, &object.spec.secret.name).await?;
-        let (secret, secret_going): (KeySecretView, bool) = key_secret_view(&object.spec, state, BASE_URL);
+        let (secret, secret_deleting): (KeySecretView, bool) = key_secret_view(&object.spec, state, BASE_URL);
         Ok(KeyObserved {
             meta,
             account: AccountView::Usable { organization: Some("org".into()) },
             rival: None,
             secret,
-            secret_going,
+            secret_deleting,
             revoked: object.annotations().get(names::REVOKED_KEYS).cloned(),
             created: object.meta().creation_timestamp.as_ref().map_or(now, |time| time.0),
             identity,

@@ -190,11 +190,11 @@ impl Hands for Process {
         self.write("a Secret is written", |stage| stage.cluster.write_secret(owner, (name, uid), content)).await
     }
 
-    async fn take_back_secret(&self, owner: &Owner, name: &str, version: &str) -> Result<(), kube::Error> {
-        self.write("a Secret is taken back", |stage| stage.cluster.take_back_secret(owner, name, version)).await
+    async fn adopt_secret(&self, owner: &Owner, name: &str, version: &str) -> Result<(), kube::Error> {
+        self.write("a Secret is taken back", |stage| stage.cluster.adopt_secret(owner, name, version)).await
     }
 
-    async fn rehearse_secret(&self, _: &Owner, _: &str, _: &SecretContent) -> Result<(), kube::Error> {
+    async fn dry_run_secret(&self, _: &Owner, _: &str, _: &SecretContent) -> Result<(), kube::Error> {
         self.cluster(|_| Ok(())).await
     }
 

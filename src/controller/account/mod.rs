@@ -46,7 +46,7 @@ impl<A: AnyAccount> Kind for Accounts<A> {
     fn conclude(context: &Context, object: &A, observed: &Observed) {
         let entry = Entry {
             handle: observed.handle.clone(),
-            standing: account::standing(&observed.account),
+            availability: account::availability(&observed.account),
             protected: account::is_protected(&observed.account),
             generation: observed.account.meta.generation,
         };

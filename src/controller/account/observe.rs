@@ -37,8 +37,8 @@ pub(super) async fn observe<A: AnyAccount>(context: &Context, object: &A) -> Res
         check: handle.as_ref().and_then(|handle| handle.check()),
         suspended: handle.as_ref().and_then(|handle| handle.platform.suspended()),
         users: users.iter().map(|user| user.label.clone()).collect(),
-        in_need: users.iter().filter(|user| user.holds).map(|user| user.label.clone()).collect(),
-        leaving: users.iter().any(|user| user.holds && user.leaves),
+        blocking: users.iter().filter(|user| user.holds).map(|user| user.label.clone()).collect(),
+        blocking_deleted: users.iter().any(|user| user.holds && user.leaves),
         secret: match &secret {
             Some(secret) => Some(secret_hold(context, secret, &reference.namespace).await?),
             None => None,

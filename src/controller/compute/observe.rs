@@ -62,8 +62,8 @@ pub(super) async fn observe(
 
 /// Takes into memory what is seen.
 pub fn learn(memory: &mut Memory, object: &Compute, known: &ComputeIdentity, snapshot: &SnapshotState, now: Timestamp) {
-    memory.shown(object.status.as_ref().and_then(|status| status.last_operation.as_ref()));
-    memory.met(known.recorded(), now);
+    memory.operation_shown(object.status.as_ref().and_then(|status| status.last_operation.as_ref()));
+    memory.note_unresolved(known.recorded(), now);
     if let (Some(binding), SnapshotState::Taken { computes, .. }) = (&known.binding, snapshot) {
         let found = computes.iter().find(|compute| compute.id == binding.id);
         compute::remember(memory, &object.spec, found, now);
@@ -133,7 +133,7 @@ fn read(context: &Context, object: &Compute, known: &ComputeIdentity, entry: &En
     let trace = context.traces.update(&uid, |trace| {
         let platform = Arc::downgrade(&handle.platform);
         if !trace.platform.ptr_eq(&platform) {
-            trace.memory.other_credentials();
+            trace.memory.credentials_changed();
             trace.platform = platform;
         }
         // What is not bound yet is decided on a reading that began after it was first looked at: a baseline must not be old.
@@ -246,7 +246,7 @@ pub fn secret_view(owner: &Owner, state: SecretState) -> SecretView {
         SecretState::Absent => SecretView::Absent,
         SecretState::Foreign(who) => SecretView::Foreign(who),
         // Nothing in it is irreplaceable: what an earlier resource of the same name left is written anew.
-        SecretState::Restored(secret) if owner.was_of(&secret) => SecretView::Absent,
+        SecretState::Restored(secret) if owner.formerly_owned(&secret) => SecretView::Absent,
         SecretState::Restored(_) => SecretView::Foreign("not dbplane's".to_owned()),
         SecretState::Ours(secret) => {
             let data = secret.data.clone().unwrap_or_default();

@@ -41,7 +41,7 @@ pub async fn perform<H: Hands>(hands: &H, object: &Compute, step: &ComputeStep) 
         ComputeStep::WriteConnection { data } => work.write_connection(data).await,
         ComputeStep::Delete { id } => work.delete(id).await,
         ComputeStep::RemoveFinalizer => work.release().await,
-        ComputeStep::RemoveFinalizerBeside { strays } => work.release_beside(strays).await,
+        ComputeStep::RemoveFinalizerReportingStrays { strays } => work.release_beside(strays).await,
     }
 }
 

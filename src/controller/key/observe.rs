@@ -31,16 +31,16 @@ pub(super) async fn observe(
     let identity = identity::of_key(object.annotations(), meta.object_key());
     let intended = identity.as_ref().ok().and_then(|identity| identity.intent.as_ref()).map(|intent| intent.at);
     let trace = context.traces.update(&uid, |trace| {
-        trace.memory.met(intended, now);
+        trace.memory.note_unresolved(intended, now);
         trace.clone()
     });
-    let (secret, secret_going) = secret_view(context, object, &base_url(entry.as_ref())).await?;
+    let (secret, secret_deleting) = secret_view(context, object, &base_url(entry.as_ref())).await?;
     Ok(KeyObserved {
         meta,
         account,
         rival: rival(context, object, &secret),
         secret,
-        secret_going,
+        secret_deleting,
         revoked: object.annotations().get(names::REVOKED_KEYS).cloned(),
         created: object.meta().creation_timestamp.as_ref().map_or(now, |time| time.0),
         identity,

@@ -37,10 +37,10 @@ pub async fn perform<H: Hands>(
     match step {
         KeyStep::AddFinalizer => work.link(object, MetadataPatch::new().finalizer(true)).await.map(drop),
         KeyStep::PrepareSecret => work.prepare().await,
-        KeyStep::TakeBack { key, version } => work.take_back(key, version).await,
+        KeyStep::AdoptSecret { key, version } => work.take_back(key, version).await,
         KeyStep::CreateKey { intent, because } => work.create_key(intent, because.as_deref()).await,
         KeyStep::SaveSecret => work.save(object).await,
-        KeyStep::Leave { records } => work.leave(records).await,
+        KeyStep::GiveUpUnsaved { records } => work.leave(records).await,
         KeyStep::RewriteSecret => work.rewrite().await,
         KeyStep::Record { records, event } => work.record(records, event.as_deref()).await,
         KeyStep::Acknowledge { records, event } => work.acknowledge(records, event).await,
@@ -67,7 +67,7 @@ impl<H: Hands> Work<'_, H> {
     async fn take_back(&self, key: &str, version: &str) -> Result<(), StepError> {
         let Some(owner) = Owner::of(self.object) else { return Ok(()) };
         let name = &self.object.spec.secret.name;
-        let taken = self.hands.take_back_secret(&owner, name, version).await;
+        let taken = self.hands.adopt_secret(&owner, name, version).await;
         secret_outcome(self.hands, &self.uid(), taken.map_err(WriteError::from), name)?;
         self.note(&Note::normal("Linked", format!("Took back Secret {name}, which holds key {key}."))).await;
         Ok(())

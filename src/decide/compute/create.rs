@@ -95,7 +95,7 @@ pub(super) fn create_outcome<'a>(case: &Case<'a>, intent: &CreateIntent, snapsho
     if let Some(outcome) = stray::late(case, snapshot) {
         return outcome;
     }
-    let settled = case.observed.memory.settled(intent.at, case.observed.limits.settle);
+    let settled = case.observed.memory.settles_at(intent.at, case.observed.limits.settle);
     let too_early = snapshot.at < settled;
     match (found.new.as_slice(), &case.observed.claims.creating) {
         ([], _) if !too_early => CreateOutcome::NotCreated,

@@ -111,9 +111,10 @@ fn leave(case: &Case, snapshot: &Snapshot, why: &str) -> Choice {
     match (strays.marked.first(), strays.ids()) {
         (Some(ours), _) => bind(case, ours, Origin::Created),
         (None, ids) if ids.is_empty() => release(why),
-        (None, strays) => {
-            Decision::act(ComputeStep::RemoveFinalizerBeside { strays }, Report::progressing(Reason::Deleting, why))
-        }
+        (None, strays) => Decision::act(
+            ComputeStep::RemoveFinalizerReportingStrays { strays },
+            Report::progressing(Reason::Deleting, why),
+        ),
     }
 }
 

@@ -18,7 +18,7 @@ use jiff::Timestamp;
 
 pub use claims::{Claim, Claims, Scope, claims};
 
-use super::identity::{Binding, ComputeIdentity, CreateIntent, Doubtful, RestartRecord};
+use super::identity::{Binding, ComputeIdentity, CreateIntent, InvalidAnnotations, RestartRecord};
 use super::memory::of_fault;
 use super::names::ClusterId;
 use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, sizes};
@@ -30,7 +30,7 @@ use crate::platform::{Compute, ComputeChange, Fault, NewCompute, Role};
 pub struct ComputeObserved {
     pub meta: Meta,
     pub uid: String,
-    pub identity: Result<ComputeIdentity, Doubtful>,
+    pub identity: Result<ComputeIdentity, InvalidAnnotations>,
     pub account: AccountView,
     pub snapshot: SnapshotState,
     pub claims: Claims,
@@ -121,7 +121,7 @@ pub enum ComputeStep {
     /// Let the resource go.
     RemoveFinalizer,
     /// Say which computes are left that may be the resource's, and let it go.
-    RemoveFinalizerBeside { strays: Vec<String> },
+    RemoveFinalizerReportingStrays { strays: Vec<String> },
 }
 
 type Choice = Decision<ComputeStep>;
@@ -189,7 +189,7 @@ pub fn remember(memory: &mut Memory, spec: &ComputeSpec, found: Option<&Compute>
     };
     memory.missing_since = None;
     let differences = super::drift::differences(spec, found);
-    memory.differing(&differences.iter().map(|difference| difference.field.as_str()).collect::<Vec<_>>(), now);
+    memory.note_differing(&differences.iter().map(|difference| difference.field.as_str()).collect::<Vec<_>>(), now);
     if is_settled(found) {
         memory.changing = false;
     }
@@ -330,7 +330,7 @@ fn is_left(spec: &ComputeSpec) -> bool {
 }
 
 /// Nothing is decided on a link that is not understood, but for letting go of what is left alone anyway.
-fn disbelieved(spec: &ComputeSpec, observed: &ComputeObserved, doubtful: &Doubtful) -> Choice {
+fn disbelieved(spec: &ComputeSpec, observed: &ComputeObserved, doubtful: &InvalidAnnotations) -> Choice {
     let meta = &observed.meta;
     if meta.deleting && meta.has_finalizer && !meta.paused && (is_left(spec) || doubtful.is_copy()) {
         return delete::release("The compute, if there is one, is left as it is.");

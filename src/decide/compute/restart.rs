@@ -66,7 +66,7 @@ fn unfinished(case: &Case, compute: &Compute, before: &BeforeRestart, begun: Tim
         (Some(then), Some(now)) => then != now,
         _ => before.updated_at != compute.updated_at || !is_settled(compute),
     };
-    if seen { Due::Done } else { Due::Unknown(case.observed.memory.settled(begun, case.observed.limits.settle)) }
+    if seen { Due::Done } else { Due::Unknown(case.observed.memory.settles_at(begun, case.observed.limits.settle)) }
 }
 
 fn call(case: &Case, compute: &Compute, report: &Report) -> Choice {

@@ -20,7 +20,7 @@ use super::*;
 use crate::api::ComputeUnits;
 use crate::decide::identity::Origin;
 use crate::decide::names;
-use crate::decide::seal::Flaw;
+use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{Sync, Wake, later};
 use crate::platform::{Settings, SuspendAfter};
 
@@ -138,9 +138,9 @@ impl Scene {
     }
 
     /// The binding has these flaws.
-    pub fn disbelieving(self, flaws: &[Flaw], others_hold: bool) -> Self {
+    pub fn disbelieving(self, flaws: &[InvalidAnnotation], others_valid: bool) -> Self {
         let flaws = flaws.iter().map(|flaw| (names::BINDING, flaw.clone())).collect();
-        self.observing(|observed| observed.identity = Err(Doubtful { flaws, others_hold }))
+        self.observing(|observed| observed.identity = Err(InvalidAnnotations { flaws, others_valid }))
     }
 
     /// Declares more.

@@ -22,7 +22,7 @@ pub(super) fn decide(case: &Case) -> Choice {
         return Decision::act(recorded, deleting());
     }
     // The Secret goes with the resource that owns it. Where it cannot be taken back, it stays.
-    if let Some(step) = case.taking_back()
+    if let Some(step) = case.adopt_step()
         && case.backoff(Action::WriteSecret).is_none()
     {
         return Decision::act(step, deleting());
@@ -66,7 +66,7 @@ fn unrecorded(case: &Case) -> Option<KeyStep> {
     }
     let intent = match &case.identity.intent {
         Some(intent) if intent.name == key.name => intent.clone(),
-        Some(_) => return Some(case.leaving(key)),
+        Some(_) => return Some(case.give_up_unsaved(key)),
         None => KeyIntent {
             name: key.name.clone(),
             at: key.at,

@@ -57,7 +57,7 @@ pub(super) fn decide(case: &Case) -> Choice {
 fn restored(case: &Case, key: &KeyIdentity) -> Choice {
     let name = &case.spec.secret.name;
     let report = Report::progressing(Reason::Creating, format!("Secret {name} with key {} is taken back.", key.name));
-    match case.taking_back() {
+    match case.adopt_step() {
         Some(step) => case.act(Action::WriteSecret, step, report),
         None => Decision::rest(report),
     }
@@ -109,7 +109,7 @@ fn gone(case: &Case, current: &KeyIdentity) -> String {
 }
 
 fn create_key(case: &Case, (retiring, because): (Option<Retiring>, Option<&str>), report: Report) -> Choice {
-    if case.observed.secret_going {
+    if case.observed.secret_deleting {
         let name = &case.spec.secret.name;
         let message = format!("Secret {name} is being deleted; the key is created once it is gone.");
         return Decision::rest(Report::progressing(Reason::Creating, message));

@@ -13,7 +13,7 @@ mod upkeep;
 use jiff::Timestamp;
 
 pub use self::template::template;
-use super::identity::{Doubtful, KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
+use super::identity::{InvalidAnnotations, KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
 use super::names::{ClusterId, Mark};
 use super::{AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, brake, later, memory};
 use crate::api::{KeyDeletion, KeyRecord, ProjectKeySpec, ProjectKeyStatus};
@@ -25,13 +25,13 @@ pub struct KeyObserved {
     pub meta: Meta,
     pub uid: String,
     pub created: Timestamp,
-    pub identity: Result<ProjectKeyIdentity, Doubtful>,
+    pub identity: Result<ProjectKeyIdentity, InvalidAnnotations>,
     pub account: AccountView,
     pub secret: KeySecretView,
     /// A resource that names the same Secret and is older, or has it.
     pub rival: Option<String>,
     /// The Secret is being deleted: what is written into it goes with it.
-    pub secret_going: bool,
+    pub secret_deleting: bool,
     /// The keys that people say they have revoked, as the annotation names them.
     pub revoked: Option<String>,
     /// The organization's keys, read only where a decision needs them.
@@ -104,13 +104,13 @@ pub enum KeyStep {
     /// Create the Secret, empty: what can fail after the key is created is made to fail before.
     PrepareSecret,
     /// Make a Secret from a backup, as it was read in that version, this resource's again.
-    TakeBack { key: String, version: String },
+    AdoptSecret { key: String, version: String },
     /// Write the intent, create the key, write the Secret, record the key. `because` is told where nobody asked for it.
     CreateKey { intent: KeyIntent, because: Option<String> },
     /// Write the key that is held in memory into its Secret, then record it.
     SaveSecret,
     /// Record a key in memory that another leader has given up meanwhile, and forget its secret.
-    Leave { records: KeyRecords },
+    GiveUpUnsaved { records: KeyRecords },
     /// Write the Secret's declared parts anew around the key it holds.
     RewriteSecret,
     /// Record these keys, and the end of the intent.
@@ -146,9 +146,9 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
     // A secret in memory comes before everything: it is shown once.
     if let Some(key) = observed.unsaved.as_ref().filter(|_| !matches!(case.secret, KeySecretView::Foreign(_))) {
         if !case.awaits(key) {
-            return Decision::act(case.leaving(key), saving());
+            return Decision::act(case.give_up_unsaved(key), saving());
         }
-        if let Some(step) = case.taking_back() {
+        if let Some(step) = case.adopt_step() {
             return case.act(Action::WriteSecret, step, saving());
         }
         return case.act(Action::WriteSecret, KeyStep::SaveSecret, saving());
@@ -174,7 +174,7 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
 }
 
 /// Nothing is decided on links that are not understood, but for letting go of what is left alone anyway.
-fn disbelieved(spec: &ProjectKeySpec, observed: &KeyObserved, doubtful: &Doubtful) -> Choice {
+fn disbelieved(spec: &ProjectKeySpec, observed: &KeyObserved, doubtful: &InvalidAnnotations) -> Choice {
     let meta = &observed.meta;
     let left = spec.deletion == KeyDeletion::Orphan || doubtful.is_copy();
     if meta.deleting && meta.has_finalizer && !meta.paused && left {
@@ -268,8 +268,8 @@ impl Case<'_> {
         intended || in_use || *self.identity == ProjectKeyIdentity::default()
     }
 
-    fn leaving(&self, key: &KeyIdentity) -> KeyStep {
-        KeyStep::Leave { records: outcome::with_lost(&self.identity.records, Some(key.id), &key.name, key.at) }
+    fn give_up_unsaved(&self, key: &KeyIdentity) -> KeyStep {
+        KeyStep::GiveUpUnsaved { records: outcome::with_lost(&self.identity.records, Some(key.id), &key.name, key.at) }
     }
 
     /// Whether revoking was tried and is not offered.
@@ -278,10 +278,10 @@ impl Case<'_> {
     }
 
     /// The step that takes back a Secret from a backup.
-    fn taking_back(&self) -> Option<KeyStep> {
+    fn adopt_step(&self) -> Option<KeyStep> {
         match &self.secret {
             KeySecretView::Restored { key, version } => {
-                Some(KeyStep::TakeBack { key: key.name.clone(), version: version.clone() })
+                Some(KeyStep::AdoptSecret { key: key.name.clone(), version: version.clone() })
             }
             _ => None,
         }

@@ -25,7 +25,7 @@ pub(super) fn create_outcome(case: &Case, intent: &KeyIntent) -> CreateOutcome {
     if not_created(case, intent) {
         return CreateOutcome::NotCreated;
     }
-    let settled = case.observed.memory.settled(intent.at, case.observed.limits.settle);
+    let settled = case.observed.memory.settles_at(intent.at, case.observed.limits.settle);
     match &case.observed.listing {
         KeyListing::NotRead => CreateOutcome::NotRead,
         KeyListing::NotOffered => CreateOutcome::CannotTell,

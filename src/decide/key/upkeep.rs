@@ -63,7 +63,7 @@ impl Upkeep<'_> {
             self.wakes.push(due);
             return None;
         }
-        if self.case.observed.secret_going {
+        if self.case.observed.secret_deleting {
             return None;
         }
         let retiring = Retiring::At(later(self.case.now, rotation.overlap.value()?));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dbplane::decide::identity::KeyRecords;
 use dbplane::decide::names::KEYS;
-use dbplane::decide::seal::{Flaw, ObjectKey, open, seal};
+use dbplane::decide::seal::{InvalidAnnotation, ObjectKey, open, seal};
 use jiff::SignedDuration;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -135,7 +135,7 @@ impl Site {
         let object = self.objects.get("ProjectKey", name).await?.unwrap_or_default();
         let text = object["metadata"]["annotations"][KEYS].as_str().unwrap_or_default();
         let object_key = ObjectKey { namespace: &self.objects.namespace, name };
-        let records: Result<KeyRecords, Flaw> = open(KEYS, text, object_key);
+        let records: Result<KeyRecords, InvalidAnnotation> = open(KEYS, text, object_key);
         let mut records = records.map_err(|flaw| Error::new(format!("the keys of {name}: {flaw:?}")))?;
         if let Some(current) = &mut records.current {
             current.at -= SignedDuration::from_hours(2);

@@ -29,7 +29,7 @@ fn sent(scene: Scene, at: Timestamp, differing: &[&str]) -> Scene {
     let parts = parts(&scene);
     scene.remembering(|memory| {
         memory.sent(&parts, at);
-        memory.differing(differing, at);
+        memory.note_differing(differing, at);
     })
 }
 

@@ -1,7 +1,7 @@
 //! A Compute that is being deleted.
 
 use super::*;
-use crate::decide::seal::Flaw;
+use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{Action, Brake};
 
 fn deleting(scene: Scene) -> Scene {
@@ -147,7 +147,7 @@ fn what_could_not_be_looked_at_is_not_gone() {
 
 #[test]
 fn a_link_that_is_not_believed_holds_only_what_would_be_deleted() {
-    for flaw in [Flaw::Unreadable("expected value".into()), Flaw::Edited] {
+    for flaw in [InvalidAnnotation::Unreadable("expected value".into()), InvalidAnnotation::Edited] {
         let scene = deleting(Scene::bound()).disbelieving(&[flaw], false);
         scene.rest().stalled(Reason::BindingConflict, &["dbplane.dev/compute"]);
         assert_eq!(scene.declaring(orphan()).step(), ComputeStep::RemoveFinalizer);
@@ -156,12 +156,12 @@ fn a_link_that_is_not_believed_holds_only_what_would_be_deleted() {
 
 #[test]
 fn a_copied_link_is_let_go_with_its_compute_untouched() {
-    let copied = Flaw::CopiedFrom("shop/other".into());
-    let scene = |flaws: &[Flaw], others_hold| deleting(Scene::bound()).disbelieving(flaws, others_hold);
+    let copied = InvalidAnnotation::CopiedFrom("shop/other".into());
+    let scene = |flaws: &[InvalidAnnotation], others_valid| deleting(Scene::bound()).disbelieving(flaws, others_valid);
     assert_eq!(scene(std::slice::from_ref(&copied), false).step(), ComputeStep::RemoveFinalizer);
     // A link of its own besides may have a compute.
     scene(std::slice::from_ref(&copied), true).rest().stalled(Reason::BindingConflict, &["shop/other"]);
-    scene(&[copied, Flaw::Edited], false)
+    scene(&[copied, InvalidAnnotation::Edited], false)
         .rest()
         .stalled(Reason::BindingConflict, &["shop/other", "not as dbplane wrote it"]);
 }

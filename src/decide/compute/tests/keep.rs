@@ -122,7 +122,7 @@ fn nothing_is_created_anew_where_the_project_could_not_be_read() {
 fn what_other_credentials_did_not_see_is_looked_for_anew() {
     let scene = Scene::bound().seeing([]).remembering(|memory| memory.missing_since = Some(at(-300)));
     assert!(matches!(scene.step(), ComputeStep::Create { .. }));
-    scene.remembering(Memory::other_credentials).rest().unknown(Reason::ComputeNotFound);
+    scene.remembering(Memory::credentials_changed).rest().unknown(Reason::ComputeNotFound);
 }
 
 #[test]

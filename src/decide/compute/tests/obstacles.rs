@@ -1,15 +1,15 @@
 //! What stands before every decision: the link, the pause, the account, the snapshot.
 
 use super::*;
-use crate::decide::seal::Flaw;
+use crate::decide::seal::InvalidAnnotation;
 
 #[test]
 fn nothing_is_decided_on_a_link_that_is_not_believed() {
     let forget = "kubectl -n shop annotate compute orders dbplane.dev/compute-";
     for (flaw, said) in [
-        (Flaw::Unreadable("expected value".into()), "expected value"),
-        (Flaw::Edited, "not as dbplane wrote it"),
-        (Flaw::CopiedFrom("shop/other".into()), "copied from shop/other"),
+        (InvalidAnnotation::Unreadable("expected value".into()), "expected value"),
+        (InvalidAnnotation::Edited, "not as dbplane wrote it"),
+        (InvalidAnnotation::CopiedFrom("shop/other".into()), "copied from shop/other"),
     ] {
         for scene in [Scene::new(), Scene::bound()] {
             scene

@@ -207,7 +207,7 @@ mod deleting {
 
     #[test]
     fn what_only_fits_is_left_and_told() {
-        let left = ComputeStep::RemoveFinalizerBeside { strays: vec!["ep-9".into()] };
+        let left = ComputeStep::RemoveFinalizerReportingStrays { strays: vec!["ep-9".into()] };
         assert_eq!(deleting(empty()).seeing([compute("ep-9")]).step(), left);
         assert_eq!(deleting(bound()).seeing([replica("ep-9")]).step(), left);
         assert_eq!(

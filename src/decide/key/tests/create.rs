@@ -131,7 +131,7 @@ fn an_intent_is_looked_up_by_its_unique_name() {
 #[test]
 fn the_settle_time_counts_from_when_this_process_saw_the_intent() {
     // The clock of whoever recorded it was behind: by that one the time is long over.
-    let seen = begun().listing(listed(5000, &[])).but(|_, seen| seen.memory.met(Some(at(0)), at(4990)));
+    let seen = begun().listing(listed(5000, &[])).but(|_, seen| seen.memory.note_unresolved(Some(at(0)), at(4990)));
     assert_eq!(seen.says(5000).2, Wake::At(at(5050)));
 }
 
@@ -184,7 +184,7 @@ fn a_key_that_another_leader_has_given_up_is_not_saved() {
     let lost = LostKey { id: Some(4), ..lost(NAME) };
     let given_up = KeyRecords { lost: vec![lost.clone()], ..KeyRecords::default() };
     let contents = |given: Given| given.but(|_, seen| seen.unsaved = Some(mine()));
-    let left = |records: &KeyRecords| KeyStep::Leave { records: records.clone() };
+    let left = |records: &KeyRecords| KeyStep::GiveUpUnsaved { records: records.clone() };
     assert_eq!(contents(Given::new().records(given_up.clone())).step(1), left(&given_up));
     // It is revoked already, and its successor is in use, or begun: neither is touched.
     let replaced = KeyRecords { lost: vec![lost], ..records(5) };
@@ -207,7 +207,7 @@ fn annotations_that_were_removed_are_restored_from_the_secret() {
 
 #[test]
 fn no_key_is_created_into_a_secret_that_is_being_deleted() {
-    let going = |given: Given| given.but(|_, seen| seen.secret_going = true);
+    let going = |given: Given| given.but(|_, seen| seen.secret_deleting = true);
     for contents in [SecretContents::Nothing, SecretContents::Altered] {
         let (health, _, wake) = going(Given::new().secret(KeySecretView::Ours(contents))).says(1);
         assert!(matches!(health, Health::Progressing(Reason::Creating, text) if text.contains("being deleted")));

@@ -88,7 +88,7 @@ impl Given {
             account: AccountView::Usable { organization: Some("org-1".to_owned()) },
             secret: KeySecretView::Absent,
             rival: None,
-            secret_going: false,
+            secret_deleting: false,
             revoked: None,
             created: at(0),
             listing: KeyListing::NotRead,

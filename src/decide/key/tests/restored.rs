@@ -10,7 +10,7 @@ fn from_backup(key: KeyIdentity) -> KeySecretView {
 }
 
 fn taken_back(id: i64) -> KeyStep {
-    KeyStep::TakeBack { key: key(id).name, version: "7".to_owned() }
+    KeyStep::AdoptSecret { key: key(id).name, version: "7".to_owned() }
 }
 
 /// Created anew at second 0, with the annotations of before.
