@@ -195,14 +195,14 @@ fn the_status_shows_what_the_credentials_see() {
     let seen =
         status(&report, &but(|seen| seen.check = check(Verdict::Projects(many))), &AccountStatus::default(), at(1));
     assert_eq!((seen.project_count, seen.projects.len()), (Some(150), 100));
-    // A failed check says nothing new of them.
+    // A failed check keeps the known projects.
     let failed = but(|seen| seen.check = check(Verdict::Failed(Fault::Server { status: 502, message: String::new() })));
     let kept = status(&report, &failed, &seen, at(2));
     assert_eq!((kept.project_count, kept.projects), (seen.project_count, seen.projects.clone()));
     let restricted = but(|seen| seen.check = check(Verdict::Restricted(String::new())));
     assert_eq!(status(&report, &restricted, &seen, at(2)).project_count, None);
     let one = but(|seen| seen.check = check(Verdict::Projects(names(&["a"]))));
-    assert!(matches!(says(&one).0, Health::Ready(_, text) if text.ends_with("sees 1 project.")));
+    assert!(matches!(says(&one).0, Health::Ready(_, text) if text.ends_with("can list 1 project.")));
 }
 
 #[test]

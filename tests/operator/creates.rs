@@ -62,7 +62,7 @@ async fn where_no_mark_tells_a_person_decides_with_the_command_that_is_given() {
     assert!(ids.len() == 2 && ids.contains(&twin) && ids.iter().all(|id| said.contains(id.as_str())), "{said}");
     polls(&stage, 1).await;
     assert_eq!(stage.count("POST"), 1);
-    let command = said.split("Name it: ").nth(1).and_then(|rest| rest.split(';').next()).unwrap();
+    let command = said.split("To name the right one: ").nth(1).and_then(|rest| rest.split(". If").next()).unwrap();
     run(&stage, command).await;
     let ready = stage.until_ready("compute/reader").await;
     assert!(command.contains(&id(&ready)), "{command}");

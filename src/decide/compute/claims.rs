@@ -1,4 +1,4 @@
-//! What other Computes claim of the same branch and the same computes.
+//! Claims: what other Computes are bound to or want on the same branch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,17 +9,17 @@ use super::super::names;
 use super::super::seal::ObjectKey;
 use crate::api::{Compute, ComputeType};
 
-/// What other resources claim of the same things.
+/// The claims of other resources on the same branch and computes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
     /// Computes that another resource is bound to.
     pub bound: BTreeMap<String, Claim>,
     /// An older resource that wants the same branch's primary.
     pub primary: Option<String>,
-    /// Whose create on the same branch comes first: that of any other resource where none is begun here, an earlier one of
-    /// the same type where one is.
+    /// The resource whose create on the same branch comes first. Before this resource has an intent that is any resource with
+    /// one; after that, one of the same type with an earlier intent.
     pub creating: Option<String>,
-    /// The marks of others' creates: what carries one is theirs.
+    /// The marks of other resources' creates: a compute with such a mark is theirs.
     pub marks: BTreeSet<String>,
 }
 
@@ -32,7 +32,7 @@ pub struct Claim {
     pub older: bool,
 }
 
-/// What a resource may have to share: its branches, and the computes at hand.
+/// What other resources may claim too: the resource's branches, and the observed computes.
 #[derive(Debug)]
 pub struct Scope<'a> {
     mine: &'a Compute,
@@ -46,8 +46,8 @@ impl<'a> Scope<'a> {
         Self { mine, branches: intended.chain([mine.spec.branch_id.clone()]).collect(), ids }
     }
 
-    /// Whether what another resource claims can matter. [`claims`] would come to the same with all others; this is cheap,
-    /// since every pass asks it of every one of them.
+    /// Whether another resource's claims can matter. Without this filter [`claims`] returns the same; the filter is cheap,
+    /// since every pass applies it to all resources.
     pub fn concerns(&self, other: &Compute) -> bool {
         other.spec.project_id == self.mine.spec.project_id
             && (self.branches.contains(&other.spec.branch_id)
@@ -61,8 +61,8 @@ fn mentions(other: &Compute, annotation: &str, words: &BTreeSet<String>) -> bool
     text.is_some_and(|text| words.iter().any(|word| text.contains(word.as_str())))
 }
 
-/// What the others on the same platform claim that matters to `mine`. `begun` tells who has begun a create in this process,
-/// which its annotations as they are known may not show yet.
+/// The claims of the other resources on the same platform that matter to `mine`. `begun` returns whether a resource has begun
+/// a create in this process, which its cached annotations may not show yet.
 pub fn claims<'a>(
     mine: &Compute,
     others: impl IntoIterator<Item = &'a Compute>,
@@ -82,7 +82,7 @@ pub fn claims<'a>(
     }
 }
 
-/// A resource with what its annotations say; nothing where they are not believed.
+/// A resource with the records in its annotations; without any where they are not valid.
 struct Other<'a> {
     compute: &'a Compute,
     identity: ComputeIdentity,
@@ -95,7 +95,7 @@ impl<'a> Other<'a> {
         Self { compute, identity: identity.unwrap_or_default() }
     }
 
-    /// The create that is not resolved.
+    /// The intent of a create that is not resolved.
     fn intent(&self) -> Option<&CreateIntent> {
         self.identity.intent.as_ref().filter(|_| self.identity.binding.is_none())
     }
@@ -108,7 +108,7 @@ impl<'a> Other<'a> {
         self.rank() < other.rank()
     }
 
-    /// Names decide between resources of the same second.
+    /// By age; by name where two were created in the same second.
     fn rank(&self) -> (Option<Timestamp>, Option<&str>, Option<&str>) {
         let meta = &self.compute.metadata;
         (meta.creation_timestamp.as_ref().map(|time| time.0), meta.namespace.as_deref(), meta.name.as_deref())
@@ -138,7 +138,7 @@ fn bound(others: &[Other], mine: &Other) -> BTreeMap<String, Claim> {
     bound
 }
 
-/// The oldest other resource that wants, or has, the same branch's primary.
+/// The oldest other resource that declares the same branch's primary.
 fn primary(others: &[Other], mine: &Other) -> Option<String> {
     let wanted = |other: &&Other| {
         other.compute.spec.type_ == ComputeType::ReadWrite

@@ -137,10 +137,10 @@ impl Scene {
         scene.identity(|identity| identity.intent = Some(intent))
     }
 
-    /// The binding has these flaws.
-    pub fn disbelieving(self, flaws: &[InvalidAnnotation], others_valid: bool) -> Self {
-        let flaws = flaws.iter().map(|flaw| (names::BINDING, flaw.clone())).collect();
-        self.observing(|observed| observed.identity = Err(InvalidAnnotations { flaws, others_valid }))
+    /// The binding has these annotations.
+    pub fn with_invalid_binding(self, annotations: &[InvalidAnnotation], others_valid: bool) -> Self {
+        let annotations = annotations.iter().map(|problem| (names::BINDING, problem.clone())).collect();
+        self.observing(|observed| observed.identity = Err(InvalidAnnotations { annotations, others_valid }))
     }
 
     /// Declares more.

@@ -63,7 +63,7 @@ fn a_paused_resource_waits() {
 fn a_delete_that_is_refused_keeps_the_resource() {
     let scene = deleting(Scene::bound()).failed(Action::Delete, refused());
     let said = scene.rest();
-    said.stalled(Reason::Refused, &["422", "not on this plan", "tried again", "Orphan"]);
+    said.stalled(Reason::Refused, &["422", "not on this plan", "tries the deletion again", "Orphan"]);
     said.until(at(30));
     assert!(matches!(scene.clone().after(30).step(), ComputeStep::Delete { .. }));
     assert_eq!(scene.declaring(orphan()).step(), ComputeStep::RemoveFinalizer);
@@ -147,8 +147,8 @@ fn what_could_not_be_looked_at_is_not_gone() {
 
 #[test]
 fn a_link_that_is_not_believed_holds_only_what_would_be_deleted() {
-    for flaw in [InvalidAnnotation::Unreadable("expected value".into()), InvalidAnnotation::Edited] {
-        let scene = deleting(Scene::bound()).disbelieving(&[flaw], false);
+    for problem in [InvalidAnnotation::Unreadable("expected value".into()), InvalidAnnotation::Edited] {
+        let scene = deleting(Scene::bound()).with_invalid_binding(&[problem], false);
         scene.rest().stalled(Reason::BindingConflict, &["dbplane.dev/compute"]);
         assert_eq!(scene.declaring(orphan()).step(), ComputeStep::RemoveFinalizer);
     }
@@ -157,7 +157,9 @@ fn a_link_that_is_not_believed_holds_only_what_would_be_deleted() {
 #[test]
 fn a_copied_link_is_let_go_with_its_compute_untouched() {
     let copied = InvalidAnnotation::CopiedFrom("shop/other".into());
-    let scene = |flaws: &[InvalidAnnotation], others_valid| deleting(Scene::bound()).disbelieving(flaws, others_valid);
+    let scene = |annotations: &[InvalidAnnotation], others_valid| {
+        deleting(Scene::bound()).with_invalid_binding(annotations, others_valid)
+    };
     assert_eq!(scene(std::slice::from_ref(&copied), false).step(), ComputeStep::RemoveFinalizer);
     // A link of its own besides may have a compute.
     scene(std::slice::from_ref(&copied), true).rest().stalled(Reason::BindingConflict, &["shop/other"]);
@@ -203,9 +205,9 @@ fn whatever_the_platform_answers_but_a_list_without_it_the_compute_is_not_gone()
         lost(),
     ];
     for fault in faults {
-        let unread =
+        let unreadable =
             deleting(Scene::bound()).observing(|observed| observed.snapshot = SnapshotState::Failed(fault.clone()));
-        unread.rest();
+        unreadable.rest();
         let unanswered = deleting(Scene::bound()).failed(Action::Delete, fault);
         unanswered.rest();
         assert!(matches!(unanswered.clone().after(3600).step(), ComputeStep::Delete { .. }));

@@ -6,14 +6,14 @@ use crate::decide::seal::InvalidAnnotation;
 #[test]
 fn nothing_is_decided_on_a_link_that_is_not_believed() {
     let forget = "kubectl -n shop annotate compute orders dbplane.dev/compute-";
-    for (flaw, said) in [
+    for (problem, said) in [
         (InvalidAnnotation::Unreadable("expected value".into()), "expected value"),
         (InvalidAnnotation::Edited, "not as dbplane wrote it"),
         (InvalidAnnotation::CopiedFrom("shop/other".into()), "copied from shop/other"),
     ] {
         for scene in [Scene::new(), Scene::bound()] {
             scene
-                .disbelieving(std::slice::from_ref(&flaw), false)
+                .with_invalid_binding(std::slice::from_ref(&problem), false)
                 .rest()
                 .stalled(Reason::BindingConflict, &[said, forget]);
         }

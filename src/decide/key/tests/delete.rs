@@ -67,7 +67,7 @@ fn without_a_call_the_key_is_asked_until_it_is_refused() {
     assert_eq!(given(Probe::NotAsked(None)).step(100), KeyStep::Probe);
     for probe in [Probe::Accepted(at(100)), Probe::NotAsked(Some(at(100)))] {
         let waiting = given(probe);
-        let words = [key(1).name, "the resource goes once".to_owned().replace("the", "The"), "Orphan".to_owned()];
+        let words = [key(1).name, "The resource is deleted once".to_owned(), "Orphan".to_owned()];
         waiting.stalls(101, Reason::RevocationUnsupported, &words.each_ref().map(String::as_str));
         assert_eq!(waiting.says(101).2, Wake::At(at(115)));
         assert_eq!(waiting.step(115), KeyStep::Probe);
@@ -79,9 +79,9 @@ fn without_a_call_the_key_is_asked_until_it_is_refused() {
 #[test]
 fn keys_that_cannot_be_asked_are_named() {
     let blind = |given: Given| given.listing(KeyListing::NotOffered);
-    let words = [key(1).name, "cannot see".to_owned(), "Orphan".to_owned()];
+    let words = [key(1).name, "cannot check this".to_owned(), "Orphan".to_owned()];
     let words = words.each_ref().map(String::as_str);
-    // The Secret is gone, or holds another key by now: its answer would speak of that one.
+    // The Secret was deleted, or has another key by now, so a check would be of that one.
     blind(Given::deleting().secret(KeySecretView::Absent)).stalls(1, Reason::RevocationUnsupported, &words);
     blind(Given::deleting().holds(9)).stalls(1, Reason::RevocationUnsupported, &words);
     let lost_too = KeyRecords { current: None, lost: vec![lost(&key(8).name)], ..KeyRecords::default() };

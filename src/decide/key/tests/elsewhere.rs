@@ -85,5 +85,5 @@ fn a_creation_that_another_cluster_began_is_told_and_not_revoked() {
 fn a_name_without_our_form_is_not_ours_to_revoke() {
     let renamed = KeyRecords { lost: vec![lost("laptop")], ..KeyRecords::default() };
     let given = deleting(renamed).listing(listed(1, &[(9, "laptop")]));
-    given.stalls(1, Reason::KeyOfAnotherCluster, &["laptop", "left alone"]);
+    given.stalls(1, Reason::KeyOfAnotherCluster, &["laptop", "not revoked"]);
 }

@@ -48,12 +48,12 @@ fn nothing_is_decided_on_an_annotation_that_is_not_believed() {
         (names::KEYS, elsewhere, "copied from shop/other"),
     ];
     for (annotation, text, said) in cases {
-        let doubtful = of_key(&annotations(&[(annotation, text)]), CI).unwrap_err();
-        let given = |given: Given| given.but(|_, seen| seen.identity = Err(doubtful.clone()));
+        let invalid = of_key(&annotations(&[(annotation, text)]), CI).unwrap_err();
+        let given = |given: Given| given.but(|_, seen| seen.identity = Err(invalid.clone()));
         let forget = format!("kubectl -n shop annotate projectkey ci {annotation}-");
         given(Given::in_use()).stalls(1, Reason::BindingConflict, &[said, &forget]);
         let deleting = given(Given::deleting());
-        match doubtful.is_copy() {
+        match invalid.is_copy() {
             true => assert_eq!(deleting.step(1), KeyStep::RemoveFinalizer),
             false => deleting.stalls(1, Reason::BindingConflict, &[said, &forget]),
         }

@@ -59,11 +59,11 @@ fn a_refused_key_is_looked_up_before_it_counts_as_revoked() {
 
 #[test]
 fn a_key_that_is_refused_and_listed_is_asked_again_and_not_replaced() {
-    let doubtful = revoked().listing(listed(10, &[(1, &key(1).name)]));
-    let (health, _, wake) = doubtful.says(10);
+    let invalid = revoked().listing(listed(10, &[(1, &key(1).name)]));
+    let (health, _, wake) = invalid.says(10);
     assert!(matches!(health, Health::Unknown(Reason::KeyRevoked, _)));
     assert_eq!(wake, Wake::At(at(25)));
-    assert_eq!(doubtful.step(25), KeyStep::Probe);
+    assert_eq!(invalid.step(25), KeyStep::Probe);
 }
 
 #[test]

@@ -40,11 +40,15 @@ fn a_secret_with_any_other_key_is_somebody_elses() {
     let renumbered = KeyIdentity { id: 2, ..key(1) };
     for other in [key(2), renamed, renumbered] {
         let given = anew().secret(from_backup(other));
-        given.stalls(1, Reason::SecretNotOurs, &["Secret ci-key", "earlier resource", "left alone"]);
+        given.stalls(1, Reason::SecretNotOurs, &["Secret ci-key", "earlier resource", "does not change it"]);
     }
     let lost_only = KeyRecords { lost: vec![lost(&key(1).name)], ..KeyRecords::default() };
-    Given::new().records(lost_only).secret(from_backup(key(1))).stalls(1, Reason::SecretNotOurs, &["left alone"]);
-    Given::new().secret(from_backup(key(1))).stalls(1, Reason::SecretNotOurs, &["left alone"]);
+    Given::new().records(lost_only).secret(from_backup(key(1))).stalls(
+        1,
+        Reason::SecretNotOurs,
+        &["does not change it"],
+    );
+    Given::new().secret(from_backup(key(1))).stalls(1, Reason::SecretNotOurs, &["does not change it"]);
 }
 
 #[test]
