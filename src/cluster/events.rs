@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_that_is_being_deleted_is_told_from_missing_rights() {
+    fn a_namespace_that_is_being_deleted_differs_from_missing_rights() {
         assert!(in_terminating_namespace(&refused("NamespaceTerminating")));
         assert!(!in_terminating_namespace(&refused("Other")));
     }

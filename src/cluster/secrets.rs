@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_dbplane_made_for_the_same_name_was_of_a_resource() {
+    fn only_a_secret_of_dbplane_for_the_same_name_was_formerly_owned() {
         let old = || reference("ProjectKey", "ci", "old");
         let other_group = OwnerReference { api_version: "example.com/v1".to_owned(), ..old() };
         let cases = [
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_without_owner_says_whose_it_was() {
+    fn a_secret_without_owner_names_its_former_owner() {
         let of = |kind: &str, name: &str| Owner { reference: reference(kind, name, "new"), ..owner() };
         let mut secret = empty(&of("Compute", "ci"), "to-ci");
         secret.metadata.owner_references = None;

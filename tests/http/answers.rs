@@ -180,7 +180,7 @@ async fn an_update_may_answer_with_nothing() {
 }
 
 #[tokio::test]
-async fn a_minted_key_is_whole() {
+async fn a_created_key_has_every_field() {
     let body = r#"{"id":9007199254740993,"key":"minted-secret","name":"n-1","created_at":"2025-01-02T03:04:05.678Z","created_by":"user_01h","project_id":"p"}"#;
     let server = Server::acting([answer(200, body)]).await;
     let key = server.platform().create_key("org-a", "n-1", "p").await.unwrap();

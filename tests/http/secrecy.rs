@@ -59,7 +59,7 @@ async fn not_the_probed_one_either() {
 }
 
 #[tokio::test]
-async fn not_the_minted_one_where_its_answer_cannot_be_read() {
+async fn not_the_created_one_where_its_answer_cannot_be_read() {
     for body in [
         r#"{"id":"canary-minted","key":"canary-minted"}"#,
         r#"{"key":"canary-minted"}"#,

@@ -92,7 +92,7 @@ fn readable_times(name: &str, manifest: &Value) {
 }
 
 #[test]
-fn several_mistakes_are_told_together() {
+fn several_mistakes_are_reported_together() {
     let manifest = json!({
         "apiVersion": "dbplane.dev/v1alpha1", "kind": "Compute", "metadata": {"name": "a"},
         "spec": {
@@ -107,7 +107,7 @@ fn several_mistakes_are_told_together() {
 }
 
 #[test]
-fn what_is_not_ours_is_said_to_be_so() {
+fn another_kind_is_reported_as_such() {
     let checker = Checker::new().unwrap();
     for (manifest, expected) in [
         (json!({"apiVersion": "v1", "kind": "Secret"}), "kind: \"Secret\" is not a kind of dbplane; it has Account"),

@@ -102,7 +102,7 @@ async fn a_refused_key_stops_all_calls_until_its_secret_changes() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_told_and_seen_at_once_when_it_comes() {
+async fn what_is_missing_is_reported_and_used_at_once_when_created() {
     let stage = Stage::new("missing").await;
     stage.until_ready("account/prod").await;
     stage.kubectl(&["delete", "secret", "platform-api-key"]).await;
@@ -127,7 +127,7 @@ async fn what_is_missing_is_told_and_seen_at_once_when_it_comes() {
 }
 
 #[tokio::test]
-async fn credentials_that_people_delete_are_let_go() {
+async fn credentials_that_people_delete_are_unprotected() {
     let stage = Stage::new("credentials-deleted").await;
     stage.apply(&compute("orders", "br-main-42", "")).await;
     stage.until_ready("compute/orders").await;

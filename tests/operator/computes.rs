@@ -116,7 +116,7 @@ async fn a_branch_has_as_many_replicas_as_are_declared() {
 }
 
 #[tokio::test]
-async fn a_project_that_does_not_exist_is_told() {
+async fn a_project_that_does_not_exist_is_reported() {
     let stage = Stage::new("no-project").await;
     stage.apply(&compute("orders", "br-main-42", "").replace(PROJECT, "no-such-project")).await;
     let stalled = stage.until_condition("compute/orders", "Stalled", "True", "Refused").await;

@@ -27,7 +27,7 @@ async fn twin(stage: &Stage, more: Value) -> String {
 }
 
 /// Applies a read replica whose create is carried out and not answered, while somebody else creates another.
-async fn lost_beside_a_twin(stage: &Stage) -> String {
+async fn lost_with_a_twin(stage: &Stage) -> String {
     stage.fault(json!({"method": "POST", "path": "/endpoints$", "kind": "lose_answer", "delay_ms": 1500}));
     stage.apply(&reader("reader", "")).await;
     stage.wait_until("the create to be sent", async || stage.count("POST") == 1).await;
@@ -39,10 +39,10 @@ fn id(seen: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_mark_tells_ours_from_what_somebody_else_creates_at_the_same_time() {
+async fn a_mark_distinguishes_our_compute_from_one_created_at_the_same_time() {
     let stage = Stage::new("marked").await;
     by_hand(&stage, BRANCH, "read_write").await;
-    let twin = lost_beside_a_twin(&stage).await;
+    let twin = lost_with_a_twin(&stage).await;
     let ready = stage.until_ready("compute/reader").await;
     assert_ne!(id(&ready), twin);
     let computes = stage.computes().await;
@@ -52,9 +52,9 @@ async fn a_mark_tells_ours_from_what_somebody_else_creates_at_the_same_time() {
 }
 
 #[tokio::test]
-async fn where_no_mark_tells_a_person_decides_with_the_command_that_is_given() {
+async fn without_marks_a_person_decides_with_the_reported_command() {
     let stage = Stage::minimal("unmarked").await;
-    let twin = lost_beside_a_twin(&stage).await;
+    let twin = lost_with_a_twin(&stage).await;
     let stalled = stage.until_condition("compute/reader", "Stalled", "True", "AmbiguousCreate").await;
     let said = message(&stalled, "Stalled");
     let ids: BTreeSet<String> =
@@ -96,10 +96,10 @@ async fn computes_of_one_branch_are_found_again_in_turn() {
 #[tokio::test]
 async fn a_create_that_is_carried_out_late_is_noticed() {
     tokio::join!(
-        what_comes_late_is_told_and_left("late-told", true),
-        what_comes_late_is_told_and_left("late-told-minimal", false),
-        what_comes_late_is_taken_by_who_has_nothing(),
-        what_carries_our_mark_goes_with_the_resource(),
+        a_late_compute_is_reported_and_kept("late-told", true),
+        a_late_compute_is_reported_and_kept("late-told-minimal", false),
+        a_late_compute_is_bound_by_an_unbound_resource(),
+        a_marked_compute_is_deleted_with_the_resource(),
     );
 }
 
@@ -126,7 +126,7 @@ async fn told(stage: &Stage) -> (String, String) {
     (stray, said)
 }
 
-async fn what_comes_late_is_told_and_left(name: &str, full: bool) {
+async fn a_late_compute_is_reported_and_kept(name: &str, full: bool) {
     let stage = late(name, full).await;
     let (stray, _) = told(&stage).await;
     assert!(stage.event("compute/reader", "StrayCompute").await.contains(&stray));
@@ -139,7 +139,7 @@ async fn what_comes_late_is_told_and_left(name: &str, full: bool) {
     assert_eq!((stage.count("POST"), stage.count("DELETE"), stage.computes().await.len()), (2, 0, 3));
 }
 
-async fn what_comes_late_is_taken_by_who_has_nothing() {
+async fn a_late_compute_is_bound_by_an_unbound_resource() {
     let stage = late("late-taken", false).await;
     stage.wait_until("the create to be sent", async || stage.count("POST") == 1).await;
     stage.fault(json!({"method": "POST", "path": "/endpoints$", "status": 422, "body": {"message": "not now"}}));
@@ -149,7 +149,7 @@ async fn what_comes_late_is_taken_by_who_has_nothing() {
     assert_eq!((stage.count("POST"), stage.computes().await.len()), (2, 2));
 }
 
-async fn what_carries_our_mark_goes_with_the_resource() {
+async fn a_marked_compute_is_deleted_with_the_resource() {
     let stage = late("late-deleted", true).await;
     let primary = stage.computes().await[0]["id"].clone();
     told(&stage).await;
@@ -192,7 +192,7 @@ async fn a_namespace_that_is_restored_has_its_computes_again_and_creates_nothing
 }
 
 #[tokio::test]
-async fn a_link_that_was_edited_is_told_and_not_followed() {
+async fn an_edited_binding_is_reported_and_not_followed() {
     let (stage, bound) = created("edited", "").await;
     let other = by_hand(&stage, "br-dev-7", "read_write").await;
     let seen = stage.get("compute/orders").await.unwrap();
@@ -213,7 +213,7 @@ async fn a_link_that_was_edited_is_told_and_not_followed() {
 }
 
 #[tokio::test]
-async fn what_is_changed_back_again_and_again_is_corrected_thrice_and_told() {
+async fn repeated_drift_is_corrected_three_times_and_reported() {
     // The fuller platform refuses changes while it is busy.
     let stage = Stage::minimal("persists").await;
     let id = create(&stage, "  size: {fixed: 1}\n").await;

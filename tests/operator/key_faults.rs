@@ -9,7 +9,7 @@ const CREATE: &str = "POST /organizations/org-cool-darkness-1/api_keys";
 const CREATES: &str = "^/organizations/[^/]+/api_keys$";
 
 #[tokio::test]
-async fn without_a_call_to_revoke_the_deletion_waits_and_asks_the_key() {
+async fn without_a_revoke_call_the_deletion_waits_and_checks_the_key() {
     let stage = Stage::minimal("no-revoke").await;
     stage.apply(&key("ci", "")).await;
     stage.apply(&key("left", "")).await;
@@ -34,7 +34,7 @@ async fn without_a_call_to_revoke_the_deletion_waits_and_asks_the_key() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_leaves_one_live_key() {
+async fn a_lost_answer_results_in_one_live_key() {
     let stage = Stage::new("lost-answer").await;
     stage.fault(json!({"method": "POST", "path": CREATES, "kind": "lose_answer"}));
     stage.apply(&key("ci", "")).await;
@@ -47,7 +47,7 @@ async fn a_lost_answer_leaves_one_live_key() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_is_told_where_keys_cannot_be_listed() {
+async fn a_lost_answer_is_reported_where_keys_cannot_be_listed() {
     let stage = Stage::minimal("lost-answer-minimal").await;
     stage.fault(json!({"method": "POST", "path": CREATES, "kind": "lose_answer"}));
     stage.apply(&key("ci", "")).await;
@@ -63,7 +63,7 @@ async fn a_lost_answer_is_told_where_keys_cannot_be_listed() {
 }
 
 #[tokio::test]
-async fn a_refused_creation_is_told_and_tried_again_when_the_spec_changes() {
+async fn a_refused_creation_is_reported_and_tried_again_when_the_spec_changes() {
     let stage = Stage::new("mint-refused").await;
     stage.fault(json!({"method": "POST", "path": CREATES, "status": 403, "body": {"message": "administrators only"}}));
     stage.apply(&key("ci", "")).await;

@@ -36,7 +36,7 @@ impl Stage {
 }
 
 #[tokio::test]
-async fn a_key_and_its_secret_from_a_backup_go_on_being_used() {
+async fn a_key_and_its_secret_from_a_backup_stay_in_use() {
     let stage = Stage::new("key-restored").await;
     for (name, secret_first) in [("one", true), ("two", false)] {
         let (object, secret_name) = (format!("projectkey/{name}"), format!("{name}-key"));
@@ -73,7 +73,7 @@ async fn a_key_and_its_secret_from_a_backup_go_on_being_used() {
 }
 
 #[tokio::test]
-async fn a_secret_from_a_backup_that_the_annotations_do_not_know_is_left_alone() {
+async fn a_secret_from_a_backup_with_an_unrecorded_key_is_not_adopted() {
     let stage = Stage::new("key-unknown").await;
     stage.apply(&key("ci", "")).await;
     stage.until_ready("projectkey/ci").await;
@@ -88,7 +88,7 @@ async fn a_secret_from_a_backup_that_the_annotations_do_not_know_is_left_alone()
 }
 
 #[tokio::test]
-async fn a_book_that_was_edited_is_not_followed() {
+async fn edited_key_records_are_not_followed() {
     let stage = Stage::new("key-edited").await;
     stage.apply(&key("ci", "")).await;
     stage.apply(&key("cd", "")).await;
@@ -122,7 +122,7 @@ fn command(message: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn lost_keys_are_forgotten_once_people_say_that_they_revoked_them() {
+async fn lost_keys_are_dropped_once_people_have_acknowledged_them() {
     let stage = Stage::minimal("key-acknowledged").await;
     stage.fault(json!({"method": "POST", "path": CREATES, "kind": "lose_answer"}));
     stage.apply(&key("ci", "")).await;
@@ -230,7 +230,7 @@ async fn no_key_is_created_into_a_secret_that_is_being_deleted() {
 }
 
 #[tokio::test]
-async fn a_key_in_memory_outlives_its_secret_and_reaches_the_next_one() {
+async fn a_key_in_memory_is_written_to_the_next_secret() {
     let stage = Stage::new("key-in-memory").await;
     let policy = refuse_changes(&stage, "kept-key", false).await;
     stage.apply(&key("kept", "")).await;

@@ -46,7 +46,7 @@ impl Stage {
 const CREATE: &str = "POST /organizations/org-cool-darkness-1/api_keys";
 
 #[tokio::test]
-async fn a_key_is_minted_into_its_secret_and_revoked_with_it() {
+async fn a_key_is_created_into_its_secret_and_revoked_with_it() {
     let stage = Stage::new("mint").await;
     let secret = "{name: ci-key, key: token, labels: {team: shop}, annotations: {example.com/note: hello},
     template: {.env: 'KEY={{ key }} ID={{keyID}} NAME={{ keyName }} PROJECT={{ projectID }} URL={{ baseURL }}'}}";
@@ -78,7 +78,7 @@ async fn a_key_is_minted_into_its_secret_and_revoked_with_it() {
 }
 
 #[tokio::test]
-async fn a_key_whose_secret_was_deleted_by_hand_is_replaced_and_told() {
+async fn a_key_whose_secret_was_deleted_by_hand_is_replaced_and_reported() {
     let stage = Stage::new("secret-deleted").await;
     stage.apply(&key("ci", "")).await;
     let old = stage.until_ready("projectkey/ci").await["status"]["keyID"].clone();
@@ -140,7 +140,7 @@ async fn a_secret_of_somebody_else_is_never_written() {
 }
 
 #[tokio::test]
-async fn of_two_keys_for_one_secret_the_older_has_it() {
+async fn of_two_keys_for_one_secret_the_older_owns_it() {
     let stage = Stage::new("two-keys").await;
     stage.apply(&key_into("zz-first", "{name: shared}", "")).await;
     let first = stage.until_ready("projectkey/zz-first").await;

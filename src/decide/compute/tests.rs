@@ -86,7 +86,7 @@ pub fn lost() -> Fault {
     Fault::Unknown { message: "the connection was closed".into() }
 }
 
-/// A decision to be made.
+/// A spec and an observation to decide on.
 #[derive(Clone)]
 pub struct Scene {
     pub spec: ComputeSpec,
@@ -95,7 +95,7 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// A Compute that nothing was asked for yet, a usable account, and a project without computes.
+    /// A Compute without any request so far, a usable account, and a project without computes.
     pub fn new() -> Self {
         let spec = json!({"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": BRANCH, "type": "ReadWrite"});
         let observed = ComputeObserved {
@@ -137,7 +137,7 @@ impl Scene {
         scene.identity(|identity| identity.intent = Some(intent))
     }
 
-    /// The binding has these annotations.
+    /// The binding is invalid for these reasons.
     pub fn with_invalid_binding(self, annotations: &[InvalidAnnotation], others_valid: bool) -> Self {
         let annotations = annotations.iter().map(|problem| (names::BINDING, problem.clone())).collect();
         self.observing(|observed| observed.identity = Err(InvalidAnnotations { annotations, others_valid }))
@@ -156,7 +156,7 @@ impl Scene {
         self
     }
 
-    /// The same things seen, that many seconds later.
+    /// The same observation, that many seconds later.
     pub fn after(mut self, seconds: i64) -> Self {
         self.now = at(seconds);
         if let SnapshotState::Taken { at, .. } = &mut self.observed.snapshot {
@@ -211,25 +211,25 @@ impl Scene {
         choice.step.clone().unwrap_or_else(|| panic!("no step: {choice:?}"))
     }
 
-    /// What is said where nothing is done.
-    pub fn rest(&self) -> Said {
+    /// What is reported where nothing is done.
+    pub fn rest(&self) -> Reported {
         let choice = self.decide();
         assert_eq!(choice.step, None);
-        Said::of(choice)
+        Reported::of(choice)
     }
 }
 
 /// A decision without a step.
 #[derive(Debug)]
-pub struct Said {
+pub struct Reported {
     pub health: Health,
     pub sync: Sync,
     pub wake: Wake,
 }
 
-impl Said {
+impl Reported {
     fn of(choice: Choice) -> Self {
-        let report = choice.report.unwrap_or_else(|| panic!("nothing is said"));
+        let report = choice.report.unwrap_or_else(|| panic!("nothing is reported"));
         Self { health: report.health, sync: report.sync, wake: choice.wake }
     }
 

@@ -1,4 +1,4 @@
-//! Which fields differ, and what mends them.
+//! Which fields differ, and what corrects them.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ fn cu(value: f64) -> Option<ComputeUnits> {
     ComputeUnits::new(value)
 }
 
-/// A compute that reports nothing but what it must.
+/// A compute that reports only the required fields.
 fn silent() -> Compute {
     Compute {
         id: "ep-1".into(),
@@ -75,9 +75,9 @@ fn what_is_in_force_does_not_differ() {
 }
 
 #[test]
-fn every_field_that_differs_is_told_and_mended() {
-    type Mend = fn(&mut ComputeChange);
-    let cases: [(Value, &str, bool, Mend); 9] = [
+fn every_field_that_differs_is_reported_and_corrected() {
+    type Correct = fn(&mut ComputeChange);
+    let cases: [(Value, &str, bool, Correct); 9] = [
         (json!({"branchID": "br-2"}), "branchID is br-1, declared is br-2", true, |c| {
             c.branch_id = Some("br-2".into())
         }),
@@ -118,20 +118,20 @@ fn every_field_that_differs_is_told_and_mended() {
             },
         ),
     ];
-    for (declared, said, disruptive, mend) in cases {
+    for (declared, expected_text, disruptive, correct) in cases {
         let found = differences(&spec(declared), &seen());
-        let [difference] = found.as_slice() else { panic!("{said}: {found:?}") };
+        let [difference] = found.as_slice() else { panic!("{expected_text}: {found:?}") };
         let mut expected = ComputeChange::default();
-        mend(&mut expected);
-        assert_eq!(text(&[difference]), said);
-        assert_eq!(difference.disruptive, disruptive, "{said}");
-        assert!(difference.reported, "{said}");
-        assert_eq!(change(&[difference]), expected, "{said}");
+        correct(&mut expected);
+        assert_eq!(text(&[difference]), expected_text);
+        assert_eq!(difference.disruptive, disruptive, "{expected_text}");
+        assert!(difference.reported, "{expected_text}");
+        assert_eq!(change(&[difference]), expected, "{expected_text}");
     }
 }
 
 #[test]
-fn what_the_platform_does_not_report_differs_and_says_so() {
+fn what_the_platform_does_not_report_differs_and_is_marked() {
     for declared in [
         json!({"size": {"fixed": 1}}),
         json!({"scaleToZero": {"after": "5m"}}),
@@ -165,7 +165,7 @@ fn five_minutes_are_the_default_and_other_times_are_not() {
 }
 
 #[test]
-fn one_change_mends_them_all() {
+fn one_change_corrects_all_differences() {
     let declared = json!({"branchID": "br-2", "size": {"fixed": 4}, "pooler": {"enabled": true}, "disabled": true});
     let found = differences(&spec(declared), &seen());
     let whole = change(&found.iter().collect::<Vec<_>>());
@@ -176,7 +176,7 @@ fn one_change_mends_them_all() {
 }
 
 #[test]
-fn what_is_declared_is_created_with() {
+fn a_create_has_all_declared_fields() {
     let all = json!({
         "size": {"fixed": 2}, "scaleToZero": {"after": "1h30m"}, "pooler": {"enabled": true, "mode": "Transaction"},
         "postgresSettings": {"work_mem": "8MB"}, "passwordlessAccess": false, "disabled": true,

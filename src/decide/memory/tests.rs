@@ -22,7 +22,7 @@ fn a_refusal_waits_longer_each_time_and_not_for_a_new_spec() {
 }
 
 #[test]
-fn the_clock_of_whoever_recorded_a_call_does_not_count() {
+fn the_clock_of_another_process_does_not_count() {
     let settle = Duration::from_secs(60);
     let mut memory = Memory::default();
     for (recorded, now, settled) in [(100, 5000, 5060), (100, 5030, 5060), (90_000, 5040, 5100), (100, 5050, 5110)] {
@@ -63,7 +63,7 @@ fn a_setting_that_is_never_seen_in_force_is_not_sent_in_a_loop() {
 }
 
 #[test]
-fn a_field_that_is_ignored_says_nothing_of_the_others() {
+fn an_ignored_field_does_not_delay_the_others() {
     let mut memory = Memory::default();
     memory.sent(&parts(&["scaleToZero", "size"]), at(0));
     memory.note_differing(&["scaleToZero"], at(0));
@@ -106,7 +106,7 @@ fn the_pauses_between_corrections_grow_up_to_an_hour() {
         assert_eq!(repeated(&memory, "size", until), None);
         now = until;
     }
-    // What stood for a while was not changed back by whoever did that.
+    // A correction that was in force for a while was not undone by that person.
     memory.sent(&parts(&["size"]), now);
     memory.note_differing(&[], later(now, SETTLED));
     assert_eq!(repeated(&memory, "size", later(now, SETTLED)), None);
@@ -142,7 +142,7 @@ fn only_what_was_certainly_not_done_counts_as_not_done() {
 }
 
 #[test]
-fn other_credentials_are_tried_at_once_and_what_happened_stays_known() {
+fn other_credentials_are_tried_at_once_and_outcomes_stay_known() {
     let mut memory = Memory::default();
     memory.recorded(Action::Create, at(0));
     memory.failed(Action::Create, rejected(), 1, at(0));

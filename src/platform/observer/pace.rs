@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn pending_is_fast_and_tires() {
+    fn pending_is_fast_and_slows_down() {
         for (age, from, to) in [(0, 1.0, 2.0), (80, 1.0, 2.0), (240, 3.0, 3.0), (1200, 15.0, 15.0), (86400, 30.0, 30.0)]
         {
             let pace = Pace { pending_for: Some(Duration::from_secs(age)), ..every(30) };
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_key_is_left_alone() {
+    fn a_refused_key_is_not_used() {
         let pace = Pace { suspended: true, failures: 3, ..every(30) };
         assert_eq!(seconds(pace, 0.5), 600.0);
     }

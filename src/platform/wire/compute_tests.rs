@@ -57,7 +57,7 @@ fn nulls_and_odd_values_are_not_reported() {
 }
 
 #[test]
-fn a_compute_without_identity_makes_the_list_unreadable_and_says_where() {
+fn a_compute_without_identity_makes_the_list_unreadable_with_its_path() {
     for field in ["id", "branch_id", "type"] {
         for bad in [Value::Null, json!(7)] {
             let mut item = json!({"id": "ep-a", "branch_id": "br-a", "type": "read_write"});

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_minted_key_keeps_64_bits_of_id() {
+    fn a_created_key_keeps_64_bits_of_id() {
         let body = br#"{"id":9223372036854775807,"key":"s3cret","name":"n","created_at":"2025-01-02T03:04:05Z",
             "created_by":"user_01h","project_id":"p"}"#;
         let key = created(body, "asked").unwrap();
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_minted_key_needs_its_id_and_its_secret() {
+    fn a_created_key_needs_its_id_and_its_secret() {
         for (body, path) in [
             (r#"{"key":"s3cret-canary"}"#, "id"),
             (r#"{"id":"s3cret-canary","key":"s3cret-canary"}"#, "id"),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_revocation_stands_unless_denied() {
+    fn a_revocation_is_accepted_unless_the_answer_denies_it() {
         assert!(revoked(b""));
         assert!(revoked(br#"{"id":1,"revoked":true}"#));
         assert!(!revoked(br#"{"id":1,"revoked":false}"#));

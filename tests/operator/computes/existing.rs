@@ -7,7 +7,7 @@ use super::{annotate, by_hand, created, delete, line, message, polls, writes};
 use crate::stage::{Stage, compute};
 
 #[tokio::test]
-async fn an_existing_primary_is_left_alone_until_the_spec_adopts_it() {
+async fn an_existing_primary_is_not_changed_until_the_spec_adopts_it() {
     let stage = Stage::new("refuse").await;
     let id = by_hand(&stage, "br-main-42", "read_write").await;
     let before = line(&stage, &id).await["size"].clone();
@@ -26,7 +26,7 @@ async fn an_existing_primary_is_left_alone_until_the_spec_adopts_it() {
 }
 
 #[tokio::test]
-async fn a_primary_that_goes_makes_room() {
+async fn a_deleted_primary_is_replaced() {
     let stage = Stage::new("room").await;
     let id = by_hand(&stage, "br-main-42", "read_write").await;
     stage.apply(&compute("orders", "br-main-42", "")).await;
@@ -38,7 +38,7 @@ async fn a_primary_that_goes_makes_room() {
 }
 
 #[tokio::test]
-async fn an_imported_compute_is_moved_and_left_where_it_is_orphaned() {
+async fn an_imported_compute_is_moved_and_kept_when_orphaned() {
     let stage = Stage::new("import").await;
     let id = by_hand(&stage, "br-dev-7", "read_write").await;
     stage.apply(&compute("orders", "br-main-42", &format!("  computeID: {id}\n  deletion: Orphan\n"))).await;
@@ -53,7 +53,7 @@ async fn an_imported_compute_is_moved_and_left_where_it_is_orphaned() {
 }
 
 #[tokio::test]
-async fn what_is_observed_is_told_of_and_never_changed() {
+async fn an_observed_compute_is_reported_and_never_changed() {
     let stage = Stage::new("observe").await;
     let id = by_hand(&stage, "br-main-42", "read_write").await;
     let more = "  management: Observe\n  size: {fixed: 4}\n  restartToken: now\n";
@@ -74,7 +74,7 @@ pub fn resize(cu: u32) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn nothing_is_done_for_a_paused_resource_until_it_goes_on() {
+async fn nothing_is_done_for_a_paused_resource_until_it_is_resumed() {
     let stage = Stage::new("pause").await;
     let paused = "metadata: {name: orders, annotations: {dbplane.dev/paused: \"true\"}}";
     stage.apply(&compute("orders", "br-main-42", "").replace("metadata: {name: orders}", paused)).await;
@@ -98,7 +98,7 @@ async fn nothing_is_done_for_a_paused_resource_until_it_goes_on() {
 }
 
 #[tokio::test]
-async fn the_older_of_two_has_the_primary_and_the_other_takes_over() {
+async fn the_older_of_two_gets_the_primary_and_the_other_takes_over() {
     let (stage, id) = created("rivals", "").await;
     stage.apply(&compute("rival", "br-main-42", "  existing: Adopt\n")).await;
     let stalled = stage.until_condition("compute/rival", "Stalled", "True", "ClaimedByAnother").await;

@@ -24,7 +24,7 @@ async fn a_create_whose_answer_was_lost_is_found_and_not_made_twice() {
 }
 
 #[tokio::test]
-async fn a_replica_whose_answer_was_cut_is_told_from_its_siblings() {
+async fn a_replica_whose_answer_was_cut_is_distinguished_from_its_siblings() {
     let stage = Stage::new("replica-lost").await;
     let others = [
         super::by_hand(&stage, "br-main-42", "read_only").await,

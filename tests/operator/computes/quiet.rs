@@ -97,7 +97,7 @@ async fn a_platform_that_offers_the_least_is_enough() {
 }
 
 #[tokio::test]
-async fn a_namespace_goes_with_everything_in_it_and_on_the_platform() {
+async fn a_namespace_is_deleted_with_everything_in_it_and_on_the_platform() {
     let (stage, _) = created("whole", "  connection: {secretName: orders-db}\n").await;
     for name in ["reader-1", "reader-2"] {
         stage.apply(&compute(name, "br-main-42", "").replace("ReadWrite", "ReadOnly")).await;

@@ -7,7 +7,7 @@ use super::{create, created, delete, message, polls, writes};
 use crate::stage::{ORGANIZATION_KEY, Stage, compute};
 
 #[tokio::test]
-async fn a_create_that_is_refused_is_told_and_made_with_another_spec() {
+async fn a_refused_create_is_reported_and_made_with_another_spec() {
     let stage = Stage::new("create-refused").await;
     stage.apply(&compute("orders", "br-main-42", "  size: {autoscaling: {min: 0.25, max: 16}}\n")).await;
     let stalled = stage.until_condition("compute/orders", "Stalled", "True", "Refused").await;
@@ -22,7 +22,7 @@ async fn a_create_that_is_refused_is_told_and_made_with_another_spec() {
 }
 
 #[tokio::test]
-async fn a_change_that_is_refused_is_told_and_leaves_the_compute_as_it_is() {
+async fn a_refused_change_is_reported_and_the_compute_stays_as_it_is() {
     let (stage, _) = created("ceiling", "  size: {fixed: 1}\n").await;
     stage.console(Method::PATCH, "/organizations/org-cool-darkness-1", json!({"plan": "free"})).await;
     stage.patch("compute/orders", json!({"size": {"fixed": 8}})).await;
@@ -56,7 +56,7 @@ async fn a_delete_that_is_refused_keeps_the_resource_until_it_is_allowed() {
 }
 
 #[tokio::test]
-async fn a_compute_that_may_not_be_deleted_can_be_left() {
+async fn a_compute_that_may_not_be_deleted_can_be_orphaned() {
     let (stage, _) = created("left", "").await;
     stage.fault(json!({"method": "DELETE", "status": 422, "times": 1000}));
     delete(&stage, "compute/orders").await;
@@ -67,7 +67,7 @@ async fn a_compute_that_may_not_be_deleted_can_be_left() {
 }
 
 #[tokio::test]
-async fn a_setting_that_the_platform_ignores_is_told_and_sent_once() {
+async fn a_setting_that_the_platform_ignores_is_reported_and_sent_once() {
     let stage = Stage::minimal("ignored").await;
     create(&stage, "  scaleToZero: {after: 10m}\n").await;
     let seen = stage.until_condition("compute/orders", "Synced", "False", "SettingNotApplied").await;

@@ -16,10 +16,10 @@ async fn absence_proves_something_only_after_the_settle_time() {
     tokio::join!(
         a_create_that_was_dropped_is_made_once_it_is_certain(),
         a_create_that_failed_is_made_once_it_is_certain(),
-        a_compute_that_was_deleted_elsewhere_is_created_anew(),
-        an_imported_compute_that_was_deleted_elsewhere_is_told(),
-        a_platform_that_cannot_be_read_any_more_is_told(),
-        an_unresolved_create_is_resolved_before_the_resource_goes(),
+        a_compute_that_someone_else_deleted_is_recreated(),
+        an_imported_compute_that_someone_else_deleted_is_reported(),
+        a_platform_that_can_no_longer_be_read_is_reported(),
+        an_unresolved_create_is_resolved_before_the_resource_is_deleted(),
     );
 }
 
@@ -44,7 +44,7 @@ async fn a_create_that_failed_is_made_once_it_is_certain() {
     assert_eq!((stage.count("POST"), stage.computes().await.len()), (2, 1));
 }
 
-async fn a_compute_that_was_deleted_elsewhere_is_created_anew() {
+async fn a_compute_that_someone_else_deleted_is_recreated() {
     let (stage, id) = created("recreate", "  connection: {secretName: orders-db}\n").await;
     stage.console(Method::DELETE, &format!("/computes/{id}"), json!({})).await;
     stage.until_condition("compute/orders", "Ready", "Unknown", "ComputeNotFound").await;
@@ -56,7 +56,7 @@ async fn a_compute_that_was_deleted_elsewhere_is_created_anew() {
     assert_eq!((stage.count("POST"), stage.computes().await.len()), (2, 1));
 }
 
-async fn an_imported_compute_that_was_deleted_elsewhere_is_told() {
+async fn an_imported_compute_that_someone_else_deleted_is_reported() {
     let stage = Stage::new("import-gone").await;
     let id = super::by_hand(&stage, "br-main-42", "read_write").await;
     stage.apply(&compute("orders", "br-main-42", &format!("  computeID: {id}\n"))).await;
@@ -69,7 +69,7 @@ async fn an_imported_compute_that_was_deleted_elsewhere_is_told() {
     assert_eq!(writes(&stage).len(), 0);
 }
 
-async fn a_platform_that_cannot_be_read_any_more_is_told() {
+async fn a_platform_that_can_no_longer_be_read_is_reported() {
     let (stage, _) = created("unreadable", "").await;
     stage.fault(json!({"kind": "drop", "times": 1_000_000}));
     let told = stage.until_condition("compute/orders", "Ready", "Unknown", "PlatformUnreachable").await;
@@ -79,7 +79,7 @@ async fn a_platform_that_cannot_be_read_any_more_is_told() {
     assert_eq!(writes(&stage).len(), 1);
 }
 
-async fn an_unresolved_create_is_resolved_before_the_resource_goes() {
+async fn an_unresolved_create_is_resolved_before_the_resource_is_deleted() {
     let stage = Stage::new("create-then-delete").await;
     stage.fault(json!({"method": "POST", "kind": "drop"}));
     stage.apply(&compute("orders", "br-main-42", "")).await;

@@ -54,7 +54,7 @@ async fn a_namespace_is_deleted_although_the_operator_dies_meanwhile() {
 }
 
 #[tokio::test]
-async fn a_namespace_goes_whose_objects_were_deleted_in_the_wrong_order() {
+async fn a_namespace_is_deleted_whose_objects_were_deleted_in_the_wrong_order() {
     let stage = Stage::new("wrong-order").await;
     furnish(&stage, "{name: prod}").await;
     // The account first: it waits, and so does its Secret in a namespace that is being deleted.
@@ -68,7 +68,7 @@ async fn a_namespace_goes_whose_objects_were_deleted_in_the_wrong_order() {
 }
 
 #[tokio::test]
-async fn what_one_command_deletes_goes_credentials_first() {
+async fn one_command_deletes_everything_credentials_first() {
     let stage = Stage::new("one-command").await;
     furnish(&stage, "{name: prod}").await;
     for object in ["secret/platform-api-key", "account/prod"].iter().chain(&OBJECTS) {
@@ -81,7 +81,7 @@ async fn what_one_command_deletes_goes_credentials_first() {
 }
 
 #[tokio::test]
-async fn a_namespace_goes_whose_credentials_were_deleted_first() {
+async fn a_namespace_is_deleted_whose_credentials_were_deleted_first() {
     let stage = Stage::new("no-credentials").await;
     furnish(&stage, "{name: prod}").await;
     // Nothing that needs the Secret goes with it, so it is let go, and nothing can be deleted on the platform.
@@ -102,7 +102,7 @@ async fn a_namespace_goes_whose_credentials_were_deleted_first() {
 }
 
 #[tokio::test]
-async fn namespaces_go_whose_account_lives_elsewhere() {
+async fn namespaces_are_deleted_whose_account_is_in_another_one() {
     let stage = Stage::bare("elsewhere").await;
     let credentials = Stage::bare("elsewhere-credentials").await;
     credentials.secret("platform-api-key", ADMIN).await;
@@ -142,7 +142,7 @@ spec:
 }
 
 #[tokio::test]
-async fn an_account_that_goes_is_used_for_nothing_new() {
+async fn an_account_that_is_being_deleted_is_used_for_nothing_new() {
     let stage = Stage::new("account-goes").await;
     stage.apply(&compute("orders", "br-main-42", "")).await;
     stage.until_ready("compute/orders").await;

@@ -8,7 +8,7 @@ use crate::stage::{ORGANIZATION_KEY, Stage, compute, condition};
 const LISTS: &str = "/endpoints$";
 
 #[tokio::test]
-async fn nothing_is_let_go_because_it_could_not_be_seen() {
+async fn no_finalizer_is_removed_because_of_a_failed_read() {
     let not_allowed = json!({"status": 404, "body": {"message": "not allowed to see this project"}});
     tokio::join!(
         unseen("unseen-403", json!({"status": 403, "body": {"message": "no"}}), "Forbidden"),
@@ -17,7 +17,7 @@ async fn nothing_is_let_go_because_it_could_not_be_seen() {
         unseen("unseen-500", json!({"status": 500}), "PlatformUnreachable"),
         unseen("unseen-drop", json!({"kind": "drop"}), "PlatformUnreachable"),
         a_key_that_is_refused_while_a_compute_is_deleted(),
-        a_protected_compute_goes_once_it_is_not(),
+        a_protected_compute_is_deleted_once_unprotected(),
     );
 }
 
@@ -57,7 +57,7 @@ async fn a_key_that_is_refused_while_a_compute_is_deleted() {
 }
 
 /// Nobody has to touch the resource again when the platform changes its mind.
-async fn a_protected_compute_goes_once_it_is_not() {
+async fn a_protected_compute_is_deleted_once_unprotected() {
     let stage = Stage::new("protected-once").await;
     stage.apply(&compute("orders", "br-main-42", "")).await;
     stage.until_ready("compute/orders").await;

@@ -15,7 +15,7 @@ fn lose(stage: &Stage, path: &str) {
 }
 
 #[tokio::test]
-async fn an_open_create_is_resolved_before_the_resource_goes() {
+async fn an_open_create_is_resolved_before_the_resource_is_deleted() {
     tokio::join!(
         a_compute("open-compute", Profile::Full),
         a_compute("open-compute-minimal", Profile::Minimal),

@@ -61,7 +61,7 @@ fn last_active_is_kept_to_the_hour_while_active_and_is_never_put_back() {
     assert_eq!(of(minutes(10), "active", None), Some(hour));
     assert_eq!(of(minutes(50), "active", Some(hour)), Some(hour));
     assert_eq!(of(minutes(70), "active", Some(hour)), Some(minutes(60)));
-    // Seen idle at ten past, then active again: not back to the full hour.
+    // Idle at ten past, then active again: not set back to the full hour.
     assert_eq!(of(minutes(10), "idle", Some(hour)), Some(minutes(10)));
     assert_eq!(of(minutes(20), "active", Some(minutes(10))), Some(minutes(10)));
     assert_eq!(of(minutes(5), "idle", Some(minutes(10))), Some(minutes(5)), "idle is exact");
@@ -74,7 +74,7 @@ fn fractions_of_seconds_are_left_out() {
 }
 
 #[test]
-fn the_last_operation_outlives_the_memory() {
+fn the_last_operation_stays_in_the_status() {
     let operation =
         |id: &str| LastOperation { id: id.into(), action: "start_compute".into(), status: "running".into() };
     let old = ComputeStatus { last_operation: Some(operation("old")), ..ComputeStatus::default() };

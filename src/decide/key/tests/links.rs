@@ -1,4 +1,4 @@
-//! What is written and read back: annotations, status, template.
+//! Annotations, status and template.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ fn annotations_read_back_what_was_written() {
 }
 
 #[test]
-fn nothing_is_decided_on_an_annotation_that_is_not_believed() {
+fn nothing_is_done_with_invalid_annotations() {
     let elsewhere = seal(names::KEYS, &records(1), ObjectKey { name: "other", ..CI });
     let edited = seal(names::KEYS, &records(1), CI).replace("\"id\":1", "\"id\":2");
     let cases = [
@@ -108,13 +108,13 @@ fn a_template_is_filled_once() {
 fn keys_stay_with_their_organization() {
     let theirs = KeyRecords { organization: Some("org-2".to_owned()), ..records(1) };
     Given::in_use().records(theirs.clone()).stalls(1, Reason::BindingConflict, &["org-2", "org-1", "spec.accountRef"]);
-    // Elsewhere the list lacks the key, which does not mean that it is revoked.
+    // The list of another organization lacks the key, which does not mean that it is revoked.
     let deleting = Given::deleting().records(theirs).listing(listed(1, &[]));
     deleting.stalls(1, Reason::BindingConflict, &["org-2", "Orphan"]);
     let intended = KeyIntent { organization: Some("org-2".to_owned()), ..intent(NAME, 0) };
     Given::new().intent(intended.clone()).stalls(1, Reason::BindingConflict, &["org-2"]);
     assert_eq!(KeyRecords::default().succeeded_by(key(1), &intended).organization.as_deref(), Some("org-2"));
-    // Where there is no key any more, another organization is as good.
+    // Where no key is recorded, the organization may change.
     let empty = KeyRecords { organization: Some("org-2".to_owned()), ..KeyRecords::default() };
     assert_eq!(Given::new().records(empty).step(1), KeyStep::PrepareSecret);
 }

@@ -1,4 +1,4 @@
-//! Table tests: each a state of things, and what is to be done about it.
+//! Table tests of decisions about a ProjectKey.
 
 mod create;
 mod delete;
@@ -60,7 +60,7 @@ fn records(current: i64) -> KeyRecords {
     KeyRecords { current: Some(key(current)), ..KeyRecords::default() }
 }
 
-/// A case in the making: a spec and an observation, which each test changes.
+/// A spec and an observation, which each test changes.
 struct Given {
     spec: ProjectKeySpec,
     observed: KeyObserved,
@@ -104,7 +104,7 @@ impl Given {
 
     /// Key 1 is in use and in its Secret.
     fn in_use() -> Self {
-        Self::new().records(records(1)).holds(1)
+        Self::new().records(records(1)).with_key(1)
     }
 
     /// The same, being deleted.
@@ -130,7 +130,7 @@ impl Given {
         self
     }
 
-    fn holds(self, id: i64) -> Self {
+    fn with_key(self, id: i64) -> Self {
         self.secret(KeySecretView::Ours(SecretContents::Key { key: key(id), as_declared: true }))
     }
 
@@ -177,8 +177,8 @@ impl Given {
         choice.step.unwrap_or_else(|| panic!("no step, but {:?}", choice.report))
     }
 
-    /// What is said when there is nothing to do.
-    fn says(&self, second: i64) -> (Health, Sync, Wake) {
+    /// What is reported when there is no step.
+    fn reported(&self, second: i64) -> (Health, Sync, Wake) {
         let choice = self.decide(second);
         assert_eq!(choice.step, None);
         let report = choice.report.unwrap();
@@ -187,7 +187,7 @@ impl Given {
 
     #[track_caller]
     fn stalls(&self, second: i64, reason: Reason, words: &[&str]) {
-        let (health, _, _) = self.says(second);
+        let (health, _, _) = self.reported(second);
         let Health::Stalled(found, message) = health else { panic!("not stalled: {health:?}") };
         assert_eq!(found, reason, "{message}");
         for word in words {

@@ -5,7 +5,7 @@ use crate::platform::fake::{broken, unauthorized};
 use crate::platform::{NewCompute, Platform, Role, Settings};
 
 #[tokio::test(start_paused = true)]
-async fn faults_are_told_once_and_retried_ever_more_rarely() {
+async fn faults_trigger_once_and_are_retried_less_and_less_often() {
     let mut stage = Stage::settled(2).await;
     stage.fake.fail(broken());
     assert_eq!(stage.after(30.0).await, ["ep-000", "ep-001"]);
@@ -23,7 +23,7 @@ async fn faults_are_told_once_and_retried_ever_more_rarely() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fault_answers_a_wish_once_and_is_no_reason_to_hurry() {
+async fn a_fault_answers_a_request_once_and_is_not_retried_at_once() {
     let mut stage = Stage::settled(2).await;
     stage.fake.fail(broken());
     let written = stage.observers.tick();

@@ -73,7 +73,7 @@ fn since(tick: Tick) -> Interest {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_reading_is_made_at_once_and_told_to_all() {
+async fn the_first_read_is_made_at_once_and_triggers_all() {
     let mut stage = Stage::new(2);
     assert_eq!(stage.read("ep-000"), LatestSnapshot::default());
     assert_eq!(stage.read("ep-001"), LatestSnapshot::default());
@@ -107,7 +107,7 @@ async fn only_those_whose_compute_changed_are_triggered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_branch_is_watched_for_what_appears_leaves_and_moves() {
+async fn changes_on_a_branch_trigger_its_subscribers() {
     let mut stage = Stage::new(1);
     let interest = Interest { branches: vec!["br-new".to_owned()], ..Interest::default() };
     stage.ask("waits", interest);
@@ -119,7 +119,7 @@ async fn a_branch_is_watched_for_what_appears_leaves_and_moves() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reading_that_was_under_way_does_not_satisfy_a_later_write() {
+async fn a_read_in_progress_does_not_satisfy_a_later_write() {
     let mut stage = Stage::new(1);
     *stage.fake.delay.lock().unwrap() = Duration::from_secs(1);
     stage.read("ep-000");
@@ -137,7 +137,7 @@ async fn a_reading_that_was_under_way_does_not_satisfy_a_later_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fresh_reading_is_told_to_those_who_asked_also_when_nothing_changed() {
+async fn a_requested_read_triggers_its_subscribers_also_without_a_change() {
     let mut stage = Stage::settled(3).await;
     let written = stage.observers.tick();
     stage.ask("ep-001", since(written));
@@ -148,7 +148,7 @@ async fn a_fresh_reading_is_told_to_those_who_asked_also_when_nothing_changed() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reading_newer_than_one_that_is_known_can_be_asked_for() {
+async fn a_read_newer_than_the_latest_can_be_requested() {
     let mut stage = Stage::settled(1).await;
     let known = stage.read("ep-000").snapshot.unwrap().began;
     stage.ask("ep-000", since(known));
@@ -157,7 +157,7 @@ async fn a_reading_newer_than_one_that_is_known_can_be_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_writes_share_few_readings() {
+async fn many_writes_share_few_reads() {
     let mut stage = Stage::settled(100).await;
     let before = stage.fake.count();
     for index in 0..100 {
@@ -184,7 +184,7 @@ async fn fast_while_pending_and_slow_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_stays_pending_is_looked_at_ever_more_rarely_until_something_new_pends() {
+async fn what_stays_pending_is_read_less_often_until_something_new_is_pending() {
     let mut stage = Stage::settled(2).await;
     stage.ask("ep-000", pending());
     stage.after(3600.0).await;
@@ -209,7 +209,7 @@ async fn what_stays_pending_is_looked_at_ever_more_rarely_until_something_new_pe
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_platform_replaces_the_old_one_and_what_it_held() {
+async fn another_platform_replaces_the_old_one_and_its_snapshot() {
     let mut stage = Stage::settled(1).await;
     *stage.fake.delay.lock().unwrap() = Duration::from_secs(5);
     stage.ask("ep-000", since(stage.observers.tick()));
@@ -226,7 +226,7 @@ async fn another_platform_replaces_the_old_one_and_what_it_held() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_lives_as_long_as_someone_is_interested() {
+async fn a_task_runs_as_long_as_it_has_subscribers() {
     let mut stage = Stage::settled(2).await;
     stage.observers.forget(&"ep-000".to_owned());
     stage.fake.edit("ep-000", |c| c.current_state = "active".to_owned());
@@ -243,7 +243,7 @@ async fn a_task_lives_as_long_as_someone_is_interested() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscriber_is_in_one_place() {
+async fn a_subscriber_has_one_project() {
     let mut stage = Stage::settled(1).await;
     stage.source.project = "q".to_owned();
     stage.read("ep-000");
@@ -252,7 +252,7 @@ async fn a_subscriber_is_in_one_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_who_waits_does_not_queue_with_the_polls() {
+async fn a_requested_read_does_not_queue_with_the_polls() {
     let fake = Fake::of([compute("ep-000", "br-000")]);
     let platform = fake.within(Rate { requests_per_minute: 2, burst: 10 });
     let mut stage = Stage::with(fake, Arc::clone(&platform));
@@ -279,7 +279,7 @@ async fn shutting_down_ends_everything() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn readings_are_spread_over_the_account_by_its_budget() {
+async fn the_budget_spreads_the_reads_of_an_account() {
     let fake = Fake::of([compute("ep-000", "br-000")]);
     let platform = fake.within(Rate { requests_per_minute: 60, burst: 2 });
     let mut stage = Stage::with(fake, platform);
