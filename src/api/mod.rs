@@ -1,7 +1,7 @@
 //! The custom resources of group `dbplane.dev`: types, validation rules and printer columns; no logic.
 //!
-//! References and unions are atomic: who applies one owns it whole, so that switching from one alternative to the other
-//! needs no removal of the first. (`MapMerge`, also for structs: a definition knows `x-kubernetes-map-type` only.)
+//! References and unions are atomic: whoever applies one owns all of it, so that switching from one alternative to the other
+//! needs no removal of the first. (`MapMerge`, also for structs: a definition has `x-kubernetes-map-type` only.)
 //!
 //! The doc comments are what `kubectl explain` prints, so they are written for the person who writes a manifest.
 
