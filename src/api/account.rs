@@ -107,7 +107,7 @@ pub struct PlatformAccess {
     pub poll_interval: Option<Duration>,
 }
 
-const ANOTHER_ACCOUNT: &str = "the computes and keys of this account are on this platform and in this organization; create another account for another one";
+const ANOTHER_ACCOUNT: &str = "the computes and keys of this account exist only there; create another account for another platform or organization";
 
 /// A rate budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
