@@ -8,8 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::{AccountRef, Condition, Duration};
-use super::units::{ComputeUnits, autoscaling_sizes};
+use super::units::autoscaling_sizes;
 use super::{rules, schema};
+use crate::domain::ComputeUnits;
 
 /// One compute of one branch. Fields that are left out belong to the platform and are not enforced.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]

@@ -1,7 +1,7 @@
 //! Where a compute differs from what is declared, and the change that corrects it. Only declared fields are compared.
 
-use crate::api::{ComputeSpec, ComputeUnits, PoolerMode, ScaleToZero};
-use crate::platform::{Compute, ComputeChange, Settings, SuspendAfter};
+use crate::api::{ComputeSpec, PoolerMode, ScaleToZero};
+use crate::domain::{Compute, ComputeChange, ComputeUnits, Settings, SuspendAfter};
 
 /// The platform's default inactivity period, in seconds.
 const DEFAULT_INACTIVITY: u32 = 300;

@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use tokio::time::Instant;
 
-use super::{
-    Answer, Budget, Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, Fault, KeyEntry, Meter, NewCompute,
-    Platform, Project, Rate, RateLimited, Role, Settings,
+use super::{Answer, Budget, Meter, Platform, Rate, RateLimited};
+use crate::domain::{
+    Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute, Project, Role, Settings,
 };
 
 /// An idle primary.

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use secrecy::SecretString;
 
-use super::{
+use crate::domain::{
     Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute, Operation, Project,
 };
 

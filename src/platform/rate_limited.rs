@@ -9,9 +9,9 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{
-    Answer, Budget, Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute,
-    Platform, Priority, Project,
+use super::{Answer, Budget, Platform, Priority};
+use crate::domain::{
+    Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute, Project,
 };
 
 /// Is told of every call that reached the platform or tried to.

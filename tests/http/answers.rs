@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dbplane::platform::{Budget, CredentialKind, Fault, NewCompute, Platform, Rate, Role, Settings};
+use dbplane::domain::{CredentialKind, Fault, NewCompute, Role, Settings};
+use dbplane::platform::{Budget, Platform, Rate};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::server::{Act, Server, answer};

@@ -1,7 +1,7 @@
 //! What is sent: lines 1 to 3 and 6 of the wire's checklist.
 
-use dbplane::api::ComputeUnits;
-use dbplane::platform::{ComputeChange, Fault, NewCompute, Platform, Role, Settings, SuspendAfter};
+use dbplane::domain::{ComputeChange, ComputeUnits, Fault, NewCompute, Role, Settings, SuspendAfter};
+use dbplane::platform::Platform;
 use secrecy::SecretString;
 use serde_json::json;
 

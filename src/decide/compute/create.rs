@@ -7,7 +7,7 @@ use super::super::{Action, Decision, Reason, Report, drift, later, names};
 use super::evidence::{CreateOutcome, evidence, matches, on_branch};
 use super::{Case, Choice, ComputeStep, NameSupport, Snapshot, stray, undecided};
 use crate::api::{Existing, Management};
-use crate::platform::{Compute, NewCompute, Role};
+use crate::domain::{Compute, NewCompute, Role};
 
 /// No binding and no intent: nothing was ever asked for.
 pub(super) fn first_contact(case: &Case, snapshot: &Snapshot) -> Choice {

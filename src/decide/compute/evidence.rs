@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::super::drift;
 use super::super::identity::CreateIntent;
 use super::{Case, NameSupport, Snapshot};
-use crate::platform::{Compute, Role, Settings};
+use crate::domain::{Compute, Role, Settings};
 
 /// What became of a create that was intended.
 pub(super) enum CreateOutcome<'a> {

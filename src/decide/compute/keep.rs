@@ -9,7 +9,7 @@ use super::restart::restart;
 use super::update::update;
 use super::{Case, Choice, ComputeStep, Snapshot, is_settled, stray};
 use crate::api::Management;
-use crate::platform::Compute;
+use crate::domain::Compute;
 
 pub(super) fn decide(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     if let Some(conflict) = conflict(case, binding) {

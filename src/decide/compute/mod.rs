@@ -23,7 +23,7 @@ use super::memory::of_fault;
 use super::names::ClusterId;
 use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, sizes};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, RestartStatus};
-use crate::platform::{Compute, ComputeChange, Fault, NewCompute, Role};
+use crate::domain::{Compute, ComputeChange, Fault, NewCompute, Role};
 
 /// Everything that a decision about a Compute rests on, besides its spec and the time.
 #[derive(Clone, Debug)]

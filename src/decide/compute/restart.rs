@@ -7,7 +7,7 @@ use super::super::identity::{BeforeRestart, RestartRecord};
 use super::super::{Action, Decision, Reason, Report};
 use super::update::postponed;
 use super::{Case, Choice, ComputeStep, Snapshot, is_settled};
-use crate::platform::Compute;
+use crate::domain::Compute;
 
 /// The restart that is asked for, if one is.
 pub(super) fn restart(case: &Case, compute: &Compute, snapshot: &Snapshot, report: &Report) -> Option<Choice> {

@@ -8,7 +8,7 @@ use super::super::{Action, Decision, Reason, Sync, Wake, later, names};
 use super::evidence::{CreateOutcome, evidence, matches};
 use super::{Case, Choice, ComputeStep, Snapshot, undecided};
 use crate::api::Management;
-use crate::platform::Compute;
+use crate::domain::Compute;
 
 /// How long what an unanswered create may bring forth is looked for.
 const WATCHED: Duration = Duration::from_secs(24 * 3600);

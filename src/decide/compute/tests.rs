@@ -17,12 +17,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::ComputeUnits;
 use crate::decide::identity::Origin;
 use crate::decide::names;
 use crate::decide::seal::Flaw;
 use crate::decide::{Sync, Wake, later};
-use crate::platform::{Settings, SuspendAfter};
+use crate::domain::{ComputeUnits, Settings, SuspendAfter};
 
 pub const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 pub const SETTLE: Duration = Duration::from_secs(60);

@@ -8,7 +8,7 @@ use super::super::disruption::{Permit, permit};
 use super::super::drift::{self, Difference};
 use super::super::{Action, Decision, Reason, Report, Sync};
 use super::{Case, Choice, ComputeStep};
-use crate::platform::Compute;
+use crate::domain::Compute;
 
 /// Changes what may be changed now, and says what has to wait.
 pub(super) fn update(case: &Case, compute: &Compute, differences: &[Difference], report: &Report) -> Choice {

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::super::identity::{KeyBook, KeyIntent, LostKey};
 use super::super::{Action, names};
 use super::{Case, KeyListing, KeyStep};
-use crate::platform::{Fault, KeyEntry};
+use crate::domain::{Fault, KeyEntry};
 
 /// What became of a key whose creation was begun and whose secret never arrived.
 pub(super) enum CreateOutcome {

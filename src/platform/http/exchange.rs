@@ -16,7 +16,7 @@ use super::endpoint::{Base, Endpoint, EndpointError};
 use super::refusal::{Refusal, http_date, retry_after};
 use super::text::tidy;
 use super::transport::{Network, Transport, Unanswered};
-use crate::platform::Fault;
+use crate::domain::Fault;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

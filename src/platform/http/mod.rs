@@ -24,9 +24,9 @@ use serde::Serialize;
 use self::exchange::{Call, Exchange, not_sent};
 use self::verdicts::Verdicts;
 use super::wire::{self, ChangeBody, CreateBody, CreateKeyBody, Misread, Page};
-use super::{
-    Answer, Budget, Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute,
-    Platform, Priority, Project,
+use super::{Answer, Budget, Platform, Priority};
+use crate::domain::{
+    Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute, Project,
 };
 
 pub use self::endpoint::{Endpoint, EndpointError};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::platform::Fault;
+use crate::domain::Fault;
 
 /// Answers in the place of a platform that was seen not to offer a read.
 #[derive(Debug)]

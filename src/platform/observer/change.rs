@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::platform::Compute;
+use crate::domain::Compute;
 
 /// What is different: the computes, and the branches that they are or were on.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Misread, Page, Pagination, SettingsBody, array, lenient, parse};
-use crate::api::ComputeUnits;
-use crate::platform::{Answer, Compute, ComputeChange, NewCompute, Operation, Role, Settings, SuspendAfter};
+use crate::domain::{Compute, ComputeChange, ComputeUnits, NewCompute, Operation, Role, Settings, SuspendAfter};
+use crate::platform::Answer;
 
 #[derive(Deserialize)]
 struct ComputeList {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Misread, lenient, parse};
-use crate::platform::{CreatedKey, KeyEntry};
+use crate::domain::{CreatedKey, KeyEntry};
 
 /// The body of a key's creation.
 #[derive(Serialize)]

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{Misread, Page, Pagination, array, lenient, parse};
-use crate::platform::{CredentialKind, Project};
+use crate::domain::{CredentialKind, Project};
 
 #[derive(Deserialize)]
 struct ProjectList {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
-use crate::api::ComputeUnits;
+use super::ComputeUnits;
 
 /// The platform's identifier of a project.
 pub type ProjectId = String;

@@ -1,0 +1,13 @@
+//! The platform's things and faults as plain data, in the platform's words: what decisions are made on, and what the
+//! port speaks. Below everything else: it imports no other module.
+
+mod fault;
+mod model;
+mod units;
+
+pub use fault::Fault;
+pub use model::{
+    Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, KeyEntry, NewCompute, Operation, OrganizationId,
+    Project, ProjectId, Role, Settings, SuspendAfter,
+};
+pub use units::{COMPUTE_SIZES, ComputeUnits};
