@@ -10,7 +10,8 @@ use tokio::time::Instant;
 
 use super::{Answer, Budget, Meter, Platform, Rate, RateLimited};
 use crate::domain::{
-    Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute, Project, Role, Settings,
+    Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute, Project,
+    Role, Settings, Support,
 };
 
 /// An idle primary.
@@ -22,13 +23,14 @@ pub(super) fn compute(id: &str, branch: &str) -> Compute {
         role: Role::Primary,
         host: None,
         name: None,
-        current_state: "idle".to_owned(),
+        current_state: ComputeState::Idle,
         pending_state: None,
         settings: Settings::default(),
         last_active: None,
         created_at: None,
         updated_at: None,
         started_at: None,
+        support: Support::default(),
     }
 }
 

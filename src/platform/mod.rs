@@ -7,7 +7,6 @@ mod http;
 mod observer;
 mod port;
 mod rate_limited;
-mod wire;
 
 pub use budget::{Budget, Jitter, Priority, Rate};
 pub use http::{Endpoint, EndpointError, HttpOptions, HttpPlatform, Transport, Unanswered};

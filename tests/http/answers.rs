@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dbplane::domain::{CredentialKind, Fault, NewCompute, Role, Settings};
+use dbplane::domain::{ComputeState, CredentialKind, Fault, NewCompute, Role, Settings};
 use dbplane::platform::{Budget, Platform, Rate};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -90,8 +90,8 @@ async fn pages_of_computes_are_joined_without_doubles() {
     let second = format!(r#"{{"endpoints":[{}]}}"#, item("ep-b", "active"));
     let server = Server::acting([answer(200, &first), answer(200, &second)]).await;
     let computes = server.platform().list_computes("p").await.unwrap();
-    let states: Vec<_> = computes.iter().map(|c| (c.id.as_str(), c.current_state.as_str())).collect();
-    assert_eq!(states, [("ep-a", "idle"), ("ep-b", "active")]);
+    let states: Vec<_> = computes.iter().map(|c| (c.id.as_str(), c.current_state.clone())).collect();
+    assert_eq!(states, [("ep-a", ComputeState::Idle), ("ep-b", ComputeState::Active)]);
 }
 
 #[tokio::test]

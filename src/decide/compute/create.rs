@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::super::identity::{Binding, CreateIntent, Origin};
 use super::super::{Action, Decision, Reason, Report, drift, later, names};
 use super::evidence::{CreateOutcome, evidence, matches, on_branch};
-use super::{Case, Choice, ComputeStep, NameSupport, Snapshot, stray, undecided};
+use super::{Case, Choice, ComputeStep, Snapshot, stray, undecided};
 use crate::api::{Existing, Management};
-use crate::domain::{Compute, NewCompute, Role};
+use crate::domain::{Compute, NameSupport, NewCompute, Role};
 
 /// No binding and no intent: nothing was ever asked for.
 pub(super) fn first_contact(case: &Case, snapshot: &Snapshot) -> Choice {
@@ -203,7 +203,7 @@ fn unclear(case: &Case, candidates: &[&Compute], record: &str) -> Report {
             ids.join(", "),
             meta.namespace,
             meta.name,
-            ids.first().unwrap_or(&"ep-..."),
+            ids.first().unwrap_or(&"COMPUTE-ID"),
             meta.namespace,
             meta.name,
             record,

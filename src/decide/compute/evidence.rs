@@ -4,8 +4,8 @@ use jiff::Timestamp;
 
 use super::super::drift;
 use super::super::identity::CreateIntent;
-use super::{Case, NameSupport, Snapshot};
-use crate::domain::{Compute, Role, Settings};
+use super::{Case, Snapshot};
+use crate::domain::{Compute, NameSupport, Role, Settings};
 
 /// What became of a create that was intended.
 pub(super) enum CreateOutcome<'a> {

@@ -23,7 +23,7 @@ use super::memory::of_fault;
 use super::names::ClusterId;
 use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, sizes};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, RestartStatus};
-use crate::domain::{Compute, ComputeChange, Fault, NewCompute, Role};
+use crate::domain::{Compute, ComputeChange, ComputeState, Fault, NameSupport, NewCompute, Role};
 
 /// Everything that a decision about a Compute rests on, besides its spec and the time.
 #[derive(Clone, Debug)]
@@ -35,6 +35,7 @@ pub struct ComputeObserved {
     pub snapshot: SnapshotState,
     pub claims: Claims,
     pub secret: SecretView,
+    /// What the whole project's snapshot says of names of computes.
     pub name_support: NameSupport,
     pub memory: Memory,
     /// Newer readings fail, and from then on the one at hand is no longer relied upon.
@@ -56,30 +57,6 @@ pub enum SnapshotState {
     Failed(Fault),
     /// Begun at that time.
     Taken { at: Timestamp, computes: Vec<Compute> },
-}
-
-/// What the whole project's snapshot says of names of computes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum NameSupport {
-    /// Nothing: a name may be refused or dropped.
-    #[default]
-    Unseen,
-    /// Computes show what only a platform with names shows.
-    Offered,
-    /// Some compute shows its name: what is given one keeps it.
-    Kept,
-}
-
-impl NameSupport {
-    /// What these computes tell.
-    pub fn among(computes: &[Compute]) -> Self {
-        let fuller = |compute: &Compute| compute.settings.suspend_after.is_some() || compute.started_at.is_some();
-        match computes {
-            some if some.iter().any(|compute| compute.name.is_some()) => Self::Kept,
-            some if some.iter().any(fuller) => Self::Offered,
-            _ => Self::Unseen,
-        }
-    }
 }
 
 /// A Secret that dbplane may have to write.
@@ -229,7 +206,7 @@ pub fn status(report: &Report, observed: &ComputeObserved, old: &ComputeStatus, 
 
 /// Whether nothing is under way on the platform.
 fn is_settled(compute: &Compute) -> bool {
-    compute.pending_state.is_none() && compute.current_state != "init"
+    compute.pending_state.is_none() && compute.current_state != ComputeState::Init
 }
 
 /// Everything at hand.
@@ -305,8 +282,8 @@ fn seen(compute: &Compute, old: &ComputeStatus) -> ComputeStatus {
     ComputeStatus {
         compute_id: Some(compute.id.clone()),
         host: compute.host.clone(),
-        state: Some(compute.current_state.clone()),
-        pending_state: compute.pending_state.clone(),
+        state: Some(compute.current_state.to_string()),
+        pending_state: compute.pending_state.as_ref().map(ComputeState::to_string),
         size: size.map(|(min, max)| sizes::text(min, max)),
         capacity: size.and_then(|(min, max)| sizes::capacity(min, max)),
         last_active: last_active(compute, old.last_active),
@@ -317,7 +294,7 @@ fn seen(compute: &Compute, old: &ComputeStatus) -> ComputeStatus {
 /// Kept to the hour while the compute is active, so that its use causes no writes; never put back.
 fn last_active(compute: &Compute, old: Option<Timestamp>) -> Option<Timestamp> {
     let exact = Timestamp::from_second(compute.last_active?.as_second()).ok()?;
-    if compute.current_state != "active" {
+    if compute.current_state != ComputeState::Active {
         return Some(exact);
     }
     let hour = Timestamp::from_second(exact.as_second() - exact.as_second().rem_euclid(3600)).ok()?;

@@ -9,6 +9,7 @@ mod refusal;
 mod text;
 mod transport;
 mod verdicts;
+mod wire;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use serde::Serialize;
 
 use self::exchange::{Call, Exchange, not_sent};
 use self::verdicts::Verdicts;
-use super::wire::{self, ChangeBody, CreateBody, CreateKeyBody, Misread, Page};
+use self::wire::{ChangeBody, CreateBody, CreateKeyBody, Misread, Page};
 use super::{Answer, Budget, Platform, Priority};
 use crate::domain::{
     Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute, Project,

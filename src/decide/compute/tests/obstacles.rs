@@ -73,6 +73,6 @@ fn a_reading_that_ages_is_decided_on_until_it_is_too_old() {
     let said = aging(Scene::bound()).rest();
     said.in_sync();
     said.until(at(20));
-    let starting = with(compute("ep-1"), |compute| compute.current_state = "init".into());
+    let starting = with(compute("ep-1"), |compute| compute.current_state = ComputeState::Init);
     aging(Scene::bound().binding(|binding| binding.at = at(-590)).seeing([starting])).rest().until(at(10));
 }

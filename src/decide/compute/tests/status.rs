@@ -7,9 +7,9 @@ fn status_of(scene: &Scene, old: &ComputeStatus) -> ComputeStatus {
     status(&Report::ready("fine"), &scene.observed, old, scene.now)
 }
 
-fn active_at(time: Timestamp, state: &str) -> Scene {
+fn active_at(time: Timestamp, state: ComputeState) -> Scene {
     Scene::bound().seeing([with(compute("ep-1"), |compute| {
-        compute.current_state = state.into();
+        compute.current_state = state;
         compute.last_active = Some(time);
     })])
 }
@@ -18,7 +18,7 @@ fn active_at(time: Timestamp, state: &str) -> Scene {
 fn it_shows_what_was_seen() {
     let seen = with(compute("ep-1"), |compute| {
         (compute.settings.min, compute.settings.max) = (cu(0.25), cu(2.));
-        compute.pending_state = Some("idle".into());
+        compute.pending_state = Some(ComputeState::Idle);
     });
     let status = status_of(&Scene::bound().seeing([compute("ep-0"), seen]), &ComputeStatus::default());
     assert_eq!(status.compute_id.as_deref(), Some("ep-1"));
@@ -47,8 +47,8 @@ fn it_keeps_what_was_seen_while_nothing_can_be_seen() {
 
 #[test]
 fn the_same_again_is_equal_so_that_nothing_is_written() {
-    let first = status_of(&active_at(at(10), "active"), &ComputeStatus::default());
-    let later = status_of(&active_at(at(200), "active").after(300), &first);
+    let first = status_of(&active_at(at(10), ComputeState::Active), &ComputeStatus::default());
+    let later = status_of(&active_at(at(200), ComputeState::Active).after(300), &first);
     assert_eq!(first, later);
 }
 
@@ -56,21 +56,21 @@ fn the_same_again_is_equal_so_that_nothing_is_written() {
 fn last_active_is_kept_to_the_hour_while_active_and_is_never_put_back() {
     let hour = at(-NOW.as_second().rem_euclid(3600));
     let old = |time| ComputeStatus { last_active: time, ..ComputeStatus::default() };
-    let of = |time, state: &str, before| status_of(&active_at(time, state), &old(before)).last_active;
+    let of = |time, state, before| status_of(&active_at(time, state), &old(before)).last_active;
     let minutes = |minutes: u64| later(hour, Duration::from_secs(minutes * 60));
-    assert_eq!(of(minutes(10), "active", None), Some(hour));
-    assert_eq!(of(minutes(50), "active", Some(hour)), Some(hour));
-    assert_eq!(of(minutes(70), "active", Some(hour)), Some(minutes(60)));
+    assert_eq!(of(minutes(10), ComputeState::Active, None), Some(hour));
+    assert_eq!(of(minutes(50), ComputeState::Active, Some(hour)), Some(hour));
+    assert_eq!(of(minutes(70), ComputeState::Active, Some(hour)), Some(minutes(60)));
     // Seen idle at ten past, then active again: not back to the full hour.
-    assert_eq!(of(minutes(10), "idle", Some(hour)), Some(minutes(10)));
-    assert_eq!(of(minutes(20), "active", Some(minutes(10))), Some(minutes(10)));
-    assert_eq!(of(minutes(5), "idle", Some(minutes(10))), Some(minutes(5)), "idle is exact");
+    assert_eq!(of(minutes(10), ComputeState::Idle, Some(hour)), Some(minutes(10)));
+    assert_eq!(of(minutes(20), ComputeState::Active, Some(minutes(10))), Some(minutes(10)));
+    assert_eq!(of(minutes(5), ComputeState::Idle, Some(minutes(10))), Some(minutes(5)), "idle is exact");
 }
 
 #[test]
 fn fractions_of_seconds_are_left_out() {
     let time = Timestamp::new(NOW.as_second(), 5_000_000).unwrap();
-    assert_eq!(status_of(&active_at(time, "idle"), &ComputeStatus::default()).last_active, Some(NOW));
+    assert_eq!(status_of(&active_at(time, ComputeState::Idle), &ComputeStatus::default()).last_active, Some(NOW));
 }
 
 #[test]

@@ -24,7 +24,7 @@ struct ProjectItem {
 }
 
 /// The answer to GET /projects.
-pub(in crate::platform) fn projects(body: &[u8]) -> Result<Page<Project>, Misread> {
+pub(in crate::platform::http) fn projects(body: &[u8]) -> Result<Page<Project>, Misread> {
     let list: ProjectList = parse(body)?;
     let items = list.projects.into_iter().enumerate().map(|(index, item)| {
         Ok(Project {
@@ -43,7 +43,7 @@ struct Credential {
 }
 
 /// The answer to GET /auth.
-pub(in crate::platform) fn credential_kind(body: &[u8]) -> Result<CredentialKind, Misread> {
+pub(in crate::platform::http) fn credential_kind(body: &[u8]) -> Result<CredentialKind, Misread> {
     let credential: Credential = parse(body)?;
     Ok(match credential.auth_method.as_deref() {
         Some("api_key_user") => CredentialKind::Personal,
