@@ -153,11 +153,3 @@ pub struct KeyEntry {
     pub project_id: Option<ProjectId>,
     pub created_at: Option<Timestamp>,
 }
-
-/// What kind of credential the platform says it sees, where it offers that call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CredentialKind {
-    Personal,
-    Organization,
-    Other,
-}

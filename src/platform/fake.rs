@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use super::{Answer, Budget, Meter, Platform, Rate, RateLimited};
 use crate::domain::{
-    Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute, Project,
-    Role, Settings, Support,
+    Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, Fault, KeyEntry, NewCompute, Project, Role, Settings,
+    Support,
 };
 
 /// An idle primary.
@@ -163,9 +163,6 @@ impl Platform for Fake {
     }
     async fn revoke_key(&self, _: &str, _: i64) -> Result<(), Fault> {
         self.called("revoke_key", || ()).await
-    }
-    async fn credential_kind(&self) -> Result<CredentialKind, Fault> {
-        self.called("credential_kind", || CredentialKind::Personal).await
     }
 }
 

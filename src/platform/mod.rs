@@ -1,6 +1,7 @@
 //! The platform: the port in domain terms, the adapters behind it, and what keeps the calls within the platform's limits.
 
 mod budget;
+mod connect;
 #[cfg(test)]
 mod fake;
 mod http;
@@ -9,13 +10,14 @@ mod port;
 mod rate_limited;
 
 pub use budget::{Budget, Jitter, Priority, Rate};
-pub use http::{Endpoint, EndpointError, HttpOptions, HttpPlatform, Transport, Unanswered};
+pub use connect::{Access, Connect, ConnectError, Endpoint, OverHttp};
+pub use http::{HttpOptions, HttpPlatform, Transport, Unanswered};
 pub use observer::{Interest, LatestSnapshot, Observers, Snapshot, Source, Tick};
 pub use port::{Answer, Platform};
 pub use rate_limited::{Admitted, Meter, NoMeter, RateLimited};
 
 // Until the controller and its tests import these from `domain` themselves.
 pub use crate::domain::{
-    Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute, Operation,
-    OrganizationId, Project, ProjectId, Role, Settings, SuspendAfter,
+    Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Operation, OrganizationId, Project,
+    ProjectId, Role, Settings, SuspendAfter,
 };
