@@ -295,6 +295,16 @@ pub struct ComputeStatus {
     /// The platform's identifier of the compute.
     #[serde(rename = "computeID", default, skip_serializing_if = "Option::is_none")]
     pub compute_id: Option<String>,
+    /// ReadWrite, which the platform's console calls Primary, or ReadOnly, which it calls Read Replica.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub type_: Option<ComputeType>,
+    /// The platform's identifier of the region that the compute runs in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// When the compute was created on the platform.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    pub created_at: Option<Timestamp>,
     /// Host name for connecting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
@@ -353,6 +363,9 @@ pub struct LastOperation {
     pub action: String,
     /// Its status when it was returned, such as running.
     pub status: String,
+    /// How often it had failed by then; absent where it had not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<u32>,
 }
 
 /// A restart.

@@ -92,6 +92,8 @@ pub struct Compute {
     pub id: ComputeId,
     pub project_id: ProjectId,
     pub branch_id: String,
+    /// The platform's identifier of its region.
+    pub region: Option<String>,
     pub role: Role,
     pub host: Option<String>,
     pub name: Option<String>,
@@ -131,6 +133,8 @@ pub struct Operation {
     pub compute_id: Option<ComputeId>,
     pub action: String,
     pub status: String,
+    /// How often it has failed so far.
+    pub failures: Option<u32>,
     pub error: Option<String>,
 }
 

@@ -20,6 +20,7 @@ pub(super) fn compute(id: &str, branch: &str) -> Compute {
         id: id.to_owned(),
         project_id: "p".to_owned(),
         branch_id: branch.to_owned(),
+        region: None,
         role: Role::Primary,
         host: None,
         name: None,

@@ -186,6 +186,7 @@ pub fn compute(id: u8, name: Option<String>, setting: bool, project: &str) -> pl
         id: format!("ep-{id}"),
         project_id: project.to_owned(),
         branch_id: "br-1".into(),
+        region: None,
         role: Role::Replica,
         host: None,
         name,

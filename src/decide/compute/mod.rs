@@ -281,6 +281,12 @@ fn seen(compute: &Compute, old: &ComputeStatus) -> ComputeStatus {
     let size = compute.settings.min.zip(compute.settings.max);
     ComputeStatus {
         compute_id: Some(compute.id.clone()),
+        type_: Some(match compute.role {
+            Role::Primary => ComputeType::ReadWrite,
+            Role::Replica => ComputeType::ReadOnly,
+        }),
+        region: compute.region.clone(),
+        created_at: compute.created_at.and_then(to_the_second),
         host: compute.host.clone(),
         state: Some(compute.current_state.to_string()),
         pending_state: compute.pending_state.as_ref().map(ComputeState::to_string),
@@ -293,12 +299,16 @@ fn seen(compute: &Compute, old: &ComputeStatus) -> ComputeStatus {
 
 /// Kept to the hour while the compute is active, so that its use causes no writes; never put back.
 fn last_active(compute: &Compute, old: Option<Timestamp>) -> Option<Timestamp> {
-    let exact = Timestamp::from_second(compute.last_active?.as_second()).ok()?;
+    let exact = to_the_second(compute.last_active?)?;
     if compute.current_state != ComputeState::Active {
         return Some(exact);
     }
     let hour = Timestamp::from_second(exact.as_second() - exact.as_second().rem_euclid(3600)).ok()?;
     Some(old.filter(|old| (hour..=exact).contains(old)).unwrap_or(hour))
+}
+
+fn to_the_second(time: Timestamp) -> Option<Timestamp> {
+    Timestamp::from_second(time.as_second()).ok()
 }
 
 /// Whether the compute is left on the platform when the resource goes.

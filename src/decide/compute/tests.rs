@@ -42,6 +42,7 @@ pub fn compute(id: &str) -> Compute {
         id: id.into(),
         project_id: "p-1".into(),
         branch_id: BRANCH.into(),
+        region: Some("region-1".into()),
         role: Role::Primary,
         host: Some(format!("{id}.postgres.example")),
         name: None,

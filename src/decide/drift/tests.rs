@@ -23,6 +23,7 @@ fn silent() -> Compute {
         id: "ep-1".into(),
         project_id: "p".into(),
         branch_id: "br-1".into(),
+        region: None,
         role: Role::Primary,
         host: None,
         name: None,

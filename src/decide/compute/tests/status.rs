@@ -22,6 +22,8 @@ fn it_shows_what_was_seen() {
     });
     let status = status_of(&Scene::bound().seeing([compute("ep-0"), seen]), &ComputeStatus::default());
     assert_eq!(status.compute_id.as_deref(), Some("ep-1"));
+    assert_eq!((status.type_, status.region.as_deref()), (Some(ComputeType::ReadWrite), Some("region-1")));
+    assert_eq!(status.created_at, Some(at(-7200)));
     assert_eq!(status.host.as_deref(), Some("ep-1.postgres.example"));
     assert_eq!((status.state.as_deref(), status.pending_state.as_deref()), (Some("active"), Some("idle")));
     assert_eq!(status.size.as_deref(), Some("0.25-2"));
@@ -29,6 +31,12 @@ fn it_shows_what_was_seen() {
     assert_eq!(status.observed_generation, Some(3));
     assert!(status.conditions.iter().all(|condition| condition.observed_generation == Some(3)));
     assert_eq!(status.restart, None);
+}
+
+#[test]
+fn it_shows_the_type_that_the_compute_has_and_not_the_declared_one() {
+    let status = status_of(&Scene::bound().seeing([replica("ep-1")]), &ComputeStatus::default());
+    assert_eq!(status.type_, Some(ComputeType::ReadOnly));
 }
 
 #[test]
@@ -70,13 +78,22 @@ fn last_active_is_kept_to_the_hour_while_active_and_is_never_put_back() {
 #[test]
 fn fractions_of_seconds_are_left_out() {
     let time = Timestamp::new(NOW.as_second(), 5_000_000).unwrap();
-    assert_eq!(status_of(&active_at(time, ComputeState::Idle), &ComputeStatus::default()).last_active, Some(NOW));
+    let seen = with(compute("ep-1"), |compute| {
+        compute.current_state = ComputeState::Idle;
+        (compute.last_active, compute.created_at) = (Some(time), Some(time));
+    });
+    let status = status_of(&Scene::bound().seeing([seen]), &ComputeStatus::default());
+    assert_eq!((status.last_active, status.created_at), (Some(NOW), Some(NOW)));
 }
 
 #[test]
 fn the_last_operation_outlives_the_memory() {
-    let operation =
-        |id: &str| LastOperation { id: id.into(), action: "start_compute".into(), status: "running".into() };
+    let operation = |id: &str| LastOperation {
+        id: id.into(),
+        action: "start_compute".into(),
+        status: "running".into(),
+        failures: Some(1),
+    };
     let old = ComputeStatus { last_operation: Some(operation("old")), ..ComputeStatus::default() };
     assert_eq!(status_of(&Scene::bound(), &old).last_operation, Some(operation("old")));
     let scene = Scene::bound().remembering(|memory| memory.last_operation = Some(operation("new")));

@@ -34,6 +34,8 @@ struct ComputeItem {
     project_id: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
     branch_id: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    region_id: Option<String>,
     #[serde(default, rename = "type", deserialize_with = "lenient")]
     role: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
@@ -95,6 +97,7 @@ impl ComputeItem {
             id: self.id.ok_or_else(|| missing("id"))?,
             project_id: self.project_id.unwrap_or_else(|| project.to_owned()),
             branch_id: self.branch_id.ok_or_else(|| missing("branch_id"))?,
+            region: self.region_id,
             role: role(&self.role.ok_or_else(|| missing("type"))?),
             host: self.host,
             name: self.name,
@@ -186,6 +189,8 @@ struct OperationItem {
     action: String,
     status: String,
     #[serde(default, deserialize_with = "lenient")]
+    failures_count: Option<u32>,
+    #[serde(default, deserialize_with = "lenient")]
     error: Option<String>,
 }
 
@@ -202,6 +207,7 @@ pub(in crate::platform::http) fn answer(body: &[u8], project: &str) -> Result<An
                 compute_id: item.endpoint_id,
                 action: item.action,
                 status: item.status,
+                failures: item.failures_count,
                 error: item.error.filter(|error| !error.is_empty()),
             })
             .collect(),

@@ -37,6 +37,8 @@ fn a_whole_compute() {
     assert_eq!(postgres, [("a", "1MB"), ("b", "7"), ("c", "true")]);
     assert_eq!(compute.last_active, "2025-01-02T03:04:05.123456789Z".parse().ok());
     assert_eq!(compute.role, Role::Replica);
+    assert_eq!(compute.region.as_deref(), Some("r"));
+    assert_eq!(compute.created_at, "2025-01-02T03:04:05Z".parse().ok());
 }
 
 #[test]
@@ -46,13 +48,14 @@ fn nulls_and_odd_values_are_not_reported() {
         "current_state": "hibernating", "pending_state": "", "settings": null, "pooler_enabled": null,
         "autoscaling_limit_min_cu": "1", "autoscaling_limit_max_cu": -3, "suspend_timeout_seconds": 1.5,
         "last_active": "2025-02-07T07:00", "created_at": "2025-02-07 07:00", "updated_at": 7, "started_at": "",
-        "disabled": "no"
+        "disabled": "no", "region_id": 7
     }))
     .unwrap();
     assert_eq!(compute.role, Role::Replica);
     assert_eq!(compute.current_state, ComputeState::Other("hibernating".into()));
     assert_eq!(compute.pending_state, None);
     assert_eq!(compute.settings, Settings::default());
+    assert_eq!(compute.region, None);
     assert_eq!((compute.last_active, compute.created_at, compute.updated_at), (None, None, None));
 }
 
@@ -170,10 +173,13 @@ fn a_change_sends_only_what_changes_and_both_limits() {
 #[test]
 fn an_answer_keeps_the_operations_that_can_be_read() {
     let body = br#"{"endpoint":{"id":"ep-a","branch_id":"b","type":"read_write"},"operations":[
-        {"id":"o","endpoint_id":"ep-a","action":"brand_new","status":"odd","error":""},{"id":7},null]}"#;
+        {"id":"o","endpoint_id":"ep-a","action":"brand_new","status":"odd","error":""},{"id":7},null,
+        {"id":"p","action":"start_compute","status":"running","failures_count":2},
+        {"id":"q","action":"start_compute","status":"running","failures_count":"2"}]}"#;
     let answer = answer(body, "p").unwrap();
     assert_eq!(answer.compute.map(|c| c.id).as_deref(), Some("ep-a"));
-    assert_eq!(answer.operations.len(), 1);
+    let failures: Vec<_> = answer.operations.iter().map(|operation| operation.failures).collect();
+    assert_eq!(failures, [None, Some(2), None]);
     assert_eq!((answer.operations[0].action.as_str(), answer.operations[0].error.as_deref()), ("brand_new", None));
 }
 
