@@ -8,8 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::{AccountRef, Condition, Duration};
-use super::units::{ComputeUnits, autoscaling_sizes};
+use super::units::autoscaling_sizes;
 use super::{rules, schema};
+use crate::domain::ComputeUnits;
 
 /// One compute of one branch. Fields that are not set are the platform's choice and are not enforced.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -294,6 +295,16 @@ pub struct ComputeStatus {
     /// The platform's identifier of the compute.
     #[serde(rename = "computeID", default, skip_serializing_if = "Option::is_none")]
     pub compute_id: Option<String>,
+    /// ReadWrite, which the platform's console calls Primary, or ReadOnly, which it calls Read Replica.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub type_: Option<ComputeType>,
+    /// The platform's identifier of the region that the compute runs in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// When the compute was created on the platform.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    pub created_at: Option<Timestamp>,
     /// Host name for connecting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
@@ -352,6 +363,9 @@ pub struct LastOperation {
     pub action: String,
     /// Its status when it was returned, such as running.
     pub status: String,
+    /// How often it had failed by then; absent where it had not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<u32>,
 }
 
 /// A restart.

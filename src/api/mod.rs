@@ -32,7 +32,6 @@ pub use compute::{
 pub use project_key::{
     KeyDeletion, KeyRecord, KeySecret, OnRevoked, ProjectKey, ProjectKeySpec, ProjectKeyStatus, Rotation,
 };
-pub use units::{COMPUTE_SIZES, ComputeUnits};
 
 /// The API group of every resource, and the prefix of every annotation, label and finalizer.
 pub const GROUP: &str = "dbplane.dev";

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::memory::of_fault;
 use super::{Decision, Health, Meta, Reason, Report, Sync, Wake, later};
 use crate::api::{AccountCapabilities, AccountStatus};
-use crate::platform::Fault;
+use crate::domain::Fault;
 
 /// How many projects the status names.
 const MOST_PROJECTS: usize = 100;

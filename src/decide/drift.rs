@@ -1,7 +1,7 @@
 //! Differences between a compute and its spec, and the change that corrects them. Only declared fields are compared.
 
-use crate::api::{ComputeSpec, ComputeUnits, PoolerMode, ScaleToZero};
-use crate::platform::{Compute, ComputeChange, Settings, SuspendAfter};
+use crate::api::{self, ComputeSpec, ScaleToZero};
+use crate::domain::{Compute, ComputeChange, ComputeUnits, PoolerMode, Settings, SuspendAfter};
 
 /// The platform's default inactivity period, in seconds.
 const DEFAULT_INACTIVITY: u32 = 300;
@@ -28,7 +28,7 @@ pub fn declared(spec: &ComputeSpec) -> Settings {
         max,
         suspend_after: spec.scale_to_zero.as_ref().and_then(suspend_after),
         pooler_enabled: spec.pooler.map(|pooler| pooler.enabled),
-        pooler_mode: spec.pooler.and_then(|pooler| pooler.mode).map(|mode| wire_mode(mode).to_owned()),
+        pooler_mode: spec.pooler.and_then(|pooler| pooler.mode).map(pooler_mode),
         postgres: spec.postgres_settings.clone(),
         passwordless_access: spec.passwordless_access,
         disabled: spec.disabled,
@@ -104,9 +104,9 @@ fn suspend_after(scale: &ScaleToZero) -> Option<SuspendAfter> {
     }
 }
 
-fn wire_mode(mode: PoolerMode) -> &'static str {
+fn pooler_mode(mode: api::PoolerMode) -> PoolerMode {
     match mode {
-        PoolerMode::Transaction => "transaction",
+        api::PoolerMode::Transaction => PoolerMode::Transaction,
     }
 }
 

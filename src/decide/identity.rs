@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::seal::{InvalidAnnotation, ObjectKey};
 use super::{names, seal};
-use crate::platform::Settings;
+use crate::domain::Settings;
 
 /// How a Compute was bound to its compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

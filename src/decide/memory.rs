@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::{Health, Reason, later};
 use crate::api::LastOperation;
-use crate::platform::{ComputeChange, Fault};
+use crate::domain::{ComputeChange, Fault};
 
 /// What was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,7 +1,7 @@
 //! What to do next: pure decisions, shared by the controller, the tests and everything that explains itself.
 //!
 //! A decision is made from the declared spec, an observation and the time, all of them plain values. Nothing here can look at a
-//! clock, a cluster or the platform: this module imports the custom resources' types and the platform's data types alone.
+//! clock, a cluster or the platform: this module imports `api` and `domain`, and nothing else of this program.
 
 pub mod account;
 pub mod brake;

@@ -3,9 +3,7 @@
 use async_trait::async_trait;
 use secrecy::SecretString;
 
-use super::{
-    Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute, Operation, Project,
-};
+use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project};
 
 /// What a change of a compute returned: the compute where the answer held one, and the operations it started.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,7 +15,7 @@ pub struct Answer {
 /// One platform, called with one credential.
 ///
 /// Every method makes at most one request that changes something, never retries a change by itself, and reports failures as
-/// a [`Fault`]. The last three are not offered by every platform: they answer [`Fault::Unsupported`] there.
+/// a [`Fault`]. The last two are not offered by every platform: they answer [`Fault::Unsupported`] there.
 #[async_trait]
 pub trait Platform: Send + Sync + std::fmt::Debug {
     /// All projects that the credential can list; pages are followed.
@@ -42,6 +40,4 @@ pub trait Platform: Send + Sync + std::fmt::Debug {
     async fn list_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault>;
     /// Revokes a key of the organization, for ever.
     async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault>;
-    /// What kind of credential this is.
-    async fn credential_kind(&self) -> Result<CredentialKind, Fault>;
 }

@@ -9,10 +9,8 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{
-    Answer, Budget, Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute,
-    Platform, Priority, Project,
-};
+use super::{Answer, Budget, Platform, Priority};
+use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Project};
 
 /// Is told of every call that reached the platform or tried to.
 pub trait Meter: Send + Sync {
@@ -298,10 +296,6 @@ impl Platform for RateLimited {
 
     async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault> {
         self.change("revoke_key", self.shared.inner.revoke_key(organization, id)).await
-    }
-
-    async fn credential_kind(&self) -> Result<CredentialKind, Fault> {
-        self.read("credential_kind", self.shared.inner.credential_kind()).await
     }
 }
 

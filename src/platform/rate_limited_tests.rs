@@ -3,8 +3,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::*;
+use crate::domain::{Role, Settings};
 use crate::platform::fake::{Fake, Notes, broken, unauthorized};
-use crate::platform::{NoMeter, Rate, Role, Settings};
+use crate::platform::{NoMeter, Rate};
 
 fn new_compute() -> NewCompute {
     NewCompute { branch_id: "br-a".to_owned(), role: Role::Replica, name: None, settings: Settings::default() }

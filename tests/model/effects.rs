@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dbplane::decide::names;
+use dbplane::domain::{ComputeState, Support};
 use dbplane::platform::{self, Fault, KeyEntry, Role, Settings};
 use k8s_openapi::ByteString;
 use kube::core::ObjectMeta;
@@ -185,15 +186,17 @@ pub fn compute(id: u8, name: Option<String>, setting: bool, project: &str) -> pl
         id: format!("ep-{id}"),
         project_id: project.to_owned(),
         branch_id: "br-1".into(),
+        region: None,
         role: Role::Replica,
         host: None,
         name,
-        current_state: "active".into(),
+        current_state: ComputeState::Active,
         pending_state: None,
         settings: Settings { passwordless_access: Some(setting), ..Settings::default() },
         last_active: None,
         created_at: None,
         updated_at: None,
         started_at: None,
+        support: Support::default(),
     }
 }

@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 
 use dbplane::controller::{KeyTrace, Managed, StepError, secret_contents};
-use dbplane::decide::compute::{self, ComputeObserved, NameSupport, Scope, SecretView, SnapshotState, claims};
+use dbplane::decide::compute::{self, ComputeObserved, Scope, SecretView, SnapshotState, claims};
 use dbplane::decide::identity::{self, ComputeIdentity, InvalidAnnotations, ProjectKeyIdentity};
 use dbplane::decide::key::{self, KeyListing, KeyObserved, KeySecretView, Probe};
 use dbplane::decide::{AccountView, Decision, Report};
+use dbplane::domain::{NameSupport, Support};
 use dbplane::platform::Fault;
 use kube::ResourceExt;
 use kube::core::ObjectMeta;
@@ -179,7 +180,7 @@ fn snapshot(bound: &Bound, reading: Option<&Print<Reading>>) -> (SnapshotState, 
             (SnapshotState::Failed(Fault::Server { status: 500, message: String::new() }), NameSupport::Unseen)
         }
         Some(reading) => {
-            let name_support = if bound.marks() { NameSupport::Kept } else { NameSupport::among(&reading.computes) };
+            let name_support = if bound.marks() { NameSupport::Kept } else { Support::among(&reading.computes).names };
             (SnapshotState::Taken { at: reading.at, computes: reading.computes.clone() }, name_support)
         }
     }

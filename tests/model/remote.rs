@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use dbplane::platform::{
-    Answer as PlatformAnswer, ComputeChange, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute, Platform, Project,
+    Answer as PlatformAnswer, ComputeChange, CreatedKey, Fault, KeyEntry, NewCompute, Platform, Project,
 };
 use secrecy::{ExposeSecret, SecretString};
 
@@ -83,9 +83,5 @@ impl Platform for Remote {
 
     async fn restart_compute(&self, _: &str, id: &String) -> Result<PlatformAnswer, Fault> {
         unreachable!("no restart of {id} is asked for")
-    }
-
-    async fn credential_kind(&self) -> Result<CredentialKind, Fault> {
-        unreachable!("no step asks that")
     }
 }

@@ -14,7 +14,7 @@ use super::Observed;
 use crate::api::PlatformAccess;
 use crate::decide::account::{AccountObserved, Credential, SecretProtection};
 use crate::decide::names::CREDENTIAL_FINALIZER;
-use crate::platform::{Budget, Endpoint, EndpointError, HttpOptions, HttpPlatform, Rate, RateLimited};
+use crate::platform::{Access, Connect, ConnectError, Endpoint, OverHttp, Rate, RateLimited};
 
 const POLL_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -89,33 +89,33 @@ fn connect<A: AnyAccount>(context: &Context, object: &A, key: SecretString) -> (
             let handle = Handle::new(platform, object.access().clone(), poll_interval, key);
             (Credential::Usable, Some(Arc::new(handle)))
         }
-        Err(EndpointError::Insecure) => (
+        Err(ConnectError::Insecure) => (
             Credential::InvalidBaseUrl(
                 "spec.baseURL is plain http, which the operator allows only with --allow-insecure-platform. Use https."
                     .into(),
             ),
             None,
         ),
-        Err(error @ (EndpointError::NoKey | EndpointError::UnusableKey)) => {
+        Err(error @ (ConnectError::NoKey | ConnectError::UnusableKey)) => {
             (Credential::Missing(format!("The Secret cannot be used: {error}.")), None)
         }
         Err(error) => (Credential::InvalidBaseUrl(format!("spec.baseURL cannot be used: {error}.")), None),
     }
 }
 
-fn client(context: &Context, access: &PlatformAccess, key: &SecretString) -> Result<RateLimited, EndpointError> {
-    let endpoint = Endpoint {
-        base_url: access.base_url.clone(),
-        organization_id: access.organization_id.clone(),
-        allow_insecure: context.settings.allow_insecure_platform,
-    };
-    let options = HttpOptions { request_timeout: context.settings.request_timeout, ..HttpOptions::default() };
+fn client(context: &Context, access: &PlatformAccess, key: &SecretString) -> Result<RateLimited, ConnectError> {
     let standard = Rate::default();
-    let rate = access.rate_limit.map_or(standard, |limit| Rate {
-        requests_per_minute: limit.requests_per_minute,
-        burst: limit.burst.unwrap_or(standard.burst),
-    });
-    let budget = Arc::new(Budget::new(rate));
-    let platform = HttpPlatform::new(endpoint, key.clone(), &options)?.sharing(budget.clone());
-    Ok(RateLimited::new(Arc::new(platform), budget, context.metrics.clone()))
+    let access = Access {
+        endpoint: Endpoint {
+            base_url: access.base_url.clone(),
+            organization_id: access.organization_id.clone(),
+            allow_insecure: context.settings.allow_insecure_platform,
+        },
+        request_timeout: context.settings.request_timeout,
+        rate: access.rate_limit.map_or(standard, |limit| Rate {
+            requests_per_minute: limit.requests_per_minute,
+            burst: limit.burst.unwrap_or(standard.burst),
+        }),
+    };
+    OverHttp::default().connect(&access, key, context.metrics.clone())
 }

@@ -9,6 +9,7 @@ use crate::api::AccountCapabilities;
 use crate::clock;
 use crate::cluster::{MetadataPatch, resource_version};
 use crate::decide::account::{AccountStep, Check, Verdict};
+use crate::domain::{NameSupport, Support};
 use crate::platform::{Fault, Platform, RateLimited};
 
 pub(super) async fn perform<A: AnyAccount>(
@@ -92,8 +93,9 @@ async fn check<A: AnyAccount>(context: &Context, object: &A, handle: &Handle) ->
     if let (Verdict::Projects(_), Some(project)) = (&verdict, in_use)
         && let Ok(computes) = platform.list_computes(&project).await
     {
-        capabilities.compute_names = computes.iter().any(|compute| compute.name.is_some());
-        capabilities.scale_to_zero = computes.iter().any(|compute| compute.settings.suspend_after.is_some());
+        let support = Support::among(&computes);
+        capabilities.compute_names = support.names == NameSupport::Kept;
+        capabilities.scale_to_zero = support.scale_to_zero;
     }
     Check { at: clock::now(), verdict, capabilities }
 }

@@ -15,9 +15,10 @@ use super::super::{Context, account_view};
 use super::claims::claims;
 use crate::api::Compute;
 use crate::cluster::{Owner, SecretState};
-use crate::decide::compute::{self, ComputeObserved, NameSupport, SecretView, SnapshotState};
+use crate::decide::compute::{self, ComputeObserved, SecretView, SnapshotState};
 use crate::decide::identity::{self, ComputeIdentity};
 use crate::decide::{AccountView, Memory, later, names};
+use crate::domain::{NameSupport, Support};
 use crate::platform::{self, Fault, Interest, LatestSnapshot, Snapshot, Source, Tick};
 
 pub(super) async fn observe(
@@ -215,7 +216,7 @@ impl Matters {
                 || self.computes.contains(&compute.id)
                 || compute.name.as_ref().is_some_and(|name| self.marks.contains(name))
         };
-        read(reading.computes.iter().filter(matters).cloned().collect(), NameSupport::among(&reading.computes))
+        read(reading.computes.iter().filter(matters).cloned().collect(), Support::among(&reading.computes).names)
     }
 
     fn interest(&self, trace: &Trace, pending: bool) -> Interest {

@@ -240,8 +240,12 @@ impl<H: Hands> Work<'_, H> {
 
     fn operation(&self, operations: &[Operation]) {
         let Some(first) = operations.first() else { return };
-        let operation =
-            LastOperation { id: first.id.clone(), action: first.action.clone(), status: first.status.clone() };
+        let operation = LastOperation {
+            id: first.id.clone(),
+            action: first.action.clone(),
+            status: first.status.clone(),
+            failures: first.failures.filter(|failures| *failures > 0),
+        };
         self.hands.traces().update(&uid(self.object), |trace| trace.memory.last_operation = Some(operation));
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::{Action, Decision, Reason, Report};
 use super::{Case, Choice, ComputeStep, SecretView};
-use crate::platform::Compute;
+use crate::domain::Compute;
 
 /// The port that the platform's computes serve.
 const POSTGRES_PORT: &str = "5432";

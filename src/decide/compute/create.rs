@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::super::identity::{Binding, CreateIntent, Origin};
 use super::super::{Action, Decision, Reason, Report, drift, later, names};
 use super::evidence::{CreateOutcome, evidence, matches, on_branch};
-use super::{Case, Choice, ComputeStep, NameSupport, Snapshot, await_person, stray};
+use super::{Case, Choice, ComputeStep, Snapshot, await_person, stray};
 use crate::api::{Existing, Management};
-use crate::platform::{Compute, NewCompute, Role};
+use crate::domain::{Compute, NameSupport, NewCompute, Role};
 
 /// No binding and no intent: no create is open.
 pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
@@ -204,7 +204,7 @@ fn ambiguous(case: &Case, candidates: &[&Compute], record: &str) -> Report {
             ids.join(", "),
             meta.namespace,
             meta.name,
-            ids.first().unwrap_or(&"ep-..."),
+            ids.first().unwrap_or(&"COMPUTE-ID"),
             meta.namespace,
             meta.name,
             record,

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 
 use super::super::drift;
 use super::super::identity::CreateIntent;
-use super::{Case, NameSupport, Snapshot};
-use crate::platform::{Compute, Role, Settings};
+use super::{Case, Snapshot};
+use crate::domain::{Compute, NameSupport, Role, Settings};
 
 /// The outcome of a create.
 pub(super) enum CreateOutcome<'a> {

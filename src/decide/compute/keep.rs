@@ -9,7 +9,7 @@ use super::restart::restart;
 use super::update::update;
 use super::{Case, Choice, ComputeStep, Snapshot, is_settled, stray};
 use crate::api::Management;
-use crate::platform::Compute;
+use crate::domain::{Compute, ComputeState};
 
 pub(super) fn decide(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     if let Some(conflict) = conflict(case, binding) {
@@ -124,27 +124,31 @@ fn declared(case: &Case, compute: &Compute, report: &Report) -> Option<Choice> {
 /// Nothing to do; while the compute starts, decides again at the start deadline.
 fn starting(case: &Case, binding: &Binding, compute: &Compute, report: Report) -> Choice {
     let deadline = later(binding.at, case.observed.limits.start);
-    match compute.current_state.as_str() {
-        "init" if case.now < deadline => Decision::wait(report, deadline),
+    match compute.current_state {
+        ComputeState::Init if case.now < deadline => Decision::wait(report, deadline),
         _ => Decision::rest(report),
     }
 }
 
 /// Whether the compute can be used, whatever is declared.
 fn health(case: &Case, binding: &Binding, compute: &Compute) -> Report {
-    let health = match (compute.current_state.as_str(), &compute.pending_state) {
-        ("init", _) if case.now >= later(binding.at, case.observed.limits.start) => Health::Stalled(
+    let health = match (&compute.current_state, &compute.pending_state) {
+        (ComputeState::Init, _) if case.now >= later(binding.at, case.observed.limits.start) => Health::Stalled(
             Reason::StartTimeout,
             format!("Compute {} has not started. See its operations in the platform's console.", compute.id),
         ),
-        ("init", _) => Health::Progressing(Reason::Starting, format!("Compute {} is starting.", compute.id)),
+        (ComputeState::Init, _) => {
+            Health::Progressing(Reason::Starting, format!("Compute {} is starting.", compute.id))
+        }
         (_, Some(_)) if case.observed.memory.changing => {
             Health::Progressing(Reason::Updating, format!("Compute {} is being changed.", compute.id))
         }
         _ if compute.settings.disabled == Some(true) => {
             Health::Ready(Reason::Available, "Disabled: the compute refuses connections.".into())
         }
-        ("idle", _) => Health::Ready(Reason::Available, "Idle: the compute starts when a client connects.".into()),
+        (ComputeState::Idle, _) => {
+            Health::Ready(Reason::Available, "Idle: the compute starts when a client connects.".into())
+        }
         _ => Health::Ready(Reason::Available, "The compute can be used.".into()),
     };
     Report::of(health).with_sync(Sync::InSync)

@@ -23,7 +23,7 @@ use super::memory::of_fault;
 use super::names::ClusterId;
 use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, sizes};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, RestartStatus};
-use crate::platform::{Compute, ComputeChange, Fault, NewCompute, Role};
+use crate::domain::{Compute, ComputeChange, ComputeState, Fault, NameSupport, NewCompute, Role};
 
 /// Everything that a decision about a Compute rests on, besides its spec and the time.
 #[derive(Clone, Debug)]
@@ -35,6 +35,7 @@ pub struct ComputeObserved {
     pub snapshot: SnapshotState,
     pub claims: Claims,
     pub secret: SecretView,
+    /// Whether the platform supports names of computes, as the snapshot of the whole project shows.
     pub name_support: NameSupport,
     pub memory: Memory,
     /// Newer reads fail; from then on the existing snapshot is no longer used.
@@ -56,30 +57,6 @@ pub enum SnapshotState {
     Failed(Fault),
     /// It began at that time.
     Taken { at: Timestamp, computes: Vec<Compute> },
-}
-
-/// Whether the platform supports names of computes, as the snapshot of the whole project shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum NameSupport {
-    /// Not known: the platform may refuse or ignore a name.
-    #[default]
-    Unseen,
-    /// Computes show fields that only a platform with names has.
-    Offered,
-    /// Some compute shows a name, so the platform keeps names.
-    Kept,
-}
-
-impl NameSupport {
-    /// The support that these computes show.
-    pub fn among(computes: &[Compute]) -> Self {
-        let fuller = |compute: &Compute| compute.settings.suspend_after.is_some() || compute.started_at.is_some();
-        match computes {
-            some if some.iter().any(|compute| compute.name.is_some()) => Self::Kept,
-            some if some.iter().any(fuller) => Self::Offered,
-            _ => Self::Unseen,
-        }
-    }
 }
 
 /// A Secret that dbplane may have to write.
@@ -229,7 +206,7 @@ pub fn status(report: &Report, observed: &ComputeObserved, old: &ComputeStatus, 
 
 /// Whether no change is in progress on the platform.
 fn is_settled(compute: &Compute) -> bool {
-    compute.pending_state.is_none() && compute.current_state != "init"
+    compute.pending_state.is_none() && compute.current_state != ComputeState::Init
 }
 
 /// The input of one decision.
@@ -304,9 +281,15 @@ fn observed_status(compute: &Compute, old: &ComputeStatus) -> ComputeStatus {
     let size = compute.settings.min.zip(compute.settings.max);
     ComputeStatus {
         compute_id: Some(compute.id.clone()),
+        type_: Some(match compute.role {
+            Role::Primary => ComputeType::ReadWrite,
+            Role::Replica => ComputeType::ReadOnly,
+        }),
+        region: compute.region.clone(),
+        created_at: compute.created_at.and_then(to_the_second),
         host: compute.host.clone(),
-        state: Some(compute.current_state.clone()),
-        pending_state: compute.pending_state.clone(),
+        state: Some(compute.current_state.to_string()),
+        pending_state: compute.pending_state.as_ref().map(ComputeState::to_string),
         size: size.map(|(min, max)| sizes::text(min, max)),
         capacity: size.and_then(|(min, max)| sizes::capacity(min, max)),
         last_active: last_active(compute, old.last_active),
@@ -316,15 +299,19 @@ fn observed_status(compute: &Compute, old: &ComputeStatus) -> ComputeStatus {
 
 /// Rounded down to the hour while the compute is active, so that its use causes no writes. Never set to an earlier time.
 fn last_active(compute: &Compute, old: Option<Timestamp>) -> Option<Timestamp> {
-    let exact = Timestamp::from_second(compute.last_active?.as_second()).ok()?;
-    if compute.current_state != "active" {
+    let exact = to_the_second(compute.last_active?)?;
+    if compute.current_state != ComputeState::Active {
         return Some(exact);
     }
     let hour = Timestamp::from_second(exact.as_second() - exact.as_second().rem_euclid(3600)).ok()?;
     Some(old.filter(|old| (hour..=exact).contains(old)).unwrap_or(hour))
 }
 
-/// Whether the compute stays on the platform when the resource is deleted.
+fn to_the_second(time: Timestamp) -> Option<Timestamp> {
+    Timestamp::from_second(time.as_second()).ok()
+}
+
+/// Whether the compute is left on the platform when the resource goes.
 fn is_orphaned(spec: &ComputeSpec) -> bool {
     spec.deletion == Deletion::Orphan || spec.management == Management::Observe
 }

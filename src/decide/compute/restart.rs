@@ -7,7 +7,7 @@ use super::super::identity::{BeforeRestart, RestartRecord};
 use super::super::{Action, Decision, Reason, Report};
 use super::update::postponed;
 use super::{Case, Choice, ComputeStep, Snapshot, is_settled};
-use crate::platform::Compute;
+use crate::domain::{Compute, ComputeState};
 
 /// The requested restart, if there is one.
 pub(super) fn restart(case: &Case, compute: &Compute, snapshot: &Snapshot, report: &Report) -> Option<Choice> {
@@ -27,8 +27,10 @@ pub(super) fn restart(case: &Case, compute: &Compute, snapshot: &Snapshot, repor
             Some(Decision::wait(report, until))
         }
         // Waking an idle compute would cost the user, and it starts afresh at the next connection anyway.
-        Due::Yes if compute.current_state == "idle" && compute.pending_state.is_none() => note(case.restart_asked()),
-        Due::Yes | Due::Unknown(_) if !is_settled(compute) || compute.current_state != "active" => {
+        Due::Yes if compute.current_state == ComputeState::Idle && compute.pending_state.is_none() => {
+            note(case.restart_asked())
+        }
+        Due::Yes | Due::Unknown(_) if !is_settled(compute) || compute.current_state != ComputeState::Active => {
             Some(Decision::rest(report.clone()))
         }
         Due::Yes | Due::Unknown(_) => Some(call(case, compute, report)),
@@ -58,7 +60,7 @@ fn unfinished(case: &Case, compute: &Compute, before: &BeforeRestart, begun: Tim
     if case.observed.memory.not_done(Action::Restart, begun) {
         return Due::Yes;
     }
-    if compute.current_state == "idle" && compute.pending_state.is_none() {
+    if compute.current_state == ComputeState::Idle && compute.pending_state.is_none() {
         return Due::Done;
     }
     // The time of the last start shows it; where it is not reported, any change of the compute does.

@@ -8,7 +8,7 @@ use super::super::{Action, Decision, Reason, Sync, Wake, later, names};
 use super::evidence::{CreateOutcome, evidence, matches};
 use super::{Case, Choice, ComputeStep, Snapshot, await_person};
 use crate::api::Management;
-use crate::platform::Compute;
+use crate::domain::Compute;
 
 /// How long after an unanswered create its compute may still be found.
 const WATCHED: Duration = Duration::from_secs(24 * 3600);

@@ -17,12 +17,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::ComputeUnits;
 use crate::decide::identity::Origin;
 use crate::decide::names;
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{Sync, Wake, later};
-use crate::platform::{Settings, SuspendAfter};
+use crate::domain::{ComputeUnits, PoolerMode, Settings, Support, SuspendAfter};
 
 pub const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 pub const SETTLE: Duration = Duration::from_secs(60);
@@ -43,17 +42,18 @@ pub fn compute(id: &str) -> Compute {
         id: id.into(),
         project_id: "p-1".into(),
         branch_id: BRANCH.into(),
+        region: Some("region-1".into()),
         role: Role::Primary,
         host: Some(format!("{id}.postgres.example")),
         name: None,
-        current_state: "active".into(),
+        current_state: ComputeState::Active,
         pending_state: None,
         settings: Settings {
             min: cu(1.),
             max: cu(1.),
             suspend_after: Some(SuspendAfter::Default),
             pooler_enabled: Some(false),
-            pooler_mode: Some("transaction".into()),
+            pooler_mode: Some(PoolerMode::Transaction),
             passwordless_access: Some(true),
             disabled: Some(false),
             ..Settings::default()
@@ -62,6 +62,7 @@ pub fn compute(id: &str) -> Compute {
         created_at: Some(at(-7200)),
         updated_at: Some(at(-3600)),
         started_at: Some(at(-3600)),
+        support: Support::default(),
     }
 }
 
@@ -75,7 +76,7 @@ pub fn replica(id: &str) -> Compute {
 }
 
 pub fn idle(id: &str) -> Compute {
-    with(compute(id), |compute| compute.current_state = "idle".into())
+    with(compute(id), |compute| compute.current_state = ComputeState::Idle)
 }
 
 pub fn refused() -> Fault {

@@ -8,11 +8,11 @@ use super::super::disruption::{Permit, permit};
 use super::super::drift::{self, Difference};
 use super::super::{Action, Decision, Reason, Report, Sync};
 use super::{Case, Choice, ComputeStep};
-use crate::platform::Compute;
+use crate::domain::{Compute, ComputeState};
 
 /// Makes the changes that are allowed now; if there are none, reports those that have to wait.
 pub(super) fn update(case: &Case, compute: &Compute, differences: &[Difference], report: &Report) -> Choice {
-    let idle = compute.current_state == "idle";
+    let idle = compute.current_state == ComputeState::Idle;
     let permit = permit(case.spec.disruption.as_ref(), idle, case.now);
     let mut now = Vec::new();
     let mut deferred = Deferred::default();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::platform::Role;
+use crate::domain::{ComputeState, Role, Support};
 
 fn spec(more: Value) -> ComputeSpec {
     let mut spec = json!({"accountRef": {"name": "a"}, "projectID": "p", "branchID": "br-1", "type": "ReadWrite"});
@@ -23,16 +23,18 @@ fn silent() -> Compute {
         id: "ep-1".into(),
         project_id: "p".into(),
         branch_id: "br-1".into(),
+        region: None,
         role: Role::Primary,
         host: None,
         name: None,
-        current_state: "active".into(),
+        current_state: ComputeState::Active,
         pending_state: None,
         settings: Settings::default(),
         last_active: None,
         created_at: None,
         updated_at: None,
         started_at: None,
+        support: Support::default(),
     }
 }
 
@@ -42,7 +44,7 @@ fn settings() -> Settings {
         max: cu(2.),
         suspend_after: Some(SuspendAfter::Default),
         pooler_enabled: Some(false),
-        pooler_mode: Some("transaction".into()),
+        pooler_mode: Some(PoolerMode::Transaction),
         postgres: BTreeMap::from([("work_mem".into(), "4MB".into()), ("theirs".into(), "on".into())]),
         passwordless_access: Some(true),
         disabled: Some(false),
@@ -186,7 +188,7 @@ fn a_create_has_all_declared_fields() {
         max: cu(2.),
         suspend_after: Some(SuspendAfter::Seconds(5400)),
         pooler_enabled: Some(true),
-        pooler_mode: Some("transaction".into()),
+        pooler_mode: Some(PoolerMode::Transaction),
         postgres: BTreeMap::from([("work_mem".into(), "8MB".into())]),
         passwordless_access: Some(false),
         disabled: Some(true),

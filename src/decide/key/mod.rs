@@ -17,7 +17,7 @@ use super::identity::{InvalidAnnotations, KeyIdentity, KeyIntent, KeyRecords, Pr
 use super::names::{ClusterId, Mark};
 use super::{AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, brake, later, memory};
 use crate::api::{KeyDeletion, KeyRecord, ProjectKeySpec, ProjectKeyStatus};
-use crate::platform::KeyEntry;
+use crate::domain::KeyEntry;
 
 /// Everything that a decision about a ProjectKey rests on, besides its spec and the time.
 #[derive(Clone, Debug)]

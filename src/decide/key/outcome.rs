@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::super::identity::{KeyIntent, KeyRecords, LostKey};
 use super::super::{Action, names};
 use super::{Case, KeyListing, KeyStep};
-use crate::platform::{Fault, KeyEntry};
+use crate::domain::{Fault, KeyEntry};
 
 /// The outcome of the creation of a key whose secret dbplane never received.
 pub(super) enum CreateOutcome {

@@ -170,7 +170,8 @@ fn what_is_not_a_refusal_is_tried_again_within_a_minute() {
 
 #[test]
 fn an_operation_is_remembered_until_the_status_shows_it() {
-    let operation = |id: &str| LastOperation { id: id.into(), action: "restart".into(), status: "running".into() };
+    let operation =
+        |id: &str| LastOperation { id: id.into(), action: "restart".into(), status: "running".into(), failures: None };
     let mut memory = Memory { last_operation: Some(operation("ours")), ..Memory::default() };
     memory.operation_shown(None);
     memory.operation_shown(Some(&operation("another")));

@@ -31,7 +31,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::task::TaskTracker;
 
 use self::watch::Watch;
-use super::{Compute, ComputeId, Fault, Jitter, RateLimited};
+use super::{Jitter, RateLimited};
+use crate::domain::{Compute, ComputeId, Fault};
 
 /// A moment of the observers' own logical clock. It orders "this reading began" and "that write ended" without comparing
 /// wall clocks; it means nothing to another process.

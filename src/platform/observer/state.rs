@@ -11,7 +11,8 @@ use tokio::time::Instant;
 use super::change::Changes;
 use super::pace::Pace;
 use super::{Interest, LatestSnapshot, Snapshot, Source, Tick};
-use crate::platform::{Compute, Fault, Priority, RateLimited};
+use crate::domain::{Compute, Fault};
+use crate::platform::{Priority, RateLimited};
 
 /// Readings that are asked for in quick succession begin at least this far apart, so that one serves many writes.
 const FRESH_SPACING: Duration = Duration::from_millis(100);

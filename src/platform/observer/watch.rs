@@ -12,7 +12,8 @@ use tracing::{error, info, warn};
 
 use super::state::{Begun, State};
 use super::{Hub, Interest, LatestSnapshot, Source};
-use crate::platform::{Compute, Fault, Priority, RateLimited};
+use crate::domain::{Compute, Fault};
+use crate::platform::{Priority, RateLimited};
 
 pub(super) struct Watch<S> {
     account: String,

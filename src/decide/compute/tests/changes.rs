@@ -48,8 +48,8 @@ fn only_what_differs_is_changed() {
 #[test]
 fn a_change_waits_until_the_compute_is_settled() {
     for unsettled in [
-        with(compute("ep-1"), |compute| compute.pending_state = Some("idle".into())),
-        with(compute("ep-1"), |compute| compute.current_state = "init".into()),
+        with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Idle)),
+        with(compute("ep-1"), |compute| compute.current_state = ComputeState::Init),
     ] {
         let reported = resized().seeing([unsettled]).rest();
         reported.out_of_sync(Reason::Updating, &["settle", "size is 1, declared is 4"]);

@@ -8,7 +8,7 @@ fn nothing_is_done_where_everything_is_as_declared() {
         (compute("ep-1"), "can be used"),
         (idle("ep-1"), "Idle"),
         (with(idle("ep-1"), |compute| compute.settings.disabled = Some(true)), "Disabled"),
-        (with(compute("ep-1"), |compute| compute.pending_state = Some("idle".into())), "can be used"),
+        (with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Idle)), "can be used"),
     ] {
         let reported = Scene::bound().seeing([compute]).rest();
         reported.in_sync();
@@ -22,7 +22,7 @@ fn nothing_is_done_where_everything_is_as_declared() {
 
 #[test]
 fn a_start_is_waited_for_and_not_for_ever() {
-    let init = || with(compute("ep-1"), |compute| compute.current_state = "init".into());
+    let init = || with(compute("ep-1"), |compute| compute.current_state = ComputeState::Init);
     let young = Scene::bound().binding(|binding| binding.at = at(-10)).seeing([init()]);
     let reported = young.rest();
     reported.progressing(Reason::Starting);
@@ -33,7 +33,7 @@ fn a_start_is_waited_for_and_not_for_ever() {
 
 #[test]
 fn what_we_changed_is_not_ready_until_it_is_settled() {
-    let pending = with(compute("ep-1"), |compute| compute.pending_state = Some("active".into()));
+    let pending = with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
     let scene = Scene::bound().seeing([pending]);
     scene.rest().ready();
     scene.remembering(|memory| memory.changing = true).rest().progressing(Reason::Updating);
@@ -48,7 +48,7 @@ fn a_snapshot_is_recorded_in_memory() {
         remember(&mut memory, &scene.spec, found.as_ref(), now);
         (memory.changing, memory.missing_since)
     };
-    let pending = with(compute("ep-1"), |compute| compute.pending_state = Some("active".into()));
+    let pending = with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
     assert_eq!(remember(Some(pending), at(0)), (true, None));
     assert_eq!(remember(Some(compute("ep-1")), at(1)), (false, None));
     assert_eq!(remember(None, at(2)), (false, Some(at(2))));
@@ -58,8 +58,8 @@ fn a_snapshot_is_recorded_in_memory() {
 
 #[test]
 fn the_platform_is_polled_fast_while_a_change_is_expected() {
-    let pending = || with(compute("ep-1"), |compute| compute.pending_state = Some("active".into()));
-    let init = || with(compute("ep-1"), |compute| compute.current_state = "init".into());
+    let pending = || with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
+    let init = || with(compute("ep-1"), |compute| compute.current_state = ComputeState::Init);
     let mut deleted = Memory::default();
     deleted.deleted = Some(NOW);
     let plain = Memory::default();

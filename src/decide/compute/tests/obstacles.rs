@@ -76,6 +76,6 @@ fn an_ageing_snapshot_is_used_until_it_is_too_old() {
     let reported = aging(Scene::bound()).rest();
     reported.in_sync();
     reported.until(at(20));
-    let starting = with(compute("ep-1"), |compute| compute.current_state = "init".into());
+    let starting = with(compute("ep-1"), |compute| compute.current_state = ComputeState::Init);
     aging(Scene::bound().binding(|binding| binding.at = at(-590)).seeing([starting])).rest().until(at(10));
 }

@@ -162,19 +162,6 @@ fn a_compute_with_another_name_is_not_bound() {
 }
 
 #[test]
-fn the_project_shows_whether_names_are_kept() {
-    let plain = || with(compute("ep-1"), |compute| (compute.started_at, compute.settings.suspend_after) = (None, None));
-    for (what, computes, names) in [
-        ("nothing", vec![], NameSupport::Unseen),
-        ("the least", vec![plain()], NameSupport::Unseen),
-        ("more", vec![plain(), compute("ep-2")], NameSupport::Offered),
-        ("a name", vec![compute("ep-2"), named("ep-3", "a person's")], NameSupport::Kept),
-    ] {
-        assert_eq!(NameSupport::among(&computes), names, "{what}");
-    }
-}
-
-#[test]
 fn an_earlier_create_on_the_branch_is_resolved_first() {
     let behind =
         |scene: Scene| scene.observing(|observed| observed.claims.creating = Some("Compute shop/first".into()));

@@ -74,16 +74,16 @@ fn without_a_record_nothing_is_due() {
 #[test]
 fn an_idle_compute_is_not_woken() {
     assert_eq!(notes(&asked().seeing([idle("ep-1")])), done("one", NOW));
-    let waking = with(idle("ep-1"), |compute| compute.pending_state = Some("active".into()));
+    let waking = with(idle("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
     asked().seeing([waking]).rest().ready();
 }
 
 #[test]
 fn a_compute_that_is_changing_is_waited_for() {
-    for state in ["init", "active", "something-new"] {
+    for state in [ComputeState::Init, ComputeState::Active, ComputeState::Other("something-new".into())] {
         let seen = with(compute("ep-1"), |compute| {
-            compute.current_state = state.into();
-            compute.pending_state = Some("idle".into());
+            compute.current_state = state.clone();
+            compute.pending_state = Some(ComputeState::Idle);
         });
         assert_eq!(asked().seeing([seen]).decide().step, None, "{state}");
     }
@@ -124,7 +124,7 @@ fn an_unanswered_restart_is_resolved() {
     // The time of the start shows more than a pending state or an update, which have many causes.
     for seen in [
         compute("ep-1"),
-        with(compute("ep-1"), |compute| compute.pending_state = Some("active".into())),
+        with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active)),
         with(compute("ep-1"), |compute| compute.updated_at = Some(at(-5))),
     ] {
         let reported = calling(seen).rest();
@@ -137,7 +137,7 @@ fn an_unanswered_restart_is_resolved() {
 fn where_starts_are_not_dated_any_sign_counts() {
     let undated = |compute: Compute| with(compute, |compute| compute.started_at = None);
     let updated = with(compute("ep-1"), |compute| compute.updated_at = Some(at(-5)));
-    let pending = with(compute("ep-1"), |compute| compute.pending_state = Some("active".into()));
+    let pending = with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
     for seen in [updated, pending] {
         assert_eq!(notes(&calling(undated(seen))), done("one", at(-10)));
     }

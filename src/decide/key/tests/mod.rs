@@ -17,7 +17,7 @@ use super::*;
 use crate::decide::identity::{LostKey, RetiredKey};
 use crate::decide::memory::Problem;
 use crate::decide::{Health, Sync, Wake};
-use crate::platform::Fault;
+use crate::domain::Fault;
 
 const UID: &str = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
 const NAME: &str = "ci-c1u57e-0a1b2c3d-00000007";

@@ -1,8 +1,9 @@
 //! Readings that fail.
 
 use super::*;
+use crate::domain::{NewCompute, Role, Settings};
+use crate::platform::Platform;
 use crate::platform::fake::{broken, unauthorized};
-use crate::platform::{NewCompute, Platform, Role, Settings};
 
 #[tokio::test(start_paused = true)]
 async fn faults_trigger_once_and_are_retried_less_and_less_often() {

@@ -4,6 +4,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Instant, sleep};
 
 use super::*;
+use crate::domain::ComputeState;
 use crate::platform::fake::{Fake, compute, noon};
 use crate::platform::{Priority, Rate};
 
@@ -97,7 +98,7 @@ async fn ten_quiet_minutes_cost_one_request_a_poll_whatever_the_number_of_comput
 #[tokio::test(start_paused = true)]
 async fn only_those_whose_compute_changed_are_triggered() {
     let mut stage = Stage::settled(10).await;
-    stage.fake.edit("ep-003", |c| c.current_state = "active".to_owned());
+    stage.fake.edit("ep-003", |c| c.current_state = ComputeState::Active);
     stage.fake.edit("ep-004", |c| c.updated_at = Some(noon()));
     assert_eq!(stage.after(30.0).await, ["ep-003"]);
     stage.fake.edit("ep-003", |c| c.last_active = Some(noon()));
@@ -229,7 +230,7 @@ async fn another_platform_replaces_the_old_one_and_its_snapshot() {
 async fn a_task_runs_as_long_as_it_has_subscribers() {
     let mut stage = Stage::settled(2).await;
     stage.observers.forget(&"ep-000".to_owned());
-    stage.fake.edit("ep-000", |c| c.current_state = "active".to_owned());
+    stage.fake.edit("ep-000", |c| c.current_state = ComputeState::Active);
     assert_eq!(stage.after(30.0).await, Vec::<String>::new());
     assert_eq!(stage.observers.projects(), 1);
     stage.observers.forget(&"ep-001".to_owned());

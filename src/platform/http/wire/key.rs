@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Misread, lenient, parse};
-use crate::platform::{CreatedKey, KeyEntry};
+use crate::domain::{CreatedKey, KeyEntry};
 
 /// The body of a key's creation.
 #[derive(Serialize)]
-pub(in crate::platform) struct CreateKeyBody<'a> {
+pub(in crate::platform::http) struct CreateKeyBody<'a> {
     pub key_name: &'a str,
     pub project_id: &'a str,
 }
@@ -51,7 +51,7 @@ struct KeyRecord {
 }
 
 /// The answer to a key's creation. No text of an error holds any part of the body: it holds the secret.
-pub(in crate::platform) fn created(body: &[u8], name: &str) -> Result<CreatedKey, Misread> {
+pub(in crate::platform::http) fn created(body: &[u8], name: &str) -> Result<CreatedKey, Misread> {
     let record: KeyRecord = serde_json::from_slice(body)
         .map_err(|_| Misread::new(".", "not the object that a key's creation should return"))?;
     Ok(CreatedKey {
@@ -81,7 +81,7 @@ fn creator(value: Value) -> Option<String> {
 }
 
 /// The list of keys: a bare array.
-pub(in crate::platform) fn keys(body: &[u8]) -> Result<Vec<KeyEntry>, Misread> {
+pub(in crate::platform::http) fn keys(body: &[u8]) -> Result<Vec<KeyEntry>, Misread> {
     let records: Vec<KeyRecord> = parse(body)?;
     let entries = records.into_iter().enumerate().map(|(index, record)| {
         let missing = |field| Misread::missing(&format!("[{index}]"), field);
@@ -96,7 +96,7 @@ pub(in crate::platform) fn keys(body: &[u8]) -> Result<Vec<KeyEntry>, Misread> {
 }
 
 /// Whether the answer to a revocation leaves it standing: it does unless it says that the key is not revoked.
-pub(in crate::platform) fn revoked(body: &[u8]) -> bool {
+pub(in crate::platform::http) fn revoked(body: &[u8]) -> bool {
     serde_json::from_slice::<KeyRecord>(body).ok().and_then(|record| record.revoked).unwrap_or(true)
 }
 

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 pub(super) use compute::{ChangeBody, CreateBody, answer, computes};
 pub(super) use key::{CreateKeyBody, created, keys, revoked};
-pub(super) use project::{credential_kind, projects};
+pub(super) use project::projects;
 
 /// Where and why an answer could not be read.
 #[derive(Debug, PartialEq, Eq)]

@@ -7,8 +7,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Misread, Page, Pagination, SettingsBody, array, lenient, parse};
-use crate::api::ComputeUnits;
-use crate::platform::{Answer, Compute, ComputeChange, NewCompute, Operation, Role, Settings, SuspendAfter};
+use crate::domain::{
+    Compute, ComputeChange, ComputeState, ComputeUnits, NameSupport, NewCompute, Operation, PoolerMode, Role, Settings,
+    Support, SuspendAfter,
+};
+use crate::platform::Answer;
+
+/// The type of a primary compute.
+const READ_WRITE: &str = "read_write";
+/// The only mode of a pooler that the platform shows.
+const TRANSACTION: &str = "transaction";
 
 #[derive(Deserialize)]
 struct ComputeList {
@@ -26,6 +34,8 @@ struct ComputeItem {
     project_id: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
     branch_id: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    region_id: Option<String>,
     #[serde(default, rename = "type", deserialize_with = "lenient")]
     role: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
@@ -72,12 +82,13 @@ impl ComputeItem {
     /// `parent` is where the item stands in the answer. Without its identity, branch or type a compute cannot be placed.
     fn into_compute(self, parent: &str, project: &str) -> Result<Compute, Misread> {
         let missing = |field| Misread::missing(parent, field);
+        let support = self.support();
         let settings = Settings {
             min: self.autoscaling_limit_min_cu,
             max: self.autoscaling_limit_max_cu,
             suspend_after: self.suspend_timeout_seconds.map(suspend_after),
             pooler_enabled: self.pooler_enabled,
-            pooler_mode: self.pooler_mode,
+            pooler_mode: self.pooler_mode.map(pooler_mode),
             postgres: self.settings.and_then(|s| s.pg_settings).map_or_else(BTreeMap::new, texts),
             passwordless_access: self.passwordless_access,
             disabled: self.disabled,
@@ -86,23 +97,52 @@ impl ComputeItem {
             id: self.id.ok_or_else(|| missing("id"))?,
             project_id: self.project_id.unwrap_or_else(|| project.to_owned()),
             branch_id: self.branch_id.ok_or_else(|| missing("branch_id"))?,
+            region: self.region_id,
             role: role(&self.role.ok_or_else(|| missing("type"))?),
             host: self.host,
             name: self.name,
-            current_state: self.current_state.unwrap_or_else(|| "unknown".to_owned()),
-            pending_state: self.pending_state.filter(|state| !state.is_empty()),
+            current_state: self.current_state.map_or_else(|| ComputeState::Other("unknown".to_owned()), state),
+            pending_state: self.pending_state.filter(|word| !word.is_empty()).map(state),
             settings,
             last_active: self.last_active,
             created_at: self.created_at,
             updated_at: self.updated_at,
             started_at: self.started_at,
+            support,
         })
+    }
+
+    /// A platform that shows when computes suspend, or when they were started, is of the larger dialect, which has names.
+    fn support(&self) -> Support {
+        let scale_to_zero = self.suspend_timeout_seconds.is_some();
+        let names = match (&self.name, scale_to_zero || self.started_at.is_some()) {
+            (Some(_), _) => NameSupport::Kept,
+            (None, true) => NameSupport::Offered,
+            (None, false) => NameSupport::Unseen,
+        };
+        Support { names, scale_to_zero }
+    }
+}
+
+fn state(word: String) -> ComputeState {
+    match word.as_str() {
+        "init" => ComputeState::Init,
+        "idle" => ComputeState::Idle,
+        "active" => ComputeState::Active,
+        _ => ComputeState::Other(word),
+    }
+}
+
+fn pooler_mode(word: String) -> PoolerMode {
+    match word.as_str() {
+        TRANSACTION => PoolerMode::Transaction,
+        _ => PoolerMode::Other(word),
     }
 }
 
 fn role(wire: &str) -> Role {
     match wire {
-        "read_write" => Role::Primary,
+        READ_WRITE => Role::Primary,
         _ => Role::Replica,
     }
 }
@@ -126,7 +166,7 @@ fn texts(settings: BTreeMap<String, Value>) -> BTreeMap<String, String> {
 }
 
 /// The answer to GET /projects/{project}/endpoints.
-pub(in crate::platform) fn computes(body: &[u8], project: &str) -> Result<Page<Compute>, Misread> {
+pub(in crate::platform::http) fn computes(body: &[u8], project: &str) -> Result<Page<Compute>, Misread> {
     let list: ComputeList = parse(body)?;
     let items = list.endpoints.into_iter().enumerate();
     let items = items.map(|(index, item)| item.into_compute(&format!("endpoints[{index}]"), project));
@@ -149,11 +189,13 @@ struct OperationItem {
     action: String,
     status: String,
     #[serde(default, deserialize_with = "lenient")]
+    failures_count: Option<u32>,
+    #[serde(default, deserialize_with = "lenient")]
     error: Option<String>,
 }
 
 /// The answer to a change of a compute. Operations are a courtesy: one that cannot be read is left out.
-pub(in crate::platform) fn answer(body: &[u8], project: &str) -> Result<Answer, Misread> {
+pub(in crate::platform::http) fn answer(body: &[u8], project: &str) -> Result<Answer, Misread> {
     let item: AnswerItem = parse(body)?;
     let operations = item.operations.unwrap_or_default().into_iter();
     let operations = operations.filter_map(|value| serde_json::from_value::<OperationItem>(value).ok());
@@ -165,6 +207,7 @@ pub(in crate::platform) fn answer(body: &[u8], project: &str) -> Result<Answer, 
                 compute_id: item.endpoint_id,
                 action: item.action,
                 status: item.status,
+                failures: item.failures_count,
                 error: item.error.filter(|error| !error.is_empty()),
             })
             .collect(),
@@ -173,7 +216,7 @@ pub(in crate::platform) fn answer(body: &[u8], project: &str) -> Result<Answer, 
 
 /// The body of a create: `{"endpoint": {…}}`, without members that were not declared.
 #[derive(Serialize)]
-pub(in crate::platform) struct CreateBody<'a> {
+pub(in crate::platform::http) struct CreateBody<'a> {
     endpoint: Create<'a>,
 }
 
@@ -192,7 +235,7 @@ impl<'a> CreateBody<'a> {
     /// `replica` is what this platform calls a read replica.
     pub fn new(new: &'a NewCompute, replica: &'a str) -> Self {
         let role = match new.role {
-            Role::Primary => "read_write",
+            Role::Primary => READ_WRITE,
             Role::Replica => replica,
         };
         Self {
@@ -208,7 +251,7 @@ impl<'a> CreateBody<'a> {
 
 /// The body of an update: `{"endpoint": {…}}`, with only what is to change.
 #[derive(Serialize)]
-pub(in crate::platform) struct ChangeBody<'a> {
+pub(in crate::platform::http) struct ChangeBody<'a> {
     endpoint: Change<'a>,
 }
 
@@ -262,7 +305,10 @@ impl<'a> From<&'a Settings> for Attributes<'a> {
             }),
             settings: (!pg_settings.is_empty()).then_some(SettingsBody { pg_settings }),
             pooler_enabled: settings.pooler_enabled,
-            pooler_mode: settings.pooler_mode.as_deref(),
+            pooler_mode: settings.pooler_mode.as_ref().map(|mode| match mode {
+                PoolerMode::Transaction => TRANSACTION,
+                PoolerMode::Other(word) => word,
+            }),
             passwordless_access: settings.passwordless_access,
             disabled: settings.disabled,
         }

@@ -1,16 +1,17 @@
 //! The platform's things in domain terms: what decisions are made on.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use jiff::Timestamp;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
-use crate::api::ComputeUnits;
+use super::{ComputeState, ComputeUnits, Support};
 
 /// The platform's identifier of a project.
 pub type ProjectId = String;
-/// The platform's identifier of a compute; starts with `ep-`.
+/// The platform's identifier of a compute.
 pub type ComputeId = String;
 /// The platform's identifier of an organization.
 pub type OrganizationId = String;
@@ -26,21 +27,40 @@ pub struct Project {
 /// The part that a compute plays on its branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
-    /// `read_write` on the wire.
+    /// It takes writes; a branch has at most one.
     Primary,
-    /// Anything else on the wire; sent as `read_only`.
+    /// It is read from; a branch may have several.
     Replica,
 }
 
 /// When a compute suspends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SuspendAfter {
-    /// The platform's default (0 on the wire).
+    /// When the platform does by default.
     Default,
-    /// Never (-1 on the wire).
     Never,
     /// After so many seconds without activity.
     Seconds(u32),
+}
+
+/// How a pooler shares connections.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PoolerMode {
+    /// A server connection is held for one transaction.
+    Transaction,
+    /// Another word of the platform.
+    #[serde(untagged)]
+    Other(String),
+}
+
+impl fmt::Display for PoolerMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Transaction => "transaction",
+            Self::Other(word) => word,
+        })
+    }
 }
 
 /// The attributes of a compute that can be declared. `None` is "not reported" in a reading, and "leave alone" in a change.
@@ -56,7 +76,7 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pooler_enabled: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pooler_mode: Option<String>,
+    pub pooler_mode: Option<PoolerMode>,
     /// Database settings by name. In a change only those named are declared; a change sends the whole map that should result.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub postgres: BTreeMap<String, String>,
@@ -66,22 +86,27 @@ pub struct Settings {
     pub disabled: Option<bool>,
 }
 
-/// A compute, as the list of computes shows it. States are kept as text: new ones must not break a reading.
+/// A compute, as the list of computes shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compute {
     pub id: ComputeId,
     pub project_id: ProjectId,
     pub branch_id: String,
+    /// The platform's identifier of its region.
+    pub region: Option<String>,
     pub role: Role,
     pub host: Option<String>,
     pub name: Option<String>,
-    pub current_state: String,
-    pub pending_state: Option<String>,
+    pub current_state: ComputeState,
+    /// The state that the platform is bringing it to.
+    pub pending_state: Option<ComputeState>,
     pub settings: Settings,
     pub last_active: Option<Timestamp>,
     pub created_at: Option<Timestamp>,
     pub updated_at: Option<Timestamp>,
     pub started_at: Option<Timestamp>,
+    /// What this reading shows of what the platform supports.
+    pub support: Support,
 }
 
 /// A compute to create.
@@ -108,6 +133,8 @@ pub struct Operation {
     pub compute_id: Option<ComputeId>,
     pub action: String,
     pub status: String,
+    /// How often it has failed so far.
+    pub failures: Option<u32>,
     pub error: Option<String>,
 }
 
@@ -129,12 +156,4 @@ pub struct KeyEntry {
     pub name: String,
     pub project_id: Option<ProjectId>,
     pub created_at: Option<Timestamp>,
-}
-
-/// What kind of credential the platform says it sees, where it offers that call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CredentialKind {
-    Personal,
-    Organization,
-    Other,
 }

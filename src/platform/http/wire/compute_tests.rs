@@ -16,7 +16,7 @@ fn the_smallest_compute() {
     let compute = read(json!({"id": "ep-a", "branch_id": "br-a", "type": "read_write"})).unwrap();
     assert_eq!(compute.project_id, "asked");
     assert_eq!(compute.role, Role::Primary);
-    assert_eq!(compute.current_state, "unknown");
+    assert_eq!(compute.current_state, ComputeState::Other("unknown".into()));
     assert_eq!(compute.settings, Settings::default());
 }
 
@@ -37,6 +37,8 @@ fn a_whole_compute() {
     assert_eq!(postgres, [("a", "1MB"), ("b", "7"), ("c", "true")]);
     assert_eq!(compute.last_active, "2025-01-02T03:04:05.123456789Z".parse().ok());
     assert_eq!(compute.role, Role::Replica);
+    assert_eq!(compute.region.as_deref(), Some("r"));
+    assert_eq!(compute.created_at, "2025-01-02T03:04:05Z".parse().ok());
 }
 
 #[test]
@@ -46,13 +48,14 @@ fn nulls_and_odd_values_are_not_reported() {
         "current_state": "hibernating", "pending_state": "", "settings": null, "pooler_enabled": null,
         "autoscaling_limit_min_cu": "1", "autoscaling_limit_max_cu": -3, "suspend_timeout_seconds": 1.5,
         "last_active": "2025-02-07T07:00", "created_at": "2025-02-07 07:00", "updated_at": 7, "started_at": "",
-        "disabled": "no"
+        "disabled": "no", "region_id": 7
     }))
     .unwrap();
     assert_eq!(compute.role, Role::Replica);
-    assert_eq!(compute.current_state, "hibernating");
+    assert_eq!(compute.current_state, ComputeState::Other("hibernating".into()));
     assert_eq!(compute.pending_state, None);
     assert_eq!(compute.settings, Settings::default());
+    assert_eq!(compute.region, None);
     assert_eq!((compute.last_active, compute.created_at, compute.updated_at), (None, None, None));
 }
 
@@ -68,6 +71,55 @@ fn a_compute_without_identity_makes_the_list_unreadable_with_its_path() {
     assert_eq!(read(json!(1)).unwrap_err().path, "endpoints[0]");
     assert!(computes(b"{}", "p").is_err());
     assert!(computes(br#"{"endpoints":null}"#, "p").unwrap().items.is_empty());
+}
+
+#[test]
+fn words_that_are_known_and_others() {
+    let item = |state: &str, mode: &str| {
+        json!({"id": "ep-a", "branch_id": "br-a", "type": "read_write", "current_state": state, "pending_state": state,
+            "pooler_mode": mode})
+    };
+    for (word, state) in [
+        ("init", ComputeState::Init),
+        ("idle", ComputeState::Idle),
+        ("active", ComputeState::Active),
+        ("Active", ComputeState::Other("Active".into())),
+    ] {
+        let compute = read(item(word, "transaction")).unwrap();
+        assert_eq!(compute.current_state.to_string(), word);
+        assert_eq!((compute.current_state, compute.pending_state), (state.clone(), Some(state)));
+    }
+    for (word, mode) in [("transaction", PoolerMode::Transaction), ("session", PoolerMode::Other("session".into()))] {
+        let settings = read(item("idle", word)).unwrap().settings;
+        assert_eq!(serde_json::to_value(Attributes::from(&settings)).unwrap(), json!({"pooler_mode": word}));
+        assert_eq!(settings.pooler_mode, Some(mode));
+    }
+}
+
+#[test]
+fn computes_show_what_the_platform_supports() {
+    let plain = json!({});
+    let suspending = json!({"suspend_timeout_seconds": 0});
+    let started = json!({"started_at": "2025-01-02T03:04:05Z"});
+    let named = json!({"name": "a person's"});
+    let of = |names, scale_to_zero| Support { names, scale_to_zero };
+    for (what, items, support) in [
+        ("nothing", vec![], of(NameSupport::Unseen, false)),
+        ("the least", vec![&plain], of(NameSupport::Unseen, false)),
+        ("when they suspend", vec![&plain, &suspending], of(NameSupport::Offered, true)),
+        ("when they were started", vec![&started, &plain], of(NameSupport::Offered, false)),
+        ("a name", vec![&suspending, &named, &plain], of(NameSupport::Kept, true)),
+    ] {
+        let computes: Vec<Compute> = items
+            .into_iter()
+            .map(|fields| {
+                let mut item = json!({"id": "ep-a", "branch_id": "br-a", "type": "read_write"});
+                item.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+                read(item).unwrap()
+            })
+            .collect();
+        assert_eq!(Support::among(&computes), support, "{what}");
+    }
 }
 
 #[test]
@@ -105,7 +157,7 @@ fn a_change_sends_only_what_changes_and_both_limits() {
     change.settings.max = cu(2.0);
     change.settings.postgres.insert("work_mem".to_owned(), "64MB".to_owned());
     change.settings.pooler_enabled = Some(true);
-    change.settings.pooler_mode = Some("transaction".to_owned());
+    change.settings.pooler_mode = Some(PoolerMode::Transaction);
     change.settings.passwordless_access = Some(false);
     change.settings.disabled = Some(false);
     assert_eq!(
@@ -121,10 +173,13 @@ fn a_change_sends_only_what_changes_and_both_limits() {
 #[test]
 fn an_answer_keeps_the_operations_that_can_be_read() {
     let body = br#"{"endpoint":{"id":"ep-a","branch_id":"b","type":"read_write"},"operations":[
-        {"id":"o","endpoint_id":"ep-a","action":"brand_new","status":"odd","error":""},{"id":7},null]}"#;
+        {"id":"o","endpoint_id":"ep-a","action":"brand_new","status":"odd","error":""},{"id":7},null,
+        {"id":"p","action":"start_compute","status":"running","failures_count":2},
+        {"id":"q","action":"start_compute","status":"running","failures_count":"2"}]}"#;
     let answer = answer(body, "p").unwrap();
     assert_eq!(answer.compute.map(|c| c.id).as_deref(), Some("ep-a"));
-    assert_eq!(answer.operations.len(), 1);
+    let failures: Vec<_> = answer.operations.iter().map(|operation| operation.failures).collect();
+    assert_eq!(failures, [None, Some(2), None]);
     assert_eq!((answer.operations[0].action.as_str(), answer.operations[0].error.as_deref()), ("brand_new", None));
 }
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{Misread, Page, Pagination, array, lenient, parse};
-use crate::platform::{CredentialKind, Project};
+use crate::domain::Project;
 
 #[derive(Deserialize)]
 struct ProjectList {
@@ -24,7 +24,7 @@ struct ProjectItem {
 }
 
 /// The answer to GET /projects.
-pub(in crate::platform) fn projects(body: &[u8]) -> Result<Page<Project>, Misread> {
+pub(in crate::platform::http) fn projects(body: &[u8]) -> Result<Page<Project>, Misread> {
     let list: ProjectList = parse(body)?;
     let items = list.projects.into_iter().enumerate().map(|(index, item)| {
         Ok(Project {
@@ -34,22 +34,6 @@ pub(in crate::platform) fn projects(body: &[u8]) -> Result<Page<Project>, Misrea
         })
     });
     Ok(Page { items: items.collect::<Result<_, Misread>>()?, cursor: list.pagination.and_then(Pagination::cursor) })
-}
-
-#[derive(Deserialize)]
-struct Credential {
-    #[serde(default, deserialize_with = "lenient")]
-    auth_method: Option<String>,
-}
-
-/// The answer to GET /auth.
-pub(in crate::platform) fn credential_kind(body: &[u8]) -> Result<CredentialKind, Misread> {
-    let credential: Credential = parse(body)?;
-    Ok(match credential.auth_method.as_deref() {
-        Some("api_key_user") => CredentialKind::Personal,
-        Some("api_key_org") => CredentialKind::Organization,
-        _ => CredentialKind::Other,
-    })
 }
 
 #[cfg(test)]
@@ -88,18 +72,6 @@ mod tests {
     fn an_answer_without_a_list_is_not_an_empty_list() {
         for body in ["{}", "", "[]", "<html></html>", r#"{"projects":{}}"#] {
             assert!(projects(body.as_bytes()).is_err(), "{body}");
-        }
-    }
-
-    #[test]
-    fn the_kinds_of_credential() {
-        for (body, expected) in [
-            (r#"{"auth_method":"api_key_user"}"#, CredentialKind::Personal),
-            (r#"{"auth_method":"api_key_org"}"#, CredentialKind::Organization),
-            (r#"{"auth_method":"oauth"}"#, CredentialKind::Other),
-            ("{}", CredentialKind::Other),
-        ] {
-            assert_eq!(credential_kind(body.as_bytes()).unwrap(), expected, "{body}");
         }
     }
 }
