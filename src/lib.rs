@@ -8,6 +8,5 @@ pub mod config;
 pub mod controller;
 pub mod decide;
 pub mod platform;
-pub mod simulator;
 pub mod telemetry;
 pub mod validate;
