@@ -20,8 +20,8 @@ demo-once: build control-plane ## the same, and leave: fails when a step does no
 	@cargo run --locked --example demo -- --once
 
 .PHONY: build
-build: ## the program, optimized: target/release/dbplane
-	cargo build --release --locked --bin dbplane
+build: ## the programs, optimized: target/release/dbplane and target/release/dbplane-simulator
+	cargo build --release --locked --workspace --bins
 
 .PHONY: control-plane
 control-plane: ## etcd, kube-apiserver, kube-controller-manager and kubectl for the demo and the cluster tests
@@ -30,7 +30,7 @@ control-plane: ## etcd, kube-apiserver, kube-controller-manager and kubectl for 
 .PHONY: test
 test: control-plane ## every test, including those that need a cluster
 	# The cluster tests mostly wait, so more of them fit than there are cores.
-	RUST_TEST_THREADS=4 cargo test --locked
+	RUST_TEST_THREADS=4 cargo test --workspace --locked
 
 .PHONY: verify
 verify: control-plane ## every request of every scenario gone wrong, the model, random histories (point=create-key:kill-after:7 repeats one)
@@ -42,18 +42,18 @@ endif
 
 .PHONY: lint
 lint: ## clippy on everything; warnings are errors (shellcheck too, where it is installed)
-	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --workspace --locked --all-targets -- -D warnings
 	@if command -v shellcheck >/dev/null; \
 	then shellcheck .ci/run .ci/cargo-deny tests/control-plane/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
 	else echo "shellcheck is not installed: the shell scripts were not linted"; fi
 
 .PHONY: fmt
 fmt: ## format the Rust code
-	cargo fmt
+	cargo fmt --all
 
 .PHONY: check-fmt
 check-fmt: ## fail when the Rust code is not formatted
-	cargo fmt --check
+	cargo fmt --all --check
 
 # The example is named for its dependencies' features: so the tests' build of them is used, and not made anew.
 .PHONY: crds

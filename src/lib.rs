@@ -9,6 +9,5 @@ pub mod controller;
 pub mod decide;
 pub mod domain;
 pub mod platform;
-pub mod simulator;
 pub mod telemetry;
 pub mod validate;

@@ -2,7 +2,6 @@
 
 pub mod crds;
 mod run;
-pub mod simulate;
 
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
@@ -21,7 +20,6 @@ enum Verb {
     /// Run the operator.
     Run(run::Run),
     Crds(crds::Args),
-    Simulate(simulate::Args),
 }
 
 impl Cli {
@@ -30,7 +28,6 @@ impl Cli {
         match self.verb {
             Verb::Run(run) => run.execute().await,
             Verb::Crds(args) => crds::run(&args, &mut std::io::stdout()).map_err(|error| error.to_string()),
-            Verb::Simulate(args) => simulate::run(args).await,
         }
     }
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use dbplane::simulator::world::file::WorldFile;
-use dbplane::simulator::{self, Options as World, Simulator};
+use dbplane_simulator::world::file::WorldFile;
+use dbplane_simulator::{self as simulator, Options as World, Simulator};
 use nix::sys::signal::Signal;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use dbplane::simulator::world::Profile;
-use dbplane::simulator::world::file::WorldFile;
-use dbplane::simulator::{self, Options as Platform, Simulator};
+use dbplane_simulator::world::Profile;
+use dbplane_simulator::world::file::WorldFile;
+use dbplane_simulator::{self as simulator, Options as Platform, Simulator};
 use k8s_openapi::ByteString;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Client};

@@ -19,8 +19,8 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dbplane::simulator::world::file::WorldFile;
-use dbplane::simulator::{self, Options as PlatformOptions, Simulator};
+use dbplane_simulator::world::file::WorldFile;
+use dbplane_simulator::{self as simulator, Options as PlatformOptions, Simulator};
 use support::{ControlPlane, Options, PATIENCE, Running, free_port, wait_until};
 use tokio::net::TcpListener;
 

@@ -3,7 +3,7 @@
 use dbplane::api::{Compute, ProjectKey};
 use dbplane::controller::Managed;
 use dbplane::decide::names;
-use dbplane::simulator::world::Profile;
+use dbplane_simulator::world::Profile;
 use kube::ResourceExt;
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -20,7 +20,7 @@ mod promises;
 mod run;
 mod stage;
 
-use dbplane::simulator::world::Profile;
+use dbplane_simulator::world::Profile;
 use faults::{Carried, Fault, Hit, faults, late_faults};
 use history::{Chapter, Declared, Event, Story, Subject, chapters, computes, event, profile};
 use proptest::prelude::*;

@@ -11,7 +11,7 @@ use dbplane::cluster::{MetadataPatch, Note, Owner, SecretContent, SecretState};
 use dbplane::controller::{Creating, Hands, Managed, Traces, Unsaved, Usable};
 use dbplane::decide::Limits;
 use dbplane::platform::{Endpoint, HttpOptions, HttpPlatform, LatestSnapshot, Observers, Tick, Transport, Unanswered};
-use dbplane::simulator::world::message::{Method, Request};
+use dbplane_simulator::world::message::{Method, Request};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;

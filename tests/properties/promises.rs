@@ -6,7 +6,7 @@ use dbplane::api::{Compute, Condition, ProjectKey};
 use dbplane::controller::{Hands, Managed};
 use dbplane::decide::identity::{self, ComputeIdentity, ProjectKeyIdentity};
 use dbplane::decide::names;
-use dbplane::simulator::world::Profile;
+use dbplane_simulator::world::Profile;
 use kube::ResourceExt;
 
 use super::history::{compute, key};

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use dbplane::simulator::world::file::WorldFile;
-use dbplane::simulator::world::message::{Method, Request, Response};
-use dbplane::simulator::world::{Profile, World};
+use dbplane_simulator::world::file::WorldFile;
+use dbplane_simulator::world::message::{Method, Request, Response};
+use dbplane_simulator::world::{Profile, World};
 use futures::future::pending;
 use jiff::Timestamp;
 

@@ -10,7 +10,7 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use dbplane::simulator::line::{Lines, Peer};
+use dbplane_simulator::line::{Lines, Peer};
 use futures::{StreamExt, stream};
 use nix::sys::signal::Signal;
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! What people do, and what has to come of it, whatever goes wrong meanwhile.
 
-use dbplane::simulator::world::Profile;
+use dbplane_simulator::world::Profile;
 use serde_json::{Value, json};
 
 use super::manifests::{compute, key, with};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use dbplane::simulator::{self, Options};
+use dbplane_simulator::{self as simulator, Options};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;

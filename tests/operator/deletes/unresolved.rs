@@ -1,6 +1,6 @@
 //! A create whose outcome is open when the resource is deleted: what it brought forth is found and goes first.
 
-use dbplane::simulator::world::Profile;
+use dbplane_simulator::world::Profile;
 use serde_json::json;
 
 use super::{delete, is_told, message};

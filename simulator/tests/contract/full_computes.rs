@@ -1,6 +1,6 @@
 //! What the full profile does with computes beyond the specification.
 
-use dbplane::simulator::world::Profile;
+use dbplane_simulator::world::Profile;
 use serde_json::{Value, json};
 
 use crate::support::*;

@@ -1,6 +1,6 @@
 //! Sizes, scale to zero and declared computes in the full profile.
 
-use dbplane::simulator::world::Profile;
+use dbplane_simulator::world::Profile;
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dbplane::simulator::world::Profile;
+use dbplane_simulator::world::Profile;
 use serde_json::{Value, json};
 
 use crate::support::*;

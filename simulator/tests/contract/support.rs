@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use dbplane::simulator::world::Profile;
-use dbplane::simulator::world::file::WorldFile;
-use dbplane::simulator::{Options, Simulator, serve};
+use dbplane_simulator::world::Profile;
+use dbplane_simulator::world::file::WorldFile;
+use dbplane_simulator::{Options, Simulator, serve};
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -18,7 +18,7 @@ mod lifecycle;
 mod limits;
 mod operations;
 mod persistence;
+mod program;
 mod projects;
 mod rows;
 mod support;
-mod verb;

@@ -1,4 +1,4 @@
-//! A simulator of the hosted platform: the demo's default platform, and what the tests run against.
+//! A simulator of the hosted platform: what the demo and the tests run against.
 //!
 //! It shares no logic with the operator's client, so that neither can hide a mistake of the other.
 //! [`world`] is the platform as a pure state machine; the rest serves it over HTTP.

@@ -1,4 +1,4 @@
-//! The verb of the command line: what it prints and how it ends.
+//! The program: what it prints and how it ends.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -22,8 +22,8 @@ impl Process {
     fn start(directory: &Path, flags: &[&str]) -> Self {
         let world = directory.join("world.yaml");
         std::fs::write(&world, crate::support::WORLD).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
-        command.args(["simulate", "--clock-speed", "0"]).args(flags);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane-simulator"));
+        command.args(["--clock-speed", "0"]).args(flags);
         command.env("DBPLANE_SIMULATE_LISTEN", "127.0.0.1:0").env("DBPLANE_SIMULATE_WORLD", world);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
@@ -58,7 +58,7 @@ impl Drop for Process {
 }
 
 #[tokio::test]
-async fn verb_prints_its_base_url_alone_and_stops_on_sigterm_and_sigint() {
+async fn the_program_prints_its_base_url_alone_and_stops_on_sigterm_and_sigint() {
     for signal in [Signal::SIGTERM, Signal::SIGINT] {
         let directory = tempfile::tempdir().unwrap();
         let mut process = Process::start(directory.path(), &[]);
@@ -75,7 +75,7 @@ async fn verb_prints_its_base_url_alone_and_stops_on_sigterm_and_sigint() {
 }
 
 #[tokio::test]
-async fn verb_keeps_its_state_when_it_is_killed() {
+async fn the_program_keeps_its_state_when_it_is_killed() {
     let directory = tempfile::tempdir().unwrap();
     let state = directory.path().join("world.redb");
     let flags = ["--state", state.to_str().unwrap()];
@@ -89,7 +89,7 @@ async fn verb_keeps_its_state_when_it_is_killed() {
 }
 
 #[tokio::test]
-async fn verb_serves_the_minimal_profile() {
+async fn the_program_serves_the_minimal_profile() {
     let directory = tempfile::tempdir().unwrap();
     let process = Process::start(directory.path(), &["--profile", "minimal"]);
     let answer =
@@ -98,7 +98,7 @@ async fn verb_serves_the_minimal_profile() {
 }
 
 #[test]
-fn verb_tells_where_a_world_file_is_wrong() {
+fn the_program_tells_where_a_world_file_is_wrong() {
     let directory = tempfile::tempdir().unwrap();
     let world = directory.path().join("world.yaml");
     let cases = [
@@ -117,8 +117,8 @@ fn verb_tells_where_a_world_file_is_wrong() {
     ];
     for (yaml, place) in cases {
         std::fs::write(&world, yaml).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
-        let output = command.args(["simulate", "--listen", "127.0.0.1:0", "--world"]).arg(&world).output().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane-simulator"));
+        let output = command.args(["--listen", "127.0.0.1:0", "--world"]).arg(&world).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success() && output.stdout.is_empty());
         assert!(told.contains("world.yaml") && told.contains(place), "{told}");
@@ -127,9 +127,9 @@ fn verb_tells_where_a_world_file_is_wrong() {
 
 #[tokio::test]
 async fn the_sample_world_is_what_the_demo_expects() {
-    let yaml = include_str!("../../deploy/examples/world.yaml");
+    let yaml = include_str!("../../../deploy/examples/world.yaml");
     let platform =
-        crate::support::Platform::start_with(crate::support::options(yaml, dbplane::simulator::world::Profile::Full))
+        crate::support::Platform::start_with(crate::support::options(yaml, dbplane_simulator::world::Profile::Full))
             .await;
     let key = json!({ "key_name": "ci", "project_id": "aged-wind-123456" });
     let personal = "demo-personal-key-not-a-secret";

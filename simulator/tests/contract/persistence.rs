@@ -1,7 +1,7 @@
 //! The state file: what survives a restart.
 
-use dbplane::simulator::world::Profile;
-use dbplane::simulator::{Options, StartError, serve};
+use dbplane_simulator::world::Profile;
+use dbplane_simulator::{Options, StartError, serve};
 use reqwest::Method;
 use serde_json::{Value, json};
 

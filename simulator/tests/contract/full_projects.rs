@@ -1,6 +1,6 @@
 //! What the full profile does with projects beyond the specification.
 
-use dbplane::simulator::world::Profile;
+use dbplane_simulator::world::Profile;
 use serde_json::json;
 
 use crate::support::*;
