@@ -1,5 +1,7 @@
 //! A text of several manifests: those of dbplane are checked, and what is wrong with them is found in the text.
 
+use std::fmt;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -38,6 +40,16 @@ pub struct Finding {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
     pub check: Check,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // An unknown field is named in the message.
+        if !self.path.is_empty() && self.check != Check::UnknownField {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.message)
+    }
 }
 
 impl Checker {
