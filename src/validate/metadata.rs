@@ -32,14 +32,14 @@ pub(super) fn problems(object: &Value) -> Vec<Problem> {
                     &path,
                     key,
                     "name part must consist of alphanumeric characters, '-', '_' or \
-                    '.', and must start and end with an alphanumeric character; it may follow a DNS subdomain and '/'",
+                    '.', and must start and end with an alphanumeric character",
                 ));
             }
             if let Some(value) = value.as_str().filter(|value| field == "labels" && !is_value(value)) {
                 problems.push(invalid(
                     &path,
                     value,
-                    "a valid label must be an empty string or consist of at most 63 \
+                    "a valid label must be an empty string or consist of \
                     alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
                 ));
             }
