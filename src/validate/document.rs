@@ -207,8 +207,12 @@ impl From<Spanned<Content>> for Node {
 }
 
 impl Content {
+    /// A whole number is an integer, however it is written.
     fn float(value: f64) -> Self {
-        Content::Scalar(Number::from_f64(value).map_or(Value::Null, Value::Number))
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        let whole = value.fract() == 0.0 && value.abs() <= EXACT;
+        let number = if whole { Some(Number::from(value as i64)) } else { Number::from_f64(value) };
+        Content::Scalar(number.map_or(Value::Null, Value::Number))
     }
 }
 

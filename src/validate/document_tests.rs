@@ -63,14 +63,40 @@ fn what_is_wrong_with_one_document_hides_no_other() {
     assert_eq!((twice.position.line, twice.message.as_str()), (6, "this key is already set in the same mapping"));
 }
 
+/// What kubectl 1.36 makes of each: `kubectl label --local -f FILE a=b -o json`.
 #[test]
 fn values_are_read_as_kubectl_reads_them() {
-    let text = "a: 012\nb: yes\nc: ~\nd: 2026-11-20\ne: \"1\"\nf: 1.5\nbase: &base {x: 1}\ng: {<<: *base, y: 2}\n1: one\nh: !own tagged\n";
-    let expected = json!({
-        "a": 10, "b": true, "c": null, "d": "2026-11-20", "e": "1", "f": 1.5, "base": {"x": 1}, "g": {"x": 1, "y": 2},
-        "1": "one", "h": "tagged",
-    });
-    assert_eq!(only(text).value(), expected);
+    for (yaml, expected) in [
+        ("on", json!(true)),
+        ("y", json!(true)),
+        ("n", json!(false)),
+        ("Off", json!(false)),
+        ("TRUE", json!(true)),
+        ("\"on\"", json!("on")),
+        ("012", json!(10)),
+        ("0o10", json!(8)),
+        ("0x10", json!(16)),
+        ("-0b1", json!(-1)),
+        ("1_000", json!(1000)),
+        ("08", json!(8)),
+        ("1.0", json!(1)),
+        ("1e3", json!(1000)),
+        (".5", json!(0.5)),
+        ("123456789012345678901234567890", json!(1.2345678901234568e29)),
+        ("~", json!(null)),
+        ("2026-11-20", json!("2026-11-20")),
+        ("12:30:45", json!("12:30:45")),
+        ("!!str 1", json!("1")),
+    ] {
+        assert_eq!(only(&format!("a: {yaml}\n")).value()["a"], expected, "{yaml}");
+    }
+}
+
+#[test]
+fn merges_and_names_that_are_numbers_are_understood() {
+    let node = only("base: &base {x: 1}\nmerged: {<<: *base, y: 2}\n1: one\nown: !own tagged\n");
+    let expected = json!({"base": {"x": 1}, "merged": {"x": 1, "y": 2}, "1": "one", "own": "tagged"});
+    assert_eq!(node.value(), expected);
 }
 
 #[test]

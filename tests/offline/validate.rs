@@ -100,7 +100,7 @@ fn machines_read_the_same_as_json() {
 
 #[test]
 fn junit_has_a_case_for_each_object() {
-    let ran = validate(&["-o", "junit", BAD, "deploy/examples/account.yaml"]);
+    let ran = validate(&["-o", "junit", BAD, "deploy/examples/account.yaml", "deploy/examples/namespace.yaml"]);
     let report = Report::deserialize(ran.out.as_bytes()).unwrap();
     assert_eq!((ran.code, report.tests, report.failures), (1, 3, 2));
     let mut told = String::new();
@@ -204,6 +204,8 @@ fn what_cannot_be_read_is_told_apart_from_what_is_wrong() {
         assert!(ran.err.contains("no/such/file.yaml: No such file"), "{}", ran.err);
         assert!(ran.out.contains("exchange them"), "what can be read is checked: {}", ran.out);
     }
+    let report = json(&validate(&["no/such/file.yaml", "--output", "json"]).out);
+    assert_eq!(report["unreadable"][0]["file"], "no/such/file.yaml");
     assert_eq!(validate(&[]).code, 2);
     assert_eq!(validate(&["--output", "xml", BAD]).code, 2);
     let help = validate(&["--help"]);

@@ -1,4 +1,4 @@
-//! SARIF 2.1.0, the part of it that code hosts show.
+//! SARIF 2.1.0, the part of it that code hosts show beside the lines of a change.
 
 use std::io::Write;
 use std::path::{Component, Path};
