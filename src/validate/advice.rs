@@ -59,12 +59,16 @@ fn at<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
     }
 }
 
-fn value_at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
-    let (name, rest) = path.split_once('.').unwrap_or((path, ""));
-    match object.get(path) {
-        Some(value) => Some(value),
-        None => value_at(object.get(name)?, rest),
+fn value_at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+    if path.is_empty() {
+        return Some(value);
     }
+    if let Some((index, rest)) = path.strip_prefix('[').and_then(|index| index.split_once(']')) {
+        return value_at(value.get(index.parse::<usize>().ok()?)?, rest.trim_start_matches('.'));
+    }
+    let end = path.find(['.', '[']).unwrap_or(path.len());
+    // The name of a map's entry may have dots.
+    value.get(path).or_else(|| value_at(value.get(&path[..end])?, path[end..].trim_start_matches('.')))
 }
 
 #[cfg(test)]
@@ -92,6 +96,7 @@ mod tests {
             (Check::Schema, "spec.projectID", json!({"spec": {"projectID": 1}}), Some("write it in quotes")),
             (Check::Schema, "spec.settings.a.b", json!({"spec": {"settings": {"a.b": 1}}}), Some("write it in quotes")),
             (Check::Schema, "spec.names[0]", json!({}), Some("A name.")),
+            (Check::Schema, "spec.names[1]", json!({"spec": {"names": ["a", true]}}), Some("write it in quotes")),
             (Check::UnknownField, "spec.project_id", json!({}), Some("did you mean projectID?")),
             (
                 Check::UnknownField,

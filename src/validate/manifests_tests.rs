@@ -87,3 +87,18 @@ fn what_a_rule_refuses_is_not_repeated() {
         assert!(!format!("{outcome:?}").contains("hunter2"), "{outcome:?}");
     }
 }
+
+/// As `kubectl get -o yaml --show-managed-fields` prints it.
+#[test]
+fn what_the_api_server_has_written_is_right() {
+    let metadata = "metadata:\n  name: a\n  namespace: shop\n  uid: u\n  generation: 2\n  resourceVersion: \"12\"\n  \
+                    creationTimestamp: \"2026-11-20T00:00:00Z\"\n  finalizers: [dbplane.dev/compute]\n  ownerReferences:\n  \
+                    - {apiVersion: v1, kind: X, name: o, uid: u, controller: true, blockOwnerDeletion: true}\n  \
+                    managedFields:\n  - {apiVersion: dbplane.dev/v1alpha1, fieldsType: FieldsV1, fieldsV1: {\"f:spec\": \
+                    {\".\": {}}}, manager: kubectl, operation: Update, time: \"2026-11-20T00:00:00Z\"}";
+    let text = GOOD.replace("metadata: {name: a, namespace: shop}", metadata) + "status: null\n";
+    assert_eq!(places(&text), []);
+    let printed = "metadata: {name: a, namespace: shop, creationTimestamp: null}";
+    assert_eq!(places(&GOOD.replace("metadata: {name: a, namespace: shop}", printed)), []);
+    assert_eq!(places(&text.replace("2026-11-20T00", "yesterday")).len(), 2);
+}

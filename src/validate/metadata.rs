@@ -2,14 +2,18 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::generate::SchemaSettings;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Check, Problem};
 
 /// The schema of `metadata`, as Kubernetes publishes it.
 pub(super) fn schema() -> Value {
     let settings = SchemaSettings::openapi3().with(|settings| settings.inline_subschemas = true);
-    settings.into_generator().into_root_schema_for::<ObjectMeta>().to_value()
+    let mut schema = settings.into_generator().into_root_schema_for::<ObjectMeta>().to_value();
+    // Its fields are those of the object that it is of.
+    schema["properties"]["managedFields"]["items"]["properties"]["fieldsV1"] =
+        json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    schema
 }
 
 /// What is wrong with the metadata of `object`, apart from its schema.
@@ -106,8 +110,6 @@ fn is_value(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn paths(metadata: Value) -> Vec<String> {

@@ -47,6 +47,7 @@ fn visit_property(schema: &Value, name: &str, value: &Value, path: String, probl
 fn visit(schema: &Value, value: &Value, path: String, problems: &mut Vec<Problem>) {
     match value {
         // Anything else than an object where one stands is the schema's to refuse.
+        Value::Object(_) if schema.get("x-kubernetes-preserve-unknown-fields").is_some() => {}
         Value::Object(object) if schema.get("type").is_some_and(|name| name == "object") => {
             for (name, value) in object {
                 visit_property(schema, name, value, path.clone(), problems);
