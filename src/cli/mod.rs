@@ -2,6 +2,9 @@
 
 pub mod crds;
 mod run;
+pub mod validate;
+
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
@@ -20,15 +23,21 @@ enum Verb {
     /// Run the operator.
     Run(run::Run),
     Crds(crds::Args),
+    Validate(validate::Args),
 }
 
 impl Cli {
     /// Does what the verb says; the text of an error is for people.
-    pub async fn execute(self) -> Result<(), String> {
+    pub async fn execute(self) -> Result<ExitCode, String> {
         match self.verb {
-            Verb::Run(run) => run.execute().await,
-            Verb::Crds(args) => crds::run(&args, &mut std::io::stdout()).map_err(|error| error.to_string()),
+            Verb::Run(run) => run.execute().await?,
+            Verb::Crds(args) => crds::run(&args, &mut std::io::stdout()).map_err(|error| error.to_string())?,
+            Verb::Validate(args) => {
+                let ran = validate::run(&args, &mut std::io::stdout().lock(), &mut std::io::stderr());
+                return ran.map_err(|error| error.to_string());
+            }
         }
+        Ok(ExitCode::SUCCESS)
     }
 }
 

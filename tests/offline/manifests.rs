@@ -103,7 +103,7 @@ fn several_mistakes_are_reported_together() {
     let problems = Checker::new().unwrap().check(&manifest, None).unwrap_err();
     let mut paths: Vec<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
     paths.sort_unstable();
-    assert_eq!(paths, ["", "spec.accountRef.name", "spec.projectID", "spec.size"], "{problems:?}");
+    assert_eq!(paths, ["spec.accountRef.name", "spec.colour", "spec.projectID", "spec.size"], "{problems:?}");
 }
 
 #[test]
