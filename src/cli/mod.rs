@@ -10,7 +10,7 @@ use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Keeps the computes and API keys of a hosted Postgres platform as Kubernetes resources declare them.
+/// A Kubernetes operator: keeps the computes and API keys of a hosted Postgres platform as custom resources declare them.
 #[derive(Debug, Parser)]
 #[command(name = "dbplane", version, about)]
 pub struct Cli {
@@ -20,14 +20,13 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Run the operator.
     Run(run::Run),
     Crds(crds::Args),
     Validate(validate::Args),
 }
 
 impl Cli {
-    /// Does what the verb says; the text of an error is for people.
+    /// Runs the verb. The text of an error is for people.
     pub async fn execute(self) -> Result<ExitCode, String> {
         match self.verb {
             Verb::Run(run) => run.execute().await?,
@@ -44,7 +43,7 @@ impl Cli {
 /// Cancelled by the first SIGTERM or SIGINT.
 fn stop_on_signal() -> Result<CancellationToken, String> {
     let stop = CancellationToken::new();
-    let told = stop.clone();
+    let stopped = stop.clone();
     let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
     tokio::spawn(async move {
@@ -52,7 +51,7 @@ fn stop_on_signal() -> Result<CancellationToken, String> {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        told.cancel();
+        stopped.cancel();
     });
     Ok(stop)
 }

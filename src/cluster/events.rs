@@ -7,7 +7,7 @@ use tracing::{debug, warn};
 use super::secrets::digest;
 use crate::decide::names::FIELD_MANAGER;
 
-/// The longest note that the API server takes.
+/// The longest note that the API server accepts.
 const LONGEST_NOTE: usize = 1000;
 
 /// Publishes events. One that cannot be published is logged and dropped: nothing depends on it.
@@ -52,13 +52,13 @@ impl Events {
             type_: if note.warning { EventType::Warning } else { EventType::Normal },
             reason: note.reason.clone(),
             note: Some(note.text.chars().take(LONGEST_NOTE).collect()),
-            // The recorder takes events of one action for one event and keeps the first note: the note has to tell them apart.
+            // The recorder merges events with the same action and keeps the first note, so the action has to depend on the note.
             action: format!("{}-{}", note.reason, digest(&note.text.clone().into())),
             secondary: None,
         };
         match self.recorder.publish(&event, &object.object_ref(&())).await {
             Ok(()) => {}
-            // Nobody will read it.
+            // The API server accepts no event there, and nobody would read it.
             Err(error) if in_terminating_namespace(&error) => {
                 debug!(%error, reason = note.reason, "an event could not be published");
             }
@@ -67,7 +67,7 @@ impl Events {
     }
 }
 
-/// The API server takes nothing new into a namespace that is being deleted.
+/// The API server accepts no new object in a namespace that is being deleted.
 fn in_terminating_namespace(error: &kube::Error) -> bool {
     let kube::Error::Api(status) = error else { return false };
     let causes = status.details.iter().flat_map(|details| &details.causes);

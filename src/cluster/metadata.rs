@@ -23,7 +23,7 @@ impl MetadataPatch {
         Self::default()
     }
 
-    /// Writes a link, which is sealed for the object that is patched.
+    /// Writes an annotation, sealed for the object that is patched.
     #[must_use]
     pub fn set<T: Serialize>(mut self, annotation: &str, value: &T) -> Self {
         // Plain data with text keys always serializes; nothing at all would be refused when it is read.
@@ -45,7 +45,7 @@ impl MetadataPatch {
         self
     }
 
-    /// Patches `object` if it is still as given; a 409 from the API server says that it is not.
+    /// Patches `object` if it still has the given version; otherwise the API server answers 409.
     pub async fn apply<K>(&self, api: &Api<K>, object: &K) -> Result<K, kube::Error>
     where
         K: Resource + Clone + Debug + DeserializeOwned,
@@ -62,7 +62,7 @@ impl MetadataPatch {
         json!({"metadata": metadata})
     }
 
-    /// The annotations as they stand on `object`; null removes one.
+    /// The annotations as they are written to `object`; null removes one.
     pub fn sealed<K: Resource>(&self, object: &K) -> Map<String, Value> {
         let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
         let object_key = ObjectKey { namespace: &namespace, name: &name };

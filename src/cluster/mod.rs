@@ -1,4 +1,4 @@
-//! What is done to Kubernetes objects: links in metadata, status, Secrets, events.
+//! Writes to Kubernetes objects: metadata, status, Secrets, events.
 
 mod events;
 mod metadata;

@@ -1,4 +1,4 @@
-//! Secrets that dbplane writes: only those that it created for their owner, told by the owner's UID.
+//! Secrets that dbplane writes: only those that it created for their owner, identified by the owner's UID.
 
 use std::collections::BTreeMap;
 
@@ -41,8 +41,8 @@ impl Owner {
         Some(Self { namespace: object.namespace()?, uid: reference.uid.clone(), reference })
     }
 
-    /// Whether a Secret that dbplane made is of a resource of this kind and name that is no more: one that is restored from a
-    /// backup has another UID. Where the backup lost the owner, the Secret itself says whose it was.
+    /// Whether dbplane made a Secret for a former resource of this kind and name: a resource that was restored from a backup
+    /// has another UID. Where the backup lost the owner, an annotation of the Secret names it.
     pub fn formerly_owned(&self, secret: &Secret) -> bool {
         let named = match secret.owner_references() {
             [] => secret.annotations().get(SECRET_OF) == Some(&self.words()),
@@ -62,7 +62,7 @@ impl Owner {
     }
 }
 
-/// What a Secret is to hold.
+/// The content to write to a Secret.
 #[derive(Clone, Default)]
 pub struct SecretContent {
     pub data: BTreeMap<String, SecretString>,
@@ -79,9 +79,9 @@ impl std::fmt::Debug for SecretContent {
 /// A Secret as it was read.
 pub enum SecretState {
     Absent,
-    /// It is somebody else's; who has it.
+    /// It belongs to something else, which the text names.
     Foreign(String),
-    /// dbplane made it for a resource that is no more, of this kind and name or not named any more: it may come from a backup.
+    /// dbplane made it for a former resource of this kind and name, or it has no owner any more: it may come from a backup.
     Restored(Box<Secret>),
     Ours(Box<Secret>),
 }
@@ -98,7 +98,7 @@ impl std::fmt::Debug for SecretState {
 }
 
 impl SecretState {
-    /// What was found, as far as `owner` is concerned.
+    /// The Secret that was found, from the view of `owner`.
     pub fn of(found: Option<Secret>, owner: &Owner) -> Self {
         let Some(secret) = found else { return Self::Absent };
         if secret.owner_references().iter().any(|reference| reference.uid == owner.uid) {
@@ -116,10 +116,10 @@ impl SecretState {
 /// Why a Secret was not written.
 #[derive(Debug, Error)]
 pub enum WriteError {
-    /// It is somebody else's.
+    /// It belongs to something else.
     #[error("it exists and is {0}")]
     Foreign(String),
-    /// It was there when this was decided.
+    /// It existed when the decision was made.
     #[error("it has been deleted since, or is about to be")]
     Gone,
     #[error(transparent)]
@@ -135,7 +135,7 @@ impl Secrets {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    /// A Secret as far as `owner` is concerned.
+    /// A Secret, from the view of `owner`.
     pub async fn state(&self, owner: &Owner, name: &str) -> Result<SecretState, kube::Error> {
         Ok(SecretState::of(self.api(&owner.namespace).get_opt(name).await?, owner))
     }
@@ -161,15 +161,15 @@ impl Secrets {
         self.api(&owner.namespace).create(&params, &empty(owner, name)).await.map(drop)
     }
 
-    /// Makes `owner` the one owner of a Secret, if it is still as it was read.
+    /// Makes `owner` the only owner of a Secret, if the Secret still has that version.
     pub async fn adopt(&self, owner: &Owner, name: &str, version: &str) -> Result<(), kube::Error> {
         let patch = json!({"metadata": {"resourceVersion": version, "ownerReferences": [owner.reference]}});
         let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
         self.api(&owner.namespace).patch_metadata(name, &params, &Patch::Merge(patch)).await.map(drop)
     }
 
-    /// Makes the entries that dbplane writes what is given; entries of others stay. With `uid`, only onto that very Secret.
-    /// What then stands is returned.
+    /// Writes dbplane's entries; entries of others stay. With `uid`, only to the Secret with that UID. Returns the Secret as it
+    /// is then.
     pub async fn write(
         &self,
         owner: &Owner,
@@ -180,7 +180,7 @@ impl Secrets {
         self.apply(owner, (name, uid), content, PatchParams::apply(FIELD_MANAGER).force()).await
     }
 
-    /// Asks the API server whether it would take this, without a change.
+    /// Asks the API server in a dry run whether it would accept this.
     pub async fn dry_run(&self, owner: &Owner, name: &str, content: &SecretContent) -> Result<(), kube::Error> {
         self.apply(owner, (name, None), content, PatchParams::apply(FIELD_MANAGER).force().dry_run()).await.map(drop)
     }
@@ -231,17 +231,17 @@ pub fn empty(owner: &Owner, name: &str) -> Secret {
     }
 }
 
-/// Whether dbplane made a Secret, by its label; people can write that too, so it proves nothing alone.
+/// Whether a Secret has dbplane's label. People can set that too, so it proves nothing alone.
 fn is_managed(secret: &Secret) -> bool {
     secret.labels().get(MANAGED_BY.0).is_some_and(|value| value == MANAGED_BY.1)
 }
 
-/// Whose a Secret is, in words.
+/// The owner of a Secret, as messages name it.
 pub fn owned_by(kind: &str, name: &str) -> String {
     format!("{kind} {name}'s")
 }
 
-/// A digest of an entry: tells whether it is as it was written. Keys carry enough randomness that it reveals nothing of them.
+/// A digest of an entry: shows whether the entry was changed. API keys are random enough that it reveals nothing of them.
 pub fn digest(value: &SecretString) -> String {
     Sha256::digest(value.expose_secret()).iter().take(12).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::decide::names::FIELD_MANAGER;
 
-/// Makes the status of `object` what is given; fields that are left out go.
+/// Writes the whole status of `object`; fields that are not given are removed.
 pub async fn apply_status<K, S>(api: &Api<K>, object: &K, status: &S) -> Result<K, kube::Error>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,

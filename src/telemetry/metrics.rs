@@ -1,4 +1,4 @@
-//! Metrics, in OpenMetrics text. Labels come from closed sets; none holds the name of an object.
+//! Metrics, in OpenMetrics text. Labels are from closed sets; none contains the name of an object.
 
 use std::fmt;
 use std::time::Instant;
@@ -62,12 +62,17 @@ impl Default for Metrics {
         );
         registry.register_with_unit(
             "platform_request_duration",
-            "How long they took",
+            "Duration of requests to the platform",
             Unit::Seconds,
             platform_seconds.clone(),
         );
         registry.register("reconciles", "Passes over a resource, by kind and outcome", passes.clone());
-        registry.register_with_unit("reconcile_duration", "How long they took", Unit::Seconds, pass_seconds.clone());
+        registry.register_with_unit(
+            "reconcile_duration",
+            "Duration of passes over a resource",
+            Unit::Seconds,
+            pass_seconds.clone(),
+        );
         let deletes = Family::<OfKind, Counter>::default();
         let deletions_paused = Family::<OfKind, Gauge>::default();
         let text = "Deletions and revocations begun on the platform because a resource was deleted, by its kind";
@@ -86,12 +91,12 @@ impl Metrics {
         Ok(text)
     }
 
-    /// Something is deleted on the platform because a resource of `kind` goes.
+    /// Something is deleted on the platform because a resource of `kind` was deleted.
     pub fn deletes(&self, kind: &str) {
         self.deletes.get_or_create(&OfKind { kind: kind.to_owned() }).inc();
     }
 
-    /// So many resources of `kind` wait to be deleted until that is confirmed.
+    /// The number of resources of `kind` whose deletion waits for a confirmation.
     pub fn deletions_paused(&self, kind: &str, count: usize) {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         self.deletions_paused.get_or_create(&OfKind { kind: kind.to_owned() }).set(count);
@@ -111,7 +116,7 @@ impl Meter for Metrics {
     }
 }
 
-/// A pass that is under way.
+/// A pass in progress.
 #[derive(Debug)]
 pub struct Timer<'a> {
     metrics: &'a Metrics,
