@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// Why a call to the platform did not succeed.
 ///
-/// The texts are the platform's own words where it gave any, cut to a bounded length; none ever holds a token.
+/// The texts are the platform's own where it gave any, with a limited length; none ever contains a token.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Fault {
     /// 401: the credential is missing, wrong or revoked.
@@ -65,7 +65,7 @@ impl Fault {
         }
     }
 
-    /// Whether the platform gave a considered no to this very request, which it would repeat.
+    /// Whether the platform refused this request deliberately, and would refuse it again.
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,
@@ -77,7 +77,7 @@ impl Fault {
         )
     }
 
-    /// How long the platform asks to be left alone.
+    /// How long the platform asks not to be called.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Busy { retry_after, .. } | Self::Throttled { retry_after, .. } => *retry_after,

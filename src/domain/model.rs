@@ -1,4 +1,4 @@
-//! The platform's things in domain terms: what decisions are made on.
+//! The platform's objects in domain terms: what decisions are based on.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +24,7 @@ pub struct Project {
     pub organization_id: Option<OrganizationId>,
 }
 
-/// The part that a compute plays on its branch.
+/// The role of a compute on its branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// It takes writes; a branch has at most one.
@@ -47,7 +47,7 @@ pub enum SuspendAfter {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PoolerMode {
-    /// A server connection is held for one transaction.
+    /// A server connection is assigned for one transaction.
     Transaction,
     /// Another word of the platform.
     #[serde(untagged)]
@@ -63,7 +63,7 @@ impl fmt::Display for PoolerMode {
     }
 }
 
-/// The attributes of a compute that can be declared. `None` is "not reported" in a reading, and "leave alone" in a change.
+/// The attributes of a compute that can be declared. `None` means "not reported" in a snapshot, and "do not change" in a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Settings {

@@ -1,9 +1,9 @@
-//! What a platform was seen to support beyond the basics.
+//! The optional features that a platform was seen to support.
 
 use super::Compute;
 
-/// What a compute, or a list of them, shows of what the platform supports. The adapter knows by what: one dialect has
-/// other fields than the next.
+/// What the platform supports, as a compute or a list of computes shows it. The adapter detects it: dialects have different
+/// fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Support {
     pub names: NameSupport,
@@ -11,20 +11,20 @@ pub struct Support {
     pub scale_to_zero: bool,
 }
 
-/// What is seen of names of computes; what comes later includes what comes before.
+/// Support of names of computes; each value includes the ones before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NameSupport {
-    /// Nothing: a name may be refused or dropped.
+    /// Not known: the platform may refuse or ignore a name.
     #[default]
     Unseen,
-    /// Computes show what only a platform with names shows.
+    /// Computes show fields that only a platform with names has.
     Offered,
-    /// Some compute shows its name: what is given one keeps it.
+    /// Some compute shows a name, so the platform keeps names.
     Kept,
 }
 
 impl Support {
-    /// What these computes show together.
+    /// The support that these computes show together.
     pub fn among(computes: &[Compute]) -> Self {
         computes.iter().fold(Self::default(), |all, compute| Self {
             names: all.names.max(compute.support.names),

@@ -1,4 +1,4 @@
-//! The platform as everything in the operator sees it: within the account's budget, and silent once its key was refused.
+//! The rate-limited client: the platform within the account's budget, without calls once the account's key was refused.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::{Answer, Budget, Platform, Priority};
 use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Project};
 
-/// Is told of every call that reached the platform or tried to.
+/// Records every call that was sent to the platform, or could not be.
 pub trait Meter: Send + Sync {
     /// `call` is the method of [`Platform`]; `outcome` is `ok` or the fault's [`kind`](Fault::kind). `seconds` counts
     /// from the first byte sent: waiting for the budget is not in it.
@@ -31,8 +31,8 @@ impl Meter for NoMeter {
 ///
 /// After a 401 the gate is closed: calls answer [`Fault::Unauthorized`] without a request, until [`probing`](Self::probing)
 /// finds the key accepted again, or until the account gets another key and with it another `RateLimited`. The exception is
-/// [`probe_key`](Platform::probe_key): its 401 speaks of another key, so it neither closes the gate nor is stopped by it.
-/// Where the platform refuses the account's own key as well, that 401 is not passed on: it would pass for a proof of revocation.
+/// [`probe_key`](Platform::probe_key): its 401 is about another key, so it neither closes the gate nor is stopped by it.
+/// If the platform refuses the account's own key as well, that 401 is not passed on: it would look like a proof of revocation.
 ///
 /// Clones share everything but the priority of their reads.
 #[derive(Clone)]
@@ -53,7 +53,7 @@ struct Shared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entry {
     GateAndBudget,
-    /// It looks whether the gate can be opened.
+    /// It checks whether the gate can be opened.
     Budget,
     /// Its room in the budget was taken before.
     Gate,
@@ -93,7 +93,7 @@ impl RateLimited {
         Self { entry: Entry::Budget, ..self.clone() }
     }
 
-    /// Waits for room in the budget, so that the caller can note when its reading really begins.
+    /// Waits for room in the budget, so that the caller can record when its read really begins.
     pub async fn admit(&self, priority: Priority) -> Admitted {
         if self.suspended().is_none() {
             self.shared.budget.acquire(priority).await;
@@ -126,7 +126,7 @@ impl RateLimited {
         Ok(Self { entry: Entry::Gate, ..self.clone() })
     }
 
-    /// Who would wait for long is better told so: then it can say why nothing happens, and be stopped.
+    /// A caller that would wait for long gets a fault instead: it can then report why nothing happens, and can be stopped.
     fn not_paused(&self) -> Result<(), Fault> {
         match self.shared.budget.pause().filter(|pause| *pause > LONGEST_WAIT) {
             Some(pause) => Err(Fault::Throttled { status: 429, retry_after: Some(pause) }),
@@ -193,7 +193,7 @@ impl RateLimited {
         self.shared.meter.call(name, kind, start.elapsed().as_secs_f64());
         match &outcome {
             Err(Fault::Throttled { retry_after, .. }) => self.shared.budget.throttled(*retry_after),
-            // To a change 503 is an open outcome, and to the account a sign to hold back as well.
+            // For a change, 503 leaves the outcome unknown; for the account it also means a pause.
             Err(Fault::Server { status: 503, .. }) => self.shared.budget.throttled(None),
             Err(Fault::Transport { .. } | Fault::Unknown { .. } | Fault::Server { .. }) => {}
             _ => self.shared.budget.succeeded(),
@@ -201,7 +201,7 @@ impl RateLimited {
         outcome
     }
 
-    /// Draws from the outcome of a call with this account's own key what it says of that key.
+    /// Opens or closes the gate, as the outcome of a call with this account's own key shows.
     fn own<T>(&self, outcome: Result<T, Fault>) -> Result<T, Fault> {
         let gate = &self.shared.gate;
         match &outcome {
@@ -226,7 +226,7 @@ fn proves_acceptance<T>(outcome: &Result<T, Fault>) -> bool {
     }
 }
 
-/// A place in the budget that was waited for, good for one reading.
+/// Room in the budget for one read.
 #[derive(Debug)]
 pub struct Admitted(RateLimited);
 
@@ -283,7 +283,7 @@ impl Platform for RateLimited {
         let asked = self.timed("probe_key", self.shared.inner.probe_key(secret, project)).await;
         match asked {
             Err(Fault::Unauthorized { .. }) if !self.is_accepted(project).await => {
-                let message = "a key was refused, and so is the account's own: that says nothing of the key".to_owned();
+                let message = "the platform refuses the key, but also the account's own: that does not show that the key is revoked".to_owned();
                 Err(Fault::Unknown { message })
             }
             other => other,

@@ -1,4 +1,4 @@
-//! Which differences between two readings someone must be told of.
+//! Which differences between two snapshots trigger a subscriber.
 
 use std::collections::HashSet;
 
@@ -45,11 +45,11 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// Whether two readings of one compute differ in something that can change a decision or what a person is shown.
+/// Whether two observations of one compute differ in something that can change a decision or the status.
 ///
 /// Two times move without anything having happened: `updated_at`, which the platform's own upkeep touches, and
 /// `last_active` while the compute is active, which every query touches. Everything else counts, also `last_active` of a
-/// compute that is not active: then it tells of an activity that is over.
+/// compute that is not active: then its activity has ended.
 pub(super) fn is_significant(before: &Compute, after: &Compute) -> bool {
     if before == after {
         return false;
