@@ -132,6 +132,16 @@ impl Memory {
         })
     }
 
+    /// The key that the platform answered with in place of the one whose creation this process recorded at that time.
+    pub fn other_key(&self, begun: Timestamp) -> Option<i64> {
+        let own = self.recorded.get(&Action::CreateKey) == Some(&begun);
+        let failure = self.failures.get(&Action::CreateKey).filter(|failure| own && failure.at >= begun)?;
+        match &failure.problem {
+            Problem::Platform(Fault::OtherKey { id, .. }) => Some(*id),
+            Problem::Platform(_) | Problem::Secret(_) => None,
+        }
+    }
+
     /// What the platform said to the last try of an action, when it failed.
     pub fn fault(&self, action: Action) -> Option<&Fault> {
         match &self.failures.get(&action)?.problem {
@@ -209,7 +219,10 @@ impl Failure {
     fn pause(&self) -> Duration {
         let tries = self.count.saturating_sub(1);
         match &self.problem {
-            Problem::Platform(fault) if fault.is_refusal() => doubled(REFUSED_FIRST, tries, REFUSED_MOST),
+            // A platform that names keys otherwise does so each time, and each time there is one more key.
+            Problem::Platform(fault) if fault.is_refusal() || matches!(fault, Fault::OtherKey { .. }) => {
+                doubled(REFUSED_FIRST, tries, REFUSED_MOST)
+            }
             Problem::Platform(fault) => {
                 doubled(FAILED_FIRST, tries, FAILED_MOST).max(fault.retry_after().unwrap_or_default())
             }
@@ -231,9 +244,11 @@ pub fn of_fault(fault: &Fault) -> Health {
     match fault {
         Fault::Unauthorized { .. } => Health::Unknown(Reason::Unauthorized, message),
         Fault::Forbidden { .. } => Health::Stalled(Reason::Forbidden, message),
-        Fault::NotFound { .. } | Fault::Unsupported { .. } | Fault::Conflict { .. } | Fault::Rejected { .. } => {
-            Health::Stalled(Reason::Refused, message)
-        }
+        Fault::NotFound { .. }
+        | Fault::Unsupported { .. }
+        | Fault::Conflict { .. }
+        | Fault::Rejected { .. }
+        | Fault::OtherKey { .. } => Health::Stalled(Reason::Refused, message),
         Fault::Busy { .. } | Fault::Throttled { .. } => Health::Progressing(Reason::PlatformBusy, message),
         Fault::Server { .. } | Fault::Transport { .. } | Fault::Unknown { .. } | Fault::Undecodable { .. } => {
             Health::Unknown(Reason::PlatformUnreachable, message)

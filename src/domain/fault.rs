@@ -46,13 +46,17 @@ pub enum Fault {
     /// A success whose body is not what it should be; `path` names the field. A change was made.
     #[error("the platform's answer cannot be read at {path}: {message}")]
     Undecodable { path: String, message: String },
+    /// A key was created, and the answer tells of one with this identifier that is not what was asked for. Whose it is
+    /// cannot be told, so its secret is dropped, and it is not revoked by that identifier.
+    #[error("the platform answered the creation of a key with key {id}, {message}; its secret is not used")]
+    OtherKey { id: i64, message: String },
 }
 
 impl Fault {
     /// Whether a change that was asked for may have been made although the call failed.
     pub fn may_have_happened(&self) -> bool {
         match self {
-            Self::Server { .. } | Self::Unknown { .. } | Self::Undecodable { .. } => true,
+            Self::Server { .. } | Self::Unknown { .. } | Self::Undecodable { .. } | Self::OtherKey { .. } => true,
             Self::Unauthorized { .. }
             | Self::Forbidden { .. }
             | Self::NotFound { .. }
@@ -100,6 +104,7 @@ impl Fault {
             Self::Transport { .. } => "transport",
             Self::Unknown { .. } => "unknown_outcome",
             Self::Undecodable { .. } => "undecodable",
+            Self::OtherKey { .. } => "other_key",
         }
     }
 }

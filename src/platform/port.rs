@@ -30,7 +30,8 @@ pub trait Platform: Send + Sync + std::fmt::Debug {
     async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault>;
     /// Restarts a compute; connections are interrupted.
     async fn restart_compute(&self, project: &str, compute: &ComputeId) -> Result<Answer, Fault>;
-    /// Creates a project-scoped key of an organization. Not idempotent, and the secret is shown this once.
+    /// Creates a project-scoped key of an organization. Not idempotent, and the secret is shown this once. What is
+    /// returned is what was asked for: another name or project is [`Fault::OtherKey`].
     async fn create_key(&self, organization: &str, name: &str, project: &str) -> Result<CreatedKey, Fault>;
     /// Asks, with another secret than this credential, whether the platform accepts it for the project:
     /// `Ok` or a fault other than [`Fault::Unauthorized`] means that it is not revoked.

@@ -174,6 +174,22 @@ async fn a_minted_key_is_whole() {
 }
 
 #[tokio::test]
+async fn a_minted_key_that_is_not_what_was_asked_for_is_not_used() {
+    for (body, told) in [
+        (r#"{"id":7,"key":"minted-secret","name":"n-2","project_id":"p"}"#, "not called what was asked for"),
+        (r#"{"id":7,"key":"minted-secret","name":"n-1","project_id":"q"}"#, "of another project"),
+    ] {
+        let server = Server::acting([answer(200, body)]).await;
+        let fault = server.platform().create_key("org-a", "n-1", "p").await.unwrap_err();
+        assert!(matches!(fault, Fault::OtherKey { id: 7, .. }), "{fault}");
+        assert!(fault.may_have_happened() && !fault.is_refusal());
+        let text = format!("{fault} {fault:?}");
+        assert!(text.contains(told) && !text.contains("minted-secret") && !text.contains("n-2"), "{text}");
+        assert_eq!(server.lines().len(), 1, "a key that may be somebody else's is not revoked");
+    }
+}
+
+#[tokio::test]
 async fn a_platform_without_the_further_calls_says_so_and_is_not_asked_again() {
     for status in [404, 405, 501] {
         let server = Server::acting([answer(status, "")]).await;

@@ -88,7 +88,9 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
         CreateOutcome::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, deleting()),
         CreateOutcome::NotCreated => Decision::act(KeyStep::Record { book: book.clone(), event: None }, deleting()),
         CreateOutcome::NotKnownYet(until) => Decision::wait(deleting(), until),
-        CreateOutcome::Exists(id) => Decision::act(given_up(case, Some(id), intent), deleting()),
+        CreateOutcome::Exists(id) | CreateOutcome::Other(id) => {
+            Decision::act(given_up(case, Some(id), intent), deleting())
+        }
         CreateOutcome::CannotTell => Decision::act(given_up(case, None, intent), deleting()),
     }
 }

@@ -147,7 +147,9 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
         CreateOutcome::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, finding_out()),
         CreateOutcome::NotCreated => Decision::act(KeyStep::Record { book: book.clone(), event: None }, creating()),
         CreateOutcome::NotKnownYet(until) => Decision::wait(finding_out(), until),
-        CreateOutcome::Exists(id) => Decision::act(given_up(case, Some(id), intent), finding_out()),
+        CreateOutcome::Exists(id) | CreateOutcome::Other(id) => {
+            Decision::act(given_up(case, Some(id), intent), finding_out())
+        }
         CreateOutcome::CannotTell => Decision::act(given_up(case, None, intent), creating()),
     }
 }

@@ -19,6 +19,8 @@ pub(super) enum CreateOutcome {
     NotRead,
     /// The platform cannot tell.
     CannotTell,
+    /// The platform answered with this key, and knows none of the name that was recorded.
+    Other(i64),
 }
 
 pub(super) fn create_outcome(case: &Case, intent: &KeyIntent) -> CreateOutcome {
@@ -26,11 +28,14 @@ pub(super) fn create_outcome(case: &Case, intent: &KeyIntent) -> CreateOutcome {
         return CreateOutcome::NotCreated;
     }
     let settled = case.observed.memory.settled(intent.at, case.observed.limits.settle);
+    let other = case.observed.memory.other_key(intent.at);
     match &case.observed.listing {
         KeyListing::NotRead => CreateOutcome::NotRead,
-        KeyListing::NotOffered => CreateOutcome::CannotTell,
+        KeyListing::NotOffered => other.map_or(CreateOutcome::CannotTell, CreateOutcome::Other),
         KeyListing::Read { at, keys } => match keys.iter().find(|key| key.name == intent.name) {
             Some(key) => CreateOutcome::Exists(key.id),
+            // It may be ours, so it is recorded at once: only this process knows of it.
+            None if let Some(id) = other => CreateOutcome::Other(id),
             None if *at >= settled => CreateOutcome::NotCreated,
             None if settled <= case.now => CreateOutcome::NotRead,
             None => CreateOutcome::NotKnownYet(settled),
@@ -126,7 +131,12 @@ pub(super) fn with_lost(book: &KeyBook, id: Option<i64>, name: &str, since: Time
 /// the one in use, instead of keeping a key that is being revoked.
 pub(super) fn given_up(case: &Case, id: Option<i64>, intent: &KeyIntent) -> KeyStep {
     let (book, name) = (&case.identity.book, &intent.name);
+    let other = case.observed.memory.other_key(intent.at).filter(|other| id == Some(*other));
     let event = match (case.observed.cluster.gave(name), id) {
+        (true, Some(id)) if other.is_some() => Some(format!(
+            "The platform answered the creation of key {name} with key {id}, which is not what was asked for. Its secret is \
+             not used, and it is left alone. If nobody needs it, revoke it in the platform's console."
+        )),
         (true, Some(_)) => None,
         (true, None) => Some(format!(
             "The secret of key {name} never arrived, and this platform offers no call to find or revoke it. \

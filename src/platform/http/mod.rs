@@ -232,7 +232,11 @@ impl Platform for HttpPlatform {
         let body = CreateKeyBody { key_name: name, project_id: project };
         let segments = ["organizations", organization, "api_keys"];
         let answer = self.change(Method::POST, &segments, &body).await??;
-        wire::created(&answer, name).map_err(|misread| self.misread(misread))
+        let key = wire::created(&answer, name).map_err(|misread| self.misread(misread))?;
+        match wire::difference(&key, name, project) {
+            None => Ok(key),
+            Some(difference) => Err(Fault::OtherKey { id: key.id, message: difference.to_owned() }),
+        }
     }
 
     async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault> {

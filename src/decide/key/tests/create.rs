@@ -166,6 +166,54 @@ fn a_clear_no_needs_no_looking_up() {
     assert_eq!(record(minimal.step(1)).0, KeyBook::default());
 }
 
+fn other_key() -> Fault {
+    Fault::OtherKey { id: 9, message: "which is not called what was asked for".to_owned() }
+}
+
+#[test]
+fn an_answer_with_another_key_is_looked_up_by_the_name_that_was_asked_for() {
+    let other = || begun().failed(Action::CreateKey, other_key(), 1);
+    assert_eq!(other().step(1), KeyStep::ListKeys);
+    // The answer was another's: the key of the right name is given up, revoked and replaced.
+    let (book, event) = record(other().listing(listed(1, &[(4, NAME), (9, "theirs")])).step(1));
+    assert_eq!((book.lost, event), (vec![LostKey { id: Some(4), ..lost(NAME) }], None));
+    // Of another project: it has the name, and is revoked as well.
+    let (book, _) = record(other().listing(listed(1, &[(9, NAME)])).step(1));
+    let lost_key = LostKey { id: Some(9), ..lost(NAME) };
+    assert_eq!(book.lost, [lost_key.clone()]);
+    let waiting = KeyBook { lost: vec![lost_key], ..self::book(1) };
+    let revoked = Given::in_use().book(waiting).listing(listed(1, &[(9, NAME)]));
+    assert_eq!(revoked.step(2), KeyStep::Revoke { id: 9, name: NAME.to_owned(), book: self::book(1) });
+}
+
+#[test]
+fn an_answer_with_another_key_is_told_at_once_where_no_key_has_the_name() {
+    for listing in [listed(1, &[(9, "cut")]), listed(1, &[]), KeyListing::NotOffered] {
+        let given = || begun().failed(Action::CreateKey, other_key(), 1).listing(listing.clone());
+        let (book, event) = record(given().step(1));
+        assert_eq!(book.lost, [LostKey { id: Some(9), ..lost(NAME) }]);
+        assert!(event.unwrap().contains("with key 9"));
+        // Each try may leave one more key, so that tries become rare.
+        let next = given().but(|_, seen| seen.identity = Ok(ProjectKeyIdentity { book: book.clone(), intent: None }));
+        next.stalls(2, Reason::Refused, &["key 9"]);
+        assert_eq!(next.says(2).2, Wake::At(at(31)));
+        created(next.step(31));
+    }
+    // It is not revoked by its number alone: it may be somebody else's.
+    let book = KeyBook { lost: vec![LostKey { id: Some(9), ..lost(NAME) }], ..self::book(1) };
+    let (_, sync, _) = Given::in_use().book(book.clone()).listing(listed(1, &[(9, "cut")])).says(2);
+    assert!(matches!(sync, Sync::OutOfSync(Reason::BindingConflict, text) if text.contains("left alone")));
+    let deleting = Given::deleting().book(KeyBook { current: None, ..book }).listing(listed(1, &[(9, "cut")]));
+    deleting.stalls(2, Reason::BindingConflict, &["Key 9", "left alone"]);
+}
+
+#[test]
+fn a_successor_looks_for_the_name_alone() {
+    // Another process was answered: nothing is known of that key, and the name was not given to any in time.
+    let (book, _) = record(begun().listing(listed(60, &[(9, "cut")])).step(60));
+    assert_eq!(book, KeyBook::default());
+}
+
 #[test]
 fn what_this_process_was_told_of_its_own_try_says_nothing_of_anothers() {
     let later = KeyIntent { at: at(1), ..begun().observed.identity.unwrap().intent.unwrap() };

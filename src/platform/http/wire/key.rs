@@ -68,6 +68,15 @@ pub(in crate::platform::http) fn created(body: &[u8], name: &str) -> Result<Crea
     })
 }
 
+/// How a key that was created is not what was asked for. A member that the answer lacks says nothing. The text holds no
+/// part of the body either.
+pub(in crate::platform::http) fn difference(key: &CreatedKey, name: &str, project: &str) -> Option<&'static str> {
+    if key.name != name {
+        return Some("which is not called what was asked for");
+    }
+    key.project_id.as_ref().is_some_and(|found| found != project).then_some("which is of another project")
+}
+
 /// A text in the answer to a creation, an object in the list.
 fn creator(value: Value) -> Option<String> {
     match value {
@@ -132,6 +141,25 @@ mod tests {
             assert!(!format!("{misread:?}").contains("canary"), "{misread:?}");
         }
         assert_eq!(created(br#"{"id":"12","key":"x"}"#, "asked").unwrap().name, "asked");
+    }
+
+    #[test]
+    fn a_minted_key_is_compared_with_what_was_asked_for() {
+        let name = "which is not called what was asked for";
+        let project = "which is of another project";
+        for (body, expected) in [
+            (r#"{"id":1,"key":"x","name":"asked","project_id":"p"}"#, None),
+            (r#"{"id":1,"key":"x"}"#, None),
+            (r#"{"id":1,"key":"x","name":7,"project_id":7}"#, None),
+            (r#"{"id":1,"key":"x","name":"aske","project_id":"p"}"#, Some(name)),
+            (r#"{"id":1,"key":"x","name":"","project_id":"p"}"#, Some(name)),
+            (r#"{"id":1,"key":"x","name":"Asked"}"#, Some(name)),
+            (r#"{"id":1,"key":"x","name":"asked","project_id":"q"}"#, Some(project)),
+            (r#"{"id":1,"key":"x","project_id":"q"}"#, Some(project)),
+        ] {
+            let key = created(body.as_bytes(), "asked").unwrap();
+            assert_eq!(difference(&key, "asked", "p"), expected, "{body}");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub(super) use compute::{ChangeBody, CreateBody, answer, computes};
-pub(super) use key::{CreateKeyBody, created, keys, revoked};
+pub(super) use key::{CreateKeyBody, created, difference, keys, revoked};
 pub(super) use project::projects;
 
 /// Where and why an answer could not be read.
