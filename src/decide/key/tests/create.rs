@@ -180,7 +180,7 @@ fn an_answer_with_another_key_is_looked_up_by_the_name_that_was_asked_for() {
     // Of another project: it has the name, and is revoked as well.
     let (book, _) = record(other().listing(listed(1, &[(9, NAME)])).step(1));
     let lost_key = LostKey { id: Some(9), ..lost(NAME) };
-    assert_eq!(book.lost, [lost_key.clone()]);
+    assert_eq!(book.lost, std::slice::from_ref(&lost_key));
     let waiting = KeyBook { lost: vec![lost_key], ..self::book(1) };
     let revoked = Given::in_use().book(waiting).listing(listed(1, &[(9, NAME)]));
     assert_eq!(revoked.step(2), KeyStep::Revoke { id: 9, name: NAME.to_owned(), book: self::book(1) });
