@@ -32,6 +32,7 @@ pub fn routes() -> Router<Arc<Shell>> {
         .route("/users/{user}/api_keys", post(create_personal_key))
         .route("/organizations/{organization}/api_keys", post(create_organization_key))
         .route("/organizations/{organization}", axum::routing::patch(set_plan))
+        .route("/owners", get(list_owners))
         .route("/api_keys", get(list_keys))
         .route("/api_keys/{id}/revoke", post(revoke_key))
         .route("/computes", get(list_computes).post(create_compute))
@@ -106,6 +107,9 @@ struct NewKeyForm {
 
 async fn create_personal_key(State(shell): Shared, Path(user): Path<String>, body: Bytes) -> Answer {
     let form: NewKeyForm = read(&body)?;
+    if form.project_id.is_some() {
+        return Err(Problem::new(StatusCode::BAD_REQUEST, "a personal key is not for one project"));
+    }
     answer(&shell, StatusCode::CREATED, move |world, now| world.console_create_personal_key(&user, &form.key_name, now))
         .await
 }
@@ -116,6 +120,10 @@ async fn create_organization_key(State(shell): Shared, Path(organization): Path<
         world.console_create_organization_key(&organization, &form.key_name, form.project_id, now)
     };
     answer(&shell, StatusCode::CREATED, create).await
+}
+
+async fn list_owners(State(shell): Shared) -> Answer {
+    answer(&shell, StatusCode::OK, |world, _| Ok(world.console_owners())).await
 }
 
 async fn list_keys(State(shell): Shared) -> Answer {

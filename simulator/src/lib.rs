@@ -52,9 +52,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// A full platform in real time, forgotten when it stops, with random names.
+    /// A platform of the default profile in real time, forgotten when it stops, with random names.
     pub fn new(world: WorldFile) -> Self {
-        Self { world, profile: Profile::Full, clock_speed: 1.0, state: None, seed: rand::random() }
+        Self { world, profile: Profile::default(), clock_speed: 1.0, state: None, seed: rand::random() }
     }
 }
 

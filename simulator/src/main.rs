@@ -29,8 +29,8 @@ struct Arguments {
     /// Simulated seconds for each real second; 0 makes the clock stand still
     #[arg(long, env = "DBPLANE_SIMULATE_CLOCK_SPEED", default_value_t = 1.0, value_parser = speed)]
     clock_speed: f64,
-    /// How much of the platform to offer
-    #[arg(long, env = "DBPLANE_SIMULATE_PROFILE", value_enum, default_value_t = ProfileName::Full)]
+    /// Which platform to simulate
+    #[arg(long, env = "DBPLANE_SIMULATE_PROFILE", value_enum, default_value_t = ProfileName::Default)]
     profile: ProfileName,
     /// Seed of made-up ids and tokens; without it they differ from run to run
     #[arg(long, env = "DBPLANE_SIMULATE_SEED")]
@@ -40,19 +40,22 @@ struct Arguments {
     log: String,
 }
 
-/// How much of the platform is offered.
+/// Which platform is simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum ProfileName {
-    /// Everything the family of platforms is known to do
-    Full,
-    /// Only what the specification shows
+    /// Obeys every statement of the specification, and adds calls, fields and parameters where it is silent
+    Default,
+    /// The public API of this family of platforms, also where it contradicts the specification
+    Public,
+    /// What the specification shows, and nothing more
     Minimal,
 }
 
 impl From<ProfileName> for Profile {
     fn from(name: ProfileName) -> Self {
         match name {
-            ProfileName::Full => Profile::Full,
+            ProfileName::Default => Profile::Default,
+            ProfileName::Public => Profile::Public,
             ProfileName::Minimal => Profile::Minimal,
         }
     }

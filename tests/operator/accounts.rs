@@ -1,5 +1,6 @@
 //! Accounts, end to end: credentials, who may use them, and how they go.
 
+use dbplane_simulator::world::Profile;
 use serde_json::{Value, json};
 
 use crate::keys::key;
@@ -48,11 +49,17 @@ async fn an_account_reports_what_its_credentials_see() {
 
 #[tokio::test]
 async fn a_project_scoped_key_is_enough_for_computes() {
-    let stage = Stage::bare("scoped").await;
-    let form = json!({"key_name": "scoped", "project_id": PROJECT});
-    let (token, _) = stage.console_key("/organizations/org-cool-darkness-1/api_keys", form).await;
-    stage.account_with(&token).await;
-    let ready = stage.until_ready("account/prod").await;
+    let scoped = async |stage: &Stage| {
+        let form = json!({"key_name": "scoped", "project_id": PROJECT});
+        let (token, _) = stage.console_key("/organizations/org-cool-darkness-1/api_keys", form).await;
+        stage.account_with(&token).await;
+        stage.until_ready("account/prod").await
+    };
+    let ready = scoped(&Stage::bare("scoped-default").await).await;
+    assert_eq!(ready["status"]["projects"], json!([PROJECT]));
+    // The public API refuses the list to such a key.
+    let stage = Stage::on("scoped", |options| options.profile = Profile::Public).await;
+    let ready = scoped(&stage).await;
     assert_eq!(ready["status"]["projectCount"], Value::Null);
     assert!(message(&ready, "Ready").contains("may not list projects"));
     stage.apply(&compute("orders", "br-main-42", "")).await;

@@ -115,7 +115,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// A namespace and a platform of the full profile, without any account.
+    /// A namespace and a platform of the default profile, without any account.
     pub async fn bare(name: &str) -> Self {
         Self::on(name, |_| {}).await
     }
@@ -145,6 +145,13 @@ impl Stage {
     /// The same, with the Account `prod` of an administrator.
     pub async fn new(name: &str) -> Self {
         let stage = Self::bare(name).await;
+        stage.account().await;
+        stage
+    }
+
+    /// The same on a platform that is the public API, also where it contradicts its specification.
+    pub async fn public(name: &str) -> Self {
+        let stage = Self::on(name, |options| options.profile = Profile::Public).await;
         stage.account().await;
         stage
     }

@@ -105,7 +105,7 @@ pub fn chapters(event: impl Strategy<Value = Event>) -> impl Strategy<Value = Ve
 }
 
 pub fn profile() -> impl Strategy<Value = Profile> {
-    prop_oneof![Just(Profile::Full), Just(Profile::Minimal)]
+    prop_oneof![Just(Profile::Default), Just(Profile::Public), Just(Profile::Minimal)]
 }
 
 pub fn computes(count: impl Into<prop::collection::SizeRange>) -> impl Strategy<Value = Vec<Declared>> {

@@ -51,7 +51,7 @@ fn a_rebuilt_cluster_recognizes_its_connection_secrets() {
         let computes = vec![Declared { branch: 0, primary: false, size: 0 }];
         let chapters =
             vec![Chapter { event: Event::Nothing, seconds: 2 }, Chapter { event: Event::Rebuild, seconds: 0 }];
-        let story = Story { profile: Profile::Full, computes, key: false, chapters, faults };
+        let story = Story { profile: Profile::Default, computes, key: false, chapters, faults };
         run::tell(&story).unwrap();
     }
 }

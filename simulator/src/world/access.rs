@@ -95,7 +95,7 @@ impl World {
         match &project.owner {
             Owner::User(owner) => owner == user,
             Owner::Organization(organization) => {
-                let named = match self.head.settings.org_id_with_personal_keys {
+                let named = match self.head.settings.org_id_with_personal_keys(self.profile) {
                     OrgIdPlace::Lists => true,
                     OrgIdPlace::Everywhere => org_id == Some(organization.as_str()),
                 };

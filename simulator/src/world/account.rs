@@ -8,7 +8,7 @@ use super::message::Reply;
 use super::model::{Organization, Reach, Role};
 use super::projects::DEFAULT_REGION;
 use super::shapes::Stamp;
-use super::sizes::Plan;
+use super::sizes::{Size, ceiling};
 use super::{Context, World};
 
 #[derive(Debug, Serialize)]
@@ -24,7 +24,7 @@ struct Me<'a> {
     active_seconds_limit: u64,
     projects_limit: usize,
     branches_limit: u32,
-    max_autoscaling_limit: u32,
+    max_autoscaling_limit: Size,
     compute_seconds_limit: u64,
     auth_accounts: [(); 0],
     billing_account: BillingAccount<'a>,
@@ -131,7 +131,7 @@ impl World {
             active_seconds_limit: 0,
             projects_limit: self.head.settings.max_projects.unwrap_or(0),
             branches_limit: 0,
-            max_autoscaling_limit: autoscaling_ceiling(user.plan),
+            max_autoscaling_limit: ceiling(user.plan, self.profile),
             compute_seconds_limit: 0,
             auth_accounts: [],
             billing_account: BillingAccount {
@@ -225,13 +225,5 @@ fn organization_shape(organization: &Organization) -> OrganizationShape<'_> {
         created_at: Stamp(organization.created_at),
         updated_at: Stamp(organization.created_at),
         managed_by: "console",
-    }
-}
-
-/// The largest autoscaled size of a plan in CU, as the account's own record tells it.
-fn autoscaling_ceiling(plan: Plan) -> u32 {
-    match plan {
-        Plan::Free => 2,
-        Plan::Launch | Plan::Scale => 16,
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::config::{ComputeRequest, parse_json};
 use super::errors::Refusal;
 use super::message::Reply;
-use super::model::{Branch, Operation};
+use super::model::{Branch, Operation, Reach};
 use super::shapes::{BranchShape, ComputeShape, OperationShape, ProjectShape};
 use super::{Context, World};
 
@@ -121,6 +121,9 @@ impl World {
 
     pub(super) fn delete_branch(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let (project, branch) = self.branch(context)?;
+        if let (Reach::Project { .. }, true) = (&context.caller.reach, self.profile.obeys()) {
+            return Err(Refusal::MembersMayNot);
+        }
         let is_parent = project.branches.values().any(|other| other.parent.as_ref() == Some(&branch.id));
         match (branch.default, branch.protected, is_parent) {
             (true, _, _) => return Err(Refusal::BranchNeeded("the root branch of a project cannot be deleted")),

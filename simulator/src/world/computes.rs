@@ -40,7 +40,7 @@ impl World {
         self.compute_and_operations(&key, &operations, context.now).map(|body| Reply::created(&body))
     }
 
-    /// Creates a compute. It starts at once, unless it is disabled: then it settles as suspended.
+    /// Creates a compute. It starts at once; a disabled one settles as suspended.
     pub(super) fn make_compute(
         &mut self,
         project_id: &str,
@@ -48,14 +48,19 @@ impl World {
         now: Timestamp,
     ) -> Result<(ComputeKey, Vec<Operation>), Refusal> {
         let project = self.projects.get(&project_id.to_owned()).ok_or(Refusal::Absent { what: "project" })?;
-        let (branch_id, kind) = request.identity()?;
-        self.check_place(project, &branch_id, kind)?;
+        let (branch_id, kind) = request.identity(self.profile)?;
+        self.check_place(project, &branch_id, kind == ComputeKind::ReadWrite)?;
         self.check_room(project, &branch_id)?;
         let config = request.create(project, branch_id, self.rules(project))?;
         let region_id = project.region_id.clone();
         let id = self.head.generator.compute_id();
         let key = (project_id.to_owned(), id.clone());
-        let first: &[Action] = if config.disabled { &[Action::SuspendCompute] } else { &[Action::StartCompute] };
+        let first: &[Action] = match (config.disabled, self.profile.obeys()) {
+            (false, _) => &[Action::StartCompute],
+            // In the specification every compute starts when it is created; then this one is suspended.
+            (true, true) => &[Action::StartCompute, Action::SuspendCompute],
+            (true, false) => &[Action::SuspendCompute],
+        };
         let compute = Compute {
             host: format!("{id}.{region_id}.{}", self.head.settings.host_domain),
             id,
@@ -79,20 +84,20 @@ impl World {
         Ok((key, operations))
     }
 
-    /// The branch must exist, and a primary must be its only one.
-    fn check_place(&self, project: &Project, branch_id: &str, kind: ComputeKind) -> Result<(), Refusal> {
+    /// The branch must exist and, where the compute is to be `alone`, have no primary.
+    fn check_place(&self, project: &Project, branch_id: &str, alone: bool) -> Result<(), Refusal> {
         if !project.branches.contains_key(branch_id) {
             return Err(Refusal::Absent { what: "branch" });
         }
         let is_primary = |other: &Compute| other.kind == ComputeKind::ReadWrite && other.config.branch_id == branch_id;
-        match kind == ComputeKind::ReadWrite && self.computes_of(&project.id).any(is_primary) {
+        match alone && self.computes_of(&project.id).any(is_primary) {
             true => Err(Refusal::PrimaryExists),
             false => Ok(()),
         }
     }
 
     fn check_room(&self, project: &Project, branch_id: &str) -> Result<(), Refusal> {
-        let Some(limit) = self.head.settings.max_computes_per_branch.filter(|_| self.profile == Profile::Full) else {
+        let Some(limit) = self.head.settings.max_computes_per_branch.filter(|_| self.profile.adds()) else {
             return Ok(());
         };
         let present = self.computes_of(&project.id).filter(|compute| compute.config.branch_id == branch_id).count();
@@ -121,14 +126,16 @@ impl World {
     ) -> Result<Vec<Operation>, Refusal> {
         let compute = self.computes.get(key).ok_or(ABSENT)?;
         let project = self.projects.get(&key.0).ok_or(Refusal::Absent { what: "project" })?;
-        // The full profile's update knows no type, and what it does not know it ignores.
-        if self.profile == Profile::Minimal && request.kind()?.is_some_and(|kind| kind != compute.kind) {
+        // The public API's update knows no type, and what it does not know it ignores.
+        if self.profile.obeys() && request.kind()?.is_some_and(|kind| kind != compute.kind) {
             return Err(Refusal::invalid("endpoint.type cannot be changed"));
         }
         let config = request.apply(&compute.config, &project.region_id, self.rules(project))?;
-        let difference = Difference::between(&compute.config, &config);
+        let difference = Difference::between(&compute.config, &config, self.profile);
         if difference.moved {
-            self.check_place(project, &config.branch_id, compute.kind)?;
+            // The specification forbids it to any compute, the public API to a primary.
+            let alone = self.profile.obeys() || compute.kind == ComputeKind::ReadWrite;
+            self.check_place(project, &config.branch_id, alone)?;
         }
         if config == compute.config {
             return Ok(Vec::new());
@@ -154,21 +161,22 @@ impl World {
     pub(super) fn delete_compute(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let project_id = self.project(context)?.id.clone();
         let key = (project_id, context.ids.endpoint.clone());
-        match (self.computes.get(&key).is_some(), self.profile) {
-            (false, Profile::Full) => return Ok(Reply::no_content()),
-            (false, Profile::Minimal) => return Err(ABSENT),
+        match (self.computes.get(&key).is_some(), self.profile.obeys()) {
             (true, _) => {}
+            // An answer without the deleted compute in it is not the specification's.
+            (false, true) => return Err(ABSENT),
+            (false, false) => return Ok(Reply::no_content()),
         }
         self.refuse_when_protected(&key)?;
         self.refuse_when_busy(&key)?;
         self.remove_compute(&key, context.now)
     }
 
-    /// Deletes a compute. The full profile reports that a running one is suspended on the way out.
+    /// Deletes a compute. The public API reports that a running one is suspended on the way out.
     pub(super) fn remove_compute(&mut self, key: &ComputeKey, now: Timestamp) -> Result<Reply, Refusal> {
         let running = self.computes.get(key).ok_or(ABSENT)?.state == State::Active;
         let actions: &[Action] = match (self.profile, running) {
-            (Profile::Full, true) => &[Action::SuspendCompute],
+            (Profile::Public, true) => &[Action::SuspendCompute],
             _ => &[],
         };
         let operations = self.schedule(key, actions, now);
@@ -184,17 +192,13 @@ impl World {
     pub(super) fn restart_compute(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let key = self.compute_key(context)?;
         let compute = self.computes.get(&key).ok_or(ABSENT)?;
-        let actions: &[Action] = match (self.profile, compute.state, compute.config.disabled) {
-            // The status of this refusal is documented nowhere: the state conflicts with the request.
-            (Profile::Full, State::Idle, _) => return Err(Refusal::NotActive),
-            (Profile::Full, State::Active | State::Init, _) | (Profile::Minimal, _, false) => {
-                &[Action::SuspendCompute, Action::StartCompute]
-            }
-            // The specification's "any" meets a compute that may not run: it is only suspended.
-            (Profile::Minimal, _, true) => &[Action::SuspendCompute],
-        };
+        // The specification restarts a compute in any state, disabled or not. The status of the public API's refusal is
+        // documented nowhere: the state conflicts with the request.
+        if !self.profile.obeys() && compute.state == State::Idle {
+            return Err(Refusal::NotActive);
+        }
         self.refuse_when_busy(&key)?;
-        self.act(&key, actions, context.now)
+        self.act(&key, &[Action::SuspendCompute, Action::StartCompute], context.now)
     }
 
     pub(super) fn start_compute(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
@@ -212,7 +216,7 @@ impl World {
         let key = self.compute_key(context)?;
         let compute = self.computes.get(&key).ok_or(ABSENT)?;
         let actions: &[Action] = match (compute.state, compute.steps.is_empty()) {
-            (_, false) if self.head.settings.serialise_operations => return Err(Refusal::InTransition),
+            (_, false) if self.head.settings.serialises_operations(self.profile) => return Err(Refusal::InTransition),
             (State::Idle, true) => &[],
             (_, _) => &[Action::SuspendCompute],
         };
@@ -229,7 +233,7 @@ impl World {
 
     fn refuse_when_busy(&self, key: &ComputeKey) -> Result<(), Refusal> {
         let settings = &self.head.settings;
-        if self.profile == Profile::Minimal || !settings.serialise_operations {
+        if !settings.serialises_operations(self.profile) {
             return Ok(());
         }
         let busy = match settings.conflict_scope {
@@ -242,7 +246,7 @@ impl World {
     fn refuse_when_protected(&self, key: &ComputeKey) -> Result<(), Refusal> {
         let branch = self.computes.get(key).map(|compute| compute.config.branch_id.as_str());
         let branch = branch.and_then(|id| self.projects.get(&key.0)?.branches.get(id));
-        match self.profile == Profile::Full && branch.is_some_and(|branch| branch.protected) {
+        match self.profile.adds() && branch.is_some_and(|branch| branch.protected) {
             true => Err(Refusal::BranchProtected),
             false => Ok(()),
         }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::Profile;
 use super::errors::Refusal;
 use super::model::{ComputeConfig, ComputeDefaults, ComputeKind, ComputeSettings, Project};
-use super::sizes::{Plan, Range, default_range, judge};
+use super::sizes::{Plan, Range, default_range, fits_plan, judge};
 
 const SUSPEND_RANGE: std::ops::RangeInclusive<i64> = -1..=604_800;
 const LONGEST_NAME: usize = 64;
@@ -50,7 +50,7 @@ impl ComputeRequest {
         let endpoint = endpoint.ok_or_else(|| Refusal::invalid("endpoint is required and must be an object"))?;
         let mut request: Self =
             serde_json::from_value(endpoint).map_err(|error| Refusal::invalid(format!("endpoint: {error}")))?;
-        if profile == Profile::Minimal {
+        if !profile.adds() {
             request.suspend_timeout_seconds = None;
             request.provisioner = None;
             request.name = None;
@@ -58,11 +58,13 @@ impl ComputeRequest {
         Ok(request)
     }
 
-    /// The branch and the type of a compute to be created.
-    pub fn identity(&self) -> Result<(String, ComputeKind), Refusal> {
+    /// The branch and the type of a compute to be created. The specification requires the branch alone, and its example of a
+    /// type is `read_write`; the public API requires both.
+    pub fn identity(&self, profile: Profile) -> Result<(String, ComputeKind), Refusal> {
         let branch_id = self.branch_id.clone().filter(|id| !id.is_empty());
         let branch_id = branch_id.ok_or_else(|| Refusal::invalid("endpoint.branch_id is required"))?;
-        let kind = self.kind()?.ok_or_else(|| Refusal::invalid("endpoint.type is required"))?;
+        let usual = profile.obeys().then_some(ComputeKind::ReadWrite);
+        let kind = self.kind()?.or(usual).ok_or_else(|| Refusal::invalid("endpoint.type is required"))?;
         Ok((branch_id, kind))
     }
 
@@ -145,10 +147,13 @@ impl ComputeRequest {
         }
     }
 
-    /// The free plan's setting stays as it is, without a word; Launch can only turn scale to zero off and on.
+    /// The specification binds scale to zero to no plan. In the public profile the free plan's setting stays as it is,
+    /// without a word, and Launch can only turn scale to zero off and on.
     fn suspend_timeout(&self, old: i64, rules: Rules) -> Result<i64, Refusal> {
         match (self.suspend_timeout_seconds, rules.plan) {
-            (None, _) | (Some(_), Plan::Free) => Ok(old),
+            (None, _) => Ok(old),
+            (Some(seconds), _) if rules.profile.obeys() => Ok(seconds),
+            (Some(_), Plan::Free) => Ok(old),
             (Some(seconds), _) if seconds == old => Ok(old),
             (Some(seconds @ (-1 | 0 | 300)), Plan::Launch) => Ok(seconds),
             (Some(_), Plan::Launch) => Err(Refusal::SuspendNotAllowed),
@@ -166,9 +171,10 @@ fn merge(old: &ComputeSettings, new: &ComputeSettings) -> ComputeSettings {
     }
 }
 
-/// The size of a compute that is created without one.
+/// The size of a compute that is created without one: the project's, as far as the plan has it.
 pub(super) fn initial_range(defaults: &ComputeDefaults, rules: Rules) -> Range {
-    defaults.range.unwrap_or_else(|| default_range(rules.plan, rules.profile))
+    let allowed = |range: &Range| !rules.profile.obeys() || fits_plan(*range, rules.plan, rules.profile);
+    defaults.range.filter(allowed).unwrap_or_else(|| default_range(rules.plan, rules.profile))
 }
 
 /// A JSON body; 400 when it is missing, malformed or of another shape.

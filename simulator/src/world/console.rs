@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::config::ComputeRequest;
+use super::declare::administrator;
 use super::errors::Refusal;
 use super::model::{Action, Compute, ComputeKind, Key, Owner, Reach, State};
 use super::operations::release;
@@ -30,6 +31,16 @@ impl std::fmt::Debug for NewKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("NewKey").field("id", &self.id).field("name", &self.name).finish_non_exhaustive()
     }
+}
+
+/// A user or an organization.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OwnerLine {
+    /// `user` or `organization`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub id: String,
+    pub name: String,
 }
 
 /// A key as the console lists it.
@@ -107,13 +118,22 @@ impl World {
     ) -> Result<NewKey, Refusal> {
         self.advance_to(now);
         let found = self.head.organizations.get(organization).ok_or(Refusal::Absent { what: "organization" })?;
-        let created_by = self.administrator(found);
+        let created_by = administrator(found).ok_or(Refusal::AdminsOnly)?;
         let organization = organization.to_owned();
         let reach = match project {
             Some(project) => self.scope(organization, project)?,
             None => Reach::Organization { organization },
         };
         self.mint(name.to_owned(), reach, created_by, self.now).map(|key| new_key(&key))
+    }
+
+    /// Who may have a key.
+    pub fn console_owners(&self) -> Vec<OwnerLine> {
+        let users = self.head.users.values().map(|user| ("user", &user.id, &user.name));
+        let organizations = self.head.organizations.values().map(|found| ("organization", &found.id, &found.name));
+        let line =
+            |(kind, id, name): (&'static str, &String, &String)| OwnerLine { kind, id: id.clone(), name: name.clone() };
+        organizations.chain(users).map(line).collect()
     }
 
     /// Revokes any key, for ever. To revoke a revoked key again changes nothing.
@@ -270,11 +290,11 @@ impl World {
         }
     }
 
-    /// About 20 GB; the full profile grows it with the largest size.
+    /// About 20 GB; in the public profile it grows with the largest size.
     fn temporary_disk_gib(&self, max: Size) -> u32 {
         match self.profile {
-            Profile::Minimal => 20,
-            Profile::Full => (u32::from(max.quarters()) * 15 / 4).max(20),
+            Profile::Default | Profile::Minimal => 20,
+            Profile::Public => (u32::from(max.quarters()) * 15 / 4).max(20),
         }
     }
 }
@@ -282,7 +302,7 @@ impl World {
 /// The console has the whole form, whatever the API offers.
 fn console_request(attributes: &serde_json::Value) -> Result<ComputeRequest, Refusal> {
     let body = serde_json::json!({ "endpoint": attributes }).to_string();
-    ComputeRequest::parse(body.as_bytes(), Profile::Full)
+    ComputeRequest::parse(body.as_bytes(), Profile::Default)
 }
 
 fn new_key(key: &Key) -> NewKey {

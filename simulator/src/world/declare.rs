@@ -98,6 +98,11 @@ impl World {
         if let Some(id) = &declared.id
             && let Some(mut compute) = self.computes.remove(&key)
         {
+            if !id.starts_with("ep-") || !is_path_id(id) {
+                return Err(format!(
+                    "the id {id} does not begin with ep-, or has other signs than a-z, 0-9 and hyphens"
+                ));
+            }
             if self.computes.get(&(key.0.clone(), id.clone())).is_some() {
                 return Err(format!("{id} is declared twice"));
             }
@@ -152,7 +157,11 @@ impl World {
 
     fn declared_reach(&self, path: &str, declared: &DeclaredKey) -> Result<(Reach, String), WorldFileError> {
         let organization = || match self.head.organizations.get(&declared.owner) {
-            Some(organization) => Ok((organization.id.clone(), self.administrator(organization))),
+            Some(organization) => match administrator(organization) {
+                Some(by) => Ok((organization.id.clone(), by)),
+                // Nobody else can have created the key.
+                None => fault(format!("{path}.owner"), format!("{} has no administrator", declared.owner)),
+            },
             None => fault(format!("{path}.owner"), format!("there is no organization {}", declared.owner)),
         };
         match (declared.kind, &declared.project) {
@@ -175,12 +184,11 @@ impl World {
             }
         }
     }
+}
 
-    /// Who is said to have made what the organization has.
-    pub(super) fn administrator(&self, organization: &Organization) -> String {
-        let admin = organization.members.iter().find(|(_, role)| **role == Role::Admin);
-        admin.map_or_else(String::new, |(user, _)| user.clone())
-    }
+/// Who is said to have created the keys of the organization: only an administrator can.
+pub(super) fn administrator(organization: &Organization) -> Option<String> {
+    organization.members.iter().find(|(_, role)| **role == Role::Admin).map(|(user, _)| user.clone())
 }
 
 impl DeclaredUser {

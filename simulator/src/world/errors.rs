@@ -1,4 +1,4 @@
-//! Every way a request can be refused, with the status and the words of either profile.
+//! Every way a request can be refused, with the status and the words of each profile.
 
 use serde::Serialize;
 
@@ -51,9 +51,9 @@ pub enum Refusal {
     },
 }
 
-/// The error body of the full profile.
+/// The error body that the public API shows.
 #[derive(Debug, Serialize)]
-struct FullBody<'a> {
+struct PublicBody<'a> {
     request_id: &'a str,
     code: &'a str,
     message: String,
@@ -71,8 +71,8 @@ impl Refusal {
         Refusal::Invalid(message.into())
     }
 
-    /// The HTTP status. The full profile dresses missing permissions as 404, as the platform does;
-    /// where nothing is documented the choice follows the kind: malformed 400, a plan or a limit 422, the wrong state 409.
+    /// The HTTP status. The specification names 401 alone. Missing permissions are dressed as 404, as the public API does,
+    /// but in the minimal profile; where nothing is documented the choice follows the kind: malformed 400, a plan or a limit 422, the wrong state 409.
     pub fn status(&self, profile: Profile) -> u16 {
         match self {
             Refusal::CredentialsMissing | Refusal::CredentialsInvalid | Refusal::CredentialsRevoked => 401,
@@ -84,13 +84,13 @@ impl Refusal {
             | Refusal::NotForOrganizationKeys
             | Refusal::MembersMayNot => match profile {
                 Profile::Minimal => 403,
-                Profile::Full => 404,
+                Profile::Default | Profile::Public => 404,
             },
             Refusal::AdminsOnly => 403,
             Refusal::PrimaryExists | Refusal::KeyNameTaken | Refusal::NotActive | Refusal::Disabled => 409,
             Refusal::SizeRefused(SizeFault::AbovePlan { .. }) => match profile {
                 Profile::Minimal => 400,
-                Profile::Full => 422,
+                Profile::Default | Profile::Public => 422,
             },
             Refusal::SizeRefused(_) => 400,
             Refusal::SuspendNotAllowed
@@ -102,7 +102,7 @@ impl Refusal {
         }
     }
 
-    /// The `code` of the full profile; most answers have none.
+    /// The public API's `code`; most answers have none.
     fn code(&self) -> &'static str {
         match self {
             Refusal::PrimaryExists => "ENDPOINTS_LIMIT_EXCEEDED",
@@ -159,7 +159,9 @@ impl Refusal {
 
     pub(super) fn body(&self, profile: Profile, request_id: &str) -> Vec<u8> {
         let written = match profile {
-            Profile::Full => serde_json::to_vec(&FullBody { request_id, code: self.code(), message: self.message() }),
+            Profile::Default | Profile::Public => {
+                serde_json::to_vec(&PublicBody { request_id, code: self.code(), message: self.message() })
+            }
             Profile::Minimal => serde_json::to_vec(&MinimalBody { message: self.message() }),
         };
         // Strings only: this always serializes.

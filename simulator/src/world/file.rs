@@ -90,7 +90,7 @@ pub struct DeclaredBranch {
     pub id: String,
     pub name: Option<String>,
     pub parent: Option<String>,
-    /// In the full profile, its computes cannot be deleted.
+    /// Its computes cannot be deleted, but in the minimal profile.
     #[serde(default)]
     pub protected: bool,
     #[serde(default)]

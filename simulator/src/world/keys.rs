@@ -29,7 +29,7 @@ impl World {
         let name = self.key_name(&request)?;
         let reach = match (request.project_id, self.profile) {
             (Some(project), _) => self.scope(organization, project)?,
-            (None, Profile::Full) => Reach::Organization { organization },
+            (None, Profile::Default | Profile::Public) => Reach::Organization { organization },
             (None, Profile::Minimal) => return Err(Refusal::invalid("project_id is required")),
         };
         self.mint(name, reach, user, context.now).map(|key| created(&key))
@@ -45,7 +45,7 @@ impl World {
     fn key_name(&self, request: &KeyRequest) -> Result<String, Refusal> {
         let name = request.key_name.clone().filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| Refusal::invalid("key_name is required"))?;
-        match self.profile == Profile::Full && name.chars().count() > LONGEST_NAME {
+        match self.profile.adds() && name.chars().count() > LONGEST_NAME {
             true => Err(Refusal::invalid("key_name must have at most 64 characters")),
             false => Ok(name),
         }
@@ -59,7 +59,7 @@ impl World {
         }
     }
 
-    /// Makes a key. In the full profile its name must be new to the account.
+    /// Makes a key. Its name must be new to the account, but in the minimal profile.
     pub(super) fn mint(
         &mut self,
         name: String,
@@ -67,7 +67,7 @@ impl World {
         created_by: String,
         now: Timestamp,
     ) -> Result<Key, Refusal> {
-        if self.profile == Profile::Full && self.keys.has_name(reach.account(), &name) {
+        if self.profile.adds() && self.keys.has_name(reach.account(), &name) {
             return Err(Refusal::KeyNameTaken);
         }
         let key = Key {

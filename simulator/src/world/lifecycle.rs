@@ -58,7 +58,7 @@ impl World {
                 let since = compute.last_active.unwrap_or(compute.created_at);
                 Some((since + self.inactivity_of(compute)?, Event::Inactive))
             }
-            State::Idle if self.profile == Profile::Full && !compute.config.disabled => {
+            State::Idle if self.profile.adds() && !compute.config.disabled => {
                 let every = self.head.settings.availability_check_seconds?;
                 let since = compute.suspended_at.unwrap_or(compute.created_at);
                 Some((since + SignedDuration::from_secs(i64::from(every.max(1))), Event::Check))
@@ -216,13 +216,13 @@ impl World {
         let project = self.projects.get(&compute.project_id);
         let plan = project.map_or(Plan::Scale, |project| self.plan_of(&project.owner));
         let own = match (self.profile, plan) {
-            (Profile::Full, Plan::Free) => 0,
+            (Profile::Public, Plan::Free) => 0,
             _ => compute.config.suspend_timeout_seconds,
         };
         let default = project.map_or(0, |project| project.defaults.suspend_timeout_seconds);
         match (self.profile, if own == 0 { default } else { own }) {
             (_, ..0) => None,
-            (Profile::Full, _) if compute.config.range.max > Size::LARGEST_AUTOSCALED => None,
+            (Profile::Public, _) if compute.config.range.max > Size::LARGEST_AUTOSCALED => None,
             (_, 0) => Some(self.head.settings.inactivity()),
             (_, seconds) => Some(SignedDuration::from_secs(seconds)),
         }

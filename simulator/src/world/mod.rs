@@ -53,15 +53,32 @@ use routes::{Call, Ids};
 use settings::Settings;
 use tracked::Tracked;
 
-/// How much of the platform is offered.
+/// Which platform is simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// Everything the family of platforms is known to do.
+    /// Obeys every statement of the specification, and adds calls, fields and parameters where it is silent.
     #[default]
-    Full,
-    /// Only what the specification shows.
+    Default,
+    /// The public API of this family of platforms, also where it contradicts the specification.
+    Public,
+    /// What the specification shows, and nothing more.
     Minimal,
+}
+
+impl Profile {
+    /// All of them.
+    pub const ALL: [Profile; 3] = [Profile::Default, Profile::Public, Profile::Minimal];
+
+    /// Whether calls, fields and parameters are offered that the specification does not show.
+    pub fn adds(self) -> bool {
+        self != Profile::Minimal
+    }
+
+    /// Whether the specification is obeyed where the public API contradicts it.
+    pub fn obeys(self) -> bool {
+        self != Profile::Public
+    }
 }
 
 /// Project id and compute id.
@@ -108,7 +125,7 @@ struct Context<'a> {
 }
 
 impl World {
-    /// How much of the platform this world offers.
+    /// Which platform this world is.
     pub fn profile(&self) -> Profile {
         self.profile
     }

@@ -107,7 +107,7 @@ pub struct Branch {
     pub parent: Option<String>,
     /// The project's root and default branch.
     pub default: bool,
-    /// The computes of a protected branch cannot be deleted (full profile).
+    /// The computes of a protected branch cannot be deleted, but in the minimal profile.
     pub protected: bool,
     pub created_at: Timestamp,
 }

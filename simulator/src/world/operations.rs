@@ -70,7 +70,7 @@ impl World {
             failures_count: 0,
             created_at: Stamp(operation.created_at),
             updated_at: Stamp(since),
-            total_duration_ms: (self.profile == Profile::Full).then_some(spent.max(0)),
+            total_duration_ms: self.profile.adds().then_some(spent.max(0)),
         }
     }
 
@@ -96,17 +96,19 @@ impl World {
             created_at: Stamp(compute.created_at),
             updated_at: Stamp(compute.updated_at),
             proxy_host: self.proxy_host(&compute.region_id),
-            more: (self.profile == Profile::Full).then(|| compute_more(compute)),
+            more: self.profile.adds().then(|| compute_more(compute)),
         }
     }
 
-    /// The specification's settings always hold `pg_settings`; the full profile leaves out what was never set.
+    /// The specification's settings always hold `pg_settings`; the public API leaves out what was never set.
     fn settings_shape(&self, settings: &ComputeSettings) -> ComputeSettings {
-        let mut shown = settings.clone();
-        if self.profile == Profile::Minimal {
-            shown = ComputeSettings { pg_settings: Some(shown.pg_settings.unwrap_or_default()), ..Default::default() };
+        let given = settings.clone();
+        let pg_settings = Some(given.pg_settings.clone().unwrap_or_default());
+        match self.profile {
+            Profile::Public => given,
+            Profile::Default => ComputeSettings { pg_settings, ..given },
+            Profile::Minimal => ComputeSettings { pg_settings, ..ComputeSettings::default() },
         }
-        shown
     }
 
     pub(super) fn proxy_host(&self, region_id: &str) -> String {

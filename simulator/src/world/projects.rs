@@ -65,17 +65,21 @@ impl World {
     pub(super) fn list_projects(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let org_id = context.request.query_value("org_id");
         let visible = self.visible(&context.caller.reach, org_id.as_deref())?;
-        match self.profile {
-            Profile::Minimal => {
+        match self.profile.adds() {
+            true => self.page_of_projects(context, visible),
+            false => {
                 let projects = visible.into_iter().map(|project| self.project_shape(project, false)).collect();
                 Ok(Reply::ok(&ProjectList { projects, more: None }))
             }
-            Profile::Full => self.page_of_projects(context, visible),
         }
     }
 
     fn page_of_projects(&self, context: &Context<'_>, visible: Vec<&Project>) -> Result<Reply, Refusal> {
-        let limit = LIMIT.of(context.request)?;
+        // To a request that sends nothing the specification answers with the projects, not with ten of them.
+        let limit = match self.profile.obeys() && context.request.query_value("limit").is_none() {
+            true => visible.len(),
+            false => LIMIT.of(context.request)?,
+        };
         let after = paging::cursor(context.request)?.unwrap_or_default();
         let search = context.request.query_value("search").unwrap_or_default();
         let found = |project: &&Project| project.name.contains(&search) || project.id.contains(&search);
@@ -91,11 +95,11 @@ impl World {
     fn visible(&self, reach: &Reach, org_id: Option<&str>) -> Result<Vec<&Project>, Refusal> {
         const NO_ORGANIZATION: Refusal = Refusal::Absent { what: "organization" };
         match (reach, self.profile, org_id) {
-            (Reach::Project { project, .. }, Profile::Full, _) => {
+            (Reach::Project { project, .. }, Profile::Public, _) => {
                 Err(Refusal::OutsideScope { project: project.clone() })
             }
             // The specification gives such a key one project, so that is its list.
-            (Reach::Project { organization, project }, Profile::Minimal, _) => {
+            (Reach::Project { organization, project }, _, _) => {
                 let project = self.projects.get(project).filter(|project| owned_by(project, organization));
                 project.map(|project| vec![project]).ok_or(Refusal::ProjectLeft)
             }
@@ -103,16 +107,18 @@ impl World {
             (Reach::Organization { organization }, _, _) => {
                 Ok(self.owned(|owner| is_organization(owner, organization)))
             }
-            (Reach::Personal { .. }, Profile::Full, None) => Err(Refusal::OrgIdRequired),
-            // A person's own account counts as an organization of theirs.
-            (Reach::Personal { user }, _, Some(own)) if own == user => Ok(self.owned(|owner| is_user(owner, user))),
+            (Reach::Personal { .. }, Profile::Public, None) => Err(Refusal::OrgIdRequired),
+            // Beyond the specification, a person's own account counts as an organization of theirs.
+            (Reach::Personal { user }, profile, Some(own)) if profile.adds() && own == user => {
+                Ok(self.owned(|owner| is_user(owner, user)))
+            }
             (Reach::Personal { user }, _, Some(organization)) if self.role(organization, user).is_none() => {
                 Err(NO_ORGANIZATION)
             }
-            (Reach::Personal { .. }, Profile::Full, Some(organization)) => {
+            (Reach::Personal { .. }, Profile::Public, Some(organization)) => {
                 Ok(self.owned(|owner| is_organization(owner, organization)))
             }
-            (Reach::Personal { user }, Profile::Minimal, organization) => Ok(self.owned(|owner| {
+            (Reach::Personal { user }, _, organization) => Ok(self.owned(|owner| {
                 is_user(owner, user) || organization.is_some_and(|organization| is_organization(owner, organization))
             })),
         }
@@ -268,7 +274,7 @@ impl World {
             updated_at: Stamp(project.updated_at),
             proxy_host: self.proxy_host(&project.region_id),
             branch_logical_size_limit: project.branch_logical_size_limit,
-            more: (self.profile == Profile::Full).then(|| self.project_more(project, single)),
+            more: self.profile.adds().then(|| self.project_more(project, single)),
         }
     }
 

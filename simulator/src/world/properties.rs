@@ -62,7 +62,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
 }
 
 fn profile() -> impl Strategy<Value = Profile> {
-    prop_oneof![Just(Profile::Full), Just(Profile::Minimal)]
+    prop::sample::select(Profile::ALL.to_vec())
 }
 
 fn begin() -> Timestamp {

@@ -46,7 +46,7 @@ pub enum Call {
     ListRegions,
 }
 
-/// Which profile has a route: `Spec` is in both, `Family` in the full one only.
+/// Which profile has a route: `Spec` is in all, `Family` in all but the minimal one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Offer {
     Spec,
@@ -130,7 +130,7 @@ impl Ids {
 pub fn resolve(method: Method, path: &str, profile: Profile) -> Result<(Call, Ids), Refusal> {
     let mut path_known = false;
     for Route(its_method, template, offer, call) in ROUTES {
-        if *offer == Family && profile == Profile::Minimal {
+        if *offer == Family && !profile.adds() {
             continue;
         }
         let Some(ids) = matches(template, path) else { continue };
@@ -162,9 +162,9 @@ fn matches(template: &str, path: &str) -> Option<Ids> {
     given.next().is_none().then_some(ids)
 }
 
-/// The full profile checks ids by their declared patterns; elsewhere an odd id is simply not found.
+/// Ids are checked by the patterns that the public API declares; in the minimal profile an odd id is simply not found.
 fn check(ids: &Ids, profile: Profile) -> Result<(), Refusal> {
-    if profile == Profile::Minimal {
+    if !profile.adds() {
         return Ok(());
     }
     let all = [&ids.organization, &ids.project, &ids.branch, &ids.endpoint, &ids.operation];
@@ -191,19 +191,19 @@ mod tests {
 
     #[test]
     fn resolution() {
-        use Profile::{Full, Minimal};
+        use Profile::{Default, Minimal};
         let cases = [
-            (Get, "/projects", Full, Ok(Call::ListProjects)),
-            (Get, "/projects/", Full, Ok(Call::ListProjects)),
-            (Get, "/projects/shared", Full, Ok(Call::ListSharedProjects)),
-            (Get, "/projects/p", Full, Ok(Call::GetProject)),
+            (Get, "/projects", Default, Ok(Call::ListProjects)),
+            (Get, "/projects/", Default, Ok(Call::ListProjects)),
+            (Get, "/projects/shared", Default, Ok(Call::ListSharedProjects)),
+            (Get, "/projects/p", Default, Ok(Call::GetProject)),
             (Get, "/projects/p", Minimal, Err(Refusal::RouteUnknown)),
             (Get, "/projects/p/endpoints/e", Minimal, Err(Refusal::MethodNotAllowed)),
             (Delete, "/projects/p/endpoints/e", Minimal, Ok(Call::DeleteCompute)),
-            (Get, "//projects", Full, Err(Refusal::RouteUnknown)),
-            (Get, "/projects//endpoints", Full, Err(Refusal::RouteUnknown)),
-            (Get, "/nowhere", Full, Err(Refusal::RouteUnknown)),
-            (Method::Other, "/projects", Full, Err(Refusal::MethodNotAllowed)),
+            (Get, "//projects", Default, Err(Refusal::RouteUnknown)),
+            (Get, "/projects//endpoints", Default, Err(Refusal::RouteUnknown)),
+            (Get, "/nowhere", Default, Err(Refusal::RouteUnknown)),
+            (Method::Other, "/projects", Default, Err(Refusal::MethodNotAllowed)),
         ];
         for (method, path, profile, expected) in cases {
             assert_eq!(resolve(method, path, profile).map(|(call, _)| call), expected, "{method:?} {path} {profile:?}");
@@ -212,8 +212,8 @@ mod tests {
 
     #[test]
     fn ids_are_decoded_and_checked() {
-        let (_, ids) = resolve(Get, "/projects/aged%2Dwind/endpoints", Profile::Full).unwrap();
+        let (_, ids) = resolve(Get, "/projects/aged%2Dwind/endpoints", Profile::Default).unwrap();
         assert_eq!(ids.project, "aged-wind");
-        assert!(matches!(resolve(Get, "/projects/Aged_wind", Profile::Full), Err(Refusal::Invalid(_))));
+        assert!(matches!(resolve(Get, "/projects/Aged_wind", Profile::Default), Err(Refusal::Invalid(_))));
     }
 }

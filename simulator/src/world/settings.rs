@@ -19,20 +19,21 @@ pub struct Settings {
     pub apply_ms: u32,
     /// Seconds without activity after which a compute is suspended unless it says otherwise.
     pub inactivity_seconds: u32,
-    /// Refuse changes with 423 while operations are under way (full profile).
-    pub serialise_operations: bool,
+    /// Refuse changes with 423 while operations are under way. Absent: in the public profile only, as the specification has
+    /// a compute moved, restarted and deleted in any state. The minimal profile never does.
+    pub serialise_operations: Option<bool>,
     /// What conflicts then: operations of the same compute, or of the same project.
     pub conflict_scope: ConflictScope,
-    /// Absent: on in the full profile, off in the minimal one.
+    /// Absent: off in the minimal profile only.
     pub rate_limit: Option<RateLimit>,
     /// Whether a personal key must name the organization (`org_id`) in every request for an organization's project,
-    /// or in the list of projects only.
-    pub org_id_with_personal_keys: OrgIdPlace,
-    /// How many projects an account may have (full profile).
+    /// or in the list of projects only. Absent: in the list only in the public profile, in every request in the others.
+    pub org_id_with_personal_keys: Option<OrgIdPlace>,
+    /// How many projects an account may have (not in the minimal profile).
     pub max_projects: Option<usize>,
-    /// How many computes a branch may have (full profile).
+    /// How many computes a branch may have (not in the minimal profile).
     pub max_computes_per_branch: Option<usize>,
-    /// Every so many seconds an idle compute is started for a moment, to see whether it starts (full profile); absent: never.
+    /// Every so many seconds an idle compute is started for a moment, to see whether it starts (not in the minimal profile); absent: never.
     pub availability_check_seconds: Option<u32>,
     /// The domain under which computes have their host names.
     pub host_domain: String,
@@ -78,10 +79,10 @@ impl Default for Settings {
             suspend_ms: 500,
             apply_ms: 300,
             inactivity_seconds: 300,
-            serialise_operations: true,
+            serialise_operations: None,
             conflict_scope: ConflictScope::Compute,
             rate_limit: None,
-            org_id_with_personal_keys: OrgIdPlace::Lists,
+            org_id_with_personal_keys: None,
             max_projects: None,
             max_computes_per_branch: None,
             availability_check_seconds: None,
@@ -95,9 +96,20 @@ impl Settings {
     pub fn rate_limit(&self, profile: Profile) -> Option<RateLimit> {
         match (&self.rate_limit, profile) {
             (Some(limit), _) => limit.enabled.then(|| limit.clone()),
-            (None, Profile::Full) => Some(RateLimit::default()),
+            (None, Profile::Default | Profile::Public) => Some(RateLimit::default()),
             (None, Profile::Minimal) => None,
         }
+    }
+
+    /// Whether changes are refused while operations are under way.
+    pub fn serialises_operations(&self, profile: Profile) -> bool {
+        profile.adds() && self.serialise_operations.unwrap_or(!profile.obeys())
+    }
+
+    /// Where a personal key has to name the organization.
+    pub fn org_id_with_personal_keys(&self, profile: Profile) -> OrgIdPlace {
+        let usual = if profile.obeys() { OrgIdPlace::Everywhere } else { OrgIdPlace::Lists };
+        self.org_id_with_personal_keys.unwrap_or(usual)
     }
 
     /// The inactivity period of a compute that does not set its own.

@@ -1,4 +1,4 @@
-//! The JSON that the API answers with. Fields that only the full profile has are grouped in structs of their own.
+//! The JSON that the API answers with. Fields that the minimal profile does not have are grouped in structs of their own.
 
 use std::collections::BTreeMap;
 

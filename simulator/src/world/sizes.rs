@@ -21,7 +21,7 @@ impl Size {
     pub const SMALLEST: Size = QUARTER;
     /// 1 CU.
     pub const ONE: Size = Size(4);
-    /// 16 CU, the largest size that may be autoscaled (and, in the full profile, suspended).
+    /// 16 CU, the largest size that may be autoscaled (and, in the public profile, suspended).
     pub const LARGEST_AUTOSCALED: Size = LARGEST_AUTOSCALED;
 
     /// The size of that many CU, or `None` when no compute has it. 0.25, 0.5, 1 to 16 and the even integers from 18 to 56 exist.
@@ -148,7 +148,7 @@ pub enum SizeFault {
     AutoscaledTooLarge {
         max: Size,
     },
-    /// More than 8 CU between the ends (full profile).
+    /// More than 8 CU between the ends (public profile).
     SpanTooWide {
         range: Range,
     },
@@ -172,7 +172,7 @@ pub fn judge(min: f64, max: f64, plan: Plan, profile: Profile) -> Result<Range, 
         return Err(SizeFault::AutoscaledTooLarge { max: range.max });
     }
     let span = range.max.0 - range.min.0;
-    if profile == Profile::Full && span > WIDEST_SPAN_QUARTERS {
+    if profile == Profile::Public && span > WIDEST_SPAN_QUARTERS {
         return Err(SizeFault::SpanTooWide { range });
     }
     match fits_plan(range, plan, profile) {
@@ -181,21 +181,31 @@ pub fn judge(min: f64, max: f64, plan: Plan, profile: Profile) -> Result<Range, 
     }
 }
 
-fn fits_plan(range: Range, plan: Plan, profile: Profile) -> bool {
-    match (profile, plan) {
+/// Whether a plan has computes of that range.
+pub(super) fn fits_plan(range: Range, plan: Plan, profile: Profile) -> bool {
+    match (profile.obeys(), plan) {
         // The specification: up to 1 GB, and neither a configurable size nor autoscaling.
-        (Profile::Minimal, Plan::Free) => range == Range::fixed(QUARTER),
-        (Profile::Minimal, Plan::Launch | Plan::Scale) => true,
-        (Profile::Full, Plan::Free) => range.max <= LARGEST_FREE,
-        (Profile::Full, Plan::Launch) => range.max <= LARGEST_AUTOSCALED,
-        (Profile::Full, Plan::Scale) => true,
+        (true, Plan::Free) => range == Range::fixed(QUARTER),
+        (true, Plan::Launch | Plan::Scale) => true,
+        (false, Plan::Free) => range.max <= LARGEST_FREE,
+        (false, Plan::Launch) => range.max <= LARGEST_AUTOSCALED,
+        (false, Plan::Scale) => true,
+    }
+}
+
+/// The largest size that a plan may scale to.
+pub fn ceiling(plan: Plan, profile: Profile) -> Size {
+    match (profile.obeys(), plan) {
+        (true, Plan::Free) => QUARTER,
+        (false, Plan::Free) => LARGEST_FREE,
+        (_, Plan::Launch | Plan::Scale) => LARGEST_AUTOSCALED,
     }
 }
 
 /// What a compute gets that is created without a size.
 pub fn default_range(plan: Plan, profile: Profile) -> Range {
-    match (profile, plan) {
-        (Profile::Minimal, Plan::Free) => Range::fixed(Size::SMALLEST),
+    match (profile.obeys(), plan) {
+        (true, Plan::Free) => Range::fixed(Size::SMALLEST),
         _ => Range::fixed(Size::ONE),
     }
 }
@@ -266,26 +276,29 @@ mod tests {
     #[test]
     fn judgement_by_profile_and_plan() {
         use Plan::{Free, Launch, Scale};
-        use Profile::{Full, Minimal};
+        use Profile::{Default, Minimal, Public};
         let cases = [
             (1.0, 1.0, Scale, Minimal, true),
             (56.0, 56.0, Scale, Minimal, true),
             (56.0, 56.0, Launch, Minimal, true),
-            (56.0, 56.0, Launch, Full, false),
-            (16.0, 16.0, Launch, Full, true),
+            (56.0, 56.0, Launch, Default, true),
+            (56.0, 56.0, Launch, Public, false),
+            (16.0, 16.0, Launch, Public, true),
             (0.25, 16.0, Scale, Minimal, true),
-            (0.25, 16.0, Scale, Full, false),
-            (0.25, 8.0, Scale, Full, true),
-            (1.0, 9.0, Scale, Full, true),
-            (1.0, 10.0, Scale, Full, false),
-            (8.0, 16.0, Launch, Full, true),
+            (0.25, 16.0, Scale, Default, true),
+            (0.25, 16.0, Scale, Public, false),
+            (0.25, 8.0, Scale, Public, true),
+            (1.0, 9.0, Scale, Public, true),
+            (1.0, 10.0, Scale, Public, false),
+            (8.0, 16.0, Launch, Public, true),
             (16.0, 18.0, Scale, Minimal, false),
             (2.0, 1.0, Scale, Minimal, false),
             (0.25, 0.25, Free, Minimal, true),
             (0.5, 0.5, Free, Minimal, false),
+            (0.5, 0.5, Free, Default, false),
             (0.25, 0.5, Free, Minimal, false),
-            (0.25, 2.0, Free, Full, true),
-            (3.0, 3.0, Free, Full, false),
+            (0.25, 2.0, Free, Public, true),
+            (3.0, 3.0, Free, Public, false),
         ];
         for (min, max, plan, profile, accepted) in cases {
             assert_eq!(judge(min, max, plan, profile).is_ok(), accepted, "{min}..{max} {plan:?} {profile:?}");

@@ -9,18 +9,18 @@ pub(super) struct Difference {
     pub moved: bool,
     pub resized: bool,
     pub switched_off: bool,
-    /// Anything else but the name.
+    /// Anything else. The public API makes no operation of a new name.
     pub other: bool,
 }
 
 impl Difference {
     /// What `new` changes about `old`.
-    pub fn between(old: &ComputeConfig, new: &ComputeConfig) -> Self {
+    pub fn between(old: &ComputeConfig, new: &ComputeConfig, profile: Profile) -> Self {
         let masked = ComputeConfig {
             branch_id: old.branch_id.clone(),
             range: old.range,
             disabled: if new.disabled { old.disabled } else { new.disabled },
-            name: old.name.clone(),
+            name: if profile.obeys() { new.name.clone() } else { old.name.clone() },
             ..new.clone()
         };
         Self {
@@ -54,8 +54,8 @@ pub(super) fn course(difference: Difference, target: State, profile: Profile) ->
         (Difference { resized: true, .. }, true, _) => Course::Instead(&[ApplyConfig, SuspendCompute, StartCompute]),
         (_, true, _) => Course::Behind(&[ApplyConfig]),
         // A suspended compute takes its configuration when it starts. The specification has an operation for every change.
-        (_, false, Profile::Full) => Course::Nothing,
-        (_, false, Profile::Minimal) => Course::Behind(&[ApplyConfig]),
+        (_, false, Profile::Public) => Course::Nothing,
+        (_, false, Profile::Default | Profile::Minimal) => Course::Behind(&[ApplyConfig]),
     }
 }
 
@@ -74,23 +74,24 @@ mod tests {
         let restart = Course::Instead(&[ApplyConfig, SuspendCompute, StartCompute]);
         let stop = Course::Instead(&[ApplyConfig, SuspendCompute]);
         let apply = Course::Behind(&[ApplyConfig]);
-        use Profile::{Full, Minimal};
+        use Profile::{Default, Minimal, Public};
         use State::{Active, Idle, Init};
         let cases = [
-            (NONE, Active, Full, Course::Nothing),
+            (NONE, Active, Public, Course::Nothing),
             (NONE, Idle, Minimal, Course::Nothing),
-            (moved, Active, Full, stop),
-            (moved, Idle, Full, stop),
+            (moved, Active, Public, stop),
+            (moved, Idle, Public, stop),
             (moved, Init, Minimal, stop),
-            (resized, Active, Full, restart),
+            (resized, Active, Public, restart),
             (resized, Active, Minimal, restart),
-            (resized, Idle, Full, Course::Nothing),
+            (resized, Idle, Public, Course::Nothing),
+            (resized, Idle, Default, apply),
             (resized, Idle, Minimal, apply),
-            (off, Active, Full, stop),
-            (off, Idle, Full, Course::Nothing),
-            (other, Active, Full, apply),
-            (other, Idle, Full, Course::Nothing),
-            (Difference { moved: true, resized: true, ..NONE }, Active, Full, stop),
+            (off, Active, Public, stop),
+            (off, Idle, Public, Course::Nothing),
+            (other, Active, Public, apply),
+            (other, Idle, Public, Course::Nothing),
+            (Difference { moved: true, resized: true, ..NONE }, Active, Public, stop),
         ];
         for (difference, target, profile, expected) in cases {
             assert_eq!(course(difference, target, profile), expected, "{difference:?} {target:?} {profile:?}");

@@ -7,7 +7,7 @@ use crate::support::*;
 
 #[tokio::test]
 async fn console_shows_computes_with_type_status_size_and_last_active() {
-    for profile in BOTH {
+    for profile in Profile::ALL {
         let platform = Platform::start(profile).await;
         let path = platform.compute(primary()).await;
         let replica = platform.compute(replica()).await;
@@ -27,7 +27,7 @@ async fn console_shows_computes_with_type_status_size_and_last_active() {
 
 #[tokio::test]
 async fn console_lists_and_creates_keys() {
-    for profile in BOTH {
+    for profile in Profile::ALL {
         let platform = Platform::start(profile).await;
         let form = json!({ "key_name": "made here" });
         let created = platform.console(Method::POST, "/organizations/org-scale-1/api_keys", form).await.expect(201);
@@ -45,7 +45,7 @@ async fn console_lists_and_creates_keys() {
 
 #[tokio::test]
 async fn console_creates_changes_and_deletes_computes_of_others() {
-    for profile in BOTH {
+    for profile in Profile::ALL {
         let platform = Platform::start(profile).await;
         let form = json!({ "project_id": "shop-1", "branch_id": "br-main", "type": "read_write" });
         let made = platform.console(Method::POST, "/computes", form.clone()).await.expect(201);
@@ -64,7 +64,7 @@ async fn console_creates_changes_and_deletes_computes_of_others() {
 
 #[tokio::test]
 async fn console_transfers_projects() {
-    let platform = Platform::full().await;
+    let platform = Platform::new().await;
     let transfer = async |body: Value, status| {
         platform.console(Method::POST, "/projects/shop-1/transfer", body).await.expect(status);
     };
@@ -94,13 +94,17 @@ async fn console_has_a_page_for_people() {
     for path in ["", "/"] {
         let answer = platform.console(Method::GET, path, Value::Null).await.expect(200);
         assert!(answer.text.contains("Simulated platform"));
+        assert!(answer.text.contains(r#"<form id="create">"#), "keys can be created");
     }
     platform.console(Method::GET, "/nowhere", Value::Null).await.expect(404);
+    let owners = platform.console(Method::GET, "/owners", Value::Null).await.expect(200);
+    let expected = json!({ "type": "organization", "id": "org-scale-1", "name": "Scale" });
+    assert!(owners.body.as_array().unwrap().contains(&expected), "{}", owners.text);
 }
 
 #[tokio::test]
 async fn request_log_can_be_read_and_holds_no_tokens() {
-    for profile in BOTH {
+    for profile in Profile::ALL {
         let platform = Platform::start(profile).await;
         let key = json!({ "key_name": "ci", "project_id": "shop-1" });
         let secret = platform.post("/organizations/org-scale-1/api_keys", ADMIN, key).await.text_at("/key");

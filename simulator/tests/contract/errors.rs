@@ -6,7 +6,7 @@ use crate::support::*;
 
 #[tokio::test]
 async fn error_authorization_header_missing_is_401() {
-    for profile in BOTH {
+    for profile in Profile::ALL {
         let platform = Platform::start(profile).await;
         for path in ["/projects", "/projects/shop-1/endpoints", "/projects/nowhere/endpoints", "/no/such/route"] {
             let url = format!("{}{path}", platform.simulator.base_url());
@@ -20,7 +20,7 @@ async fn error_authorization_header_missing_is_401() {
 
 #[tokio::test]
 async fn error_api_key_invalid_is_401() {
-    for profile in BOTH {
+    for profile in Profile::ALL {
         let platform = Platform::start(profile).await;
         let url = format!("{}/projects", platform.simulator.base_url());
         platform.get("/projects", "no-such-key").await.expect(401);
@@ -39,7 +39,7 @@ async fn error_api_key_invalid_is_401() {
 
 #[tokio::test]
 async fn error_api_key_revoked_is_401() {
-    for profile in BOTH {
+    for profile in Profile::ALL {
         let platform = Platform::start(profile).await;
         let keys = platform.console(reqwest::Method::GET, "/api_keys", Value::Null).await;
         for (n, token) in [ADMIN, MEMBER, STRANGER, ORGANIZATION, LAUNCH, FREE, SCOPED].into_iter().enumerate() {
@@ -47,19 +47,6 @@ async fn error_api_key_revoked_is_401() {
             platform.console(reqwest::Method::POST, &format!("/api_keys/{id}/revoke"), Value::Null).await.expect(200);
             platform.get("/projects", token).await.expect(401);
         }
-    }
-}
-
-#[tokio::test]
-async fn error_temporary_storage_full_is_sqlstate_53100() {
-    for profile in BOTH {
-        let platform = Platform::start(profile).await;
-        let path = platform.active_primary().await;
-        let id = path.rsplit_once('/').unwrap().1;
-        let fill = format!("/computes/{id}/fill_temporary_disk");
-        let answer = platform.console(reqwest::Method::POST, &fill, Value::Null).await.expect(200);
-        assert_eq!(answer.body["sqlstate"], "53100");
-        assert!(answer.message().ends_with("No space left on device"), "{answer:?}");
     }
 }
 
@@ -84,13 +71,4 @@ async fn gaps_in_the_endpoint_set_are_gaps_in_minimal() {
     platform.get(&path, ORGANIZATION).await.expect(405);
     platform.push(&format!("{path}/start"), ORGANIZATION).await.expect(404);
     platform.delete("/organizations/org-scale-1/api_keys/1", ADMIN).await.expect(404);
-}
-
-#[tokio::test]
-async fn versioning_the_base_address_ends_with_v2() {
-    let platform = Platform::minimal().await;
-    assert!(platform.simulator.base_url().ends_with("/v2"));
-    let other = platform.simulator.base_url().replace("/v2", "/v1");
-    let answer = platform.http.get(format!("{other}/projects")).bearer_auth(ORGANIZATION).send().await.unwrap();
-    assert_eq!(answer.status(), 404);
 }

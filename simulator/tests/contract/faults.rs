@@ -30,7 +30,7 @@ async fn count(platform: &Platform) -> usize {
 
 #[tokio::test]
 async fn fault_status_answers_without_the_work() {
-    for profile in BOTH {
+    for profile in Profile::ALL {
         let platform = Platform::start(profile).await;
         order(
             &platform,
@@ -48,7 +48,7 @@ async fn fault_status_answers_without_the_work() {
 
 #[tokio::test]
 async fn fault_status_has_any_body_and_either_form_of_retry_after() {
-    let platform = Platform::full().await;
+    let platform = Platform::new().await;
     order(&platform, json!({ "status": 524, "body": "<html>time-out</html>" })).await;
     let answer = platform.get("/projects", ORGANIZATION).await.expect(524);
     assert_eq!(
@@ -66,7 +66,7 @@ async fn fault_status_has_any_body_and_either_form_of_retry_after() {
 
 #[tokio::test]
 async fn fault_status_after_work_does_the_work() {
-    let platform = Platform::full().await;
+    let platform = Platform::new().await;
     order(&platform, json!({ "method": "POST", "kind": "status_after_work", "status": 500 })).await;
     platform.post(COMPUTES, ORGANIZATION, json!({ "endpoint": primary() })).await.expect(500);
     assert_eq!(count(&platform).await, 1);
@@ -74,7 +74,7 @@ async fn fault_status_after_work_does_the_work() {
 
 #[tokio::test]
 async fn fault_delay_answers_late() {
-    let platform = Platform::full().await;
+    let platform = Platform::new().await;
     order(&platform, json!({ "delay_ms": 150 })).await;
     let before = Instant::now();
     platform.get("/projects", ORGANIZATION).await.expect(200);
@@ -83,7 +83,7 @@ async fn fault_delay_answers_late() {
 
 #[tokio::test]
 async fn fault_lose_answer_does_the_work_and_closes_the_connection() {
-    for profile in BOTH {
+    for profile in Profile::ALL {
         let platform = Platform::start(profile).await;
         order(&platform, json!({ "method": "POST", "kind": "lose_answer" })).await;
         let error = failed_create(&platform).await;
@@ -96,7 +96,7 @@ async fn fault_lose_answer_does_the_work_and_closes_the_connection() {
 
 #[tokio::test]
 async fn fault_drop_closes_the_connection_before_the_work() {
-    let platform = Platform::full().await;
+    let platform = Platform::new().await;
     order(&platform, json!({ "method": "POST", "kind": "drop" })).await;
     let error = failed_create(&platform).await;
     assert!(error.is_request(), "{error:?}");
@@ -105,7 +105,7 @@ async fn fault_drop_closes_the_connection_before_the_work() {
 
 #[tokio::test]
 async fn fault_late_work_closes_the_connection_and_does_the_work_later() {
-    let platform = Platform::full().await;
+    let platform = Platform::new().await;
     order(&platform, json!({ "method": "POST", "kind": "late_work", "delay_ms": 300 })).await;
     let begun = Instant::now();
     let error = failed_create(&platform).await;
@@ -118,7 +118,7 @@ async fn fault_late_work_closes_the_connection_and_does_the_work_later() {
 
 #[tokio::test]
 async fn fault_cut_body_does_the_work_and_sends_half_of_the_answer() {
-    let platform = Platform::full().await;
+    let platform = Platform::new().await;
     order(&platform, json!({ "method": "POST", "kind": "cut_body" })).await;
     let error = failed_create(&platform).await;
     assert!(error.is_body() || error.is_decode(), "the head arrived: {error:?}");
@@ -127,7 +127,7 @@ async fn fault_cut_body_does_the_work_and_sends_half_of_the_answer() {
 
 #[tokio::test]
 async fn faults_let_requests_pass_first_and_can_be_taken_back() {
-    let platform = Platform::full().await;
+    let platform = Platform::new().await;
     order(&platform, json!({ "path": "^/projects", "status": 500, "after": 2, "times": 5 })).await;
     for status in [200, 200, 500] {
         platform.get("/projects", ORGANIZATION).await.expect(status);
@@ -141,7 +141,7 @@ async fn faults_let_requests_pass_first_and_can_be_taken_back() {
 
 #[tokio::test]
 async fn faults_never_meet_the_console() {
-    let platform = Platform::full().await;
+    let platform = Platform::new().await;
     order(&platform, json!({ "status": 500, "times": 100 })).await;
     platform.console(Method::GET, "/computes", Value::Null).await.expect(200);
     platform.get("/projects", ORGANIZATION).await.expect(500);
@@ -149,7 +149,7 @@ async fn faults_never_meet_the_console() {
 
 #[tokio::test]
 async fn faults_that_make_no_sense_are_refused() {
-    let platform = Platform::full().await;
+    let platform = Platform::new().await;
     for fault in [json!({}), json!({ "status": 500, "path": "(" }), json!({ "kind": "burn" }), json!({ "colour": 1 })] {
         platform.console(Method::POST, "/faults", fault).await.expect(400);
     }

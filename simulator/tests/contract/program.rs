@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::support::ORGANIZATION;
+use crate::support::{ORGANIZATION, SCOPED};
 
 /// A simulator in a process of its own, killed when it goes out of scope.
 struct Process {
@@ -89,12 +89,21 @@ async fn the_program_keeps_its_state_when_it_is_killed() {
 }
 
 #[tokio::test]
-async fn the_program_serves_the_minimal_profile() {
-    let directory = tempfile::tempdir().unwrap();
-    let process = Process::start(directory.path(), &["--profile", "minimal"]);
-    let answer =
-        reqwest::Client::new().get(format!("{}/auth", process.base_url)).bearer_auth(ORGANIZATION).send().await;
-    assert_eq!(answer.unwrap().status(), 404);
+async fn the_program_serves_the_profile_that_is_named() {
+    let named: [(&[&str], u16, u16); 4] = [
+        (&[], 200, 200),
+        (&["--profile", "default"], 200, 200),
+        (&["--profile", "public"], 200, 404),
+        (&["--profile", "minimal"], 404, 200),
+    ];
+    for (flags, beyond, own_projects) in named {
+        let directory = tempfile::tempdir().unwrap();
+        let process = Process::start(directory.path(), flags);
+        for (path, token, status) in [("auth", ORGANIZATION, beyond), ("projects", SCOPED, own_projects)] {
+            let request = reqwest::Client::new().get(format!("{}/{path}", process.base_url)).bearer_auth(token);
+            assert_eq!(request.send().await.unwrap().status(), status, "{flags:?} {path}");
+        }
+    }
 }
 
 #[test]
@@ -106,6 +115,11 @@ fn the_program_tells_where_a_world_file_is_wrong() {
         ("projects: [{id: p, owner: o, color: red}]", "projects[0].color"),
         ("organizations: [{id: o, plan: free, members: [{user: u, role: admin}]}]", "organizations[0].members[0].user"),
         ("users: [{id: u}]\nkeys: [{type: project, owner: u, name: k}]", "keys[0].project"),
+        (
+            "users: [{id: u}]\nprojects: [{id: p, owner: u, branches: [{id: b}], computes: [{id: old, branch: b}]}]",
+            "projects[0].computes[0]",
+        ),
+        ("organizations: [{id: o, plan: free}]\nkeys: [{type: organization, owner: o, name: k}]", "keys[0].owner"),
         (
             "users: [{id: u}]\nprojects: [{id: p, owner: u, branches: [{id: b, parent: c}]}]",
             "projects[0].branches[0].parent",
@@ -129,7 +143,7 @@ fn the_program_tells_where_a_world_file_is_wrong() {
 async fn the_sample_world_is_what_the_demo_expects() {
     let yaml = include_str!("../../../deploy/examples/world.yaml");
     let platform =
-        crate::support::Platform::start_with(crate::support::options(yaml, dbplane_simulator::world::Profile::Full))
+        crate::support::Platform::start_with(crate::support::options(yaml, dbplane_simulator::world::Profile::Default))
             .await;
     let key = json!({ "key_name": "ci", "project_id": "aged-wind-123456" });
     let personal = "demo-personal-key-not-a-secret";

@@ -1,8 +1,9 @@
 //! A served simulator, a client for it, and the world that the tests share.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use dbplane_simulator::world::Profile;
+pub use dbplane_simulator::world::Profile;
 use dbplane_simulator::world::file::WorldFile;
 use dbplane_simulator::{Options, Simulator, serve};
 use reqwest::Method;
@@ -53,8 +54,8 @@ keys:
   - {type: project, owner: org-scale-1, project: shop-1, name: shop, token: test-scoped-key}
 ";
 
-/// Both profiles, for rows that are the same in either.
-pub const BOTH: [Profile; 2] = [Profile::Minimal, Profile::Full];
+/// The profiles that offer more than the specification shows.
+pub const BEYOND: [Profile; 2] = [Profile::Default, Profile::Public];
 
 /// What a request was answered.
 #[derive(Debug)]
@@ -98,8 +99,17 @@ impl Answer {
 
 /// A served simulator. Its clock stands still but for advances.
 pub struct Platform {
+    pub profile: Profile,
     pub simulator: Simulator,
     pub http: reqwest::Client,
+}
+
+/// One for all tests, as making one takes longer than most of them. Each test has a runtime of its own, which a connection
+/// cannot outlive: so none is kept.
+fn client() -> reqwest::Client {
+    static CLIENT: LazyLock<reqwest::Client> =
+        LazyLock::new(|| reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().unwrap());
+    CLIENT.clone()
 }
 
 /// Options for a world whose clock stands still.
@@ -113,8 +123,13 @@ impl Platform {
         Self::start_with(options(WORLD, profile)).await
     }
 
-    pub async fn full() -> Self {
-        Self::start(Profile::Full).await
+    /// One of the default profile.
+    pub async fn new() -> Self {
+        Self::start(Profile::Default).await
+    }
+
+    pub async fn public() -> Self {
+        Self::start(Profile::Public).await
     }
 
     pub async fn minimal() -> Self {
@@ -122,9 +137,10 @@ impl Platform {
     }
 
     pub async fn start_with(options: Options) -> Self {
+        let profile = options.profile;
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let simulator = serve(listener, options).await.unwrap();
-        Self { simulator, http: reqwest::Client::builder().no_proxy().build().unwrap() }
+        Self { profile, simulator, http: client() }
     }
 
     /// A request to the API.

@@ -8,7 +8,8 @@ use crate::stage::{ORGANIZATION_KEY, Stage, compute};
 
 #[tokio::test]
 async fn a_create_that_is_refused_is_told_and_made_with_another_spec() {
-    let stage = Stage::new("create-refused").await;
+    // Only the public API refuses so wide a range.
+    let stage = Stage::public("create-refused").await;
     stage.apply(&compute("orders", "br-main-42", "  size: {autoscaling: {min: 0.25, max: 16}}\n")).await;
     let stalled = stage.until_condition("compute/orders", "Stalled", "True", "Refused").await;
     assert!(message(&stalled, "Stalled").contains("wider than 8 CU"), "{stalled}");
@@ -23,7 +24,9 @@ async fn a_create_that_is_refused_is_told_and_made_with_another_spec() {
 
 #[tokio::test]
 async fn a_change_that_is_refused_is_told_and_leaves_the_compute_as_it_is() {
-    let (stage, _) = created("ceiling", "  size: {fixed: 1}\n").await;
+    // Only in the public API may a free compute be resized.
+    let stage = Stage::public("ceiling").await;
+    create(&stage, "  size: {fixed: 1}\n").await;
     stage.console(Method::PATCH, "/organizations/org-cool-darkness-1", json!({"plan": "free"})).await;
     stage.patch("compute/orders", json!({"size": {"fixed": 8}})).await;
     let stalled = stage.until_condition("compute/orders", "Stalled", "True", "Refused").await;

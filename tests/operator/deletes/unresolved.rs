@@ -17,7 +17,7 @@ fn lose(stage: &Stage, path: &str) {
 #[tokio::test]
 async fn an_open_create_is_resolved_before_the_resource_goes() {
     tokio::join!(
-        a_compute("open-compute", Profile::Full),
+        a_compute("open-compute", Profile::Default),
         a_compute("open-compute-minimal", Profile::Minimal),
         a_key(),
         a_key_that_cannot_be_revoked(),

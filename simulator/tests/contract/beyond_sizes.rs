@@ -1,6 +1,5 @@
-//! Sizes, scale to zero and declared computes in the full profile.
+//! Sizes, scale to zero and declared computes beyond the specification.
 
-use dbplane_simulator::world::Profile;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -11,8 +10,8 @@ fn endpoint(attributes: Value) -> Value {
 }
 
 #[tokio::test]
-async fn autoscaling_span_is_at_most_8_cu() {
-    let platform = Platform::full().await;
+async fn public_autoscaling_span_is_at_most_8_cu() {
+    let platform = Platform::public().await;
     let path = platform.idle_primary().await;
     for (min, max, status) in [(1.0, 9.0, 200), (8.0, 16.0, 200), (0.25, 8.0, 200), (0.25, 9.0, 400), (1.0, 10.0, 400)]
     {
@@ -22,8 +21,8 @@ async fn autoscaling_span_is_at_most_8_cu() {
 }
 
 #[tokio::test]
-async fn plan_ceilings_are_422() {
-    let platform = Platform::full().await;
+async fn public_plan_ceilings_are_422() {
+    let platform = Platform::public().await;
     let cases = [
         ("hobby-4", "br-hobby", FREE, 2.0, 201),
         ("hobby-4", "br-hobby", FREE, 3.0, 422),
@@ -41,14 +40,14 @@ async fn plan_ceilings_are_422() {
 
 #[tokio::test]
 async fn a_compute_without_a_size_gets_1_cu_or_the_projects_default() {
-    let platform = Platform::full().await;
+    let platform = Platform::public().await;
     let path = platform.compute(primary()).await;
     assert_eq!(platform.listed(&path).await["autoscaling_limit_max_cu"], 1);
     let yaml = WORLD.replace(
         "    region_id: aws-eu-central-1",
         "    region_id: aws-eu-central-1\n    default_size: {min: 0.25, max: 4}",
     );
-    let platform = Platform::start_with(options(&yaml, Profile::Full)).await;
+    let platform = Platform::start_with(options(&yaml, Profile::Public)).await;
     let path = platform.compute(primary()).await;
     let compute = platform.listed(&path).await;
     assert_eq!((&compute["autoscaling_limit_min_cu"], &compute["autoscaling_limit_max_cu"]), (&json!(0.25), &json!(4)));
@@ -56,23 +55,25 @@ async fn a_compute_without_a_size_gets_1_cu_or_the_projects_default() {
 
 #[tokio::test]
 async fn suspend_timeout_is_configurable_on_the_scale_plan() {
-    let platform = Platform::full().await;
-    let path = platform.active_primary().await;
-    for (seconds, status) in [(60, 200), (-1, 200), (0, 200), (604_800, 200), (604_801, 400), (-2, 400)] {
-        platform
-            .patch(&path, ORGANIZATION, endpoint(json!({ "suspend_timeout_seconds": seconds })))
-            .await
-            .expect(status);
-        platform.advance(2);
+    for profile in BEYOND {
+        let platform = Platform::start(profile).await;
+        let path = platform.active_primary().await;
+        for (seconds, status) in [(60, 200), (-1, 200), (0, 200), (604_800, 200), (604_801, 400), (-2, 400)] {
+            platform
+                .patch(&path, ORGANIZATION, endpoint(json!({ "suspend_timeout_seconds": seconds })))
+                .await
+                .expect(status);
+            platform.advance(2);
+        }
+        platform.patch(&path, ORGANIZATION, endpoint(json!({ "suspend_timeout_seconds": 60 }))).await.expect(200);
+        platform.advance(62);
+        assert_eq!(platform.states(&path).await.0, "idle");
     }
-    platform.patch(&path, ORGANIZATION, endpoint(json!({ "suspend_timeout_seconds": 60 }))).await.expect(200);
-    platform.advance(62);
-    assert_eq!(platform.states(&path).await.0, "idle");
 }
 
 #[tokio::test]
-async fn suspend_timeout_by_plan() {
-    let platform = Platform::full().await;
+async fn public_suspend_timeout_by_plan() {
+    let platform = Platform::public().await;
     let cases = [
         ("hobby-4", "br-hobby", FREE, -1, 201, 0),
         ("hobby-4", "br-hobby", FREE, 60, 201, 0),
@@ -93,19 +94,8 @@ async fn suspend_timeout_by_plan() {
 }
 
 #[tokio::test]
-async fn a_compute_above_16_cu_never_suspends() {
-    let platform = Platform::full().await;
-    let mut attributes = primary();
-    attributes["autoscaling_limit_min_cu"] = 18.into();
-    attributes["autoscaling_limit_max_cu"] = 18.into();
-    let path = platform.compute(attributes).await;
-    platform.advance(86_400);
-    assert_eq!(platform.states(&path).await, state("active", None));
-}
-
-#[tokio::test]
-async fn temporary_disk_grows_with_the_largest_size() {
-    let platform = Platform::full().await;
+async fn public_temporary_disk_grows_with_the_largest_size() {
+    let platform = Platform::public().await;
     let path = platform.compute(primary()).await;
     assert_eq!(platform.line(&path).await["temporary_disk_gib"], 20);
     platform.advance(5);
@@ -117,7 +107,7 @@ async fn temporary_disk_grows_with_the_largest_size() {
 #[tokio::test]
 async fn availability_checks_wake_an_idle_compute_for_a_moment() {
     let yaml = WORLD.replace("settings:", "settings:\n  availability_check_seconds: 3600");
-    let platform = Platform::start_with(options(&yaml, Profile::Full)).await;
+    let platform = Platform::start_with(options(&yaml, Profile::Public)).await;
     let path = platform.active_primary().await;
     platform.advance(310);
     let before = platform.listed(&path).await;
@@ -137,7 +127,7 @@ async fn availability_checks_wake_an_idle_compute_for_a_moment() {
 #[tokio::test]
 async fn computes_of_a_branch_can_be_limited() {
     let yaml = WORLD.replace("settings:", "settings:\n  max_computes_per_branch: 1");
-    let platform = Platform::start_with(options(&yaml, Profile::Full)).await;
+    let platform = Platform::start_with(options(&yaml, Profile::Public)).await;
     platform.compute(primary()).await;
     let refused = platform.post("/projects/shop-1/endpoints", ORGANIZATION, endpoint(replica())).await.expect(422);
     assert_eq!(refused.text_at("/code"), "ENDPOINTS_LIMIT_EXCEEDED");
@@ -148,7 +138,7 @@ async fn computes_of_the_world_file_exist_from_the_beginning() {
     let computes = "computes: [{id: ep-old-1, branch: br-main, size: {min: 0.25, max: 2}}, {branch: br-dev, active: true, name: hot}]";
     let yaml =
         WORLD.replace("    region_id: aws-eu-central-1", &format!("    region_id: aws-eu-central-1\n    {computes}"));
-    let platform = Platform::start_with(options(&yaml, Profile::Full)).await;
+    let platform = Platform::start_with(options(&yaml, Profile::Public)).await;
     assert_eq!(platform.states("/projects/shop-1/endpoints/ep-old-1").await, state("idle", None));
     let lines = platform.console(Method::GET, "/computes?project_id=shop-1", Value::Null).await.expect(200);
     let line = lines.body.as_array().unwrap().iter().find(|line| line["id"] == "ep-old-1").cloned().unwrap();
