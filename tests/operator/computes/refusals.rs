@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use super::{create, created, delete, message, polls, writes};
+use super::{by_hand, create, created, delete, line, message, polls, writes};
 use crate::stage::{ORGANIZATION_KEY, Stage, compute};
 
 #[tokio::test]
@@ -98,4 +98,24 @@ async fn what_was_refused_to_one_key_is_tried_at_once_with_another() {
     stage.secret("platform-api-key", ORGANIZATION_KEY).await;
     stage.until_ready("compute/orders").await;
     assert_eq!(stage.count("POST"), 2);
+}
+
+#[tokio::test]
+async fn a_replica_moves_beside_no_primary_but_in_the_public_api() {
+    for (stage, allowed) in [(Stage::new("beside").await, false), (Stage::public("beside-public").await, true)] {
+        by_hand(&stage, "br-dev-7", "read_write").await;
+        stage.apply(&compute("orders", "br-main-42", "").replace("ReadWrite", "ReadOnly")).await;
+        let ready = stage.until_ready("compute/orders").await;
+        let id = ready["status"]["computeID"].as_str().unwrap();
+        stage.patch("compute/orders", json!({"branchID": "br-dev-7"})).await;
+        if allowed {
+            stage.wait_until("the move", async || line(&stage, id).await["branch_id"] == "br-dev-7").await;
+            stage.until_ready("compute/orders").await;
+            continue;
+        }
+        let stalled = stage.until_condition("compute/orders", "Stalled", "True", "Refused").await;
+        assert!(message(&stalled, "Stalled").contains("already exists"), "{stalled}");
+        stage.patch("compute/orders", json!({"branchID": "br-main-42"})).await;
+        stage.until_ready("compute/orders").await;
+    }
 }
