@@ -151,9 +151,15 @@ async fn public_conflicting_operations_are_423() {
 
 #[tokio::test]
 async fn conflicting_operations_can_be_those_of_the_project_or_none() {
-    for (setting, status) in [("conflict_scope: project", 423), ("serialise_operations: false", 200)] {
+    let cases = [
+        (Profile::Public, "conflict_scope: project", 423),
+        (Profile::Public, "serialise_operations: false", 200),
+        (Profile::Default, "conflict_scope: project", 200),
+        (Profile::Default, "serialise_operations: true\n  conflict_scope: project", 423),
+    ];
+    for (profile, setting, status) in cases {
         let yaml = WORLD.replace("settings:", &format!("settings:\n  {setting}"));
-        let platform = Platform::start_with(options(&yaml, Profile::Public)).await;
+        let platform = Platform::start_with(options(&yaml, profile)).await;
         let path = platform.active_primary().await;
         platform.compute(replica()).await;
         platform.patch(&path, ORGANIZATION, endpoint(json!({ "pooler_enabled": true }))).await.expect(status);
