@@ -3,34 +3,48 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-dbplane := target/release/dbplane
 # The places that are named here hold, whatever the caller's environment says.
 unexport CARGO_TARGET_DIR CARGO_BUILD_TARGET_DIR CARGO_BUILD_TARGET
+
+# What the demo runs, in the profile and with the features of the tests: whoever has built one has built most of the other.
+# (Without --workspace or without an example, cargo would choose other features for some libraries, and build them again.)
+build-demo := cargo build --locked --workspace --bins --example demo
+step = @printf '\n[%s] %s\n'
 
 .PHONY: help
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build control-plane ## start a cluster, a simulated platform and the operator; show them at work; stay up until Ctrl-C
-	@cargo run --locked --example demo
+demo: ## start a cluster, a simulated platform and the operator; show them at work; stay up until Ctrl-C
 
 .PHONY: demo-once
-demo-once: build control-plane ## the same, and leave: fails when a step does not come out as it should
-	@cargo run --locked --example demo -- --once
+demo-once: ## the same, and leave: fails when a step does not come out as it should
+
+demo demo-once:
+	$(step) '1 of 3' 'the control plane: 6 to 8 min the first time, then at once'
+	@tests/control-plane/build
+	$(step) '2 of 3' 'the programs: about 3 min the first time, then seconds'
+	@$(build-demo)
+	$(step) '3 of 3' 'the demo: about half a minute'
+	@target/debug/examples/demo $(if $(filter demo-once,$@),--once)
 
 .PHONY: build
-build: ## the program, optimized: target/release/dbplane
-	cargo build --release --locked --bin dbplane
+build: ## the programs, optimized: target/release/dbplane and target/release/dbplane-simulator
+	cargo build --release --locked --workspace --bins
 
 .PHONY: control-plane
 control-plane: ## etcd, kube-apiserver, kube-controller-manager and kubectl for the demo and the cluster tests
 	@tests/control-plane/build
 
 .PHONY: test
-test: control-plane ## every test, including those that need a cluster
-	# The cluster tests mostly wait, so more of them fit than there are cores.
-	RUST_TEST_THREADS=4 cargo test --locked
+test: ## every test, including those that need a cluster
+	$(step) '1 of 3' 'the control plane: 6 to 8 min the first time, then at once'
+	@tests/control-plane/build
+	$(step) '2 of 3' 'the tests: about 5 min the first time (2 min after the demo), then seconds'
+	@cargo test --locked --workspace --no-run
+	$(step) '3 of 3' 'running them: about 6 min'
+	@tests/run
 
 .PHONY: verify
 verify: control-plane ## every request of every scenario gone wrong, the model, random histories (point=create-key:kill-after:7 repeats one)
@@ -42,28 +56,28 @@ endif
 
 .PHONY: lint
 lint: ## clippy on everything; warnings are errors (shellcheck too, where it is installed)
-	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --workspace --locked --all-targets -- -D warnings
 	@if command -v shellcheck >/dev/null; \
-	then shellcheck .ci/run .ci/cargo-deny tests/control-plane/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
+	then shellcheck .ci/run .ci/cargo-deny tests/run tests/control-plane/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
 	else echo "shellcheck is not installed: the shell scripts were not linted"; fi
 
 .PHONY: fmt
 fmt: ## format the Rust code
-	cargo fmt
+	cargo fmt --all
 
 .PHONY: check-fmt
 check-fmt: ## fail when the Rust code is not formatted
-	cargo fmt --check
+	cargo fmt --all --check
 
-# The example is named for its dependencies' features: so the tests' build of them is used, and not made anew.
 .PHONY: crds
 crds: ## write the custom resource definitions into crds/ anew
-	@cargo build --locked --bin dbplane --example demo
+	@$(build-demo)
 	target/debug/dbplane crds --dir crds
 
 .PHONY: check-crds
-check-crds: build ## fail when crds/ is not what the code generates
-	$(dbplane) crds --dir crds --check
+check-crds: ## fail when crds/ is not what the code generates
+	@$(build-demo)
+	target/debug/dbplane crds --dir crds --check
 
 .PHONY: audit
 audit: ## licences, sources and duplicates of the dependencies (deny.toml)

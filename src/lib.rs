@@ -7,7 +7,7 @@ pub mod cluster;
 pub mod config;
 pub mod controller;
 pub mod decide;
+pub mod domain;
 pub mod platform;
-pub mod simulator;
 pub mod telemetry;
 pub mod validate;

@@ -8,7 +8,7 @@ use dbplane::cli::Cli;
 #[tokio::main]
 async fn main() -> ExitCode {
     match Cli::parse().execute().await {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             // The one place that speaks to people directly: logging may not have started.
             #[allow(clippy::print_stderr)]

@@ -11,23 +11,22 @@ use regex::Regex;
 
 const LONGEST_FILE: usize = 400;
 
+/// The sources of the two packages.
+const SOURCES: [&str; 2] = ["src", "simulator/src"];
+
 /// Each module with the modules that it may import. `cli` and the two roots may import any.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("api", &[]),
+    ("api", &["domain"]),
     ("clock", &[]),
     ("cluster", &["decide"]),
     ("config", &["decide"]),
-    ("controller", &["api", "clock", "cluster", "config", "decide", "platform", "telemetry"]),
-    ("decide", &["api", "platform"]),
-    ("platform", &["api", "clock"]),
-    ("simulator", &["clock"]),
+    ("controller", &["api", "clock", "cluster", "config", "decide", "domain", "platform", "telemetry"]),
+    ("decide", &["api", "domain"]),
+    ("domain", &[]),
+    ("platform", &["clock", "domain"]),
     ("telemetry", &["platform"]),
     ("validate", &["api"]),
 ];
-
-/// Of the platform, decisions know its things and its faults: plain data.
-const DATA_OF_THE_PLATFORM: &[&str] =
-    &["Compute", "ComputeChange", "Fault", "KeyEntry", "NewCompute", "Role", "Settings", "SuspendAfter"];
 
 fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
@@ -69,47 +68,111 @@ fn modules_import_only_whom_they_may() {
     }
 }
 
+/// The parts of the controller, from above; each may import from itself and from those below it.
+const CONTROLLER: [&[&str]; 10] = [
+    &["start"],
+    &["live"],
+    &["registry"],
+    &["compute", "key"],
+    &["account"],
+    &["pass"],
+    &["access"],
+    &["environment"],
+    &["state"],
+    &["object"],
+];
+
+#[test]
+fn imports_in_the_controller_run_downwards() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/controller");
+    let import = Regex::new(r"\b(crate::controller::|(?:super::)+)(\w+(?:::[a-z_]+)?)").unwrap();
+    let level = |name: &str| CONTROLLER.iter().position(|level| level.contains(&name));
+    let mut upwards = BTreeSet::new();
+    for (path, text) in sources("src/controller") {
+        let module = path.strip_prefix(&root).unwrap().with_extension("");
+        let module: Vec<_> = module.iter().filter_map(|part| part.to_str()).filter(|part| *part != "mod").collect();
+        let Some(from) = module.first().filter(|_| module.iter().all(|part| !part.ends_with("tests"))) else {
+            continue;
+        };
+        for found in import.captures_iter(&text) {
+            let (target, from_root) = (&found[2], &found[1] == "crate::controller::");
+            let to = target.split("::").next().unwrap();
+            if !from_root && found[1].len() != module.len() * "super::".len() || to == *from {
+                continue;
+            }
+            let (Some(above), Some(below)) = (level(from), level(to)) else {
+                panic!("{}: {from} or {to} has no place in the order", path.display());
+            };
+            if above >= below {
+                upwards.insert(format!("{from} imports {target}"));
+            }
+        }
+    }
+    assert!(upwards.is_empty(), "{upwards:#?}");
+}
+
+/// The compiler holds that neither package's library imports the other's, as long as their manifests say so: the operator
+/// names the simulator for its tests only, and the simulator does not name the operator.
+#[test]
+fn the_packages_share_no_code() {
+    let manifest = |path: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    let operator = manifest("Cargo.toml");
+    let (shipped, tests) = operator.split_once("[dev-dependencies]").unwrap();
+    assert!(!shipped.contains("dbplane-simulator") && tests.contains("dbplane-simulator"));
+    let names_the_operator = Regex::new(r"(?m)^dbplane[ .=]|path *=").unwrap();
+    assert!(!names_the_operator.is_match(&manifest("simulator/Cargo.toml")));
+}
+
 #[test]
 fn decisions_are_pure() {
     let impure = Regex::new(
         r"\b(tokio|kube|reqwest|tracing|rand|futures)::|std::(env|fs|net|process|thread)|Instant::now|SystemTime",
     )
     .unwrap();
-    let imported = Regex::new(r"use crate::platform::(?:\{([^}]*)\}|(\w+))|crate::platform::(\w+)").unwrap();
-    for (path, text) in sources("src/decide") {
+    for (path, text) in sources("src/decide").into_iter().chain(sources("src/domain")) {
         if let Some(found) = impure.find(&text) {
             panic!("{}: a decision reaches for {}", path.display(), found.as_str());
         }
-        for found in imported.captures_iter(&text) {
-            let names = (1..=3).find_map(|group| found.get(group)).unwrap().as_str();
-            for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-                assert!(
-                    DATA_OF_THE_PLATFORM.contains(&name),
-                    "{}: a decision reaches for platform::{name}",
-                    path.display()
-                );
+    }
+}
+
+/// What only one dialect of the platform says is read and written in its adapter. Elsewhere there are types; the words that
+/// people are shown stand beside them.
+#[test]
+fn only_the_adapter_speaks_the_dialect_of_the_platform() {
+    let word = Regex::new(r#""(init|idle|active|read_write|read_only|pg_settings|org_id|ep-[^"]*)""#).unwrap();
+    let at_home = ["src/platform/http/", "src/domain/compute_state.rs"];
+    for folder in ["src/cluster", "src/controller", "src/decide", "src/domain", "src/platform"] {
+        for (path, text) in sources(folder) {
+            let name = path.display().to_string();
+            if at_home.iter().any(|home| name.contains(home)) || name.contains("tests") || name.ends_with("/fake.rs") {
+                continue;
             }
+            let shipped = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+            let found = word.find(shipped).map(|found| found.as_str());
+            assert_eq!(found, None, "{name} speaks the dialect of the platform");
         }
     }
 }
 
 #[test]
-fn one_file_reads_the_clock() {
+fn one_file_of_each_package_reads_the_clock() {
     let reads = Regex::new(r"\b(Timestamp|Zoned|SystemTime|Utc|Local)::now\(").unwrap();
-    let readers: Vec<String> = sources("src")
-        .into_iter()
-        .filter(|(_, text)| reads.is_match(text))
-        .map(|(path, _)| path.display().to_string())
-        .collect();
-    assert_eq!(readers.len(), 1, "{readers:?}");
-    assert!(readers[0].ends_with("src/clock.rs"));
+    for package in SOURCES {
+        let readers: Vec<String> = sources(package)
+            .into_iter()
+            .filter(|(_, text)| reads.is_match(text))
+            .map(|(path, _)| path.display().to_string())
+            .collect();
+        assert_eq!(readers.len(), 1, "{readers:?}");
+        assert!(readers[0].ends_with(&format!("{package}/clock.rs")), "{readers:?}");
+    }
 }
 
 #[test]
 fn no_file_is_too_long() {
-    let long: Vec<String> = ["src", "tests", "examples"]
+    let long: Vec<String> = ["src", "tests", "examples", "simulator"]
         .into_iter()
-        .filter(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).exists())
         .flat_map(sources)
         .map(|(path, text)| (path, text.lines().count()))
         .filter(|(_, lines)| *lines > LONGEST_FILE)

@@ -23,11 +23,10 @@ pub struct Cast {
 impl Cast {
     /// Starts the cluster and the simulated platform.
     pub async fn assemble(stage: &Stage) -> Result<Self> {
-        program()?;
+        let (_, mut simulator) = (program("dbplane")?, Command::new(program("dbplane-simulator")?));
         stage.say("Starting a Kubernetes control plane and a simulated platform on this machine ...");
         let cluster = ControlPlane::start().await?;
-        let mut simulator = Command::new(program()?);
-        simulator.args(["simulate", "--listen=127.0.0.1:0", "--world", WORLD]).current_dir(REPOSITORY);
+        simulator.args(["--listen=127.0.0.1:0", "--world", WORLD]).current_dir(REPOSITORY);
         let mut simulator = cluster.sandbox().start("simulator", simulator)?;
         let base_url = wait_for("the simulator's base URL", PATIENCE, async || {
             let log = simulator.log();
@@ -42,7 +41,7 @@ impl Cast {
     pub async fn enter_operator(&mut self) -> Result<()> {
         let kubeconfig = self.cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await?;
         let health = format!("127.0.0.1:{}", free_port()?);
-        let mut command = Command::new(program()?);
+        let mut command = Command::new(program("dbplane")?);
         command
             .args(["run", "--leader-elect", "--allow-insecure-platform"])
             .arg(format!("--health-listen={health}"))
@@ -115,10 +114,11 @@ impl Cast {
     }
 }
 
-/// The program that people install, not the one that tests build.
-fn program() -> Result<PathBuf> {
-    let program = Path::new(REPOSITORY).join("target/release/dbplane");
-    if program.is_file() { Ok(program) } else { Err(Error::new("target/release/dbplane is missing: run `make build`")) }
+/// A program of the same build as the demo and the tests.
+fn program(name: &str) -> Result<PathBuf> {
+    let program = Path::new(REPOSITORY).join("target/debug").join(name);
+    let missing = || Error::new(format!("target/debug/{name} is missing: start the demo with `make demo`"));
+    if program.is_file() { Ok(program) } else { Err(missing()) }
 }
 
 fn ended(process: &mut Running) -> Option<Error> {

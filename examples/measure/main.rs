@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use dbplane::simulator::world::file::WorldFile;
-use dbplane::simulator::{self, Options as PlatformOptions, Simulator};
+use dbplane_simulator::world::file::WorldFile;
+use dbplane_simulator::{self as simulator, Options as PlatformOptions, Simulator};
 use support::{ControlPlane, Error, Options, Result, Running, free_port, wait_for};
 use tokio::net::TcpListener;
 

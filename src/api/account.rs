@@ -1,4 +1,4 @@
-//! Account and ClusterAccount: where the platform is, and as whom.
+//! Account and ClusterAccount: the platform's address and the credentials for it.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::{CustomResource, KubeSchema};
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use super::common::{Condition, Duration};
 use super::{rules, schema};
 
-/// Where the platform is and as whom this namespace calls it: base URL, organization, API key and rate budget.
+/// The platform's address and the credentials for the resources of this namespace: base URL, organization, API key and rate budget.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "dbplane.dev",
     version = "v1alpha1",
     kind = "Account",
-    doc = "Where the platform is and as whom the resources of this namespace call it.",
+    doc = "The platform's address and the credentials that the resources of this namespace use.",
     plural = "accounts",
     shortname = "dbacct",
     category = "dbplane",
@@ -39,18 +39,18 @@ pub struct AccountSpec {
     /// The platform, its organization and how hard it may be called.
     #[serde(flatten)]
     pub platform: PlatformAccess,
-    /// The Secret of this namespace that holds the platform's API key. When its content changes, the new key is used from then on.
+    /// The Secret in this namespace with the platform's API key. When its content changes, dbplane uses the new key at once.
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub api_key_secret_ref: SecretKeyRef,
 }
 
-/// An Account for several namespaces; it serves only those that `namespaces` names.
+/// An Account for several namespaces: those that `namespaces` admits.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "dbplane.dev",
     version = "v1alpha1",
     kind = "ClusterAccount",
-    doc = "An Account for several namespaces; it serves only those that it admits.",
+    doc = "An Account for several namespaces: those that it admits.",
     plural = "clusteraccounts",
     shortname = "dbcacct",
     category = "dbplane",
@@ -74,10 +74,10 @@ pub struct ClusterAccountSpec {
     /// The platform, its organization and how hard it may be called.
     #[serde(flatten)]
     pub platform: PlatformAccess,
-    /// The Secret that holds the platform's API key, and its namespace. When its content changes, the new key is used from then on.
+    /// The Secret with the platform's API key, and its namespace. When its content changes, dbplane uses the new key at once.
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub api_key_secret_ref: ClusterSecretKeyRef,
-    /// The namespaces whose resources may use this account; a namespace that matches neither part may not. Empty allows none.
+    /// The namespaces whose resources may use this account: those that names lists and those that selector matches. Empty admits none.
     #[serde(default)]
     pub namespaces: NamespaceAccess,
 }
@@ -98,17 +98,16 @@ pub struct PlatformAccess {
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::identifier())]
     pub organization_id: Option<String>,
-    /// How many requests this account may spend on the platform; 600 a minute and 20 at once when absent. One budget is shared by everything that uses the account.
+    /// How many requests dbplane may send to the platform for this account; 600 a minute and 20 at once when absent. All resources that use the account share this budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,
-    /// How often each project is read while nothing changes, 5s to 1h, such as 30s or 1m30s; 30s when absent. While a change is under way it is read more often.
+    /// The time between two reads of each project while nothing changes, 5s to 1h, such as 30s or 1m30s; 30s when absent. While a change is in progress, dbplane reads more often.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = rules::duration("5s", "1h"))]
     pub poll_interval: Option<Duration>,
 }
 
-const ANOTHER_ACCOUNT: &str =
-    "the computes and keys of this account belong to where it points; create another account for another platform";
+const ANOTHER_ACCOUNT: &str = "the computes and keys of this account exist only there; create another account for another platform or organization";
 
 /// A rate budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -178,7 +177,7 @@ pub struct NamespaceAccess {
     pub selector: Option<LabelSelector>,
 }
 
-/// What was seen of the platform with this account's credentials.
+/// What this account's credentials can reach on the platform.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain)]
@@ -189,26 +188,26 @@ pub struct AccountStatus {
     /// Identifiers of those projects, sorted; at most 100.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub projects: Vec<String>,
-    /// Calls that this platform offers beyond the basic ones.
+    /// Optional features that this platform offers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<AccountCapabilities>,
-    /// Ready says whether the credentials are accepted; Reconciling and Stalled are present only while true.
+    /// Ready: whether the platform accepts the credentials. Reconciling and Stalled are present only while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-    /// The generation of the spec that this status speaks of.
+    /// The generation of the spec that this status describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
 
-/// Calls and fields that were seen to be offered. They are detected by reading, never by a change.
+/// Optional calls and fields that the platform offers. dbplane detects them by reading, never by a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccountCapabilities {
     /// Whether the organization's API keys can be listed.
     #[serde(default)]
     pub key_listing: bool,
-    /// Whether computes carry a name of the caller's choice, by which a create can be recognized.
+    /// Whether computes have a name that the caller chooses, by which a create can be recognized.
     #[serde(default)]
     pub compute_names: bool,
     /// Whether computes report their scale-to-zero setting.

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::rules;
 
-pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 
-/// The Account or ClusterAccount that says where the platform is and as whom to call it.
+/// The Account or ClusterAccount with the platform's address and credentials.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccountRef {
@@ -16,7 +16,7 @@ pub struct AccountRef {
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::object_name())]
     pub name: String,
-    /// Account (the default), of this namespace, or ClusterAccount, which must admit this namespace.
+    /// Account (the default), in this namespace, or ClusterAccount, which must admit this namespace.
     #[serde(default)]
     pub kind: AccountKind,
 }
@@ -54,7 +54,7 @@ impl JsonSchema for Duration {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        // Form and range are a rule of each field, whose message can name the range.
+        // Each field has a rule for form and range, whose message can name the range.
         json_schema!({"type": "string", "maxLength": 32})
     }
 }

@@ -8,10 +8,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::{AccountRef, Condition, Duration};
-use super::units::{ComputeUnits, autoscaling_sizes};
+use super::units::autoscaling_sizes;
 use super::{rules, schema};
+use crate::domain::ComputeUnits;
 
-/// One compute of one branch. Fields that are left out belong to the platform and are not enforced.
+/// One compute of one branch. Fields that are not set are the platform's choice and are not enforced.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "dbplane.dev",
@@ -45,7 +46,7 @@ use super::{rules, schema};
 #[schemars(transform = schema::plain)]
 #[x_kube(validation = rules::immutable_once_set(
     "computeID",
-    "to let go of the compute set deletion: Orphan and delete this Compute; then create another",
+    "to release the compute, set deletion: Orphan and delete this Compute; then create another",
 ))]
 #[x_kube(validation = rules::demand(
     "self.type != 'ReadOnly' || self.existing != 'Adopt' || has(self.computeID)",
@@ -61,7 +62,7 @@ use super::{rules, schema};
     "a fixed size above 16 does not scale to zero; remove scaleToZero.after, or choose a size up to 16",
 ).field_path(".scaleToZero"))]
 pub struct ComputeSpec {
-    /// The account whose credentials are used.
+    /// The account whose credentials dbplane uses.
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub account_ref: AccountRef,
     /// The platform's identifier of the project that the compute belongs to. Cannot be changed.
@@ -70,7 +71,7 @@ pub struct ComputeSpec {
     #[x_kube(validation = rules::immutable("create another Compute for another project"))]
     #[serde(rename = "projectID")]
     pub project_id: String,
-    /// The platform's identifier of the branch that the compute serves. A change moves the compute to that branch, which interrupts connections; the branch must not have a primary compute then.
+    /// The platform's identifier of the branch that the compute serves. A change moves the compute to that branch, which interrupts connections. That branch must not have a primary compute yet.
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::identifier())]
     #[serde(rename = "branchID")]
@@ -79,18 +80,18 @@ pub struct ComputeSpec {
     #[serde(rename = "type")]
     #[x_kube(validation = rules::immutable("create another Compute of the other type"))]
     pub type_: ComputeType,
-    /// A fixed size or an autoscaling range: exactly one of fixed and autoscaling. When absent the size is the platform's choice and is left alone. A change of size or range restarts the compute, which interrupts connections.
+    /// A fixed size or an autoscaling range: exactly one of fixed and autoscaling. When absent, the platform chooses the size and dbplane does not change it. A change of size or range restarts the compute, which interrupts connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = rules::exactly_one_of("fixed", "autoscaling"), merge_strategy = MapMerge::Atomic)]
     pub size: Option<Size>,
-    /// When the compute suspends for want of activity: exactly one of after and never. When absent it is the platform's choice (usually after 5 minutes) and is left alone.
+    /// When an inactive compute suspends: exactly one of after and never. When absent, the platform chooses (usually 5 minutes) and dbplane does not change it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = rules::exactly_one_of("after", "never"), merge_strategy = MapMerge::Atomic)]
     pub scale_to_zero: Option<ScaleToZero>,
     /// Connection pooling in front of the compute; the platform's choice when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pooler: Option<Pooler>,
-    /// Database settings by name, such as work_mem: 64MB; at most 128. Values are text: quote numbers. Settings that are not named here are left alone.
+    /// Database settings by name, such as work_mem: 64MB; at most 128. Values are text: quote numbers. dbplane does not change settings that are not named here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schema::settings")]
     #[x_kube(validation = rules::setting_names(), validation = rules::setting_values())]
@@ -98,10 +99,10 @@ pub struct ComputeSpec {
     /// Whether connections without a password are possible; the platform's choice when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passwordless_access: Option<bool>,
-    /// true: the compute refuses connections; the platform's choice when absent.
+    /// Whether the compute refuses all connections; the platform's choice when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,
-    /// What to do when the branch already has a primary compute that this resource did not create: Refuse (the default) reports it and changes nothing, Adopt takes it over.
+    /// What to do when the branch already has a primary compute that this resource did not create: Refuse (the default) reports it and changes nothing, Adopt manages it from then on.
     #[serde(default)]
     pub existing: Existing,
     /// The platform's identifier (ep-...) of an existing compute to import instead of creating one. It can be added later; once set it cannot be changed.
@@ -109,26 +110,26 @@ pub struct ComputeSpec {
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::compute_id())]
     pub compute_id: Option<String>,
-    /// Full (the default) creates, changes, restarts and deletes the compute to match this resource. Observe changes nothing on the platform and reports in status what it finds.
+    /// Full (the default) creates, changes, restarts and deletes the compute to match this resource. Observe changes nothing on the platform and reports differences in the status.
     #[serde(default)]
     pub management: Management,
-    /// What becomes of the compute when this resource is deleted: Delete (the default) deletes it, Orphan leaves it running.
+    /// What happens to the compute when this resource is deleted: Delete (the default) deletes it, Orphan keeps it running.
     #[serde(default)]
     pub deletion: Deletion,
     /// When changes that interrupt connections (of size, of branch, restarts) may be made; at once when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub disruption: Option<Disruption>,
-    /// Any change of this text restarts the compute once, when disruption allows; taking it away does not. 1 to 128 characters, such as a date. An idle compute is not woken: it starts anew by itself.
+    /// Any change of this text restarts the compute once, when disruption allows it; removing it does not. 1 to 128 characters, such as a date. dbplane does not wake an idle compute for it: the next connection starts it afresh.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub restart_token: Option<String>,
-    /// A Secret to write with host, port, sslmode and computeID; none when absent. It holds no user and no password: the platform gives none here.
+    /// A Secret that dbplane writes with host, port, sslmode and computeID; none when absent. It has no user and no password, because this API does not return them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<Connection>,
 }
 
-/// The part that a compute plays on its branch.
+/// The role of a compute on its branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum ComputeType {
     /// The branch's primary compute.
@@ -173,7 +174,7 @@ pub struct ScaleToZero {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = rules::duration("1m", "168h"))]
     pub after: Option<Duration>,
-    /// true: never suspend. Such a compute picks up the platform's updates only when it is restarted.
+    /// true: never suspend. Such a compute gets the platform's updates only when it is restarted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = rules::demand("self", "write never: true, or remove never and set after"))]
     pub never: Option<bool>,
@@ -185,7 +186,7 @@ pub struct ScaleToZero {
 pub struct Pooler {
     /// Whether connections are pooled.
     pub enabled: bool,
-    /// How pooled connections are shared: Transaction holds a server connection for one transaction. The platform's choice when absent.
+    /// How pooled connections are shared: Transaction assigns a server connection for one transaction. The platform's choice when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<PoolerMode>,
 }
@@ -193,7 +194,7 @@ pub struct Pooler {
 /// How a pooler shares connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum PoolerMode {
-    /// A server connection is held for one transaction.
+    /// A server connection is assigned for one transaction.
     Transaction,
 }
 
@@ -203,7 +204,7 @@ pub enum Existing {
     /// Report it and change nothing.
     #[default]
     Refuse,
-    /// Take it over.
+    /// Manage it from then on.
     Adopt,
 }
 
@@ -217,13 +218,13 @@ pub enum Management {
     Observe,
 }
 
-/// What becomes of the platform's compute when the resource is deleted.
+/// What happens to the platform's compute when the resource is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Deletion {
     /// The compute is deleted.
     #[default]
     Delete,
-    /// The compute is left running.
+    /// The compute keeps running.
     Orphan,
 }
 
@@ -239,9 +240,9 @@ pub enum Deletion {
     "window has no effect with this policy: remove it, or set policy: Window",
 ))]
 pub struct Disruption {
-    /// Immediate (at once), WhenIdle (only while the compute is suspended; one that never suspends waits for ever) or Window (only while the window is open).
+    /// Immediate (at once), WhenIdle (only while the compute is suspended; if it never suspends, the change waits forever) or Window (only while the window is open).
     pub policy: DisruptionPolicy,
-    /// The recurring maintenance window; needed with policy Window and refused with any other.
+    /// The recurring maintenance window; required with policy Window and refused with any other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
 }
@@ -271,7 +272,7 @@ pub struct Window {
     #[schemars(length(max = 64))]
     #[x_kube(validation = rules::time_zone())]
     pub time_zone: Option<String>,
-    /// How long the window stays open, 1m to 24h. A change that begins in time may end later.
+    /// How long the window stays open, 1m to 24h. A change that begins while it is open may end later.
     #[x_kube(validation = rules::duration("1m", "24h"))]
     pub duration: Duration,
 }
@@ -280,13 +281,13 @@ pub struct Window {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Connection {
-    /// Name of the Secret, in this namespace. It is created and owned by this resource; one that exists already and is not its own is never touched.
+    /// Name of the Secret, in this namespace. This resource creates and owns it. dbplane never writes to an existing Secret of another owner.
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::object_name())]
     pub secret_name: String,
 }
 
-/// What was last seen of the compute.
+/// The last observed state of the compute.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain)]
@@ -294,13 +295,23 @@ pub struct ComputeStatus {
     /// The platform's identifier of the compute.
     #[serde(rename = "computeID", default, skip_serializing_if = "Option::is_none")]
     pub compute_id: Option<String>,
+    /// ReadWrite, which the platform's console calls Primary, or ReadOnly, which it calls Read Replica.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub type_: Option<ComputeType>,
+    /// The platform's identifier of the region that the compute runs in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// When the compute was created on the platform.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    pub created_at: Option<Timestamp>,
     /// Host name for connecting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// init, idle or active, as the platform reports it. An idle compute is healthy: it starts when a client connects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// The state that the platform is bringing the compute to; absent when none is under way.
+    /// The state that the compute is changing to; absent when it is not changing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending_state: Option<String>,
     /// The size in force in CU: one number, or a range such as 0.25-4.
@@ -309,21 +320,21 @@ pub struct ComputeStatus {
     /// What that size provides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<Capacity>,
-    /// When the compute was last active. While it is active this is kept to the hour, so that use causes no writes here.
+    /// When the compute was last active. While it is active, this is rounded down to the hour, so that use causes no writes here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub last_active: Option<Timestamp>,
     /// The operation that the last change started on the platform.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_operation: Option<LastOperation>,
-    /// The restart that was last asked for.
+    /// The last restart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<RestartStatus>,
     /// Ready, Synced; Reconciling and Stalled are present only while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-    /// The generation of the spec that this status speaks of.
+    /// The generation of the spec that this status describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
@@ -352,15 +363,18 @@ pub struct LastOperation {
     pub action: String,
     /// Its status when it was returned, such as running.
     pub status: String,
+    /// How often it had failed by then; absent where it had not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<u32>,
 }
 
 /// A restart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestartStatus {
-    /// The token that was honoured last.
+    /// The token of that restart.
     pub token: String,
-    /// When the restart was asked for.
+    /// When it was requested.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub at: Timestamp,
 }

@@ -1,7 +1,7 @@
 //! The custom resources of group `dbplane.dev`: types, validation rules and printer columns; no logic.
 //!
-//! References and unions are atomic: who applies one owns it whole, so that switching from one alternative to the other
-//! needs no removal of the first. (`MapMerge`, also for structs: a definition knows `x-kubernetes-map-type` only.)
+//! References and unions are atomic: whoever applies one owns all of it, so that switching from one alternative to the other
+//! needs no removal of the first. (`MapMerge`, also for structs: a definition has `x-kubernetes-map-type` only.)
 //!
 //! The doc comments are what `kubectl explain` prints, so they are written for the person who writes a manifest.
 
@@ -23,7 +23,7 @@ pub use account::{
     Account, AccountCapabilities, AccountSpec, AccountStatus, ClusterAccount, ClusterAccountSpec, ClusterSecretKeyRef,
     NamespaceAccess, PlatformAccess, RateLimit, SecretKeyRef,
 };
-pub use common::{AccountKind, AccountRef, Condition, Duration};
+pub use common::{AccountKind, AccountRef, Condition, Duration, ObjectMeta};
 pub use compute::{
     Autoscaling, Capacity, Compute, ComputeSpec, ComputeStatus, ComputeType, Connection, Deletion, Disruption,
     DisruptionPolicy, Existing, LastOperation, Management, Pooler, PoolerMode, RestartStatus, ScaleToZero, Size,
@@ -32,7 +32,6 @@ pub use compute::{
 pub use project_key::{
     KeyDeletion, KeyRecord, KeySecret, OnRevoked, ProjectKey, ProjectKeySpec, ProjectKeyStatus, Rotation,
 };
-pub use units::{COMPUTE_SIZES, ComputeUnits};
 
 /// The API group of every resource, and the prefix of every annotation, label and finalizer.
 pub const GROUP: &str = "dbplane.dev";

@@ -1,4 +1,4 @@
-//! ProjectKey: one project-scoped organization API key, and the Secret that holds it.
+//! ProjectKey: one project-scoped organization API key, and the Secret for it.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use super::account::default_secret_key;
 use super::common::{AccountRef, Condition, Duration};
 use super::{rules, schema};
 
-/// One project-scoped API key of the account's organization, and the Secret that holds it.
+/// One project-scoped API key of the account's organization, and the Secret for it.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "dbplane.dev",
     version = "v1alpha1",
     kind = "ProjectKey",
-    doc = "One project-scoped API key of the account's organization, and the Secret that holds it.",
+    doc = "One project-scoped API key of the account's organization, and the Secret for it.",
     plural = "projectkeys",
     shortname = "dbkey",
     category = "dbplane",
@@ -51,7 +51,7 @@ pub struct ProjectKeySpec {
     #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
     #[serde(rename = "projectID")]
     pub project_id: String,
-    /// What people see in the platform's console, 1 to 32 characters. dbplane appends what makes it unique. Cannot be changed.
+    /// The beginning of the key's name in the platform's console, 1 to 32 characters. dbplane appends a unique part. Cannot be changed.
     #[schemars(length(max = 32))]
     #[x_kube(validation = rules::key_name())]
     #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
@@ -62,30 +62,30 @@ pub struct ProjectKeySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub rotation: Option<Rotation>,
-    /// What to do when the platform no longer accepts the key: Recreate (the default) creates another and puts it into the Secret, Report says so and waits.
+    /// What to do when the platform no longer accepts the key: Recreate (the default) creates another key and writes it to the Secret, Report only reports it.
     #[serde(default)]
     pub on_revoked: OnRevoked,
-    /// What becomes of the key when this resource is deleted: Revoke (the default) revokes it, or waits until it has been revoked in the console where the platform offers no call for it. Orphan leaves it valid.
+    /// What happens to the key when this resource is deleted: Revoke (the default) revokes it; if the platform offers no call for that, the deletion waits until somebody has revoked the key in the console. Orphan keeps the key valid.
     #[serde(default)]
     pub deletion: KeyDeletion,
 }
 
 const ANOTHER_KEY: &str = "create another ProjectKey, and delete this one when nothing uses its key any more";
 
-/// The Secret that receives a key. It is created and owned by the ProjectKey, and never takes over one that exists.
+/// The Secret that receives a key. The ProjectKey creates and owns it. dbplane never writes to an existing Secret of another owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = rules::demand(
     "!has(self.template) || !(self.key in self.template)",
-    "the entry named by key holds the API key itself: give the entry in template another name",
+    "the entry named by key is the API key itself: give the entry in template another name",
 ).field_path(".template"))]
 pub struct KeySecret {
-    /// Name of the Secret. It is created and owned by this resource; one that exists already and is not its own is never touched. Cannot be changed.
+    /// Name of the Secret. This resource creates and owns it. dbplane never writes to an existing Secret of another owner. Cannot be changed.
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::object_name())]
     #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
     pub name: String,
-    /// Key within its data that holds the API key; api-key when absent. Cannot be changed.
+    /// Key within its data for the API key; api-key when absent. Cannot be changed.
     #[serde(default = "default_secret_key")]
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::secret_data_key())]
@@ -116,7 +116,7 @@ pub struct Rotation {
     /// How long a key is used before it is replaced, 1h to 8760h, such as 720h.
     #[x_kube(validation = rules::duration("1h", "8760h"))]
     pub every: Duration,
-    /// How long a replaced key stays valid beside its successor before it is revoked, 0s or more and shorter than every.
+    /// How long a replaced key stays valid before it is revoked, 0s or more and shorter than every.
     #[x_kube(validation = rules::duration("0s", "8760h"))]
     pub overlap: Duration,
 }
@@ -131,17 +131,17 @@ pub enum OnRevoked {
     Report,
 }
 
-/// What becomes of the platform's key when the resource is deleted.
+/// What happens to the platform's key when the resource is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum KeyDeletion {
-    /// The key is revoked. Where the platform offers no call for it, the resource waits until it has been revoked in the console.
+    /// The key is revoked. If the platform offers no call for that, the deletion waits until somebody has revoked it in the console.
     #[default]
     Revoke,
     /// The key stays valid.
     Orphan,
 }
 
-/// What was last seen of the key.
+/// The last observed state of the key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain)]
@@ -159,7 +159,7 @@ pub struct ProjectKeyStatus {
     /// The platform's identifier of the user who created it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_by: Option<String>,
-    /// The Secret that holds it.
+    /// The Secret that contains it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_name: Option<String>,
     /// When it last replaced another key.
@@ -169,19 +169,19 @@ pub struct ProjectKeyStatus {
     /// Keys that were replaced and are still valid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub previous_keys: Vec<KeyRecord>,
-    /// Keys that may exist on the platform although their secret never arrived here. Revoke them in the console by name.
+    /// Keys that may exist on the platform although dbplane never received their secret, or that it cannot revoke. Revoke them in the console by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost_keys: Vec<KeyRecord>,
     /// Ready, Synced; Reconciling and Stalled are present only while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-    /// The generation of the spec that this status speaks of.
+    /// The generation of the spec that this status describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
 
-/// A key that is not the one in use.
+/// A key other than the one in use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyRecord {

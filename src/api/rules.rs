@@ -1,4 +1,4 @@
-//! The validation rules that several fields share. Every message tells the person who applied the manifest what to do.
+//! The validation rules that several fields share. Every message says what to change in the manifest.
 
 use kube::core::Rule;
 
@@ -211,7 +211,7 @@ pub(super) fn cron() -> Rule {
     let steps = |ranges: &str, step: &str| format!(r"((\*|{ranges})(/{step})?)");
     let day = "(0?[1-9]|[12][0-9]|3[01])";
     let month = "(0?[1-9]|1[0-2])";
-    // A range goes from number to number or from name to name: whether FRI-2 runs backwards no rule could tell.
+    // A range is from number to number or from name to name: no rule could check whether FRI-2 runs backwards.
     let named =
         |number: &str, names: &[&str]| format!("{}|{}", range(number), range(&format!("(?i:{})", names.join("|"))));
     let weekday = format!("([0-7]|(?i:{}))", WEEKDAYS.join("|"));
@@ -251,7 +251,7 @@ pub(super) fn time_zone() -> Rule {
     )
 }
 
-/// `self` is a name for people, of which the platform leaves 32 characters to us.
+/// `self` is a name for people; of the platform's 64 characters it may have 32.
 pub(super) fn key_name() -> Rule {
     rule(
         matches("self", "^[A-Za-z0-9]([-A-Za-z0-9 ._:/@+()]*[-A-Za-z0-9._@+()])?$"),

@@ -7,13 +7,13 @@ use std::{fs, io};
 
 use crate::api::{GROUP, crds};
 
-/// Print the custom resource definitions, or write them to files, or check such files.
+/// Print the custom resource definitions, write them to files, or check such files.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Write one file for each kind, and a kustomization.yaml that lists them, to this directory.
+    /// Directory to write to: one file for each kind, and a kustomization.yaml that lists them.
     #[arg(long, value_name = "DIRECTORY")]
     dir: Option<PathBuf>,
-    /// Write nothing; fail and name the files of the directory that are missing, differ, or do not belong there.
+    /// Only check: fail and list the files in the directory that are missing, different or unexpected.
     #[arg(long, requires = "dir")]
     check: bool,
 }

@@ -2,13 +2,15 @@
 
 pub mod crds;
 mod run;
-pub mod simulate;
+pub mod validate;
+
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Keeps the computes and API keys of a hosted Postgres platform as Kubernetes resources declare them.
+/// A Kubernetes operator: keeps the computes and API keys of a hosted Postgres platform as custom resources declare them.
 #[derive(Debug, Parser)]
 #[command(name = "dbplane", version, about)]
 pub struct Cli {
@@ -18,27 +20,30 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Run the operator.
     Run(run::Run),
     Crds(crds::Args),
-    Simulate(simulate::Args),
+    Validate(validate::Args),
 }
 
 impl Cli {
-    /// Does what the verb says; the text of an error is for people.
-    pub async fn execute(self) -> Result<(), String> {
+    /// Runs the verb. The text of an error is for people.
+    pub async fn execute(self) -> Result<ExitCode, String> {
         match self.verb {
-            Verb::Run(run) => run.execute().await,
-            Verb::Crds(args) => crds::run(&args, &mut std::io::stdout()).map_err(|error| error.to_string()),
-            Verb::Simulate(args) => simulate::run(args).await,
+            Verb::Run(run) => run.execute().await?,
+            Verb::Crds(args) => crds::run(&args, &mut std::io::stdout()).map_err(|error| error.to_string())?,
+            Verb::Validate(args) => {
+                let ran = validate::run(&args, &mut std::io::stdout().lock(), &mut std::io::stderr());
+                return ran.map_err(|error| error.to_string());
+            }
         }
+        Ok(ExitCode::SUCCESS)
     }
 }
 
 /// Cancelled by the first SIGTERM or SIGINT.
 fn stop_on_signal() -> Result<CancellationToken, String> {
     let stop = CancellationToken::new();
-    let told = stop.clone();
+    let stopped = stop.clone();
     let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
     tokio::spawn(async move {
@@ -46,7 +51,7 @@ fn stop_on_signal() -> Result<CancellationToken, String> {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        told.cancel();
+        stopped.cancel();
     });
     Ok(stop)
 }

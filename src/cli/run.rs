@@ -10,62 +10,59 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::config::Settings;
-use crate::controller::{self, Operator};
+use crate::controller::{self, LEASE_DURATION, Operator};
 use crate::decide::Limits;
 use crate::decide::names::ClusterId;
 use crate::telemetry::health::{bind, serve_health, serve_metrics};
 use crate::telemetry::logs::{self, LogFormat};
 use crate::telemetry::{Metrics, Readiness};
 
-/// Run the operator until SIGTERM or SIGINT. The cluster is found as kubectl finds it: KUBECONFIG, then in-cluster.
+/// Run the operator until SIGTERM or SIGINT. It connects to the cluster of KUBECONFIG, or else to the cluster that it runs in.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// Where /livez and /readyz are served.
+    /// Address that serves /livez and /readyz.
     #[arg(long, env = "DBPLANE_HEALTH_LISTEN", default_value = "127.0.0.1:8081")]
     health_listen: SocketAddr,
-    /// Where /metrics is served.
+    /// Address that serves /metrics.
     #[arg(long, env = "DBPLANE_METRICS_LISTEN", default_value = "127.0.0.1:9090")]
     metrics_listen: SocketAddr,
-    /// How log lines look.
+    /// Format of log lines.
     #[arg(long, env = "DBPLANE_LOG_FORMAT", value_enum, default_value_t)]
     log_format: LogFormat,
-    /// What is logged, such as info or info,dbplane=debug.
+    /// Log filter, such as info or info,dbplane=debug.
     #[arg(long, env = "DBPLANE_LOG", default_value = "info")]
     log: String,
-    /// Allow base URLs that are plain http; the API key then travels readably. For tests on loopback.
+    /// Allow base URLs with http. The API key is then sent unencrypted: use this for tests on loopback only.
     #[arg(long, env = "DBPLANE_ALLOW_INSECURE_PLATFORM")]
     allow_insecure_platform: bool,
-    /// Watch these namespaces only, separated by commas; all when absent. The labels of namespaces are not read then, so that label selectors of ClusterAccounts match nothing.
+    /// Namespaces to watch, separated by commas; all when absent. With this flag dbplane does not read labels of namespaces, so label selectors of ClusterAccounts match nothing.
     #[arg(long, env = "DBPLANE_WATCH_NAMESPACES", value_delimiter = ',')]
     watch_namespaces: Vec<String>,
-    /// Six digits or lowercase letters that stand for this cluster in the names of keys and computes; the first six of the UID of namespace kube-system when absent. A cluster that takes the place of another one is given that one's.
+    /// Six digits or lowercase letters that identify this cluster in the names of keys and computes. When absent: the first six of the UID of namespace kube-system. Set it to the identity of the old cluster if this cluster replaces another one.
     #[arg(long, env = "DBPLANE_CLUSTER_ID")]
     cluster_id: Option<ClusterId>,
-    /// Act only while holding the Lease "dbplane" of the operator's namespace.
+    /// Make changes only while this process is the leader: it has the Lease "dbplane" in the operator's namespace.
     #[arg(long, env = "DBPLANE_LEADER_ELECT")]
     leader_elect: bool,
-    /// How many resources of a kind are reconciled at the same time.
+    /// Number of resources of one kind that are reconciled at the same time.
     #[arg(long, env = "DBPLANE_CONCURRENCY", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
     concurrency: u16,
-    /// Seconds that one request to the platform may take.
+    /// Timeout of one request to the platform, in seconds.
     #[arg(long, env = "DBPLANE_REQUEST_TIMEOUT", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=300))]
     request_timeout: u64,
-    /// Seconds after which a create that was sent and left no trace is taken not to have happened; longer than the request timeout and, with --leader-elect, the lease (15 s) together.
+    /// Settle time, in seconds. A create without an answer is considered failed if its result has not appeared on the platform after this time. It must be longer than --request-timeout, and with --leader-elect longer than --request-timeout and the lease (15 s) together.
     #[arg(long, env = "DBPLANE_SETTLE_TIME", default_value_t = 60)]
     settle_time: u64,
-    /// Seconds between two questions whether the platform still accepts a project key.
+    /// Seconds between two checks whether the platform still accepts a project key.
     #[arg(long, env = "DBPLANE_KEY_CHECK_INTERVAL", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     key_check_interval: u64,
-    /// How many computes and keys are deleted on the platform within a minute because their resources were deleted, before further deletions wait to be confirmed; 0 lets all go.
+    /// Limit of the brake on mass deletion: how many computes and keys of deleted resources dbplane deletes on the platform within a minute. Further deletions wait until somebody confirms them. 0 switches the brake off.
     #[arg(long, env = "DBPLANE_DELETES_PER_MINUTE", default_value_t = Limits::default().deletes_per_minute)]
     deletes_per_minute: u32,
-    /// Who this process is in events and in the Lease; the host name when absent.
+    /// Name of this process in events and in the Lease; host name and process id when absent.
     #[arg(long, env = "DBPLANE_IDENTITY")]
     identity: Option<String>,
 }
-
-/// How long a lease is valid; a successor acts no earlier.
-const LEASE_SECONDS: u64 = 15;
 
 impl Run {
     pub async fn execute(self) -> Result<(), String> {
@@ -80,7 +77,7 @@ impl Run {
         let served = CancellationToken::new();
         let health = tokio::spawn(serve_health(health, readiness.clone(), served.clone()));
         let exposition = tokio::spawn(serve_metrics(exposition, metrics.clone(), served.clone()));
-        info!(version = env!("CARGO_PKG_VERSION"), "dbplane begins");
+        info!(version = env!("CARGO_PKG_VERSION"), "dbplane starts");
         let ended = match client(&stop, &readiness).await {
             Some(client) => {
                 let operator = Operator { client, settings, leader_elect: self.leader_elect, readiness, metrics };
@@ -90,13 +87,13 @@ impl Run {
         };
         served.cancel();
         let _ = tokio::join!(health, exposition);
-        info!("dbplane ends");
+        info!("dbplane stops");
         ended
     }
 
     fn settings(&self) -> Result<Settings, String> {
         let (lease, and_lease) = match self.leader_elect {
-            true => (LEASE_SECONDS, format!(" and the lease ({LEASE_SECONDS}) together")),
+            true => (LEASE_DURATION.as_secs(), format!(" and the lease ({}) together", LEASE_DURATION.as_secs())),
             false => (0, String::new()),
         };
         if self.settle_time <= self.request_timeout + lease {
@@ -118,7 +115,7 @@ impl Run {
                 deletes_per_minute: self.deletes_per_minute,
                 ..Limits::default()
             },
-            // The process id tells two operators of one machine apart.
+            // The process id distinguishes two operators on one machine.
             identity: self.identity.clone().unwrap_or_else(|| format!("{}-{}", host(), std::process::id())),
         })
     }

@@ -1,13 +1,13 @@
 //! Events: what happened to a resource, for people.
 
-use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+use kube::runtime::events::{self, EventType, Recorder, Reporter};
 use kube::{Client, Resource};
 use tracing::{debug, warn};
 
 use super::secrets::digest;
 use crate::decide::names::FIELD_MANAGER;
 
-/// The longest note that the API server takes.
+/// The longest note that the API server accepts.
 const LONGEST_NOTE: usize = 1000;
 
 /// Publishes events. One that cannot be published is logged and dropped: nothing depends on it.
@@ -24,14 +24,14 @@ impl std::fmt::Debug for Events {
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct Event {
     pub warning: bool,
     /// CamelCase, from a closed set.
     pub reason: String,
     pub text: String,
 }
 
-impl Note {
+impl Event {
     pub fn normal(reason: impl Into<String>, text: impl Into<String>) -> Self {
         Self { warning: false, reason: reason.into(), text: text.into() }
     }
@@ -47,27 +47,27 @@ impl Events {
         Self { recorder: Recorder::new(client, reporter) }
     }
 
-    pub async fn publish<K: Resource<DynamicType = ()>>(&self, object: &K, note: &Note) {
-        let event = Event {
-            type_: if note.warning { EventType::Warning } else { EventType::Normal },
-            reason: note.reason.clone(),
-            note: Some(note.text.chars().take(LONGEST_NOTE).collect()),
-            // The recorder takes events of one action for one event and keeps the first note: the note has to tell them apart.
-            action: format!("{}-{}", note.reason, digest(&note.text.clone().into())),
+    pub async fn publish<K: Resource<DynamicType = ()>>(&self, object: &K, event: &Event) {
+        let recorded = events::Event {
+            type_: if event.warning { EventType::Warning } else { EventType::Normal },
+            reason: event.reason.clone(),
+            note: Some(event.text.chars().take(LONGEST_NOTE).collect()),
+            // The recorder merges events with the same action and keeps the first note, so the action has to depend on the note.
+            action: format!("{}-{}", event.reason, digest(&event.text.clone().into())),
             secondary: None,
         };
-        match self.recorder.publish(&event, &object.object_ref(&())).await {
+        match self.recorder.publish(&recorded, &object.object_ref(&())).await {
             Ok(()) => {}
-            // Nobody will read it.
+            // The API server accepts no event there, and nobody would read it.
             Err(error) if in_terminating_namespace(&error) => {
-                debug!(%error, reason = note.reason, "an event could not be published");
+                debug!(%error, reason = event.reason, "an event could not be published");
             }
-            Err(error) => warn!(%error, reason = note.reason, "an event could not be published"),
+            Err(error) => warn!(%error, reason = event.reason, "an event could not be published"),
         }
     }
 }
 
-/// The API server takes nothing new into a namespace that is being deleted.
+/// The API server accepts no new object in a namespace that is being deleted.
 fn in_terminating_namespace(error: &kube::Error) -> bool {
     let kube::Error::Api(status) = error else { return false };
     let causes = status.details.iter().flat_map(|details| &details.causes);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_that_is_being_deleted_is_told_from_missing_rights() {
+    fn a_namespace_that_is_being_deleted_differs_from_missing_rights() {
         assert!(in_terminating_namespace(&refused("NamespaceTerminating")));
         assert!(!in_terminating_namespace(&refused("Other")));
     }

@@ -1,14 +1,10 @@
 //! Finalizers and annotations: patched together, and only onto the version that a decision was made on.
 
-use std::fmt::Debug;
-
-use kube::api::{Patch, PatchParams};
-use kube::{Api, Resource, ResourceExt};
+use kube::{Resource, ResourceExt};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::decide::names::{FIELD_MANAGER, FINALIZER};
+use crate::decide::names::FINALIZER;
 use crate::decide::seal::{ObjectKey, seal};
 
 /// A change of an object's finalizer and annotations.
@@ -23,7 +19,7 @@ impl MetadataPatch {
         Self::default()
     }
 
-    /// Writes a link, which is sealed for the object that is patched.
+    /// Writes an annotation, sealed for the object that is patched.
     #[must_use]
     pub fn set<T: Serialize>(mut self, annotation: &str, value: &T) -> Self {
         // Plain data with text keys always serializes; nothing at all would be refused when it is read.
@@ -45,16 +41,8 @@ impl MetadataPatch {
         self
     }
 
-    /// Patches `object` if it is still as given; a 409 from the API server says that it is not.
-    pub async fn apply<K>(&self, api: &Api<K>, object: &K) -> Result<K, kube::Error>
-    where
-        K: Resource + Clone + Debug + DeserializeOwned,
-    {
-        api.patch(&object.name_any(), &manager(), &Patch::Merge(self.patch(object))).await
-    }
-
     /// The merge patch for `object` as given.
-    pub fn patch<K: Resource>(&self, object: &K) -> Value {
+    pub fn body<K: Resource>(&self, object: &K) -> Value {
         let mut metadata = json!({"resourceVersion": object.resource_version(), "annotations": self.sealed(object)});
         if let Some(present) = self.finalizer {
             metadata["finalizers"] = json!(finalizers(object, present));
@@ -62,7 +50,7 @@ impl MetadataPatch {
         json!({"metadata": metadata})
     }
 
-    /// The annotations as they stand on `object`; null removes one.
+    /// The annotations as they are written to `object`; null removes one.
     pub fn sealed<K: Resource>(&self, object: &K) -> Map<String, Value> {
         let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
         let object_key = ObjectKey { namespace: &namespace, name: &name };
@@ -77,10 +65,6 @@ impl MetadataPatch {
 fn finalizers<K: Resource>(object: &K, present: bool) -> Vec<String> {
     let others = object.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER).cloned();
     others.chain(present.then(|| FINALIZER.to_owned())).collect()
-}
-
-fn manager() -> PatchParams {
-    PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
 }
 
 /// The version of an object as a number that grows with each write; `None` where it has none.

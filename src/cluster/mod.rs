@@ -1,11 +1,11 @@
-//! What is done to Kubernetes objects: links in metadata, status, Secrets, events.
+//! The port to the API server: metadata, status, events, and the Secrets that dbplane writes.
 
 mod events;
 mod metadata;
-mod secrets;
-mod status;
+mod port;
+pub mod secrets;
 
-pub use events::{Events, Note};
+pub use events::Event;
 pub use metadata::{MetadataPatch, resource_version};
-pub use secrets::{Owner, SecretContent, SecretState, Secrets, WriteError, digest, empty as empty_secret, owned_by};
-pub use status::apply_status;
+pub use port::{ApiServer, AppliedSecret, Cluster, Object};
+pub use secrets::{Owner, SecretContent, SecretState, WriteError, digest, owned_by};

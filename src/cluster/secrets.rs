@@ -1,30 +1,18 @@
-//! Secrets that dbplane writes: only those that it created for their owner, told by the owner's UID.
+//! Secrets that dbplane writes: only those that it created for their owner, identified by the owner's UID.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::api::{Patch, PatchParams, PostParams};
-use kube::{Api, Client, Resource, ResourceExt};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::{Resource, ResourceExt};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::decide::names::{CREDENTIAL_FINALIZER, FIELD_MANAGER, MANAGED_BY, SECRET_OF};
-
-/// Reads and writes Secrets.
-#[derive(Clone)]
-pub struct Secrets {
-    client: Client,
-}
-
-impl std::fmt::Debug for Secrets {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Secrets").finish_non_exhaustive()
-    }
-}
+use super::port::{AppliedSecret, Cluster};
+use crate::decide::names::{CREDENTIAL_FINALIZER, MANAGED_BY, SECRET_OF};
 
 /// The resource that a Secret belongs to.
 #[derive(Clone, Debug)]
@@ -41,9 +29,9 @@ impl Owner {
         Some(Self { namespace: object.namespace()?, uid: reference.uid.clone(), reference })
     }
 
-    /// Whether a Secret that dbplane made is of a resource of this kind and name that is no more: one that is restored from a
-    /// backup has another UID. Where the backup lost the owner, the Secret itself says whose it was.
-    pub fn was_of(&self, secret: &Secret) -> bool {
+    /// Whether dbplane made a Secret for a former resource of this kind and name: a resource that was restored from a backup
+    /// has another UID. Where the backup lost the owner, an annotation of the Secret names it.
+    pub fn formerly_owned(&self, secret: &Secret) -> bool {
         let named = match secret.owner_references() {
             [] => secret.annotations().get(SECRET_OF) == Some(&self.words()),
             owners => owners.iter().all(|other| self.is_named_by(other)),
@@ -62,7 +50,7 @@ impl Owner {
     }
 }
 
-/// What a Secret is to hold.
+/// The content to write to a Secret.
 #[derive(Clone, Default)]
 pub struct SecretContent {
     pub data: BTreeMap<String, SecretString>,
@@ -79,9 +67,9 @@ impl std::fmt::Debug for SecretContent {
 /// A Secret as it was read.
 pub enum SecretState {
     Absent,
-    /// It is somebody else's; who has it.
+    /// It belongs to something else, which the text names.
     Foreign(String),
-    /// dbplane made it for a resource that is no more, of this kind and name or not named any more: it may come from a backup.
+    /// dbplane made it for a former resource of this kind and name, or it has no owner any more: it may come from a backup.
     Restored(Box<Secret>),
     Ours(Box<Secret>),
 }
@@ -98,14 +86,14 @@ impl std::fmt::Debug for SecretState {
 }
 
 impl SecretState {
-    /// What was found, as far as `owner` is concerned.
+    /// The Secret that was found, from the view of `owner`.
     pub fn of(found: Option<Secret>, owner: &Owner) -> Self {
         let Some(secret) = found else { return Self::Absent };
         if secret.owner_references().iter().any(|reference| reference.uid == owner.uid) {
             return Self::Ours(Box::new(secret));
         }
         let unowned = is_managed(&secret) && secret.owner_references().is_empty();
-        if secret.metadata.deletion_timestamp.is_none() && (unowned || owner.was_of(&secret)) {
+        if secret.metadata.deletion_timestamp.is_none() && (unowned || owner.formerly_owned(&secret)) {
             return Self::Restored(Box::new(secret));
         }
         let owner = secret.owner_references().first().map(|other| owned_by(&other.kind, &other.name));
@@ -116,132 +104,152 @@ impl SecretState {
 /// Why a Secret was not written.
 #[derive(Debug, Error)]
 pub enum WriteError {
-    /// It is somebody else's.
+    /// It belongs to something else.
     #[error("it exists and is {0}")]
     Foreign(String),
-    /// It was there when this was decided.
+    /// It existed when the decision was made.
     #[error("it has been deleted since, or is about to be")]
     Gone,
     #[error(transparent)]
     Cluster(#[from] kube::Error),
 }
 
-impl Secrets {
-    pub fn new(client: Client) -> Self {
-        Self { client }
-    }
+/// A Secret, from the view of `owner`.
+pub async fn state<C: Cluster>(cluster: &C, owner: &Owner, name: &str) -> Result<SecretState, kube::Error> {
+    Ok(SecretState::of(cluster.secret(&owner.namespace, name).await?, owner))
+}
 
-    fn api(&self, namespace: &str) -> Api<Secret> {
-        Api::namespaced(self.client.clone(), namespace)
-    }
+/// Adds the finalizer that protects credentials, or removes it; only the Secret's finalizers are touched.
+pub async fn protect<C: Cluster>(cluster: &C, namespace: &str, name: &str, protected: bool) -> Result<(), kube::Error> {
+    let Some(secret) = cluster.secret(namespace, name).await? else { return Ok(()) };
+    let others = secret.finalizers().iter().filter(|finalizer| *finalizer != CREDENTIAL_FINALIZER).cloned();
+    let finalizers: Vec<String> = others.chain(protected.then(|| CREDENTIAL_FINALIZER.to_owned())).collect();
+    let metadata = json!({"resourceVersion": secret.resource_version(), "finalizers": finalizers});
+    cluster.patch_secret_metadata(namespace, name, &metadata).await
+}
 
-    /// A Secret as far as `owner` is concerned.
-    pub async fn state(&self, owner: &Owner, name: &str) -> Result<SecretState, kube::Error> {
-        Ok(SecretState::of(self.api(&owner.namespace).get_opt(name).await?, owner))
-    }
+/// Creates an empty Secret for `owner`; fails if one of that name exists.
+pub async fn create_empty<C: Cluster>(cluster: &C, owner: &Owner, name: &str) -> Result<(), kube::Error> {
+    cluster.create_secret(&owner.namespace, &empty(owner, name)).await
+}
 
-    /// Any Secret's entry, for credentials: its text and the Secret's version.
-    pub async fn read(&self, namespace: &str, name: &str) -> Result<Option<Secret>, kube::Error> {
-        self.api(namespace).get_opt(name).await
-    }
+/// Makes `owner` the only owner of a Secret, if the Secret still has that version.
+pub async fn adopt<C: Cluster>(cluster: &C, owner: &Owner, name: &str, version: &str) -> Result<(), kube::Error> {
+    let metadata = json!({"resourceVersion": version, "ownerReferences": [owner.reference]});
+    cluster.patch_secret_metadata(&owner.namespace, name, &metadata).await
+}
 
-    /// Adds or removes the finalizer that protects credentials; only its finalizers are touched.
-    pub async fn protect(&self, namespace: &str, name: &str, protected: bool) -> Result<(), kube::Error> {
-        let Some(secret) = self.read(namespace, name).await? else { return Ok(()) };
-        let others = secret.finalizers().iter().filter(|finalizer| *finalizer != CREDENTIAL_FINALIZER).cloned();
-        let finalizers: Vec<String> = others.chain(protected.then(|| CREDENTIAL_FINALIZER.to_owned())).collect();
-        let patch = json!({"metadata": {"resourceVersion": secret.resource_version(), "finalizers": finalizers}});
-        let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-        self.api(namespace).patch_metadata(name, &params, &Patch::Merge(patch)).await.map(drop)
-    }
+/// Writes dbplane's entries; entries of others stay. With `uid`, only to the Secret with that UID. Returns the Secret as it is
+/// then.
+pub async fn write<C: Cluster>(
+    cluster: &C,
+    owner: &Owner,
+    (name, uid): (&str, Option<&str>),
+    content: &SecretContent,
+) -> Result<Secret, kube::Error> {
+    cluster.apply_secret(&owner.namespace, &applied(owner, (name, uid), content), false).await
+}
 
-    /// Creates an empty Secret for `owner`; fails where one of that name exists.
-    pub async fn create_empty(&self, owner: &Owner, name: &str) -> Result<(), kube::Error> {
-        let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-        self.api(&owner.namespace).create(&params, &empty(owner, name)).await.map(drop)
+/// Writes a Secret that is absent or `owner`'s; refuses one that belongs to something else by now.
+pub async fn write_own<C: Cluster>(
+    cluster: &C,
+    owner: &Owner,
+    name: &str,
+    content: &SecretContent,
+) -> Result<(), WriteError> {
+    match state(cluster, owner, name).await? {
+        SecretState::Foreign(who) => Err(WriteError::Foreign(who)),
+        SecretState::Restored(_) => Err(WriteError::Foreign(FROM_BEFORE.to_owned())),
+        SecretState::Ours(secret) => {
+            Ok(write(cluster, owner, (name, secret.metadata.uid.as_deref()), content).await.map(drop)?)
+        }
+        SecretState::Absent => {
+            // Created, not applied: a Secret that appears in between is not written over.
+            create_empty(cluster, owner, name).await?;
+            Ok(write(cluster, owner, (name, None), content).await.map(drop)?)
+        }
     }
+}
 
-    /// Makes `owner` the one owner of a Secret, if it is still as it was read.
-    pub async fn take_back(&self, owner: &Owner, name: &str, version: &str) -> Result<(), kube::Error> {
-        let patch = json!({"metadata": {"resourceVersion": version, "ownerReferences": [owner.reference]}});
-        let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-        self.api(&owner.namespace).patch_metadata(name, &params, &Patch::Merge(patch)).await.map(drop)
+/// The same for a Secret that holds nothing irreplaceable: a Secret of a former resource of this name is adopted first.
+pub async fn write_replaceable<C: Cluster>(
+    cluster: &C,
+    owner: &Owner,
+    name: &str,
+    content: &SecretContent,
+) -> Result<(), WriteError> {
+    if let SecretState::Restored(secret) = state(cluster, owner, name).await?
+        && owner.formerly_owned(&secret)
+    {
+        adopt(cluster, owner, name, &secret.resource_version().unwrap_or_default()).await?;
     }
+    write_own(cluster, owner, name, content).await
+}
 
-    /// Makes the entries that dbplane writes what is given; entries of others stay. With `uid`, only onto that very Secret.
-    /// What then stands is returned.
-    pub async fn write(
-        &self,
-        owner: &Owner,
-        name: &str,
-        uid: Option<&str>,
-        content: &SecretContent,
-    ) -> Result<Secret, kube::Error> {
-        self.apply(owner, (name, uid), content, PatchParams::apply(FIELD_MANAGER).force()).await
+/// Makes sure that a Secret is `owner`'s, and that the API server would accept this content.
+pub async fn dry_run<C: Cluster>(
+    cluster: &C,
+    owner: &Owner,
+    name: &str,
+    content: &SecretContent,
+) -> Result<(), WriteError> {
+    match state(cluster, owner, name).await? {
+        SecretState::Ours(secret) if secret.metadata.deletion_timestamp.is_none() => {
+            let applied = applied(owner, (name, None), content);
+            Ok(cluster.apply_secret(&owner.namespace, &applied, true).await.map(drop)?)
+        }
+        SecretState::Ours(_) | SecretState::Absent => Err(WriteError::Gone),
+        SecretState::Foreign(who) => Err(WriteError::Foreign(who)),
+        SecretState::Restored(_) => Err(WriteError::Foreign(FROM_BEFORE.to_owned())),
     }
+}
 
-    /// Asks the API server whether it would take this, without a change.
-    pub async fn rehearse(&self, owner: &Owner, name: &str, content: &SecretContent) -> Result<(), kube::Error> {
-        self.apply(owner, (name, None), content, PatchParams::apply(FIELD_MANAGER).force().dry_run()).await.map(drop)
-    }
+const FROM_BEFORE: &str = "what an earlier resource left";
 
-    async fn apply(
-        &self,
-        owner: &Owner,
-        (name, uid): (&str, Option<&str>),
-        content: &SecretContent,
-        params: PatchParams,
-    ) -> Result<Secret, kube::Error> {
-        let data: BTreeMap<&String, ByteString> = content
-            .data
-            .iter()
-            .map(|(entry, value)| (entry, ByteString(value.expose_secret().as_bytes().to_vec())))
-            .collect();
-        let mut labels = content.labels.clone();
-        labels.insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
-        let body = json!({
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "type": "Opaque",
-            "metadata": {
-                "name": name,
-                "uid": uid,
-                "labels": labels,
-                "annotations": content.annotations,
-                "ownerReferences": [owner.reference],
-            },
-            "data": data,
-        });
-        self.api(&owner.namespace).patch(name, &params, &Patch::Apply(body)).await
-    }
+fn applied(owner: &Owner, (name, uid): (&str, Option<&str>), content: &SecretContent) -> AppliedSecret {
+    let bytes = |value: &SecretString| ByteString(value.expose_secret().as_bytes().to_vec());
+    let mut labels = content.labels.clone();
+    labels.insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
+    let secret = Secret {
+        metadata: ObjectMeta {
+            labels: Some(labels),
+            annotations: Some(content.annotations.clone()),
+            owner_references: Some(vec![owner.reference.clone()]),
+            ..ObjectMeta::default()
+        },
+        data: Some(content.data.iter().map(|(entry, value)| (entry.clone(), bytes(value))).collect()),
+        type_: Some("Opaque".to_owned()),
+        ..Secret::default()
+    };
+    AppliedSecret { name: name.to_owned(), uid: uid.map(str::to_owned), secret }
 }
 
 /// A Secret for `owner`, before there is anything to put into it.
 pub fn empty(owner: &Owner, name: &str) -> Secret {
     Secret {
-        metadata: kube::core::ObjectMeta {
+        metadata: ObjectMeta {
             name: Some(name.to_owned()),
             labels: Some(BTreeMap::from([(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned())])),
             annotations: Some(BTreeMap::from([(SECRET_OF.to_owned(), owner.words())])),
             owner_references: Some(vec![owner.reference.clone()]),
-            ..Default::default()
+            ..ObjectMeta::default()
         },
         type_: Some("Opaque".to_owned()),
         ..Secret::default()
     }
 }
 
-/// Whether dbplane made a Secret, by its label; people can write that too, so it proves nothing alone.
+/// Whether a Secret has dbplane's label. People can set that too, so it proves nothing alone.
 fn is_managed(secret: &Secret) -> bool {
     secret.labels().get(MANAGED_BY.0).is_some_and(|value| value == MANAGED_BY.1)
 }
 
-/// Whose a Secret is, in words.
+/// The owner of a Secret, as messages name it.
 pub fn owned_by(kind: &str, name: &str) -> String {
     format!("{kind} {name}'s")
 }
 
-/// A digest of an entry: tells whether it is as it was written. Keys carry enough randomness that it reveals nothing of them.
+/// A digest of an entry: shows whether the entry was changed. API keys are random enough that it reveals nothing of them.
 pub fn digest(value: &SecretString) -> String {
     Sha256::digest(value.expose_secret()).iter().take(12).map(|byte| format!("{byte:02x}")).collect()
 }
@@ -267,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_dbplane_made_for_the_same_name_was_of_a_resource() {
+    fn only_a_secret_of_dbplane_for_the_same_name_was_formerly_owned() {
         let old = || reference("ProjectKey", "ci", "old");
         let other_group = OwnerReference { api_version: "example.com/v1".to_owned(), ..old() };
         let cases = [
@@ -285,19 +293,19 @@ mod tests {
                 secret.labels_mut().insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
             }
             secret.metadata.owner_references = Some(owners);
-            assert_eq!(owner().was_of(&secret), was, "{secret:?}");
+            assert_eq!(owner().formerly_owned(&secret), was, "{secret:?}");
         }
     }
 
     #[test]
-    fn a_secret_without_owner_says_whose_it_was() {
+    fn a_secret_without_owner_names_its_former_owner() {
         let of = |kind: &str, name: &str| Owner { reference: reference(kind, name, "new"), ..owner() };
         let mut secret = empty(&of("Compute", "ci"), "to-ci");
         secret.metadata.owner_references = None;
-        assert!(of("Compute", "ci").was_of(&secret));
-        assert!(!of("Compute", "cd").was_of(&secret) && !of("ProjectKey", "ci").was_of(&secret));
+        assert!(of("Compute", "ci").formerly_owned(&secret));
+        assert!(!of("Compute", "cd").formerly_owned(&secret) && !of("ProjectKey", "ci").formerly_owned(&secret));
         secret.metadata.labels = None;
-        assert!(!of("Compute", "ci").was_of(&secret));
+        assert!(!of("Compute", "ci").formerly_owned(&secret));
     }
 
     #[test]

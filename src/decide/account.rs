@@ -1,19 +1,19 @@
-//! Accounts: whether their credentials can be used, and whether they may go.
+//! Accounts: whether their credentials can be used, and whether they can be deleted.
 
 use jiff::Timestamp;
 
 use super::memory::of_fault;
 use super::{Decision, Health, Meta, Reason, Report, Sync, Wake, later};
 use crate::api::{AccountCapabilities, AccountStatus};
-use crate::platform::Fault;
+use crate::domain::Fault;
 
 /// How many projects the status names.
 const MOST_PROJECTS: usize = 100;
-/// How long the first answer about credentials is relied upon.
+/// How often accepted credentials are checked.
 const CHECK_EVERY: std::time::Duration = std::time::Duration::from_secs(3600);
-/// How often refused credentials are tried again.
+/// How often refused credentials are checked.
 const PROBE_EVERY: std::time::Duration = std::time::Duration::from_secs(300);
-/// How often an unreachable platform is tried again.
+/// How often the check is repeated while the platform cannot be reached.
 const RETRY_EVERY: std::time::Duration = std::time::Duration::from_secs(15);
 
 /// Everything that a decision about an Account rests on, besides the time.
@@ -23,27 +23,27 @@ pub struct AccountObserved {
     pub credential: Credential,
     /// The last check of these very credentials.
     pub check: Option<Check>,
-    /// What the calls of the account's resources met since, where that is worse: a 401.
+    /// A 401 that a call of one of the account's resources got since then.
     pub suspended: Option<Fault>,
     /// Resources that refer to the account, as kind namespace/name.
     pub users: Vec<String>,
-    /// Those of them that have something on the platform, which only the account's credentials can deal with.
-    pub in_need: Vec<String>,
-    /// Whether one of these is being deleted.
-    pub leaving: bool,
+    /// Those of them that have something on the platform. They block the account's deletion: only its credentials reach it.
+    pub blocking: Vec<String>,
+    /// Whether one of the blocking resources is being deleted.
+    pub blocking_deleted: bool,
     /// The Secret with the credentials; `None` where there is none.
     pub secret: Option<SecretProtection>,
 }
 
-/// How the Secret with the credentials stands. A finalizer holds it while the account is in use, because without it nothing
-/// could be deleted on the platform any more.
+/// Whether the Secret with the credentials is protected. It has a finalizer while the account is in use: without the
+/// credentials nothing could be deleted on the platform any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SecretProtection {
-    /// Our finalizer is on it.
+    /// It has dbplane's finalizer.
     pub protected: bool,
-    /// It is being deleted, since then.
+    /// Since when it is being deleted.
     pub deleting: Option<Timestamp>,
-    /// Its namespace is being deleted, and with it probably everything that the account is used for.
+    /// Its namespace is being deleted, and with it probably everything that uses the account.
     pub namespace_deleting: bool,
 }
 
@@ -51,9 +51,9 @@ pub struct SecretProtection {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Credential {
     Usable,
-    /// The Secret or its entry is missing; a text says which.
+    /// The Secret or its entry is missing, with a message that names it.
     Missing(String),
-    /// The base URL cannot be used; a text says why.
+    /// The base URL cannot be used, with the reason.
     InvalidBaseUrl(String),
 }
 
@@ -65,12 +65,12 @@ pub struct Check {
     pub capabilities: AccountCapabilities,
 }
 
-/// What the platform said.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It lists these projects.
+    /// The platform lists these projects.
     Projects(Vec<String>),
-    /// It accepts the credential, which may not list projects.
+    /// The platform accepts the credential, which may not list projects.
     Restricted(String),
     Failed(Fault),
 }
@@ -78,11 +78,11 @@ pub enum Verdict {
 /// One side effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccountStep {
-    /// Add the finalizers to the account and its Secret while resources use it.
+    /// Add the finalizers to the account and its Secret.
     Protect,
-    /// Let it go, or stop holding it.
+    /// Remove both finalizers.
     Unprotect,
-    /// Let the Secret go, which a person deletes while the account stays.
+    /// Remove the finalizer of a Secret that a person deletes while the account stays.
     UnprotectSecret,
     /// Ask the platform whether it accepts the credentials.
     Check,
@@ -90,7 +90,7 @@ pub enum AccountStep {
 
 /// What to do about an Account or ClusterAccount.
 pub fn decide(observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
-    if observed.meta.deleting && observed.in_need.is_empty() {
+    if observed.meta.deleting && observed.blocking.is_empty() {
         let report = Report::progressing(Reason::Deleting, "Nothing uses the account any more.");
         return if observed.meta.has_finalizer {
             Decision::act(AccountStep::Unprotect, report)
@@ -143,8 +143,8 @@ pub fn status(report: &Report, observed: &AccountObserved, old: &AccountStatus, 
     status
 }
 
-/// What computes were once seen to report is offered: a check while there were none shows nothing to the contrary. So two
-/// processes whose leads overlap say the same, and do not correct each other without end.
+/// A capability that a compute once showed stays: a check while there are no computes does not disprove it. So two leaders
+/// that overlap report the same, and do not overwrite each other's status again and again.
 fn with_earlier(found: AccountCapabilities, observed: &AccountObserved, old: &AccountStatus) -> AccountCapabilities {
     let same_spec = old.observed_generation == Some(observed.meta.generation);
     let earlier = old.capabilities.filter(|_| same_spec).unwrap_or_default();
@@ -155,12 +155,12 @@ fn with_earlier(found: AccountCapabilities, observed: &AccountObserved, old: &Ac
     }
 }
 
-/// What the account and its Secret lack of being protected exactly while it is used. One that is being deleted stays as it is, but
-/// for a Secret that was put back.
+/// The step after which the account and its Secret are protected exactly while the account is used. When the account is being
+/// deleted, only a Secret that was created again is protected.
 fn protect(observed: &AccountObserved, now: Timestamp) -> Option<AccountStep> {
     if observed.meta.deleting {
-        let put_back = matches!(observed.secret, Some(SecretProtection { protected: false, deleting: None, .. }));
-        return (put_back && observed.meta.has_finalizer).then_some(AccountStep::Protect);
+        let recreated = matches!(observed.secret, Some(SecretProtection { protected: false, deleting: None, .. }));
+        return (recreated && observed.meta.has_finalizer).then_some(AccountStep::Protect);
     }
     let used = !observed.users.is_empty();
     match observed.secret {
@@ -173,12 +173,13 @@ fn protect(observed: &AccountObserved, now: Timestamp) -> Option<AccountStep> {
     }
 }
 
-/// Until when a Secret is protected that a person deletes while the account stays: `kubectl delete secret` must not hang. What is
-/// deleted together with it, in whatever order, needs it to the end: in its namespace, or by one command.
+/// Until when a Secret stays protected that a person deletes while the account stays: `kubectl delete secret` must not hang.
+/// Resources that are deleted together with it, by their namespace or by one command, need it until the end, in whatever order
+/// they are deleted.
 fn patience(observed: &AccountObserved) -> Option<Timestamp> {
     match observed.secret {
         Some(SecretProtection { protected: true, deleting: Some(since), namespace_deleting: false })
-            if !observed.meta.deleting && !observed.leaving =>
+            if !observed.meta.deleting && !observed.blocking_deleted =>
         {
             Some(later(since, DELETED_TOGETHER))
         }
@@ -186,31 +187,31 @@ fn patience(observed: &AccountObserved) -> Option<Timestamp> {
     }
 }
 
-/// How long the deletion of a Secret is taken for the beginning of a larger one.
+/// How long after the deletion of a Secret more deletions may follow that belong to it.
 const DELETED_TOGETHER: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// What the account is to the resources that refer to it, whatever else is said of it.
+/// Whether resources may use the account.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Availability {
     Usable,
     /// That is not known yet.
     Pending,
-    /// A text says why it cannot be used.
+    /// It cannot be used, with the reason.
     Unusable(String),
 }
 
-/// Whether resources may use the account. That the platform could not be asked just now is no reason against it: resources
-/// find that out by their own calls.
-pub fn standing(observed: &AccountObserved) -> Standing {
+/// Whether resources may use the account. A platform that could not be reached just now does not prevent it: resources find
+/// that out by their own calls.
+pub fn availability(observed: &AccountObserved) -> Availability {
     match verdict(observed).health {
-        Health::Ready(..) => Standing::Usable,
-        Health::Progressing(Reason::Pending, _) => Standing::Pending,
-        Health::Stalled(_, message) => Standing::Unusable(message),
-        Health::Progressing(..) | Health::Unknown(..) => Standing::Usable,
+        Health::Ready(..) => Availability::Usable,
+        Health::Progressing(Reason::Pending, _) => Availability::Pending,
+        Health::Stalled(_, message) => Availability::Unusable(message),
+        Health::Progressing(..) | Health::Unknown(..) => Availability::Usable,
     }
 }
 
-/// Whether the account and its Secret are protected for those who use it; nothing is created before.
+/// Whether the account and its Secret are protected. Nothing is created before they are.
 pub fn is_protected(observed: &AccountObserved) -> bool {
     observed.meta.has_finalizer && observed.secret.is_none_or(|secret| secret.protected || secret.deleting.is_some())
 }
@@ -224,17 +225,17 @@ fn period(observed: &AccountObserved, check: &Check) -> std::time::Duration {
 }
 
 fn health(observed: &AccountObserved) -> Report {
-    if observed.meta.deleting && !observed.in_need.is_empty() {
+    if observed.meta.deleting && !observed.blocking.is_empty() {
         return Report::progressing(
             Reason::InUse,
-            format!("Waiting for those who use the account: {}.", shortened(&observed.in_need)),
+            format!("Waiting for the resources that use the account: {}.", shortened(&observed.blocking)),
         )
         .with_sync(Sync::NotApplicable);
     }
     verdict(observed).with_sync(Sync::NotApplicable)
 }
 
-/// How the credentials stand, whether or not the account is being deleted.
+/// Whether the credentials can be used, also while the account is being deleted.
 fn verdict(observed: &AccountObserved) -> Report {
     match (&observed.credential, &observed.suspended, &observed.check) {
         (Credential::Missing(what), _, _) => Report::stalled(Reason::CredentialsMissing, what.clone()),
@@ -247,10 +248,10 @@ fn verdict(observed: &AccountObserved) -> Report {
                     1 => "1 project".to_owned(),
                     count => format!("{count} projects"),
                 };
-                Report::ready(format!("The platform accepts the API key, which sees {projects}."))
+                Report::ready(format!("The platform accepts the API key. It can list {projects}."))
             }
             Verdict::Restricted(why) => {
-                Report::ready(format!("The platform accepts the API key, which may not list projects ({why})."))
+                Report::ready(format!("The platform accepts the API key. It may not list projects ({why})."))
             }
             Verdict::Failed(fault @ Fault::Unauthorized { .. }) => refused(fault),
             Verdict::Failed(fault) => Report::of(of_fault(fault)),
@@ -262,7 +263,7 @@ fn refused(fault: &Fault) -> Report {
     Report::stalled(
         Reason::Unauthorized,
         format!(
-            "{fault}. Put a valid API key into the Secret; until then no calls are made but one every five minutes."
+            "{fault}. Put a valid API key into the Secret. Until then dbplane makes only one call every five minutes."
         ),
     )
 }

@@ -31,8 +31,8 @@ fn in_use() -> AccountObserved {
         check: check(Verdict::Projects(names(&["a", "b"]))),
         suspended: None,
         users: names(&["Compute shop/orders"]),
-        in_need: names(&["Compute shop/orders"]),
-        leaving: false,
+        blocking: names(&["Compute shop/orders"]),
+        blocking_deleted: false,
         secret: protected(),
     }
 }
@@ -51,15 +51,15 @@ fn step(observed: &AccountObserved, second: i64) -> Option<AccountStep> {
     decision.step
 }
 
-fn says(observed: &AccountObserved) -> (Health, Wake) {
+fn reported(observed: &AccountObserved) -> (Health, Wake) {
     let decision = decide(observed, at(1));
     assert_eq!(decision.step, None);
     (decision.report.unwrap().health, decision.wake)
 }
 
 #[test]
-fn the_account_and_its_secret_are_held_exactly_while_they_are_used() {
-    let unused = |seen: &mut AccountObserved| (seen.users, seen.in_need) = (Vec::new(), Vec::new());
+fn the_account_and_its_secret_are_protected_exactly_while_used() {
+    let unused = |seen: &mut AccountObserved| (seen.users, seen.blocking) = (Vec::new(), Vec::new());
     let unprotected = Some(SecretProtection::default());
     assert_eq!(step(&in_use(), 1), None);
     assert_eq!(step(&but(|seen| seen.meta.has_finalizer = false), 1), Some(AccountStep::Protect));
@@ -76,7 +76,7 @@ fn the_account_and_its_secret_are_held_exactly_while_they_are_used() {
 }
 
 #[test]
-fn a_secret_that_people_delete_is_let_go_unless_what_needs_it_goes_too() {
+fn a_deleted_secret_is_unprotected_unless_its_users_are_deleted_too() {
     let going =
         |namespace_deleting| Some(SecretProtection { protected: true, deleting: Some(at(0)), namespace_deleting });
     let alone = but(|seen| seen.secret = going(false));
@@ -86,40 +86,40 @@ fn a_secret_that_people_delete_is_let_go_unless_what_needs_it_goes_too() {
     let with = |change: fn(&mut AccountObserved)| AccountObserved { secret: going(false), ..but(change) };
     for needed in [
         but(|seen| seen.secret = going(true)),
-        with(|seen| seen.leaving = true),
+        with(|seen| seen.blocking_deleted = true),
         with(|seen| seen.meta.deleting = true),
     ] {
         assert_eq!(step(&needed, 99), None);
     }
-    // The API server takes no new finalizer for what is being deleted: nothing to be done, and no loop.
+    // The API server accepts no new finalizer on an object that is being deleted: no step, and no loop.
     let gone = Some(SecretProtection { protected: false, deleting: Some(at(0)), namespace_deleting: false });
     assert_eq!(step(&but(|seen| seen.secret = gone), 99), None);
 }
 
 #[test]
-fn nothing_is_created_before_account_and_secret_are_held() {
+fn nothing_is_created_before_account_and_secret_are_protected() {
     assert!(super::is_protected(&in_use()));
     assert!(!super::is_protected(&but(|seen| seen.meta.has_finalizer = false)));
     assert!(!super::is_protected(&but(|seen| seen.secret = Some(SecretProtection::default()))));
 }
 
 #[test]
-fn deletion_waits_for_those_who_hold_something_and_names_them() {
+fn deletion_waits_for_blocking_resources_and_names_them() {
     let many = names(&["a", "b", "c", "d", "e", "f", "g"]);
-    let deleting = but(|seen| (seen.meta.deleting, seen.in_need) = (true, many));
-    let (health, _) = says(&deleting);
+    let deleting = but(|seen| (seen.meta.deleting, seen.blocking) = (true, many));
+    let (health, _) = reported(&deleting);
     let Health::Progressing(Reason::InUse, message) = health else { panic!("{health:?}") };
     assert!(message.contains("a, b, c, d, e and 2 more"), "{message}");
-    // Users without anything on the platform do not keep it.
-    // Credentials that were put back are needed until its users are gone.
+    // Users without anything on the platform do not block it.
+    // Credentials that were created again are needed until its users are deleted.
     let put_back = but(|seen| (seen.meta.deleting, seen.secret) = (true, Some(SecretProtection::default())));
     assert_eq!(step(&put_back, 1), Some(AccountStep::Protect));
-    let free = but(|seen| (seen.meta.deleting, seen.in_need) = (true, Vec::new()));
+    let free = but(|seen| (seen.meta.deleting, seen.blocking) = (true, Vec::new()));
     assert_eq!(step(&free, 1), Some(AccountStep::Unprotect));
     let released = but(|seen| {
-        (seen.meta.deleting, seen.in_need, seen.meta.has_finalizer) = (true, Vec::new(), false);
+        (seen.meta.deleting, seen.blocking, seen.meta.has_finalizer) = (true, Vec::new(), false);
     });
-    assert!(matches!(says(&released).0, Health::Progressing(Reason::Deleting, _)));
+    assert!(matches!(reported(&released).0, Health::Progressing(Reason::Deleting, _)));
 }
 
 #[test]
@@ -140,23 +140,23 @@ fn new_credentials_are_checked_at_once_and_again_after_a_while() {
 }
 
 #[test]
-fn a_401_of_any_call_slows_the_questions_down() {
+fn a_401_of_any_call_slows_the_checks_down() {
     let suspended = but(|seen| seen.suspended = Some(unauthorized()));
     assert_eq!(decide(&suspended, at(299)).wake, Wake::At(at(300)));
     assert_eq!(step(&suspended, 300), Some(AccountStep::Check));
-    let (health, _) = says(&suspended);
+    let (health, _) = reported(&suspended);
     let Health::Stalled(Reason::Unauthorized, message) = health else { panic!("{health:?}") };
     assert!(message.contains("401") && message.contains("Put a valid API key into the Secret"), "{message}");
 }
 
 #[test]
-fn without_credentials_nothing_is_asked() {
+fn without_credentials_nothing_is_checked() {
     for (credential, reason) in [
         (Credential::Missing("no Secret".to_owned()), Reason::CredentialsMissing),
         (Credential::InvalidBaseUrl("plain http".to_owned()), Reason::InvalidBaseUrl),
     ] {
         let observed = but(|seen| (seen.credential, seen.check) = (credential, None));
-        let (health, wake) = says(&observed);
+        let (health, wake) = reported(&observed);
         assert!(matches!(health, Health::Stalled(found, _) if found == reason));
         assert_eq!(wake, Wake::OnChange);
     }
@@ -164,28 +164,28 @@ fn without_credentials_nothing_is_asked() {
 
 #[test]
 fn who_may_use_the_account() {
-    let unusable = |observed: &AccountObserved| matches!(standing(observed), Standing::Unusable(_));
+    let unusable = |observed: &AccountObserved| matches!(availability(observed), Availability::Unusable(_));
     let verdict = |verdict| but(|seen| seen.check = check(verdict));
-    assert_eq!(standing(&in_use()), Standing::Usable);
-    assert_eq!(standing(&verdict(Verdict::Restricted("not allowed".to_owned()))), Standing::Usable);
-    // After a restart, or with a new key: neither good nor bad yet, so that nobody's status flickers.
-    assert_eq!(standing(&but(|seen| seen.check = None)), Standing::Pending);
-    // A platform that was away for a moment is for each resource to see.
+    assert_eq!(availability(&in_use()), Availability::Usable);
+    assert_eq!(availability(&verdict(Verdict::Restricted("not allowed".to_owned()))), Availability::Usable);
+    // After a restart, or with a new key, it is not known yet, so that no status flickers.
+    assert_eq!(availability(&but(|seen| seen.check = None)), Availability::Pending);
+    // Each resource notices by its own calls that the platform cannot be reached.
     for fault in [
         Fault::Server { status: 502, message: String::new() },
         Fault::Throttled { status: 429, retry_after: None },
         Fault::Transport { message: String::new() },
         Fault::Unknown { message: String::new() },
     ] {
-        assert_eq!(standing(&verdict(Verdict::Failed(fault))), Standing::Usable);
+        assert_eq!(availability(&verdict(Verdict::Failed(fault))), Availability::Usable);
     }
     for fault in [unauthorized(), Fault::NotFound { message: "no such page".to_owned() }] {
         assert!(unusable(&verdict(Verdict::Failed(fault))));
     }
     assert!(unusable(&but(|seen| seen.suspended = Some(unauthorized()))));
     assert!(unusable(&but(|seen| seen.credential = Credential::Missing("no Secret".to_owned()))));
-    // Deletion does not take the account from those who have to be dealt with first.
-    assert_eq!(standing(&but(|seen| seen.meta.deleting = true)), Standing::Usable);
+    // Resources that have to be deleted first can still use an account that is being deleted.
+    assert_eq!(availability(&but(|seen| seen.meta.deleting = true)), Availability::Usable);
 }
 
 #[test]
@@ -195,18 +195,18 @@ fn the_status_shows_what_the_credentials_see() {
     let seen =
         status(&report, &but(|seen| seen.check = check(Verdict::Projects(many))), &AccountStatus::default(), at(1));
     assert_eq!((seen.project_count, seen.projects.len()), (Some(150), 100));
-    // A failed check says nothing new of them.
+    // A failed check keeps the known projects.
     let failed = but(|seen| seen.check = check(Verdict::Failed(Fault::Server { status: 502, message: String::new() })));
     let kept = status(&report, &failed, &seen, at(2));
     assert_eq!((kept.project_count, kept.projects), (seen.project_count, seen.projects.clone()));
     let restricted = but(|seen| seen.check = check(Verdict::Restricted(String::new())));
     assert_eq!(status(&report, &restricted, &seen, at(2)).project_count, None);
     let one = but(|seen| seen.check = check(Verdict::Projects(names(&["a"]))));
-    assert!(matches!(says(&one).0, Health::Ready(_, text) if text.ends_with("sees 1 project.")));
+    assert!(matches!(reported(&one).0, Health::Ready(_, text) if text.ends_with("can list 1 project.")));
 }
 
 #[test]
-fn what_computes_were_seen_to_report_stays_known() {
+fn capabilities_that_computes_showed_stay() {
     let report = Report::ready("a");
     let all = AccountCapabilities { key_listing: true, compute_names: true, scale_to_zero: true };
     let nothing = but(|seen| seen.check = check(Verdict::Projects(names(&["a"]))));

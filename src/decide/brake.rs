@@ -1,6 +1,7 @@
-//! The brake on mass deletion: what is deleted faster than a person allows waits until a person confirms it.
+//! The brake on mass deletion: deletions beyond the allowed rate wait until a person confirms them.
 //!
-//! Who was told to wait goes on waiting, whatever the rate is by then and whichever process looks: its own status says so.
+//! A resource that was paused once stays paused, whatever the rate is later and whichever process runs: its status holds
+//! that.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,25 +11,25 @@ use jiff::Timestamp;
 use super::{Limits, Meta, Reason, Report, later, names};
 use crate::api::Condition;
 
-/// What the brake means to one resource.
+/// The state of the brake for one resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Brake {
-    /// Nothing yet.
+    /// The resource was not paused.
     #[default]
     Free,
-    /// A person has said that the resource is to be deleted.
+    /// A person has confirmed the deletion.
     Confirmed,
-    /// It was told to wait, in these words.
+    /// The deletion is paused, with this message.
     Paused(String),
 }
 
 impl Brake {
-    /// As the resource itself shows it.
+    /// As the resource's annotations and conditions show it.
     pub fn of(confirmed: bool, conditions: &[Condition]) -> Self {
-        let told = |condition: &&Condition| {
+        let paused = |condition: &&Condition| {
             condition.type_ == "Stalled" && condition.reason == Reason::DeletionPaused.as_str()
         };
-        match conditions.iter().find(told) {
+        match conditions.iter().find(paused) {
             _ if confirmed => Self::Confirmed,
             Some(condition) => Self::Paused(condition.message.clone()),
             None => Self::Free,
@@ -36,12 +37,12 @@ impl Brake {
     }
 }
 
-/// What a resource that was told to wait says for as long as it does. It comes before everything that could make it say
-/// something else, and so forget that it waits.
+/// The report of a resource whose deletion is paused. It is checked before everything else, since any other report would
+/// replace the condition that records the pause.
 pub(super) fn paused(meta: &Meta, limits: &Limits) -> Option<Report> {
     match &meta.brake {
-        Brake::Paused(told) if meta.deleting && meta.has_finalizer && limits.deletes_per_minute > 0 => {
-            Some(Report::stalled(Reason::DeletionPaused, told.clone()))
+        Brake::Paused(message) if meta.deleting && meta.has_finalizer && limits.deletes_per_minute > 0 => {
+            Some(Report::stalled(Reason::DeletionPaused, message.clone()))
         }
         _ => None,
     }
@@ -50,27 +51,27 @@ pub(super) fn paused(meta: &Meta, limits: &Limits) -> Option<Report> {
 /// Why a deletion has to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// So many were made within the last minute, and no more are allowed.
+    /// So many were made within the last minute, which is the limit.
     Full(usize),
     /// Others of the namespace wait already.
     OthersWait,
 }
 
 impl Refusal {
-    /// What the resource is told, with the ways on.
+    /// The message of the condition, with what a person can do.
     pub fn text(self, kind: &str, meta: &Meta) -> String {
         let Meta { namespace, name, .. } = meta;
         let why = match self {
             Self::Full(count) => {
-                format!("{count} deletions on the platform within a minute are as many as --deletes-per-minute allows")
+                format!("{count} deletions on the platform within a minute are the limit of --deletes-per-minute")
             }
             Self::OthersWait => format!("other deletions in namespace {namespace} wait to be confirmed"),
         };
         let kind = kind.to_lowercase();
         let confirm = names::CONFIRM_DELETION;
         format!(
-            "Deletion is paused: {why}. If it is meant: kubectl annotate {kind} {name} -n {namespace} {confirm}=true (--all in place of \
-             the name confirms all). To let the resource go and leave what it has on the platform: kubectl patch {kind} {name} -n \
+            "Deletion is paused: {why}. To confirm it: kubectl annotate {kind} {name} -n {namespace} {confirm}=true (--all instead of \
+             the name confirms all). To delete the resource and keep what it has on the platform: kubectl patch {kind} {name} -n \
              {namespace} --type merge -p '{{\"spec\":{{\"deletion\":\"Orphan\"}}}}'."
         )
     }
@@ -83,10 +84,10 @@ const WINDOW: Duration = Duration::from_secs(60);
 pub struct Window(VecDeque<(Timestamp, String)>);
 
 impl Window {
-    /// Admits and counts the deletion of `target`, or says why it has to wait.
+    /// Admits and counts the deletion of `target`, or returns why it has to wait.
     pub fn admit(&mut self, target: &str, limit: u32, others_wait: bool, now: Timestamp) -> Result<(), Refusal> {
-        // Passes that run side by side may come here in another order than they began. What lies further in the future was
-        // counted before the clock was put back.
+        // Concurrent passes may come here in another order than they began. An entry further in the future was counted before
+        // the clock was put back.
         self.0.retain(|(at, _)| *at < later(now, WINDOW) && now < later(*at, WINDOW));
         if self.0.iter().any(|(_, known)| known == target) {
             return Ok(());
@@ -110,7 +111,7 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn told(text: &str) -> Vec<Condition> {
+    fn paused_with(text: &str) -> Vec<Condition> {
         Report::stalled(Reason::DeletionPaused, text).conditions(&[], 1, at(0))
     }
 
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_put_back_holds_nothing_up_for_long() {
+    fn a_clock_that_is_put_back_delays_nothing_for_long() {
         let mut window = Window::default();
         assert_eq!(window.admit("ep-1", 1, false, at(7200)), Ok(()));
         assert_eq!(window.admit("ep-2", 1, false, at(3600)), Ok(()));
@@ -159,15 +160,15 @@ mod tests {
 
     #[test]
     fn the_status_remembers_and_the_annotation_confirms() {
-        assert_eq!(Brake::of(false, &told("wait")), Brake::Paused("wait".into()));
-        assert_eq!(Brake::of(true, &told("wait")), Brake::Confirmed);
+        assert_eq!(Brake::of(false, &paused_with("wait")), Brake::Paused("wait".into()));
+        assert_eq!(Brake::of(true, &paused_with("wait")), Brake::Confirmed);
         assert_eq!(Brake::of(true, &[]), Brake::Confirmed);
         let other = Report::stalled(Reason::Refused, "no").conditions(&[], 1, at(0));
         assert_eq!(Brake::of(false, &other), Brake::Free);
     }
 
     #[test]
-    fn only_what_is_being_deleted_and_was_told_is_held() {
+    fn only_a_paused_deletion_is_reported_as_paused() {
         let paused_meta =
             Meta { deleting: true, has_finalizer: true, brake: Brake::Paused("wait".into()), ..Meta::default() };
         let limits = Limits::default();
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_told_why_and_what_to_do() {
+    fn the_message_names_the_cause_and_the_commands() {
         let meta = Meta { namespace: "shop".into(), name: "ci".into(), ..Meta::default() };
         let full = Refusal::Full(30).text("ProjectKey", &meta);
         for words in [

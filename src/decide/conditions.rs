@@ -1,4 +1,4 @@
-//! Conditions: what is proposed, merged with what stands.
+//! Conditions: the proposed ones, merged with the existing ones.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::Reason;
 use crate::api::Condition;
 
-/// Whether the platform's object can be used.
+/// Whether the platform's object can be used: the Ready condition, and Reconciling or Stalled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
     /// It can.
@@ -15,24 +15,24 @@ pub enum Health {
     Progressing(Reason, String),
     /// No, and a person is needed.
     Stalled(Reason, String),
-    /// That cannot be said at present; it is tried again.
+    /// That is not known at present; dbplane tries again.
     Unknown(Reason, String),
 }
 
-/// Whether the declared fields are in force.
+/// Whether the declared fields are in force: the Synced condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sync {
     /// They are.
     InSync,
     /// They are not.
     OutOfSync(Reason, String),
-    /// That cannot be said at present.
+    /// That is not known at present.
     Unknown(Reason, String),
     /// There is nothing to compare.
     NotApplicable,
 }
 
-/// What the status says.
+/// What the conditions report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     pub health: Health,
@@ -68,7 +68,7 @@ impl Report {
         Self::of(Health::Unknown(reason, message.into()))
     }
 
-    /// The same health with another word on the declared fields.
+    /// The same health with another Synced condition.
     pub fn with_sync(self, sync: Sync) -> Self {
         Self { sync, ..self }
     }
@@ -83,14 +83,15 @@ impl Report {
         }
     }
 
-    /// The conditions that say this. Transition times move only where a status does; `old` is what stands now.
+    /// The conditions of this report. A transition time changes only when the condition's status does; `old` are the existing
+    /// conditions.
     pub fn conditions(&self, old: &[Condition], generation: i64, now: Timestamp) -> Vec<Condition> {
         self.proposed()
             .into_iter()
             .map(|(kind, status, reason, message)| {
-                let stands = old.iter().find(|condition| condition.type_ == kind && condition.status == status);
+                let unchanged = old.iter().find(|condition| condition.type_ == kind && condition.status == status);
                 Condition {
-                    last_transition_time: stands
+                    last_transition_time: unchanged
                         .map_or_else(|| Time(to_seconds(now)), |condition| condition.last_transition_time.clone()),
                     message: message.to_owned(),
                     observed_generation: Some(generation),
@@ -122,7 +123,7 @@ impl Report {
     }
 }
 
-/// The API server keeps whole seconds; anything finer would differ from what comes back.
+/// The API server keeps whole seconds. Fractions would make every comparison with the stored status differ.
 fn to_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }

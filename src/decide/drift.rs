@@ -1,7 +1,7 @@
-//! Where a compute differs from what is declared, and the change that corrects it. Only declared fields are compared.
+//! Differences between a compute and its spec, and the change that corrects them. Only declared fields are compared.
 
-use crate::api::{ComputeSpec, ComputeUnits, PoolerMode, ScaleToZero};
-use crate::platform::{Compute, ComputeChange, Settings, SuspendAfter};
+use crate::api::{self, ComputeSpec, ScaleToZero};
+use crate::domain::{Compute, ComputeChange, ComputeUnits, PoolerMode, Settings, SuspendAfter};
 
 /// The platform's default inactivity period, in seconds.
 const DEFAULT_INACTIVITY: u32 = 300;
@@ -28,19 +28,19 @@ pub fn declared(spec: &ComputeSpec) -> Settings {
         max,
         suspend_after: spec.scale_to_zero.as_ref().and_then(suspend_after),
         pooler_enabled: spec.pooler.map(|pooler| pooler.enabled),
-        pooler_mode: spec.pooler.and_then(|pooler| pooler.mode).map(|mode| wire_mode(mode).to_owned()),
+        pooler_mode: spec.pooler.and_then(|pooler| pooler.mode).map(pooler_mode),
         postgres: spec.postgres_settings.clone(),
         passwordless_access: spec.passwordless_access,
         disabled: spec.disabled,
     }
 }
 
-/// Where the compute differs from the spec.
+/// The fields in which the compute differs from the spec.
 pub fn differences(spec: &ComputeSpec, compute: &Compute) -> Vec<Difference> {
     branch(spec, compute).into_iter().chain(unmet(&declared(spec), &compute.settings)).collect()
 }
 
-/// Where what is seen differs from what was asked for.
+/// The fields in which `seen` differs from `wanted`.
 pub fn unmet(wanted: &Settings, seen: &Settings) -> Vec<Difference> {
     [
         sizes(wanted, seen),
@@ -104,9 +104,9 @@ fn suspend_after(scale: &ScaleToZero) -> Option<SuspendAfter> {
     }
 }
 
-fn wire_mode(mode: PoolerMode) -> &'static str {
+fn pooler_mode(mode: api::PoolerMode) -> PoolerMode {
     match mode {
-        PoolerMode::Transaction => "transaction",
+        api::PoolerMode::Transaction => PoolerMode::Transaction,
     }
 }
 
@@ -129,18 +129,18 @@ fn sizes(wanted: &Settings, seen: &Settings) -> Option<Difference> {
         seen: seen.min.zip(seen.max).map_or_else(not_reported, |(min, max)| super::sizes::text(min, max)),
         reported: seen.min.zip(seen.max).is_some(),
         disruptive: true,
-        // Both ends always go together: one alone is checked against the other as it stands.
+        // Both limits are always sent together: a platform checks one alone against the other's present value.
         change: of_settings(|settings| (settings.min, settings.max) = (Some(min), Some(max))),
     })
 }
 
 fn suspension(wanted: &Settings, seen: &Settings) -> Option<Difference> {
     let after = wanted.suspend_after?;
-    let stands = match (after, seen.suspend_after) {
+    let in_force = match (after, seen.suspend_after) {
         (SuspendAfter::Seconds(DEFAULT_INACTIVITY), Some(SuspendAfter::Default)) => true,
         (after, seen) => seen == Some(after),
     };
-    (!stands).then(|| Difference {
+    (!in_force).then(|| Difference {
         field: "scaleToZero".into(),
         wanted: suspension_text(after),
         seen: seen.suspend_after.map_or_else(not_reported, suspension_text),
@@ -195,7 +195,7 @@ fn postgres(wanted: &Settings, seen: &Settings) -> Option<Difference> {
         seen: shown(seen),
         reported: true,
         disruptive: false,
-        // Undeclared settings are sent as they stand, since the platform may replace the whole map.
+        // Undeclared settings are sent with their present values, since the platform may replace the whole map.
         change: of_settings(|settings| {
             settings.postgres = seen.postgres.clone();
             settings.postgres.extend(wanted.postgres.clone());

@@ -6,20 +6,20 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::seal::{Flaw, ObjectKey};
+use super::seal::{InvalidAnnotation, ObjectKey};
 use super::{names, seal};
-use crate::platform::Settings;
+use crate::domain::Settings;
 
-/// How a Compute came to its compute.
+/// How a Compute was bound to its compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Origin {
     /// dbplane created it.
     Created,
-    /// It was the branch's primary, and `existing: Adopt` took it over.
+    /// It was the branch's primary, which `existing: Adopt` adopted.
     Adopted,
     /// `computeID` named it.
     Imported,
-    /// `management: Observe`: it is looked at only.
+    /// `management: Observe`: it is only observed.
     Observed,
 }
 
@@ -32,24 +32,24 @@ pub struct Binding {
     pub at: Timestamp,
 }
 
-/// The mark written before a create: it may have happened.
+/// The intent to create a compute, written before the call: from then on the create may have happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateIntent {
     pub at: Timestamp,
     pub branch: String,
-    /// The computes that the branch had of that type when the create was begun.
+    /// The computes of that type that the branch had before the create.
     pub baseline: BTreeSet<String>,
-    /// The unique name that the compute was given, where the platform shows names.
+    /// The unique name that the create gives the compute, where the platform shows names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
-    /// What was asked for; the spec may say something else by now.
+    /// The requested settings; the spec may have changed since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Settings>,
 }
 
 impl CreateIntent {
-    /// The creates whose outcome stays unknown, with this one. Those that are alike are told by one record, so that a
-    /// platform that never answers fills no annotation.
+    /// The unanswered creates, with this one added. Equal ones share one record, so that the annotation does not grow while
+    /// the platform never answers.
     pub fn noted_in(&self, unanswered: &[Self]) -> Vec<Self> {
         let alike =
             |other: &&Self| (&other.branch, &other.mark, &other.asked) == (&self.branch, &self.mark, &self.asked);
@@ -60,7 +60,7 @@ impl CreateIntent {
     }
 }
 
-/// Creates that were never answered and that no reading has shown, as an annotation.
+/// Creates that were never answered and whose result no snapshot has shown, as an annotation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unanswered {
     pub creates: Vec<CreateIntent>,
@@ -69,18 +69,18 @@ pub struct Unanswered {
 /// The restart that was asked for last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestartRecord {
-    /// The spec's token that is honoured, or was honoured last.
+    /// The spec's token that is being carried out, or was carried out last.
     pub token: String,
-    /// The same of the annotation that people set.
+    /// The same for the annotation that people set.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub annotation: String,
     pub at: Timestamp,
-    /// Present from before the call until its outcome is known: what the compute looked like before it.
+    /// The compute's times before the call; present until the outcome of the call is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calling: Option<BeforeRestart>,
 }
 
-/// What tells a compute that was restarted from one that was not, without comparing clocks.
+/// The times by which a restart is recognized later, without comparing clocks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BeforeRestart {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,7 +94,7 @@ pub struct BeforeRestart {
 pub struct ComputeIdentity {
     pub binding: Option<Binding>,
     pub intent: Option<CreateIntent>,
-    /// Creates that were never answered and that no reading has shown.
+    /// Creates that were never answered and whose result no snapshot has shown.
     pub unanswered: Vec<CreateIntent>,
     pub restart: Option<RestartRecord>,
     /// The value of the restart annotation that people set.
@@ -102,7 +102,7 @@ pub struct ComputeIdentity {
 }
 
 impl ComputeIdentity {
-    /// When the call was recorded whose outcome is not.
+    /// When the call was recorded whose outcome is not known.
     pub fn recorded(&self) -> Option<Timestamp> {
         let restart = self.restart.as_ref().filter(|record| record.calling.is_some());
         self.intent.as_ref().map(|intent| intent.at).or(restart.map(|record| record.at))
@@ -127,11 +127,11 @@ pub struct RetiredKey {
     pub id: i64,
     pub name: String,
     pub since: Timestamp,
-    /// From then on it is revoked.
+    /// When it is to be revoked.
     pub retire_at: Timestamp,
 }
 
-/// A key that may exist although its secret never arrived, or that could not be revoked.
+/// A key that may exist although dbplane never received its secret, or that could not be revoked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostKey {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -142,7 +142,7 @@ pub struct LostKey {
 
 /// All keys that a ProjectKey ever had and that are not known to be revoked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeyBook {
+pub struct KeyRecords {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<KeyIdentity>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,17 +151,17 @@ pub struct KeyBook {
     pub previous: Vec<RetiredKey>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<LostKey>,
-    /// The organization that these keys are of: in another one they can be neither found nor revoked.
+    /// The organization of these keys: in another one they can be neither found nor revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub organization: Option<String>,
 }
 
-/// The mark written before a key is created: it may exist, under this name.
+/// The intent to create a key, written before the call: from then on the key may exist, under this name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyIntent {
     pub name: String,
     pub at: Timestamp,
-    /// When the key that this one replaces is revoked; absent where it replaces none.
+    /// When to revoke the key that this one replaces; absent where it replaces none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retire_previous_at: Option<Timestamp>,
     /// The key that this one replaces is known to be revoked already.
@@ -172,26 +172,28 @@ pub struct KeyIntent {
     pub organization: Option<String>,
 }
 
-impl KeyBook {
-    /// The book once the key that was intended has reached its Secret: what it replaces is retired, and forgotten only
-    /// where it is known to be revoked.
+impl KeyRecords {
+    /// The records once the intended key is in its Secret: the key it replaces is retired, and dropped from the records only
+    /// when it is known to be revoked.
     pub fn succeeded_by(&self, key: KeyIdentity, intent: &KeyIntent) -> Self {
-        let mut book = self.of(intent);
-        let Some(before) = book.current.replace(key.clone()).filter(|before| before.id != key.id) else { return book };
-        book.rotated_at = Some(intent.at);
+        let mut records = self.of(intent);
+        let Some(before) = records.current.replace(key.clone()).filter(|before| before.id != key.id) else {
+            return records;
+        };
+        records.rotated_at = Some(intent.at);
         if !intent.previous_revoked {
             let retire_at = intent.retire_previous_at.unwrap_or(intent.at);
-            book.previous.push(RetiredKey { id: before.id, name: before.name, since: intent.at, retire_at });
+            records.previous.push(RetiredKey { id: before.id, name: before.name, since: intent.at, retire_at });
         }
-        book
+        records
     }
 
-    /// The book, with the organization that the intended key is of.
+    /// The records, with the organization of the intended key.
     pub fn of(&self, intent: &KeyIntent) -> Self {
         Self { organization: intent.organization.clone().or_else(|| self.organization.clone()), ..self.clone() }
     }
 
-    /// The names of all keys in the book.
+    /// The names of all recorded keys.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let current = self.current.iter().map(|key| key.name.as_str());
         let previous = self.previous.iter().map(|key| key.name.as_str());
@@ -202,61 +204,63 @@ impl KeyBook {
 /// A ProjectKey's annotations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectKeyIdentity {
-    pub book: KeyBook,
+    pub records: KeyRecords,
     pub intent: Option<KeyIntent>,
 }
 
 impl ProjectKeyIdentity {
     /// The names of all keys that there are or may be.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.book.names().chain(self.intent.iter().map(|intent| intent.name.as_str()))
+        self.records.names().chain(self.intent.iter().map(|intent| intent.name.as_str()))
     }
 
-    /// The organization that they are of, where there are any and it was noted.
+    /// The organization of the keys, where there are keys and it was recorded.
     pub fn organization(&self) -> Option<&str> {
         self.names().next()?;
         let intended = self.intent.as_ref().and_then(|intent| intent.organization.as_deref());
-        intended.or(self.book.organization.as_deref())
+        intended.or(self.records.organization.as_deref())
     }
 }
 
-/// Annotations that are not believed; nothing is decided on a link that is not understood.
+/// Annotations that are not valid. dbplane makes no decision based on them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Doubtful {
-    pub flaws: Vec<(&'static str, Flaw)>,
-    /// Whether others of the resource's annotations are its own.
-    pub others_hold: bool,
+pub struct InvalidAnnotations {
+    pub annotations: Vec<(&'static str, InvalidAnnotation)>,
+    /// Whether other annotations of the resource are valid.
+    pub others_valid: bool,
 }
 
-impl Doubtful {
-    /// Whether everything was copied from another resource, which is the one that it concerns.
+impl InvalidAnnotations {
+    /// Whether all of them were copied from another resource, to which they belong.
     pub fn is_copy(&self) -> bool {
-        !self.others_hold && self.flaws.iter().all(|(_, flaw)| matches!(flaw, Flaw::CopiedFrom(_)))
+        !self.others_valid
+            && self.annotations.iter().all(|(_, problem)| matches!(problem, InvalidAnnotation::CopiedFrom(_)))
     }
 
     /// What is wrong, and what to do about it. `kind` as kubectl takes it.
     pub fn explain(&self, kind: &str, object_key: ObjectKey) -> String {
-        let said: Vec<String> = self.flaws.iter().map(|(annotation, flaw)| flaw.said_of(annotation)).collect();
-        let removed: Vec<String> = self.flaws.iter().map(|(annotation, _)| format!("{annotation}-")).collect();
+        let problems: Vec<String> =
+            self.annotations.iter().map(|(annotation, problem)| problem.describe(annotation)).collect();
+        let removed: Vec<String> = self.annotations.iter().map(|(annotation, _)| format!("{annotation}-")).collect();
         let ObjectKey { namespace, name } = object_key;
         let forget = format!("kubectl -n {namespace} annotate {kind} {name} {}", removed.join(" "));
-        let said = said.join(" ");
+        let problems = problems.join(" ");
         if self.is_copy() {
-            return format!("{said} Nothing is done before it is removed here: {forget}");
+            return format!("{problems} dbplane does nothing until it is removed here: {forget}");
         }
         format!(
-            "{said} Nothing is done before the value that dbplane wrote is back. To have the link forgotten instead: {forget}"
+            "{problems} dbplane does nothing until the value that it wrote is restored. To remove the link instead: {forget}"
         )
     }
 }
 
-impl Flaw {
-    fn said_of(&self, annotation: &str) -> String {
+impl InvalidAnnotation {
+    fn describe(&self, annotation: &str) -> String {
         match self {
             Self::Unreadable(error) => format!("The annotation {annotation} cannot be read ({error})."),
             Self::Edited => format!("The annotation {annotation} is not as dbplane wrote it."),
             Self::CopiedFrom(other) => {
-                format!("The annotation {annotation} was copied from {other}, and links that resource.")
+                format!("The annotation {annotation} was copied from {other} and belongs to that resource.")
             }
         }
     }
@@ -264,8 +268,8 @@ impl Flaw {
 
 type Annotations = BTreeMap<String, String>;
 
-/// A Compute's link to the platform.
-pub fn of_compute(annotations: &Annotations, object_key: ObjectKey) -> Result<ComputeIdentity, Doubtful> {
+/// A Compute's records, from its annotations.
+pub fn of_compute(annotations: &Annotations, object_key: ObjectKey) -> Result<ComputeIdentity, InvalidAnnotations> {
     let mut sealed = Sealed::of(annotations, object_key);
     let identity = ComputeIdentity {
         binding: sealed.open(names::BINDING),
@@ -274,38 +278,38 @@ pub fn of_compute(annotations: &Annotations, object_key: ObjectKey) -> Result<Co
         restart: sealed.open(names::RESTART_RECORD),
         restart_annotation: annotations.get(names::RESTART).cloned(),
     };
-    sealed.believed(identity)
+    sealed.finish(identity)
 }
 
-/// A ProjectKey's link to the platform.
-pub fn of_key(annotations: &Annotations, object_key: ObjectKey) -> Result<ProjectKeyIdentity, Doubtful> {
+/// A ProjectKey's records, from its annotations.
+pub fn of_key(annotations: &Annotations, object_key: ObjectKey) -> Result<ProjectKeyIdentity, InvalidAnnotations> {
     let mut sealed = Sealed::of(annotations, object_key);
     let identity = ProjectKeyIdentity {
-        book: sealed.open(names::KEYS).unwrap_or_default(),
+        records: sealed.open(names::KEYS).unwrap_or_default(),
         intent: sealed.open(names::KEY_INTENT),
     };
-    sealed.believed(identity)
+    sealed.finish(identity)
 }
 
 /// A resource's annotations while they are read.
 struct Sealed<'a> {
     annotations: &'a Annotations,
     object_key: ObjectKey<'a>,
-    doubtful: Doubtful,
+    invalid: InvalidAnnotations,
 }
 
 impl<'a> Sealed<'a> {
     fn of(annotations: &'a Annotations, object_key: ObjectKey<'a>) -> Self {
-        Self { annotations, object_key, doubtful: Doubtful { flaws: Vec::new(), others_hold: false } }
+        Self { annotations, object_key, invalid: InvalidAnnotations { annotations: Vec::new(), others_valid: false } }
     }
 
     fn open<T: DeserializeOwned>(&mut self, annotation: &'static str) -> Option<T> {
         let opened = seal::open(annotation, self.annotations.get(annotation)?, self.object_key);
-        self.doubtful.others_hold |= opened.is_ok();
-        opened.map_err(|flaw| self.doubtful.flaws.push((annotation, flaw))).ok()
+        self.invalid.others_valid |= opened.is_ok();
+        opened.map_err(|problem| self.invalid.annotations.push((annotation, problem))).ok()
     }
 
-    fn believed<T>(self, identity: T) -> Result<T, Doubtful> {
-        if self.doubtful.flaws.is_empty() { Ok(identity) } else { Err(self.doubtful) }
+    fn finish<T>(self, identity: T) -> Result<T, InvalidAnnotations> {
+        if self.invalid.annotations.is_empty() { Ok(identity) } else { Err(self.invalid) }
     }
 }

@@ -1,4 +1,5 @@
-//! What one process remembers of a resource between two decisions. Losing it costs one more try, never correctness.
+//! What one process remembers of a resource between two decisions. If it is lost, an action may be tried once more; nothing
+//! else depends on it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use jiff::Timestamp;
 
 use super::{Health, Reason, later};
 use crate::api::LastOperation;
-use crate::platform::{ComputeChange, Fault};
+use crate::domain::{ComputeChange, Fault};
 
 /// What was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,9 +26,9 @@ pub enum Action {
 /// Why it did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// The platform's answer.
+    /// What the platform answered, or that it did not.
     Platform(Fault),
-    /// The API server's answer to the write of a Secret.
+    /// Why the API server did not accept a Secret.
     Secret(String),
 }
 
@@ -41,14 +42,14 @@ pub struct Failure {
     pub generation: i64,
 }
 
-/// The change of one field that was last asked for, and what became of it.
+/// The last change of one field that was sent, and its effect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sent {
     pub change: ComputeChange,
     pub at: Timestamp,
     /// How often in a row it was sent.
     pub count: u32,
-    /// When a snapshot last showed it in force.
+    /// When a snapshot last showed the changed value.
     pub in_force: Option<Timestamp>,
 }
 
@@ -58,23 +59,23 @@ pub struct Memory {
     failures: BTreeMap<Action, Failure>,
     /// When this process recorded its last call of each action.
     recorded: BTreeMap<Action, Timestamp>,
-    /// By the field's path in the spec: one that the platform ignores says nothing of the others.
+    /// By the field's path in the spec: a platform may ignore one field and apply the others.
     sent: BTreeMap<String, Sent>,
-    /// A change or restart of ours was accepted, and no snapshot has shown the compute settled since.
+    /// The platform accepted a change or restart, and no snapshot since then shows the compute settled.
     pub changing: bool,
-    /// The compute that a create brought forth, until the resource is bound to it.
+    /// The compute that a create returned, until the resource is bound to it.
     pub created: Option<String>,
-    /// Since when readings lack the compute that the resource is bound to.
+    /// Since when snapshots lack the compute that the resource is bound to.
     pub missing_since: Option<Timestamp>,
-    /// The call whose outcome is being found out, by when it was recorded, and since when this process knows of it.
-    met: Option<(Timestamp, Timestamp)>,
+    /// The call whose outcome is unknown: when it was recorded, and when this process first saw that record.
+    unresolved: Option<(Timestamp, Timestamp)>,
     /// The operation that our last change started.
     pub last_operation: Option<LastOperation>,
     /// When the platform last confirmed the delete.
     pub deleted: Option<Timestamp>,
 }
 
-/// Not now: why, and until when.
+/// Why an action has to wait, and until when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backoff {
     pub health: Health,
@@ -85,7 +86,7 @@ const REFUSED_FIRST: Duration = Duration::from_secs(30);
 const REFUSED_MOST: Duration = Duration::from_secs(3600);
 const FAILED_FIRST: Duration = Duration::from_secs(1);
 const FAILED_MOST: Duration = Duration::from_secs(60);
-/// A change that was in force for this long and is gone again is a new difference, not a persistent one.
+/// A difference that comes back after this long is a new one, not a persistent one.
 const SETTLED: Duration = Duration::from_secs(600);
 const UNAPPLIED_FIRST: Duration = Duration::from_secs(300);
 /// No object has this generation.
@@ -108,8 +109,9 @@ impl Memory {
         self.failures.remove(&action);
     }
 
-    /// What was refused to other credentials is tried with the new ones at once, and what those did not see proves nothing.
-    pub fn other_credentials(&mut self) {
+    /// The account has other credentials: what the platform refused to the old ones is tried again at once, and what the
+    /// old ones did not see proves nothing.
+    pub fn credentials_changed(&mut self) {
         self.missing_since = None;
         for failure in self.failures.values_mut() {
             failure.generation = ANOTHER;
@@ -121,8 +123,8 @@ impl Memory {
         self.recorded.insert(action, at);
     }
 
-    /// Whether the call that was recorded at that time was this process's own and certainly not made. What became of a call
-    /// that another process recorded is nothing that this one was told.
+    /// Whether this process recorded a call at that time and knows that it was not carried out. The outcome of a call that
+    /// another process recorded is not known here.
     pub fn not_done(&self, action: Action, begun: Timestamp) -> bool {
         let own = self.recorded.get(&action) == Some(&begun);
         let failure = self.failures.get(&action).filter(|failure| own && failure.at >= begun);
@@ -132,7 +134,17 @@ impl Memory {
         })
     }
 
-    /// What the platform said to the last try of an action, when it failed.
+    /// The key that the platform answered with in place of the one whose creation this process recorded at that time.
+    pub fn other_key(&self, begun: Timestamp) -> Option<i64> {
+        let own = self.recorded.get(&Action::CreateKey) == Some(&begun);
+        let failure = self.failures.get(&Action::CreateKey).filter(|failure| own && failure.at >= begun)?;
+        match &failure.problem {
+            Problem::Platform(Fault::OtherKey { id, .. }) => Some(*id),
+            Problem::Platform(_) | Problem::Secret(_) => None,
+        }
+    }
+
+    /// The platform's fault of the last try of an action, when it failed.
     pub fn fault(&self, action: Action) -> Option<&Fault> {
         match &self.failures.get(&action)?.problem {
             Problem::Platform(fault) => Some(fault),
@@ -140,7 +152,7 @@ impl Memory {
         }
     }
 
-    /// Whether an action has to wait after a failure. A refusal is tried again slowly, or when the spec has changed.
+    /// Whether an action has to wait after a failure. After a refusal it waits longer, but not once the spec has changed.
     pub fn backoff(&self, action: Action, generation: i64, now: Timestamp) -> Option<Backoff> {
         let failure = self.failures.get(&action)?;
         if failure.generation != generation {
@@ -150,21 +162,20 @@ impl Memory {
         (now < until).then(|| Backoff { health: failure.health(), until })
     }
 
-    /// Remembers since when this process knows of a call that was recorded at `recorded` and whose outcome was not.
-    pub fn met(&mut self, recorded: Option<Timestamp>, now: Timestamp) {
-        self.met = recorded.map(|at| self.met.filter(|(known, _)| *known == at).unwrap_or((at, now)));
+    /// Remembers when this process first saw the record of a call whose outcome is unknown; `recorded` is the time in it.
+    pub fn note_unresolved(&mut self, recorded: Option<Timestamp>, now: Timestamp) {
+        self.unresolved = recorded.map(|at| self.unresolved.filter(|(known, _)| *known == at).unwrap_or((at, now)));
     }
 
-    /// From when on a snapshot without what a call was to bring forth proves that it did not happen. Counted by this
-    /// process's clock alone: whoever recorded the call may have had another one.
-    pub fn settled(&self, recorded: Timestamp, settle: Duration) -> Timestamp {
-        let met = self.met.filter(|(known, _)| *known == recorded);
-        later(met.map_or(recorded, |(_, since)| since), settle)
+    /// The end of the settle time of a call: a snapshot that begins later and lacks the call's result proves that it was not
+    /// carried out. Measured by this process's clock alone: the process that recorded the call may have had another one.
+    pub fn settles_at(&self, recorded: Timestamp, settle: Duration) -> Timestamp {
+        let unresolved = self.unresolved.filter(|(known, _)| *known == recorded);
+        later(unresolved.map_or(recorded, |(_, since)| since), settle)
     }
 
-    /// An operation that the status shows is the status's from then on: of two processes whose leads overlap, the later one
-    /// has the last word.
-    pub fn shown(&mut self, operation: Option<&LastOperation>) {
+    /// Forgets an operation once the status shows it. When two leaders overlap, the one that writes later then prevails.
+    pub fn operation_shown(&mut self, operation: Option<&LastOperation>) {
         self.last_operation.take_if(|ours| operation == Some(ours));
     }
 
@@ -179,14 +190,14 @@ impl Memory {
         }
     }
 
-    /// Remembers that a snapshot shows these fields, and no others, differ from what is declared.
-    pub fn differing(&mut self, fields: &[&str], now: Timestamp) {
+    /// Remembers that exactly these fields differ from what is declared, as a snapshot shows.
+    pub fn note_differing(&mut self, fields: &[&str], now: Timestamp) {
         for (_, sent) in self.sent.iter_mut().filter(|(field, _)| !fields.contains(&field.as_str())) {
             sent.in_force = Some(now);
         }
     }
 
-    /// Whether a change of a field that was sent before has to wait before it is sent again, and what to call that.
+    /// Whether a change of a field that was sent before has to wait before it is sent again, and the reason to report.
     pub fn repeated(&self, field: &str, change: &ComputeChange, now: Timestamp) -> Option<(Reason, Timestamp)> {
         let sent = self.sent.get(field).filter(|sent| &sent.change == change && !sent.stood())?;
         let (reason, pauses) = match sent.in_force {
@@ -199,7 +210,7 @@ impl Memory {
 }
 
 impl Sent {
-    /// Whether it was in force for long enough that what differs now is something new.
+    /// Whether it was in force for long enough that a difference now is a new one.
     fn stood(&self) -> bool {
         self.in_force.is_some_and(|in_force| in_force >= later(self.at, SETTLED))
     }
@@ -209,7 +220,10 @@ impl Failure {
     fn pause(&self) -> Duration {
         let tries = self.count.saturating_sub(1);
         match &self.problem {
-            Problem::Platform(fault) if fault.is_refusal() => doubled(REFUSED_FIRST, tries, REFUSED_MOST),
+            // A platform that names keys otherwise does so each time, and each time there is one more key.
+            Problem::Platform(fault) if fault.is_refusal() || matches!(fault, Fault::OtherKey { .. }) => {
+                doubled(REFUSED_FIRST, tries, REFUSED_MOST)
+            }
             Problem::Platform(fault) => {
                 doubled(FAILED_FIRST, tries, FAILED_MOST).max(fault.retry_after().unwrap_or_default())
             }
@@ -231,9 +245,11 @@ pub fn of_fault(fault: &Fault) -> Health {
     match fault {
         Fault::Unauthorized { .. } => Health::Unknown(Reason::Unauthorized, message),
         Fault::Forbidden { .. } => Health::Stalled(Reason::Forbidden, message),
-        Fault::NotFound { .. } | Fault::Unsupported { .. } | Fault::Conflict { .. } | Fault::Rejected { .. } => {
-            Health::Stalled(Reason::Refused, message)
-        }
+        Fault::NotFound { .. }
+        | Fault::Unsupported { .. }
+        | Fault::Conflict { .. }
+        | Fault::Rejected { .. }
+        | Fault::OtherKey { .. } => Health::Stalled(Reason::Refused, message),
         Fault::Busy { .. } | Fault::Throttled { .. } => Health::Progressing(Reason::PlatformBusy, message),
         Fault::Server { .. } | Fault::Transport { .. } | Fault::Unknown { .. } | Fault::Undecodable { .. } => {
             Health::Unknown(Reason::PlatformUnreachable, message)

@@ -1,7 +1,7 @@
 //! What to do next: pure decisions, shared by the controller, the tests and everything that explains itself.
 //!
 //! A decision is made from the declared spec, an observation and the time, all of them plain values. Nothing here can look at a
-//! clock, a cluster or the platform: this module imports the custom resources' types and the platform's data types alone.
+//! clock, a cluster or the platform: this module imports `api` and `domain`, and nothing else of this program.
 
 pub mod account;
 pub mod brake;
@@ -27,12 +27,12 @@ pub use memory::{Action, Memory};
 pub use reason::Reason;
 use seal::ObjectKey;
 
-/// What to do now, what to say, and when to look again.
+/// What to do now, what to report, and when to decide again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision<S> {
     /// At most one side effect.
     pub step: Option<S>,
-    /// What the status says when there is no step; `None` where there is nothing new to say.
+    /// The status to write when there is no step; `None` to keep the status as it is.
     pub report: Option<Report>,
     /// When to decide again.
     pub wake: Wake,
@@ -44,7 +44,7 @@ impl<S> Decision<S> {
         Self { step: None, report: Some(report), wake: Wake::OnChange }
     }
 
-    /// Nothing to do and nothing new to say until something is known.
+    /// No step and no new status: not enough is known yet.
     pub fn silent() -> Self {
         Self { step: None, report: None, wake: Wake::OnChange }
     }
@@ -54,19 +54,19 @@ impl<S> Decision<S> {
         Self { step: None, report: Some(report), wake: Wake::At(until) }
     }
 
-    /// The first of these that asks for a step. When none does, the first has the word, and the earliest wake counts.
-    pub fn foremost(choices: impl IntoIterator<Item = Self>) -> Self {
-        let mut foremost: Option<Self> = None;
+    /// The first of these decisions that has a step. When none has one: the report of the first, and the earliest wake.
+    pub fn first_step(choices: impl IntoIterator<Item = Self>) -> Self {
+        let mut first: Option<Self> = None;
         for choice in choices {
             if choice.step.is_some() {
                 return choice;
             }
-            foremost = Some(match foremost {
+            first = Some(match first {
                 Some(first) => first.no_later(choice.wake),
                 None => choice,
             });
         }
-        foremost.unwrap_or_else(Self::silent)
+        first.unwrap_or_else(Self::silent)
     }
 
     /// The same, decided again at `wake` at the latest.
@@ -80,7 +80,7 @@ impl<S> Decision<S> {
         Self { wake, ..self }
     }
 
-    /// One step; the world it leaves behind is decided on anew.
+    /// One step; after it the next pass decides again, on a new observation.
     pub fn act(step: S, report: Report) -> Self {
         Self { step: Some(step), report: Some(report), wake: Wake::OnChange }
     }
@@ -95,7 +95,7 @@ pub enum Wake {
     At(Timestamp),
 }
 
-/// What every kind's observation says of the resource itself.
+/// The part of an observation that is about the resource itself, the same for every kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
     pub namespace: String,
@@ -108,7 +108,7 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// The resource, as its annotations name it.
+    /// The resource, as dbplane's annotations name it.
     pub fn object_key(&self) -> ObjectKey<'_> {
         ObjectKey { namespace: &self.namespace, name: &self.name }
     }
@@ -117,14 +117,14 @@ impl Meta {
 /// The times and numbers that decisions rest on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How long after a create was begun a reading that lacks it proves that it did not happen. Longer than the request
-    /// timeout and the leader lease together.
+    /// The settle time: how long after an unanswered create a snapshot without its result proves nothing. Longer than
+    /// the request timeout and the leader lease together.
     pub settle: Duration,
     /// How long a compute may take to start before that is reported as a fault.
     pub start: Duration,
-    /// How often a key is asked whether the platform still accepts it.
+    /// The time between two checks whether the platform still accepts a key.
     pub key_check: Duration,
-    /// How many deletions on the platform within a minute need no confirmation; with 0 none does.
+    /// How many deletions on the platform within a minute need no confirmation; 0 switches the brake off.
     pub deletes_per_minute: u32,
 }
 
@@ -139,18 +139,18 @@ impl Default for Limits {
     }
 }
 
-/// The account that a resource refers to, as far as the resource is concerned.
+/// The account that a resource refers to, as the resource may use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccountView {
-    /// Its credentials are at hand; `organization` is what its spec names.
+    /// It has credentials that can be used; `organization` is the one that its spec names.
     Usable { organization: Option<String> },
-    /// It has not been looked at yet.
+    /// It has not been checked yet.
     Pending,
     /// There is no such account.
     Missing { name: String },
     /// A ClusterAccount that does not admit the namespace.
     NotAllowed { name: String },
-    /// It says itself why it cannot be used.
+    /// It cannot be used; `message` is that of its own condition.
     NotReady { name: String, message: String },
 }
 
@@ -174,7 +174,7 @@ impl AccountView {
     }
 }
 
-/// `length` after `time`, or the end of time.
+/// `length` after `time`, or the latest time that can be represented.
 pub fn later(time: Timestamp, length: Duration) -> Timestamp {
     let length = SignedDuration::try_from(length).unwrap_or(SignedDuration::MAX);
     time.checked_add(length).unwrap_or(Timestamp::MAX)

@@ -3,28 +3,29 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Holds a resource until its platform object has been dealt with.
+/// On a resource until its platform object is deleted, or is to be kept.
 pub const FINALIZER: &str = "dbplane.dev/finalizer";
-/// Holds the Secret with an account's API key while resources of the account need it.
+/// On the Secret with an account's API key while resources of the account need it.
 pub const CREDENTIAL_FINALIZER: &str = "dbplane.dev/credentials-in-use";
 /// Who writes, in server-side apply and in events.
 pub const FIELD_MANAGER: &str = "dbplane";
 
 /// `"true"` stops every write for the resource.
 pub const PAUSED: &str = "dbplane.dev/paused";
-/// Any change of its value restarts the compute once, as spec.restartToken does; taking it away does not.
+/// Any change of its value restarts the compute once, as spec.restartToken does; removing it does not.
 pub const RESTART: &str = "dbplane.dev/restart";
 /// Keys that people have revoked themselves: names or numbers separated by commas, or `all`.
 pub const REVOKED_KEYS: &str = "dbplane.dev/revoked-keys";
 
-/// `"true"` confirms a deletion that the brake on mass deletion holds.
+/// `"true"` confirms a deletion that the brake on mass deletion has paused.
 pub const CONFIRM_DELETION: &str = "dbplane.dev/confirm-deletion";
 
 /// The binding of a Compute to its compute.
 pub const BINDING: &str = "dbplane.dev/compute";
 /// The intent to create a compute.
 pub const CREATE_INTENT: &str = "dbplane.dev/create-intent";
-/// Creates that were never answered and that no reading has shown: what they bring forth late is recognized.
+/// Creates that were never answered and whose result no snapshot has shown: a compute that one of them creates late is
+/// recognized by this record.
 pub const UNANSWERED_CREATES: &str = "dbplane.dev/unanswered-creates";
 /// The restart that was asked for last.
 pub const RESTART_RECORD: &str = "dbplane.dev/restart-record";
@@ -33,13 +34,13 @@ pub const KEYS: &str = "dbplane.dev/keys";
 /// The intent to create a key.
 pub const KEY_INTENT: &str = "dbplane.dev/key-intent";
 
-/// On a Secret: the identifier of the key it holds.
+/// On a Secret: the identifier of the key in it.
 pub const SECRET_KEY_ID: &str = "dbplane.dev/key-id";
-/// On a Secret: the record of the key it holds.
+/// On a Secret: the record of the key in it.
 pub const SECRET_KEY: &str = "dbplane.dev/key";
-/// On a Secret: a digest of the key that dbplane wrote, which tells one that was altered by hand.
+/// On a Secret: a digest of the key that dbplane wrote, which shows whether it was altered by hand.
 pub const SECRET_DIGEST: &str = "dbplane.dev/digest";
-/// On a Secret: a digest of the names of its parts that dbplane wrote, which tells when one is no longer declared.
+/// On a Secret: a digest of the names of its parts that dbplane wrote, which shows whether one is no longer declared.
 pub const SECRET_SHAPE: &str = "dbplane.dev/shape";
 /// On a Secret: the kind and the name of the resource that it was made for.
 pub const SECRET_OF: &str = "dbplane.dev/secret-of";
@@ -49,7 +50,8 @@ pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "dbplane")
 /// The longest name that the platform takes for a key or a compute.
 const LONGEST_NAME: usize = 64;
 
-/// Which cluster a name was given in: clusters that manage one organization tell their keys and computes apart by it.
+/// The identity of a cluster, part of every unique name: with it clusters that manage one organization recognize their own
+/// keys and computes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterId(String);
 
@@ -67,8 +69,8 @@ impl ClusterId {
         &self.0
     }
 
-    /// Whether a name was given in this cluster.
-    pub fn gave(&self, name: &str) -> bool {
+    /// Whether this cluster issued a unique name.
+    pub fn issued(&self, name: &str) -> bool {
         Mark::of(name).is_some_and(|mark| mark.cluster == self.0)
     }
 }
@@ -80,7 +82,7 @@ impl FromStr for ClusterId {
         if is_cluster(text) {
             return Ok(Self(text.to_owned()));
         }
-        Err(format!("write {CLUSTER_LENGTH} digits or lowercase letters, as they stand in the names of keys"))
+        Err(format!("write {CLUSTER_LENGTH} digits or lowercase letters, as in the names of keys"))
     }
 }
 
@@ -94,7 +96,7 @@ fn is_cluster(text: &str) -> bool {
     text.len() == CLUSTER_LENGTH && text.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase())
 }
 
-/// What a unique name tells of where it was given.
+/// The parts of a unique name that show which cluster and resource it was issued for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark<'a> {
     pub cluster: &'a str,
@@ -103,7 +105,7 @@ pub struct Mark<'a> {
 }
 
 impl<'a> Mark<'a> {
-    /// `None` for a name that has not the form of ours.
+    /// `None` for a name that does not have this form.
     pub fn of(name: &'a str) -> Option<Self> {
         let mut parts = name.rsplitn(4, '-');
         let (draw, uid, cluster, chosen) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
@@ -111,7 +113,7 @@ impl<'a> Mark<'a> {
         (numbered && is_cluster(cluster) && !chosen.is_empty()).then_some(Self { cluster, uid })
     }
 
-    /// Whether the name was given to the resource with this UID. One that is restored from a backup has another.
+    /// Whether the name was issued for the resource with this UID. A resource that was restored from a backup has another.
     pub fn is_of(&self, uid: &str) -> bool {
         short(uid) == self.uid
     }
@@ -126,7 +128,7 @@ pub fn unique(readable: &str, cluster: &ClusterId, uid: &str, draw: u32) -> Stri
     format!("{head}{tail}")
 }
 
-/// Whether a name is that of some attempt for this resource.
+/// Whether a name belongs to any attempt for this resource.
 pub fn is_attempt(name: &str, readable: &str, cluster: &ClusterId, uid: &str) -> bool {
     let any = unique(readable, cluster, uid, 0);
     let fixed = any.len() - DRAW_LENGTH;
@@ -155,15 +157,15 @@ mod tests {
         assert_ne!(unique("ci", &here, UID, 1), unique("ci", &cluster("0ther0"), UID, 1));
         let long = unique(&"x".repeat(200), &here, UID, 1);
         assert_eq!(long.len(), 64);
-        assert!(here.gave(&long));
+        assert!(here.issued(&long));
     }
 
     #[test]
-    fn a_name_tells_the_cluster_and_the_resource_that_it_was_given_in() {
+    fn a_name_shows_the_cluster_and_the_resource_that_it_was_issued_for() {
         let mark = Mark::of("a-b-c-c1u57e-0a1b2c3d-000000ff").unwrap();
         assert_eq!(mark.cluster, "c1u57e");
         assert!(mark.is_of(UID) && !mark.is_of("ffffffff-4e5f-6071-8293-a4b5c6d7e8f9"));
-        assert!(!cluster("0ther0").gave("ci-c1u57e-0a1b2c3d-000000ff"));
+        assert!(!cluster("0ther0").issued("ci-c1u57e-0a1b2c3d-000000ff"));
         for other in [
             "laptop",
             "ci-0a1b2c3d-000000ff",
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_is_told_by_six_letters_or_digits() {
+    fn a_cluster_is_identified_by_six_letters_or_digits() {
         assert_eq!(ClusterId::of_uid(UID).unwrap().as_str(), "0a1b2c");
         assert_eq!(ClusterId::of_uid("0a1"), None);
         for wrong in ["", "0a1b2", "0a1b2c3", "0A1B2C", "0a1-2c"] {

@@ -1,10 +1,10 @@
-//! Why a condition is as it is: a closed set. docs/conditions.md says what to do about each; a test holds the two together.
+//! The reasons of conditions: a closed set. docs/conditions.md describes each and what to do; a test compares the two.
 
 use std::fmt;
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// Why a condition is as it is.
+        /// The reason of a condition.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Reason { $($(#[$doc])* $name),* }
 
@@ -12,7 +12,7 @@ macro_rules! reasons {
             /// Every reason there is.
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
-            /// The text that stands in the condition.
+            /// The text in the condition.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name)),* }
             }
@@ -25,11 +25,11 @@ reasons! {
     Available,
     /// The declared fields are in force.
     InSync,
-    /// Not looked at yet.
+    /// Not checked yet.
     Pending,
     /// The platform's object is being created.
     Creating,
-    /// A create was attempted and its outcome is being found out.
+    /// A create was sent and its outcome is not known yet.
     ConfirmingCreate,
     /// The platform is starting the compute.
     Starting,
@@ -39,7 +39,7 @@ reasons! {
     Restarting,
     /// The platform's object is being deleted, or the key revoked.
     Deleting,
-    /// More was deleted within a minute than needs no confirmation.
+    /// More was deleted within a minute than is allowed without confirmation.
     DeletionPaused,
     /// A change that interrupts connections waits for the time that spec.disruption allows.
     WaitingForDisruption,
@@ -51,6 +51,8 @@ reasons! {
     SettingNotApplied,
     /// A declared field is changed back again and again by someone else.
     DriftPersists,
+    /// The stored object does not fit its definition.
+    Unreadable,
     /// The account does not exist.
     AccountNotFound,
     /// The account exists and cannot be used.
@@ -81,9 +83,9 @@ reasons! {
     ClaimedByAnother,
     /// The compute that is imported or observed does not exist.
     ComputeNotFound,
-    /// Which compute an interrupted create brought forth cannot be told.
+    /// Which compute an unanswered create has created is not clear.
     AmbiguousCreate,
-    /// A compute has appeared that an unanswered create may have brought forth late.
+    /// A compute has appeared that an unanswered create may have created late.
     StrayCompute,
     /// The annotations that link the resource to the platform do not fit it.
     BindingConflict,

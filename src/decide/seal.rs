@@ -1,24 +1,24 @@
-//! Seals: a link to the platform says whose it is and carries a digest, so that one that was edited by hand, or copied along
-//! with a manifest, is told from one that dbplane wrote there.
+//! Seals: each of dbplane's annotations names the resource that it belongs to and carries a digest. So an annotation that was
+//! edited by hand, or copied with a manifest, is recognized.
 //!
-//! A seal finds mistakes. It is no lock: who may edit a resource may link it to any compute by its spec.
+//! A seal finds mistakes. It does not protect: whoever may edit a resource may link it to any compute by its spec.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-/// The resource that an annotation stands on.
+/// The namespace and name of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectKey<'a> {
     pub namespace: &'a str,
     pub name: &'a str,
 }
 
-/// Why an annotation is not believed.
+/// Why an annotation is not valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Flaw {
-    /// It is not what dbplane writes; why.
+pub enum InvalidAnnotation {
+    /// It is not what dbplane writes, with the error.
     Unreadable(String),
     /// It was written for this resource and changed since.
     Edited,
@@ -26,7 +26,7 @@ pub enum Flaw {
     CopiedFrom(String),
 }
 
-const HOLDER: &str = "of";
+const OBJECT: &str = "of";
 const SEAL: &str = "seal";
 
 /// The text of an annotation: the value with its seal.
@@ -36,29 +36,29 @@ pub fn seal<T: Serialize>(annotation: &str, value: &T, object_key: ObjectKey) ->
         Ok(Value::Object(fields)) => fields,
         _ => Map::new(),
     };
-    fields.insert(HOLDER.to_owned(), Value::String(object_key.to_string()));
+    fields.insert(OBJECT.to_owned(), Value::String(object_key.to_string()));
     let digest = digest(annotation, &fields);
     fields.insert(SEAL.to_owned(), Value::String(digest));
     Value::Object(fields).to_string()
 }
 
 /// The value of an annotation that dbplane wrote on this very resource.
-pub fn open<T: DeserializeOwned>(annotation: &str, text: &str, object_key: ObjectKey) -> Result<T, Flaw> {
-    let unreadable = |error: serde_json::Error| Flaw::Unreadable(error.to_string());
+pub fn open<T: DeserializeOwned>(annotation: &str, text: &str, object_key: ObjectKey) -> Result<T, InvalidAnnotation> {
+    let unreadable = |error: serde_json::Error| InvalidAnnotation::Unreadable(error.to_string());
     let mut fields: Map<String, Value> = serde_json::from_str(text).map_err(unreadable)?;
     let sealed = fields.remove(SEAL);
     if sealed != Some(Value::String(digest(annotation, &fields))) {
-        return Err(Flaw::Edited);
+        return Err(InvalidAnnotation::Edited);
     }
-    match fields.remove(HOLDER) {
+    match fields.remove(OBJECT) {
         Some(Value::String(of)) if of == object_key.to_string() => {}
-        Some(Value::String(of)) => return Err(Flaw::CopiedFrom(of)),
-        _ => return Err(Flaw::Edited),
+        Some(Value::String(of)) => return Err(InvalidAnnotation::CopiedFrom(of)),
+        _ => return Err(InvalidAnnotation::Edited),
     }
     serde_json::from_value(Value::Object(fields)).map_err(unreadable)
 }
 
-/// Of the annotation's name and its fields in their order of names, whatever their order in the text.
+/// The digest of the annotation's name and its fields, sorted by name.
 fn digest(annotation: &str, fields: &Map<String, Value>) -> String {
     let mut hash = Sha256::new();
     hash.update(annotation);
@@ -106,24 +106,24 @@ mod tests {
             "{}".to_owned(),
         ];
         for text in edits {
-            assert_eq!(open::<Value>(LINK, &text, ORDERS), Err(Flaw::Edited), "{text}");
+            assert_eq!(open::<Value>(LINK, &text, ORDERS), Err(InvalidAnnotation::Edited), "{text}");
         }
         assert_eq!(
             open::<Value>("dbplane.dev/keys", &sealed(), ORDERS),
-            Err(Flaw::Edited),
+            Err(InvalidAnnotation::Edited),
             "another annotation's text"
         );
         for other in [ObjectKey { name: "copy", ..ORDERS }, ObjectKey { namespace: "test", ..ORDERS }] {
-            assert_eq!(open::<Value>(LINK, &sealed(), other), Err(Flaw::CopiedFrom("shop/orders".into())));
+            assert_eq!(open::<Value>(LINK, &sealed(), other), Err(InvalidAnnotation::CopiedFrom("shop/orders".into())));
         }
         for text in ["", "{", "7", "[]"] {
-            assert!(matches!(open::<Value>(LINK, text, ORDERS), Err(Flaw::Unreadable(_))), "{text}");
+            assert!(matches!(open::<Value>(LINK, text, ORDERS), Err(InvalidAnnotation::Unreadable(_))), "{text}");
         }
         let other_fields = seal(LINK, &json!({"at": "noon"}), ORDERS);
         #[derive(serde::Deserialize, Debug, PartialEq)]
         struct Dated {
             at: u32,
         }
-        assert!(matches!(open::<Dated>(LINK, &other_fields, ORDERS), Err(Flaw::Unreadable(_))));
+        assert!(matches!(open::<Dated>(LINK, &other_fields, ORDERS), Err(InvalidAnnotation::Unreadable(_))));
     }
 }

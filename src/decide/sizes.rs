@@ -1,6 +1,7 @@
 //! What a size provides, from the platform's table of sizes.
 
-use crate::api::{Capacity, ComputeUnits};
+use crate::api::Capacity;
+use crate::domain::ComputeUnits;
 
 /// Memory of one CU, in GB.
 const MEMORY_PER_CU: f64 = 4.0;

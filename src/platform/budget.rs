@@ -1,8 +1,8 @@
-//! The rate budget of one account: what may be asked of the platform, by whom first, and when not at all.
+//! The rate budget of one account: how many requests may be sent to the platform, in which order, and when none.
 //!
-//! Changes go first, then readings that someone waits for, then polling. Reads and polls may each use only a share, so that
-//! a change finds room at once even where everything is being read. Whoever has been overtaken often enough goes next, so
-//! that a long run of changes does not hide what they did.
+//! Changes come first, then reads that a decision waits for, then polling. Reads and polls may each use only a share, so that
+//! a change can be sent at once even while everything is being read. A request that was overtaken often enough is next, so
+//! that a long run of changes does not prevent the reads that show their result.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -23,9 +23,9 @@ pub type Jitter = fn() -> f64;
 const READ_SHARE: u32 = 80;
 /// Polls may use this part of the budget, in percent.
 const POLL_SHARE: u32 = 50;
-/// So often is a request of lower priority overtaken before it competes as an equal.
+/// How often a request of lower priority is overtaken before it competes as an equal.
 const PATIENCE: u32 = 10;
-/// Creations of keys a second; platforms hold these back more than anything else.
+/// Creations of keys a second; platforms limit these more than anything else.
 const KEYS_A_SECOND: u32 = 2;
 /// The pause after a first refusal that does not say how long to wait; doubled with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -84,6 +84,7 @@ pub struct Budget {
     state: Mutex<State>,
     changed: Notify,
     jitter: Jitter,
+    unlimited: bool,
 }
 
 #[derive(Debug, Default)]
@@ -92,7 +93,7 @@ struct State {
     overtaken: [u32; PRIORITIES],
     paused_until: Option<Instant>,
     /// Pauses in a row without a success between them.
-    strikes: u32,
+    pauses: u32,
 }
 
 impl fmt::Debug for Budget {
@@ -123,18 +124,27 @@ impl Budget {
             state: Mutex::default(),
             changed: Notify::new(),
             jitter,
+            unlimited: false,
         }
+    }
+
+    /// A budget that nobody waits for, where time is simulated and cannot be waited by.
+    pub fn unlimited() -> Self {
+        Self { unlimited: true, ..Self::with_jitter(Rate::default(), || 0.0) }
     }
 
     /// Waits until one request may be made. Giving up while waiting costs at most a part of a share.
     pub async fn acquire(&self, priority: Priority) {
+        if self.unlimited {
+            return;
+        }
         let lane = priority as usize;
         let _place = Place::take(self, lane);
         let _turn = self.lanes[lane].lock().await;
-        let mut stage = lane;
+        let mut share = lane;
         loop {
             let changed = self.changed.notified();
-            match self.attempt(lane, &mut stage) {
+            match self.attempt(lane, &mut share) {
                 Attempt::Granted => return,
                 Attempt::At(instant) => tokio::select! {
                     () = sleep_until(instant) => {}
@@ -147,6 +157,9 @@ impl Budget {
 
     /// Waits until one key may be created.
     pub async fn acquire_key_creation(&self) {
+        if self.unlimited {
+            return;
+        }
         {
             let _turn = self.key_lane.lock().await;
             while let Err(refused) = self.keys.check() {
@@ -159,14 +172,17 @@ impl Budget {
     /// The platform asked for fewer requests: nobody makes one for `retry_after`, or, where it did not say, for a while
     /// that doubles from 1 s to 60 s with each time, of which a random half may be left out.
     pub fn throttled(&self, retry_after: Option<Duration>) {
+        if self.unlimited {
+            return;
+        }
         let now = Instant::now();
         let mut state = self.state();
         // Requests that were under way together are refused together; they count as one.
         if state.paused_until.is_none_or(|until| until <= now) {
-            state.strikes = state.strikes.saturating_add(1);
+            state.pauses = state.pauses.saturating_add(1);
         }
         let pause = retry_after.unwrap_or_else(|| {
-            let doubled = FIRST_PAUSE.saturating_mul(1 << (state.strikes.saturating_sub(1)).min(6));
+            let doubled = FIRST_PAUSE.saturating_mul(1 << (state.pauses.saturating_sub(1)).min(6));
             doubled.min(LONGEST_PAUSE).mul_f64(1.0 - (self.jitter)() / 2.0)
         });
         let until = now + pause;
@@ -177,7 +193,7 @@ impl Budget {
     pub fn succeeded(&self) {
         let mut state = self.state();
         if state.paused_until.is_none() {
-            state.strikes = 0;
+            state.pauses = 0;
         }
     }
 
@@ -187,7 +203,7 @@ impl Budget {
         until.checked_duration_since(Instant::now()).filter(|pause| !pause.is_zero())
     }
 
-    fn attempt(&self, lane: usize, stage: &mut usize) -> Attempt {
+    fn attempt(&self, lane: usize, share: &mut usize) -> Attempt {
         let mut state = self.state();
         if let Some(until) = state.paused_until {
             if Instant::now() < until {
@@ -201,14 +217,14 @@ impl Budget {
             return Attempt::AfterOthers;
         }
         loop {
-            let share = &self.shares[*stage];
-            if let Err(refused) = share.check() {
-                return Attempt::At(Instant::now() + refused.wait_time_from(share.clock().now()));
+            let limiter = &self.shares[*share];
+            if let Err(refused) = limiter.check() {
+                return Attempt::At(Instant::now() + refused.wait_time_from(limiter.clock().now()));
             }
-            if *stage == 0 {
+            if *share == 0 {
                 break;
             }
-            *stage -= 1;
+            *share -= 1;
         }
         state.overtaken[lane] = 0;
         for lower in lane + 1..PRIORITIES {

@@ -99,7 +99,7 @@ async fn a_long_run_of_changes_does_not_starve_reads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_who_gives_up_holds_nobody_back() {
+async fn a_cancelled_wait_delays_nobody() {
     let budget = budget(60, 1);
     budget.acquire(Priority::Change).await;
     let impatient = tokio::time::timeout(Duration::from_millis(100), budget.acquire(Priority::Change));
@@ -109,7 +109,7 @@ async fn one_who_gives_up_holds_nobody_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_holds_for_all_and_ends_gently() {
+async fn a_pause_is_for_all_and_ends_without_a_burst() {
     let budget = budget(60, 5);
     budget.throttled(Some(Duration::from_secs(30)));
     budget.throttled(Some(Duration::from_secs(10)));
@@ -122,7 +122,7 @@ async fn a_pause_holds_for_all_and_ends_gently() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_reaches_those_who_wait_already() {
+async fn a_pause_applies_to_those_who_wait_already() {
     let budget = budget(60, 1);
     budget.acquire(Priority::Change).await;
     let (granted, mut order) = mpsc::unbounded_channel();
@@ -169,7 +169,7 @@ async fn keys_have_a_limit_of_their_own_that_delays_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rate_of_nothing_is_still_a_rate() {
+async fn a_rate_of_zero_becomes_one() {
     let budget = budget(0, 0);
     budget.acquire(Priority::Poll).await;
     assert!(time_for(&budget, Priority::Poll, 1).await <= Duration::from_secs(61));

@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use tokio::time::Instant;
 
-use super::{
-    Answer, Budget, Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, Fault, KeyEntry, Meter, NewCompute,
-    Platform, Project, Rate, RateLimited, Role, Settings,
+use super::{Answer, Budget, Meter, Platform, Rate, RateLimited};
+use crate::domain::{
+    Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, Fault, KeyEntry, NewCompute, Project, Role, Settings,
+    Support,
 };
 
 /// An idle primary.
@@ -19,16 +20,18 @@ pub(super) fn compute(id: &str, branch: &str) -> Compute {
         id: id.to_owned(),
         project_id: "p".to_owned(),
         branch_id: branch.to_owned(),
+        region: None,
         role: Role::Primary,
         host: None,
         name: None,
-        current_state: "idle".to_owned(),
+        current_state: ComputeState::Idle,
         pending_state: None,
         settings: Settings::default(),
         last_active: None,
         created_at: None,
         updated_at: None,
         started_at: None,
+        support: Support::default(),
     }
 }
 
@@ -161,9 +164,6 @@ impl Platform for Fake {
     }
     async fn revoke_key(&self, _: &str, _: i64) -> Result<(), Fault> {
         self.called("revoke_key", || ()).await
-    }
-    async fn credential_kind(&self) -> Result<CredentialKind, Fault> {
-        self.called("credential_kind", || CredentialKind::Personal).await
     }
 }
 

@@ -3,9 +3,7 @@
 use async_trait::async_trait;
 use secrecy::SecretString;
 
-use super::{
-    Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute, Operation, Project,
-};
+use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project};
 
 /// What a change of a compute returned: the compute where the answer held one, and the operations it started.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,7 +15,7 @@ pub struct Answer {
 /// One platform, called with one credential.
 ///
 /// Every method makes at most one request that changes something, never retries a change by itself, and reports failures as
-/// a [`Fault`]. The last three are not offered by every platform: they answer [`Fault::Unsupported`] there.
+/// a [`Fault`]. The last two are not offered by every platform: they answer [`Fault::Unsupported`] there.
 #[async_trait]
 pub trait Platform: Send + Sync + std::fmt::Debug {
     /// All projects that the credential can list; pages are followed.
@@ -32,7 +30,8 @@ pub trait Platform: Send + Sync + std::fmt::Debug {
     async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault>;
     /// Restarts a compute; connections are interrupted.
     async fn restart_compute(&self, project: &str, compute: &ComputeId) -> Result<Answer, Fault>;
-    /// Creates a project-scoped key of an organization. Not idempotent, and the secret is shown this once.
+    /// Creates a project-scoped key of an organization. Not idempotent, and the secret is shown this once. What is
+    /// returned is what was asked for: another name or project is [`Fault::OtherKey`].
     async fn create_key(&self, organization: &str, name: &str, project: &str) -> Result<CreatedKey, Fault>;
     /// Asks, with another secret than this credential, whether the platform accepts it for the project:
     /// `Ok` or a fault other than [`Fault::Unauthorized`] means that it is not revoked.
@@ -42,6 +41,13 @@ pub trait Platform: Send + Sync + std::fmt::Debug {
     async fn list_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault>;
     /// Revokes a key of the organization, for ever.
     async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault>;
-    /// What kind of credential this is.
-    async fn credential_kind(&self) -> Result<CredentialKind, Fault>;
+}
+
+/// A client of the platform that keeps to its account's budget.
+pub trait PlatformClient: Platform + Clone + 'static {
+    /// The same client, which asks although the platform refused its key before.
+    #[must_use]
+    fn probing(&self) -> Self;
+    /// Why no calls are made, while the platform refuses the key.
+    fn suspended(&self) -> Option<Fault>;
 }

@@ -1,4 +1,4 @@
-//! The platform as everything in the operator sees it: within the account's budget, and silent once its key was refused.
+//! The rate-limited client: the platform within the account's budget, without calls once the account's key was refused.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,12 +9,10 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{
-    Answer, Budget, Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute,
-    Platform, Priority, Project,
-};
+use super::{Answer, Budget, Platform, PlatformClient, Priority};
+use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Project};
 
-/// Is told of every call that reached the platform or tried to.
+/// Records every call that was sent to the platform, or could not be.
 pub trait Meter: Send + Sync {
     /// `call` is the method of [`Platform`]; `outcome` is `ok` or the fault's [`kind`](Fault::kind). `seconds` counts
     /// from the first byte sent: waiting for the budget is not in it.
@@ -33,8 +31,8 @@ impl Meter for NoMeter {
 ///
 /// After a 401 the gate is closed: calls answer [`Fault::Unauthorized`] without a request, until [`probing`](Self::probing)
 /// finds the key accepted again, or until the account gets another key and with it another `RateLimited`. The exception is
-/// [`probe_key`](Platform::probe_key): its 401 speaks of another key, so it neither closes the gate nor is stopped by it.
-/// Where the platform refuses the account's own key as well, that 401 is not passed on: it would pass for a proof of revocation.
+/// [`probe_key`](Platform::probe_key): its 401 is about another key, so it neither closes the gate nor is stopped by it.
+/// If the platform refuses the account's own key as well, that 401 is not passed on: it would look like a proof of revocation.
 ///
 /// Clones share everything but the priority of their reads.
 #[derive(Clone)]
@@ -55,7 +53,7 @@ struct Shared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entry {
     GateAndBudget,
-    /// It looks whether the gate can be opened.
+    /// It checks whether the gate can be opened.
     Budget,
     /// Its room in the budget was taken before.
     Gate,
@@ -89,13 +87,7 @@ impl RateLimited {
         Self { reads: priority, ..self.clone() }
     }
 
-    /// The same platform, called although the gate may be closed; an answer that shows the key accepted opens it.
-    #[must_use]
-    pub fn probing(&self) -> Self {
-        Self { entry: Entry::Budget, ..self.clone() }
-    }
-
-    /// Waits for room in the budget, so that the caller can note when its reading really begins.
+    /// Waits for room in the budget, so that the caller can record when its read really begins.
     pub async fn admit(&self, priority: Priority) -> Admitted {
         if self.suspended().is_none() {
             self.shared.budget.acquire(priority).await;
@@ -128,17 +120,12 @@ impl RateLimited {
         Ok(Self { entry: Entry::Gate, ..self.clone() })
     }
 
-    /// Who would wait for long is better told so: then it can say why nothing happens, and be stopped.
+    /// A caller that would wait for long gets a fault instead: it can then report why nothing happens, and can be stopped.
     fn not_paused(&self) -> Result<(), Fault> {
         match self.shared.budget.pause().filter(|pause| *pause > LONGEST_WAIT) {
             Some(pause) => Err(Fault::Throttled { status: 429, retry_after: Some(pause) }),
             None => Ok(()),
         }
-    }
-
-    /// The fault that closed the gate, while it is closed.
-    pub fn suspended(&self) -> Option<Fault> {
-        self.shared.gate.borrow().clone()
     }
 
     /// Follows the gate: `Some` while it is closed.
@@ -195,7 +182,7 @@ impl RateLimited {
         self.shared.meter.call(name, kind, start.elapsed().as_secs_f64());
         match &outcome {
             Err(Fault::Throttled { retry_after, .. }) => self.shared.budget.throttled(*retry_after),
-            // To a change 503 is an open outcome, and to the account a sign to hold back as well.
+            // For a change, 503 leaves the outcome unknown; for the account it also means a pause.
             Err(Fault::Server { status: 503, .. }) => self.shared.budget.throttled(None),
             Err(Fault::Transport { .. } | Fault::Unknown { .. } | Fault::Server { .. }) => {}
             _ => self.shared.budget.succeeded(),
@@ -203,7 +190,7 @@ impl RateLimited {
         outcome
     }
 
-    /// Draws from the outcome of a call with this account's own key what it says of that key.
+    /// Opens or closes the gate, as the outcome of a call with this account's own key shows.
     fn own<T>(&self, outcome: Result<T, Fault>) -> Result<T, Fault> {
         let gate = &self.shared.gate;
         match &outcome {
@@ -228,7 +215,7 @@ fn proves_acceptance<T>(outcome: &Result<T, Fault>) -> bool {
     }
 }
 
-/// A place in the budget that was waited for, good for one reading.
+/// Room in the budget for one read.
 #[derive(Debug)]
 pub struct Admitted(RateLimited);
 
@@ -239,6 +226,18 @@ impl Admitted {
     /// As [`Platform::list_computes`].
     pub async fn list_computes(self, project: &str) -> Result<Vec<Compute>, Fault> {
         self.0.list_computes(project).await
+    }
+}
+
+impl PlatformClient for RateLimited {
+    /// The same platform, called although the gate may be closed; an answer that shows the key accepted opens it.
+    fn probing(&self) -> Self {
+        Self { entry: Entry::Budget, ..self.clone() }
+    }
+
+    /// The fault that closed the gate, while it is closed.
+    fn suspended(&self) -> Option<Fault> {
+        self.shared.gate.borrow().clone()
     }
 }
 
@@ -285,7 +284,7 @@ impl Platform for RateLimited {
         let asked = self.timed("probe_key", self.shared.inner.probe_key(secret, project)).await;
         match asked {
             Err(Fault::Unauthorized { .. }) if !self.is_accepted(project).await => {
-                let message = "a key was refused, and so is the account's own: that says nothing of the key".to_owned();
+                let message = "the platform refuses the key, but also the account's own: that does not show that the key is revoked".to_owned();
                 Err(Fault::Unknown { message })
             }
             other => other,
@@ -298,10 +297,6 @@ impl Platform for RateLimited {
 
     async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault> {
         self.change("revoke_key", self.shared.inner.revoke_key(organization, id)).await
-    }
-
-    async fn credential_kind(&self) -> Result<CredentialKind, Fault> {
-        self.read("credential_kind", self.shared.inner.credential_kind()).await
     }
 }
 

@@ -3,8 +3,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::*;
+use crate::domain::{Role, Settings};
 use crate::platform::fake::{Fake, Notes, broken, unauthorized};
-use crate::platform::{NoMeter, Rate, Role, Settings};
+use crate::platform::{NoMeter, Rate};
 
 fn new_compute() -> NewCompute {
     NewCompute { branch_id: "br-a".to_owned(), role: Role::Replica, name: None, settings: Settings::default() }
@@ -75,7 +76,7 @@ async fn the_probe_of_another_key_neither_closes_the_gate_nor_is_answered_by_it(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_platform_that_refuses_every_key_says_nothing_of_one() {
+async fn a_platform_that_refuses_every_key_proves_no_revocation() {
     let other = SecretString::from("other");
     let fake = Fake::of([]);
     let rate_limited = fake.rate_limited();
@@ -133,7 +134,7 @@ async fn everyone_obeys_a_429() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_is_told_of_a_long_pause_and_a_read_waits() {
+async fn a_change_fails_during_a_long_pause_and_a_read_waits() {
     let fake = Fake::of([]);
     let rate_limited = fake.rate_limited();
     fake.fail(Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(3600)) });
@@ -149,7 +150,7 @@ async fn a_change_is_told_of_a_long_pause_and_a_read_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_503_to_a_change_holds_the_account_back_as_well() {
+async fn a_503_to_a_change_pauses_the_account_as_well() {
     let fake = Fake::of([]);
     let rate_limited = fake.rate_limited();
     fake.fail(Fault::Server { status: 503, message: String::new() });

@@ -14,22 +14,22 @@ use tokio_util::sync::CancellationToken;
 
 use super::Metrics;
 
-/// What is still missing before the operator does its work.
+/// What the operator still waits for before it can work.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness(Arc<Mutex<BTreeSet<String>>>);
 
 impl Readiness {
-    /// Says that something is missing.
+    /// Records that something is missing.
     pub fn lacks(&self, what: &str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(what.to_owned());
     }
 
-    /// Says that it is there now.
+    /// Records that it is no longer missing.
     pub fn has(&self, what: &str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(what);
     }
 
-    /// Says that just these are missing.
+    /// Records that exactly these are missing.
     pub fn only(&self, missing: &[String]) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = missing.iter().cloned().collect();
     }

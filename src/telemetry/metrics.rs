@@ -1,4 +1,4 @@
-//! Metrics, in OpenMetrics text. Labels come from closed sets; none holds the name of an object.
+//! Metrics, in OpenMetrics text. Labels are from closed sets; none contains the name of an object.
 
 use std::fmt;
 use std::time::Instant;
@@ -39,6 +39,7 @@ pub struct Metrics {
     pass_seconds: Family<OfKind, Histogram>,
     deletes: Family<OfKind, Counter>,
     deletions_paused: Family<OfKind, Gauge>,
+    unreadable: Family<OfKind, Gauge>,
 }
 
 impl fmt::Debug for Metrics {
@@ -62,19 +63,36 @@ impl Default for Metrics {
         );
         registry.register_with_unit(
             "platform_request_duration",
-            "How long they took",
+            "Duration of requests to the platform",
             Unit::Seconds,
             platform_seconds.clone(),
         );
         registry.register("reconciles", "Passes over a resource, by kind and outcome", passes.clone());
-        registry.register_with_unit("reconcile_duration", "How long they took", Unit::Seconds, pass_seconds.clone());
+        registry.register_with_unit(
+            "reconcile_duration",
+            "Duration of passes over a resource",
+            Unit::Seconds,
+            pass_seconds.clone(),
+        );
         let deletes = Family::<OfKind, Counter>::default();
         let deletions_paused = Family::<OfKind, Gauge>::default();
         let text = "Deletions and revocations begun on the platform because a resource was deleted, by its kind";
         registry.register("platform_deletes", text, deletes.clone());
         let text = "Resources whose deletion waits for a confirmation, by kind";
         registry.register("deletions_paused", text, deletions_paused.clone());
-        Self { registry, platform_requests, platform_seconds, passes, pass_seconds, deletes, deletions_paused }
+        let unreadable = Family::<OfKind, Gauge>::default();
+        let text = "Stored resources that cannot be read, by kind";
+        registry.register("unreadable_resources", text, unreadable.clone());
+        Self {
+            registry,
+            platform_requests,
+            platform_seconds,
+            passes,
+            pass_seconds,
+            deletes,
+            deletions_paused,
+            unreadable,
+        }
     }
 }
 
@@ -86,15 +104,21 @@ impl Metrics {
         Ok(text)
     }
 
-    /// Something is deleted on the platform because a resource of `kind` goes.
+    /// Something is deleted on the platform because a resource of `kind` was deleted.
     pub fn deletes(&self, kind: &str) {
         self.deletes.get_or_create(&OfKind { kind: kind.to_owned() }).inc();
     }
 
-    /// So many resources of `kind` wait to be deleted until that is confirmed.
+    /// The number of resources of `kind` whose deletion waits for a confirmation.
     pub fn deletions_paused(&self, kind: &str, count: usize) {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         self.deletions_paused.get_or_create(&OfKind { kind: kind.to_owned() }).set(count);
+    }
+
+    /// So many stored resources of `kind` cannot be read.
+    pub fn unreadable(&self, kind: &str, count: usize) {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        self.unreadable.get_or_create(&OfKind { kind: kind.to_owned() }).set(count);
     }
 
     /// A pass over a resource of `kind` begins.
@@ -111,7 +135,7 @@ impl Meter for Metrics {
     }
 }
 
-/// A pass that is under way.
+/// A pass in progress.
 #[derive(Debug)]
 pub struct Timer<'a> {
     metrics: &'a Metrics,

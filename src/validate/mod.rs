@@ -6,6 +6,10 @@
 //!
 //! What it cannot know: what the cluster adds (admission policies, quotas), and whether what the manifest names exists.
 
+mod advice;
+mod document;
+mod manifests;
+mod metadata;
 mod schema;
 mod shape;
 
@@ -17,18 +21,67 @@ use serde_json::Value;
 
 use crate::api::crds;
 
+pub use document::Position;
+pub use manifests::{Checked, Finding, Outcome};
+
+/// What a manifest is checked for; each has a name that machines know it by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Check {
+    /// That it can be read.
+    Yaml,
+    /// That its kind and version are known.
+    Kind,
+    /// That it has no other fields than those of its kind.
+    UnknownField,
+    /// Types, required fields, enums and bounds.
+    Schema,
+    /// The rules of the definitions, which compare fields and say what to write.
+    Rule,
+}
+
+impl Check {
+    pub const ALL: [Check; 5] = [Check::Yaml, Check::Kind, Check::UnknownField, Check::Schema, Check::Rule];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Check::Yaml => "yaml",
+            Check::Kind => "kind",
+            Check::UnknownField => "unknown-field",
+            Check::Schema => "schema",
+            Check::Rule => "rule",
+        }
+    }
+
+    pub fn describe(self) -> &'static str {
+        match self {
+            Check::Yaml => "The document is YAML or JSON, and sets no field twice.",
+            Check::Kind => "Kind and version are those of a resource of dbplane.",
+            Check::UnknownField => "The object has no fields that its kind does not have.",
+            Check::Schema => "Types, required fields, supported values and bounds are those of the definition.",
+            Check::Rule => "The validation rules of the definition hold.",
+        }
+    }
+}
+
 /// One reason why the API server would refuse a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Where in the manifest, such as `spec.size.fixed`; empty where it is the manifest as a whole.
     pub path: String,
-    /// What is wrong there, or what to do.
+    /// What is wrong there, in the API server's words, but without the value that a rule refuses: it may be a
+    /// password at a wrong place.
     pub message: String,
+    /// What to do, where the message does not say it.
+    pub help: Option<String>,
+    pub check: Check,
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.path.as_str() {
+            // An unknown field is named in the message.
+            _ if self.check == Check::UnknownField => f.write_str(&self.message),
             "" => f.write_str(&self.message),
             path => write!(f, "{path}: {}", self.message),
         }
@@ -78,25 +131,33 @@ impl Checker {
         let rules_apply = found.iter().all(|problem| !problem.blocks_rules);
         problems.extend(found.into_iter().map(|found| found.problem));
         if rules_apply && let Err(errors) = self.rules.validate_compiled(&kind.rules, &object, old) {
-            problems.extend(errors.into_iter().map(|error| Problem { path: error.field_path, message: error.message }));
+            problems.extend(errors.into_iter().map(|error| Problem {
+                path: error.field_path,
+                message: format!("Invalid value: {}", error.message),
+                help: None,
+                check: Check::Rule,
+            }));
+        }
+        for problem in &mut problems {
+            problem.help = advice::help(&kind.schema, &object, problem);
         }
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
     fn kind_of(&self, manifest: &Value) -> Result<&Kind, Problem> {
-        let text = |field: &str| manifest.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text = |field: &str| manifest.get(field).and_then(Value::as_str).unwrap_or_default();
         let (api_version, kind) = (text("apiVersion"), text("kind"));
-        let named = self.kinds.iter().find(|known| known.kind == kind);
-        match named {
+        let problem = |path: &str, message| Problem { path: path.to_owned(), message, help: None, check: Check::Kind };
+        match self.kinds.iter().find(|known| known.kind == kind) {
             Some(known) if known.api_version == api_version => Ok(known),
-            Some(known) => Err(Problem {
-                path: "apiVersion".to_owned(),
-                message: format!("{api_version:?} is not a version of {kind}; write {}", known.api_version),
-            }),
+            Some(known) => {
+                let message = format!("{api_version:?} is not a version of {kind}; write {}", known.api_version);
+                Err(problem("apiVersion", message))
+            }
             None => {
                 let known: Vec<&str> = self.kinds.iter().map(|known| known.kind.as_str()).collect();
                 let message = format!("{kind:?} is not a kind of dbplane; it has {}", known.join(", "));
-                Err(Problem { path: "kind".to_owned(), message })
+                Err(problem("kind", message))
             }
         }
     }
@@ -108,9 +169,11 @@ impl Kind {
         let unusable = |cause: String| Unusable { kind: kind.clone(), cause };
         let version = crd.spec.versions.first().ok_or_else(|| unusable("it has no version".to_owned()))?;
         let schema = version.schema.as_ref().and_then(|schema| schema.open_api_v3_schema.as_ref());
-        let schema = serde_json::to_value(schema).map_err(|cause| unusable(cause.to_string()))?;
-        let validator = schema::compile(&schema).map_err(&unusable)?;
+        let mut schema = serde_json::to_value(schema).map_err(|cause| unusable(cause.to_string()))?;
         let rules = cel::compile_schema(&schema);
+        // A definition leaves metadata to the API server.
+        schema["properties"]["metadata"] = metadata::schema();
+        let validator = schema::compile(&schema).map_err(&unusable)?;
         let api_version = format!("{}/{}", crd.spec.group, version.name);
         Ok(Self { api_version, kind, schema, validator, rules })
     }

@@ -1,11 +1,11 @@
 //! The schema half: types, required fields, enums and bounds, told in the API server's words.
 
 use jsonschema::ValidationError;
-use jsonschema::error::ValidationErrorKind as Kind;
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::paths::{Location, LocationSegment};
 use serde_json::Value;
 
-use super::Problem;
+use super::{Check, Problem};
 
 /// A violation of the schema.
 pub(super) struct Found {
@@ -38,37 +38,53 @@ pub(super) fn problems(validator: &jsonschema::Validator, object: &Value) -> Vec
 fn found(error: &ValidationError<'_>) -> Found {
     let path = path(error.instance_path());
     let value = error.instance();
-    let (path, message, blocks_rules) = match error.kind() {
+    let in_body = |what: String| format!("Invalid value: {value}: {path} in body {what}");
+    let (message, blocks_rules) = match error.kind() {
         Kind::Required { property } => {
-            (join(&path, property.as_str().unwrap_or_default()), "Required value".to_owned(), true)
+            let path = join(&path, property.as_str().unwrap_or_default());
+            return Found::new(path, "Required value".to_owned(), true);
         }
         Kind::Enum { options } => {
             let options: Vec<String> = options.as_array().into_iter().flatten().map(Value::to_string).collect();
-            let message = format!("Unsupported value: {value}: supported values: {}", options.join(", "));
-            (path, message, true)
+            (format!("Unsupported value: {value}: supported values: {}", options.join(", ")), true)
         }
-        Kind::MaxLength { limit } => (path, format!("Too long: may not be more than {limit} bytes"), true),
+        Kind::MaxLength { limit } => (format!("Too long: may not be more than {limit} bytes"), true),
         Kind::MaxItems { limit } | Kind::MaxProperties { limit } => {
-            (path, format!("Too many: must have at most {limit} items"), true)
+            (format!("Too many: must have at most {limit} items"), true)
         }
-        Kind::MinLength { limit } => (path, format!("should be at least {limit} chars long"), false),
-        Kind::Maximum { limit } => (path, format!("should be less than or equal to {}", number(limit)), false),
-        Kind::Minimum { limit } => (path, format!("should be greater than or equal to {}", number(limit)), false),
-        Kind::Type { .. } => {
-            let message = format!("Invalid value: {value}: must be of type {}", expected_type(error));
-            (path, message, true)
+        Kind::MinLength { limit } => (in_body(format!("should be at least {limit} chars long")), false),
+        Kind::Maximum { limit } => (in_body(format!("should be less than or equal to {}", number(limit))), false),
+        Kind::Minimum { limit } => (in_body(format!("should be greater than or equal to {}", number(limit))), false),
+        Kind::Type { kind } => {
+            return Found { is_type: true, ..Found::new(path.clone(), wrong_type(&path, kind, value), true) };
         }
-        _ => (path, format!("Invalid value: {error}"), false),
+        _ => (format!("Invalid value: {}", error.masked()), false),
     };
-    Found { problem: Problem { path, message }, blocks_rules, is_type: matches!(error.kind(), Kind::Type { .. }) }
+    Found::new(path, message, blocks_rules)
 }
 
-fn expected_type(error: &ValidationError<'_>) -> String {
-    use jsonschema::error::TypeKind;
-    match error.kind() {
-        Kind::Type { kind: TypeKind::Single(expected) } => expected.to_string(),
-        _ => "another kind".to_owned(),
+impl Found {
+    fn new(path: String, message: String, blocks_rules: bool) -> Self {
+        Self { problem: Problem { path, message, help: None, check: Check::Schema }, blocks_rules, is_type: false }
     }
+}
+
+/// Names the type, not the value, as the API server does: what is at a wrong place may be secret.
+fn wrong_type(path: &str, expected: &TypeKind, value: &Value) -> String {
+    let expected = match expected {
+        TypeKind::Single(expected) => expected.to_string(),
+        TypeKind::Multiple(_) => "another kind".to_owned(),
+    };
+    let found = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    format!("Invalid value: {found:?}: {path} in body must be of type {expected}: {found:?}")
 }
 
 /// Bounds are floating-point numbers in a definition, and whole in ours.

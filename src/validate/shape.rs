@@ -1,9 +1,9 @@
-//! What the API server does besides schema and rules: it drops nulls, and refuses unknown fields, double entries of
-//! sets, and objects without a usable name.
+//! What the API server does besides schema and rules: it drops nulls, and refuses unknown fields and double entries of
+//! sets.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::Problem;
+use super::{Check, Problem, metadata};
 
 /// Removes nulls where the schema does not allow them, as the API server does before it looks at anything else.
 pub(super) fn drop_nulls(schema: &Value, value: &mut Value) {
@@ -23,39 +23,13 @@ pub(super) fn drop_nulls(schema: &Value, value: &mut Value) {
 
 /// What is wrong with the shape of `object`, the root of a manifest.
 pub(super) fn problems(schema: &Value, object: &Value) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    let metadata = object.get("metadata").and_then(Value::as_object);
-    problems.extend(metadata_problem(metadata));
+    let mut problems = metadata::problems(object);
     for (name, value) in object.as_object().into_iter().flatten() {
-        if !["apiVersion", "kind", "metadata"].contains(&name.as_str()) {
+        if !["apiVersion", "kind"].contains(&name.as_str()) {
             visit_property(schema, name, value, String::new(), &mut problems);
         }
     }
     problems
-}
-
-fn metadata_problem(metadata: Option<&Map<String, Value>>) -> Option<Problem> {
-    let text = |field: &str| metadata.and_then(|metadata| metadata.get(field)).and_then(Value::as_str);
-    let problem = |message: &str| Some(Problem { path: "metadata.name".to_owned(), message: message.to_owned() });
-    match (text("name"), text("generateName")) {
-        (Some(name), _) if is_subdomain(name) => None,
-        (Some(_), _) => problem(
-            "Invalid value: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
-             '.', and must start and end with an alphanumeric character",
-        ),
-        (None, Some(_)) => None,
-        (None, None) => problem("Required value: name or generateName is required"),
-    }
-}
-
-fn is_subdomain(name: &str) -> bool {
-    let alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let is_label = |label: &str| {
-        label.starts_with(alphanumeric)
-            && label.ends_with(alphanumeric)
-            && label.chars().all(|c| alphanumeric(c) || c == '-')
-    };
-    name.len() <= 253 && name.split('.').all(is_label)
 }
 
 fn visit_property(schema: &Value, name: &str, value: &Value, path: String, problems: &mut Vec<Problem>) {
@@ -63,13 +37,17 @@ fn visit_property(schema: &Value, name: &str, value: &Value, path: String, probl
     let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     match property.or_else(|| schema.get("additionalProperties")) {
         Some(property) => visit(property, value, path, problems),
-        None => problems.push(Problem { path: String::new(), message: format!("unknown field {path:?}") }),
+        None => {
+            let message = format!("unknown field {path:?}");
+            problems.push(Problem { path, message, help: None, check: Check::UnknownField });
+        }
     }
 }
 
 fn visit(schema: &Value, value: &Value, path: String, problems: &mut Vec<Problem>) {
     match value {
         // Anything else than an object where one stands is the schema's to refuse.
+        Value::Object(_) if schema.get("x-kubernetes-preserve-unknown-fields").is_some() => {}
         Value::Object(object) if schema.get("type").is_some_and(|name| name == "object") => {
             for (name, value) in object {
                 visit_property(schema, name, value, path.clone(), problems);
@@ -80,7 +58,8 @@ fn visit(schema: &Value, value: &Value, path: String, problems: &mut Vec<Problem
             for (index, item) in items.iter().enumerate() {
                 let path = format!("{path}[{index}]");
                 if is_set && items.iter().take(index).any(|earlier| earlier == item) {
-                    problems.push(Problem { path: path.clone(), message: format!("Duplicate value: {item}") });
+                    let message = format!("Duplicate value: {item}");
+                    problems.push(Problem { path: path.clone(), message, help: None, check: Check::Schema });
                 }
                 if let Some(schema) = schema.get("items") {
                     visit(schema, item, path, problems);

@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 
 use dbplane::api::{
-    Account, AccountCapabilities, AccountStatus, Capacity, ClusterAccount, Compute, ComputeStatus, Condition,
-    KeyRecord, LastOperation, ProjectKey, ProjectKeyStatus, RestartStatus,
+    Account, AccountCapabilities, AccountStatus, Capacity, ClusterAccount, Compute, ComputeStatus, ComputeType,
+    Condition, KeyRecord, LastOperation, ProjectKey, ProjectKeyStatus, RestartStatus,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -82,6 +82,9 @@ async fn of_a_compute() {
     let text = |text: &str| Some(text.to_owned());
     let status = ComputeStatus {
         compute_id: text("ep-1"),
+        type_: Some(ComputeType::ReadOnly),
+        region: text("region-1"),
+        created_at: Some(instant()),
         host: text("ep-1.platform.example"),
         state: text("active"),
         pending_state: text("idle"),
@@ -97,6 +100,7 @@ async fn of_a_compute() {
             id: "1".to_owned(),
             action: "start_compute".to_owned(),
             status: "running".to_owned(),
+            failures: Some(2),
         }),
         restart: Some(RestartStatus { token: "1".to_owned(), at: instant() }),
         conditions: conditions(),

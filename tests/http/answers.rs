@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dbplane::platform::{Budget, CredentialKind, Fault, NewCompute, Platform, Rate, Role, Settings};
+use dbplane::domain::{ComputeState, Fault, NewCompute, Role, Settings};
+use dbplane::platform::{Budget, Platform, Rate};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::server::{Act, Server, answer};
@@ -17,7 +18,7 @@ async fn a_list_that_does_not_page_is_asked_for_once() {
     let server = Server::acting([answer(200, r#"{"projects":[{"id":"a","name":"A"}],"applications":{}}"#)]).await;
     let projects = server.platform().list_projects().await.unwrap();
     assert_eq!(projects.len(), 1);
-    assert_eq!(server.lines(), ["GET /api/v2/projects"]);
+    assert_eq!(server.lines(), ["GET /api/v2/projects?org_id=org-a"]);
 }
 
 #[tokio::test]
@@ -33,9 +34,9 @@ async fn pages_are_followed_to_the_end() {
     assert_eq!(
         server.lines(),
         [
-            "GET /api/v2/projects",
-            "GET /api/v2/projects?cursor=c%261&limit=400",
-            "GET /api/v2/projects?cursor=c2&limit=400"
+            "GET /api/v2/projects?org_id=org-a",
+            "GET /api/v2/projects?org_id=org-a&cursor=c%261&limit=400",
+            "GET /api/v2/projects?org_id=org-a&cursor=c2&limit=400"
         ]
     );
 }
@@ -89,25 +90,8 @@ async fn pages_of_computes_are_joined_without_doubles() {
     let second = format!(r#"{{"endpoints":[{}]}}"#, item("ep-b", "active"));
     let server = Server::acting([answer(200, &first), answer(200, &second)]).await;
     let computes = server.platform().list_computes("p").await.unwrap();
-    let states: Vec<_> = computes.iter().map(|c| (c.id.as_str(), c.current_state.as_str())).collect();
-    assert_eq!(states, [("ep-a", "idle"), ("ep-b", "active")]);
-}
-
-#[tokio::test]
-async fn the_organization_is_named_once_the_platform_asks_for_it() {
-    let server = Server::scripted(|request| match request.target.contains("org_id=org-a") {
-        true => answer(200, r#"{"projects":[{"id":"a","org_id":"org-a"}]}"#),
-        false => answer(400, r#"{"code":"","message":"org_id is required, you can find it in your settings"}"#),
-    })
-    .await;
-    let platform = server.platform();
-    assert_eq!(platform.list_projects().await.unwrap().len(), 1);
-    assert_eq!(platform.list_projects().await.unwrap().len(), 1);
-    assert_eq!(server.lines().len(), 3, "{:?}", server.lines());
-    let mut endpoint = server.endpoint();
-    endpoint.organization_id = None;
-    let fault = crate::server::platform(endpoint).list_projects().await.unwrap_err();
-    assert!(matches!(fault, Fault::Rejected { status: 400, .. }), "{fault}");
+    let states: Vec<_> = computes.iter().map(|c| (c.id.as_str(), c.current_state.clone())).collect();
+    assert_eq!(states, [("ep-a", ComputeState::Idle), ("ep-b", ComputeState::Active)]);
 }
 
 #[tokio::test]
@@ -180,7 +164,7 @@ async fn an_update_may_answer_with_nothing() {
 }
 
 #[tokio::test]
-async fn a_minted_key_is_whole() {
+async fn a_created_key_has_every_field() {
     let body = r#"{"id":9007199254740993,"key":"minted-secret","name":"n-1","created_at":"2025-01-02T03:04:05.678Z","created_by":"user_01h","project_id":"p"}"#;
     let server = Server::acting([answer(200, body)]).await;
     let key = server.platform().create_key("org-a", "n-1", "p").await.unwrap();
@@ -190,15 +174,30 @@ async fn a_minted_key_is_whole() {
 }
 
 #[tokio::test]
+async fn a_minted_key_that_is_not_what_was_asked_for_is_not_used() {
+    for (body, told) in [
+        (r#"{"id":7,"key":"minted-secret","name":"n-2","project_id":"p"}"#, "not called what was asked for"),
+        (r#"{"id":7,"key":"minted-secret","name":"n-1","project_id":"q"}"#, "of another project"),
+    ] {
+        let server = Server::acting([answer(200, body)]).await;
+        let fault = server.platform().create_key("org-a", "n-1", "p").await.unwrap_err();
+        assert!(matches!(fault, Fault::OtherKey { id: 7, .. }), "{fault}");
+        assert!(fault.may_have_happened() && !fault.is_refusal());
+        let text = format!("{fault} {fault:?}");
+        assert!(text.contains(told) && !text.contains("minted-secret") && !text.contains("n-2"), "{text}");
+        assert_eq!(server.lines().len(), 1, "a key that may be somebody else's is not revoked");
+    }
+}
+
+#[tokio::test]
 async fn a_platform_without_the_further_calls_says_so_and_is_not_asked_again() {
     for status in [404, 405, 501] {
         let server = Server::acting([answer(status, "")]).await;
         let platform = server.platform();
         for _ in 0..3 {
             assert_eq!(platform.list_keys("org-a").await.unwrap_err().kind(), "unsupported");
-            assert_eq!(platform.credential_kind().await.unwrap_err().kind(), "unsupported");
         }
-        assert_eq!(server.lines().len(), 2);
+        assert_eq!(server.lines().len(), 1);
     }
 }
 
@@ -255,10 +254,4 @@ async fn a_probed_key_is_revoked_only_where_the_platform_says_401() {
     let server = Server::acting([answer(401, "")]).await;
     let outcome = server.platform().probe_key(&SecretString::from("not\u{7f}sendable"), "p").await;
     assert!(matches!(outcome, Err(Fault::Transport { .. })), "{outcome:?}");
-}
-
-#[tokio::test]
-async fn the_kind_of_the_credential() {
-    let server = Server::acting([answer(200, r#"{"account_id":"a","auth_method":"api_key_org"}"#)]).await;
-    assert_eq!(server.platform().credential_kind().await, Ok(CredentialKind::Organization));
 }

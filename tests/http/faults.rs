@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use dbplane::platform::{Fault, HttpPlatform, NewCompute, Platform, Role, Settings};
+use dbplane::domain::{Fault, NewCompute, Role, Settings};
+use dbplane::platform::{HttpPlatform, Platform};
 use jiff::Timestamp;
 use secrecy::SecretString;
 

@@ -1,6 +1,7 @@
 //! A change that was sent is never sent again by the client on its own.
 
-use dbplane::platform::{NewCompute, Platform, Role, Settings};
+use dbplane::domain::{NewCompute, Role, Settings};
+use dbplane::platform::Platform;
 
 use crate::server::{Act, Request, Server, answer};
 

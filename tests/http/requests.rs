@@ -1,7 +1,7 @@
 //! What is sent: lines 1 to 3 and 6 of the wire's checklist.
 
-use dbplane::api::ComputeUnits;
-use dbplane::platform::{ComputeChange, Fault, NewCompute, Platform, Role, Settings, SuspendAfter};
+use dbplane::domain::{ComputeChange, ComputeUnits, Fault, NewCompute, Role, Settings, SuspendAfter};
+use dbplane::platform::{Endpoint, Platform};
 use secrecy::SecretString;
 use serde_json::json;
 
@@ -15,11 +15,10 @@ fn new_compute() -> NewCompute {
 }
 
 fn respond(request: &Request) -> crate::server::Act {
-    let body = match (request.method.as_str(), request.target.as_str()) {
-        ("POST", target) if target.ends_with("api_keys") => KEY,
-        ("GET", target) if target.ends_with("endpoints") => r#"{"endpoints":[]}"#,
-        ("GET", target) if target.ends_with("api_keys") => "[]",
-        ("GET", target) if target.ends_with("auth") => "{}",
+    let body = match (request.method.as_str(), path(request)) {
+        ("POST", path) if path.ends_with("api_keys") => KEY,
+        ("GET", path) if path.ends_with("endpoints") => r#"{"endpoints":[]}"#,
+        ("GET", path) if path.ends_with("api_keys") => "[]",
         ("GET", _) => r#"{"projects":[]}"#,
         _ => COMPUTE,
     };
@@ -38,30 +37,35 @@ async fn every_call(platform: &impl Platform) {
     platform.create_key("org-a", "n", "p").await.unwrap();
     platform.list_keys("org-a").await.unwrap();
     platform.revoke_key("org-a", i64::MAX).await.unwrap();
-    platform.credential_kind().await.unwrap();
     platform.probe_key(&SecretString::from("other"), "p").await.unwrap();
 }
 
 #[tokio::test]
-async fn every_call_asks_for_its_resource() {
+async fn every_call_asks_for_its_resource_and_names_the_organization() {
+    let resources = [
+        "GET /api/v2/projects",
+        "GET /api/v2/projects/p/endpoints",
+        "POST /api/v2/projects/p/endpoints",
+        "PATCH /api/v2/projects/p/endpoints/ep-a",
+        "DELETE /api/v2/projects/p/endpoints/ep-a",
+        "POST /api/v2/projects/p/endpoints/ep-a/restart",
+        "POST /api/v2/organizations/org-a/api_keys",
+        "GET /api/v2/organizations/org-a/api_keys",
+        "DELETE /api/v2/organizations/org-a/api_keys/9223372036854775807",
+        "GET /api/v2/projects/p/endpoints",
+    ];
     let server = Server::scripted(respond).await;
     every_call(&server.platform()).await;
-    assert_eq!(
-        server.lines(),
-        [
-            "GET /api/v2/projects",
-            "GET /api/v2/projects/p/endpoints",
-            "POST /api/v2/projects/p/endpoints",
-            "PATCH /api/v2/projects/p/endpoints/ep-a",
-            "DELETE /api/v2/projects/p/endpoints/ep-a",
-            "POST /api/v2/projects/p/endpoints/ep-a/restart",
-            "POST /api/v2/organizations/org-a/api_keys",
-            "GET /api/v2/organizations/org-a/api_keys",
-            "DELETE /api/v2/organizations/org-a/api_keys/9223372036854775807",
-            "GET /api/v2/auth",
-            "GET /api/v2/projects/p/endpoints",
-        ]
-    );
+    assert_eq!(server.lines(), resources.map(|resource| format!("{resource}?org_id=org-a")));
+
+    let server = Server::scripted(respond).await;
+    every_call(&platform(Endpoint { organization_id: None, ..server.endpoint() })).await;
+    assert_eq!(server.lines(), resources, "an account without an organization names none");
+}
+
+/// What decides by the end of a request's path.
+fn path(request: &Request) -> &str {
+    request.target.split('?').next().unwrap()
 }
 
 #[tokio::test]
@@ -78,7 +82,7 @@ async fn every_request_has_the_headers_that_it_should_and_no_others() {
         let typed: &[&str] = if request.body.is_empty() { &[] } else { &["application/json"] };
         assert_eq!(request.header("content-type"), typed, "{}", request.line());
         let bodied = matches!(request.method.as_str(), "PATCH")
-            || (request.method == "POST" && !request.target.ends_with("restart"));
+            || (request.method == "POST" && !path(request).ends_with("restart"));
         assert_eq!(!request.body.is_empty(), bodied, "{}", request.line());
     }
 }
@@ -88,7 +92,7 @@ async fn all_calls_share_one_connection() {
     let server = Server::scripted(respond).await;
     every_call(&server.platform()).await;
     let connections: Vec<_> = server.requests().iter().map(|request| request.connection).collect();
-    assert_eq!(connections, [0; 11]);
+    assert_eq!(connections, [0; 10]);
 }
 
 #[tokio::test]
@@ -128,7 +132,7 @@ async fn a_trailing_slash_makes_no_difference_and_segments_are_encoded() {
     let mut endpoint = server.endpoint();
     endpoint.base_url.push('/');
     platform(endpoint).list_computes("a b/../c?d").await.unwrap();
-    assert_eq!(server.lines(), ["GET /api/v2/projects/a%20b%2F..%2Fc%3Fd/endpoints"]);
+    assert_eq!(server.lines(), ["GET /api/v2/projects/a%20b%2F..%2Fc%3Fd/endpoints?org_id=org-a"]);
 }
 
 #[tokio::test]

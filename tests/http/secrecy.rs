@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dbplane::platform::{
-    Budget, Endpoint, EndpointError, HttpOptions, HttpPlatform, NoMeter, Platform, Rate, RateLimited,
+    Budget, ConnectError, Endpoint, HttpOptions, HttpPlatform, NoMeter, Platform, PlatformClient, Rate, RateLimited,
 };
 use secrecy::SecretString;
 
@@ -59,7 +59,7 @@ async fn not_the_probed_one_either() {
 }
 
 #[tokio::test]
-async fn not_the_minted_one_where_its_answer_cannot_be_read() {
+async fn not_the_created_one_where_its_answer_cannot_be_read() {
     for body in [
         r#"{"id":"canary-minted","key":"canary-minted"}"#,
         r#"{"key":"canary-minted"}"#,
@@ -97,10 +97,10 @@ fn not_in_the_errors_of_the_constructor() {
         HttpPlatform::new(endpoint, SecretString::from(key), &options()).unwrap_err()
     };
     for (url, key, expected) in [
-        ("https://canary:canary@h/v2", "k", EndpointError::NotPlain),
-        ("https://h/v2", "canary\u{1}canary", EndpointError::UnusableKey),
-        ("https://h/v2", " \n", EndpointError::NoKey),
-        ("http://h/v2", "canary", EndpointError::Insecure),
+        ("https://canary:canary@h/v2", "k", ConnectError::NotPlain),
+        ("https://h/v2", "canary\u{1}canary", ConnectError::UnusableKey),
+        ("https://h/v2", " \n", ConnectError::NoKey),
+        ("http://h/v2", "canary", ConnectError::Insecure),
     ] {
         let error = build(url, key);
         assert_silent(&format!("{error} {error:?}"));

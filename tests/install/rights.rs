@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use dbplane::simulator::world::file::WorldFile;
-use dbplane::simulator::{self, Options as World, Simulator};
+use dbplane_simulator::world::file::WorldFile;
+use dbplane_simulator::{self as simulator, Options as World, Simulator};
 use nix::sys::signal::Signal;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ async fn every_right_is_needed_and_none_is_missing() {
     let platform = start_platform().await;
 
     live_through_the_examples(&cluster, &platform).await;
-    stop_with_a_key_in_hand(&cluster, &mut operator).await;
+    stop_with_an_unsaved_key(&cluster, &mut operator).await;
     let mut operator = start_operator(&cluster).await;
     exchange_the_credentials(&cluster).await;
     end_the_examples(&cluster).await;
@@ -78,7 +78,7 @@ async fn live_through_the_examples(cluster: &ControlPlane, platform: &Simulator)
 }
 
 /// The cluster does not let a new key into its Secret, and the operator is stopped: it saves the key before it ends.
-async fn stop_with_a_key_in_hand(cluster: &ControlPlane, operator: &mut Running) {
+async fn stop_with_an_unsaved_key(cluster: &ControlPlane, operator: &mut Running) {
     cluster.kubectl_with_input(&["apply", "-f", "-"], NO_NEW_KEYS).await.unwrap();
     let example = kubectl(cluster, &["-n=shop", "get", "projectkey/ci", "-o=json"]).await;
     let mut late: Value = serde_json::from_str(&example).unwrap();

@@ -1,13 +1,21 @@
 //! What can happen next.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::core::ObjectMeta;
+use dbplane::controller::environment::{Kind, KindVisitor, Kinds};
+use dbplane::controller::registry::AllKinds;
+use dbplane::decide::names;
+use dbplane::domain::Fault;
+use kube::Resource as _;
+use serde_json::json;
 
 use super::bound::{Bound, Subject};
-use super::effects::{apply, calls_platform, changes_platform, compute, put, refusal, silence, writes};
+use super::effects::{
+    apply, calls_platform, changes_platform, compute, credential, named_elsewhere, refusal, silence, writes,
+};
+use super::in_memory::cluster::Stored;
+use super::in_memory::{Print, hash};
 use super::pass::{answer, pass};
-use super::state::{Compute, Floating, Key, Platform, Print, Reading, State, at, process, version};
-use super::tape::{Answer, Effect, Pending};
+use super::replay::{Answer, Base, Call, Effect, Flight, Pending, Replay, outside_of_passes};
+use super::state::{Compute, Floating, Key, Platform, Read, State, at, process};
 
 /// One thing that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +39,11 @@ pub enum Action {
     CarriedLate(usize),
     ForeignOneAppears,
     UserDeletes(usize),
+    UserConfirms(usize),
+    KeyExchanged,
+    AccountDeleted,
+    /// The ClusterAccount ceases to admit the namespace, or admits it again.
+    AdmissionChanged,
     /// The process dies; whether what it was waiting for has been sent.
     Dies(usize, bool),
     Leads,
@@ -44,7 +57,7 @@ pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
         next.extend(actions.iter().filter_map(|action| Some((*action, happen(bound, state, *action)?))));
     };
     for p in 0..state.processes.len() {
-        for i in 0..bound.count() {
+        for i in bound.all() {
             try_all(&[
                 Action::Carried(p, i),
                 Action::Sent(p, i),
@@ -65,10 +78,16 @@ pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
     for number in 0..state.platform.floating.len() {
         try_all(&[Action::CarriedLate(number)]);
     }
-    for i in 0..bound.count() {
-        try_all(&[Action::UserDeletes(i)]);
+    for i in bound.subjects() {
+        try_all(&[Action::UserDeletes(i), Action::UserConfirms(i)]);
     }
-    try_all(&[Action::ForeignOneAppears, Action::Leads]);
+    try_all(&[
+        Action::ForeignOneAppears,
+        Action::KeyExchanged,
+        Action::AccountDeleted,
+        Action::AdmissionChanged,
+        Action::Leads,
+    ]);
     if state.tick < bound.ticks {
         try_all(&[Action::Tick]);
     }
@@ -80,15 +99,15 @@ pub fn happen(bound: &Bound, state: &State, action: Action) -> Option<State> {
     match action {
         Action::Pass(p, i) => {
             let pass = pass(bound, state, p, i)?;
-            // A pass without a step can teach the process something; otherwise nothing has happened.
-            let record = |state: &State| super::state::hash(&state.processes[p]);
-            (pass.step || record(&pass.state) != record(state)).then_some(pass.state)
+            // A pass that waits for nothing can teach the process something; otherwise nothing has happened.
+            let before = hash(&state.processes[p]);
+            (pass.waits || hash(&pass.state.processes[p]) != before).then(|| with_deletion(bound, pass.state, p, i))
         }
         Action::Carried(p, i) | Action::AnswerLost(p, i) | Action::Refused(p, i) => {
             answered(bound, state, action, p, i)
         }
         Action::Sent(p, i) => answered_later(bound, state, p, i),
-        Action::Told(p, i) => told(state, p, i),
+        Action::Told(p, i) => told(bound, state, p, i),
         Action::Reads(p) => read(bound, state, p, &state.platform, false),
         Action::ReadsWhatWasBefore(p) => {
             let mut next = state.clone();
@@ -105,6 +124,9 @@ pub fn happen(bound: &Bound, state: &State, action: Action) -> Option<State> {
         Action::CarriedLate(_) | Action::ForeignOneAppears | Action::UserDeletes(_) | Action::Tick => {
             elsewhere(bound, state, action)
         }
+        Action::UserConfirms(_) | Action::KeyExchanged | Action::AccountDeleted | Action::AdmissionChanged => {
+            people(bound, state, action)
+        }
     }
 }
 
@@ -117,7 +139,21 @@ fn answered(bound: &Bound, state: &State, action: Action, p: usize, i: usize) ->
         (action, None) => outcome(bound, &mut next, action, (&effect, since))?,
     };
     answer(bound, &mut next, p, i, came);
-    Some(next)
+    Some(with_deletion(bound, next, p, i))
+}
+
+/// Keeps in mind what is about to be deleted without a person's confirmation.
+fn with_deletion(bound: &Bound, mut state: State, p: usize, i: usize) -> State {
+    let Some(Pending { effect: Effect::Platform(_, Call::DeleteCompute(id)), .. }) = pending(&state, p, i) else {
+        return state;
+    };
+    let stored = state.cluster.objects.get(&bound.resource(i));
+    let confirmed = stored.is_some_and(|it| it.value["metadata"]["annotations"][names::CONFIRM_DELETION] == "true");
+    let known = state.deletions.iter().any(|(_, other, _)| *other == id);
+    if bound.statuses() && !confirmed && !known {
+        state.deletions.push((state.processes[p].number, id, state.tick));
+    }
+    state
 }
 
 fn outcome(bound: &Bound, next: &mut State, action: Action, (effect, since): (&Effect, u8)) -> Option<Answer> {
@@ -143,30 +179,66 @@ fn answered_later(bound: &Bound, state: &State, p: usize, i: usize) -> Option<St
     let mut next = state.clone();
     next.left.slow = state.left.slow.checked_sub(1)?;
     let came = Some(apply(bound, &mut next, &effect));
-    let mut flight = next.processes[p].records[i].flight.take()?.clone_inner();
-    flight.pending = Some(Pending { effect, since, came });
-    next.processes[p].records[i].flight = Some(Print::of(flight));
+    let flight = next.processes[p].flights.get(&i)?.clone_inner();
+    let flight = Flight { pending: Pending { effect, since, came }, ..flight };
+    next.processes[p].flights.insert(i, flight.print());
     Some(next)
 }
 
-fn told(state: &State, p: usize, i: usize) -> Option<State> {
-    let seen = |meta: &Option<Print<ObjectMeta>>| meta.as_ref().map(|meta| version(meta));
-    if seen(&state.processes[p].records[i].cache) == seen(&state.objects[i]) {
+fn told(bound: &Bound, state: &State, p: usize, i: usize) -> Option<State> {
+    let resource = bound.resource(i);
+    let before = state.processes[p].caches.get(&resource);
+    let now = state.cluster.objects.get(&resource);
+    if before == now {
         return None;
     }
     let mut next = state.clone();
-    let process = &mut next.processes[p];
-    process.records[i].cache.clone_from(&state.objects[i]);
-    if state.objects[i].is_none() && process.records[i].flight.is_none() {
-        process.creating.retain(|begun| *begun != i);
+    match now {
+        Some(now) => drop(next.processes[p].caches.insert(resource, now.clone())),
+        None => {
+            next.processes[p].caches.remove(&resource);
+            gone(bound, &mut next, p, before?);
+        }
     }
     Some(next)
+}
+
+/// The process hears that an object is gone.
+fn gone(bound: &Bound, state: &mut State, p: usize, stored: &Print<Stored>) {
+    let now = state.now(p);
+    let process = &mut state.processes[p];
+    let base = Base {
+        resource: bound.account_resource(),
+        contents: process.contents(),
+        caches: process.caches.clone(),
+        read: None,
+        fresh: true,
+        settings: bound.settings(),
+        statuses: bound.statuses(),
+        mutation: bound.mutation,
+    };
+    let base = Print::hashed(0, base);
+    let contents = outside_of_passes(&base, now, |env| AllKinds::each(&mut Gone { env, stored }));
+    process.remember(contents, stored.uid(), true);
+}
+
+struct Gone<'a> {
+    env: &'a Replay,
+    stored: &'a Stored,
+}
+
+impl KindVisitor for Gone<'_> {
+    fn visit<K: Kind>(&mut self) {
+        if self.stored.value["kind"] == K::Object::kind(&()).as_ref() {
+            K::on_deleted(self.env, self.stored.typed::<K::Object>().as_ref());
+        }
+    }
 }
 
 fn dies(bound: &Bound, state: &State, p: usize, sends: bool) -> Option<State> {
     let mut next = state.clone();
     next.left.crashes = state.left.crashes.checked_sub(1)?;
-    let waiting: Vec<_> = (0..bound.count()).filter_map(|i| pending(state, p, i)).collect();
+    let waiting: Vec<_> = bound.all().filter_map(|i| pending(state, p, i)).collect();
     if sends && waiting.is_empty() {
         return None;
     }
@@ -182,7 +254,7 @@ fn leads(bound: &Bound, state: &State) -> Option<State> {
         return None;
     }
     let mut next = state.clone();
-    next.processes.push(process(&state.objects, state.begun));
+    next.processes.push(process(bound, &state.cluster, state.begun));
     next.begun += 1;
     Some(next)
 }
@@ -201,18 +273,52 @@ fn elsewhere(bound: &Bound, state: &State, action: Action) -> Option<State> {
         }
         Action::UserDeletes(i) => {
             next.left.deletions = state.left.deletions.checked_sub(1)?;
-            let mut meta = state.objects[i].as_ref().filter(|meta| meta.deletion_timestamp.is_none())?.clone_inner();
-            meta.deletion_timestamp = Some(Time(at(0)));
-            meta.resource_version = Some((version(&meta) + 1).to_string());
-            put(&mut next, i, Print::of(meta));
+            let resource = bound.resource(i);
+            state.cluster.objects.get(&resource).filter(|stored| !stored.is_deleting())?;
+            next.cluster.delete(&resource, at(0));
         }
         _ => tick(bound, &mut next),
     }
     Some(next)
 }
 
+/// What people do beside deleting resources.
+fn people(bound: &Bound, state: &State, action: Action) -> Option<State> {
+    let mut next = state.clone();
+    let account = bound.account_resource();
+    match action {
+        Action::UserConfirms(i) => {
+            next.left.confirmations = state.left.confirmations.checked_sub(1)?;
+            let resource = bound.resource(i);
+            let stored = state.cluster.objects.get(&resource)?;
+            let waits = stored.value["status"].to_string().contains("DeletionPaused");
+            let confirmed = &stored.value["metadata"]["annotations"][names::CONFIRM_DELETION];
+            if !waits || confirmed == "true" {
+                return None;
+            }
+            next.cluster.edit(&resource, &json!({"metadata": {"annotations": {names::CONFIRM_DELETION: "true"}}}));
+        }
+        Action::KeyExchanged => {
+            next.left.exchanges = state.left.exchanges.checked_sub(1)?;
+            next.platform.accepted += 1;
+            next.cluster.put_secret("platform-api-key", credential(next.platform.accepted));
+        }
+        Action::AccountDeleted => {
+            next.left.account_deletions = state.left.account_deletions.checked_sub(1)?;
+            next.cluster.delete(&account, at(0));
+        }
+        _ => {
+            next.left.admissions = state.left.admissions.checked_sub(1)?;
+            let admits = state.cluster.objects.get(&account)?.value["spec"]["namespaces"]["names"] == json!(["shop"]);
+            let names = if admits { json!([]) } else { json!(["shop"]) };
+            next.cluster.edit(&account, &json!({"spec": {"namespaces": {"names": names}}}));
+        }
+    }
+    Some(next)
+}
+
 pub fn pending(state: &State, p: usize, i: usize) -> Option<Pending> {
-    state.processes[p].records[i].flight.as_ref()?.pending.clone()
+    state.processes[p].flights.get(&i).map(|flight| flight.pending.clone())
 }
 
 /// What was sent and is not answered: the cluster has done it, the platform may do it within a request's time.
@@ -229,14 +335,24 @@ fn read(bound: &Bound, state: &State, p: usize, platform: &Platform, failed: boo
     if matches!(bound.subject, Subject::Key { .. }) {
         return None;
     }
+    let (key, connection) = state.processes[p].connection()?;
     let shown = platform.computes.iter();
     let shown = shown.map(|(id, found)| compute(*id, found.name.clone(), found.setting, "p-1"));
-    let computes = if failed { Vec::new() } else { shown.collect() };
+    let computes = match failed {
+        true => Err(Fault::Server { status: 500, message: String::new() }),
+        false if key != state.platform.accepted => Err(Fault::Unauthorized { message: String::new() }),
+        false => Ok(shown.chain(bound.marks().then(named_elsewhere)).collect()),
+    };
+    let computes = computes.map(|mut computes: Vec<dbplane::domain::Compute>| {
+        computes.sort_by(|one, other| one.id.cmp(&other.id));
+        computes
+    });
     let mut next = state.clone();
+    let at = state.now(p);
     let process = &mut next.processes[p];
-    process.reading = Some(Print::of(Reading { at: state.now(p), computes, failed }));
-    process.records.iter_mut().for_each(|record| record.fresh = true);
-    (super::state::hash(&next.processes[p]) != super::state::hash(&state.processes[p])).then_some(next)
+    process.read = Some(Print::of(Read { connection, at, computes }));
+    process.wrote_since.clear();
+    (hash(&next.processes[p]) != hash(&state.processes[p])).then_some(next)
 }
 
 /// Somebody else's. Where nothing but what it looks like tells it from ours, it looks otherwise.
@@ -257,10 +373,11 @@ fn tick(bound: &Bound, state: &mut State) {
     state.platform.before = (state.left.lagging > 0).then(|| Box::new(lagging));
     state.tick += 1;
     let tick = state.tick;
+    state.deletions.retain(|(_, _, at)| at + 2 > tick);
     state.platform.floating.retain(|floating| floating.until >= tick);
     // Who waits for the platform for longer than a request may take is told that no answer came.
     for p in 0..state.processes.len() {
-        for i in 0..bound.count() {
+        for i in bound.all() {
             let waited = pending(state, p, i).filter(|it| calls_platform(&it.effect) && it.since + 1 < tick);
             if let Some(Pending { effect, .. }) = waited {
                 answer(bound, state, p, i, silence(&effect));

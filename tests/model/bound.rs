@@ -1,14 +1,14 @@
 //! What is explored: how many resources, which faults and how many of them, for how long.
 
 use std::fmt;
-use std::sync::LazyLock;
 use std::time::Duration;
 
-use dbplane::api::{ComputeSpec, ProjectKeySpec};
+use dbplane::api::{AccountKind, PlatformAccess};
+use dbplane::controller::environment::PassSettings;
 use dbplane::decide::Limits;
-use dbplane::decide::names::ClusterId;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::in_memory::Resource;
 use super::memo::Memos;
 use super::mutation::Mutation;
 
@@ -52,6 +52,16 @@ pub struct Bound {
     pub creates: u8,
     /// More states than this are a failure: a check that is cut off proves nothing.
     pub most: usize,
+    /// The account, where it is a subject too: its passes are made, and people do things with it.
+    pub account: Option<AccountKind>,
+    /// How often its API key is exchanged for another one.
+    pub exchanges: u8,
+    /// Whether it is deleted.
+    pub account_deletion: bool,
+    /// How often a ClusterAccount ceases to admit the namespace, or admits it again.
+    pub admissions: u8,
+    /// How many deletions a minute need no confirmation.
+    pub deletes_per_minute: u32,
     pub mutation: Option<Mutation>,
     pub memos: Memos,
 }
@@ -72,15 +82,66 @@ impl Bound {
             late: false,
             creates: u8::MAX,
             most: 400_000,
+            account: None,
+            exchanges: 0,
+            account_deletion: false,
+            admissions: 0,
+            deletes_per_minute: 30,
             mutation: None,
             memos: Memos::default(),
         }
     }
 
+    /// How many resources there are beside the account.
     pub fn count(&self) -> usize {
         match self.subject {
             Subject::Computes { count, .. } => count,
             Subject::Key { .. } => 1,
+        }
+    }
+
+    /// The numbers of the resources beside the account.
+    pub fn subjects(&self) -> std::ops::Range<usize> {
+        0..self.count()
+    }
+
+    /// The numbers of all resources that passes are made over; the account's is the last.
+    pub fn all(&self) -> std::ops::Range<usize> {
+        0..self.count() + usize::from(self.account.is_some())
+    }
+
+    pub fn resource(&self, i: usize) -> Resource {
+        match self.subject {
+            _ if i == self.count() => self.account_resource(),
+            Subject::Computes { .. } => ("Compute", format!("r{i}")),
+            Subject::Key { .. } => ("ProjectKey", format!("r{i}")),
+        }
+    }
+
+    pub fn account_resource(&self) -> Resource {
+        let kind = match self.account {
+            Some(AccountKind::ClusterAccount) => "ClusterAccount",
+            Some(AccountKind::Account) | None => "Account",
+        };
+        (kind, "prod".into())
+    }
+
+    /// Whether statuses are written: the brake remembers in them, and an account tells by them.
+    pub fn statuses(&self) -> bool {
+        self.deletes_per_minute < u32::from(self.deletions())
+    }
+
+    pub fn settings(&self) -> PassSettings {
+        let request_timeout = if self.is(Mutation::NeverTooLate) { Duration::ZERO } else { TICK };
+        PassSettings {
+            limits: Limits {
+                settle: 2 * TICK,
+                key_check: Duration::from_secs(86_400),
+                deletes_per_minute: self.deletes_per_minute,
+                ..Limits::default()
+            },
+            request_timeout,
+            cluster: "5e71ed".parse().unwrap(),
         }
     }
 
@@ -129,7 +190,12 @@ impl fmt::Display for Bound {
         count(self.foreign, "foreign create", "foreign creates");
         count(self.lagging, "lagging list", "lagging lists");
         count(self.leaders - 1, "second leader", "more leaders");
+        count(self.exchanges, "exchanged API key", "exchanged API keys");
+        count(self.admissions, "change of who is admitted", "changes of who is admitted");
         count(self.ticks, "tick", "ticks");
+        parts.extend(self.account.map(|kind| format!("with its {kind:?}")));
+        parts.extend(self.account_deletion.then(|| "the account is deleted".to_owned()));
+        parts.extend(self.statuses().then(|| format!("{} deletion a minute", self.deletes_per_minute)));
         parts.extend(self.late.then(|| "creates of any lateness".to_owned()));
         parts.extend((self.creates < u8::MAX).then(|| format!("creates: {}", self.creates)));
         if let Some(mutation) = self.mutation {
@@ -139,42 +205,44 @@ impl fmt::Display for Bound {
     }
 }
 
-pub fn limits() -> Limits {
-    Limits { settle: 2 * TICK, key_check: Duration::from_secs(86_400), ..Limits::default() }
-}
-
-pub fn cluster() -> ClusterId {
-    ClusterId::of_uid("5e71ed00").unwrap()
-}
-
 /// A read replica that declares one setting, so that what somebody else creates can be told from it.
-pub fn compute_spec() -> ComputeSpec {
-    static SPEC: LazyLock<ComputeSpec> = LazyLock::new(read_replica);
-    SPEC.clone()
-}
-
-fn read_replica() -> ComputeSpec {
-    let spec = json!({
-        "accountRef": {"name": "prod"},
+pub fn compute_spec(bound: &Bound) -> Value {
+    json!({
+        "accountRef": account_ref(bound),
         "projectID": "p-1",
         "branchID": "br-1",
         "type": "ReadOnly",
         "passwordlessAccess": true,
-    });
-    serde_json::from_value(spec).unwrap()
+    })
 }
 
-pub fn key_spec() -> ProjectKeySpec {
-    static SPEC: LazyLock<ProjectKeySpec> = LazyLock::new(key_in_a_secret);
-    SPEC.clone()
-}
-
-fn key_in_a_secret() -> ProjectKeySpec {
-    let spec = json!({
-        "accountRef": {"name": "prod"},
+pub fn key_spec(bound: &Bound) -> Value {
+    json!({
+        "accountRef": account_ref(bound),
         "projectID": "p-1",
         "keyName": "ci",
         "secret": {"name": "ci", "key": "api-key"},
+    })
+}
+
+fn account_ref(bound: &Bound) -> Value {
+    let (kind, name) = bound.account_resource();
+    json!({"kind": kind, "name": name})
+}
+
+pub fn account_spec(bound: &Bound) -> Value {
+    let mut spec = json!({
+        "baseURL": "https://platform.example/v2",
+        "organizationID": "org",
+        "apiKeySecretRef": {"name": "platform-api-key", "key": "api-key"},
     });
-    serde_json::from_value(spec).unwrap()
+    if bound.account == Some(AccountKind::ClusterAccount) {
+        spec["apiKeySecretRef"]["namespace"] = json!("shop");
+        spec["namespaces"] = json!({"names": ["shop"]});
+    }
+    spec
+}
+
+pub fn platform_access() -> PlatformAccess {
+    serde_json::from_value(json!({"baseURL": "https://platform.example/v2", "organizationID": "org"})).unwrap()
 }

@@ -1,5 +1,7 @@
 //! What is explored: within what every run of the tests affords, and within what `make verify` does.
 
+use dbplane::api::AccountKind;
+
 use super::bound::{Bound, Subject};
 use super::mutation::Mutation;
 
@@ -42,7 +44,20 @@ fn small() -> Vec<Bound> {
         Bound { lost: 1, deletion: true, ..Bound::of(KEY) },
         Bound { refused: 1, foreign: 1, deletion: true, ..Bound::of(KEY) },
         Bound { leaders: 2, ticks: 0, creates: 2, ..Bound::of(KEY) },
+        Bound { exchanges: 1, ticks: 1, ..with(AccountKind::Account) },
+        Bound { account_deletion: true, deletion: true, ticks: 0, ..with(AccountKind::Account) },
+        Bound { admissions: 1, deletion: true, ticks: 0, ..with(AccountKind::ClusterAccount) },
     ]
+}
+
+/// A Compute and its account.
+fn with(account: AccountKind) -> Bound {
+    Bound { account: Some(account), ..Bound::of(NO_NAMES) }
+}
+
+/// With a brake on deletions, which is remembered in statuses.
+fn braked(subject: Subject) -> Bound {
+    Bound { deletion: true, deletes_per_minute: 1, ticks: 1, ..Bound::of(subject) }
 }
 
 /// What six gigabytes have room for.
@@ -70,6 +85,12 @@ fn large() -> Vec<Bound> {
         Bound { leaders: 2, ticks: 1, creates: 2, ..Bound::of(KEY) },
         Bound { leaders: 2, slow: 1, ticks: 1, creates: 1, ..Bound::of(KEY) },
         Bound { leaders: 2, ticks: 1, creates: 2, ..Bound::of(MINIMAL_KEY) },
+        Bound { exchanges: 1, lost: 1, crashes: 1, ticks: 2, ..with(AccountKind::Account) },
+        Bound { account_deletion: true, deletion: true, lost: 1, crashes: 1, ticks: 1, ..with(AccountKind::Account) },
+        Bound { admissions: 2, lost: 1, deletion: true, ticks: 1, ..with(AccountKind::ClusterAccount) },
+        Bound { account_deletion: true, leaders: 2, deletion: true, ticks: 0, ..with(AccountKind::Account) },
+        Bound { ticks: 2, ..braked(TWO) },
+        Bound { crashes: 1, ..braked(TWO) },
     ]
 }
 
@@ -95,5 +116,14 @@ pub fn mutations() -> Vec<Bound> {
         broken(Mutation::SkipIntent, Bound { crashes: 1, ..Bound::of(KEY) }),
         broken(Mutation::SkipSettling, Bound { lost: 1, ..Bound::of(KEY) }),
         broken(Mutation::RevokeUnrecorded, Bound { leaders: 2, ticks: 0, creates: 2, ..Bound::of(KEY) }),
+        broken(Mutation::IgnoreMarks, Bound { lost: 1, foreign: 1, ..Bound::of(NAMES) }),
+        broken(Mutation::ForgetUnanswered, Bound { lost: 1, late: true, ticks: 3, ..Bound::of(NO_NAMES) }),
+        broken(Mutation::IgnoreStrays, Bound { lost: 1, late: true, ticks: 3, ..Bound::of(NO_NAMES) }),
+        broken(Mutation::IgnoreBrake, braked(TWO)),
+        broken(Mutation::ForgetBrake, Bound { crashes: 1, ..braked(TWO) }),
+        broken(
+            Mutation::AbandonDependents,
+            Bound { account_deletion: true, deletion: true, ticks: 0, ..with(AccountKind::Account) },
+        ),
     ]
 }

@@ -8,9 +8,10 @@ use std::collections::HashSet;
 use super::actions::{Action, happen, pending};
 use super::bound::Bound;
 use super::effects::writes;
+use super::in_memory::hash;
 use super::pass::pass;
 use super::promises::{broken, unfinished};
-use super::state::{Left, State, hash};
+use super::state::{Left, State};
 
 /// So many ticks without a write are rest: more than settling and the longest pause after what the faults can do.
 const REST: u8 = 5;
@@ -54,8 +55,7 @@ impl Calm {
                 return Some(format!("without further faults: {what}"));
             }
         }
-        let reports: Vec<_> =
-            (0..bound.count()).map(|i| pass(bound, &here, 0, i).and_then(|pass| pass.report)).collect();
+        let reports: Vec<_> = bound.subjects().map(|i| pass(bound, &here, 0, i).and_then(|pass| pass.report)).collect();
         let short = unfinished(bound, &here, &reports);
         if short.is_none() {
             self.0.extend(path);
@@ -70,7 +70,7 @@ fn step(bound: &Bound, state: &State) -> Option<(State, bool)> {
         return happen(bound, state, Action::Leads).map(|next| (next, true));
     }
     let processes = 0..state.processes.len();
-    let each: Vec<_> = processes.clone().flat_map(|p| (0..bound.count()).map(move |i| (p, i))).collect();
+    let each: Vec<_> = processes.clone().flat_map(|p| bound.all().map(move |i| (p, i))).collect();
     let first = |actions: Vec<Action>| actions.into_iter().find_map(|action| happen(bound, state, action));
     for (p, i) in &each {
         if let Some(next) = happen(bound, state, Action::Carried(*p, *i)) {
@@ -89,6 +89,6 @@ fn step(bound: &Bound, state: &State) -> Option<(State, bool)> {
 }
 
 fn last_words(bound: &Bound, state: &State) -> String {
-    let reports = (0..bound.count()).map(|i| pass(bound, state, 0, i).and_then(|pass| pass.report));
+    let reports = bound.subjects().map(|i| pass(bound, state, 0, i).and_then(|pass| pass.report));
     format!("{:?}", reports.collect::<Vec<_>>())
 }

@@ -1,88 +1,103 @@
 //! What effects do to the platform and to the cluster.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use dbplane::decide::names;
-use dbplane::platform::{self, Fault, KeyEntry, Role, Settings};
+use dbplane::domain::{self, ComputeState, Fault, KeyEntry, NameSupport, Role, Settings, Support};
 use k8s_openapi::ByteString;
-use kube::core::ObjectMeta;
-use serde_json::Value;
+use k8s_openapi::api::core::v1::Secret;
+use serde_json::{Value, json};
 
 use super::bound::Bound;
+use super::in_memory::Request;
 use super::mutation::Mutation;
-use super::state::{Compute, Key, Print, Secret, State, hash, version};
-use super::tape::{Answer, Effect};
+use super::replay::{Answer, Call, Effect};
+use super::state::{Compute, Key, State};
 
 /// Whether it goes to the platform and changes something there.
 pub fn changes_platform(effect: &Effect) -> bool {
-    matches!(
-        effect,
-        Effect::CreateCompute { .. } | Effect::DeleteCompute(_) | Effect::CreateKey(_) | Effect::RevokeKey(_)
-    )
+    let Effect::Platform(_, call) = effect else { return false };
+    matches!(call, Call::CreateCompute(_) | Call::DeleteCompute(_) | Call::CreateKey(_) | Call::RevokeKey(_))
 }
 
 /// Whether it goes to the platform.
 pub fn calls_platform(effect: &Effect) -> bool {
-    changes_platform(effect) || matches!(effect, Effect::ListKeys | Effect::ProbeKey(_))
+    matches!(effect, Effect::Platform(..))
 }
 
 /// Whether it changes anything anywhere.
 pub fn writes(effect: &Effect) -> bool {
-    !matches!(effect, Effect::ReadSecret | Effect::ListKeys | Effect::ProbeKey(_))
+    match effect {
+        Effect::Cluster(request) => request.writes(),
+        Effect::Platform(..) => changes_platform(effect),
+    }
 }
 
 /// Carries an effect out.
 pub fn apply(bound: &Bound, state: &mut State, effect: &Effect) -> Answer {
     match effect {
-        Effect::Patch(index, patch) => {
-            let read = || Arc::new(serde_json::from_str(patch).unwrap());
-            self::patch(bound, state, *index, &bound.memos.read.get(hash(patch), read))
+        Effect::Cluster(request) => Answer::Cluster(state.cluster.handle(&mutated(bound, state, request))),
+        Effect::Platform(key, _) if *key != state.platform.accepted => {
+            Answer::Fault(Fault::Unauthorized { message: String::new() })
         }
-        Effect::ReadSecret => Answer::Secret(state.secret.as_ref().map(|secret| Box::new(shown(secret)))),
-        Effect::CreateSecret if state.secret.is_some() => Answer::Cluster(409),
-        Effect::CreateSecret => {
-            state.secret = Some(Print::of(Secret::default()));
-            Answer::Done
-        }
-        Effect::WriteSecret(parts) => {
-            let mut secret = state.secret.as_ref().map(Print::clone_inner).unwrap_or_default();
-            secret.annotations.extend(parts[0].clone());
-            secret.labels.extend(parts[1].clone());
-            secret.data.extend(parts[2].clone());
-            let answer = Answer::Secret(Some(Box::new(shown(&secret))));
-            state.secret = Some(Print::of(secret));
-            answer
-        }
-        Effect::CreateCompute { name } => {
+        Effect::Platform(_, call) => carry_out(bound, state, call),
+    }
+}
+
+/// The request, as a process with a broken rule would make it.
+fn mutated(bound: &Bound, state: &State, request: &Request) -> Request {
+    let mut request = request.clone();
+    let Request::PatchMetadata { resource, patch, .. } = &mut request else { return request };
+    let mut value: Value = match bound.mutation {
+        Some(Mutation::SkipVersion | Mutation::SkipIntent) => serde_json::from_str(patch).unwrap(),
+        _ => return request,
+    };
+    if bound.is(Mutation::SkipVersion)
+        && let Some(stored) = state.cluster.objects.get(resource)
+    {
+        value["metadata"]["resourceVersion"] = json!(stored.version().to_string());
+    }
+    if bound.is(Mutation::SkipIntent) {
+        let annotations = value["metadata"]["annotations"].as_object_mut().unwrap();
+        annotations
+            .retain(|name, text| text.is_null() || ![names::CREATE_INTENT, names::KEY_INTENT].contains(&name.as_str()));
+    }
+    *patch = value.to_string();
+    request
+}
+
+fn carry_out(bound: &Bound, state: &mut State, call: &Call) -> Answer {
+    match call {
+        Call::CreateCompute(name) => {
             state.platform.made += 1;
             let name = name.clone().filter(|_| bound.marks());
             state.platform.computes.insert(state.platform.made, Compute { name, foreign: false, setting: true });
             Answer::Made(state.platform.made)
         }
-        Effect::DeleteCompute(id) => {
+        Call::DeleteCompute(id) => {
             if state.platform.computes.remove(id).is_some_and(|compute| compute.foreign) {
                 state.violation = Some("a foreign compute was deleted");
             }
             Answer::Done
         }
-        Effect::CreateKey(name) => {
+        Call::CreateKey(name) => {
             state.platform.made += 1;
             state.platform.keys.insert(state.platform.made, Key { name: name.clone(), foreign: false });
             Answer::Made(state.platform.made)
         }
-        Effect::RevokeKey(_) | Effect::ListKeys if !bound.revokes() => Answer::Fault(unsupported()),
-        Effect::RevokeKey(id) => {
+        Call::RevokeKey(_) | Call::ListKeys if !bound.revokes() && bound.is_of_key() => Answer::Fault(unsupported()),
+        Call::RevokeKey(id) => {
             if state.platform.keys.remove(id).is_some_and(|key| key.foreign) {
                 state.violation = Some("a foreign key was revoked");
             }
             Answer::Done
         }
-        Effect::ListKeys => Answer::Keys(state.platform.keys.iter().map(|(id, key)| entry(*id, key)).collect()),
-        Effect::ProbeKey(secret) => match state.platform.keys.keys().any(|id| secret_of(*id) == *secret) {
+        Call::ListKeys => Answer::Keys(state.platform.keys.iter().map(|(id, key)| entry(*id, key)).collect()),
+        Call::ProbeKey(secret) => match state.platform.keys.keys().any(|id| secret_of(*id) == *secret) {
             true => Answer::Done,
             false => Answer::Fault(Fault::Unauthorized { message: String::new() }),
         },
+        Call::ListProjects | Call::ListComputes => Answer::Done,
     }
 }
 
@@ -97,11 +112,11 @@ fn unsupported() -> Fault {
 /// The answer that says that nothing was done.
 pub fn refusal(effect: &Effect) -> Answer {
     match effect {
-        Effect::CreateCompute { .. } | Effect::CreateKey(_) => {
+        Effect::Platform(_, Call::CreateCompute(_) | Call::CreateKey(_)) => {
             Answer::Fault(Fault::Busy { message: String::new(), retry_after: None })
         }
         effect if calls_platform(effect) => Answer::Fault(Fault::Throttled { status: 429, retry_after: None }),
-        _ => Answer::Cluster(500),
+        _ => Answer::Cluster(Err(500)),
     }
 }
 
@@ -110,68 +125,14 @@ pub fn silence(effect: &Effect) -> Answer {
     if calls_platform(effect) {
         Answer::Fault(Fault::Unknown { message: "no answer".into() })
     } else {
-        Answer::Cluster(504)
+        Answer::Cluster(Err(504))
     }
 }
 
-fn patch(bound: &Bound, state: &mut State, index: usize, patch: &Value) -> Answer {
-    let Some(before) = state.objects[index].clone() else { return Answer::Cluster(404) };
-    if patch["metadata"]["resourceVersion"].as_str() != before.resource_version.as_deref()
-        && !bound.is(Mutation::SkipVersion)
-    {
-        return Answer::Cluster(409);
-    }
-    let meta = bound.memos.patched.get(hash(&(&before, patch)), || patched(bound, &before, &patch["metadata"]));
-    put(state, index, meta.clone());
-    Answer::Meta(meta)
-}
-
-fn patched(bound: &Bound, before: &Print<ObjectMeta>, patch: &Value) -> Print<ObjectMeta> {
-    let mut meta = before.clone_inner();
-    let annotations = meta.annotations.get_or_insert_default();
-    let skipped =
-        |name: &str| bound.is(Mutation::SkipIntent) && [names::CREATE_INTENT, names::KEY_INTENT].contains(&name);
-    for (name, text) in patch["annotations"].as_object().unwrap() {
-        match text.as_str() {
-            Some(_) if skipped(name) => {}
-            Some(text) => drop(annotations.insert(name.clone(), text.to_owned())),
-            None => drop(annotations.remove(name)),
-        }
-    }
-    if let Some(finalizers) = patch["finalizers"].as_array() {
-        meta.finalizers = Some(finalizers.iter().map(|text| text.as_str().unwrap().to_owned()).collect());
-    }
-    if meta != **before {
-        meta.resource_version = Some((version(&meta) + 1).to_string());
-    }
-    Print::of(meta)
-}
-
-/// Stores an object; one that is deleted and no longer held goes, and its Secret with it.
-pub fn put(state: &mut State, index: usize, meta: Print<ObjectMeta>) {
-    let held = meta.finalizers.as_ref().is_some_and(|finalizers| !finalizers.is_empty());
-    if meta.deletion_timestamp.is_some() && !held {
-        state.objects[index] = None;
-        state.secret = None;
-    } else {
-        state.objects[index] = Some(meta);
-    }
-}
-
-/// The Secret as Kubernetes shows it.
-pub fn shown(secret: &Secret) -> k8s_openapi::api::core::v1::Secret {
-    let data: BTreeMap<String, ByteString> =
-        secret.data.iter().map(|(entry, text)| (entry.clone(), ByteString(text.clone().into_bytes()))).collect();
-    k8s_openapi::api::core::v1::Secret {
-        metadata: ObjectMeta {
-            uid: Some("secret-uid".into()),
-            annotations: Some(secret.annotations.clone()),
-            labels: Some(secret.labels.clone()),
-            ..ObjectMeta::default()
-        },
-        data: Some(data),
-        ..Default::default()
-    }
+/// The Secret with one of the account's API keys.
+pub fn credential(key: u8) -> Secret {
+    let data = BTreeMap::from([("api-key".to_owned(), ByteString(key.to_string().into_bytes()))]);
+    Secret { data: Some(data), ..Secret::default() }
 }
 
 /// The secret of a key.
@@ -180,20 +141,28 @@ pub fn secret_of(id: u8) -> String {
 }
 
 /// A compute as the platform shows it.
-pub fn compute(id: u8, name: Option<String>, setting: bool, project: &str) -> platform::Compute {
-    platform::Compute {
+pub fn compute(id: u8, name: Option<String>, setting: bool, project: &str) -> domain::Compute {
+    let names = if name.is_some() { NameSupport::Kept } else { NameSupport::Unseen };
+    domain::Compute {
         id: format!("ep-{id}"),
         project_id: project.to_owned(),
         branch_id: "br-1".into(),
+        region: None,
         role: Role::Replica,
         host: None,
         name,
-        current_state: "active".into(),
+        current_state: ComputeState::Active,
         pending_state: None,
         settings: Settings { passwordless_access: Some(setting), ..Settings::default() },
         last_active: None,
         created_at: None,
         updated_at: None,
         started_at: None,
+        support: Support { names, ..Support::default() },
     }
+}
+
+/// A compute of another branch, which shows that the platform keeps names.
+pub fn named_elsewhere() -> domain::Compute {
+    domain::Compute { branch_id: "br-2".into(), ..compute(0, Some("of-another-branch".into()), false, "p-1") }
 }

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use super::actions::{Action, successors};
 use super::bound::Bound;
 use super::calm::Calm;
+use super::in_memory::hash;
 use super::promises::broken;
-use super::state::{State, hash};
+use super::state::State;
 
 /// What was explored.
 #[derive(Debug)]

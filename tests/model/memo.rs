@@ -4,14 +4,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kube::core::ObjectMeta;
-use serde_json::Value;
+use dbplane::decide::identity::{ComputeIdentity, ProjectKeyIdentity};
 
-use dbplane::decide::Report;
-use dbplane::decide::compute::Claims;
-use dbplane::decide::identity::{ComputeIdentity, Doubtful, ProjectKeyIdentity};
-
-use super::state::{After, Print};
+use super::pass::After;
 
 /// Answers by the hash of their question.
 pub struct Memo<V>(RefCell<HashMap<u64, V>>);
@@ -36,14 +31,10 @@ impl<V> Default for Memo<V> {
 /// Everything that is known already, of one exploration.
 #[derive(Default)]
 pub struct Memos {
-    /// What a pass comes to, whether it begins a step, and what the status would say.
-    pub passes: Memo<(After, bool, Option<Report>)>,
+    /// What a pass comes to.
+    pub passes: Memo<After>,
     /// What an answer comes to.
     pub answers: Memo<After>,
-    pub claims: Memo<Claims>,
-    /// Patches, read.
-    pub read: Memo<Arc<Value>>,
-    pub patched: Memo<Print<ObjectMeta>>,
-    pub linked: Memo<Result<ComputeIdentity, Doubtful>>,
-    pub booked: Memo<Result<ProjectKeyIdentity, Doubtful>>,
+    pub bound: Memo<Arc<ComputeIdentity>>,
+    pub recorded: Memo<Arc<ProjectKeyIdentity>>,
 }

@@ -1,8 +1,8 @@
 //! The model check: the shipped decisions and the shipped steps, in every order of events within stated bounds.
 //!
-//! Nothing here decides or acts: `decide`, `controller::perform_compute` and `controller::perform_key` are the code that
-//! ships. What is modelled is what surrounds them: a platform, an API server with compare-and-swap, caches that lag behind,
-//! a clock, and processes that die. docs/decisions/0011 says why it is made like this.
+//! Nothing here decides or acts: `controller::pass` is the code that ships. What is modelled is what surrounds it: a platform, an
+//! API server with compare-and-swap, caches that lag behind, a clock, people, and processes that die. docs/decisions/0011 says
+//! why it is made like this.
 
 #![allow(
     clippy::unwrap_used,
@@ -19,13 +19,15 @@ mod bounds;
 mod calm;
 mod effects;
 mod explore;
+#[path = "../in_memory/mod.rs"]
+mod in_memory;
 mod memo;
 mod mutation;
 mod pass;
 mod promises;
 mod remote;
+mod replay;
 mod state;
-mod tape;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;

@@ -1,9 +1,19 @@
 //! Rules broken on purpose, to show that the checker notices.
 
-use dbplane::decide::compute::{ComputeObserved, SnapshotState};
+use dbplane::api::{AccountRef, Compute, ComputeStatus, ProjectKey, ProjectKeyStatus};
+use dbplane::controller::account::{Accounts, AnyAccount};
+use dbplane::controller::environment::{Environment, Kind, StepError};
+use dbplane::controller::{Computes, ProjectKeys};
+use dbplane::decide::account::{AccountObserved, AccountStep};
+use dbplane::decide::compute::{ComputeObserved, ComputeStep, SnapshotState};
 use dbplane::decide::identity::LostKey;
 use dbplane::decide::key::{KeyListing, KeyObserved, KeyStep};
+use dbplane::decide::{AccountView, Brake, Decision, Memory, Report};
+use dbplane::domain::NameSupport;
 use jiff::Timestamp;
+use std::marker::PhantomData;
+
+use super::replay::mutation;
 
 /// One rule, broken where the shipped code meets its surroundings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +50,18 @@ pub enum Mutation {
     RevokeUnrecorded,
     /// What was deleted is not waited for.
     ReleaseAtOnce,
+    /// The name that a create was given is not looked at, nor that names are kept.
+    IgnoreMarks,
+    /// A create that was never answered is not remembered once it is made again.
+    ForgetUnanswered,
+    /// What an unanswered create makes late is not looked for.
+    IgnoreStrays,
+    /// However much is deleted, nothing waits.
+    IgnoreBrake,
+    /// What was told to wait does not go on waiting.
+    ForgetBrake,
+    /// An account goes although resources need it.
+    AbandonDependents,
 }
 
 impl Mutation {
@@ -75,6 +97,18 @@ impl Mutation {
                     computes.iter_mut().for_each(|compute| compute.settings.passwordless_access = Some(true));
                 }
             }
+            Self::IgnoreMarks => {
+                observed.name_support = NameSupport::Unseen;
+                if let SnapshotState::Taken { computes, .. } = &mut observed.snapshot {
+                    computes.iter_mut().for_each(|compute| compute.name = None);
+                }
+            }
+            Self::IgnoreStrays => {
+                if let Ok(identity) = &mut observed.identity {
+                    identity.unanswered.clear();
+                }
+            }
+            Self::ForgetBrake => observed.meta.brake = Brake::Free,
             Self::FailedListIsEmpty => {
                 if let SnapshotState::Failed(_) = &observed.snapshot {
                     observed.snapshot = SnapshotState::Taken { at: now, computes: Vec::new() };
@@ -102,16 +136,187 @@ impl Mutation {
         }
     }
 
+    pub fn choosing_compute(self, step: &mut ComputeStep) {
+        if self == Self::ForgetUnanswered
+            && let ComputeStep::DropIntent { unanswered } | ComputeStep::Bind { unanswered, .. } = step
+        {
+            unanswered.clear();
+        }
+    }
+
+    pub fn observing_account(self, observed: &mut AccountObserved) {
+        if self == Self::AbandonDependents {
+            observed.blocking.clear();
+        }
+    }
+
     pub fn choosing_key(self, step: &mut KeyStep) {
-        let KeyStep::Record { book, .. } = step else { return };
-        match (self, book.lost.last()) {
-            (Self::ForgetLostKeys, _) => book.lost.clear(),
+        let KeyStep::Record { records, .. } = step else { return };
+        match (self, records.lost.last()) {
+            (Self::ForgetLostKeys, _) => records.lost.clear(),
             (Self::RevokeUnrecorded, Some(LostKey { id: Some(id), name, .. })) => {
                 let (id, name) = (*id, name.clone());
-                book.lost.pop();
-                *step = KeyStep::Revoke { id, name, book: book.clone() };
+                records.lost.pop();
+                *step = KeyStep::Revoke { id, name, records: records.clone() };
             }
             _ => {}
         }
+    }
+}
+
+/// A kind as it ships, but for a rule that is broken where it decides.
+macro_rules! mutated {
+    ($name:ident, $kind:ty, $object:ty, $observed:ty, $step:ty, $status:ty, $decide:ident) => {
+        #[derive(Debug)]
+        pub struct $name;
+
+        impl Kind for $name {
+            type Object = $object;
+            type Facts<E: Environment> = <$kind as Kind>::Facts<E>;
+            type Observed = $observed;
+            type Step = $step;
+            const USES_ACCOUNT: bool = <$kind as Kind>::USES_ACCOUNT;
+
+            async fn gather<E: Environment>(
+                env: &E,
+                object: &$object,
+                now: Timestamp,
+            ) -> Result<Self::Facts<E>, kube::Error> {
+                <$kind>::gather(env, object, now).await
+            }
+
+            fn assemble<E: Environment>(object: &$object, facts: &Self::Facts<E>) -> $observed {
+                <$kind>::assemble::<E>(object, facts)
+            }
+
+            fn learn<E: Environment>(
+                env: &E,
+                object: &$object,
+                facts: &Self::Facts<E>,
+                observed: &mut $observed,
+                now: Timestamp,
+            ) {
+                <$kind>::learn(env, object, facts, observed, now);
+            }
+
+            fn decide(object: &$object, observed: &$observed, now: Timestamp) -> Decision<$step> {
+                $decide(object, observed, now)
+            }
+
+            fn announce<E: Environment>(env: &E, object: &$object, facts: &Self::Facts<E>, observed: &$observed) {
+                <$kind>::announce(env, object, facts, observed);
+            }
+
+            async fn perform<E: Environment>(
+                env: &E,
+                object: &$object,
+                facts: &Self::Facts<E>,
+                observed: &$observed,
+                step: &$step,
+            ) -> Result<(), StepError> {
+                <$kind>::perform(env, object, facts, observed, step).await
+            }
+
+            fn status(report: &Report, object: &$object, observed: &$observed, now: Timestamp) -> $status {
+                <$kind>::status(report, object, observed, now)
+            }
+
+            fn set_memory(observed: &mut $observed, memory: Memory) {
+                <$kind>::set_memory(observed, memory);
+            }
+
+            fn removes(step: &$step) -> Option<&str> {
+                <$kind>::removes(step).filter(|_| mutation() != Some(Mutation::IgnoreBrake))
+            }
+
+            fn pause_deletion(observed: &mut $observed, message: String) {
+                <$kind>::pause_deletion(observed, message);
+            }
+
+            fn account(object: &$object) -> Option<&AccountRef> {
+                <$kind>::account(object)
+            }
+
+            fn account_view(observed: &$observed) -> Option<&AccountView> {
+                <$kind>::account_view(observed)
+            }
+
+            fn on_deleted<E: Environment>(env: &E, object: &$object) {
+                <$kind>::on_deleted(env, object);
+            }
+        }
+    };
+}
+
+mutated!(MutatedComputes, Computes, Compute, ComputeObserved, ComputeStep, ComputeStatus, decide_compute);
+mutated!(MutatedKeys, ProjectKeys, ProjectKey, KeyObserved, KeyStep, ProjectKeyStatus, decide_key);
+
+fn decide_compute(object: &Compute, observed: &ComputeObserved, now: Timestamp) -> Decision<ComputeStep> {
+    let Some(mutation) = mutation() else { return Computes::decide(object, observed, now) };
+    let mut observed = observed.clone();
+    mutation.observing_compute(&mut observed, now);
+    let mut decision = Computes::decide(object, &observed, now);
+    decision.step.iter_mut().for_each(|step| mutation.choosing_compute(step));
+    decision
+}
+
+fn decide_key(object: &ProjectKey, observed: &KeyObserved, now: Timestamp) -> Decision<KeyStep> {
+    let Some(mutation) = mutation() else { return ProjectKeys::decide(object, observed, now) };
+    let mut observed = observed.clone();
+    mutation.observing_key(&mut observed);
+    let mut decision = ProjectKeys::decide(object, &observed, now);
+    decision.step.iter_mut().for_each(|step| mutation.choosing_key(step));
+    decision
+}
+
+/// The kind of accounts `A`, the same way.
+#[derive(Debug)]
+pub struct MutatedAccounts<A>(PhantomData<fn() -> A>);
+
+impl<A: AnyAccount> Kind for MutatedAccounts<A> {
+    type Object = A;
+    type Facts<E: Environment> = <Accounts<A> as Kind>::Facts<E>;
+    type Observed = AccountObserved;
+    type Step = AccountStep;
+    const IS_ACCOUNT: bool = true;
+
+    async fn gather<E: Environment>(env: &E, object: &A, now: Timestamp) -> Result<Self::Facts<E>, kube::Error> {
+        Accounts::<A>::gather(env, object, now).await
+    }
+
+    fn assemble<E: Environment>(object: &A, facts: &Self::Facts<E>) -> AccountObserved {
+        let mut observed = Accounts::<A>::assemble::<E>(object, facts);
+        mutation().into_iter().for_each(|mutation| mutation.observing_account(&mut observed));
+        observed
+    }
+
+    fn decide(object: &A, observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
+        Accounts::<A>::decide(object, observed, now)
+    }
+
+    fn announce<E: Environment>(env: &E, object: &A, facts: &Self::Facts<E>, observed: &AccountObserved) {
+        Accounts::<A>::announce(env, object, facts, observed);
+    }
+
+    async fn perform<E: Environment>(
+        env: &E,
+        object: &A,
+        facts: &Self::Facts<E>,
+        observed: &AccountObserved,
+        step: &AccountStep,
+    ) -> Result<(), StepError> {
+        Accounts::<A>::perform(env, object, facts, observed, step).await
+    }
+
+    fn status(report: &Report, object: &A, observed: &AccountObserved, now: Timestamp) -> dbplane::api::AccountStatus {
+        Accounts::<A>::status(report, object, observed, now)
+    }
+
+    fn credentials(object: &A) -> Option<(String, String)> {
+        Accounts::<A>::credentials(object)
+    }
+
+    fn on_deleted<E: Environment>(env: &E, object: &A) {
+        Accounts::<A>::on_deleted(env, object);
     }
 }

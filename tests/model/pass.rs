@@ -1,251 +1,152 @@
-//! One pass of a process over one resource, as `controller::reconcile` makes it: observe, decide, begin a step. The shipped
-//! rules decide and the shipped steps act; what is written here is how a process comes to its observation.
+//! One pass of a process over one resource. The shipped pass looks, decides and performs; here it is begun, and gone on with.
 
-use std::collections::BTreeSet;
+use dbplane::api::{Account, ClusterAccount};
+use dbplane::decide::Report;
 
-use dbplane::controller::{KeyTrace, Managed, StepError, secret_contents};
-use dbplane::decide::compute::{self, ComputeObserved, NameSupport, Scope, SecretView, SnapshotState, claims};
-use dbplane::decide::identity::{self, ComputeIdentity, Doubtful, ProjectKeyIdentity};
-use dbplane::decide::key::{self, KeyListing, KeyObserved, KeySecretView, Probe};
-use dbplane::decide::{AccountView, Decision, Report};
-use dbplane::platform::Fault;
-use kube::ResourceExt;
-use kube::core::ObjectMeta;
-
-use super::bound::{Bound, Subject, cluster, limits};
-use super::effects::shown;
-use super::mutation::Mutation;
-use super::state::{Print, Reading, State, at, hash, version};
-use super::tape::{self, Answer, Entry, Flight, Pending, Reached, Step};
+use super::bound::Bound;
+use super::in_memory::{Print, hash};
+use super::mutation::{MutatedAccounts, MutatedComputes, MutatedKeys, Mutation};
+use super::replay::{self, Answer, Base, Entry, Flight, Pending, Progress, Reached};
+use super::state::{Process, State};
 
 /// What a pass came to.
 pub struct Pass {
     pub state: State,
-    pub step: bool,
+    /// An effect is waited for.
+    pub waits: bool,
     /// What the status would say.
     pub report: Option<Report>,
 }
 
+/// What a pass, or the answer that it is given, leaves behind: the process, and what would be reported.
+pub type After = (Process, Option<Report>);
+
 /// A pass of process `p` over resource `i`; `None` where it cannot be made now.
 pub fn pass(bound: &Bound, state: &State, p: usize, i: usize) -> Option<Pass> {
-    let record = &state.processes[p].records[i];
-    let cache = record.cache.as_ref().filter(|_| record.flight.is_none())?;
-    if record.trace.version > Some(version(cache)) {
+    let process = &state.processes[p];
+    let resource = bound.resource(i);
+    if process.flights.contains_key(&i) || !process.caches.contains_key(&resource) {
         return None;
     }
-    let process = &state.processes[p];
-    let caches: Vec<_> = process.records.iter().map(|record| &record.cache).collect();
-    let rest = (process.number, &process.reading, &process.creating, state.tick, &state.secret);
-    let (after, step, report) = bound.memos.passes.get(hash(&(record, i, caches, rest)), || {
-        let mut state = state.clone();
-        let (step, report) = match bound.subject {
-            Subject::Computes { .. } => decide_compute(bound, &mut state, p, i),
-            Subject::Key { .. } => decide_key(bound, &mut state, p, i),
-        };
-        let stepping = step.is_some();
-        if let Some(step) = step {
-            begin(bound, &mut state, p, i, step);
-        }
-        (state.take(p, i), stepping, report)
-    });
+    let question = hash(&(about(bound, process, i), state.tick, &state.cluster.secrets, state.cluster.terminating));
+    let (after, report) = bound.memos.passes.get(question, || begin(bound, state, p, i, question));
+    let waits = after.flights.contains_key(&i);
     let mut state = state.clone();
-    state.put(p, i, after);
-    Some(Pass { state, step, report })
+    adopt(bound, &mut state.processes[p], &after, i, true);
+    Some(Pass { state, waits, report })
 }
 
-fn begin(bound: &Bound, state: &mut State, p: usize, i: usize, step: Step) {
+/// Everything of a process that a pass over resource `i` depends on.
+fn about(bound: &Bound, process: &Process, i: usize) -> u64 {
+    let uid = process.caches.get(&bound.resource(i)).map(|stored| stored.uid().to_owned()).unwrap_or_default();
+    let others: Vec<_> = process
+        .resources
+        .iter()
+        .filter(|(other, _)| **other != uid)
+        .map(|(other, it)| (other, it.version, it.in_step, it.create.is_some()))
+        .collect();
+    let own = (process.resources.get(&uid), process.wrote_since.contains(&i), process.connections);
+    hash(&(i, process.number, own, others, &process.caches, &process.accounts, &process.deletions, &process.read))
+}
+
+fn begin(bound: &Bound, state: &State, p: usize, i: usize, question: u64) -> After {
     let process = &state.processes[p];
-    let record = &process.records[i];
-    let flight = Flight {
-        meta: record.cache.clone().unwrap(),
-        step,
-        trace: record.trace.clone_inner(),
-        unsaved: record.unsaved.as_ref().map(Print::clone_inner),
-        creating: process.creating.iter().copied().filter(|other| *other != i).collect(),
-        tape: Vec::new(),
-        pending: None,
+    let mut contents = process.contents();
+    if bound.is(Mutation::SkipSerialization) {
+        contents.resources.values_mut().for_each(|resource| resource.create = None);
+    }
+    let base = Base {
+        resource: bound.resource(i),
+        contents,
+        caches: process.caches.clone(),
+        read: process.read.clone(),
+        fresh: !process.wrote_since.contains(&i),
+        settings: bound.settings(),
+        statuses: bound.statuses(),
         mutation: bound.mutation,
     };
-    proceed(bound, state, p, i, flight);
+    proceed(bound, state, (p, i), (Print::hashed(question, base), Vec::new()))
 }
 
-/// Gives the step of `p` on `i` its answer, and runs it to its next effect or its end.
+/// Gives the pass of `p` on `i` its answer, and runs it to its next effect or its end.
 pub fn answer(bound: &Bound, state: &mut State, p: usize, i: usize, answer: Answer) {
     let process = &state.processes[p];
-    let rest = (process.number, &process.creating, i, state.tick, format!("{answer:?}"));
-    let after = bound.memos.answers.get(hash(&(&process.records[i], rest)), || {
-        let mut state = state.clone();
-        let mut flight = state.processes[p].records[i].flight.take().unwrap().clone_inner();
-        flight.tape.push(Entry::Answer(answer));
-        proceed(bound, &mut state, p, i, flight);
-        state.take(p, i)
+    let flight = process.flights[&i].clone();
+    let wrote = process.wrote_since.contains(&i);
+    let moment = (process.number, state.tick, &state.cluster.secrets, wrote, format!("{answer:?}"));
+    let question = hash(&(&flight, moment));
+    let (after, _) = bound.memos.answers.get(question, || {
+        let mut tape = flight.tape.clone();
+        tape.push(Entry::Answer(answer));
+        proceed(bound, state, (p, i), (flight.base.clone(), tape))
     });
-    state.put(p, i, after);
+    adopt(bound, &mut state.processes[p], &after, i, false);
 }
 
-fn proceed(bound: &Bound, state: &mut State, p: usize, i: usize, mut flight: Flight) {
-    let progress = flight.run(i, state.now(p));
-    let (now, tick) = (state.now(p), state.tick);
-    let process = &mut state.processes[p];
-    let mut trace = progress.trace;
-    trace.wrote = None;
-    let record = &mut process.records[i];
-    record.unsaved = progress.unsaved.map(Print::of);
-    record.fresh &= !progress.wrote || bound.is(Mutation::TrustOldReadings);
-    if progress.begun && !process.creating.contains(&i) {
-        process.creating.push(i);
-        process.creating.sort_unstable();
+fn proceed(bound: &Bound, state: &State, (p, i): (usize, usize), (base, tape): (Print<Base>, Vec<Entry>)) -> After {
+    let now = state.now(p);
+    let Progress { contents, tape, wrote, reached } = match base.resource.0 {
+        "Compute" => replay::run::<MutatedComputes>(&base, &tape, now, &state.cluster),
+        "ProjectKey" => replay::run::<MutatedKeys>(&base, &tape, now, &state.cluster),
+        "Account" => replay::run::<MutatedAccounts<Account>>(&base, &tape, now, &state.cluster),
+        _ => replay::run::<MutatedAccounts<ClusterAccount>>(&base, &tape, now, &state.cluster),
+    };
+    let mut after = state.processes[p].clone();
+    let uid = base.caches[&base.resource].uid().to_owned();
+    // Where nothing depends on the brake and the account stands, only the resource's own part changes.
+    let shared = bound.account.is_some() || bound.statuses();
+    after.remember(contents, &uid, shared);
+    if wrote && !bound.is(Mutation::TrustOldReadings) {
+        after.wrote_since.insert(i);
     }
-    match progress.reached {
+    after.flights.remove(&i);
+    match reached {
         Reached::Effect(effect) => {
-            flight.tape = progress.tape;
-            flight.pending = Some(Pending { effect, since: tick, came: None });
-            record.flight = Some(Print::of(flight));
+            let pending = Pending { effect, since: state.tick, came: None };
+            after.flights.insert(i, Flight { base, tape, pending }.print());
+            (after, None)
         }
-        Reached::End(result) => {
-            if let Err(StepError::Failed(action, problem)) = result {
-                trace.memory.failed(action, problem, 1, now);
-            }
-            record.flight = None;
-            if record.cache.is_none() {
-                process.creating.retain(|begun| *begun != i);
-            }
-        }
+        Reached::End(Ok(pass)) => (after, pass.report),
+        Reached::End(Err(_)) => (after, None),
     }
-    record.trace = Print::of(trace);
 }
 
-fn decide_compute(bound: &Bound, state: &mut State, p: usize, i: usize) -> (Option<Step>, Option<Report>) {
-    let now = state.now(p);
-    let object = tape::compute(state.processes[p].records[i].cache.as_ref().unwrap().clone_inner());
-    // Who draws from an old version conflicts before the number is used.
-    let draw = u32::try_from(version(&object.metadata)).unwrap();
-    let meta = object.meta_observed();
-    let identity = linked(bound, &state.processes[p].records[i].cache.clone().unwrap());
-    let known = identity.clone().unwrap_or_default();
-    let process = &mut state.processes[p];
-    let record = &mut process.records[i];
-    let (snapshot, name_support) = snapshot(bound, process.reading.as_ref().filter(|_| record.fresh));
-    let mut trace = record.trace.clone_inner();
-    trace.memory.met(known.recorded(), now);
-    if let (Some(binding), SnapshotState::Taken { computes, .. }) = (&known.binding, &snapshot) {
-        let found = computes.iter().find(|compute| compute.id == binding.id);
-        compute::remember(&mut trace.memory, &object.spec, found, now);
-    }
-    record.trace = Print::of(trace);
-    let memory = record.trace.memory.clone();
-    if known.binding.is_some() || known.intent.is_none() {
-        process.creating.retain(|begun| *begun != i);
-    }
-    let ids: BTreeSet<String> = match &snapshot {
-        SnapshotState::Taken { computes, .. } => computes.iter().map(|compute| compute.id.clone()).collect(),
-        _ => BTreeSet::new(),
+/// Takes over what a pass left behind. What it changed at its beginning, it changed in the process as it was; later it changes
+/// only what is its own.
+fn adopt(bound: &Bound, process: &mut Process, after: &Process, i: usize, beginning: bool) {
+    let own = |process: &Process| {
+        process.flights.get(&i).map(|flight| flight.base.resource.clone()).unwrap_or_else(|| bound.resource(i))
     };
-    let scope = Scope::of(&object, &known, &ids);
-    let caches: Vec<_> = process.records.iter().map(|record| &record.cache).collect();
-    let claims = bound.memos.claims.get(hash(&(i, caches, &process.creating, &ids)), || {
-        let others = process.records.iter().enumerate().filter(|(other, _)| *other != i);
-        let others = others.filter_map(|(_, other)| Some(tape::compute(other.cache.as_ref()?.clone_inner())));
-        let others: Vec<_> = others.filter(|other| scope.concerns(other)).collect();
-        let begun = |uid: &str| process.creating.iter().any(|other| format!("{other:08}-uid") == uid);
-        claims(&object, &others, begun)
-    });
-    let mut observed = ComputeObserved {
-        uid: object.uid().unwrap(),
-        meta,
-        identity,
-        account: AccountView::Usable { organization: Some("org".into()) },
-        snapshot,
-        claims,
-        secret: SecretView::NotWanted,
-        name_support,
-        memory,
-        stale_from: None,
-        limits: limits(),
-        cluster: cluster(),
-        draw,
+    let uid = uid_of(process, after, &own(process), i);
+    let is_there = |uid: &String| after.flights.contains_key(&i) || process.caches.values().any(|it| it.uid() == uid);
+    let uid_there = uid.as_ref().filter(|uid| is_there(uid));
+    match uid_there.and_then(|uid| after.resources.get(uid)) {
+        Some(resource) => drop(process.resources.insert(uid.unwrap(), resource.clone())),
+        None => drop(uid.and_then(|uid| process.resources.remove(&uid))),
+    }
+    match after.wrote_since.contains(&i) {
+        true => process.wrote_since.insert(i),
+        false => process.wrote_since.remove(&i),
     };
-    if let Some(mutation) = bound.mutation {
-        mutation.observing_compute(&mut observed, now);
+    match after.flights.get(&i) {
+        Some(flight) => drop(process.flights.insert(i, flight.clone())),
+        None => drop(process.flights.remove(&i)),
     }
-    let Decision { step, report, .. } = compute::decide(&object.spec, &observed, now);
-    (step.map(Step::Compute), report)
-}
-
-fn snapshot(bound: &Bound, reading: Option<&Print<Reading>>) -> (SnapshotState, NameSupport) {
-    match reading {
-        None => (SnapshotState::Pending, NameSupport::Unseen),
-        Some(reading) if reading.failed => {
-            (SnapshotState::Failed(Fault::Server { status: 500, message: String::new() }), NameSupport::Unseen)
-        }
-        Some(reading) => {
-            let name_support = if bound.marks() { NameSupport::Kept } else { NameSupport::among(&reading.computes) };
-            (SnapshotState::Taken { at: reading.at, computes: reading.computes.clone() }, name_support)
-        }
+    if beginning {
+        process.accounts = after.accounts.clone();
+        process.deletions = after.deletions.clone();
+        process.connections = after.connections;
+    } else if i == bound.count() {
+        // There is one account.
+        process.accounts = after.accounts.clone();
     }
 }
 
-/// What the annotations of a Compute say.
-pub fn linked(bound: &Bound, meta: &Print<ObjectMeta>) -> Result<ComputeIdentity, Doubtful> {
-    bound.memos.linked.get(hash(meta), || {
-        let object = tape::compute(meta.clone_inner());
-        identity::of_compute(object.annotations(), object.meta_observed().object_key())
-    })
-}
-
-/// What the annotations of a ProjectKey say.
-pub fn booked(bound: &Bound, meta: &Print<ObjectMeta>) -> Result<ProjectKeyIdentity, Doubtful> {
-    bound.memos.booked.get(hash(meta), || {
-        let object = tape::key(meta.clone_inner());
-        identity::of_key(object.annotations(), object.meta_observed().object_key())
-    })
-}
-
-fn decide_key(bound: &Bound, state: &mut State, p: usize, i: usize) -> (Option<Step>, Option<Report>) {
-    let now = state.now(p);
-    let record = &state.processes[p].records[i];
-    let object = tape::key(record.cache.as_ref().unwrap().clone_inner());
-    let draw = u32::try_from(version(&object.metadata)).unwrap();
-    let meta = object.meta_observed();
-    let secret = match &state.secret {
-        None => KeySecretView::Absent,
-        Some(secret) => KeySecretView::Ours(secret_contents(&object.spec, &shown(secret), "https://platform").0),
+/// The UID of the resource that a pass is made over: the one that it began with.
+fn uid_of(process: &Process, after: &Process, resource: &super::in_memory::Resource, i: usize) -> Option<String> {
+    let begun = |process: &Process| {
+        let flight = process.flights.get(&i)?;
+        Some(flight.base.caches[&flight.base.resource].uid().to_owned())
     };
-    let identity = booked(bound, &state.processes[p].records[i].cache.clone().unwrap());
-    let intended = identity.as_ref().ok().and_then(|identity| identity.intent.as_ref()).map(|intent| intent.at);
-    let mut trace = record.trace.clone_inner();
-    trace.memory.met(intended, now);
-    let unsaved = record.unsaved.as_ref().map(|unsaved| unsaved.key.clone());
-    state.processes[p].records[i].trace = Print::of(trace.clone());
-    let mut observed = KeyObserved {
-        uid: object.uid().unwrap(),
-        identity,
-        meta,
-        account: AccountView::Usable { organization: Some("org".into()) },
-        secret,
-        created: at(0),
-        rival: None,
-        secret_going: false,
-        revoked: None,
-        // A reading is decided on for ten seconds, which is less than a tick.
-        listing: match &trace.key {
-            KeyTrace { listing: Some((_, KeyListing::NotOffered)), .. } => KeyListing::NotOffered,
-            KeyTrace { listing: Some((at, listing)), .. } if *at == now => listing.clone(),
-            _ => KeyListing::NotRead,
-        },
-        probe: trace.key.probe.unwrap_or(Probe::NotAsked(None)),
-        unsaved,
-        memory: trace.memory,
-        limits: limits(),
-        cluster: cluster(),
-        draw,
-    };
-    if let Some(mutation) = bound.mutation {
-        mutation.observing_key(&mut observed);
-    }
-    let Decision { mut step, report, .. } = key::decide(&object.spec, &observed, now);
-    if let (Some(mutation), Some(step)) = (bound.mutation, &mut step) {
-        mutation.choosing_key(step);
-    }
-    (step.map(|step| Step::Key(step, Box::new(observed))), report)
+    begun(process).or_else(|| begun(after)).or_else(|| Some(process.caches.get(resource)?.uid().to_owned()))
 }

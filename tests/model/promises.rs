@@ -1,141 +1,180 @@
-//! What holds in every state, and how things stand once all is quiet.
+//! What holds in every state, and how things stand once all is quiet. The promises themselves are shared with the property
+//! tests; what the bounds leave open is excused here.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use dbplane::decide::identity::Origin;
+use dbplane::api::{Compute, ProjectKey};
+use dbplane::controller::object::Managed;
+use dbplane::decide::identity;
 use dbplane::decide::{Health, Reason, Report, Sync};
-use kube::core::ObjectMeta;
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
 
 use super::bound::{Bound, Subject};
 use super::effects::secret_of;
-use super::pass::{booked, linked};
-use super::state::{Print, State};
-use super::tape;
+use super::in_memory::Print;
+use super::in_memory::cluster::Stored;
+use super::in_memory::promises::{self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World};
+use super::replay::{Call, Effect};
+use super::state::State;
 
 /// The promise that is broken in this very state.
 pub fn broken(bound: &Bound, state: &State) -> Option<String> {
     if let Some(violation) = state.violation {
         return Some(violation.to_owned());
     }
+    if let Some(process) = state.processes.iter().find(|process| {
+        let own = state.deletions.iter().filter(|(by, _, _)| *by == process.number);
+        own.count() > bound.deletes_per_minute as usize
+    }) {
+        return Some(format!("process {} deleted more than a minute allows", process.number));
+    }
+    let world = world(bound, state);
     match bound.subject {
-        Subject::Computes { .. } => computes(bound, state),
-        Subject::Key { .. } => keys(bound, state),
+        Subject::Computes { .. } => {
+            let twice = promises::more_than_resources(&world).filter(|_| !bound.late && settled_deletes(state));
+            twice.or_else(|| promises::bound_wrongly(&world))
+        }
+        Subject::Key { .. } => {
+            let forgotten = promises::forgotten_keys(&world);
+            forgotten.first().map(|key| format!("the key {} is forgotten", key.name))
+        }
     }
 }
 
-fn computes(bound: &Bound, state: &State) -> Option<String> {
-    let resources = state.objects.iter().flatten().count();
-    let ours = state.platform.computes.values().filter(|compute| !compute.foreign).count();
-    if ours > resources && !bound.late && settled_deletes(state) {
-        return Some(format!("{ours} computes of ours for {resources} resources"));
+/// Everything that the promises are about.
+fn world(bound: &Bound, state: &State) -> World {
+    let made_by = |foreign: bool| if foreign { Maker::SomebodyElse } else { Maker::Operator(None) };
+    let computes = state.platform.computes.iter();
+    let keys = state.platform.keys.iter();
+    let of = |kind: &str| {
+        let kind = kind.to_owned();
+        state.cluster.objects.iter().filter(move |((this, _), _)| *this == kind).map(|(_, stored)| stored)
+    };
+    let resources = state.processes.iter().flat_map(|process| process.resources.values());
+    let key_of = |secret: &Secret| {
+        let held = secret.data.as_ref()?.get("api-key")?;
+        let live = state.platform.keys.keys().find(|id| secret_of(**id).as_bytes() == held.0.as_slice());
+        live.map(|id| i64::from(*id))
+    };
+    World {
+        computes: computes
+            .map(|(id, it)| LiveCompute { id: format!("ep-{id}"), made_by: made_by(it.foreign) })
+            .collect(),
+        keys: keys
+            .map(|(id, it)| LiveKey { id: (*id).into(), name: it.name.clone(), made_by: made_by(it.foreign) })
+            .collect(),
+        resources: of("Compute").map(|stored| bound_compute(bound, stored)).collect(),
+        project_keys: of("ProjectKey").map(|stored| recorded_key(bound, stored)).collect(),
+        key_secrets: state.cluster.secrets.iter().map(|(name, secret)| (name.clone(), key_of(secret))).collect(),
+        known_keys: resources.filter_map(|resource| Some(resource.key.unsaved.as_ref()?.key.name.clone())).collect(),
+        reported: String::new(),
     }
-    let mut taken = BTreeSet::new();
-    for meta in state.objects.iter().flatten() {
-        let Some(binding) = linked(bound, meta).unwrap().binding else { continue };
-        if !taken.insert(binding.id.clone()) {
-            return Some(format!("two resources are bound to {}", binding.id));
-        }
-        let found = state.platform.computes.get(&number(&binding.id));
-        if binding.origin == Origin::Created && found.is_some_and(|compute| compute.foreign) {
-            return Some(format!("{} is somebody else's and bound as if it had been created", binding.id));
-        }
-    }
-    None
+}
+
+fn bound_compute(bound: &Bound, stored: &Print<Stored>) -> BoundCompute {
+    let object = stored.typed::<Compute>();
+    let identity = bound.memos.bound.get(super::in_memory::hash(stored), || {
+        let key = object.meta_observed();
+        Arc::new(identity::of_compute(object.annotations(), key.object_key()).unwrap())
+    });
+    BoundCompute { object, identity }
+}
+
+fn recorded_key(bound: &Bound, stored: &Print<Stored>) -> RecordedKey {
+    let object = stored.typed::<ProjectKey>();
+    let identity = bound.memos.recorded.get(super::in_memory::hash(stored), || {
+        let key = object.meta_observed();
+        Arc::new(identity::of_key(object.annotations(), key.object_key()).unwrap())
+    });
+    RecordedKey { object, identity }
 }
 
 /// A delete that was sent and not answered may still be carried out.
 fn settled_deletes(state: &State) -> bool {
-    !state.platform.floating.iter().any(|floating| matches!(floating.effect, tape::Effect::DeleteCompute(_)))
-}
-
-fn keys(bound: &Bound, state: &State) -> Option<String> {
-    let known = known_names(bound, state);
-    let forgotten = state.platform.keys.values().find(|key| !key.foreign && !known.contains(&key.name))?;
-    Some(format!("the key {} is forgotten", forgotten.name))
-}
-
-/// The names of all keys that the annotations, the Secret or a process's memory tell of.
-fn known_names(bound: &Bound, state: &State) -> BTreeSet<String> {
-    let records = state.processes.iter().flat_map(|process| &process.records);
-    let unsaved = records.filter_map(|record| Some(record.unsaved.as_ref()?.key.name.clone()));
-    let recorded = state.objects.iter().flatten().flat_map(|meta| {
-        let identity = booked(bound, meta).unwrap();
-        identity.names().map(str::to_owned).collect::<Vec<_>>()
-    });
-    unsaved.chain(recorded).collect()
+    let deletes = |effect: &Effect| matches!(effect, Effect::Platform(_, Call::DeleteCompute(_)));
+    !state.platform.floating.iter().any(|floating| deletes(&floating.effect))
 }
 
 /// How a state in which nothing happens any more falls short; `reports` is what the resources say.
 pub fn unfinished(bound: &Bound, state: &State, reports: &[Option<Report>]) -> Option<String> {
-    for (meta, report) in state.objects.iter().zip(reports) {
-        let Some(meta) = meta else { continue };
-        let report = report.as_ref()?;
+    let world = world(bound, state);
+    for (i, report) in bound.subjects().zip(reports) {
+        let Some(stored) = state.cluster.objects.get(&bound.resource(i)) else { continue };
+        let Some(report) = report else { continue };
         let short = match bound.subject {
-            _ if waits_for_a_person(bound, report) => None,
-            _ if meta.deletion_timestamp.is_some() => Some("the deletion does not end".to_owned()),
-            Subject::Computes { .. } => unfinished_compute(bound, state, meta, report),
-            Subject::Key { .. } => unfinished_key(bound, state, meta),
+            _ if waits_for_a_person(bound, state, report) || waits_for_account(bound, state, stored, report) => None,
+            _ if stored.is_deleting() => Some("the deletion does not end".to_owned()),
+            Subject::Computes { .. } => unfinished_compute(&world, &bound_compute(bound, stored), report),
+            Subject::Key { .. } => unfinished_key(bound, &world, &recorded_key(bound, stored)),
         };
         if short.is_some() {
             return short.map(|short| format!("{short}: {report:?}"));
         }
     }
-    left_over(bound, state, reports)
+    left_over(bound, state, &world, reports)
 }
 
 /// Where the evidence leaves it open, a person is asked.
-fn waits_for_a_person(bound: &Bound, report: &Report) -> bool {
+fn waits_for_a_person(bound: &Bound, state: &State, report: &Report) -> bool {
     let tell_apart = bound.marks() || (bound.leaders == 1 && bound.foreign == 0 && !bound.late);
     match &report.health {
         Health::Stalled(Reason::AmbiguousCreate, _) => !tell_apart,
         Health::Stalled(Reason::RevocationUnsupported, _) => !bound.revokes(),
+        Health::Stalled(Reason::DeletionPaused, _) => bound.statuses(),
+        Health::Stalled(Reason::NamespaceNotAllowed, _) => !admits(bound, state),
         // It waits for one that does.
         Health::Progressing(Reason::Creating | Reason::ConfirmingCreate, _) => !tell_apart && bound.count() > 1,
         _ => false,
     }
 }
 
-fn unfinished_compute(bound: &Bound, state: &State, meta: &Print<ObjectMeta>, report: &Report) -> Option<String> {
-    let Some(binding) = linked(bound, meta).unwrap().binding else { return Some("it has no compute".to_owned()) };
-    if !state.platform.computes.contains_key(&number(&binding.id)) {
-        return Some(format!("its compute {} is gone", binding.id));
-    }
-    (!matches!(report.health, Health::Ready(..))).then(|| "it is not ready".to_owned())
+/// Who has nothing on the platform waits for an account that is deleted, or being deleted, until people create it anew.
+fn waits_for_account(bound: &Bound, state: &State, stored: &Stored, report: &Report) -> bool {
+    let account = state.cluster.objects.get(&bound.account_resource());
+    let goes = account.is_none_or(|account| account.is_deleting());
+    let has_finalizer = stored.value["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
+    let says_so = matches!(
+        &report.health,
+        Health::Stalled(Reason::AccountNotFound, _) | Health::Unknown(Reason::AccountNotReady, _)
+    );
+    bound.account_deletion && goes && says_so && !has_finalizer
 }
 
-fn unfinished_key(bound: &Bound, state: &State, meta: &Print<ObjectMeta>) -> Option<String> {
-    let Some(current) = booked(bound, meta).unwrap().book.current else { return Some("it has no key".to_owned()) };
-    let id = u8::try_from(current.id).unwrap();
-    let held = state.secret.as_ref().and_then(|secret| secret.data.get("api-key").cloned());
-    if held != Some(secret_of(id)) || !state.platform.keys.contains_key(&id) {
-        return Some(format!("its Secret does not hold the live key {id}"));
-    }
-    let live = state.platform.keys.values().filter(|key| !key.foreign).count();
-    (bound.revokes() && live > 1).then(|| format!("{live} keys are live"))
+fn admits(bound: &Bound, state: &State) -> bool {
+    let account = state.cluster.objects.get(&bound.account_resource());
+    account.is_some_and(|account| account.value["spec"]["namespaces"]["names"].to_string().contains("shop"))
 }
 
-/// What is on the platform and no resource's, unless it is told.
-fn left_over(bound: &Bound, state: &State, reports: &[Option<Report>]) -> Option<String> {
-    let stalled = reports.iter().flatten().any(|report| waits_for_a_person(bound, report));
-    if !matches!(bound.subject, Subject::Computes { .. }) || stalled {
+fn unfinished_compute(world: &World, resource: &BoundCompute, report: &Report) -> Option<String> {
+    let short = promises::without_compute(world, resource);
+    short.or_else(|| (!matches!(report.health, Health::Ready(..))).then(|| "it is not ready".to_owned()))
+}
+
+fn unfinished_key(bound: &Bound, world: &World, resource: &RecordedKey) -> Option<String> {
+    let live = promises::live_keys(world);
+    let short = promises::without_key(world, resource);
+    short.or_else(|| (bound.revokes() && live > 1).then(|| format!("{live} keys are live")))
+}
+
+/// What is on the platform and no resource's, unless it is reported.
+fn left_over(bound: &Bound, state: &State, world: &World, reports: &[Option<Report>]) -> Option<String> {
+    let open = reports.iter().flatten().any(|report| waits_for_a_person(bound, state, report));
+    if !matches!(bound.subject, Subject::Computes { .. }) || open {
         return None;
     }
-    let taken: BTreeSet<u8> = state
-        .objects
+    let reported: BTreeSet<&str> = reports
         .iter()
         .flatten()
-        .filter_map(|meta| Some(number(&linked(bound, meta).unwrap().binding?.id)))
-        .collect();
-    let mut others = state.platform.computes.iter().filter(|(id, found)| !found.foreign && !taken.contains(id));
-    let told = |id: u8| {
-        reports.iter().flatten().any(|report| {
-            matches!(&report.sync, Sync::OutOfSync(Reason::StrayCompute, text) if text.contains(&format!("ep-{id}")))
+        .filter_map(|report| match &report.sync {
+            Sync::OutOfSync(Reason::StrayCompute, text) => Some(text.as_str()),
+            _ => None,
         })
-    };
-    let (id, _) = others.find(|(id, _)| !(bound.late && (told(**id) || state.objects.iter().any(Option::is_none))))?;
-    Some(format!("ep-{id} is left over, and nobody says so"))
-}
-
-fn number(id: &str) -> u8 {
-    id.trim_start_matches("ep-").parse().unwrap()
+        .collect();
+    let told = |id: &str| reported.iter().any(|text| text.contains(id));
+    let someone_gone = world.resources.len() < bound.count();
+    let left = promises::forgotten_computes(world);
+    let forgotten = left.into_iter().find(|it| !(bound.late && (told(&it.id) || someone_gone)))?;
+    Some(format!("{} is left over, and nobody reports it", forgotten.id))
 }

@@ -1,24 +1,23 @@
-//! The platform as the steps see it: every call is an effect.
-
-use std::sync::{Arc, Mutex};
+//! The platform as the passes see it: every call is an effect.
 
 use async_trait::async_trait;
-use dbplane::platform::{
-    Answer as PlatformAnswer, ComputeChange, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute, Platform, Project,
-};
+use dbplane::domain::{ComputeChange, CreatedKey, Fault, KeyEntry, NewCompute, Project};
+use dbplane::platform::{Answer as PlatformAnswer, Platform, PlatformClient};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::mutation::Mutation;
-use super::tape::{Answer, Effect, Tape, effect};
+use super::replay::{Answer, Call, Effect, effect, mutation};
 
-/// The platform as the steps see it.
-#[derive(Clone, Debug)]
-pub struct Remote(pub Arc<Mutex<Tape>>, pub Option<Mutation>);
+/// The platform as the passes see it, called with one of the account's API keys.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Remote {
+    pub key: u8,
+}
 
 impl Remote {
-    async fn call(&self, asked: Effect) -> Result<Answer, Fault> {
-        match effect(&self.0, asked).await {
-            Answer::Fault(Fault::Unknown { message }) if self.1 == Some(Mutation::UnknownIsNotDone) => {
+    async fn call(&self, call: Call) -> Result<Answer, Fault> {
+        match effect(Effect::Platform(self.key, call)).await {
+            Answer::Fault(Fault::Unknown { message }) if mutation() == Some(Mutation::UnknownIsNotDone) => {
                 Err(Fault::Transport { message })
             }
             Answer::Fault(fault) => Err(fault),
@@ -31,10 +30,20 @@ fn number(id: &str) -> u8 {
     id.trim_start_matches("ep-").parse().unwrap()
 }
 
+impl PlatformClient for Remote {
+    fn probing(&self) -> Self {
+        self.clone()
+    }
+
+    fn suspended(&self) -> Option<Fault> {
+        None
+    }
+}
+
 #[async_trait]
 impl Platform for Remote {
     async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<PlatformAnswer, Fault> {
-        let Answer::Made(id) = self.call(Effect::CreateCompute { name: new.name.clone() }).await? else {
+        let Answer::Made(id) = self.call(Call::CreateCompute(new.name.clone())).await? else {
             unreachable!("a create makes something")
         };
         let made = super::effects::compute(id, new.name.clone(), true, project);
@@ -42,11 +51,11 @@ impl Platform for Remote {
     }
 
     async fn delete_compute(&self, _: &str, compute: &String) -> Result<(), Fault> {
-        self.call(Effect::DeleteCompute(number(compute))).await.map(drop)
+        self.call(Call::DeleteCompute(number(compute))).await.map(drop)
     }
 
     async fn create_key(&self, _: &str, name: &str, _: &str) -> Result<CreatedKey, Fault> {
-        let Answer::Made(id) = self.call(Effect::CreateKey(name.to_owned())).await? else {
+        let Answer::Made(id) = self.call(Call::CreateKey(name.to_owned())).await? else {
             unreachable!("a create makes something")
         };
         let secret = SecretString::from(super::effects::secret_of(id));
@@ -55,26 +64,27 @@ impl Platform for Remote {
     }
 
     async fn probe_key(&self, secret: &SecretString, _: &str) -> Result<(), Fault> {
-        self.call(Effect::ProbeKey(secret.expose_secret().to_owned())).await.map(drop)
+        self.call(Call::ProbeKey(secret.expose_secret().to_owned())).await.map(drop)
     }
 
     async fn list_keys(&self, _: &str) -> Result<Vec<KeyEntry>, Fault> {
-        match self.call(Effect::ListKeys).await? {
+        match self.call(Call::ListKeys).await? {
             Answer::Keys(keys) => Ok(keys),
             other => unreachable!("{other:?}"),
         }
     }
 
     async fn revoke_key(&self, _: &str, id: i64) -> Result<(), Fault> {
-        self.call(Effect::RevokeKey(u8::try_from(id).unwrap())).await.map(drop)
+        self.call(Call::RevokeKey(u8::try_from(id).unwrap())).await.map(drop)
     }
 
     async fn list_projects(&self) -> Result<Vec<Project>, Fault> {
-        unreachable!("no step lists projects")
+        self.call(Call::ListProjects).await?;
+        Ok(vec![Project { id: "p-1".into(), ..Project::default() }])
     }
 
-    async fn list_computes(&self, _: &str) -> Result<Vec<dbplane::platform::Compute>, Fault> {
-        unreachable!("the project's reader lists computes")
+    async fn list_computes(&self, _: &str) -> Result<Vec<dbplane::domain::Compute>, Fault> {
+        self.call(Call::ListComputes).await.map(|_| Vec::new())
     }
 
     async fn update_compute(&self, _: &str, id: &str, _: &ComputeChange) -> Result<PlatformAnswer, Fault> {
@@ -83,9 +93,5 @@ impl Platform for Remote {
 
     async fn restart_compute(&self, _: &str, id: &String) -> Result<PlatformAnswer, Fault> {
         unreachable!("no restart of {id} is asked for")
-    }
-
-    async fn credential_kind(&self) -> Result<CredentialKind, Fault> {
-        unreachable!("no step asks that")
     }
 }

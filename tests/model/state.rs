@@ -1,66 +1,22 @@
 //! Everything that there is at one moment: platform, cluster, processes, requests under way.
 
-use std::collections::BTreeMap;
-use std::fmt::Debug;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::ops::Deref;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use dbplane::controller::{Trace, UnsavedKey};
-use dbplane::platform;
+use dbplane::api::AccountKind;
+use dbplane::controller::object::AccountName;
+use dbplane::controller::state::{AccountEntry, Connection, Contents, ResourceState};
+use dbplane::decide::account::Availability;
+use dbplane::decide::brake::Window;
+use dbplane::domain;
 use jiff::Timestamp;
-use kube::core::ObjectMeta;
+use serde_json::json;
 
-use super::bound::{Bound, TICK};
-use super::tape::{Effect, Flight};
-
-/// A shared value that is compared by what it prints.
-pub struct Print<T>(Arc<(u64, T)>);
-
-impl<T> Clone for Print<T> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
-
-impl<T: Debug> Print<T> {
-    pub fn of(value: T) -> Self {
-        Self(Arc::new((hash(&format!("{value:?}")), value)))
-    }
-}
-
-impl<T: Clone> Print<T> {
-    pub fn clone_inner(&self) -> T {
-        self.0.1.clone()
-    }
-}
-
-impl<T> Deref for Print<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.0.1
-    }
-}
-
-impl<T> Hash for Print<T> {
-    fn hash<H: Hasher>(&self, hasher: &mut H) {
-        self.0.0.hash(hasher);
-    }
-}
-
-impl<T> Debug for Print<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:x}", self.0.0)
-    }
-}
-
-pub fn hash(value: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
-}
+use super::bound::{Bound, Subject, TICK, account_spec, compute_spec, key_spec, platform_access};
+use super::in_memory::cluster::Stored;
+use super::in_memory::{Cluster, Print, Resource};
+use super::remote::Remote;
+use super::replay::{Effect, Flight};
 
 /// A compute of the platform.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -92,56 +48,37 @@ pub struct Platform {
     pub keys: BTreeMap<u8, Key>,
     /// How many were ever created.
     pub made: u8,
+    /// Which of the account's API keys it accepts: the first, the second.
+    pub accepted: u8,
     pub floating: Vec<Floating>,
     /// What a list shows that lags behind.
     pub before: Option<Box<Platform>>,
 }
 
-/// The Secret of the key.
-#[derive(Clone, Debug, Default, Hash)]
-pub struct Secret {
-    pub annotations: BTreeMap<String, String>,
-    pub labels: BTreeMap<String, String>,
-    pub data: BTreeMap<String, String>,
-}
-
 /// The computes as one process read them last.
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub struct Read {
+    /// The number of the connection that they were read through.
+    pub connection: u64,
     pub at: Timestamp,
-    pub computes: Vec<platform::Compute>,
-    pub failed: bool,
-}
-
-/// What one process knows of one resource.
-#[derive(Clone, Debug, Hash)]
-pub struct Record {
-    pub cache: Option<Print<ObjectMeta>>,
-    pub trace: Print<Trace>,
-    pub unsaved: Option<Print<UnsavedKey>>,
-    pub flight: Option<Print<Flight>>,
-    /// Whether the reading began after our last write.
-    pub fresh: bool,
-}
-
-impl Record {
-    fn new(cache: Option<Print<ObjectMeta>>) -> Self {
-        Self { cache, trace: Print::of(Trace::default()), unsaved: None, flight: None, fresh: true }
-    }
+    pub computes: Result<Vec<domain::Compute>, domain::Fault>,
 }
 
 #[derive(Clone, Debug, Hash)]
 pub struct Process {
     /// Which one it is; its clock is ahead by so many nanoseconds, so that no two record the same moment.
     pub number: u8,
-    pub records: Vec<Record>,
-    pub reading: Option<Print<Reading>>,
-    /// Who has begun a create that is not resolved.
-    pub creating: Vec<usize>,
+    pub caches: BTreeMap<Resource, Print<Stored>>,
+    /// What it remembers, by the UID of the resource.
+    pub resources: BTreeMap<String, Print<ResourceState>>,
+    pub accounts: Print<BTreeMap<AccountName, AccountEntry<Remote>>>,
+    pub deletions: Print<Window>,
+    pub connections: u64,
+    pub read: Option<Print<Read>>,
+    /// The resources that have written since the last read began.
+    pub wrote_since: BTreeSet<usize>,
+    pub flights: BTreeMap<usize, Print<Flight>>,
 }
-
-/// What a pass or an answer leaves behind: what is known of the resource, and who has begun a create.
-pub type After = (Record, Vec<usize>);
 
 /// How often each thing may still happen.
 #[derive(Clone, Debug, Default, Hash)]
@@ -153,38 +90,42 @@ pub struct Left {
     pub foreign: u8,
     pub lagging: u8,
     pub deletions: u8,
+    pub confirmations: u8,
+    pub exchanges: u8,
+    pub account_deletions: u8,
+    pub admissions: u8,
 }
 
 #[derive(Clone, Debug, Hash)]
 pub struct State {
     pub tick: u8,
     pub platform: Platform,
-    pub objects: Vec<Option<Print<ObjectMeta>>>,
-    pub secret: Option<Print<Secret>>,
+    pub cluster: Cluster,
     pub processes: Vec<Process>,
     /// How many processes there ever were.
     pub begun: u8,
     pub left: Left,
+    /// Who deleted what on the platform within the last minute, unconfirmed: process, compute, tick.
+    pub deletions: Vec<(u8, u8, u8)>,
     /// What nobody may do, done.
     pub violation: Option<&'static str>,
 }
 
 impl State {
     pub fn first(bound: &Bound) -> Self {
-        let mut platform = Platform::default();
+        let mut platform = Platform { accepted: 1, ..Platform::default() };
         if bound.foreign > 0 {
             // One that was there before, and that looks like what is wanted.
             platform.made = 1;
             platform.computes.insert(1, Compute { name: None, foreign: true, setting: true });
             platform.keys.insert(1, Key { name: "ci".into(), foreign: true });
         }
-        let objects: Vec<_> = (0..bound.count()).map(|index| Some(Print::of(meta(index)))).collect();
+        let cluster = cluster(bound);
         Self {
             tick: 0,
             platform,
-            secret: None,
-            processes: vec![process(&objects, 0)],
-            objects,
+            processes: vec![process(bound, &cluster, 0)],
+            cluster,
             begun: 1,
             left: Left {
                 lost: bound.lost,
@@ -194,21 +135,18 @@ impl State {
                 foreign: bound.foreign,
                 lagging: bound.lagging,
                 deletions: bound.deletions(),
+                confirmations: if bound.deletes_per_minute < u32::from(bound.deletions()) {
+                    bound.deletions()
+                } else {
+                    0
+                },
+                exchanges: bound.exchanges,
+                account_deletions: u8::from(bound.account_deletion),
+                admissions: bound.admissions,
             },
+            deletions: Vec::new(),
             violation: None,
         }
-    }
-
-    /// What process `p` knows of resource `i`, taken out of the state.
-    pub fn take(&mut self, p: usize, i: usize) -> After {
-        let mut process = self.processes.swap_remove(p);
-        (process.records.swap_remove(i), process.creating)
-    }
-
-    pub fn put(&mut self, p: usize, i: usize, (record, creating): After) {
-        let process = &mut self.processes[p];
-        process.records[i] = record;
-        process.creating = creating;
     }
 
     /// What the clock of process `p` says.
@@ -221,24 +159,83 @@ pub fn at(tick: u8) -> Timestamp {
     Timestamp::UNIX_EPOCH + TICK * u32::from(tick)
 }
 
-/// A process that has just begun to lead: it has listed all resources.
-pub fn process(objects: &[Option<Print<ObjectMeta>>], number: u8) -> Process {
-    let records = objects.iter().cloned().map(Record::new).collect();
-    Process { number, records, reading: None, creating: Vec::new() }
-}
+impl Process {
+    /// What it remembers, as its passes have it.
+    pub fn contents(&self) -> Contents<Remote> {
+        Contents {
+            resources: self.resources.iter().map(|(uid, state)| (uid.clone(), state.clone_inner())).collect(),
+            accounts: self.accounts.clone_inner(),
+            deletions: self.deletions.clone_inner(),
+            connections: self.connections,
+        }
+    }
 
-fn meta(index: usize) -> ObjectMeta {
-    ObjectMeta {
-        namespace: Some("shop".into()),
-        name: Some(format!("r{index}")),
-        uid: Some(format!("{index:08}-uid")),
-        resource_version: Some("1".into()),
-        generation: Some(1),
-        creation_timestamp: Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at(0))),
-        ..ObjectMeta::default()
+    /// Takes over what is remembered of one resource, and with `shared` what all have in common.
+    pub fn remember(&mut self, mut contents: Contents<Remote>, uid: &str, shared: bool) {
+        match contents.resources.remove(uid) {
+            Some(resource) => drop(self.resources.insert(uid.to_owned(), Print::of(resource))),
+            None => drop(self.resources.remove(uid)),
+        }
+        if shared {
+            self.accounts = Print::of(contents.accounts);
+            self.deletions = Print::of(contents.deletions);
+            self.connections = contents.connections;
+        }
+    }
+
+    /// The API key that it has for the account, and the number of the connection.
+    pub fn connection(&self) -> Option<(u8, u64)> {
+        let connection = self.accounts.values().find_map(|entry| entry.connection.as_ref())?;
+        Some((connection.platform.key, connection.number))
     }
 }
 
-pub fn version(meta: &ObjectMeta) -> u64 {
-    meta.resource_version.as_deref().unwrap_or("0").parse().unwrap()
+/// A process that has just begun to lead: it has listed all resources.
+pub fn process(bound: &Bound, cluster: &Cluster, number: u8) -> Process {
+    let accounts = if bound.account.is_some() { BTreeMap::new() } else { BTreeMap::from([standing_account()]) };
+    Process {
+        number,
+        caches: cluster.objects.clone(),
+        resources: BTreeMap::new(),
+        accounts: Print::of(accounts),
+        deletions: Print::of(Window::default()),
+        connections: 1,
+        read: None,
+        wrote_since: BTreeSet::new(),
+        flights: BTreeMap::new(),
+    }
+}
+
+/// Where the account is none of the subjects, it can be used from the beginning and always.
+fn standing_account() -> (AccountName, AccountEntry<Remote>) {
+    let name = AccountName { kind: AccountKind::Account, namespace: Some("shop".into()), name: "prod".into() };
+    let connection = Connection {
+        number: 1,
+        platform: Remote { key: 1 },
+        access: platform_access(),
+        poll_interval: TICK,
+        credential: "1".into(),
+        check: None,
+    };
+    let entry = AccountEntry {
+        connection: Some(connection),
+        availability: Availability::Usable,
+        protected: true,
+        generation: 1,
+    };
+    (name, entry)
+}
+
+fn cluster(bound: &Bound) -> Cluster {
+    let mut cluster = Cluster::default();
+    cluster.create(&bound.account_resource(), &account_spec(bound), &json!({}), at(0));
+    cluster.put_secret("platform-api-key", super::effects::credential(1));
+    for i in bound.subjects() {
+        let spec = match bound.subject {
+            Subject::Computes { .. } => compute_spec(bound),
+            Subject::Key { .. } => key_spec(bound),
+        };
+        cluster.create(&bound.resource(i), &spec, &json!({}), at(0));
+    }
+    cluster
 }

@@ -12,3 +12,4 @@ mod crds;
 mod manifests;
 #[path = "../manifests/table.rs"]
 mod table;
+mod validate;

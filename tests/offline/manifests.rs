@@ -92,7 +92,7 @@ fn readable_times(name: &str, manifest: &Value) {
 }
 
 #[test]
-fn several_mistakes_are_told_together() {
+fn several_mistakes_are_reported_together() {
     let manifest = json!({
         "apiVersion": "dbplane.dev/v1alpha1", "kind": "Compute", "metadata": {"name": "a"},
         "spec": {
@@ -103,11 +103,11 @@ fn several_mistakes_are_told_together() {
     let problems = Checker::new().unwrap().check(&manifest, None).unwrap_err();
     let mut paths: Vec<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
     paths.sort_unstable();
-    assert_eq!(paths, ["", "spec.accountRef.name", "spec.projectID", "spec.size"], "{problems:?}");
+    assert_eq!(paths, ["spec.accountRef.name", "spec.colour", "spec.projectID", "spec.size"], "{problems:?}");
 }
 
 #[test]
-fn what_is_not_ours_is_said_to_be_so() {
+fn another_kind_is_reported_as_such() {
     let checker = Checker::new().unwrap();
     for (manifest, expected) in [
         (json!({"apiVersion": "v1", "kind": "Secret"}), "kind: \"Secret\" is not a kind of dbplane; it has Account"),

@@ -5,29 +5,29 @@ use std::path::Path;
 
 use serde_json::json;
 
+use crate::fixture::{Fixture, PROJECT, Shared, compute};
 use crate::keys::key_into;
-use crate::stage::{PROJECT, Shared, Stage, compute};
 use crate::support::tokens;
 
-/// A stage with a control plane and an operator of its own, for as long as this process lasts.
-async fn alone(name: &str, log: &str) -> Stage {
+/// A fixture with a control plane and an operator of its own, for as long as this process lasts.
+async fn alone(name: &str, log: &str) -> Fixture {
     let shared: &'static Shared = Box::leak(Box::new(Shared::start(log).await));
-    Stage::within(shared, name, |_| {}).await
+    Fixture::within(shared, name, |_| {}).await
 }
 
 const CANARY: &str = "canary-4f1d9c0b7e2a-planted-as-credential";
 const REFUSED: &str = "canary-91c3d7aa05be-planted-as-refused";
 
 /// Everything that leaves the operator, by the place that it was found in.
-async fn leavings(stage: &Stage) -> BTreeMap<&'static str, String> {
-    let cluster = &stage.shared.cluster;
+async fn leavings(fixture: &Fixture) -> BTreeMap<&'static str, String> {
+    let cluster = &fixture.shared.cluster;
     let kinds = "accounts,clusteraccounts,computes,projectkeys";
-    let process = format!("/proc/{}", stage.shared.operator.id());
+    let process = format!("/proc/{}", fixture.shared.operator.id());
     let process =
         |file: &str| String::from_utf8_lossy(&std::fs::read(Path::new(&process).join(file)).unwrap()).into_owned();
-    let requests = stage.platform.requests(0).into_iter().map(|entry| format!("{entry:?}\n")).collect();
+    let requests = fixture.platform.requests(0).into_iter().map(|entry| format!("{entry:?}\n")).collect();
     BTreeMap::from([
-        ("log", stage.shared.operator.log()),
+        ("log", fixture.shared.operator.log()),
         (
             "events",
             cluster
@@ -37,8 +37,8 @@ async fn leavings(stage: &Stage) -> BTreeMap<&'static str, String> {
         ),
         ("resources", cluster.kubectl(&["get", kinds, "-A", "-o", "yaml", "--show-managed-fields"]).await.unwrap()),
         ("leases", cluster.kubectl(&["get", "leases", "-A", "-o", "yaml", "--show-managed-fields"]).await.unwrap()),
-        ("metrics", reqwest::get(&stage.shared.metrics).await.unwrap().text().await.unwrap()),
-        ("audit", std::fs::read_to_string(&stage.shared.audit_log).unwrap()),
+        ("metrics", reqwest::get(&fixture.shared.metrics).await.unwrap().text().await.unwrap()),
+        ("audit", std::fs::read_to_string(&fixture.shared.audit_log).unwrap()),
         ("requests", requests),
         ("arguments", process("cmdline")),
         ("environment", process("environ")),
@@ -51,9 +51,9 @@ fn found<'a>(texts: &BTreeMap<&'a str, String>, token: &str) -> Vec<&'a str> {
 
 #[tokio::test]
 async fn no_token_leaves_the_operator() {
-    let stage = alone("canary", "trace").await;
-    let tokens = exercise(&stage).await;
-    let texts = leavings(&stage).await;
+    let fixture = alone("canary", "trace").await;
+    let tokens = exercise(&fixture).await;
+    let texts = leavings(&fixture).await;
     for (place, word) in [
         ("log", "TRACE"),
         ("events", "KeyCreated"),
@@ -71,9 +71,9 @@ async fn no_token_leaves_the_operator() {
         assert_eq!(found(&texts, token), [""; 0], "a token of {} characters", token.len());
     }
     // The search finds what is there: the credential and the key in use, in Base64 in their Secrets.
-    let secrets = BTreeMap::from([("secrets", stage.kubectl(&["get", "secrets", "-o", "yaml"]).await)]);
-    let in_use = stage.entry("ci-key", "api-key").await.unwrap();
-    let credential = stage.entry("platform-api-key", "api-key").await.unwrap();
+    let secrets = BTreeMap::from([("secrets", fixture.kubectl(&["get", "secrets", "-o", "yaml"]).await)]);
+    let in_use = fixture.entry("ci-key", "api-key").await.unwrap();
+    let credential = fixture.entry("platform-api-key", "api-key").await.unwrap();
     for token in [&in_use, &credential] {
         assert!(tokens.contains(token));
         assert_eq!(found(&secrets, token), ["secrets"]);
@@ -83,36 +83,36 @@ async fn no_token_leaves_the_operator() {
 }
 
 /// Has every token used, refused, repeated by the platform, minted, replaced and revoked. Returns them all.
-async fn exercise(stage: &Stage) -> Vec<String> {
+async fn exercise(fixture: &Fixture) -> Vec<String> {
     let form = json!({"key_name": "operator-of-canaries"});
-    let made = stage.console(reqwest::Method::POST, "/users/user-ada/api_keys", form).await;
+    let made = fixture.console(reqwest::Method::POST, "/users/user-ada/api_keys", form).await;
     let credential = made["key"].as_str().unwrap().to_owned();
     let mut tokens = vec![CANARY.to_owned(), REFUSED.to_owned(), credential.clone()];
     // A platform that repeats what it was sent, in an error.
     let echo = json!({"message": format!("no such key: {CANARY}"), "code": CANARY});
-    stage.fault(json!({"method": "GET", "path": "^/projects", "status": 401, "body": echo}));
-    stage.account_with(CANARY).await;
-    stage.until_condition("account/prod", "Stalled", "True", "Unauthorized").await;
-    stage.secret("platform-api-key", REFUSED).await;
-    stage.until_condition("account/prod", "Stalled", "True", "Unauthorized").await;
-    stage.secret("platform-api-key", &credential).await;
-    stage.until_ready("account/prod").await;
+    fixture.fault(json!({"method": "GET", "path": "^/projects", "status": 401, "body": echo}));
+    fixture.account_with(CANARY).await;
+    fixture.until_condition("account/prod", "Stalled", "True", "Unauthorized").await;
+    fixture.secret("platform-api-key", REFUSED).await;
+    fixture.until_condition("account/prod", "Stalled", "True", "Unauthorized").await;
+    fixture.secret("platform-api-key", &credential).await;
+    fixture.until_ready("account/prod").await;
     let secret = "{name: ci-key, template: {url: 'https://{{ key }}@example.com'}}";
-    stage.apply(&key_into("ci", secret, "")).await;
-    stage.apply(&key_into("cd", "{name: cd-key}", "")).await;
-    let first = stage.until_ready("projectkey/ci").await["status"]["keyID"].clone();
-    stage.until_ready("projectkey/cd").await;
-    tokens.push(stage.entry("ci-key", "api-key").await.unwrap());
-    tokens.push(stage.entry("cd-key", "api-key").await.unwrap());
+    fixture.apply(&key_into("ci", secret, "")).await;
+    fixture.apply(&key_into("cd", "{name: cd-key}", "")).await;
+    let first = fixture.until_ready("projectkey/ci").await["status"]["keyID"].clone();
+    fixture.until_ready("projectkey/cd").await;
+    tokens.push(fixture.entry("ci-key", "api-key").await.unwrap());
+    tokens.push(fixture.entry("cd-key", "api-key").await.unwrap());
     let cut = json!({"method": "POST", "path": "/api_keys$", "kind": "cut_body"});
-    stage.fault(cut);
-    stage.kubectl(&["delete", "secret", "ci-key"]).await;
-    stage.until_replaced("projectkey/ci", &first).await;
-    tokens.push(stage.entry("ci-key", "api-key").await.unwrap());
-    stage.apply(&compute("orders", "br-main-42", "  connection: {secretName: orders-db}\n")).await;
-    stage.until_ready("compute/orders").await;
-    stage.kubectl(&["delete", "projectkey", "cd", "--wait=false"]).await;
-    stage.until_gone("projectkey/cd").await;
-    assert_eq!(stage.live_keys().await.iter().filter(|key| key["project_id"] == PROJECT).count(), 1);
+    fixture.fault(cut);
+    fixture.kubectl(&["delete", "secret", "ci-key"]).await;
+    fixture.until_replaced("projectkey/ci", &first).await;
+    tokens.push(fixture.entry("ci-key", "api-key").await.unwrap());
+    fixture.apply(&compute("orders", "br-main-42", "  connection: {secretName: orders-db}\n")).await;
+    fixture.until_ready("compute/orders").await;
+    fixture.kubectl(&["delete", "projectkey", "cd", "--wait=false"]).await;
+    fixture.until_gone("projectkey/cd").await;
+    assert_eq!(fixture.live_keys().await.iter().filter(|key| key["project_id"] == PROJECT).count(), 1);
     tokens
 }

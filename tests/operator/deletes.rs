@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::stage::{Shared, Stage, condition, start_operator_with};
+use crate::fixture::{Fixture, Shared, condition, start_operator_with};
 use crate::support::Running;
 
 /// A control plane of one's own, whose operator is killed and started again.
@@ -25,10 +25,10 @@ impl Alone {
         Self { shared: Box::leak(Box::new(Shared::start_with(flags).await)), flags, later: Vec::new() }
     }
 
-    async fn stage(&self, name: &str) -> Stage {
-        let stage = Stage::within(self.shared, name, |_| {}).await;
-        stage.account().await;
-        stage
+    async fn fixture(&self, name: &str) -> Fixture {
+        let fixture = Fixture::within(self.shared, name, |_| {}).await;
+        fixture.account().await;
+        fixture
     }
 
     /// SIGKILL to the operator that runs now.
@@ -50,8 +50,8 @@ impl Alone {
     }
 }
 
-async fn delete(stage: &Stage, object: &str) {
-    stage.kubectl(&["delete", object, "--wait=false"]).await;
+async fn delete(fixture: &Fixture, object: &str) {
+    fixture.kubectl(&["delete", object, "--wait=false"]).await;
 }
 
 fn message(object: &Value, kind: &str) -> String {

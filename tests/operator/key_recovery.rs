@@ -3,8 +3,8 @@
 use dbplane::decide::names;
 use serde_json::{Value, json};
 
+use crate::fixture::{Fixture, condition};
 use crate::keys::key;
-use crate::stage::{Stage, condition};
 
 const CREATE: &str = "POST /organizations/org-cool-darkness-1/api_keys";
 const CREATES: &str = "^/organizations/[^/]+/api_keys$";
@@ -19,7 +19,7 @@ fn backup(object: &Value) -> Value {
     kept
 }
 
-impl Stage {
+impl Fixture {
     /// Deletes a ProjectKey as if there were no operator, and waits until its Secret is gone too.
     async fn tear_down(&self, name: &str, secret: &str) {
         let object = format!("projectkey/{name}");
@@ -36,81 +36,81 @@ impl Stage {
 }
 
 #[tokio::test]
-async fn a_key_and_its_secret_from_a_backup_go_on_being_used() {
-    let stage = Stage::new("key-restored").await;
+async fn a_key_and_its_secret_from_a_backup_stay_in_use() {
+    let fixture = Fixture::new("key-restored").await;
     for (name, secret_first) in [("one", true), ("two", false)] {
         let (object, secret_name) = (format!("projectkey/{name}"), format!("{name}-key"));
         let secret_object = format!("secret/{secret_name}");
-        stage.apply(&key(name, "")).await;
-        let ready = stage.until_ready(&object).await;
-        let token = stage.entry(&secret_name, "api-key").await.unwrap();
-        let (resource, secret) = (backup(&ready), backup(&stage.get(&secret_object).await.unwrap()));
-        stage.tear_down(name, &secret_name).await;
+        fixture.apply(&key(name, "")).await;
+        let ready = fixture.until_ready(&object).await;
+        let token = fixture.entry(&secret_name, "api-key").await.unwrap();
+        let (resource, secret) = (backup(&ready), backup(&fixture.get(&secret_object).await.unwrap()));
+        fixture.tear_down(name, &secret_name).await;
         let (first, second) = if secret_first { (&secret, &resource) } else { (&resource, &secret) };
-        stage.restore(first).await;
+        fixture.restore(first).await;
         if !secret_first {
-            let waits = stage.until_condition(&object, "Reconciling", "True", "Creating").await;
+            let waits = fixture.until_condition(&object, "Reconciling", "True", "Creating").await;
             let message = condition(&waits, "Reconciling").unwrap()["message"].as_str().unwrap();
             assert!(message.contains("backup"), "{message}");
         }
-        stage.restore(second).await;
-        let again = stage.until_ready(&object).await;
+        fixture.restore(second).await;
+        let again = fixture.until_ready(&object).await;
         assert_ne!(again["metadata"]["uid"], ready["metadata"]["uid"]);
         assert_eq!(again["status"]["keyID"], ready["status"]["keyID"]);
-        let owners = stage.get(&secret_object).await.unwrap()["metadata"]["ownerReferences"].clone();
+        let owners = fixture.get(&secret_object).await.unwrap()["metadata"]["ownerReferences"].clone();
         assert_eq!(owners.as_array().map(Vec::len), Some(1), "{owners}");
         assert_eq!(owners[0]["uid"], again["metadata"]["uid"]);
-        assert_eq!(stage.entry(&secret_name, "api-key").await.unwrap(), token);
-        assert_eq!(stage.answer_to(&token).await, 200);
+        assert_eq!(fixture.entry(&secret_name, "api-key").await.unwrap(), token);
+        assert_eq!(fixture.answer_to(&token).await, 200);
     }
-    assert_eq!((stage.count(CREATE), stage.count(REVOKE)), (2, 0));
+    assert_eq!((fixture.count(CREATE), fixture.count(REVOKE)), (2, 0));
     // Restored, it is as much ours as before.
-    stage.kubectl(&["delete", "projectkey", "one", "two", "--wait=false"]).await;
+    fixture.kubectl(&["delete", "projectkey", "one", "two", "--wait=false"]).await;
     for object in ["projectkey/one", "projectkey/two", "secret/one-key", "secret/two-key"] {
-        stage.until_gone(object).await;
+        fixture.until_gone(object).await;
     }
-    assert!(stage.live_keys().await.is_empty());
+    assert!(fixture.live_keys().await.is_empty());
 }
 
 #[tokio::test]
-async fn a_secret_from_a_backup_that_the_annotations_do_not_know_is_left_alone() {
-    let stage = Stage::new("key-unknown").await;
-    stage.apply(&key("ci", "")).await;
-    stage.until_ready("projectkey/ci").await;
-    let secret = backup(&stage.get("secret/ci-key").await.unwrap());
-    stage.tear_down("ci", "ci-key").await;
-    stage.restore(&secret).await;
-    let before = stage.get("secret/ci-key").await.unwrap();
-    stage.apply(&key("ci", "")).await;
-    stage.until_condition("projectkey/ci", "Stalled", "True", "SecretNotOurs").await;
-    assert_eq!(stage.get("secret/ci-key").await.unwrap(), before);
-    assert_eq!((stage.count(CREATE), stage.count(REVOKE)), (1, 0));
+async fn a_secret_from_a_backup_with_an_unrecorded_key_is_not_adopted() {
+    let fixture = Fixture::new("key-unknown").await;
+    fixture.apply(&key("ci", "")).await;
+    fixture.until_ready("projectkey/ci").await;
+    let secret = backup(&fixture.get("secret/ci-key").await.unwrap());
+    fixture.tear_down("ci", "ci-key").await;
+    fixture.restore(&secret).await;
+    let before = fixture.get("secret/ci-key").await.unwrap();
+    fixture.apply(&key("ci", "")).await;
+    fixture.until_condition("projectkey/ci", "Stalled", "True", "SecretNotOurs").await;
+    assert_eq!(fixture.get("secret/ci-key").await.unwrap(), before);
+    assert_eq!((fixture.count(CREATE), fixture.count(REVOKE)), (1, 0));
 }
 
 #[tokio::test]
-async fn a_book_that_was_edited_is_not_followed() {
-    let stage = Stage::new("key-edited").await;
-    stage.apply(&key("ci", "")).await;
-    stage.apply(&key("cd", "")).await;
-    let ready = stage.until_ready("projectkey/ci").await;
-    let other = stage.until_ready("projectkey/cd").await["status"]["keyID"].to_string();
-    let book = ready["metadata"]["annotations"][names::KEYS].as_str().unwrap();
-    let edited = book.replace(&format!("\"id\":{}", ready["status"]["keyID"]), &format!("\"id\":{other}"));
-    assert_ne!(edited, book);
-    stage.kubectl(&["annotate", "--overwrite", "projectkey/ci", &format!("{}={edited}", names::KEYS)]).await;
-    stage.until_condition("projectkey/ci", "Stalled", "True", "BindingConflict").await;
-    stage.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await;
-    stage
+async fn edited_key_records_are_not_followed() {
+    let fixture = Fixture::new("key-edited").await;
+    fixture.apply(&key("ci", "")).await;
+    fixture.apply(&key("cd", "")).await;
+    let ready = fixture.until_ready("projectkey/ci").await;
+    let other = fixture.until_ready("projectkey/cd").await["status"]["keyID"].to_string();
+    let records = ready["metadata"]["annotations"][names::KEYS].as_str().unwrap();
+    let edited = records.replace(&format!("\"id\":{}", ready["status"]["keyID"]), &format!("\"id\":{other}"));
+    assert_ne!(edited, records);
+    fixture.kubectl(&["annotate", "--overwrite", "projectkey/ci", &format!("{}={edited}", names::KEYS)]).await;
+    fixture.until_condition("projectkey/ci", "Stalled", "True", "BindingConflict").await;
+    fixture.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await;
+    fixture
         .until("projectkey/ci", "held", |seen| {
             seen["metadata"]["deletionTimestamp"].is_string()
                 && condition(seen, "Stalled").is_some_and(|stalled| stalled["reason"] == "BindingConflict")
         })
         .await;
-    assert_eq!(stage.count(REVOKE), 0);
+    assert_eq!(fixture.count(REVOKE), 0);
     // As it was, it is believed again, and its own key goes.
-    stage.kubectl(&["annotate", "--overwrite", "projectkey/ci", &format!("{}={book}", names::KEYS)]).await;
-    stage.until_gone("projectkey/ci").await;
-    let live = stage.live_keys().await;
+    fixture.kubectl(&["annotate", "--overwrite", "projectkey/ci", &format!("{}={records}", names::KEYS)]).await;
+    fixture.until_gone("projectkey/ci").await;
+    let live = fixture.live_keys().await;
     assert_eq!(live.iter().map(|key| key["id"].to_string()).collect::<Vec<_>>(), [other]);
 }
 
@@ -122,41 +122,41 @@ fn command(message: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn lost_keys_are_forgotten_once_people_say_that_they_revoked_them() {
-    let stage = Stage::minimal("key-acknowledged").await;
-    stage.fault(json!({"method": "POST", "path": CREATES, "kind": "lose_answer"}));
-    stage.apply(&key("ci", "")).await;
-    let told = stage.until_condition("projectkey/ci", "Synced", "False", "RevocationUnsupported").await;
+async fn lost_keys_are_dropped_once_people_have_acknowledged_them() {
+    let fixture = Fixture::minimal("key-acknowledged").await;
+    fixture.fault(json!({"method": "POST", "path": CREATES, "kind": "lose_answer"}));
+    fixture.apply(&key("ci", "")).await;
+    let told = fixture.until_condition("projectkey/ci", "Synced", "False", "RevocationUnsupported").await;
     let lost = told["status"]["lostKeys"][0]["name"].as_str().unwrap();
     let message = condition(&told, "Synced").unwrap()["message"].as_str().unwrap();
     assert!(message.contains(lost), "{message}");
     let say = command(message);
-    stage.kubectl(&say.iter().map(String::as_str).collect::<Vec<_>>()).await;
-    let clear = stage
+    fixture.kubectl(&say.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let clear = fixture
         .until("projectkey/ci", "without lost keys", |seen| {
             seen["status"]["lostKeys"].is_null()
                 && condition(seen, "Synced").is_some_and(|synced| synced["status"] == "True")
         })
         .await;
     assert_eq!(clear["metadata"]["annotations"][names::REVOKED_KEYS], Value::Null);
-    assert!(stage.event("projectkey/ci", "KeyForgotten").await.contains(lost));
+    assert!(fixture.event("projectkey/ci", "KeyForgotten").await.contains(lost));
     assert_eq!(clear["status"]["keyID"], told["status"]["keyID"]);
 
     // Without the Secret nobody can be asked; the word of a person is enough.
-    stage.kubectl(&["annotate", "projectkey/ci", "dbplane.dev/paused=true"]).await;
-    stage.until_condition("projectkey/ci", "Ready", "Unknown", "Paused").await;
-    stage.kubectl(&["delete", "secret", "ci-key"]).await;
-    stage.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await;
-    stage.kubectl(&["annotate", "projectkey/ci", "dbplane.dev/paused-"]).await;
-    let waits = stage.until_condition("projectkey/ci", "Stalled", "True", "RevocationUnsupported").await;
+    fixture.kubectl(&["annotate", "projectkey/ci", "dbplane.dev/paused=true"]).await;
+    fixture.until_condition("projectkey/ci", "Ready", "Unknown", "Paused").await;
+    fixture.kubectl(&["delete", "secret", "ci-key"]).await;
+    fixture.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await;
+    fixture.kubectl(&["annotate", "projectkey/ci", "dbplane.dev/paused-"]).await;
+    let waits = fixture.until_condition("projectkey/ci", "Stalled", "True", "RevocationUnsupported").await;
     let say = command(condition(&waits, "Stalled").unwrap()["message"].as_str().unwrap());
-    stage.kubectl(&say.iter().map(String::as_str).collect::<Vec<_>>()).await;
-    stage.until_gone("projectkey/ci").await;
-    assert_eq!(stage.count(CREATE), 2);
+    fixture.kubectl(&say.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    fixture.until_gone("projectkey/ci").await;
+    assert_eq!(fixture.count(CREATE), 2);
 }
 
 /// A policy of the cluster that refuses changes of a Secret, rehearsed ones too or not; in force once this returns.
-async fn refuse_changes(stage: &Stage, secret: &str, rehearsed_too: bool) -> String {
+async fn refuse_changes(fixture: &Fixture, secret: &str, rehearsed_too: bool) -> String {
     let probe = format!("{secret}-probe");
     let exempt = if rehearsed_too { "false" } else { "request.dryRun" };
     let policy = format!(
@@ -177,84 +177,84 @@ metadata: {{name: {secret}}}
 spec: {{policyName: {secret}, validationActions: [Deny]}}
 "
     );
-    stage.apply(&policy).await;
-    stage.secret(&probe, "a").await;
+    fixture.apply(&policy).await;
+    fixture.secret(&probe, "a").await;
     let change = format!("{{apiVersion: v1, kind: Secret, metadata: {{name: {probe}}}, stringData: {{api-key: b}}}}");
-    let args = ["-n", &stage.namespace, "apply", "--server-side", "--force-conflicts", "-f", "-"];
-    stage
+    let args = ["-n", &fixture.namespace, "apply", "--server-side", "--force-conflicts", "-f", "-"];
+    fixture
         .wait_until("the policy to be in force", async || {
-            stage.shared.cluster.kubectl_with_input(&args, &change).await.is_err()
+            fixture.shared.cluster.kubectl_with_input(&args, &change).await.is_err()
         })
         .await;
     policy
 }
 
-async fn allow_changes(stage: &Stage, policy: &str) {
-    stage.shared.cluster.kubectl_with_input(&["delete", "-f", "-"], policy).await.unwrap();
+async fn allow_changes(fixture: &Fixture, policy: &str) {
+    fixture.shared.cluster.kubectl_with_input(&["delete", "-f", "-"], policy).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_policy_that_refuses_the_secret_costs_no_key() {
-    let stage = Stage::new("key-policy").await;
-    let policy = refuse_changes(&stage, "policed-key", true).await;
-    stage.apply(&key("policed", "")).await;
-    let stalled = stage.until_condition("projectkey/policed", "Stalled", "True", "SecretNotWritten").await;
+    let fixture = Fixture::new("key-policy").await;
+    let policy = refuse_changes(&fixture, "policed-key", true).await;
+    fixture.apply(&key("policed", "")).await;
+    let stalled = fixture.until_condition("projectkey/policed", "Stalled", "True", "SecretNotWritten").await;
     let message = condition(&stalled, "Stalled").unwrap()["message"].as_str().unwrap();
     assert!(message.contains("Secret policed-key") && message.contains("not here"), "{message}");
-    assert_eq!(stage.count(CREATE), 0);
-    allow_changes(&stage, &policy).await;
-    stage.until_ready("projectkey/policed").await;
-    assert_eq!(stage.count(CREATE), 1);
+    assert_eq!(fixture.count(CREATE), 0);
+    allow_changes(&fixture, &policy).await;
+    fixture.until_ready("projectkey/policed").await;
+    assert_eq!(fixture.count(CREATE), 1);
 }
 
 #[tokio::test]
 async fn no_key_is_created_into_a_secret_that_is_being_deleted() {
-    let stage = Stage::new("key-going").await;
-    stage.apply(&key("ci", "")).await;
-    let old = stage.until_ready("projectkey/ci").await["status"]["keyID"].clone();
+    let fixture = Fixture::new("key-going").await;
+    fixture.apply(&key("ci", "")).await;
+    let old = fixture.until_ready("projectkey/ci").await["status"]["keyID"].clone();
     let held = |held: &str| format!(r#"{{"metadata":{{"finalizers":{held}}}}}"#);
-    stage.kubectl(&["patch", "secret", "ci-key", "--type", "merge", "-p", &held(r#"["example.com/held"]"#)]).await;
-    stage.kubectl(&["delete", "secret", "ci-key", "--wait=false"]).await;
-    stage.revoke(&old).await;
-    stage
+    fixture.kubectl(&["patch", "secret", "ci-key", "--type", "merge", "-p", &held(r#"["example.com/held"]"#)]).await;
+    fixture.kubectl(&["delete", "secret", "ci-key", "--wait=false"]).await;
+    fixture.revoke(&old).await;
+    fixture
         .until("projectkey/ci", "waiting for the Secret to go", |seen| {
             condition(seen, "Reconciling")
                 .is_some_and(|waits| waits["message"].as_str().is_some_and(|text| text.contains("being deleted")))
         })
         .await;
-    assert_eq!(stage.count(CREATE), 1);
-    stage.kubectl(&["patch", "secret", "ci-key", "--type", "merge", "-p", &held("null")]).await;
-    stage.until_replaced("projectkey/ci", &old).await;
-    assert_eq!(stage.answer_to(&stage.entry("ci-key", "api-key").await.unwrap()).await, 200);
-    assert_eq!(stage.count(CREATE), 2);
+    assert_eq!(fixture.count(CREATE), 1);
+    fixture.kubectl(&["patch", "secret", "ci-key", "--type", "merge", "-p", &held("null")]).await;
+    fixture.until_replaced("projectkey/ci", &old).await;
+    assert_eq!(fixture.answer_to(&fixture.entry("ci-key", "api-key").await.unwrap()).await, 200);
+    assert_eq!(fixture.count(CREATE), 2);
 }
 
 #[tokio::test]
-async fn a_key_in_memory_outlives_its_secret_and_reaches_the_next_one() {
-    let stage = Stage::new("key-in-memory").await;
-    let policy = refuse_changes(&stage, "kept-key", false).await;
-    stage.apply(&key("kept", "")).await;
-    stage.until_condition("projectkey/kept", "Stalled", "True", "SecretNotWritten").await;
-    assert_eq!(stage.live_keys().await.len(), 1);
-    stage.kubectl(&["delete", "secret", "kept-key"]).await;
-    stage.until("secret/kept-key", "there again", |seen| seen["metadata"]["uid"].is_string()).await;
-    assert_eq!(stage.entry("kept-key", "api-key").await, None);
-    allow_changes(&stage, &policy).await;
-    stage.until_ready("projectkey/kept").await;
-    assert_eq!(stage.answer_to(&stage.entry("kept-key", "api-key").await.unwrap()).await, 200);
-    assert_eq!((stage.count(CREATE), stage.count(REVOKE)), (1, 0));
+async fn a_key_in_memory_is_written_to_the_next_secret() {
+    let fixture = Fixture::new("key-in-memory").await;
+    let policy = refuse_changes(&fixture, "kept-key", false).await;
+    fixture.apply(&key("kept", "")).await;
+    fixture.until_condition("projectkey/kept", "Stalled", "True", "SecretNotWritten").await;
+    assert_eq!(fixture.live_keys().await.len(), 1);
+    fixture.kubectl(&["delete", "secret", "kept-key"]).await;
+    fixture.until("secret/kept-key", "there again", |seen| seen["metadata"]["uid"].is_string()).await;
+    assert_eq!(fixture.entry("kept-key", "api-key").await, None);
+    allow_changes(&fixture, &policy).await;
+    fixture.until_ready("projectkey/kept").await;
+    assert_eq!(fixture.answer_to(&fixture.entry("kept-key", "api-key").await.unwrap()).await, 200);
+    assert_eq!((fixture.count(CREATE), fixture.count(REVOKE)), (1, 0));
 }
 
 #[tokio::test]
 async fn a_key_in_memory_is_revoked_when_its_resource_is_deleted() {
-    let stage = Stage::new("key-unsaved").await;
-    let policy = refuse_changes(&stage, "unsaved-key", false).await;
-    stage.apply(&key("unsaved", "")).await;
-    stage.until_condition("projectkey/unsaved", "Stalled", "True", "SecretNotWritten").await;
-    assert_eq!(stage.live_keys().await.len(), 1);
-    stage.kubectl(&["delete", "projectkey", "unsaved", "--wait=false"]).await;
-    stage.until_gone("projectkey/unsaved").await;
-    assert!(stage.live_keys().await.is_empty());
-    assert_eq!((stage.count(CREATE), stage.count(REVOKE)), (1, 1));
-    allow_changes(&stage, &policy).await;
+    let fixture = Fixture::new("key-unsaved").await;
+    let policy = refuse_changes(&fixture, "unsaved-key", false).await;
+    fixture.apply(&key("unsaved", "")).await;
+    fixture.until_condition("projectkey/unsaved", "Stalled", "True", "SecretNotWritten").await;
+    assert_eq!(fixture.live_keys().await.len(), 1);
+    fixture.kubectl(&["delete", "projectkey", "unsaved", "--wait=false"]).await;
+    fixture.until_gone("projectkey/unsaved").await;
+    assert!(fixture.live_keys().await.is_empty());
+    assert_eq!((fixture.count(CREATE), fixture.count(REVOKE)), (1, 1));
+    allow_changes(&fixture, &policy).await;
 }

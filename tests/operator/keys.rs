@@ -1,11 +1,11 @@
 //! ProjectKeys, end to end: minted, kept, replaced, revoked.
 
-use dbplane::decide::identity::KeyBook;
+use dbplane::decide::identity::KeyRecords;
 use dbplane::decide::names;
 use dbplane::decide::seal::{ObjectKey, open, seal};
 use serde_json::{Value, json};
 
-use crate::stage::{PROJECT, Stage, condition};
+use crate::fixture::{Fixture, PROJECT, condition};
 
 pub fn key(name: &str, more: &str) -> String {
     key_into(name, &format!("{{name: {name}-key}}"), more)
@@ -25,7 +25,7 @@ spec:
     )
 }
 
-impl Stage {
+impl Fixture {
     /// Waits until the resource is ready with another key than this one.
     pub async fn until_replaced(&self, object: &str, old: &Value) -> Value {
         self.until(object, "ready with another key", |seen| {
@@ -46,180 +46,180 @@ impl Stage {
 const CREATE: &str = "POST /organizations/org-cool-darkness-1/api_keys";
 
 #[tokio::test]
-async fn a_key_is_minted_into_its_secret_and_revoked_with_it() {
-    let stage = Stage::new("mint").await;
+async fn a_key_is_created_into_its_secret_and_revoked_with_it() {
+    let fixture = Fixture::new("mint").await;
     let secret = "{name: ci-key, key: token, labels: {team: shop}, annotations: {example.com/note: hello},
     template: {.env: 'KEY={{ key }} ID={{keyID}} NAME={{ keyName }} PROJECT={{ projectID }} URL={{ baseURL }}'}}";
-    stage.apply(&key_into("ci", secret, "")).await;
-    let ready = stage.until_ready("projectkey/ci").await;
+    fixture.apply(&key_into("ci", secret, "")).await;
+    let ready = fixture.until_ready("projectkey/ci").await;
     let (id, name) = (&ready["status"]["keyID"], ready["status"]["keyName"].as_str().unwrap());
     assert!(name.starts_with("ci-"), "{name}");
     assert_eq!(ready["status"]["secretName"], "ci-key");
     assert_eq!(ready["status"]["observedGeneration"], 1);
 
-    let secret = stage.get("secret/ci-key").await.unwrap();
+    let secret = fixture.get("secret/ci-key").await.unwrap();
     let meta = &secret["metadata"];
     assert_eq!(meta["labels"], json!({"team": "shop", "app.kubernetes.io/managed-by": "dbplane"}));
     assert_eq!(meta["annotations"]["example.com/note"], "hello");
     assert_eq!(meta["annotations"]["dbplane.dev/key-id"], id.to_string());
     assert_eq!(meta["ownerReferences"][0]["uid"], ready["metadata"]["uid"]);
     assert_eq!(meta["ownerReferences"][0]["controller"], true);
-    let token = stage.entry("ci-key", "token").await.unwrap();
-    let filled = format!("KEY={token} ID={id} NAME={name} PROJECT={PROJECT} URL={}", stage.platform.base_url());
-    assert_eq!(stage.entry("ci-key", ".env").await.unwrap(), filled);
+    let token = fixture.entry("ci-key", "token").await.unwrap();
+    let filled = format!("KEY={token} ID={id} NAME={name} PROJECT={PROJECT} URL={}", fixture.platform.base_url());
+    assert_eq!(fixture.entry("ci-key", ".env").await.unwrap(), filled);
 
-    assert_eq!(stage.answer_to(&token).await, 200);
-    stage.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await;
-    stage.until_gone("projectkey/ci").await;
-    assert_eq!(stage.answer_to(&token).await, 401);
-    assert!(stage.live_keys().await.is_empty());
-    stage.until_gone("secret/ci-key").await;
-    assert_eq!(stage.count(CREATE), 1);
+    assert_eq!(fixture.answer_to(&token).await, 200);
+    fixture.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await;
+    fixture.until_gone("projectkey/ci").await;
+    assert_eq!(fixture.answer_to(&token).await, 401);
+    assert!(fixture.live_keys().await.is_empty());
+    fixture.until_gone("secret/ci-key").await;
+    assert_eq!(fixture.count(CREATE), 1);
 }
 
 #[tokio::test]
-async fn a_key_whose_secret_was_deleted_by_hand_is_replaced_and_told() {
-    let stage = Stage::new("secret-deleted").await;
-    stage.apply(&key("ci", "")).await;
-    let old = stage.until_ready("projectkey/ci").await["status"]["keyID"].clone();
-    stage.kubectl(&["delete", "secret", "ci-key"]).await;
-    let new = stage.until_replaced("projectkey/ci", &old).await;
-    let told = stage.event("projectkey/ci", "KeyReplaced").await;
+async fn a_key_whose_secret_was_deleted_by_hand_is_replaced_and_reported() {
+    let fixture = Fixture::new("secret-deleted").await;
+    fixture.apply(&key("ci", "")).await;
+    let old = fixture.until_ready("projectkey/ci").await["status"]["keyID"].clone();
+    fixture.kubectl(&["delete", "secret", "ci-key"]).await;
+    let new = fixture.until_replaced("projectkey/ci", &old).await;
+    let told = fixture.event("projectkey/ci", "KeyReplaced").await;
     assert!(told.contains("Secret ci-key was deleted or altered"), "{told}");
-    stage.until_revoked(&old).await;
-    let live = stage.live_keys().await;
+    fixture.until_revoked(&old).await;
+    let live = fixture.live_keys().await;
     assert_eq!(live.iter().map(|key| &key["id"]).collect::<Vec<_>>(), [&new["status"]["keyID"]]);
-    assert_eq!(stage.answer_to(&stage.entry("ci-key", "api-key").await.unwrap()).await, 200);
+    assert_eq!(fixture.answer_to(&fixture.entry("ci-key", "api-key").await.unwrap()).await, 200);
 }
 
 #[tokio::test]
 async fn an_altered_key_is_replaced_and_what_is_not_ours_stays() {
-    let stage = Stage::new("secret-altered").await;
+    let fixture = Fixture::new("secret-altered").await;
     let secret = "{name: ci-key, labels: {team: shop}, template: {url: 'a-{{ keyID }}', other: b}}";
-    stage.apply(&key_into("ci", secret, "")).await;
-    let first = stage.until_ready("projectkey/ci").await["status"]["keyID"].clone();
-    let token = stage.entry("ci-key", "api-key").await.unwrap();
+    fixture.apply(&key_into("ci", secret, "")).await;
+    let first = fixture.until_ready("projectkey/ci").await["status"]["keyID"].clone();
+    let token = fixture.entry("ci-key", "api-key").await.unwrap();
 
     // Other labels and entries in the spec: the key stays, what others wrote stays, what is no longer declared goes.
     let patch = json!({"stringData": {"mine": "kept"}, "metadata": {"labels": {"mine": "kept"}}}).to_string();
-    stage.kubectl(&["patch", "secret", "ci-key", "--type", "merge", "-p", &patch]).await;
+    fixture.kubectl(&["patch", "secret", "ci-key", "--type", "merge", "-p", &patch]).await;
     let change = json!({"secret": {"labels": {"team": null, "tier": "web"}, "template": {"other": null}}});
-    stage.patch("projectkey/ci", change).await;
-    let changed = stage
+    fixture.patch("projectkey/ci", change).await;
+    let changed = fixture
         .until("secret/ci-key", "as declared", |seen| {
             seen["metadata"]["labels"]["tier"] == "web" && seen["data"]["other"].is_null()
         })
         .await;
     let labels = json!({"mine": "kept", "tier": "web", "app.kubernetes.io/managed-by": "dbplane"});
     assert_eq!(changed["metadata"]["labels"], labels);
-    assert_eq!(stage.entry("ci-key", "mine").await.unwrap(), "kept");
-    assert_eq!(stage.entry("ci-key", "url").await.unwrap(), format!("a-{first}"));
-    assert_eq!(stage.entry("ci-key", "api-key").await.unwrap(), token);
-    assert_eq!(stage.count(CREATE), 1);
+    assert_eq!(fixture.entry("ci-key", "mine").await.unwrap(), "kept");
+    assert_eq!(fixture.entry("ci-key", "url").await.unwrap(), format!("a-{first}"));
+    assert_eq!(fixture.entry("ci-key", "api-key").await.unwrap(), token);
+    assert_eq!(fixture.count(CREATE), 1);
 
     let patch = json!({"stringData": {"api-key": "something else"}}).to_string();
-    stage.kubectl(&["patch", "secret", "ci-key", "--type", "merge", "-p", &patch]).await;
-    let second = stage.until_replaced("projectkey/ci", &first).await;
-    stage.until_revoked(&first).await;
-    assert_eq!(stage.entry("ci-key", "mine").await.unwrap(), "kept");
-    assert_eq!(stage.entry("ci-key", "url").await.unwrap(), format!("a-{}", second["status"]["keyID"]));
-    assert_eq!(stage.answer_to(&stage.entry("ci-key", "api-key").await.unwrap()).await, 200);
+    fixture.kubectl(&["patch", "secret", "ci-key", "--type", "merge", "-p", &patch]).await;
+    let second = fixture.until_replaced("projectkey/ci", &first).await;
+    fixture.until_revoked(&first).await;
+    assert_eq!(fixture.entry("ci-key", "mine").await.unwrap(), "kept");
+    assert_eq!(fixture.entry("ci-key", "url").await.unwrap(), format!("a-{}", second["status"]["keyID"]));
+    assert_eq!(fixture.answer_to(&fixture.entry("ci-key", "api-key").await.unwrap()).await, 200);
 }
 
 #[tokio::test]
 async fn a_secret_of_somebody_else_is_never_written() {
-    let stage = Stage::new("secret-foreign").await;
-    stage.secret("ci-key", "theirs").await;
-    let before = stage.get("secret/ci-key").await;
-    stage.apply(&key("ci", "")).await;
-    stage.until_condition("projectkey/ci", "Stalled", "True", "SecretNotOurs").await;
-    assert_eq!(stage.get("secret/ci-key").await, before);
-    assert_eq!(stage.count(CREATE), 0);
-    stage.kubectl(&["delete", "secret", "ci-key"]).await;
-    stage.until_ready("projectkey/ci").await;
+    let fixture = Fixture::new("secret-foreign").await;
+    fixture.secret("ci-key", "theirs").await;
+    let before = fixture.get("secret/ci-key").await;
+    fixture.apply(&key("ci", "")).await;
+    fixture.until_condition("projectkey/ci", "Stalled", "True", "SecretNotOurs").await;
+    assert_eq!(fixture.get("secret/ci-key").await, before);
+    assert_eq!(fixture.count(CREATE), 0);
+    fixture.kubectl(&["delete", "secret", "ci-key"]).await;
+    fixture.until_ready("projectkey/ci").await;
 }
 
 #[tokio::test]
-async fn of_two_keys_for_one_secret_the_older_has_it() {
-    let stage = Stage::new("two-keys").await;
-    stage.apply(&key_into("zz-first", "{name: shared}", "")).await;
-    let first = stage.until_ready("projectkey/zz-first").await;
-    stage.apply(&key_into("aa-second", "{name: shared}", "")).await;
-    let stalled = stage.until_condition("projectkey/aa-second", "Stalled", "True", "ClaimedByAnother").await;
+async fn of_two_keys_for_one_secret_the_older_owns_it() {
+    let fixture = Fixture::new("two-keys").await;
+    fixture.apply(&key_into("zz-first", "{name: shared}", "")).await;
+    let first = fixture.until_ready("projectkey/zz-first").await;
+    fixture.apply(&key_into("aa-second", "{name: shared}", "")).await;
+    let stalled = fixture.until_condition("projectkey/aa-second", "Stalled", "True", "ClaimedByAnother").await;
     let message = condition(&stalled, "Stalled").unwrap()["message"].as_str().unwrap();
     assert!(message.contains("ProjectKey zz-first"), "{message}");
-    assert_eq!(stage.count(CREATE), 1);
-    let secret = stage.get("secret/shared").await.unwrap();
+    assert_eq!(fixture.count(CREATE), 1);
+    let secret = fixture.get("secret/shared").await.unwrap();
     assert_eq!(secret["metadata"]["ownerReferences"][0]["uid"], first["metadata"]["uid"]);
     // Once the older one is gone, the other takes its place.
-    stage.kubectl(&["delete", "projectkey", "zz-first", "--wait=false"]).await;
-    stage.until_ready("projectkey/aa-second").await;
+    fixture.kubectl(&["delete", "projectkey", "zz-first", "--wait=false"]).await;
+    fixture.until_ready("projectkey/aa-second").await;
 }
 
 #[tokio::test]
 async fn a_key_that_was_revoked_in_the_console_is_recreated_or_reported() {
-    let stage = Stage::new("key-revoked").await;
-    stage.apply(&key("again", "")).await;
-    stage.apply(&key("told", "  onRevoked: Report\n")).await;
-    let again = stage.until_ready("projectkey/again").await["status"]["keyID"].clone();
-    let told = stage.until_ready("projectkey/told").await["status"]["keyID"].clone();
-    stage.revoke(&again).await;
-    stage.revoke(&told).await;
-    let replaced = stage.until_replaced("projectkey/again", &again).await;
+    let fixture = Fixture::new("key-revoked").await;
+    fixture.apply(&key("again", "")).await;
+    fixture.apply(&key("told", "  onRevoked: Report\n")).await;
+    let again = fixture.until_ready("projectkey/again").await["status"]["keyID"].clone();
+    let told = fixture.until_ready("projectkey/told").await["status"]["keyID"].clone();
+    fixture.revoke(&again).await;
+    fixture.revoke(&told).await;
+    let replaced = fixture.until_replaced("projectkey/again", &again).await;
     assert_eq!(replaced["status"]["previousKeys"], Value::Null);
-    assert!(stage.event("projectkey/again", "KeyReplaced").await.contains("was revoked"));
-    assert_eq!(stage.answer_to(&stage.entry("again-key", "api-key").await.unwrap()).await, 200);
-    let stalled = stage.until_condition("projectkey/told", "Stalled", "True", "KeyRevoked").await;
+    assert!(fixture.event("projectkey/again", "KeyReplaced").await.contains("was revoked"));
+    assert_eq!(fixture.answer_to(&fixture.entry("again-key", "api-key").await.unwrap()).await, 200);
+    let stalled = fixture.until_condition("projectkey/told", "Stalled", "True", "KeyRevoked").await;
     assert_eq!(stalled["status"]["keyID"], told);
-    stage.event("projectkey/told", "KeyRevoked").await;
-    assert_eq!(stage.count(CREATE), 3);
-    stage.patch("projectkey/told", json!({"onRevoked": "Recreate"})).await;
-    stage.until_replaced("projectkey/told", &told).await;
+    fixture.event("projectkey/told", "KeyRevoked").await;
+    assert_eq!(fixture.count(CREATE), 3);
+    fixture.patch("projectkey/told", json!({"onRevoked": "Recreate"})).await;
+    fixture.until_replaced("projectkey/told", &told).await;
 }
 
 /// Makes the key in use older by `hours`, as time would.
-async fn age(stage: &Stage, object: &str, hours: i64) {
-    let seen = stage.get(object).await.unwrap();
+async fn age(fixture: &Fixture, object: &str, hours: i64) {
+    let seen = fixture.get(object).await.unwrap();
     let text = seen["metadata"]["annotations"]["dbplane.dev/keys"].as_str().unwrap();
-    let object_key = ObjectKey { namespace: &stage.namespace, name: object.split_once('/').unwrap().1 };
-    let mut book: KeyBook = open(names::KEYS, text, object_key).unwrap();
-    let current = book.current.as_mut().unwrap();
+    let object_key = ObjectKey { namespace: &fixture.namespace, name: object.split_once('/').unwrap().1 };
+    let mut records: KeyRecords = open(names::KEYS, text, object_key).unwrap();
+    let current = records.current.as_mut().unwrap();
     current.at -= jiff::SignedDuration::from_hours(hours);
-    let annotation = format!("{}={}", names::KEYS, seal(names::KEYS, &book, object_key));
-    stage.kubectl(&["annotate", object, "--overwrite", &annotation]).await;
+    let annotation = format!("{}={}", names::KEYS, seal(names::KEYS, &records, object_key));
+    fixture.kubectl(&["annotate", object, "--overwrite", &annotation]).await;
 }
 
 #[tokio::test]
 async fn a_key_that_is_due_is_rotated_and_its_predecessor_stays_for_the_overlap() {
-    let stage = Stage::new("rotation").await;
-    stage.apply(&key("long", "  rotation: {every: 1h, overlap: 30m}\n")).await;
-    stage.apply(&key("short", "  rotation: {every: 1h, overlap: 0s}\n")).await;
-    let long = stage.until_ready("projectkey/long").await["status"]["keyID"].clone();
-    let short = stage.until_ready("projectkey/short").await["status"]["keyID"].clone();
-    let token = stage.entry("long-key", "api-key").await.unwrap();
-    age(&stage, "projectkey/long", 2).await;
-    age(&stage, "projectkey/short", 2).await;
-    let rotated = stage.until_replaced("projectkey/long", &long).await;
+    let fixture = Fixture::new("rotation").await;
+    fixture.apply(&key("long", "  rotation: {every: 1h, overlap: 30m}\n")).await;
+    fixture.apply(&key("short", "  rotation: {every: 1h, overlap: 0s}\n")).await;
+    let long = fixture.until_ready("projectkey/long").await["status"]["keyID"].clone();
+    let short = fixture.until_ready("projectkey/short").await["status"]["keyID"].clone();
+    let token = fixture.entry("long-key", "api-key").await.unwrap();
+    age(&fixture, "projectkey/long", 2).await;
+    age(&fixture, "projectkey/short", 2).await;
+    let rotated = fixture.until_replaced("projectkey/long", &long).await;
     assert_eq!(rotated["status"]["previousKeys"][0]["id"], long);
     assert!(rotated["status"]["rotatedAt"].is_string());
-    assert_eq!(stage.answer_to(&token).await, 200);
-    assert_ne!(stage.entry("long-key", "api-key").await.unwrap(), token);
-    stage.until_replaced("projectkey/short", &short).await;
-    stage.until_revoked(&short).await;
-    stage.until("projectkey/short", "without predecessors", |seen| seen["status"]["previousKeys"].is_null()).await;
+    assert_eq!(fixture.answer_to(&token).await, 200);
+    assert_ne!(fixture.entry("long-key", "api-key").await.unwrap(), token);
+    fixture.until_replaced("projectkey/short", &short).await;
+    fixture.until_revoked(&short).await;
+    fixture.until("projectkey/short", "without predecessors", |seen| seen["status"]["previousKeys"].is_null()).await;
     // Deletion takes the predecessor along.
-    stage.kubectl(&["delete", "projectkey", "long", "--wait=false"]).await;
-    stage.until_gone("projectkey/long").await;
-    assert_eq!(stage.answer_to(&token).await, 401);
+    fixture.kubectl(&["delete", "projectkey", "long", "--wait=false"]).await;
+    fixture.until_gone("projectkey/long").await;
+    assert_eq!(fixture.answer_to(&token).await, 401);
 }
 
 #[tokio::test]
 async fn orphan_leaves_the_key_valid() {
-    let stage = Stage::new("orphan").await;
-    stage.apply(&key("ci", "  deletion: Orphan\n")).await;
-    stage.until_ready("projectkey/ci").await;
-    let token = stage.entry("ci-key", "api-key").await.unwrap();
-    stage.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await;
-    stage.until_gone("projectkey/ci").await;
-    assert_eq!(stage.answer_to(&token).await, 200);
+    let fixture = Fixture::new("orphan").await;
+    fixture.apply(&key("ci", "  deletion: Orphan\n")).await;
+    fixture.until_ready("projectkey/ci").await;
+    let token = fixture.entry("ci-key", "api-key").await.unwrap();
+    fixture.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await;
+    fixture.until_gone("projectkey/ci").await;
+    assert_eq!(fixture.answer_to(&token).await, 200);
 }

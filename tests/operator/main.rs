@@ -14,9 +14,9 @@ mod alone;
 mod computes;
 mod creates;
 mod deletes;
+mod fixture;
 mod key_faults;
 mod key_recovery;
 mod keys;
-mod stage;
 #[path = "../support/mod.rs"]
 mod support;

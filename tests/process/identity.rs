@@ -17,7 +17,7 @@ async fn stop(mut operator: Operator) {
 }
 
 #[tokio::test]
-async fn a_clone_of_a_cluster_leaves_the_keys_of_the_original_alone() {
+async fn a_clone_of_a_cluster_does_not_revoke_the_keys_of_the_original() {
     let cluster = cluster().await;
     let platform = platform().await;
     declare(&cluster, &platform).await;
@@ -71,7 +71,7 @@ subjects: [{kind: ServiceAccount, name: confined, namespace: default}]
 ";
 
 #[tokio::test]
-async fn an_operator_that_cannot_tell_its_cluster_says_what_to_do() {
+async fn an_operator_that_cannot_identify_its_cluster_names_what_to_do() {
     let cluster = cluster().await;
     cluster.kubectl_with_input(&["apply", "-f", "-"], CONFINED).await.unwrap();
     let kubeconfig = cluster.kubeconfig_for_service_account("default", "confined").await.unwrap();

@@ -15,12 +15,13 @@ mod starting;
 mod stopping;
 #[path = "../support/mod.rs"]
 mod support;
+mod unreadable;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dbplane::simulator::world::file::WorldFile;
-use dbplane::simulator::{self, Options as PlatformOptions, Simulator};
+use dbplane_simulator::world::file::WorldFile;
+use dbplane_simulator::{self as simulator, Options as PlatformOptions, Simulator};
 use support::{ControlPlane, Options, PATIENCE, Running, free_port, wait_until};
 use tokio::net::TcpListener;
 

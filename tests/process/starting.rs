@@ -44,9 +44,9 @@ async fn it_waits_for_the_api_server_and_for_the_platform() {
     };
     wait_until("the account to say that the platform is away", PATIENCE, unreachable).await.unwrap();
     let world = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/examples/world.yaml");
-    let world = dbplane::simulator::world::file::WorldFile::parse(&std::fs::read_to_string(world).unwrap()).unwrap();
+    let world = dbplane_simulator::world::file::WorldFile::parse(&std::fs::read_to_string(world).unwrap()).unwrap();
     let listener = tokio::net::TcpListener::bind(&address).await.unwrap();
-    let _platform = dbplane::simulator::serve(listener, dbplane::simulator::Options::new(world)).await.unwrap();
+    let _platform = dbplane_simulator::serve(listener, dbplane_simulator::Options::new(world)).await.unwrap();
     until_ready(&cluster).await;
     assert!(operator.process.ended().unwrap().is_none());
 }

@@ -1,26 +1,44 @@
 //! What people do: with their resources, in the platform's console, and with the operator's process.
 
-use dbplane::api::{Compute, ProjectKey};
-use dbplane::controller::Managed;
 use dbplane::decide::names;
-use dbplane::simulator::world::Profile;
-use kube::ResourceExt;
+use dbplane_simulator::world::Profile;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::cluster::kind;
+use super::accounts::CREDENTIAL;
 use super::faults::Hit;
+use super::in_memory::{Print, Resource};
 use super::run::Run;
-use super::stage::{PROJECT, Resource, Stage};
+use super::simulation::{PROJECT, Simulation};
 
-/// A whole story.
+/// What happens in one run.
 #[derive(Clone, Debug)]
-pub struct Story {
+pub struct History {
     pub profile: Profile,
     pub computes: Vec<Declared>,
     pub key: bool,
     pub chapters: Vec<Chapter>,
     pub faults: Vec<Hit>,
+    pub account: Access,
+    /// How many deletions a minute need no confirmation.
+    pub deletes_per_minute: u32,
+}
+
+/// Which kind of account the resources refer to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Account,
+    ClusterAccount,
+}
+
+impl Access {
+    pub fn resource(self) -> Resource {
+        let kind = match self {
+            Self::Account => "Account",
+            Self::ClusterAccount => "ClusterAccount",
+        };
+        (kind, "prod".to_owned())
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -59,9 +77,19 @@ pub enum Event {
     SecretRemoved,
     KeyDeleted,
     KeyReapplied(bool),
+    /// The API key of the account is exchanged for another one; the old one is revoked.
+    CredentialExchanged,
+    /// It is revoked, and nobody puts another one into the Secret.
+    CredentialRevoked,
+    CredentialSecretDeleted,
+    AccountDeleted,
+    /// A ClusterAccount ceases to admit the namespace, or admits it again.
+    Admits(bool),
+    /// A person confirms the deletions that wait.
+    Confirmed,
 }
 
-/// What a story is about.
+/// What a history is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     Computes,
@@ -70,10 +98,16 @@ pub enum Subject {
 
 pub fn event(subject: Subject) -> BoxedStrategy<Event> {
     let which = || 0..3_usize;
-    let any_story = prop_oneof![
+    let of_any = prop_oneof![
         3 => Just(Event::Nothing),
         2 => Just(Event::Kill),
         2 => Just(Event::Rebuild),
+        1 => Just(Event::CredentialExchanged),
+        1 => Just(Event::CredentialRevoked),
+        1 => Just(Event::CredentialSecretDeleted),
+        1 => Just(Event::AccountDeleted),
+        1 => any::<bool>().prop_map(Event::Admits),
+        1 => Just(Event::Confirmed),
     ];
     let of_computes = prop_oneof![
         2 => (which(), 0..3_u8).prop_map(|(which, size)| Event::Resize(which, size)),
@@ -94,8 +128,8 @@ pub fn event(subject: Subject) -> BoxedStrategy<Event> {
         2 => any::<bool>().prop_map(Event::KeyReapplied),
     ];
     match subject {
-        Subject::Computes => prop_oneof![1 => any_story, 2 => of_computes].boxed(),
-        Subject::Key => prop_oneof![1 => any_story, 1 => of_keys].boxed(),
+        Subject::Computes => prop_oneof![1 => of_any, 2 => of_computes].boxed(),
+        Subject::Key => prop_oneof![1 => of_any, 1 => of_keys].boxed(),
     }
 }
 
@@ -105,7 +139,15 @@ pub fn chapters(event: impl Strategy<Value = Event>) -> impl Strategy<Value = Ve
 }
 
 pub fn profile() -> impl Strategy<Value = Profile> {
-    prop_oneof![Just(Profile::Full), Just(Profile::Minimal)]
+    prop_oneof![Just(Profile::Default), Just(Profile::Public), Just(Profile::Minimal)]
+}
+
+pub fn account() -> impl Strategy<Value = Access> {
+    prop_oneof![Just(Access::Account), Just(Access::ClusterAccount)]
+}
+
+pub fn deletes_per_minute() -> impl Strategy<Value = u32> {
+    prop_oneof![3 => Just(30_u32), 1 => Just(1_u32)]
 }
 
 pub fn computes(count: impl Into<prop::collection::SizeRange>) -> impl Strategy<Value = Vec<Declared>> {
@@ -121,12 +163,17 @@ pub fn key() -> Resource {
     ("ProjectKey", "ci".to_owned())
 }
 
-impl Story {
+impl History {
+    /// Whether the platform lists and revokes keys.
+    pub fn lists_keys(&self) -> bool {
+        self.profile != Profile::Minimal
+    }
+
     pub fn spec(&self, resource: &Resource) -> Option<Value> {
         if *resource == key() {
             return self.key.then(|| {
                 json!({
-                    "accountRef": {"name": "prod"},
+                    "accountRef": {"name": "prod", "kind": self.account.resource().0},
                     "projectID": PROJECT,
                     "keyName": "ci",
                     "secret": {"name": "ci", "key": "api-key"},
@@ -136,7 +183,7 @@ impl Story {
         let number = (0..self.computes.len()).find(|number| compute(*number) == *resource)?;
         let Declared { branch, size, .. } = self.computes[number];
         Some(json!({
-            "accountRef": {"name": "prod"},
+            "accountRef": {"name": "prod", "kind": self.account.resource().0},
             "projectID": PROJECT,
             "branchID": format!("b{branch}"),
             "type": if self.is_primary(number) { "ReadWrite" } else { "ReadOnly" },
@@ -183,126 +230,137 @@ impl Run<'_> {
             Event::Copied(which) => self.copy(&compute(*which)),
             Event::ForeignCompute(branch, primary) => self.foreign_compute(*branch, *primary),
             Event::ForeignKey => {
-                let mut stage = self.stage.lock();
-                let now = stage.now;
-                let name = format!("theirs-{}", stage.world.console_keys().len());
-                stage.world.console_create_organization_key("org", &name, Some(PROJECT.into()), now).unwrap();
+                let mut simulation = self.simulation.lock();
+                let now = simulation.now;
+                let name = format!("theirs-{}", simulation.world.console_keys().len());
+                simulation.world.console_create_organization_key("org", &name, Some(PROJECT.into()), now).unwrap();
             }
             Event::ComputeRemoved(which) => self.remove_compute(&compute(*which)),
             Event::KeyRevoked => {
-                let mut stage = self.stage.lock();
-                let now = stage.now;
-                for (id, _) in stage.keys_of(&key()) {
-                    stage.world.console_revoke_key(id, now).unwrap();
+                let mut simulation = self.simulation.lock();
+                let now = simulation.now;
+                for (id, _) in simulation.keys_of(&key()) {
+                    simulation.world.console_revoke_key(id, now).unwrap();
                 }
             }
-            Event::SecretRemoved => drop(self.stage.lock().cluster.secrets.remove("ci")),
+            Event::SecretRemoved => drop(self.simulation.lock().cluster.secrets.remove("ci")),
+            Event::CredentialExchanged => self.exchange_credential(),
+            Event::CredentialRevoked => self.revoke_credentials(),
+            Event::CredentialSecretDeleted => {
+                let mut simulation = self.simulation.lock();
+                let now = simulation.now;
+                simulation.cluster.delete_secret(CREDENTIAL, now);
+            }
+            Event::AccountDeleted => {
+                let mut simulation = self.simulation.lock();
+                let now = simulation.now;
+                simulation.cluster.delete(&self.history.account.resource(), now);
+            }
+            Event::Admits(admits) => self.admit(*admits),
+            Event::Confirmed => self.confirm(),
             Event::KeyDeleted => self.delete(&key()),
             Event::KeyReapplied(backup) => self.reapply(&key(), *backup),
         }
     }
 
     fn edit(&mut self, which: usize, first: &Value, then: &Value) {
-        let mut stage = self.stage.lock();
-        stage.cluster.edit(&compute(which), first);
-        stage.cluster.edit(&compute(which), then);
+        let mut simulation = self.simulation.lock();
+        simulation.cluster.edit(&compute(which), first);
+        simulation.cluster.edit(&compute(which), then);
     }
 
     fn delete(&mut self, resource: &Resource) {
-        let mut stage = self.stage.lock();
-        let now = stage.now;
-        if let Some(annotations) = annotations(&stage, resource) {
+        let mut simulation = self.simulation.lock();
+        let now = simulation.now;
+        if let Some(annotations) = annotations(&simulation, resource) {
             self.backups.insert(resource.clone(), annotations);
         }
-        stage.cluster.delete(resource, now);
+        simulation.cluster.delete(resource, now);
     }
 
     fn reapply(&mut self, resource: &Resource, backup: bool) {
-        let mut stage = self.stage.lock();
-        let Some(spec) = self.story.spec(resource) else { return };
-        if annotations(&stage, resource).is_some() {
+        let mut simulation = self.simulation.lock();
+        let Some(spec) = self.history.spec(resource) else { return };
+        if simulation.cluster.objects.contains_key(resource) {
             return;
         }
         let annotations = self.backups.get(resource).filter(|_| backup).cloned().unwrap_or_else(|| json!({}));
-        let now = stage.now;
-        stage.cluster.create(resource, &spec, &annotations, now);
+        let now = simulation.now;
+        simulation.cluster.create(resource, &spec, &annotations, now);
     }
 
     /// Everything gets a new UID; Secrets lose their owners, as backup tools have it.
     fn rebuild(&mut self) {
         self.kill();
-        let mut stage = self.stage.lock();
-        let now = stage.now;
-        for resource in stage.cluster.resources() {
-            let object = stage.cluster.forget(&resource).unwrap();
+        let mut simulation = self.simulation.lock();
+        let now = simulation.now;
+        for resource in simulation.cluster.resources() {
+            let object = simulation.cluster.forget(&resource).unwrap();
             let going = !object["metadata"]["deletionTimestamp"].is_null();
             let annotations = &object["metadata"]["annotations"];
-            stage.cluster.create(&resource, &object["spec"], annotations, now);
+            simulation.cluster.create(&resource, &object["spec"], annotations, now);
             let held = json!({"metadata": {"finalizers": object["metadata"]["finalizers"]}});
-            stage.cluster.edit(&resource, &held);
+            simulation.cluster.edit(&resource, &held);
             if going {
-                stage.cluster.delete(&resource, now);
+                simulation.cluster.delete(&resource, now);
             }
         }
-        for secret in stage.cluster.secrets.values_mut() {
-            secret.metadata.owner_references = None;
+        for secret in simulation.cluster.secrets.values_mut() {
+            let mut ownerless = secret.clone_inner();
+            ownerless.metadata.owner_references = None;
+            *secret = Print::of(ownerless);
         }
     }
 
     fn tamper(&mut self, resource: &Resource) {
-        let mut stage = self.stage.lock();
-        let Some(annotations) = annotations(&stage, resource) else { return };
+        let mut simulation = self.simulation.lock();
+        let Some(annotations) = annotations(&simulation, resource) else { return };
         let Some(text) = annotations[names::BINDING].as_str() else { return };
         let edited = text.replacen("\"id\":\"ep-", "\"id\":\"ep-x", 1);
-        stage.cluster.edit(resource, &json!({"metadata": {"annotations": {names::BINDING: edited}}}));
+        simulation.cluster.edit(resource, &json!({"metadata": {"annotations": {names::BINDING: edited}}}));
         self.tampered.insert(resource.clone());
     }
 
     fn copy(&mut self, resource: &Resource) {
-        let mut stage = self.stage.lock();
-        let (Some(spec), Some(annotations)) = (self.story.spec(resource), annotations(&stage, resource)) else {
+        let mut simulation = self.simulation.lock();
+        let (Some(spec), Some(annotations)) = (self.history.spec(resource), annotations(&simulation, resource)) else {
             return;
         };
         let copy = ("Compute", format!("copy-of-{}", resource.1));
-        if self::annotations(&stage, &copy).is_some() || annotations[names::BINDING].is_null() {
+        if self::annotations(&simulation, &copy).is_some() || annotations[names::BINDING].is_null() {
             return;
         }
-        let now = stage.now;
-        stage.cluster.create(&copy, &spec, &annotations, now);
+        let now = simulation.now;
+        simulation.cluster.create(&copy, &spec, &annotations, now);
         self.tampered.insert(copy);
     }
 
     fn foreign_compute(&mut self, branch: u8, primary: bool) {
-        let mut stage = self.stage.lock();
-        let now = stage.now;
+        let mut simulation = self.simulation.lock();
+        let now = simulation.now;
         let kind = if primary { "read_write" } else { "read_only" };
-        // Of a size that no resource declares: without marks, nothing tells a compute that is just alike.
+        // Of a size that no resource declares: without marks, nothing distinguishes a compute that is just alike.
         let attributes = json!({
             "branch_id": format!("b{branch}"), "type": kind,
             "autoscaling_limit_min_cu": 8, "autoscaling_limit_max_cu": 8,
         });
-        if stage.world.console_create_compute(PROJECT, &attributes, now).is_ok() {
+        if simulation.world.console_create_compute(PROJECT, &attributes, now).is_ok() {
             self.foreign.insert((branch, primary));
         }
     }
 
     fn remove_compute(&mut self, resource: &Resource) {
-        let mut stage = self.stage.lock();
-        let now = stage.now;
-        for id in stage.made_for(resource) {
+        let mut simulation = self.simulation.lock();
+        let now = simulation.now;
+        for id in simulation.made_for(resource) {
             // One that is busy or protected stays.
-            let _ = stage.world.console_delete_compute(&id, now);
+            let _ = simulation.world.console_delete_compute(&id, now);
         }
     }
 }
 
 /// The annotations of an object, where there is one.
-pub fn annotations(stage: &Stage, resource: &Resource) -> Option<Value> {
-    fn of<K: Managed>(stage: &Stage, name: &str) -> Option<Value> {
-        Some(json!(stage.cluster.get::<K>(name)?.annotations()))
-    }
-    match resource.0 == kind::<Compute>() {
-        true => of::<Compute>(stage, &resource.1),
-        false => of::<ProjectKey>(stage, &resource.1),
-    }
+pub fn annotations(simulation: &Simulation, resource: &Resource) -> Option<Value> {
+    let annotations = simulation.cluster.objects.get(resource)?.value["metadata"]["annotations"].clone();
+    Some(if annotations.is_object() { annotations } else { json!({}) })
 }

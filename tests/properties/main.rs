@@ -1,8 +1,8 @@
 //! Whatever people do and whatever fails meanwhile: the promises hold.
 //!
-//! Stories are made up: which resources there are, what people do with them, which of the operator's calls fail and how. The
+//! Histories are made up: which resources there are, what people do with them, which of the operator's calls fail and how. The
 //! shipped decisions and the shipped steps run against the simulator's world and a cluster in memory, with a clock of their
-//! own. A story that breaks a promise is shrunk, and its seed kept in `main.regressions`.
+//! own. A history that breaks a promise is shrunk, and its seed kept in `main.regressions`.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,22 +11,25 @@
     reason = "the lints know #[test] functions, not what they call"
 )]
 
-mod cluster;
+mod accounts;
 mod faults;
 mod history;
-mod pass;
+#[path = "../in_memory/mod.rs"]
+mod in_memory;
 mod process;
 mod promises;
 mod run;
-mod stage;
+mod simulation;
 
-use dbplane::simulator::world::Profile;
+use dbplane_simulator::world::Profile;
 use faults::{Carried, Fault, Hit, faults, late_faults};
-use history::{Chapter, Declared, Event, Story, Subject, chapters, computes, event, profile};
+use history::{
+    Access, Chapter, Declared, Event, History, Subject, account, chapters, computes, deletes_per_minute, event, profile,
+};
 use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, RngSeed, TestCaseError};
 
-/// The same stories each time, so that a change is judged by what it changes. `PROPTEST_CASES` asks for so many new ones.
+/// The same histories each time, so that a change is judged by what it changes. `PROPTEST_CASES` asks for so many new ones.
 fn config(cases: u32) -> ProptestConfig {
     let persistence = Some(Box::new(FileFailurePersistence::WithSource("regressions")) as Box<_>);
     match std::env::var_os("PROPTEST_CASES") {
@@ -40,19 +43,27 @@ fn config(cases: u32) -> ProptestConfig {
     }
 }
 
-fn holds(story: &Story) -> Result<(), TestCaseError> {
-    run::tell(story).map_err(TestCaseError::fail)
+fn holds(history: &History) -> Result<(), TestCaseError> {
+    run::check(history).map_err(TestCaseError::fail)
 }
 
-/// Stories that once did not end well: a backup without owners, and one that was made between the two writes of a Secret.
+/// Histories that once did not end well: a backup without owners, and one that was made between the two writes of a Secret.
 #[test]
 fn a_rebuilt_cluster_recognizes_its_connection_secrets() {
     for faults in [vec![], vec![Hit { after: 7, fault: Fault::Dies(Carried::Now) }]] {
         let computes = vec![Declared { branch: 0, primary: false, size: 0 }];
         let chapters =
             vec![Chapter { event: Event::Nothing, seconds: 2 }, Chapter { event: Event::Rebuild, seconds: 0 }];
-        let story = Story { profile: Profile::Full, computes, key: false, chapters, faults };
-        run::tell(&story).unwrap();
+        let history = History {
+            profile: Profile::Public,
+            computes,
+            key: false,
+            chapters,
+            faults,
+            account: Access::Account,
+            deletes_per_minute: 30,
+        };
+        run::check(&history).unwrap();
     }
 }
 
@@ -61,31 +72,31 @@ proptest! {
 
     /// One compute, and nothing but faults.
     #[test]
-    fn one_compute_is_created_once(profile in profile(), computes in computes(1), faults in faults()) {
-        holds(&Story { profile, computes, key: false, chapters: Vec::new(), faults })?;
+    fn one_compute_is_created_once(profile in profile(), account in account(), computes in computes(1), faults in faults()) {
+        holds(&History { profile, computes, key: false, chapters: Vec::new(), faults, account, deletes_per_minute: 30 })?;
     }
 
     /// One key, and nothing but faults.
     #[test]
-    fn one_key_is_created_and_kept(profile in profile(), faults in faults()) {
-        holds(&Story { profile, computes: Vec::new(), key: true, chapters: Vec::new(), faults })?;
+    fn one_key_is_created_and_kept(profile in profile(), account in account(), faults in faults()) {
+        holds(&History { profile, computes: Vec::new(), key: true, chapters: Vec::new(), faults, account, deletes_per_minute: 30 })?;
     }
 
-    /// Requests that arrive when nobody reckons with them any more bring forth what is told, and nothing else.
+    /// Requests that arrive when nobody reckons with them any more bring forth what is reported, and nothing else.
     #[test]
-    fn what_comes_late_is_told(profile in profile(), computes in computes(1..=2), chapters in chapters(event(Subject::Computes)), faults in late_faults()) {
-        holds(&Story { profile, computes, key: true, chapters, faults })?;
+    fn what_comes_late_is_reported(profile in profile(), account in account(), computes in computes(1..=2), chapters in chapters(event(Subject::Computes)), faults in late_faults()) {
+        holds(&History { profile, computes, key: true, chapters, faults, account, deletes_per_minute: 30 })?;
     }
 
     /// Several computes, and what people do with them.
     #[test]
-    fn computes_survive_what_people_do(profile in profile(), computes in computes(1..=3), chapters in chapters(event(Subject::Computes)), faults in faults()) {
-        holds(&Story { profile, computes, key: false, chapters, faults })?;
+    fn computes_survive_what_people_do(profile in profile(), account in account(), deletes_per_minute in deletes_per_minute(), computes in computes(1..=3), chapters in chapters(event(Subject::Computes)), faults in faults()) {
+        holds(&History { profile, computes, key: false, chapters, faults, account, deletes_per_minute })?;
     }
 
     /// A key, and what people do with it.
     #[test]
-    fn a_key_survives_what_people_do(profile in profile(), chapters in chapters(event(Subject::Key)), faults in faults()) {
-        holds(&Story { profile, computes: Vec::new(), key: true, chapters, faults })?;
+    fn a_key_survives_what_people_do(profile in profile(), account in account(), chapters in chapters(event(Subject::Key)), faults in faults()) {
+        holds(&History { profile, computes: Vec::new(), key: true, chapters, faults, account, deletes_per_minute: 30 })?;
     }
 }

@@ -1,206 +1,278 @@
-//! One operator process: its memory, and what its steps are performed with.
+//! One operator process: what it remembers, what it has last seen of the platform, and the environment of its passes. The
+//! passes are the operator's own.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 
 use async_trait::async_trait;
 use axum::http;
-use dbplane::api::{AccountRef, Compute};
-use dbplane::cluster::{MetadataPatch, Note, Owner, SecretContent, SecretState};
-use dbplane::controller::{Creating, Hands, Managed, Traces, Unsaved, Usable};
-use dbplane::decide::Limits;
-use dbplane::platform::{Endpoint, HttpOptions, HttpPlatform, LatestSnapshot, Observers, Tick, Transport, Unanswered};
-use dbplane::simulator::world::message::{Method, Request};
+use dbplane::api::{Compute, ObjectMeta, PlatformAccess};
+use dbplane::controller::environment::{Environment, Kind, KindVisitor, Kinds, PassSettings};
+use dbplane::controller::object::{AccountName, Managed};
+use dbplane::controller::pass::{Next, pass};
+use dbplane::controller::registry::AllKinds;
+use dbplane::controller::state::{Connection, ProcessState};
+use dbplane::decide::{Limits, Wake};
+use dbplane::platform::{
+    Budget, ConnectError, Endpoint, HttpOptions, HttpPlatform, Interest, LatestSnapshot, NoMeter, Platform,
+    RateLimited, Snapshot, Tick, Transport, Unanswered,
+};
+use dbplane_simulator::world::message::{Method, Request};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Secret;
-use kube::ResourceExt;
+use kube::Resource as _;
+use kube::runtime::reflector::ObjectRef;
 use secrecy::SecretString;
-use tokio::sync::mpsc::unbounded_channel;
 
-use super::cluster::refused;
 use super::faults::Fault;
-use super::stage::{BASE_URL, REQUEST_TIMEOUT, Shared, Stage, TOKEN};
+use super::in_memory::{self, Carrier, Port, Resource, Response, refused};
+use super::simulation::{PROJECT, REQUEST_TIMEOUT, Shared, Simulation};
 
 pub struct Process {
-    pub stage: Shared,
-    traces: Traces,
-    unsaved: Unsaved,
-    creating: Creating,
-    /// The UIDs of the Computes that it knows of.
-    known: BTreeSet<String>,
-    /// Only for its clock.
-    observers: Observers<String>,
-    /// What the project was last seen like.
-    pub view: LatestSnapshot,
+    pub simulation: Shared,
+    state: ProcessState<RateLimited>,
+    cluster: Port<Carried>,
+    settings: PassSettings,
+    ticks: AtomicU64,
+    /// The objects that it knows of.
+    known: BTreeMap<Resource, in_memory::Print<in_memory::cluster::Stored>>,
+    /// What the project was last seen like, through which connection.
+    seen: Mutex<(Option<u64>, LatestSnapshot)>,
 }
 
-pub fn limits() -> Limits {
-    Limits::default()
+/// What a pass came to.
+pub enum End {
+    /// Something was done, or went wrong: another pass is due.
+    Again,
+    /// Nothing to do until then.
+    Rest(Option<Timestamp>),
+    /// The process died.
+    Died,
 }
 
 impl Process {
-    pub fn new(stage: &Shared) -> Self {
+    pub fn new(simulation: &Shared, deletes_per_minute: u32) -> Self {
+        let limits = Limits { deletes_per_minute, ..Limits::default() };
         Self {
-            stage: stage.clone(),
-            traces: Traces::default(),
-            unsaved: Unsaved::default(),
-            creating: Creating::default(),
-            known: BTreeSet::new(),
-            observers: Observers::new(unbounded_channel().0, || Timestamp::UNIX_EPOCH, || 0.5),
-            view: LatestSnapshot::default(),
+            simulation: simulation.clone(),
+            state: ProcessState::default(),
+            cluster: Port(Carried(simulation.clone())),
+            settings: PassSettings { limits, request_timeout: REQUEST_TIMEOUT, cluster: "c1u57e".parse().unwrap() },
+            ticks: AtomicU64::new(0),
+            known: BTreeMap::new(),
+            seen: Mutex::default(),
         }
     }
 
-    /// Hears of Computes that are gone.
+    /// The names of the keys that are in its memory alone.
+    pub fn unsaved_keys(&self) -> Vec<String> {
+        self.state.unsaved_keys().into_iter().map(|(_, key)| key.key.name).collect()
+    }
+
+    /// Hears of objects that are gone.
     pub fn hear(&mut self) {
-        let there = self.stage.lock().cluster.all::<Compute>();
-        let there: BTreeSet<String> = there.iter().filter_map(|compute| compute.uid()).collect();
-        for gone in self.known.difference(&there) {
-            self.creating.gone(gone);
+        let there = self.simulation.lock().cluster.objects.clone();
+        let still = |resource: &Resource, stored: &in_memory::Print<in_memory::cluster::Stored>| {
+            there.get(resource).is_some_and(|now| now.uid() == stored.uid())
+        };
+        let before = std::mem::take(&mut self.known);
+        for (resource, stored) in before.iter().filter(|(resource, stored)| !still(resource, stored)) {
+            AllKinds::each(&mut Gone { process: self, resource, stored });
         }
         self.known = there;
     }
 
-    pub fn platform(&self) -> HttpPlatform {
-        let endpoint =
-            Endpoint { base_url: BASE_URL.into(), organization_id: Some("org".into()), allow_insecure: false };
-        let wire = Arc::new(Wire(self.stage.clone()));
-        HttpPlatform::over(wire, endpoint, &SecretString::from(TOKEN), &HttpOptions::default()).unwrap()
+    /// A snapshot of the project, where some account can be used; `false` where the process died of it.
+    pub fn read(&self) -> bool {
+        let Some(connection) = self.connection() else { return true };
+        let (began, at) = (self.tick(), self.now());
+        self.simulation.lock().acting = None;
+        let Poll::Ready(read) = poll(connection.platform.list_computes(PROJECT)) else { return false };
+        let mut seen = self.seen.lock().unwrap();
+        if seen.0 != Some(connection.number) {
+            *seen = (Some(connection.number), LatestSnapshot::default());
+        }
+        match read {
+            Ok(mut computes) => {
+                computes.sort_by(|one, other| one.id.cmp(&other.id));
+                seen.1 = LatestSnapshot { snapshot: Some(Arc::new(Snapshot { began, at, computes })), fault: None };
+            }
+            Err(fault) => seen.1.fault = Some(fault),
+        }
+        true
     }
 
-    async fn cluster<T: Send>(
+    fn connection(&self) -> Option<Connection<RateLimited>> {
+        self.state.contents().accounts.into_values().find_map(|entry| entry.connection)
+    }
+
+    /// One pass over an object as it is now.
+    pub fn pass(&self, resource: &Resource) -> End {
+        self.simulation.lock().acting = Some(resource.clone());
+        let mut one = One { process: self, resource, end: End::Rest(None) };
+        AllKinds::each(&mut one);
+        one.end
+    }
+}
+
+struct One<'a> {
+    process: &'a Process,
+    resource: &'a Resource,
+    end: End,
+}
+
+impl KindVisitor for One<'_> {
+    fn visit<K: Kind>(&mut self) {
+        if K::Object::kind(&()) != self.resource.0 {
+            return;
+        }
+        let Some(object) = self.process.simulation.lock().cluster.get::<K::Object>(&self.resource.1) else { return };
+        self.end = match poll(pass::<K, Process>(self.process, &object)) {
+            Poll::Pending => End::Died,
+            Poll::Ready(Err(_)) => End::Again,
+            Poll::Ready(Ok(pass)) => match pass.next {
+                // Nothing is known yet, or our own write is heard of at once.
+                Next::Now | Next::OnOwnWrite => End::Again,
+                Next::On(_) if pass.report.is_none() => End::Again,
+                Next::On(Wake::OnChange) => End::Rest(None),
+                Next::On(Wake::At(time)) => End::Rest(Some(time)),
+            },
+        };
+    }
+}
+
+struct Gone<'a> {
+    process: &'a Process,
+    resource: &'a Resource,
+    stored: &'a in_memory::cluster::Stored,
+}
+
+impl KindVisitor for Gone<'_> {
+    fn visit<K: Kind>(&mut self) {
+        if K::Object::kind(&()) == self.resource.0 {
+            K::on_deleted(self.process, self.stored.typed::<K::Object>().as_ref());
+        }
+    }
+}
+
+impl Environment for Process {
+    type Client = RateLimited;
+    type Cluster = Port<Carried>;
+    type Kinds = AllKinds;
+
+    fn now(&self) -> Timestamp {
+        self.simulation.lock().now
+    }
+
+    /// Another number for each pass: the clock does not stand still between two.
+    fn draw(&self) -> u32 {
+        u32::try_from(self.now().as_millisecond().rem_euclid(i64::from(u32::MAX))).unwrap()
+    }
+
+    fn tick(&self) -> Tick {
+        Tick::at(self.ticks.fetch_add(1, Ordering::SeqCst) + 1)
+    }
+
+    fn settings(&self) -> &PassSettings {
+        &self.settings
+    }
+
+    fn state(&self) -> &ProcessState<RateLimited> {
+        &self.state
+    }
+
+    fn cluster(&self) -> &Port<Carried> {
+        &self.cluster
+    }
+
+    fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
+        self.simulation.lock().cluster.get(&reference.name)
+    }
+
+    fn objects<K: Managed>(&self, wanted: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
+        let mut objects = self.simulation.lock().cluster.all::<K>();
+        objects.retain(|object| wanted(object));
+        objects
+    }
+
+    fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {
+        Vec::new()
+    }
+
+    fn namespace_labels(&self, _: &str) -> Option<BTreeMap<String, String>> {
+        Some(BTreeMap::new())
+    }
+
+    /// Without limits: the clock of these tests is none that a budget could wait by.
+    fn connect(
         &self,
-        carry: impl Fn(&mut Stage) -> Result<T, kube::Error> + Send + Sync,
-    ) -> Result<T, kube::Error> {
-        let late = |stage: &mut Stage, _| drop(carry(stage));
-        match self.stage.effect(&carry, late).await {
-            Ok(outcome) => outcome,
+        _: &AccountName,
+        access: &PlatformAccess,
+        key: &SecretString,
+    ) -> Result<RateLimited, ConnectError> {
+        let endpoint = Endpoint {
+            base_url: access.base_url.clone(),
+            organization_id: access.organization_id.clone(),
+            allow_insecure: false,
+        };
+        let wire = Arc::new(Wire(self.simulation.clone()));
+        let platform = HttpPlatform::over(wire, endpoint, key, &HttpOptions::default())?;
+        Ok(RateLimited::new(Arc::new(platform), Arc::new(Budget::unlimited()), Arc::new(NoMeter)))
+    }
+
+    fn latest_snapshot(&self, _: &Compute, connection: &Connection<RateLimited>, _: Interest) -> LatestSnapshot {
+        let seen = self.seen.lock().unwrap();
+        match seen.0 == Some(connection.number) {
+            true => seen.1.clone(),
+            false => LatestSnapshot::default(),
+        }
+    }
+
+    fn stop_observing(&self, _: &Compute) {}
+
+    async fn admit_change(&self, client: &RateLimited) -> Result<Option<RateLimited>, dbplane::domain::Fault> {
+        client.admit_change().await.map(Some)
+    }
+
+    async fn admit_key_creation(&self, client: &RateLimited) -> Result<Option<RateLimited>, dbplane::domain::Fault> {
+        client.admit_key_creation().await.map(Some)
+    }
+
+    /// Every resource is looked at in every round.
+    fn wake<K: Managed>(&self, _: ObjectRef<K>) {}
+}
+
+/// The way to the cluster.
+#[derive(Debug)]
+pub struct Carried(Shared);
+
+impl Carrier for Carried {
+    async fn carry(&self, request: in_memory::Request) -> Result<Response, kube::Error> {
+        if let in_memory::Request::Event { warning, text, .. } = &request {
+            // What was done is published as well; that alone does not ask anybody to see to it.
+            if *warning {
+                self.0.lock().ledger.reported.push_str(&format!("{text}\n"));
+            }
+            return Ok(Response::Done);
+        }
+        let carry = |simulation: &mut Simulation| {
+            let before = simulation.cluster.clone();
+            let answer = simulation.cluster.handle(&request);
+            if in_memory::hash(&before) != in_memory::hash(&simulation.cluster) {
+                simulation.ledger.writes.push(format!("{request:?}"));
+            }
+            answer
+        };
+        let late = |simulation: &mut Simulation, _| drop(carry(simulation));
+        match self.0.effect(carry, late).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(code)) => Err(refused(code, "the API server says no")),
             Err(Fault::Refused(409)) => Err(refused(409, "somebody else was faster")),
             Err(fault) => Err(refused(500, &format!("{fault:?}"))),
         }
     }
-
-    async fn write<T: Send>(
-        &self,
-        what: &str,
-        carry: impl Fn(&mut Stage) -> Result<T, kube::Error> + Send + Sync,
-    ) -> Result<T, kube::Error> {
-        self.cluster(|stage| {
-            let done = carry(stage)?;
-            stage.ledger.writes.push(what.to_owned());
-            Ok(done)
-        })
-        .await
-    }
-
-    /// Writes a status.
-    pub async fn say<K: Managed>(&self, object: &K, status: &serde_json::Value) -> Result<K, kube::Error> {
-        self.change(object, |stage| stage.cluster.set_status(object, status), status).await
-    }
-
-    /// Changes an object, and counts that where it makes a difference.
-    async fn change<K: Managed>(
-        &self,
-        object: &K,
-        carry: impl Fn(&mut Stage) -> Result<(K, bool), kube::Error> + Send + Sync,
-        what: &serde_json::Value,
-    ) -> Result<K, kube::Error> {
-        self.cluster(|stage| {
-            let (changed, news) = carry(stage)?;
-            if news {
-                stage.ledger.writes.push(format!("{} {what}", object.name_any()));
-            }
-            Ok(changed)
-        })
-        .await
-    }
-}
-
-impl Hands for Process {
-    type Platform = HttpPlatform;
-
-    fn now(&self) -> Timestamp {
-        self.stage.lock().now
-    }
-
-    fn slack(&self) -> Duration {
-        limits().settle.saturating_sub(REQUEST_TIMEOUT)
-    }
-
-    fn tick(&self) -> Tick {
-        self.observers.tick()
-    }
-
-    fn traces(&self) -> &Traces {
-        &self.traces
-    }
-
-    fn unsaved(&self) -> &Unsaved {
-        &self.unsaved
-    }
-
-    fn creating(&self) -> &Creating {
-        &self.creating
-    }
-
-    fn account<K: Managed>(&self, _: &AccountRef, _: &K) -> Option<Usable<HttpPlatform>> {
-        Some(Usable { platform: self.platform(), base_url: BASE_URL.into(), organization: Some("org".into()) })
-    }
-
-    fn base_url<K: Managed>(&self, _: &AccountRef, _: &K) -> String {
-        BASE_URL.into()
-    }
-
-    async fn admit_change(&self, _: &HttpPlatform) -> Result<Option<HttpPlatform>, dbplane::platform::Fault> {
-        Ok(Some(self.platform()))
-    }
-
-    async fn admit_key_creation(&self, _: &HttpPlatform) -> Result<Option<HttpPlatform>, dbplane::platform::Fault> {
-        Ok(Some(self.platform()))
-    }
-
-    async fn patch<K: Managed>(&self, object: &K, links: &MetadataPatch) -> Result<K, kube::Error> {
-        let patch = links.patch(object);
-        self.change(object, |stage| stage.cluster.patch(object, &patch), &patch).await
-    }
-
-    async fn note<K: Managed>(&self, _: &K, note: &Note) {
-        // What was done is told as well; that alone does not ask anybody to see to it.
-        if note.warning {
-            self.stage.lock().ledger.told.push_str(&format!("{}\n", note.text));
-        }
-    }
-
-    async fn secret(&self, owner: &Owner, name: &str) -> Result<SecretState, kube::Error> {
-        self.cluster(|stage| Ok(SecretState::of(stage.cluster.secrets.get(name).cloned(), owner))).await
-    }
-
-    async fn create_secret(&self, owner: &Owner, name: &str) -> Result<(), kube::Error> {
-        self.write("a Secret is created", |stage| stage.cluster.create_secret(owner, name)).await
-    }
-
-    async fn write_secret(
-        &self,
-        owner: &Owner,
-        name: &str,
-        uid: Option<&str>,
-        content: &SecretContent,
-    ) -> Result<Secret, kube::Error> {
-        self.write("a Secret is written", |stage| stage.cluster.write_secret(owner, (name, uid), content)).await
-    }
-
-    async fn take_back_secret(&self, owner: &Owner, name: &str, version: &str) -> Result<(), kube::Error> {
-        self.write("a Secret is taken back", |stage| stage.cluster.take_back_secret(owner, name, version)).await
-    }
-
-    async fn rehearse_secret(&self, _: &Owner, _: &str, _: &SecretContent) -> Result<(), kube::Error> {
-        self.cluster(|_| Ok(())).await
-    }
-
-    fn unwatch(&self, _: &Compute) {}
-
-    fn account_may_go<K: Managed>(&self, _: &AccountRef, _: &K) {}
 }
 
 /// The way to the simulated platform.
@@ -211,15 +283,15 @@ struct Wire(Shared);
 impl Transport for Wire {
     async fn carry(&self, request: reqwest::Request) -> Result<reqwest::Response, Unanswered> {
         let arrived = translated(&request, self.0.lock().now);
-        let now = |stage: &mut Stage| {
-            let actor = stage.acting.clone();
-            stage.carry(&arrived, actor.as_ref())
+        let now = |simulation: &mut Simulation| {
+            let actor = simulation.acting.clone();
+            simulation.carry(&arrived, actor.as_ref())
         };
         let answer = |status: u16, body: Vec<u8>| {
             let answer = http::Response::builder().status(status).body(body).unwrap();
             Ok(reqwest::Response::from(answer))
         };
-        match self.0.effect(now, |stage, after| stage.post(arrived.clone(), after)).await {
+        match self.0.effect(now, |simulation, after| simulation.post(arrived.clone(), after)).await {
             Ok(response) => answer(response.status, response.body),
             Err(Fault::Refused(status)) => answer(status, br#"{"message": "no"}"#.to_vec()),
             Err(Fault::Cut) => answer(201, b"{".to_vec()),
@@ -237,4 +309,9 @@ fn translated(request: &reqwest::Request, now: Timestamp) -> Request {
     arrived = arrived.bearer(authorization.trim_start_matches("Bearer "));
     arrived.body = request.body().and_then(|body| body.as_bytes()).unwrap_or_default().to_vec();
     arrived
+}
+
+/// Runs what waits for nothing but effects, which end at once; pending is what died.
+fn poll<T>(future: impl Future<Output = T>) -> Poll<T> {
+    pin!(future).poll(&mut Context::from_waker(Waker::noop()))
 }

@@ -1,67 +1,101 @@
 //! What holds after every pass, and how things stand once all is at rest.
 
-use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
 
 use dbplane::api::{Compute, Condition, ProjectKey};
-use dbplane::controller::{Hands, Managed};
-use dbplane::decide::identity::{self, ComputeIdentity, ProjectKeyIdentity};
-use dbplane::decide::names;
-use dbplane::simulator::world::Profile;
+use dbplane::controller::object::Managed;
+use dbplane::decide::{identity, names};
+use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 
-use super::history::{compute, key};
+use super::history::compute;
+use super::in_memory::Resource;
+use super::in_memory::promises::{self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World};
+use super::process::Process;
 use super::run::Run;
-use super::stage::{Resource, Stage};
+use super::simulation::{REQUEST_TIMEOUT, Simulation};
 
 /// The promises that hold at any time.
 pub fn unbroken(run: &Run) -> Result<(), String> {
-    let stage = run.stage.lock();
-    if let Some(violation) = stage.ledger.violations.first() {
+    if let Some(violation) = run.simulation.lock().ledger.violations.first() {
         return Err(violation.clone());
     }
-    for number in 0..run.story.computes.len() {
-        let made = stage.made_for(&compute(number));
-        if made.len() > run.most() {
-            return Err(format!("{made:?} were all created for r{number}"));
+    too_many_deletions(run)?;
+    let world = world(run);
+    for number in 0..run.history.computes.len() {
+        if let Some(twice) = promises::made_twice(&world, &compute(number).1, run.most()) {
+            return Err(twice);
         }
     }
-    let known = known_keys(run, &stage);
-    let keys = stage.keys_of(&key());
-    let forgotten: Vec<_> =
-        keys.iter().filter(|(_, name)| !known.contains(name) && !stage.ledger.told.contains(name)).collect();
+    let forgotten = promises::forgotten_keys(&world);
     match forgotten.len() > run.late() {
         true => Err(format!("the keys {forgotten:?} are forgotten")),
         false => Ok(()),
     }
 }
 
-/// The names of all keys that annotations, Secrets or the process know of.
-fn known_keys(run: &Run, stage: &Stage) -> BTreeSet<String> {
-    let mut known = BTreeSet::new();
-    for object in stage.cluster.all::<ProjectKey>() {
-        let identity = booked(&object);
-        known.extend(identity.names().map(str::to_owned));
+/// What one process may delete within a minute. A request may be on its way for as long as a request may take.
+fn too_many_deletions(run: &Run) -> Result<(), String> {
+    let simulation = run.simulation.lock();
+    let within = Duration::from_secs(60).saturating_sub(REQUEST_TIMEOUT);
+    let (times, most) = (&simulation.ledger.deletions, run.history.deletes_per_minute as usize);
+    let crowded = times
+        .iter()
+        .find(|first| times.iter().filter(|time| *time >= first && **time < **first + within).count() > most);
+    crowded.map_or(Ok(()), |first| Err(format!("more than {most} deletions within {within:?} from {first} on")))
+}
+
+/// Everything that there is.
+fn world(run: &Run) -> World {
+    let simulation = run.simulation.lock();
+    let made_by = |made_for: Option<&Resource>| match made_for {
+        Some(resource) => Maker::Operator(Some(resource.1.clone())),
+        None => Maker::SomebodyElse,
+    };
+    let computes = simulation.world.console_computes(None).into_iter();
+    let keys = simulation.world.console_keys().into_iter().filter(|key| !key.revoked);
+    let of_key = |secret: &Secret| secret.annotations().get(names::SECRET_KEY_ID)?.parse().ok();
+    let recorded = |secret: &Secret| {
+        let text = secret.annotations().get(names::SECRET_KEY)?;
+        Some(serde_json::from_str::<serde_json::Value>(text).ok()?["name"].as_str()?.to_owned())
+    };
+    let unsaved = run.process.iter().flat_map(Process::unsaved_keys);
+    World {
+        computes: computes
+            .map(|compute| LiveCompute {
+                made_by: made_by(simulation.ledger.computes.get(&compute.id)),
+                id: compute.id,
+            })
+            .collect(),
+        keys: keys
+            .map(|key| LiveKey { made_by: made_by(simulation.ledger.keys.get(&key.id)), id: key.id, name: key.name })
+            .collect(),
+        resources: simulation.cluster.all::<Compute>().into_iter().map(bound).collect(),
+        project_keys: simulation.cluster.all::<ProjectKey>().into_iter().map(recorded_key).collect(),
+        key_secrets: simulation.cluster.secrets.iter().map(|(name, secret)| (name.clone(), of_key(secret))).collect(),
+        known_keys: simulation.cluster.secrets.values().filter_map(|secret| recorded(secret)).chain(unsaved).collect(),
+        reported: simulation.ledger.reported.clone(),
     }
-    for secret in stage.cluster.secrets.values() {
-        let recorded = secret.annotations().get(names::SECRET_KEY);
-        known.extend(
-            recorded.and_then(|text| {
-                Some(serde_json::from_str::<serde_json::Value>(text).ok()?["name"].as_str()?.to_owned())
-            }),
-        );
-    }
-    let unsaved = run.process.iter().flat_map(|process| process.unsaved().all());
-    known.extend(unsaved.map(|(_, key)| key.key.name));
-    known
+}
+
+fn bound(object: Arc<Compute>) -> BoundCompute {
+    let identity = identity::of_compute(object.annotations(), object.meta_observed().object_key()).unwrap_or_default();
+    BoundCompute { object, identity: Arc::new(identity) }
+}
+
+fn recorded_key(object: Arc<ProjectKey>) -> RecordedKey {
+    let identity = identity::of_key(object.annotations(), object.meta_observed().object_key()).unwrap_or_default();
+    RecordedKey { object, identity: Arc::new(identity) }
 }
 
 /// What the resources say.
 pub fn said(run: &Run) -> Vec<String> {
-    let stage = run.stage.lock();
-    let computes = stage.cluster.all::<Compute>();
-    let computes = computes.iter().map(|object| (object.name_any(), conditions(object)));
-    let keys = stage.cluster.all::<ProjectKey>();
-    let keys = keys.iter().map(|object| (object.name_any(), conditions(object)));
+    let simulation = run.simulation.lock();
+    let computes = simulation.cluster.all::<Compute>();
+    let computes = computes.iter().map(|object| (object.name_any(), conditions(object.as_ref())));
+    let keys = simulation.cluster.all::<ProjectKey>();
+    let keys = keys.iter().map(|object| (object.name_any(), conditions(object.as_ref())));
     let text = |condition: &Condition| format!("{} {}: {}", condition.type_, condition.reason, condition.message);
     computes
         .chain(keys)
@@ -84,102 +118,96 @@ fn reason<K: Managed>(object: &K, type_: &str) -> String {
 /// The promises that hold at rest.
 pub fn kept(run: &Run) -> Result<(), String> {
     unbroken(run)?;
-    let stage = run.stage.lock();
-    for object in stage.cluster.all::<Compute>() {
-        compute_kept(run, &stage, &object)
-            .map_err(|error| format!("{}: {error}: {:#?}", object.name_any(), conditions(&object)))?;
+    let world = world(run);
+    for resource in &world.resources {
+        let kept = compute_kept(run, &world, resource);
+        kept.map_err(|error| explained(&error, resource.object.as_ref()))?;
     }
-    for object in stage.cluster.all::<ProjectKey>() {
-        key_kept(run, &stage, &object)
-            .map_err(|error| format!("{}: {error}: {:#?}", object.name_any(), conditions(&object)))?;
+    for resource in &world.project_keys {
+        let kept = key_kept(run, &world, resource);
+        kept.map_err(|error| explained(&error, resource.object.as_ref()))?;
     }
-    for number in 0..run.story.computes.len() {
-        nothing_left(run, &stage, &compute(number))?;
+    for number in 0..run.history.computes.len() {
+        nothing_left(run, &world, &compute(number))?;
     }
-    let gone = stage.cluster.get::<ProjectKey>(&key().1).is_none();
-    let left = stage.keys_of(&key());
-    match gone && left.len() > run.late() && run.story.profile == Profile::Full {
-        true => Err(format!("the keys {left:?} outlive their resource")),
+    let gone = world.project_keys.is_empty();
+    match gone && promises::live_keys(&world) > run.late() && run.history.lists_keys() {
+        true => Err(format!("keys outlive their resource: {:?}", world.keys)),
         false => Ok(()),
     }
 }
 
-fn compute_kept(run: &Run, stage: &Stage, object: &Compute) -> Result<(), String> {
-    let resource = ("Compute", object.name_any());
+fn explained<K: Managed>(error: &str, object: &K) -> String {
+    format!("{}: {error}: {:#?}", object.name_any(), conditions(object))
+}
+
+fn compute_kept(run: &Run, world: &World, resource: &BoundCompute) -> Result<(), String> {
+    let object = resource.object.as_ref();
     let reason = reason(object, "Ready");
-    if run.tampered.contains(&resource) {
+    if run.tampered.contains(&("Compute", object.name_any())) {
         return match reason.as_str() {
             "BindingConflict" => Ok(()),
-            _ => Err("its links are not its own, and nobody says so".to_owned()),
+            _ => Err("its annotations are not its own, and nobody reports it".to_owned()),
         };
     }
-    if run.person_asked(object, &reason) {
+    if run.person_asked(object, &reason) || run.waits_for_account(object, &reason) {
         return Ok(());
     }
     if object.metadata.deletion_timestamp.is_some() {
         return Err("its deletion does not end".to_owned());
     }
-    let Some(binding) = linked(object).binding else { return Err("it has no compute".to_owned()) };
-    if !stage.made_for(&resource).contains(&binding.id) {
-        return Err(format!("its compute {} is not there, or not its own", binding.id));
-    }
-    match reason.as_str() {
-        "Available" => Ok(()),
-        _ => Err("it is not ready".to_owned()),
+    match promises::without_compute(world, resource) {
+        Some(short) => Err(short),
+        None if reason == "Available" => Ok(()),
+        None => Err("it is not ready".to_owned()),
     }
 }
 
-fn key_kept(run: &Run, stage: &Stage, object: &ProjectKey) -> Result<(), String> {
+fn key_kept(run: &Run, world: &World, resource: &RecordedKey) -> Result<(), String> {
+    let object = resource.object.as_ref();
     let reason = reason(object, "Ready");
     let by_hand = ["RevocationUnsupported", "KeysLeft"];
-    if run.story.profile == Profile::Minimal && by_hand.contains(&reason.as_str()) {
+    if !run.history.lists_keys() && by_hand.contains(&reason.as_str()) {
         return Ok(());
     }
-    if reason == "SecretNotOurs" && is_empty_and_unowned(stage) {
-        return Ok(());
-    }
-    if object.metadata.deletion_timestamp.is_some() {
-        return Err("its deletion does not end".to_owned());
-    }
-    let Some(current) = booked(object).book.current else { return Err("it has no key".to_owned()) };
-    let live = stage.keys_of(&key());
-    if !live.iter().any(|(id, name)| *id == current.id && *name == current.name) {
-        return Err(format!("its key {} is not live", current.name));
-    }
-    let held =
-        stage.cluster.secrets.get("ci").and_then(|secret| secret.annotations().get(names::SECRET_KEY_ID).cloned());
-    if held != Some(current.id.to_string()) {
-        return Err(format!("its Secret holds {held:?} and not {}", current.id));
-    }
-    match live.len() > 1 + run.late() && run.story.profile == Profile::Full {
-        true => Err(format!("more than one key is live: {live:?}")),
-        false => Ok(()),
-    }
-}
-
-/// It was restored without its owner from a backup that was made before it held a key: nothing tells whose it is.
-fn is_empty_and_unowned(stage: &Stage) -> bool {
-    let found = stage.cluster.secrets.get("ci");
-    found.is_some_and(|secret| secret.data.is_none() && secret.owner_references().is_empty())
-}
-
-/// What was created for a resource is its own, or it is told.
-fn nothing_left(run: &Run, stage: &Stage, resource: &Resource) -> Result<(), String> {
-    let object = stage.cluster.get::<Compute>(&resource.1);
-    if run.tampered.contains(resource)
-        || object.as_ref().is_some_and(|object| run.person_asked(object, &reason(object, "Ready")))
+    if reason == "SecretNotOurs" && is_empty_and_unowned(&run.simulation.lock())
+        || run.waits_for_account(object, &reason)
     {
         return Ok(());
     }
-    let bound = object.as_ref().and_then(|object| linked(object).binding).map(|binding| binding.id);
-    let told = object.iter().flat_map(conditions).map(|condition| condition.message).collect::<String>();
-    let left = stage.made_for(resource).into_iter().filter(|id| bound.as_ref() != Some(id));
-    let forgotten: Vec<String> =
-        left.filter(|id| !told.contains(id.as_str()) && !stage.ledger.told.contains(id.as_str())).collect();
+    if object.metadata.deletion_timestamp.is_some() {
+        return Err("its deletion does not end".to_owned());
+    }
+    if let Some(short) = promises::without_key(world, resource) {
+        return Err(short);
+    }
+    match promises::live_keys(world) > 1 + run.late() && run.history.lists_keys() {
+        true => Err(format!("more than one key is live: {:?}", world.keys)),
+        false => Ok(()),
+    }
+}
+
+/// It was restored without its owner from a backup that was made before it held a key: nothing shows whose it is.
+fn is_empty_and_unowned(simulation: &Simulation) -> bool {
+    let found = simulation.cluster.secrets.get("ci");
+    found.is_some_and(|secret| secret.data.is_none() && secret.owner_references().is_empty())
+}
+
+/// What was created for a resource is its own, or it is reported.
+fn nothing_left(run: &Run, world: &World, resource: &Resource) -> Result<(), String> {
+    let object = world.resources.iter().map(|it| it.object.as_ref()).find(|object| object.name_any() == resource.1);
+    let excused = object.is_some_and(|object| run.person_asked(object, &reason(object, "Ready")));
+    if run.tampered.contains(resource) || excused {
+        return Ok(());
+    }
+    let reported = object.iter().flat_map(|object| conditions(*object)).map(|it| it.message).collect::<String>();
+    let of = Maker::Operator(Some(resource.1.clone()));
+    let left = promises::forgotten_computes(world).into_iter().filter(|compute| compute.made_by == of);
+    let forgotten: Vec<_> = left.filter(|compute| !reported.contains(&compute.id)).collect();
     // What comes after its resource is gone, nobody is left to notice.
     let unnoticed = if object.is_none() { run.late() } else { 0 };
     match forgotten.len() > unnoticed {
-        true => Err(format!("{forgotten:?} were created for {} and are left: {told}", resource.1)),
+        true => Err(format!("{forgotten:?} were created for {} and are left: {reported}", resource.1)),
         false => Ok(()),
     }
 }
@@ -193,7 +221,17 @@ impl Run<'_> {
     /// How many requests may be carried out when nobody reckons with them any more. A key that such a one brings forth is
     /// found when its resource is deleted.
     fn late(&self) -> usize {
-        self.story.faults.iter().filter(|hit| hit.fault.is_late()).count()
+        self.history.faults.iter().filter(|hit| hit.fault.is_late()).count()
+    }
+
+    /// An account that is being deleted takes nobody new: who has nothing on the platform waits for it to be gone, which it is
+    /// once those are gone that need it.
+    fn waits_for_account<K: Managed>(&self, object: &K, reason: &str) -> bool {
+        let simulation = self.simulation.lock();
+        let account = simulation.cluster.objects.get(&self.history.account.resource());
+        reason == "AccountNotReady"
+            && account.is_some_and(|account| account.is_deleting())
+            && !object.meta_observed().has_finalizer
     }
 
     /// Where the evidence leaves it open, a person is asked.
@@ -213,12 +251,4 @@ impl Run<'_> {
             _ => false,
         }
     }
-}
-
-fn linked(object: &Compute) -> ComputeIdentity {
-    identity::of_compute(object.annotations(), object.meta_observed().object_key()).unwrap_or_default()
-}
-
-fn booked(object: &ProjectKey) -> ProjectKeyIdentity {
-    identity::of_key(object.annotations(), object.meta_observed().object_key()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! A story is told: people act, the operator works, faults happen; then they stop, and everything has to come to rest.
+//! A history is run: people act, the operator works, faults happen; then they stop, and everything has to come to rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -6,19 +6,21 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::history::Story;
-use super::pass::End;
-use super::process::Process;
+use super::history::History;
+use super::in_memory::Resource;
+use super::process::{End, Process};
 use super::promises;
-use super::stage::{Resource, Shared};
+use super::simulation::{Shared, TOKEN, TOKEN_NAME};
 
 pub struct Run<'a> {
-    pub story: &'a Story,
-    pub stage: Shared,
+    pub history: &'a History,
+    pub simulation: Shared,
     pub process: Option<Process>,
     pub backups: BTreeMap<Resource, Value>,
-    /// MetadataPatch that people edited or copied: nothing is to be done for these any more.
+    /// Resources whose annotations people edited or copied: nothing is to be done for these any more.
     pub tampered: BTreeSet<Resource>,
+    /// The name and the text of the platform's key that the account has.
+    pub credential: (String, String),
     /// On which branches others have created primaries, or replicas.
     pub foreign: BTreeSet<(u8, bool)>,
 }
@@ -40,27 +42,29 @@ struct Round {
     wake: Option<Timestamp>,
 }
 
-/// Tells a story to its end.
-pub fn tell(story: &Story) -> Result<(), String> {
-    let stage = Shared::new(story.profile, story.faults.clone());
+/// Runs a history to its end.
+pub fn check(history: &History) -> Result<(), String> {
+    let simulation = Shared::new(history.profile, history.faults.clone());
     let mut run = Run {
-        story,
-        process: Some(Process::new(&stage)),
-        stage,
+        history,
+        process: None,
+        simulation,
+        credential: (TOKEN_NAME.to_owned(), TOKEN.to_owned()),
         backups: BTreeMap::new(),
         tampered: BTreeSet::new(),
         foreign: BTreeSet::new(),
     };
+    run.set_up_account();
     {
-        let mut stage = run.stage.lock();
-        let now = stage.now;
-        for resource in story.resources() {
-            let spec = story.spec(&resource).unwrap();
-            stage.cluster.create(&resource, &spec, &json!({}), now);
+        let mut simulation = run.simulation.lock();
+        let now = simulation.now;
+        for resource in history.resources() {
+            let spec = history.spec(&resource).unwrap();
+            simulation.cluster.create(&resource, &spec, &json!({}), now);
         }
     }
     run.go_on(5)?;
-    for chapter in &story.chapters {
+    for chapter in &history.chapters {
         run.happen(&chapter.event);
         run.go_on(chapter.seconds)?;
     }
@@ -70,8 +74,11 @@ pub fn tell(story: &Story) -> Result<(), String> {
 impl Run<'_> {
     pub fn kill(&mut self) {
         self.process = None;
-        self.stage.lock().dead = false;
-        self.stage.lock().advance(SUCCESSION);
+        let mut simulation = self.simulation.lock();
+        simulation.dead = false;
+        // The brake counts in each process.
+        simulation.ledger.deletions.clear();
+        simulation.advance(SUCCESSION);
     }
 
     /// The operator works for so long.
@@ -87,13 +94,15 @@ impl Run<'_> {
 
     /// Without faults, until nothing is waited for; then nothing may be written any more.
     fn settle(&mut self) -> Result<(), String> {
-        self.stage.lock().calm();
+        self.simulation.lock().calm();
+        self.repair();
         // Whatever is still on the way arrives.
         self.go_on(1000)?;
         let (mut written, mut since, mut idle) = (0, self.now(), 0);
         for _ in 0..MOST_ROUNDS {
+            self.repair();
             let round = self.round()?;
-            let writes = self.stage.lock().ledger.writes.len();
+            let writes = self.simulation.lock().ledger.writes.len();
             idle += 1;
             if writes > written {
                 (written, since, idle) = (writes, self.now(), 0);
@@ -109,9 +118,9 @@ impl Run<'_> {
 
     fn rest(&mut self) -> Result<(), String> {
         promises::kept(self)?;
-        let before = self.stage.lock().ledger.writes.len();
+        let before = self.simulation.lock().ledger.writes.len();
         self.go_on(600)?;
-        let after = self.stage.lock().ledger.writes[before..].to_vec();
+        let after = self.simulation.lock().ledger.writes[before..].to_vec();
         match after.is_empty() {
             true => Ok(()),
             false => Err(format!("it is at rest and writes: {after:#?}")),
@@ -127,25 +136,26 @@ impl Run<'_> {
     }
 
     fn wait_until(&mut self, time: Timestamp) {
-        let mut stage = self.stage.lock();
-        let by = Duration::try_from(time.duration_since(stage.now)).unwrap_or_default();
-        stage.advance(by);
+        let mut simulation = self.simulation.lock();
+        let by = Duration::try_from(time.duration_since(simulation.now)).unwrap_or_default();
+        simulation.advance(by);
     }
 
     pub fn now(&self) -> Timestamp {
-        self.stage.lock().now
+        self.simulation.lock().now
     }
 
     fn round(&mut self) -> Result<Round, String> {
         let mut round = Round { acted: false, wake: None };
-        let stage = self.stage.clone();
-        let process = self.process.get_or_insert_with(|| Process::new(&stage));
+        let simulation = self.simulation.clone();
+        let limit = self.history.deletes_per_minute;
+        let process = self.process.get_or_insert_with(|| Process::new(&simulation, limit));
         process.hear();
         if !process.read() {
             self.kill();
             return Ok(Round { acted: true, wake: None });
         }
-        let resources = self.stage.lock().cluster.resources();
+        let resources = self.simulation.lock().cluster.resources();
         for resource in resources {
             let Some(process) = &self.process else { break };
             match process.pass(&resource) {

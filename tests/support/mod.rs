@@ -14,7 +14,7 @@ pub mod tokens;
 use std::fmt;
 
 pub use control_plane::{ControlPlane, Options};
-pub use ports::free_port;
+pub use ports::{free_listener, free_port};
 pub use process::{PATIENCE, Running, wait_for, wait_until};
 pub use sandbox::Sandbox;
 

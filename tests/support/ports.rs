@@ -14,11 +14,20 @@ const ATTEMPTS: usize = 200;
 /// A port that nothing listens on and that no other caller in this process has been given. Another process can still
 /// take it before it is used: whoever starts a server on it tries again with another one then.
 pub fn free_port() -> Result<u16> {
+    Ok(free_listener()?.local_addr()?.port())
+}
+
+/// The same, listened on. A port that the system chooses can have been a former listener's: whatever still calls that
+/// one's URL would find this one.
+pub fn free_listener() -> Result<TcpListener> {
     static GIVEN: Mutex<Option<HashSet<u16>>> = Mutex::new(None);
     let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
     let given = given.get_or_insert_default();
     (0..ATTEMPTS)
-        .map(|_| rand::random_range(RANGE))
-        .find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok() && given.insert(*port))
+        .find_map(|_| {
+            let port = rand::random_range(RANGE);
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok()?;
+            given.insert(port).then_some(listener)
+        })
         .ok_or_else(|| Error::new(format!("no free port on 127.0.0.1 in {RANGE:?} after {ATTEMPTS} attempts")))
 }

@@ -1,65 +1,141 @@
 //! Account and ClusterAccount: one implementation for both.
 
-mod observe;
+pub mod dependents;
+mod gather;
 mod perform;
 
 use std::marker::PhantomData;
 
 use jiff::Timestamp;
+use kube::ResourceExt;
+use kube::core::object::HasStatus;
 
-use super::accounts::Entry;
-use super::any_account::AnyAccount;
-use super::kind::{Kind, StepError};
-use super::{Context, dependents};
-use crate::api::AccountStatus;
+use super::environment::{Environment, Kind, StepError};
+use super::object::{AccountName, Managed};
+use super::state::{AccountEntry, Connection};
+use crate::api::{Account, AccountKind, AccountStatus, ClusterAccount, PlatformAccess};
 use crate::decide::account::{self, AccountObserved, AccountStep};
-use crate::decide::{Decision, Memory, Report};
+use crate::decide::{Decision, Report};
+
+/// An Account or a ClusterAccount.
+pub trait AnyAccount: Managed + HasStatus<Status = AccountStatus> {
+    fn account_name(&self) -> AccountName;
+    fn access(&self) -> &PlatformAccess;
+    fn credential(&self) -> CredentialRef;
+}
+
+/// The Secret entry that holds an account's API key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CredentialRef {
+    pub namespace: String,
+    pub name: String,
+    pub key: String,
+}
+
+impl AnyAccount for Account {
+    fn account_name(&self) -> AccountName {
+        AccountName { kind: AccountKind::Account, namespace: self.namespace(), name: self.name_any() }
+    }
+
+    fn access(&self) -> &PlatformAccess {
+        &self.spec.platform
+    }
+
+    fn credential(&self) -> CredentialRef {
+        let reference = &self.spec.api_key_secret_ref;
+        CredentialRef {
+            namespace: self.namespace().unwrap_or_default(),
+            name: reference.name.clone(),
+            key: reference.key.clone(),
+        }
+    }
+}
+
+impl AnyAccount for ClusterAccount {
+    fn account_name(&self) -> AccountName {
+        AccountName { kind: AccountKind::ClusterAccount, namespace: None, name: self.name_any() }
+    }
+
+    fn access(&self) -> &PlatformAccess {
+        &self.spec.platform
+    }
+
+    fn credential(&self) -> CredentialRef {
+        let reference = &self.spec.api_key_secret_ref;
+        CredentialRef {
+            namespace: reference.namespace.clone(),
+            name: reference.name.clone(),
+            key: reference.key.clone(),
+        }
+    }
+}
 
 /// The kind of accounts `A`.
 #[derive(Debug)]
 pub struct Accounts<A>(PhantomData<fn() -> A>);
 
-impl<A: AnyAccount> Kind for Accounts<A> {
-    type Object = A;
-    type Observed = Observed;
-    type Step = AccountStep;
-
-    async fn observe(context: &Context, object: &A, _now: Timestamp) -> Result<Observed, kube::Error> {
-        observe::observe(context, object).await
-    }
-
-    fn decide(_object: &A, observed: &Observed, now: Timestamp) -> Decision<AccountStep> {
-        account::decide(&observed.account, now)
-    }
-
-    async fn perform(context: &Context, object: &A, observed: &Observed, step: &AccountStep) -> Result<(), StepError> {
-        perform::perform(context, object, observed, *step).await
-    }
-
-    fn status(report: &Report, object: &A, observed: &Observed, now: Timestamp) -> AccountStatus {
-        let old = object.status().cloned().unwrap_or_default();
-        account::status(report, &observed.account, &old, now)
-    }
-
-    fn remember(_observed: &mut Observed, _memory: Memory) {}
-
-    fn conclude(context: &Context, object: &A, observed: &Observed) {
-        let entry = Entry {
-            handle: observed.handle.clone(),
-            standing: account::standing(&observed.account),
-            protected: account::is_protected(&observed.account),
-            generation: observed.account.meta.generation,
-        };
-        let name = object.reference();
-        if context.accounts.publish(&name, entry) {
-            dependents::trigger(context, &name);
-        }
-    }
+/// What was looked at, and the connection that goes with it.
+#[derive(Debug)]
+pub struct Facts<P> {
+    observed: AccountObserved,
+    connection: Option<Connection<P>>,
 }
 
-/// What a decision rests on, and the client that goes with it.
-#[derive(Debug)]
-pub struct Observed {
-    pub account: AccountObserved,
-    pub handle: Option<std::sync::Arc<super::accounts::Handle>>,
+impl<A: AnyAccount> Kind for Accounts<A> {
+    type Object = A;
+    type Facts<E: Environment> = Facts<E::Client>;
+    type Observed = AccountObserved;
+    type Step = AccountStep;
+    const IS_ACCOUNT: bool = true;
+
+    async fn gather<E: Environment>(env: &E, object: &A, _now: Timestamp) -> Result<Facts<E::Client>, kube::Error> {
+        gather::gather(env, object).await
+    }
+
+    fn assemble<E: Environment>(_object: &A, facts: &Facts<E::Client>) -> AccountObserved {
+        facts.observed.clone()
+    }
+
+    fn decide(_object: &A, observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
+        account::decide(observed, now)
+    }
+
+    fn announce<E: Environment>(env: &E, object: &A, facts: &Facts<E::Client>, observed: &AccountObserved) {
+        let entry = AccountEntry {
+            connection: facts.connection.clone(),
+            availability: account::availability(observed),
+            protected: account::is_protected(observed),
+            generation: observed.meta.generation,
+        };
+        let name = object.account_name();
+        if env.state().publish_account(&name, entry) {
+            dependents::wake(env, &name);
+        }
+    }
+
+    async fn perform<E: Environment>(
+        env: &E,
+        object: &A,
+        facts: &Facts<E::Client>,
+        observed: &AccountObserved,
+        step: &AccountStep,
+    ) -> Result<(), StepError> {
+        perform::perform(env, object, (observed, facts.connection.as_ref()), *step).await
+    }
+
+    fn status(report: &Report, object: &A, observed: &AccountObserved, now: Timestamp) -> AccountStatus {
+        let old = object.status().cloned().unwrap_or_default();
+        account::status(report, observed, &old, now)
+    }
+
+    fn credentials(object: &A) -> Option<(String, String)> {
+        let CredentialRef { namespace, name, .. } = object.credential();
+        Some((namespace, name))
+    }
+
+    fn on_deleted<E: Environment>(env: &E, object: &A) {
+        let name = object.account_name();
+        env.state().forget_account(&name);
+        dependents::wake(env, &name);
+    }
 }

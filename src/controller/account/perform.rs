@@ -1,79 +1,78 @@
 //! What is done for an account: protect it and its Secret while it is used, and ask the platform about its credentials.
 
-use super::super::accounts::Handle;
-use super::super::any_account::AnyAccount;
-use super::super::kind::{StepError, uid};
-use super::super::{Context, dependents};
-use super::Observed;
+use super::super::environment::{Environment, StepError};
+use super::super::object::uid;
+use super::super::state::Connection;
+use super::{AnyAccount, dependents};
 use crate::api::AccountCapabilities;
-use crate::clock;
-use crate::cluster::{MetadataPatch, resource_version};
-use crate::decide::account::{AccountStep, Check, Verdict};
-use crate::platform::{Fault, Platform, RateLimited};
+use crate::cluster::{Cluster, MetadataPatch, resource_version, secrets};
+use crate::decide::account::{AccountObserved, AccountStep, Check, Verdict};
+use crate::domain::{Fault, NameSupport, Support};
+use crate::platform::{Platform, PlatformClient};
 
-pub(super) async fn perform<A: AnyAccount>(
-    context: &Context,
+pub(super) async fn perform<A: AnyAccount, E: Environment>(
+    env: &E,
     object: &A,
-    observed: &Observed,
+    (observed, connection): (&AccountObserved, Option<&Connection<E::Client>>),
     step: AccountStep,
 ) -> Result<(), StepError> {
     match step {
-        AccountStep::Protect => protect(context, object, observed, true).await,
-        AccountStep::Unprotect => protect(context, object, observed, false).await,
+        AccountStep::Protect => protect(env, object, observed, true).await,
+        AccountStep::Unprotect => protect(env, object, observed, false).await,
         AccountStep::UnprotectSecret => {
             let reference = object.credential();
-            Ok(context.secrets.protect(&reference.namespace, &reference.name, false).await?)
+            Ok(secrets::protect(env.cluster(), &reference.namespace, &reference.name, false).await?)
         }
         AccountStep::Check => {
-            if let Some(handle) = &observed.handle {
-                let check = check(context, object, handle).await;
-                handle.checked(check);
+            if let Some(connection) = connection {
+                let check = check(env, object, connection).await;
+                env.state().account_checked(&object.account_name(), connection.number, check);
             }
             Ok(())
         }
     }
 }
 
-/// The Secret is protected before the account and released before it, so that credentials never go first.
-async fn protect<A: AnyAccount>(
-    context: &Context,
+/// The Secret gets its finalizer before the account does and loses it before, so that credentials never go first.
+async fn protect<A: AnyAccount, E: Environment>(
+    env: &E,
     object: &A,
-    observed: &Observed,
+    observed: &AccountObserved,
     protected: bool,
 ) -> Result<(), StepError> {
-    let secret_differs = match observed.account.secret {
+    let secret_differs = match observed.secret {
         None => false,
-        Some(secret) if secret.protected => !protected && !shared(context, object),
+        Some(secret) if secret.protected => !protected && !is_shared(env, object),
         // The API server takes no new finalizer for what is being deleted.
         Some(secret) => protected && secret.deleting.is_none(),
     };
     if secret_differs {
         let reference = object.credential();
-        context.secrets.protect(&reference.namespace, &reference.name, protected).await?;
+        secrets::protect(env.cluster(), &reference.namespace, &reference.name, protected).await?;
     }
-    if observed.account.meta.has_finalizer != protected {
-        let patched = MetadataPatch::new().finalizer(protected).apply(&object.api(&context.client), object).await?;
-        context.traces.update(&uid(object), |trace| trace.version = resource_version(&patched));
+    if observed.meta.has_finalizer != protected {
+        let patch = MetadataPatch::new().finalizer(protected);
+        let patched = env.cluster().patch_metadata(object, &patch).await?;
+        env.state().wrote_version(&uid(object), resource_version(&patched));
     }
     if !protected && object.meta().deletion_timestamp.is_some() {
-        context.accounts.forget(&object.reference());
-        context.traces.forget(&uid(object));
+        env.state().forget_account(&object.account_name());
+        env.state().forget(&uid(object));
     }
     Ok(())
 }
 
 /// Whether another account in use has the same Secret.
-fn shared<A: AnyAccount>(context: &Context, object: &A) -> bool {
+fn is_shared<A: AnyAccount, E: Environment>(env: &E, object: &A) -> bool {
     let credential = object.credential();
-    dependents::accounts_with(context, &credential.namespace, &credential.name)
-        .into_iter()
-        .any(|(name, protected)| protected && name != object.reference())
+    let users = dependents::users_of_secret(env, &credential.namespace, &credential.name);
+    users.iter().any(|user| user.protected && user.uid != uid(object))
 }
 
 /// Asks what the resources of the account will need: the project list, or where that is not allowed the computes of a project in use.
-async fn check<A: AnyAccount>(context: &Context, object: &A, handle: &Handle) -> Check {
-    let platform = handle.platform.probing();
-    let in_use = dependents::projects(context, &object.reference()).into_iter().next();
+async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &Connection<E::Client>) -> Check {
+    let platform = connection.platform.probing();
+    let in_use = dependents::projects(env, &object.account_name()).into_iter().next();
     let mut capabilities = AccountCapabilities::default();
     let verdict = match platform.list_projects().await {
         Ok(projects) => {
@@ -85,20 +84,21 @@ async fn check<A: AnyAccount>(context: &Context, object: &A, handle: &Handle) ->
         Err(fault) => Verdict::Failed(fault),
     };
     if let (Verdict::Projects(_) | Verdict::Restricted(_), Some(organization)) =
-        (&verdict, &handle.access.organization_id)
+        (&verdict, &connection.access.organization_id)
     {
         capabilities.key_listing = platform.list_keys(organization).await.is_ok();
     }
     if let (Verdict::Projects(_), Some(project)) = (&verdict, in_use)
         && let Ok(computes) = platform.list_computes(&project).await
     {
-        capabilities.compute_names = computes.iter().any(|compute| compute.name.is_some());
-        capabilities.scale_to_zero = computes.iter().any(|compute| compute.settings.suspend_after.is_some());
+        let support = Support::among(&computes);
+        capabilities.compute_names = support.names == NameSupport::Kept;
+        capabilities.scale_to_zero = support.scale_to_zero;
     }
-    Check { at: clock::now(), verdict, capabilities }
+    Check { at: env.now(), verdict, capabilities }
 }
 
-async fn restricted(platform: &RateLimited, project: Option<&str>, message: String) -> Verdict {
+async fn restricted<P: Platform>(platform: &P, project: Option<&str>, message: String) -> Verdict {
     match project {
         None => Verdict::Restricted(message),
         Some(project) => match platform.list_computes(project).await {

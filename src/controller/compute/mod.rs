@@ -1,26 +1,24 @@
-//! Compute: observed through the project's reader, acted on through the account's client.
+//! Compute: observed through the project's snapshot, acted on through the account's client.
 
-mod claims;
-mod observe;
+mod assemble;
+mod excerpt;
+mod gather;
 mod perform;
 
-pub use observe::{Seen, ids, learn, secret_view};
-pub use perform::perform;
-
 use jiff::Timestamp;
-use kube::{Api, Client};
+use kube::ResourceExt;
+use kube::runtime::reflector::ObjectRef;
 
-use super::kind::{Kind, Managed, StepError, namespaced};
-use super::{Context, account_view};
-use crate::api::{Compute, ComputeStatus};
-use crate::decide::compute::{self, ComputeObserved, ComputeStep};
-use crate::decide::{Brake, Decision, Memory, Report};
+pub use gather::Facts;
 
-impl Managed for Compute {
-    fn api(&self, client: &Client) -> Api<Self> {
-        namespaced(self, client)
-    }
-}
+use super::access;
+use super::environment::{Environment, Kind, StepError};
+use super::object::uid;
+use super::pass::forget;
+use crate::api::{AccountRef, Compute, ComputeStatus};
+use crate::cluster::resource_version;
+use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState};
+use crate::decide::{AccountView, Brake, Decision, Memory, Report, names};
 
 /// The kind Compute.
 #[derive(Debug)]
@@ -28,33 +26,73 @@ pub struct Computes;
 
 impl Kind for Computes {
     type Object = Compute;
+    type Facts<E: Environment> = Facts<E::Client>;
     type Observed = ComputeObserved;
     type Step = ComputeStep;
+    const USES_ACCOUNT: bool = true;
 
-    async fn observe(context: &Context, object: &Compute, now: Timestamp) -> Result<ComputeObserved, kube::Error> {
-        observe::observe(context, object, now).await
+    async fn gather<E: Environment>(
+        env: &E,
+        object: &Compute,
+        now: Timestamp,
+    ) -> Result<Facts<E::Client>, kube::Error> {
+        gather::gather(env, object, now).await
+    }
+
+    fn assemble<E: Environment>(object: &Compute, facts: &Facts<E::Client>) -> ComputeObserved {
+        assemble::assemble(object, facts)
+    }
+
+    fn learn<E: Environment>(
+        env: &E,
+        object: &Compute,
+        facts: &Facts<E::Client>,
+        observed: &mut ComputeObserved,
+        now: Timestamp,
+    ) {
+        observed.memory = env.state().compute_observed(&observed.uid, |memory| {
+            memory.operation_shown(object.status.as_ref().and_then(|status| status.last_operation.as_ref()));
+            let known = facts.known();
+            memory.note_unresolved(known.recorded(), now);
+            if let (Some(binding), SnapshotState::Taken { computes, .. }) = (&known.binding, &observed.snapshot) {
+                let found = computes.iter().find(|compute| compute.id == binding.id);
+                compute::remember(memory, &object.spec, found, now);
+            }
+        });
     }
 
     fn decide(object: &Compute, observed: &ComputeObserved, now: Timestamp) -> Decision<ComputeStep> {
         compute::decide(&object.spec, observed, now)
     }
 
-    async fn perform(
-        context: &Context,
+    fn announce<E: Environment>(env: &E, object: &Compute, facts: &Facts<E::Client>, observed: &ComputeObserved) {
+        if let Some(account) = &facts.access.wake {
+            access::wake(env, account);
+        }
+        let known = facts.known();
+        let resolved = known.binding.is_some() || known.intent.is_none();
+        let settle = facts.settings.limits.settle;
+        let over = || env.state().create_resolved(&observed.uid, resource_version(object), facts.now, settle);
+        if resolved && over() {
+            wake_on_branch(env, object, |other| !other.annotations().contains_key(names::BINDING));
+        }
+    }
+
+    async fn perform<E: Environment>(
+        env: &E,
         object: &Compute,
-        observed: &ComputeObserved,
+        _facts: &Facts<E::Client>,
+        _observed: &ComputeObserved,
         step: &ComputeStep,
     ) -> Result<(), StepError> {
-        let begun = account_view::begin(context, &object.spec.account_ref, object, &observed.account);
-        let Some(_under_way) = begun else { return Ok(()) };
-        perform::perform(context, object, step).await
+        perform::perform(env, object, step).await
     }
 
     fn status(report: &Report, object: &Compute, observed: &ComputeObserved, now: Timestamp) -> ComputeStatus {
         compute::status(report, observed, &object.status.clone().unwrap_or_default(), now)
     }
 
-    fn remember(observed: &mut ComputeObserved, memory: Memory) {
+    fn set_memory(observed: &mut ComputeObserved, memory: Memory) {
         observed.memory = memory;
     }
 
@@ -65,7 +103,43 @@ impl Kind for Computes {
         }
     }
 
-    fn hold(observed: &mut ComputeObserved, told: String) {
-        observed.meta.brake = Brake::Paused(told);
+    fn pause_deletion(observed: &mut ComputeObserved, message: String) {
+        observed.meta.brake = Brake::Paused(message);
+    }
+
+    fn account(object: &Compute) -> Option<&AccountRef> {
+        Some(&object.spec.account_ref)
+    }
+
+    fn account_view(observed: &ComputeObserved) -> Option<&AccountView> {
+        Some(&observed.account)
+    }
+
+    fn project(object: &Compute) -> Option<&str> {
+        Some(&object.spec.project_id)
+    }
+
+    fn written_secret(object: &Compute) -> Option<&str> {
+        object.spec.connection.as_ref().map(|connection| connection.secret_name.as_str())
+    }
+
+    fn on_deleted<E: Environment>(env: &E, object: &Compute) {
+        forget::<Self, E>(env, object);
+        env.stop_observing(object);
+        // They may have waited for its create, or for what it claimed.
+        wake_on_branch(env, object, |_| true);
+    }
+}
+
+/// Has other Computes of the branch decided on anew.
+fn wake_on_branch<E: Environment>(env: &E, object: &Compute, wanted: impl Fn(&Compute) -> bool) {
+    let concerned = |other: &Compute| {
+        other.spec.branch_id == object.spec.branch_id
+            && other.spec.project_id == object.spec.project_id
+            && uid(other) != uid(object)
+            && wanted(other)
+    };
+    for other in env.objects::<Compute>(concerned) {
+        env.wake(ObjectRef::from_obj(other.as_ref()));
     }
 }

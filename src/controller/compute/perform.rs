@@ -5,74 +5,77 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use secrecy::SecretString;
 
-use super::super::creating::Place;
-use super::super::hands::{self, Hands, Usable, in_time, secret_outcome, write_replaceable};
-use super::super::kind::{StepError, uid};
+use super::super::access;
+use super::super::environment::{Environment, StepError};
+use super::super::object::uid;
+use super::super::pass::calls::{failed, patch_metadata, publish, recorded, secret_written};
+use super::super::pass::forget;
+use super::super::state::{Connection, Place};
+use super::Computes;
 use crate::api::{Compute, LastOperation, Management};
-use crate::cluster::{MetadataPatch, Note, Owner, SecretContent};
+use crate::cluster::{Event, MetadataPatch, Owner, SecretContent, resource_version, secrets};
 use crate::decide::compute::ComputeStep;
 use crate::decide::identity::{Binding, CreateIntent, Origin, RestartRecord, Unanswered};
-use crate::decide::memory::Problem;
 use crate::decide::{Action, Reason, names};
-use crate::platform::{Answer, ComputeChange, Fault, NewCompute, Operation, Platform};
+use crate::domain::{ComputeChange, Fault, NewCompute, Operation};
+use crate::platform::{Answer, Platform};
 
 /// Performs one step.
-pub async fn perform<H: Hands>(hands: &H, object: &Compute, step: &ComputeStep) -> Result<(), StepError> {
-    let work = Work { hands, object };
+pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeStep) -> Result<(), StepError> {
+    let work = Work { env, object };
     match step {
         ComputeStep::Create { intent, new, restart } => work.create(intent, new, restart).await,
         ComputeStep::Bind { binding, restart, unanswered } => {
-            work.link_to(binding, noting(unanswered).set(names::RESTART_RECORD, restart)).await
+            work.bind_to(binding, recording(unanswered).set(names::RESTART_RECORD, restart)).await
         }
         ComputeStep::DropIntent { unanswered } => {
-            work.link(object, noting(unanswered).remove(names::CREATE_INTENT)).await.map(drop)
+            work.patch(object, &recording(unanswered).remove(names::CREATE_INTENT)).await.map(drop)
         }
-        ComputeStep::RecordUnanswered { unanswered } => work.link(object, noting(unanswered)).await.map(drop),
-        ComputeStep::AddFinalizer => work.link(object, MetadataPatch::new().finalizer(true)).await.map(drop),
+        ComputeStep::RecordUnanswered { unanswered } => work.patch(object, &recording(unanswered)).await.map(drop),
+        ComputeStep::AddFinalizer => work.patch(object, &MetadataPatch::new().finalizer(true)).await.map(drop),
         ComputeStep::Change { id, change, parts, because } => {
             work.change(id, change, because).await?;
-            hands.traces().update(&uid(object), |trace| trace.memory.sent(parts, hands.now()));
+            env.state().change_sent(&uid(object), parts, env.now());
             Ok(())
         }
         ComputeStep::Restart { id, record } => work.restart(id, record).await,
         ComputeStep::RecordRestart { record } => {
-            work.link(object, MetadataPatch::new().set(names::RESTART_RECORD, record)).await.map(drop)
+            work.patch(object, &MetadataPatch::new().set(names::RESTART_RECORD, record)).await.map(drop)
         }
         ComputeStep::WriteConnection { data } => work.write_connection(data).await,
         ComputeStep::Delete { id } => work.delete(id).await,
-        ComputeStep::RemoveFinalizer => work.release().await,
-        ComputeStep::RemoveFinalizerBeside { strays } => work.release_beside(strays).await,
+        ComputeStep::RemoveFinalizer => work.remove_finalizer().await,
+        ComputeStep::RemoveFinalizerReportingStrays { strays } => work.remove_finalizer_beside(strays).await,
     }
 }
 
 /// Keeps what unanswered creates are recognized by.
-fn noting(unanswered: &[CreateIntent]) -> MetadataPatch {
+fn recording(unanswered: &[CreateIntent]) -> MetadataPatch {
     match unanswered {
         [] => MetadataPatch::new().remove(names::UNANSWERED_CREATES),
         some => MetadataPatch::new().set(names::UNANSWERED_CREATES, &Unanswered { creates: some.to_vec() }),
     }
 }
 
-struct Work<'a, H> {
-    hands: &'a H,
+struct Work<'a, E> {
+    env: &'a E,
     object: &'a Compute,
 }
 
-impl<H: Hands> Work<'_, H> {
+impl<E: Environment> Work<'_, E> {
     /// Intent, call, binding: whatever happens in between, a successor finds out what became of it.
     async fn create(&self, intent: &CreateIntent, new: &NewCompute, restart: &RestartRecord) -> Result<(), StepError> {
         let uid = uid(self.object);
-        let Some(_turn) = self.hands.creating().begin(&uid, self.place(&intent.branch)?) else {
+        if !self.env.state().begin_create(&uid, self.place(&intent.branch)?) {
             // Another create on the branch was begun since the decision.
             let message = "another create on the branch comes first".to_owned();
-            let busy = Fault::Busy { message, retry_after: None };
-            return Err(StepError::Failed(Action::Create, Problem::Platform(busy)));
-        };
+            return Err(failed(Action::Create)(Fault::Busy { message, retry_after: None }));
+        }
         let Some(platform) = self.admitted(Action::Create).await? else { return Ok(()) };
-        let intent = &CreateIntent { at: self.hands.now(), ..intent.clone() };
-        let links = MetadataPatch::new().finalizer(true).set(names::CREATE_INTENT, intent).remove(names::BINDING);
-        let intended = self.link(self.object, links).await?;
-        self.recorded(Action::Create, intent.at)?;
+        let intent = &CreateIntent { at: self.env.now(), ..intent.clone() };
+        let patch = MetadataPatch::new().finalizer(true).set(names::CREATE_INTENT, intent).remove(names::BINDING);
+        let intended = self.record_intent(&patch, intent.at).await?;
+        recorded(self.env, &uid, Action::Create, intent.at)?;
         let answer = platform.create_compute(&self.object.spec.project_id, new).await;
         self.wrote();
         let created = match self.settle(Action::Create, answer)? {
@@ -83,7 +86,7 @@ impl<H: Hands> Work<'_, H> {
             Answer { compute: None, .. } => {
                 let fault =
                     Fault::Undecodable { path: "endpoint".into(), message: "the answer holds no compute".into() };
-                return Err(StepError::Failed(Action::Create, Problem::Platform(fault)));
+                return Err(failed(Action::Create)(fault));
             }
         };
         let binding = Binding {
@@ -92,74 +95,90 @@ impl<H: Hands> Work<'_, H> {
             origin: Origin::Created,
             at: intent.at,
         };
-        self.hands.traces().update(&uid, |trace| trace.memory.created = Some(created.id.clone()));
+        self.env.state().compute_created(&uid, &created.id);
         self.bind(&intended, &binding, MetadataPatch::new().set(names::RESTART_RECORD, restart)).await?;
-        self.note(&Note::normal("Created", format!("Created compute {} on branch {}.", created.id, intent.branch)))
+        self.publish(&Event::normal("Created", format!("Created compute {} on branch {}.", created.id, intent.branch)))
             .await;
         Ok(())
     }
 
+    /// Writes the intent. Where no answer comes, it may be written, and the branch's turn is kept until that is seen.
+    async fn record_intent(&self, patch: &MetadataPatch, at: Timestamp) -> Result<Compute, StepError> {
+        let uid = uid(self.object);
+        self.env.state().recording_create(&uid, resource_version(self.object), at);
+        let patched = self.patch(self.object, patch).await;
+        let answered = match &patched {
+            Err(StepError::Cluster(kube::Error::Api(status))) => status.code < 500,
+            Err(_) => false,
+            Ok(_) => true,
+        };
+        if answered {
+            self.env.state().create_recorded(&uid);
+        }
+        patched
+    }
+
     /// A compute that exists.
-    async fn link_to(&self, binding: &Binding, links: MetadataPatch) -> Result<(), StepError> {
-        self.bind(self.object, binding, links).await?;
+    async fn bind_to(&self, binding: &Binding, patch: MetadataPatch) -> Result<(), StepError> {
+        self.bind(self.object, binding, patch).await?;
         let id = &binding.id;
         let said = match binding.origin {
-            Origin::Created => format!("Found compute {id}, which an interrupted create had brought forth."),
+            Origin::Created => format!("Found compute {id}, which an interrupted create had made."),
             Origin::Adopted => format!("Took over compute {id}."),
             Origin::Imported => format!("Imported compute {id}."),
             Origin::Observed => format!("Observing compute {id}."),
         };
-        self.note(&Note::normal("Linked", said)).await;
+        self.publish(&Event::normal("Linked", said)).await;
         Ok(())
     }
 
-    async fn bind(&self, object: &Compute, binding: &Binding, links: MetadataPatch) -> Result<(), StepError> {
-        let links = links
+    async fn bind(&self, object: &Compute, binding: &Binding, patch: MetadataPatch) -> Result<(), StepError> {
+        let patch = patch
             .set(names::BINDING, binding)
             .remove(names::CREATE_INTENT)
             .finalizer(self.object.spec.management == Management::Full);
-        self.link(object, links).await?;
-        self.hands.traces().update(&uid(object), |trace| trace.memory.created = None);
+        self.patch(object, &patch).await?;
+        self.env.state().compute_bound(&uid(object));
         Ok(())
     }
 
     async fn change(&self, id: &str, change: &ComputeChange, because: &str) -> Result<(), StepError> {
-        let account = self.account()?;
-        let answer = account.platform.update_compute(&self.object.spec.project_id, id, change).await;
+        let connection = self.connection()?;
+        let answer = connection.platform.update_compute(&self.object.spec.project_id, id, change).await;
         self.wrote();
         let answer = self.settle(Action::Change, answer)?;
         self.operation(&answer.operations);
-        self.note(&Note::normal("Changed", format!("Changed compute {id}: {because}."))).await;
+        self.publish(&Event::normal("Changed", format!("Changed compute {id}: {because}."))).await;
         Ok(())
     }
 
     /// Record, call, complete the record: each token restarts once.
     async fn restart(&self, id: &str, record: &RestartRecord) -> Result<(), StepError> {
         let Some(platform) = self.admitted(Action::Restart).await? else { return Ok(()) };
-        let record = &RestartRecord { at: self.hands.now(), ..record.clone() };
-        let recorded = self.link(self.object, MetadataPatch::new().set(names::RESTART_RECORD, record)).await?;
-        self.recorded(Action::Restart, record.at)?;
+        let record = &RestartRecord { at: self.env.now(), ..record.clone() };
+        let stands = self.patch(self.object, &MetadataPatch::new().set(names::RESTART_RECORD, record)).await?;
+        recorded(self.env, &uid(self.object), Action::Restart, record.at)?;
         let answer = platform.restart_compute(&self.object.spec.project_id, &id.to_owned()).await;
         self.wrote();
         let answer = self.settle(Action::Restart, answer)?;
         self.operation(&answer.operations);
         let done = RestartRecord { calling: None, ..record.clone() };
-        self.link(&recorded, MetadataPatch::new().set(names::RESTART_RECORD, &done)).await?;
-        self.note(&Note::normal("Restarted", format!("Restarted compute {id}."))).await;
+        self.patch(&stands, &MetadataPatch::new().set(names::RESTART_RECORD, &done)).await?;
+        self.publish(&Event::normal("Restarted", format!("Restarted compute {id}."))).await;
         Ok(())
     }
 
     async fn delete(&self, id: &str) -> Result<(), StepError> {
-        let account = self.account()?;
-        let answer = match account.platform.delete_compute(&self.object.spec.project_id, &id.to_owned()).await {
+        let connection = self.connection()?;
+        let answer = match connection.platform.delete_compute(&self.object.spec.project_id, &id.to_owned()).await {
             // Whether it is gone is shown by the next list.
             Err(Fault::NotFound { .. }) => Ok(()),
             other => other,
         };
         self.wrote();
         self.settle(Action::Delete, answer)?;
-        self.hands.traces().update(&uid(self.object), |trace| trace.memory.deleted = Some(self.hands.now()));
-        self.note(&Note::normal("Deleted", format!("Deleted compute {id}."))).await;
+        self.env.state().compute_deleted(&uid(self.object), self.env.now());
+        self.publish(&Event::normal("Deleted", format!("Deleted compute {id}."))).await;
         Ok(())
     }
 
@@ -171,81 +190,73 @@ impl<H: Hands> Work<'_, H> {
             data: data.iter().map(|(key, value)| (key.clone(), SecretString::from(value.as_str()))).collect(),
             ..SecretContent::default()
         };
-        let written = write_replaceable(self.hands, &owner, &connection.secret_name, &content).await;
-        secret_outcome(self.hands, &uid(self.object), written, &connection.secret_name)
+        let name = &connection.secret_name;
+        let written = secrets::write_replaceable(self.env.cluster(), &owner, name, &content).await;
+        secret_written(self.env, &uid(self.object), written, name)
     }
 
-    async fn release(&self) -> Result<(), StepError> {
-        self.link(self.object, MetadataPatch::new().finalizer(false)).await?;
-        self.hands.unwatch(self.object);
-        self.hands.traces().forget(&uid(self.object));
-        self.hands.account_may_go(&self.object.spec.account_ref, self.object);
+    async fn remove_finalizer(&self) -> Result<(), StepError> {
+        self.patch(self.object, &MetadataPatch::new().finalizer(false)).await?;
+        self.env.stop_observing(self.object);
+        forget::<Computes, E>(self.env, self.object);
         Ok(())
     }
 
-    async fn release_beside(&self, strays: &[String]) -> Result<(), StepError> {
+    async fn remove_finalizer_beside(&self, strays: &[String]) -> Result<(), StepError> {
         let text = format!(
             "A create of this resource that was never answered may have brought forth {} late. It is billed, and it is left: \
              delete it in the platform's console, or import it with spec.computeID of another Compute.",
             strays.join(", ")
         );
-        self.release().await?;
-        self.note(&Note::warning(Reason::StrayCompute.as_str(), text)).await;
+        self.remove_finalizer().await?;
+        self.publish(&Event::warning(Reason::StrayCompute.as_str(), text)).await;
         Ok(())
     }
 
     fn place(&self, branch: &str) -> Result<Place, StepError> {
         Ok(Place {
-            platform: self.account()?.base_url.trim_end_matches('/').to_owned(),
+            platform: self.connection()?.access.base_url.trim_end_matches('/').to_owned(),
             project: self.object.spec.project_id.clone(),
             branch: branch.to_owned(),
         })
     }
 
-    /// A place in the account's budget, taken before the call is recorded; `None` where the operator stops meanwhile.
-    async fn admitted(&self, action: Action) -> Result<Option<H::Platform>, StepError> {
-        let account = self.account()?;
-        let admitted = self.hands.admit_change(&account.platform).await;
-        admitted.map_err(|fault| StepError::Failed(action, Problem::Platform(fault)))
+    /// A place in the account's budget, taken before the call is recorded; `None` where the process stops meanwhile.
+    async fn admitted(&self, action: Action) -> Result<Option<E::Client>, StepError> {
+        let connection = self.connection()?;
+        self.env.admit_change(&connection.platform).await.map_err(failed(action))
     }
 
-    fn account(&self) -> Result<Usable<H::Platform>, StepError> {
-        hands::account_of(self.hands, &self.object.spec.account_ref, self.object, Action::Change)
+    fn connection(&self) -> Result<Connection<E::Client>, StepError> {
+        access::connection(self.env, &self.object.spec.account_ref, self.object, Action::Change)
     }
 
-    async fn link(&self, object: &Compute, links: MetadataPatch) -> Result<Compute, StepError> {
-        hands::link(self.hands, object, links).await
+    async fn patch(&self, object: &Compute, patch: &MetadataPatch) -> Result<Compute, StepError> {
+        patch_metadata(self.env, object, patch).await
     }
 
-    /// A call is recorded and about to be made.
-    fn recorded(&self, action: Action, at: Timestamp) -> Result<(), StepError> {
-        self.hands.traces().update(&uid(self.object), |trace| trace.memory.recorded(action, at));
-        in_time(self.hands, action, at)
-    }
-
+    /// A call that changes something has ended: only snapshots that begin from now on show what it did.
     fn wrote(&self) {
-        let tick = self.hands.tick();
-        self.hands.traces().update(&uid(self.object), |trace| trace.wrote = Some(tick));
+        self.env.state().platform_written(&uid(self.object), self.env.tick());
     }
 
     fn settle<T>(&self, action: Action, answer: Result<T, Fault>) -> Result<T, StepError> {
-        self.hands.traces().update(&uid(self.object), |trace| {
-            trace.memory.changing |= answer.as_ref().err().is_none_or(Fault::may_have_happened);
-            if answer.is_ok() {
-                trace.memory.succeeded(action);
-            }
-        });
-        answer.map_err(|fault| StepError::Failed(action, Problem::Platform(fault)))
+        self.env.state().compute_changed(&uid(self.object), action, answer.as_ref().err());
+        answer.map_err(failed(action))
     }
 
     fn operation(&self, operations: &[Operation]) {
         let Some(first) = operations.first() else { return };
-        let operation =
-            LastOperation { id: first.id.clone(), action: first.action.clone(), status: first.status.clone() };
-        self.hands.traces().update(&uid(self.object), |trace| trace.memory.last_operation = Some(operation));
+        let operation = LastOperation {
+            id: first.id.clone(),
+            action: first.action.clone(),
+            status: first.status.clone(),
+            failures: first.failures.filter(|failures| *failures > 0),
+        };
+        self.env.state().operation_started(&uid(self.object), operation);
     }
 
-    async fn note(&self, note: &Note) {
-        hands::note(self.hands, self.object, note).await;
+    async fn publish(&self, event: &Event) {
+        publish(self.env, self.object, event).await;
     }
 }

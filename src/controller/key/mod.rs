@@ -1,27 +1,24 @@
 //! ProjectKey: observed through its Secret and the organization's keys, acted on through the account's client.
 
-mod observe;
+mod assemble;
+mod flush;
+mod gather;
 mod perform;
 mod secret;
 
 use jiff::Timestamp;
-use kube::{Api, Client};
 
-pub use observe::{key_listing, key_secret_view};
-pub use perform::{flush, perform, write_unsaved};
-pub use secret::secret_contents;
+pub use flush::flush;
+pub use gather::Facts;
 
-use super::kind::{Kind, Managed, StepError, namespaced};
-use super::{Context, account_view};
-use crate::api::{ProjectKey, ProjectKeyStatus};
+use super::access;
+use super::environment::{Environment, Kind, StepError};
+use super::object::uid;
+use super::pass::forget;
+use super::state::WITHOUT_OWNER;
+use crate::api::{AccountRef, ProjectKey, ProjectKeyStatus};
 use crate::decide::key::{self, KeyObserved, KeyStep};
-use crate::decide::{Brake, Decision, Memory, Report};
-
-impl Managed for ProjectKey {
-    fn api(&self, client: &Client) -> Api<Self> {
-        namespaced(self, client)
-    }
-}
+use crate::decide::{AccountView, Brake, Decision, Memory, Report};
 
 /// The kind ProjectKey.
 #[derive(Debug)]
@@ -29,33 +26,59 @@ pub struct ProjectKeys;
 
 impl Kind for ProjectKeys {
     type Object = ProjectKey;
+    type Facts<E: Environment> = Facts<E::Client>;
     type Observed = KeyObserved;
     type Step = KeyStep;
+    const USES_ACCOUNT: bool = true;
 
-    async fn observe(context: &Context, object: &ProjectKey, now: Timestamp) -> Result<KeyObserved, kube::Error> {
-        observe::observe(context, object, now).await
+    async fn gather<E: Environment>(
+        env: &E,
+        object: &ProjectKey,
+        now: Timestamp,
+    ) -> Result<Facts<E::Client>, kube::Error> {
+        gather::gather(env, object, now).await
+    }
+
+    fn assemble<E: Environment>(object: &ProjectKey, facts: &Facts<E::Client>) -> KeyObserved {
+        assemble::assemble(object, facts)
+    }
+
+    fn learn<E: Environment>(
+        env: &E,
+        _object: &ProjectKey,
+        facts: &Facts<E::Client>,
+        observed: &mut KeyObserved,
+        now: Timestamp,
+    ) {
+        let intended = facts.identity.as_ref().ok().and_then(|identity| identity.intent.as_ref());
+        observed.memory = env.state().key_observed(&observed.uid, intended.map(|intent| intent.at), now);
     }
 
     fn decide(object: &ProjectKey, observed: &KeyObserved, now: Timestamp) -> Decision<KeyStep> {
         key::decide(&object.spec, observed, now)
     }
 
-    async fn perform(
-        context: &Context,
+    fn announce<E: Environment>(env: &E, _: &ProjectKey, facts: &Facts<E::Client>, _: &KeyObserved) {
+        if let Some(account) = &facts.access.wake {
+            access::wake(env, account);
+        }
+    }
+
+    async fn perform<E: Environment>(
+        env: &E,
         object: &ProjectKey,
+        _facts: &Facts<E::Client>,
         observed: &KeyObserved,
         step: &KeyStep,
     ) -> Result<(), StepError> {
-        let begun = account_view::begin(context, &object.spec.account_ref, object, &observed.account);
-        let Some(_under_way) = begun else { return Ok(()) };
-        perform::perform(context, object, observed, step).await
+        perform::perform(env, object, observed, step).await
     }
 
     fn status(report: &Report, object: &ProjectKey, observed: &KeyObserved, now: Timestamp) -> ProjectKeyStatus {
         key::status(report, observed, &object.status.clone().unwrap_or_default(), &object.spec, now)
     }
 
-    fn remember(observed: &mut KeyObserved, memory: Memory) {
+    fn set_memory(observed: &mut KeyObserved, memory: Memory) {
         observed.memory = memory;
     }
 
@@ -66,7 +89,30 @@ impl Kind for ProjectKeys {
         }
     }
 
-    fn hold(observed: &mut KeyObserved, told: String) {
-        observed.meta.brake = Brake::Paused(told);
+    fn pause_deletion(observed: &mut KeyObserved, message: String) {
+        observed.meta.brake = Brake::Paused(message);
+    }
+
+    fn account(object: &ProjectKey) -> Option<&AccountRef> {
+        Some(&object.spec.account_ref)
+    }
+
+    fn account_view(observed: &KeyObserved) -> Option<&AccountView> {
+        Some(&observed.account)
+    }
+
+    fn project(object: &ProjectKey) -> Option<&str> {
+        Some(&object.spec.project_id)
+    }
+
+    fn written_secret(object: &ProjectKey) -> Option<&str> {
+        Some(&object.spec.secret.name)
+    }
+
+    fn on_deleted<E: Environment>(env: &E, object: &ProjectKey) {
+        if let Some(key) = env.state().take_unsaved_key(&uid(object)) {
+            key.log_loss(WITHOUT_OWNER);
+        }
+        forget::<Self, E>(env, object);
     }
 }

@@ -1,104 +1,100 @@
 //! What is done for a ProjectKey: one step, recorded where a successor finds it. A secret is shown once and is kept until it is saved.
 
-use std::time::Duration;
-
-use futures::future::join_all;
 use kube::ResourceExt;
-use kube::runtime::reflector::ObjectRef;
 use secrecy::SecretString;
-use tokio::time::{Instant, sleep, timeout_at};
-use tracing::warn;
 
-use super::super::Context;
-use super::super::hands::{self, Hands, Usable, in_time, secret_outcome, write_own};
-use super::super::kind::{StepError, uid};
-use super::super::traces::UnsavedKey;
-use super::secret;
+use super::super::access;
+use super::super::environment::{Environment, StepError};
+use super::super::object::uid;
+use super::super::pass::calls::{failed, patch_metadata, publish, recorded, secret_written};
+use super::super::pass::forget;
+use super::super::state::{Connection, UnsavedKey};
+use super::{ProjectKeys, secret};
 use crate::api::ProjectKey;
-use crate::cluster::{MetadataPatch, Note, Owner, SecretState, WriteError};
-use crate::decide::identity::{KeyBook, KeyIdentity, KeyIntent, ProjectKeyIdentity};
+use crate::cluster::{Event, MetadataPatch, Owner, SecretState, WriteError, secrets};
+use crate::decide::identity::{KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
 use crate::decide::key::{KeyListing, KeyObserved, KeyStep, Probe, SecretContents};
 use crate::decide::memory::Problem;
 use crate::decide::{Action, names};
-use crate::platform::{Fault, Platform};
+use crate::domain::Fault;
+use crate::platform::Platform;
 
-/// The length of the stand-in that is rehearsed with; keys of the platform are shorter.
+/// The length of the stand-in for a key in a dry run; keys of the platform are shorter.
 const KEY_LENGTH: usize = 256;
 
 /// Performs one step.
-pub async fn perform<H: Hands>(
-    hands: &H,
+pub async fn perform<E: Environment>(
+    env: &E,
     object: &ProjectKey,
     observed: &KeyObserved,
     step: &KeyStep,
 ) -> Result<(), StepError> {
     let identity = observed.identity.clone().unwrap_or_default();
-    let work = Work { hands, object, identity };
+    let work = Work { env, object, identity };
     match step {
-        KeyStep::AddFinalizer => work.link(object, MetadataPatch::new().finalizer(true)).await.map(drop),
+        KeyStep::AddFinalizer => work.patch(object, &MetadataPatch::new().finalizer(true)).await.map(drop),
         KeyStep::PrepareSecret => work.prepare().await,
-        KeyStep::TakeBack { key, version } => work.take_back(key, version).await,
+        KeyStep::AdoptSecret { key, version } => work.adopt_secret(key, version).await,
         KeyStep::CreateKey { intent, because } => work.create_key(intent, because.as_deref()).await,
         KeyStep::SaveSecret => work.save(object).await,
-        KeyStep::Leave { book } => work.leave(book).await,
+        KeyStep::GiveUpUnsaved { records } => work.give_up_unsaved(records).await,
         KeyStep::RewriteSecret => work.rewrite().await,
-        KeyStep::Record { book, event } => work.record(book, event.as_deref()).await,
-        KeyStep::Acknowledge { book, event } => work.acknowledge(book, event).await,
-        KeyStep::Revoke { id, name, book } => work.revoke(*id, name, book).await,
+        KeyStep::Record { records, event } => work.record(records, event.as_deref()).await,
+        KeyStep::Acknowledge { records, event } => work.acknowledge(records, event).await,
+        KeyStep::Revoke { id, name, records } => work.revoke(*id, name, records).await,
         KeyStep::ListKeys => work.list().await,
         KeyStep::Probe => work.probe().await,
-        KeyStep::RemoveFinalizer => work.release().await,
+        KeyStep::RemoveFinalizer => work.remove_finalizer().await,
     }
 }
 
-struct Work<'a, H> {
-    hands: &'a H,
+struct Work<'a, E> {
+    env: &'a E,
     object: &'a ProjectKey,
     identity: ProjectKeyIdentity,
 }
 
-impl<H: Hands> Work<'_, H> {
+impl<E: Environment> Work<'_, E> {
     async fn prepare(&self) -> Result<(), StepError> {
         let Some(owner) = Owner::of(self.object) else { return Ok(()) };
-        let created = self.hands.create_secret(&owner, &self.object.spec.secret.name).await;
-        secret_outcome(self.hands, &self.uid(), created.map_err(WriteError::from), &self.object.spec.secret.name)
+        let name = &self.object.spec.secret.name;
+        let created = secrets::create_empty(self.env.cluster(), &owner, name).await;
+        secret_written(self.env, &self.uid(), created.map_err(WriteError::from), name)
     }
 
-    async fn take_back(&self, key: &str, version: &str) -> Result<(), StepError> {
+    async fn adopt_secret(&self, key: &str, version: &str) -> Result<(), StepError> {
         let Some(owner) = Owner::of(self.object) else { return Ok(()) };
         let name = &self.object.spec.secret.name;
-        let taken = self.hands.take_back_secret(&owner, name, version).await;
-        secret_outcome(self.hands, &self.uid(), taken.map_err(WriteError::from), name)?;
-        self.note(&Note::normal("Linked", format!("Took back Secret {name}, which holds key {key}."))).await;
+        let adopted = secrets::adopt(self.env.cluster(), &owner, name, version).await;
+        secret_written(self.env, &self.uid(), adopted.map_err(WriteError::from), name)?;
+        self.publish(&Event::normal("Linked", format!("Adopted Secret {name}, which holds key {key}."))).await;
         Ok(())
     }
 
-    async fn acknowledge(&self, book: &KeyBook, event: &str) -> Result<(), StepError> {
-        let links = MetadataPatch::new().set(names::KEYS, book).remove(names::REVOKED_KEYS);
-        self.link(self.object, links).await?;
-        self.note(&Note::normal("KeyForgotten", event)).await;
+    async fn acknowledge(&self, records: &KeyRecords, event: &str) -> Result<(), StepError> {
+        let patch = MetadataPatch::new().set(names::KEYS, records).remove(names::REVOKED_KEYS);
+        self.patch(self.object, &patch).await?;
+        self.publish(&Event::normal("KeyForgotten", event)).await;
         Ok(())
     }
 
     /// Intent, call, Secret, record: whatever happens in between, a successor finds out what became of it.
     async fn create_key(&self, intent: &KeyIntent, because: Option<&str>) -> Result<(), StepError> {
-        let account = self.account(Action::CreateKey)?;
-        let organization = organization(&account)?;
-        let admitted = self.hands.admit_key_creation(&account.platform).await;
-        let admitted = admitted.map_err(|fault| StepError::Failed(Action::CreateKey, Problem::Platform(fault)))?;
-        let Some(platform) = admitted else { return Ok(()) };
-        // Room is waited for first: what is rehearsed now is not long ago when the key arrives.
-        self.rehearse(intent, &account.base_url).await?;
+        let connection = self.connection(Action::CreateKey)?;
+        let organization = organization(&connection)?;
+        let admitted = self.env.admit_key_creation(&connection.platform).await;
+        let Some(platform) = admitted.map_err(failed(Action::CreateKey))? else { return Ok(()) };
+        // Room is waited for first: what the API server accepts now is not long ago when the key arrives.
+        self.dry_run(intent, &connection.access.base_url).await?;
         if let Some(why) = because {
-            self.note(&Note::warning("KeyReplaced", why)).await;
+            self.publish(&Event::warning("KeyReplaced", why)).await;
         }
-        let intent = &KeyIntent { at: self.hands.now(), ..intent.clone() };
-        let intended = self.link(self.object, MetadataPatch::new().set(names::KEY_INTENT, intent)).await?;
-        self.forget_readings();
-        self.hands.traces().update(&self.uid(), |trace| trace.memory.recorded(Action::CreateKey, intent.at));
-        in_time(self.hands, Action::CreateKey, intent.at)?;
+        let intent = &KeyIntent { at: self.env.now(), ..intent.clone() };
+        let intended = self.patch(self.object, &MetadataPatch::new().set(names::KEY_INTENT, intent)).await?;
+        self.env.state().keys_outdated(&self.uid());
+        recorded(self.env, &self.uid(), Action::CreateKey, intent.at)?;
         let created = platform.create_key(&organization, &intent.name, &self.object.spec.project_id).await;
-        let created = created.map_err(|fault| StepError::Failed(Action::CreateKey, Problem::Platform(fault)))?;
+        let created = created.map_err(failed(Action::CreateKey))?;
         let key = KeyIdentity {
             id: created.id,
             name: intent.name.clone(),
@@ -113,16 +109,16 @@ impl<H: Hands> Work<'_, H> {
             namespace: self.object.namespace().unwrap_or_default(),
             name: self.object.name_any(),
         };
-        self.hands.unsaved().keep(&self.uid(), unsaved);
-        self.hands.traces().update(&self.uid(), |trace| trace.memory.succeeded(Action::CreateKey));
+        self.env.state().key_created(&self.uid(), unsaved);
+        self.env.state().action_succeeded(&self.uid(), Action::CreateKey);
         // The Secret comes first, and the event even when it could not be written.
         let saved = self.save(&intended).await;
-        self.note(&Note::normal("KeyCreated", format!("Created key {} ({}).", key.name, key.id))).await;
+        self.publish(&Event::normal("KeyCreated", format!("Created key {} ({}).", key.name, key.id))).await;
         saved
     }
 
-    /// Has the API server say whether it would take the Secret: a key that cannot be kept must not be created.
-    async fn rehearse(&self, intent: &KeyIntent, base_url: &str) -> Result<(), StepError> {
+    /// Asks the API server whether it would accept the Secret: a key that cannot be kept must not be created.
+    async fn dry_run(&self, intent: &KeyIntent, base_url: &str) -> Result<(), StepError> {
         let Some(owner) = Owner::of(self.object) else { return Ok(()) };
         let name = &self.object.spec.secret.name;
         let key =
@@ -130,40 +126,41 @@ impl<H: Hands> Work<'_, H> {
         // As long as keys are, so that what is too large is found too.
         let stand_in = SecretString::from("-".repeat(KEY_LENGTH));
         let content = secret::content(&self.object.spec, &key, &stand_in, base_url);
-        let rehearsed = hands::rehearse(self.hands, &owner, name, &content).await;
-        secret_outcome(self.hands, &self.uid(), rehearsed, name)
+        let accepted = secrets::dry_run(self.env.cluster(), &owner, name, &content).await;
+        secret_written(self.env, &self.uid(), accepted, name)
     }
 
     /// Writes the key that is held in memory, then records it.
     async fn save(&self, object: &ProjectKey) -> Result<(), StepError> {
-        let Some(unsaved) = self.hands.unsaved().get(&self.uid()) else { return Ok(()) };
-        write_unsaved(self.hands, object, &unsaved).await?;
-        let book = self.identity.book.succeeded_by(unsaved.key.clone(), &unsaved.intent);
-        self.link(object, MetadataPatch::new().set(names::KEYS, &book).remove(names::KEY_INTENT)).await?;
-        self.hands.unsaved().take(&self.uid());
+        let Some(unsaved) = self.env.state().unsaved_key(&self.uid()) else { return Ok(()) };
+        write_unsaved(self.env, object, &unsaved).await?;
+        let records = self.identity.records.succeeded_by(unsaved.key.clone(), &unsaved.intent);
+        self.patch(object, &MetadataPatch::new().set(names::KEYS, &records).remove(names::KEY_INTENT)).await?;
+        self.env.state().take_unsaved_key(&self.uid());
         Ok(())
     }
 
     /// What another process has begun since stays recorded.
-    async fn leave(&self, book: &KeyBook) -> Result<(), StepError> {
-        self.link(self.object, MetadataPatch::new().set(names::KEYS, book)).await?;
-        if let Some(unsaved) = self.hands.unsaved().take(&self.uid()) {
-            unsaved.tell_loss("another process took its creation for interrupted; the key is replaced");
+    async fn give_up_unsaved(&self, records: &KeyRecords) -> Result<(), StepError> {
+        self.patch(self.object, &MetadataPatch::new().set(names::KEYS, records)).await?;
+        if let Some(unsaved) = self.env.state().take_unsaved_key(&self.uid()) {
+            unsaved.log_loss("another process took its creation for interrupted; the key is replaced");
         }
         Ok(())
     }
 
     async fn rewrite(&self) -> Result<(), StepError> {
         let Some(owner) = Owner::of(self.object) else { return Ok(()) };
-        let url = self.hands.base_url(&self.object.spec.account_ref, self.object);
+        let url = access::base_url(self.env, &self.object.spec.account_ref, self.object);
         let name = &self.object.spec.secret.name;
-        let SecretState::Ours(found) = self.hands.secret(&owner, name).await? else { return Ok(()) };
+        let cluster = self.env.cluster();
+        let SecretState::Ours(found) = secrets::state(cluster, &owner, name).await? else { return Ok(()) };
         let (SecretContents::Key { key, .. }, Some(value)) = secret::secret_contents(&self.object.spec, &found, &url)
         else {
             return Ok(());
         };
         let content = secret::content(&self.object.spec, &key, &value, &url);
-        let written = self.hands.write_secret(&owner, name, found.metadata.uid.as_deref(), &content).await;
+        let written = secrets::write(cluster, &owner, (name, found.metadata.uid.as_deref()), &content).await;
         let kept = match &written {
             Ok(written) => {
                 secret::secret_contents(&self.object.spec, written, &url).0
@@ -171,7 +168,7 @@ impl<H: Hands> Work<'_, H> {
             }
             Err(_) => true,
         };
-        secret_outcome(self.hands, &self.uid(), written.map(drop).map_err(WriteError::from), name)?;
+        secret_written(self.env, &self.uid(), written.map(drop).map_err(WriteError::from), name)?;
         if kept {
             return Ok(());
         }
@@ -181,95 +178,91 @@ impl<H: Hands> Work<'_, H> {
         Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)))
     }
 
-    async fn record(&self, book: &KeyBook, event: Option<&str>) -> Result<(), StepError> {
-        self.link(self.object, MetadataPatch::new().set(names::KEYS, book).remove(names::KEY_INTENT)).await?;
-        self.hands.traces().update(&self.uid(), |trace| trace.key.probe = None);
+    async fn record(&self, records: &KeyRecords, event: Option<&str>) -> Result<(), StepError> {
+        self.patch(self.object, &MetadataPatch::new().set(names::KEYS, records).remove(names::KEY_INTENT)).await?;
+        self.env.state().probe_outdated(&self.uid());
         // A key that is recorded as gone is kept in memory for nobody.
-        if self
-            .hands
-            .unsaved()
-            .get(&self.uid())
-            .is_some_and(|unsaved| book.names().all(|name| name != unsaved.key.name))
-        {
-            self.hands.unsaved().take(&self.uid());
+        let unsaved = self.env.state().unsaved_key(&self.uid());
+        if unsaved.is_some_and(|unsaved| records.names().all(|name| name != unsaved.key.name)) {
+            self.env.state().take_unsaved_key(&self.uid());
         }
         if let Some(text) = event {
-            let lost = book.lost.len() > self.identity.book.lost.len();
-            let note = if lost { Note::warning("KeyLeft", text) } else { Note::normal("KeyRevoked", text) };
-            self.note(&note).await;
+            let lost = records.lost.len() > self.identity.records.lost.len();
+            let event = if lost { Event::warning("KeyLeft", text) } else { Event::normal("KeyRevoked", text) };
+            self.publish(&event).await;
         }
         Ok(())
     }
 
-    async fn revoke(&self, id: i64, name: &str, book: &KeyBook) -> Result<(), StepError> {
-        let account = self.account(Action::Revoke)?;
-        let organization = organization(&account)?;
-        match account.platform.revoke_key(&organization, id).await {
+    async fn revoke(&self, id: i64, name: &str, records: &KeyRecords) -> Result<(), StepError> {
+        let connection = self.connection(Action::Revoke)?;
+        let organization = organization(&connection)?;
+        match connection.platform.revoke_key(&organization, id).await {
             Ok(()) | Err(Fault::NotFound { .. }) => {}
             Err(Fault::Unsupported { .. }) => {
                 self.remember_listing(KeyListing::NotOffered);
                 return Ok(());
             }
-            Err(fault) => return Err(StepError::Failed(Action::Revoke, Problem::Platform(fault))),
+            Err(fault) => return Err(failed(Action::Revoke)(fault)),
         }
-        self.forget_readings();
-        self.hands.traces().update(&self.uid(), |trace| trace.memory.succeeded(Action::Revoke));
-        self.record(book, Some(&format!("Revoked key {name} ({id})."))).await
+        self.env.state().keys_outdated(&self.uid());
+        self.env.state().action_succeeded(&self.uid(), Action::Revoke);
+        self.record(records, Some(&format!("Revoked key {name} ({id})."))).await
     }
 
     async fn list(&self) -> Result<(), StepError> {
-        let account = self.account(Action::ListKeys)?;
-        let organization = organization(&account)?;
-        let at = self.hands.now();
-        let listing = match account.platform.list_keys(&organization).await {
+        let connection = self.connection(Action::ListKeys)?;
+        let organization = organization(&connection)?;
+        let at = self.env.now();
+        let listing = match connection.platform.list_keys(&organization).await {
             Ok(keys) => KeyListing::Read { at, keys },
             Err(Fault::Unsupported { .. } | Fault::Forbidden { .. } | Fault::NotFound { .. }) => KeyListing::NotOffered,
-            Err(fault) => return Err(StepError::Failed(Action::ListKeys, Problem::Platform(fault))),
+            Err(fault) => return Err(failed(Action::ListKeys)(fault)),
         };
-        self.hands.traces().update(&self.uid(), |trace| trace.memory.succeeded(Action::ListKeys));
+        self.env.state().action_succeeded(&self.uid(), Action::ListKeys);
         self.remember_listing(listing);
         Ok(())
     }
 
     async fn probe(&self) -> Result<(), StepError> {
-        let now = self.hands.now();
-        let probe = match self.held_secret().await? {
+        let now = self.env.now();
+        let project = &self.object.spec.project_id;
+        let probe = match self.current_secret().await? {
             None => Probe::NotAsked(Some(now)),
-            Some((account, value)) => match account.platform.probe_key(&value, &self.object.spec.project_id).await {
+            Some((connection, value)) => match connection.platform.probe_key(&value, project).await {
                 Err(Fault::Unauthorized { .. }) => Probe::Revoked(now),
                 Ok(()) => Probe::Accepted(now),
                 // Anything else says nothing about the key.
                 Err(_) => Probe::NotAsked(Some(now)),
             },
         };
-        self.hands.traces().update(&self.uid(), |trace| trace.key.probe = Some(probe));
+        self.env.state().key_probed(&self.uid(), probe);
         Ok(())
     }
 
     /// The secret of the key in use, where it is in its Secret or still in memory.
-    async fn held_secret(&self) -> Result<Option<(Usable<H::Platform>, SecretString)>, StepError> {
-        let Some(account) = self.hands.account(&self.object.spec.account_ref, self.object) else { return Ok(None) };
-        let (Some(current), Some(owner)) = (&self.identity.book.current, Owner::of(self.object)) else {
+    async fn current_secret(&self) -> Result<Option<(Connection<E::Client>, SecretString)>, StepError> {
+        let access = access::of(self.env, &self.object.spec.account_ref, self.object);
+        let Some(connection) = access.connection else { return Ok(None) };
+        let (Some(current), Some(owner)) = (&self.identity.records.current, Owner::of(self.object)) else {
             return Ok(None);
         };
-        if let Some(unsaved) = self.hands.unsaved().get(&self.uid()).filter(|unsaved| unsaved.key.id == current.id) {
-            return Ok(Some((account, unsaved.secret)));
+        let unsaved = self.env.state().unsaved_key(&self.uid());
+        if let Some(unsaved) = unsaved.filter(|unsaved| unsaved.key.id == current.id) {
+            return Ok(Some((connection, unsaved.secret)));
         }
-        let SecretState::Ours(found) = self.hands.secret(&owner, &self.object.spec.secret.name).await? else {
-            return Ok(None);
-        };
-        let held = match secret::secret_contents(&self.object.spec, &found, &account.base_url) {
-            (SecretContents::Key { key, .. }, value) if key.id == current.id => value,
+        let state = secrets::state(self.env.cluster(), &owner, &self.object.spec.secret.name).await?;
+        let SecretState::Ours(found) = state else { return Ok(None) };
+        Ok(match secret::secret_contents(&self.object.spec, &found, &connection.access.base_url) {
+            (SecretContents::Key { key, .. }, Some(value)) if key.id == current.id => Some((connection, value)),
             _ => None,
-        };
-        Ok(held.map(|value| (account, value)))
+        })
     }
 
-    async fn release(&self) -> Result<(), StepError> {
-        self.link(self.object, MetadataPatch::new().finalizer(false)).await?;
-        self.hands.unsaved().take(&self.uid());
-        self.hands.traces().forget(&self.uid());
-        self.hands.account_may_go(&self.object.spec.account_ref, self.object);
+    async fn remove_finalizer(&self) -> Result<(), StepError> {
+        self.patch(self.object, &MetadataPatch::new().finalizer(false)).await?;
+        self.env.state().take_unsaved_key(&self.uid());
+        forget::<ProjectKeys, E>(self.env, self.object);
         Ok(())
     }
 
@@ -277,86 +270,39 @@ impl<H: Hands> Work<'_, H> {
         uid(self.object)
     }
 
-    fn account(&self, action: Action) -> Result<Usable<H::Platform>, StepError> {
-        hands::account_of(self.hands, &self.object.spec.account_ref, self.object, action)
+    fn connection(&self, action: Action) -> Result<Connection<E::Client>, StepError> {
+        access::connection(self.env, &self.object.spec.account_ref, self.object, action)
     }
 
     fn remember_listing(&self, listing: KeyListing) {
-        self.hands.traces().update(&self.uid(), |trace| trace.key.listing = Some((self.hands.now(), listing)));
+        self.env.state().keys_listed(&self.uid(), self.env.now(), listing);
     }
 
-    fn forget_readings(&self) {
-        self.hands.traces().update(&self.uid(), |trace| {
-            trace.key.probe = None;
-            if !matches!(trace.key.listing, Some((_, KeyListing::NotOffered))) {
-                trace.key.listing = None;
-            }
-        });
+    async fn patch(&self, object: &ProjectKey, patch: &MetadataPatch) -> Result<ProjectKey, StepError> {
+        patch_metadata(self.env, object, patch).await
     }
 
-    async fn link(&self, object: &ProjectKey, links: MetadataPatch) -> Result<ProjectKey, StepError> {
-        hands::link(self.hands, object, links).await
-    }
-
-    async fn note(&self, note: &Note) {
-        hands::note(self.hands, self.object, note).await;
+    async fn publish(&self, event: &Event) {
+        publish(self.env, self.object, event).await;
     }
 }
 
-fn organization<P>(account: &Usable<P>) -> Result<String, StepError> {
-    account.organization.clone().ok_or_else(|| {
+fn organization<P>(connection: &Connection<P>) -> Result<String, StepError> {
+    connection.access.organization_id.clone().ok_or_else(|| {
         let message = "the account has no organizationID".to_owned();
-        StepError::Failed(Action::CreateKey, Problem::Platform(Fault::Rejected { status: 400, message }))
+        failed(Action::CreateKey)(Fault::Rejected { status: 400, message })
     })
 }
 
 /// Writes a key that is held in memory into its Secret.
-pub async fn write_unsaved<H: Hands>(hands: &H, object: &ProjectKey, unsaved: &UnsavedKey) -> Result<(), StepError> {
+pub(super) async fn write_unsaved<E: Environment>(
+    env: &E,
+    object: &ProjectKey,
+    unsaved: &UnsavedKey,
+) -> Result<(), StepError> {
     let Some(owner) = Owner::of(object) else { return Ok(()) };
-    let url = hands.base_url(&object.spec.account_ref, object);
+    let url = access::base_url(env, &object.spec.account_ref, object);
     let content = secret::content(&object.spec, &unsaved.key, &unsaved.secret, &url);
-    let written = write_own(hands, &owner, &object.spec.secret.name, &content).await;
-    secret_outcome(hands, &uid(object), written, &object.spec.secret.name)
-}
-
-/// The pause between two tries to save a key while the process is being stopped.
-const FLUSH_PAUSE: Duration = Duration::from_millis(500);
-
-/// How long one such try may take: an API server that does not answer must not use up the time of all keys.
-const FLUSH_TRY: Duration = Duration::from_secs(5);
-
-/// Saves the keys that are still in memory, until all are saved or `grace` is over.
-pub async fn flush(context: &Context, grace: Duration) {
-    let deadline = Instant::now() + grace;
-    loop {
-        let unsaved = context.unsaved.all();
-        if unsaved.is_empty() {
-            return;
-        }
-        let until = deadline.min(Instant::now() + FLUSH_TRY);
-        join_all(unsaved.iter().map(|(id, key)| flush_one(context, (id, key), until))).await;
-        if Instant::now() >= deadline {
-            for (_, key) in context.unsaved.all() {
-                key.tell_loss(
-                    "its Secret could not be written before the end; the next process revokes and replaces it",
-                );
-            }
-            return;
-        }
-        sleep(FLUSH_PAUSE).await;
-    }
-}
-
-async fn flush_one(context: &Context, (id, key): (&str, &UnsavedKey), until: Instant) {
-    let reference = ObjectRef::new(&key.name).within(&key.namespace);
-    let Some(object) = context.stores.keys.get(&reference).filter(|object| uid(object.as_ref()) == id) else {
-        key.tell_loss("its ProjectKey is gone; revoke it in the platform's console");
-        context.unsaved.take(id);
-        return;
-    };
-    match timeout_at(until, write_unsaved(context, &object, key)).await {
-        Ok(Ok(())) => drop(context.unsaved.take(id)),
-        Ok(Err(error)) => warn!(?error, name = key.name, namespace = key.namespace, "a key is not saved yet"),
-        Err(_) => warn!(name = key.name, namespace = key.namespace, "a key is not saved yet: no answer"),
-    }
+    let written = secrets::write_own(env.cluster(), &owner, &object.spec.secret.name, &content).await;
+    secret_written(env, &uid(object), written, &object.spec.secret.name)
 }

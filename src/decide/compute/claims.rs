@@ -1,4 +1,4 @@
-//! What other Computes claim of the same branch and the same computes.
+//! Claims: what other Computes are bound to or want on the same branch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,19 +7,19 @@ use jiff::Timestamp;
 use super::super::identity::{self, ComputeIdentity, CreateIntent};
 use super::super::names;
 use super::super::seal::ObjectKey;
-use crate::api::{Compute, ComputeType};
+use crate::api::{Compute, ComputeSpec, ComputeType, ObjectMeta};
 
-/// What other resources claim of the same things.
+/// The claims of other resources on the same branch and computes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
     /// Computes that another resource is bound to.
     pub bound: BTreeMap<String, Claim>,
     /// An older resource that wants the same branch's primary.
     pub primary: Option<String>,
-    /// Whose create on the same branch comes first: that of any other resource where none is begun here, an earlier one of
-    /// the same type where one is.
+    /// The resource whose create on the same branch comes first. Before this resource has an intent that is any resource with
+    /// one; after that, one of the same type with an earlier intent.
     pub creating: Option<String>,
-    /// The marks of others' creates: what carries one is theirs.
+    /// The marks of other resources' creates: a compute with such a mark is theirs.
     pub marks: BTreeSet<String>,
 }
 
@@ -32,7 +32,7 @@ pub struct Claim {
     pub older: bool,
 }
 
-/// What a resource may have to share: its branches, and the computes at hand.
+/// What other resources may claim too: the resource's branches, and the observed computes.
 #[derive(Debug)]
 pub struct Scope<'a> {
     mine: &'a Compute,
@@ -46,8 +46,8 @@ impl<'a> Scope<'a> {
         Self { mine, branches: intended.chain([mine.spec.branch_id.clone()]).collect(), ids }
     }
 
-    /// Whether what another resource claims can matter. [`claims`] would come to the same with all others; this is cheap,
-    /// since every pass asks it of every one of them.
+    /// Whether another resource's claims can matter. Without this filter [`claims`] returns the same; the filter is cheap,
+    /// since every pass applies it to all resources.
     pub fn concerns(&self, other: &Compute) -> bool {
         other.spec.project_id == self.mine.spec.project_id
             && (self.branches.contains(&other.spec.branch_id)
@@ -61,66 +61,84 @@ fn mentions(other: &Compute, annotation: &str, words: &BTreeSet<String>) -> bool
     text.is_some_and(|text| words.iter().any(|word| text.contains(word.as_str())))
 }
 
-/// What the others on the same platform claim that matters to `mine`. `begun` tells who has begun a create in this process,
-/// which its annotations as they are known may not show yet.
+/// What the others on the same platform claim that matters to `mine`. `unreadable` are those whose spec cannot be read: what
+/// their annotations claim is theirs all the same. `creating` tells who has begun a create in this process, which its
+/// annotations as they are known may not show yet.
 pub fn claims<'a>(
-    mine: &Compute,
+    mine: &'a Compute,
     others: impl IntoIterator<Item = &'a Compute>,
-    begun: impl Fn(&str) -> bool,
+    unreadable: impl IntoIterator<Item = &'a ObjectMeta>,
+    creating: impl Fn(&str) -> bool,
 ) -> Claims {
-    let others: Vec<Other> = others
-        .into_iter()
-        .filter(|other| other.spec.project_id == mine.spec.project_id && other.metadata.uid != mine.metadata.uid)
-        .map(Other::of)
+    let readable = others.into_iter().map(|other| Other::of(&other.metadata, Some(&other.spec)));
+    let unreadable = unreadable.into_iter().map(|meta| Other::of(meta, None));
+    let others: Vec<Other> = readable
+        .chain(unreadable)
+        .filter(|other| other.is_in(&mine.spec.project_id) && other.meta.uid != mine.metadata.uid)
         .collect();
-    let mine = Other::of(mine);
+    let mine = Mine { spec: &mine.spec, other: Other::of(&mine.metadata, Some(&mine.spec)) };
     Claims {
-        bound: bound(&others, &mine),
+        bound: bound(&others, &mine.other),
         primary: primary(&others, &mine),
-        creating: creating(&others, &mine, begun),
+        creating: first_create(&others, &mine, creating),
         marks: others.iter().filter_map(|other| other.intent()?.mark.clone()).collect(),
     }
 }
 
-/// A resource with what its annotations say; nothing where they are not believed.
+/// A resource with what its annotations say; nothing where they are invalid.
 struct Other<'a> {
-    compute: &'a Compute,
+    meta: &'a ObjectMeta,
+    /// `None` where it cannot be read.
+    spec: Option<&'a ComputeSpec>,
     identity: ComputeIdentity,
 }
 
+struct Mine<'a> {
+    spec: &'a ComputeSpec,
+    other: Other<'a>,
+}
+
 impl<'a> Other<'a> {
-    fn of(compute: &'a Compute) -> Self {
-        let annotations = compute.metadata.annotations.as_ref();
-        let identity = annotations.and_then(|annotations| identity::of_compute(annotations, object_key(compute)).ok());
-        Self { compute, identity: identity.unwrap_or_default() }
+    fn of(meta: &'a ObjectMeta, spec: Option<&'a ComputeSpec>) -> Self {
+        let annotations = meta.annotations.as_ref();
+        let identity = annotations.and_then(|annotations| identity::of_compute(annotations, object_key(meta)).ok());
+        Self { meta, spec, identity: identity.unwrap_or_default() }
     }
 
-    /// The create that is not resolved.
+    /// Whether it is in a project, or may be.
+    fn is_in(&self, project: &str) -> bool {
+        match (self.spec, &self.identity.binding) {
+            (Some(spec), _) => spec.project_id == project,
+            (None, Some(binding)) => binding.project == project,
+            (None, None) => true,
+        }
+    }
+
+    /// The intent of a create that is not resolved.
     fn intent(&self) -> Option<&CreateIntent> {
         self.identity.intent.as_ref().filter(|_| self.identity.binding.is_none())
     }
 
     fn uid(&self) -> &str {
-        self.compute.metadata.uid.as_deref().unwrap_or_default()
+        self.meta.uid.as_deref().unwrap_or_default()
     }
 
     fn is_older_than(&self, other: &Self) -> bool {
         self.rank() < other.rank()
     }
 
-    /// Names decide between resources of the same second.
+    /// By age; by name where two were created in the same second.
     fn rank(&self) -> (Option<Timestamp>, Option<&str>, Option<&str>) {
-        let meta = &self.compute.metadata;
+        let meta = self.meta;
         (meta.creation_timestamp.as_ref().map(|time| time.0), meta.namespace.as_deref(), meta.name.as_deref())
     }
 
     fn label(&self) -> String {
-        format!("Compute {}", object_key(self.compute))
+        format!("Compute {}", object_key(self.meta))
     }
 }
 
-fn object_key(compute: &Compute) -> ObjectKey<'_> {
-    let meta = &compute.metadata;
+fn object_key(meta: &ObjectMeta) -> ObjectKey<'_> {
     let [namespace, name] = [&meta.namespace, &meta.name].map(|part| part.as_deref().unwrap_or_default());
     ObjectKey { namespace, name }
 }
@@ -139,29 +157,31 @@ fn bound(others: &[Other], mine: &Other) -> BTreeMap<String, Claim> {
 }
 
 /// The oldest other resource that wants, or has, the same branch's primary.
-fn primary(others: &[Other], mine: &Other) -> Option<String> {
-    let wanted = |other: &&Other| {
-        other.compute.spec.type_ == ComputeType::ReadWrite
-            && other.compute.spec.branch_id == mine.compute.spec.branch_id
-            && other.is_older_than(mine)
+fn primary(others: &[Other], mine: &Mine) -> Option<String> {
+    if mine.spec.type_ != ComputeType::ReadWrite {
+        return None;
+    }
+    let wants_it = |other: &&Other| {
+        other.spec.is_some_and(|spec| spec.type_ == ComputeType::ReadWrite && spec.branch_id == mine.spec.branch_id)
+            && other.is_older_than(&mine.other)
     };
-    let rivals = others.iter().filter(|_| mine.compute.spec.type_ == ComputeType::ReadWrite).filter(wanted);
-    rivals.min_by_key(|other| other.rank()).map(Other::label)
+    others.iter().filter(wants_it).min_by_key(|other| other.rank()).map(Other::label)
 }
 
-fn creating(others: &[Other], mine: &Other, begun: impl Fn(&str) -> bool) -> Option<String> {
-    let Some(intent) = mine.intent() else {
-        let branch = &mine.compute.spec.branch_id;
+/// Whose create on the branch comes first.
+fn first_create(others: &[Other], mine: &Mine, creating: impl Fn(&str) -> bool) -> Option<String> {
+    let Some(intent) = mine.other.intent() else {
+        let branch = &mine.spec.branch_id;
         let first = others.iter().find(|other| match other.intent() {
             Some(theirs) => theirs.branch == *branch,
-            None => other.compute.spec.branch_id == *branch && begun(other.uid()),
+            None => other.spec.is_none_or(|spec| spec.branch_id == *branch) && creating(other.uid()),
         });
         return first.map(Other::label);
     };
     let earlier = others.iter().filter_map(|other| Some((other, other.intent()?))).filter(|(other, theirs)| {
         theirs.branch == intent.branch
-            && other.compute.spec.type_ == mine.compute.spec.type_
-            && (theirs.at, other.uid()) < (intent.at, mine.uid())
+            && other.spec.is_none_or(|spec| spec.type_ == mine.spec.type_)
+            && (theirs.at, other.uid()) < (intent.at, mine.other.uid())
     });
     earlier.min_by_key(|(other, theirs)| (theirs.at, other.uid())).map(|(other, _)| other.label())
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::super::{Action, Decision, Reason, Report};
 use super::{Case, Choice, ComputeStep, SecretView};
-use crate::platform::Compute;
+use crate::domain::Compute;
 
 /// The port that the platform's computes serve.
 const POSTGRES_PORT: &str = "5432";
 
-/// The connection Secret, where one is declared and differs.
+/// Writes the connection Secret where one is declared and differs.
 pub(super) fn connection(case: &Case, compute: &Compute, report: &Report) -> Option<Choice> {
     let name = &case.spec.connection.as_ref()?.secret_name;
     let data = entries(compute)?;
@@ -18,10 +18,10 @@ pub(super) fn connection(case: &Case, compute: &Compute, report: &Report) -> Opt
         SecretView::Foreign(owner) => Some(Decision::rest(Report::stalled(
             Reason::SecretNotOurs,
             format!(
-                "Secret {name} exists and is {owner}; it is left alone. Delete it, or choose another spec.connection.secretName."
+                "Secret {name} exists and is {owner}. dbplane does not change it. Delete it, or choose another spec.connection.secretName."
             ),
         ))),
-        SecretView::Ours(stands) if data.iter().all(|(key, value)| stands.get(key) == Some(value)) => None,
+        SecretView::Ours(present) if data.iter().all(|(key, value)| present.get(key) == Some(value)) => None,
         SecretView::Absent | SecretView::Ours(_) => {
             Some(case.act(Action::WriteSecret, ComputeStep::WriteConnection { data }, report.clone()))
         }

@@ -1,26 +1,26 @@
-//! A Compute without a compute: take one over, create one, or find out what an earlier create did.
+//! A Compute without a compute: adopt one, create one, or find the outcome of an earlier create.
 
 use std::collections::BTreeSet;
 
 use super::super::identity::{Binding, CreateIntent, Origin};
 use super::super::{Action, Decision, Reason, Report, drift, later, names};
 use super::evidence::{CreateOutcome, evidence, matches, on_branch};
-use super::{Case, Choice, ComputeStep, NameSupport, Snapshot, stray, undecided};
+use super::{Case, Choice, ComputeStep, Snapshot, await_person, stray};
 use crate::api::{Existing, Management};
-use crate::platform::{Compute, NewCompute, Role};
+use crate::domain::{Compute, NameSupport, NewCompute, Role};
 
-/// No binding and no intent: nothing was ever asked for.
-pub(super) fn first_contact(case: &Case, snapshot: &Snapshot) -> Choice {
+/// No binding and no intent: no create is open.
+pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
     if let Some(id) = &case.spec.compute_id {
         return import(case, snapshot, id);
     }
     match stray::late(case, snapshot) {
         Some(CreateOutcome::Created(found)) => return bind(case, found, Origin::Created),
         Some(CreateOutcome::Behind(other)) => {
-            return in_turn(case, Reason::ConfirmingCreate, other, &case.spec.branch_id);
+            return await_turn(case, Reason::ConfirmingCreate, other, &case.spec.branch_id);
         }
-        Some(CreateOutcome::Unclear(candidates)) => {
-            return undecided(case, unclear(case, &candidates, names::UNANSWERED_CREATES));
+        Some(CreateOutcome::Ambiguous(candidates)) => {
+            return await_person(case, ambiguous(case, &candidates, names::UNANSWERED_CREATES));
         }
         Some(CreateOutcome::NotCreated | CreateOutcome::NotKnownYet(_)) | None => {}
     }
@@ -43,7 +43,7 @@ pub(super) fn first_contact(case: &Case, snapshot: &Snapshot) -> Choice {
         (Some(found), Management::Full, Existing::Refuse) => Decision::rest(Report::stalled(
             Reason::PrimaryExists,
             format!(
-                "Branch {} already has the primary compute {}. Set spec.existing to Adopt to take it over, or choose another branch.",
+                "Branch {} already has the primary compute {}. Set spec.existing to Adopt to adopt it, or choose another branch.",
                 case.spec.branch_id, found.id
             ),
         )),
@@ -64,22 +64,22 @@ pub(super) fn recover(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -
         CreateOutcome::Created(found) => bind(case, found, Origin::Created),
         CreateOutcome::NotCreated => Decision::act(
             ComputeStep::DropIntent { unanswered: stray::unanswered(case, intent) },
-            Report::progressing(Reason::Creating, "An earlier create was not carried out; it is tried again."),
+            Report::progressing(Reason::Creating, "An earlier create was not carried out. dbplane tries it again."),
         ),
         CreateOutcome::NotKnownYet(until) => Decision::wait(
             Report::progressing(
                 Reason::ConfirmingCreate,
-                "A create was sent and not answered; whether it was carried out is being found out.",
+                "A create was sent and not answered. dbplane checks whether it was carried out.",
             ),
             until,
         ),
-        CreateOutcome::Behind(other) => in_turn(case, Reason::ConfirmingCreate, other, &intent.branch),
-        CreateOutcome::Unclear(candidates) => undecided(case, unclear(case, &candidates, names::CREATE_INTENT)),
+        CreateOutcome::Behind(other) => await_turn(case, Reason::ConfirmingCreate, other, &intent.branch),
+        CreateOutcome::Ambiguous(candidates) => await_person(case, ambiguous(case, &candidates, names::CREATE_INTENT)),
     }
 }
 
-/// What became of a create: by the answer where it is remembered, by its mark where the platform keeps names, by the
-/// baseline where not.
+/// The outcome of a create: from its answer where this process has it, from the mark where the platform keeps names, from the
+/// baseline otherwise.
 pub(super) fn create_outcome<'a>(case: &Case<'a>, intent: &CreateIntent, snapshot: &Snapshot<'a>) -> CreateOutcome<'a> {
     if case.observed.memory.not_done(Action::Create, intent.at) {
         return CreateOutcome::NotCreated;
@@ -95,23 +95,23 @@ pub(super) fn create_outcome<'a>(case: &Case<'a>, intent: &CreateIntent, snapsho
     if let Some(outcome) = stray::late(case, snapshot) {
         return outcome;
     }
-    let settled = case.observed.memory.settled(intent.at, case.observed.limits.settle);
+    let settled = case.observed.memory.settles_at(intent.at, case.observed.limits.settle);
     let too_early = snapshot.at < settled;
     match (found.new.as_slice(), &case.observed.claims.creating) {
         ([], _) if !too_early => CreateOutcome::NotCreated,
         ([], _) => CreateOutcome::NotKnownYet(settled),
-        // Ours may show its mark yet.
+        // The resource's own compute may still show its mark.
         _ if intent.mark.is_some() && too_early => CreateOutcome::NotKnownYet(settled),
         (_, Some(other)) => CreateOutcome::Behind(other),
         ([one], None) if matches(case, intent, one) => CreateOutcome::Created(one),
-        (several, None) => CreateOutcome::Unclear(several.to_vec()),
+        (several, None) => CreateOutcome::Ambiguous(several.to_vec()),
     }
 }
 
-/// Starts a new life: the intent tells a successor that the create may have happened.
+/// Creates a compute. The intent shows any later process that the create may have happened.
 pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
     if let Some(other) = &case.observed.claims.creating {
-        return in_turn(case, Reason::Creating, other, &case.spec.branch_id);
+        return await_turn(case, Reason::Creating, other, &case.spec.branch_id);
     }
     let settings = drift::declared(case.spec);
     let mark = mark(case);
@@ -133,8 +133,8 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
     case.act(Action::Create, step, Report::progressing(Reason::Creating, "The compute is being created."))
 }
 
-/// The unique name of a create, where names are kept. A resource keeps to the one that it was not answered for, so that a
-/// platform that allows a name once does not carry out both.
+/// The unique name of a create, where names are kept. After an unanswered create the resource uses the same name again, so
+/// that a platform that allows a name only once does not carry out both.
 fn mark(case: &Case) -> Option<String> {
     let observed = case.observed;
     let before = case.identity.unanswered.iter().rev().find_map(|record| record.mark.clone());
@@ -142,14 +142,14 @@ fn mark(case: &Case) -> Option<String> {
     (observed.name_support != NameSupport::Unseen).then(|| before.unwrap_or_else(new))
 }
 
-/// Creates on one branch are made, and found again, one after the other.
-pub(super) fn in_turn(case: &Case, reason: Reason, other: &str, branch: &str) -> Choice {
+/// Creates on one branch are made, and resolved, one after the other.
+pub(super) fn await_turn(case: &Case, reason: Reason, other: &str, branch: &str) -> Choice {
     let report =
         Report::progressing(reason, format!("Waiting for {other}, whose create on branch {branch} comes first."));
     Decision::wait(report, later(case.now, CREATE_TURN))
 }
 
-/// How soon to look again while another create on the branch comes first.
+/// How often to check while another create on the branch comes first.
 const CREATE_TURN: std::time::Duration = std::time::Duration::from_secs(2);
 
 fn import(case: &Case, snapshot: &Snapshot, id: &str) -> Choice {
@@ -167,7 +167,7 @@ fn import(case: &Case, snapshot: &Snapshot, id: &str) -> Choice {
     }
 }
 
-/// Links the resource to a compute that no other resource has.
+/// Binds the resource to a compute that no other resource is bound to.
 pub(super) fn bind(case: &Case, found: &Compute, origin: Origin) -> Choice {
     if let Some(claim) = case.observed.claims.bound.get(&found.id) {
         return Decision::rest(claimed(&format!("compute {}", found.id), &claim.by));
@@ -176,7 +176,7 @@ pub(super) fn bind(case: &Case, found: &Compute, origin: Origin) -> Choice {
     let unanswered = stray::unanswered_beside(case, found, origin);
     Decision::act(
         ComputeStep::Bind { binding, restart: case.restart_asked(), unanswered },
-        Report::progressing(Reason::Creating, format!("Compute {} is being linked.", found.id)),
+        Report::progressing(Reason::Creating, format!("Compute {} is being bound.", found.id)),
     )
 }
 
@@ -192,18 +192,19 @@ pub(super) fn wrong_role(case: &Case, found: &Compute) -> Report {
     Report::stalled(Reason::BindingConflict, format!("Compute {} is {is}, and spec.type is {declared}.", found.id))
 }
 
-fn unclear(case: &Case, candidates: &[&Compute], record: &str) -> Report {
+fn ambiguous(case: &Case, candidates: &[&Compute], record: &str) -> Report {
     let ids: Vec<&str> = candidates.iter().map(|compute| compute.id.as_str()).collect();
     let meta = &case.observed.meta;
     Report::stalled(
         Reason::AmbiguousCreate,
         format!(
-            "A create was sent and not answered, and which of {} it brought forth cannot be told. Name it: kubectl -n {} patch compute {} \
-             --type merge -p '{{\"spec\":{{\"computeID\":\"{}\"}}}}'; or, where none of them is it: kubectl -n {} annotate compute {} {}-",
+            "A create was sent and not answered. dbplane cannot determine which of these computes it created: {}. To name the right \
+             one: kubectl -n {} patch compute {} --type merge -p '{{\"spec\":{{\"computeID\":\"{}\"}}}}'. If it is none of them: \
+             kubectl -n {} annotate compute {} {}-",
             ids.join(", "),
             meta.namespace,
             meta.name,
-            ids.first().unwrap_or(&"ep-..."),
+            ids.first().unwrap_or(&"COMPUTE-ID"),
             meta.namespace,
             meta.name,
             record,

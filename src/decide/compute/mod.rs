@@ -1,4 +1,4 @@
-//! Computes: create or take over, keep as declared, restart, delete.
+//! Computes: create or adopt, keep as declared, restart, delete.
 
 mod claims;
 mod connection;
@@ -18,26 +18,27 @@ use jiff::Timestamp;
 
 pub use claims::{Claim, Claims, Scope, claims};
 
-use super::identity::{Binding, ComputeIdentity, CreateIntent, Doubtful, RestartRecord};
+use super::identity::{Binding, ComputeIdentity, CreateIntent, InvalidAnnotations, RestartRecord};
 use super::memory::of_fault;
 use super::names::ClusterId;
 use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, sizes};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, RestartStatus};
-use crate::platform::{Compute, ComputeChange, Fault, NewCompute, Role};
+use crate::domain::{Compute, ComputeChange, ComputeState, Fault, NameSupport, NewCompute, Role};
 
 /// Everything that a decision about a Compute rests on, besides its spec and the time.
 #[derive(Clone, Debug)]
 pub struct ComputeObserved {
     pub meta: Meta,
     pub uid: String,
-    pub identity: Result<ComputeIdentity, Doubtful>,
+    pub identity: Result<ComputeIdentity, InvalidAnnotations>,
     pub account: AccountView,
     pub snapshot: SnapshotState,
     pub claims: Claims,
     pub secret: SecretView,
+    /// Whether the platform supports names of computes, as the snapshot of the whole project shows.
     pub name_support: NameSupport,
     pub memory: Memory,
-    /// Newer readings fail, and from then on the one at hand is no longer relied upon.
+    /// Newer reads fail; from then on the existing snapshot is no longer used.
     pub stale_from: Option<Timestamp>,
     pub limits: Limits,
     /// The cluster that the operator runs for, for unique names.
@@ -46,40 +47,16 @@ pub struct ComputeObserved {
     pub draw: u32,
 }
 
-/// What the newest usable snapshot of the project says of the computes that matter here: those of the branch, and those
-/// named by binding, intent and spec.
+/// The newest usable snapshot of the project, with the computes that matter here: those of the branch, and those that the
+/// binding, the intent and the spec name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SnapshotState {
-    /// None yet that began after our last write.
+    /// There is none yet that began after dbplane's last write.
     Pending,
-    /// It failed: could not look is never not there.
+    /// It failed. That never means that a compute does not exist.
     Failed(Fault),
-    /// Begun at that time.
+    /// It began at that time.
     Taken { at: Timestamp, computes: Vec<Compute> },
-}
-
-/// What the whole project's snapshot says of names of computes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum NameSupport {
-    /// Nothing: a name may be refused or dropped.
-    #[default]
-    Unseen,
-    /// Computes show what only a platform with names shows.
-    Offered,
-    /// Some compute shows its name: what is given one keeps it.
-    Kept,
-}
-
-impl NameSupport {
-    /// What these computes tell.
-    pub fn among(computes: &[Compute]) -> Self {
-        let fuller = |compute: &Compute| compute.settings.suspend_after.is_some() || compute.started_at.is_some();
-        match computes {
-            some if some.iter().any(|compute| compute.name.is_some()) => Self::Kept,
-            some if some.iter().any(fuller) => Self::Offered,
-            _ => Self::Unseen,
-        }
-    }
 }
 
 /// A Secret that dbplane may have to write.
@@ -89,7 +66,7 @@ pub enum SecretView {
     NotWanted,
     /// It does not exist.
     Absent,
-    /// It exists and is not this resource's; who has it.
+    /// It exists and belongs to something else, which the text names.
     Foreign(String),
     /// It is this resource's, with these entries.
     Ours(BTreeMap<String, String>),
@@ -100,17 +77,17 @@ pub enum SecretView {
 pub enum ComputeStep {
     /// Write intent and finalizer, create, bind.
     Create { intent: CreateIntent, new: Box<NewCompute>, restart: RestartRecord },
-    /// Record the link to a compute, and which creates are left unanswered.
+    /// Record the binding to a compute, and the creates that stay unanswered.
     Bind { binding: Binding, restart: RestartRecord, unanswered: Vec<CreateIntent> },
-    /// Record that the create that was intended did not happen, or that its answer is no longer waited for.
+    /// Remove the intent: its create was not carried out, or is no longer waited for.
     DropIntent { unanswered: Vec<CreateIntent> },
-    /// Record which creates are left unanswered.
+    /// Record the creates that stay unanswered.
     RecordUnanswered { unanswered: Vec<CreateIntent> },
-    /// Hold the resource until its compute has been dealt with.
+    /// Add the finalizer, so that the resource stays until its compute is deleted or orphaned.
     AddFinalizer,
     /// Change a compute; `parts` is what corrects each field.
     Change { id: String, change: ComputeChange, parts: BTreeMap<String, ComputeChange>, because: String },
-    /// Write the record, restart, complete the record.
+    /// Write the restart record, call the platform, complete the record.
     Restart { id: String, record: RestartRecord },
     /// Record a restart that needs no call.
     RecordRestart { record: RestartRecord },
@@ -118,10 +95,10 @@ pub enum ComputeStep {
     WriteConnection { data: BTreeMap<String, String> },
     /// Delete a compute.
     Delete { id: String },
-    /// Let the resource go.
+    /// Remove the finalizer.
     RemoveFinalizer,
-    /// Say which computes are left that may be the resource's, and let it go.
-    RemoveFinalizerBeside { strays: Vec<String> },
+    /// Report the computes that may be the resource's and are not deleted, then remove the finalizer.
+    RemoveFinalizerReportingStrays { strays: Vec<String> },
 }
 
 type Choice = Decision<ComputeStep>;
@@ -136,12 +113,12 @@ pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) ->
 }
 
 fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Choice {
-    if let Some(paused) = brake::paused(&observed.meta, &observed.limits).filter(|_| !is_left(spec)) {
+    if let Some(paused) = brake::paused(&observed.meta, &observed.limits).filter(|_| !is_orphaned(spec)) {
         return Decision::rest(paused);
     }
     let identity = match &observed.identity {
         Ok(identity) => identity,
-        Err(doubtful) => return disbelieved(spec, observed, doubtful),
+        Err(invalid) => return invalid_annotations(spec, observed, invalid),
     };
     let case = Case { spec, observed, identity, now };
     if observed.meta.deleting {
@@ -161,27 +138,27 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Cho
     }
     match &observed.snapshot {
         SnapshotState::Pending => Decision::silent(),
-        SnapshotState::Failed(fault) => Decision::rest(Report::of(unread(spec, fault))),
+        SnapshotState::Failed(fault) => Decision::rest(Report::of(unreadable(spec, fault))),
         SnapshotState::Taken { at, computes } => {
             let snapshot = Snapshot { at: *at, computes };
             match (&identity.binding, &identity.intent) {
                 (Some(binding), _) => keep::decide(&case, binding, &snapshot),
                 (None, Some(intent)) => create::recover(&case, intent, &snapshot),
-                (None, None) => create::first_contact(&case, &snapshot),
+                (None, None) => create::adopt_or_create(&case, &snapshot),
             }
         }
     }
 }
 
-/// A person decides, possibly by giving a candidate to another resource, of which no change of this one tells.
-fn undecided(case: &Case, report: Report) -> Choice {
-    Decision::wait(report, later(case.now, DECIDED_ELSEWHERE))
+/// Waits for a person. They may also give a candidate to another resource, which changes nothing here: hence the timer.
+fn await_person(case: &Case, report: Report) -> Choice {
+    Decision::wait(report, later(case.now, PERSON_CHECK))
 }
 
-/// How soon to look again whether another resource has a candidate by now.
-const DECIDED_ELSEWHERE: std::time::Duration = std::time::Duration::from_secs(30);
+/// How often to check whether another resource has a candidate by now.
+const PERSON_CHECK: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// Takes into memory what a snapshot shows of the compute that a resource is bound to; `None` where it lacks it.
+/// Records in memory what a snapshot shows of the compute that a resource is bound to; `None` where it lacks the compute.
 pub fn remember(memory: &mut Memory, spec: &ComputeSpec, found: Option<&Compute>, now: Timestamp) {
     let Some(found) = found else {
         memory.missing_since.get_or_insert(now);
@@ -189,14 +166,14 @@ pub fn remember(memory: &mut Memory, spec: &ComputeSpec, found: Option<&Compute>
     };
     memory.missing_since = None;
     let differences = super::drift::differences(spec, found);
-    memory.differing(&differences.iter().map(|difference| difference.field.as_str()).collect::<Vec<_>>(), now);
+    memory.note_differing(&differences.iter().map(|difference| difference.field.as_str()).collect::<Vec<_>>(), now);
     if is_settled(found) {
         memory.changing = false;
     }
 }
 
-/// Whether the platform is expected to change something soon that this resource waits for; `found` is the compute that it
-/// is bound to, where a snapshot has it.
+/// Whether this resource waits for something that the platform is expected to change soon; `found` is the bound compute,
+/// where a snapshot has it.
 pub fn is_awaiting(identity: &ComputeIdentity, deleting: bool, memory: &Memory, found: Option<&Compute>) -> bool {
     match (&identity.binding, found) {
         (None, _) => identity.intent.is_some(),
@@ -205,7 +182,7 @@ pub fn is_awaiting(identity: &ComputeIdentity, deleting: bool, memory: &Memory, 
     }
 }
 
-/// The status that goes with a decision: what was seen of the compute, and what is said of it.
+/// The status that goes with a decision: the observed compute and the conditions.
 pub fn status(report: &Report, observed: &ComputeObserved, old: &ComputeStatus, now: Timestamp) -> ComputeStatus {
     let binding = observed.identity.as_ref().ok().and_then(|identity| identity.binding.as_ref());
     let restart = observed.identity.as_ref().ok().and_then(|identity| identity.restart.as_ref());
@@ -213,7 +190,7 @@ pub fn status(report: &Report, observed: &ComputeObserved, old: &ComputeStatus, 
         (Some(binding), SnapshotState::Taken { computes, .. }) => {
             computes.iter().find(|compute| compute.id == binding.id).map_or_else(
                 || ComputeStatus { compute_id: Some(binding.id.clone()), ..ComputeStatus::default() },
-                |compute| seen(compute, old),
+                |compute| observed_status(compute, old),
             )
         }
         (Some(_), _) => old.clone(),
@@ -227,12 +204,12 @@ pub fn status(report: &Report, observed: &ComputeObserved, old: &ComputeStatus, 
     status
 }
 
-/// Whether nothing is under way on the platform.
+/// Whether no change is in progress on the platform.
 fn is_settled(compute: &Compute) -> bool {
-    compute.pending_state.is_none() && compute.current_state != "init"
+    compute.pending_state.is_none() && compute.current_state != ComputeState::Init
 }
 
-/// Everything at hand.
+/// The input of one decision.
 struct Case<'a> {
     spec: &'a ComputeSpec,
     observed: &'a ComputeObserved,
@@ -258,7 +235,7 @@ impl Case<'_> {
         }
     }
 
-    /// Whether the compute is this or another resource's.
+    /// Whether this or another resource is bound to the compute.
     fn is_taken(&self, compute: &Compute) -> bool {
         let own = self.identity.binding.as_ref().is_some_and(|binding| binding.id == compute.id);
         own || self.observed.claims.bound.contains_key(&compute.id)
@@ -272,8 +249,8 @@ impl Case<'_> {
         }
     }
 
-    /// The restart that the spec and the annotation ask for, as if it were made now. Taking a request back asks for
-    /// nothing, and it was made all the same.
+    /// The restart that the spec and the annotation request, as if it were made now. A token that was removed requests
+    /// nothing; the restart for it stays recorded.
     fn restart_asked(&self) -> RestartRecord {
         let before = self.identity.restart.as_ref();
         let or_before = |asked: Option<&String>, before: Option<&String>| asked.or(before).cloned().unwrap_or_default();
@@ -300,13 +277,19 @@ fn restarted(record: &RestartRecord) -> Option<RestartStatus> {
 }
 
 /// What the status shows of a compute.
-fn seen(compute: &Compute, old: &ComputeStatus) -> ComputeStatus {
+fn observed_status(compute: &Compute, old: &ComputeStatus) -> ComputeStatus {
     let size = compute.settings.min.zip(compute.settings.max);
     ComputeStatus {
         compute_id: Some(compute.id.clone()),
+        type_: Some(match compute.role {
+            Role::Primary => ComputeType::ReadWrite,
+            Role::Replica => ComputeType::ReadOnly,
+        }),
+        region: compute.region.clone(),
+        created_at: compute.created_at.and_then(to_the_second),
         host: compute.host.clone(),
-        state: Some(compute.current_state.clone()),
-        pending_state: compute.pending_state.clone(),
+        state: Some(compute.current_state.to_string()),
+        pending_state: compute.pending_state.as_ref().map(ComputeState::to_string),
         size: size.map(|(min, max)| sizes::text(min, max)),
         capacity: size.and_then(|(min, max)| sizes::capacity(min, max)),
         last_active: last_active(compute, old.last_active),
@@ -314,32 +297,37 @@ fn seen(compute: &Compute, old: &ComputeStatus) -> ComputeStatus {
     }
 }
 
-/// Kept to the hour while the compute is active, so that its use causes no writes; never put back.
+/// Rounded down to the hour while the compute is active, so that its use causes no writes. Never set to an earlier time.
 fn last_active(compute: &Compute, old: Option<Timestamp>) -> Option<Timestamp> {
-    let exact = Timestamp::from_second(compute.last_active?.as_second()).ok()?;
-    if compute.current_state != "active" {
+    let exact = to_the_second(compute.last_active?)?;
+    if compute.current_state != ComputeState::Active {
         return Some(exact);
     }
     let hour = Timestamp::from_second(exact.as_second() - exact.as_second().rem_euclid(3600)).ok()?;
     Some(old.filter(|old| (hour..=exact).contains(old)).unwrap_or(hour))
 }
 
+fn to_the_second(time: Timestamp) -> Option<Timestamp> {
+    Timestamp::from_second(time.as_second()).ok()
+}
+
 /// Whether the compute is left on the platform when the resource goes.
-fn is_left(spec: &ComputeSpec) -> bool {
+fn is_orphaned(spec: &ComputeSpec) -> bool {
     spec.deletion == Deletion::Orphan || spec.management == Management::Observe
 }
 
-/// Nothing is decided on a link that is not understood, but for letting go of what is left alone anyway.
-fn disbelieved(spec: &ComputeSpec, observed: &ComputeObserved, doubtful: &Doubtful) -> Choice {
+/// With invalid annotations nothing is done, except for removing the finalizer where the compute stays on the platform
+/// anyway.
+fn invalid_annotations(spec: &ComputeSpec, observed: &ComputeObserved, invalid: &InvalidAnnotations) -> Choice {
     let meta = &observed.meta;
-    if meta.deleting && meta.has_finalizer && !meta.paused && (is_left(spec) || doubtful.is_copy()) {
-        return delete::release("The compute, if there is one, is left as it is.");
+    if meta.deleting && meta.has_finalizer && !meta.paused && (is_orphaned(spec) || invalid.is_copy()) {
+        return delete::remove_finalizer("The compute, if there is one, stays on the platform.");
     }
-    Decision::rest(Report::stalled(Reason::BindingConflict, doubtful.explain("compute", meta.object_key())))
+    Decision::rest(Report::stalled(Reason::BindingConflict, invalid.explain("compute", meta.object_key())))
 }
 
-/// The project's computes could not be read.
-fn unread(spec: &ComputeSpec, fault: &Fault) -> Health {
+/// What to report when the project's computes could not be read.
+fn unreadable(spec: &ComputeSpec, fault: &Fault) -> Health {
     match (fault, of_fault(fault)) {
         (Fault::NotFound { .. } | Fault::Forbidden { .. }, Health::Stalled(reason, message)) => Health::Stalled(
             reason,

@@ -7,13 +7,13 @@ use super::super::identity::{BeforeRestart, RestartRecord};
 use super::super::{Action, Decision, Reason, Report};
 use super::update::postponed;
 use super::{Case, Choice, ComputeStep, Snapshot, is_settled};
-use crate::platform::Compute;
+use crate::domain::{Compute, ComputeState};
 
-/// The restart that is asked for, if one is.
+/// The requested restart, if there is one.
 pub(super) fn restart(case: &Case, compute: &Compute, snapshot: &Snapshot, report: &Report) -> Option<Choice> {
     let note = |record| Some(Decision::act(ComputeStep::RecordRestart { record }, report.clone()));
     let Some(record) = case.identity.restart.as_ref() else {
-        // A compute that was bound before restarts were recorded has none due.
+        // A compute that was bound before restarts were recorded needs none.
         return note(case.restart_asked());
     };
     match due(case, record, compute) {
@@ -22,13 +22,15 @@ pub(super) fn restart(case: &Case, compute: &Compute, snapshot: &Snapshot, repor
         Due::Unknown(until) if snapshot.at < until => {
             let report = Report::progressing(
                 Reason::Restarting,
-                "A restart was sent and not answered; whether it was carried out is being found out.",
+                "A restart was sent and not answered. dbplane checks whether it was carried out.",
             );
             Some(Decision::wait(report, until))
         }
-        // Waking an idle compute would cost the user; it starts anew by itself.
-        Due::Yes if compute.current_state == "idle" && compute.pending_state.is_none() => note(case.restart_asked()),
-        Due::Yes | Due::Unknown(_) if !is_settled(compute) || compute.current_state != "active" => {
+        // Waking an idle compute would cost the user, and it starts afresh at the next connection anyway.
+        Due::Yes if compute.current_state == ComputeState::Idle && compute.pending_state.is_none() => {
+            note(case.restart_asked())
+        }
+        Due::Yes | Due::Unknown(_) if !is_settled(compute) || compute.current_state != ComputeState::Active => {
             Some(Decision::rest(report.clone()))
         }
         Due::Yes | Due::Unknown(_) => Some(call(case, compute, report)),
@@ -38,9 +40,9 @@ pub(super) fn restart(case: &Case, compute: &Compute, snapshot: &Snapshot, repor
 enum Due {
     No,
     Yes,
-    /// It was asked for and has happened.
+    /// It was requested and has been carried out.
     Done,
-    /// It was asked for, and until then a snapshot that shows no sign of it proves nothing.
+    /// It was requested; a snapshot from before that time that shows no sign of it proves nothing.
     Unknown(Timestamp),
 }
 
@@ -53,20 +55,20 @@ fn due(case: &Case, record: &RestartRecord, compute: &Compute) -> Due {
     }
 }
 
-/// What became of a restart whose answer was not recorded.
+/// The outcome of a restart whose answer was not recorded.
 fn unfinished(case: &Case, compute: &Compute, before: &BeforeRestart, begun: Timestamp) -> Due {
     if case.observed.memory.not_done(Action::Restart, begun) {
         return Due::Yes;
     }
-    if compute.current_state == "idle" && compute.pending_state.is_none() {
+    if compute.current_state == ComputeState::Idle && compute.pending_state.is_none() {
         return Due::Done;
     }
-    // The time of the last start tells; without one, any sign that something was done to the compute has to.
+    // The time of the last start shows it; where it is not reported, any change of the compute does.
     let seen = match (before.started_at, compute.started_at) {
         (Some(then), Some(now)) => then != now,
         _ => before.updated_at != compute.updated_at || !is_settled(compute),
     };
-    if seen { Due::Done } else { Due::Unknown(case.observed.memory.settled(begun, case.observed.limits.settle)) }
+    if seen { Due::Done } else { Due::Unknown(case.observed.memory.settles_at(begun, case.observed.limits.settle)) }
 }
 
 fn call(case: &Case, compute: &Compute, report: &Report) -> Choice {
@@ -77,6 +79,6 @@ fn call(case: &Case, compute: &Compute, report: &Report) -> Choice {
             let step = ComputeStep::Restart { id: compute.id.clone(), record };
             case.act(Action::Restart, step, Report::progressing(Reason::Restarting, "The compute is being restarted."))
         }
-        other => postponed(&other, "the restart that was asked for", report),
+        other => postponed(&other, "the requested restart", report),
     }
 }

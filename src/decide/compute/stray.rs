@@ -1,19 +1,19 @@
-//! What an unanswered create brings forth after the settle time: a resource without a compute takes it, one that has its
-//! compute tells of it.
+//! Computes that an unanswered create creates after the settle time: a resource without a compute binds to such a compute, one
+//! that is bound already reports it.
 
 use std::time::Duration;
 
 use super::super::identity::{CreateIntent, Origin};
 use super::super::{Action, Decision, Reason, Sync, Wake, later, names};
 use super::evidence::{CreateOutcome, evidence, matches};
-use super::{Case, Choice, ComputeStep, Snapshot, undecided};
+use super::{Case, Choice, ComputeStep, Snapshot, await_person};
 use crate::api::Management;
-use crate::platform::Compute;
+use crate::domain::Compute;
 
-/// How long what an unanswered create may bring forth is looked for.
+/// How long after an unanswered create its compute may still be found.
 const WATCHED: Duration = Duration::from_secs(24 * 3600);
 
-/// The creates that are left unanswered once this one is waited for no longer.
+/// The unanswered creates once this one is no longer waited for.
 pub(super) fn unanswered(case: &Case, intent: &CreateIntent) -> Vec<CreateIntent> {
     let before = &case.identity.unanswered;
     match case.observed.memory.not_done(Action::Create, intent.at) {
@@ -22,8 +22,8 @@ pub(super) fn unanswered(case: &Case, intent: &CreateIntent) -> Vec<CreateIntent
     }
 }
 
-/// The same once the resource is bound to `found`: which of several creates brought that forth cannot be told, so that the
-/// others' may still come.
+/// The same once the resource is bound to `found`. Which of several creates created it is not known, so the computes of the
+/// others may still appear.
 pub(super) fn unanswered_beside(case: &Case, found: &Compute, origin: Origin) -> Vec<CreateIntent> {
     let before = &case.identity.unanswered;
     let answered = case.observed.memory.created.as_ref() == Some(&found.id);
@@ -33,11 +33,11 @@ pub(super) fn unanswered_beside(case: &Case, found: &Compute, origin: Origin) ->
     }
 }
 
-/// Computes that nobody has and that unanswered creates may have brought forth.
+/// Unbound computes that unanswered creates may have created.
 pub(super) struct Strays<'a> {
-    /// They carry the resource's own mark.
+    /// Those with the resource's own mark.
     pub marked: Vec<&'a Compute>,
-    /// They were not there before and are what was asked for.
+    /// Those that are new and match the request.
     pub likely: Vec<&'a Compute>,
 }
 
@@ -65,7 +65,7 @@ fn strays_of<'a>(case: &Case, snapshot: &Snapshot<'a>, wanted: impl Fn(&CreateIn
     Strays { marked, likely }
 }
 
-/// What became of earlier creates, where a snapshot shows it now.
+/// The outcome of earlier creates, where a snapshot shows it now.
 pub(super) fn late<'a>(case: &Case<'a>, snapshot: &Snapshot<'a>) -> Option<CreateOutcome<'a>> {
     if case.spec.management == Management::Observe {
         return None;
@@ -76,7 +76,7 @@ pub(super) fn late<'a>(case: &Case<'a>, snapshot: &Snapshot<'a>) -> Option<Creat
         (None, [], _) => None,
         (None, _, Some(other)) => Some(CreateOutcome::Behind(other)),
         (None, [one], None) => Some(CreateOutcome::Created(one)),
-        (None, several, None) => Some(CreateOutcome::Unclear(several.to_vec())),
+        (None, several, None) => Some(CreateOutcome::Ambiguous(several.to_vec())),
     }
 }
 
@@ -84,23 +84,23 @@ fn is_watched(case: &Case, record: &CreateIntent) -> bool {
     case.now < later(record.at, WATCHED)
 }
 
-/// The choice of a resource that has its compute, with a word on others that may be its own. While there is something to
-/// tell, nothing is forgotten.
-pub(super) fn told(case: &Case, snapshot: &Snapshot, choice: Choice) -> Choice {
+/// Adds to the decision of a bound resource a report of other computes that may be its own. While there is something to
+/// report, no record is dropped.
+pub(super) fn report_strays(case: &Case, snapshot: &Snapshot, choice: Choice) -> Choice {
     let records = &case.identity.unanswered;
     if records.is_empty() || choice.step.is_some() {
         return choice;
     }
     let mut strays = strays(case, snapshot);
     if case.observed.claims.creating.is_some() {
-        // It may be what the other create brings forth.
+        // The other create may have created it.
         strays.likely.clear();
     }
     let Some(report) = choice.report.clone() else { return choice };
     let ids = strays.ids();
     if !ids.is_empty() {
         let report = report.with_sync(Sync::OutOfSync(Reason::StrayCompute, advice(case, &ids)));
-        return undecided(case, report).no_later(choice.wake);
+        return await_person(case, report).no_later(choice.wake);
     }
     let watched: Vec<CreateIntent> = records.iter().filter(|record| is_watched(case, record)).cloned().collect();
     match watched.iter().map(|record| later(record.at, WATCHED)).min() {
@@ -112,9 +112,9 @@ pub(super) fn told(case: &Case, snapshot: &Snapshot, choice: Choice) -> Choice {
 fn advice(case: &Case, ids: &[String]) -> String {
     let meta = &case.observed.meta;
     format!(
-        "A create of this resource that was never answered may have brought forth {} late. It is billed, is not used by this \
-         resource, and is left alone. Delete it in the platform's console; or manage it: create another Compute with \
-         spec.computeID; or, where it is not this resource's: kubectl -n {} annotate compute {} {}-",
+        "A create of this resource that was never answered may have created {} late. It is billed, this resource does not use \
+         it, and dbplane does not change it. Delete it in the platform's console. Or import it: create another Compute with \
+         spec.computeID. Or, if somebody else created it: kubectl -n {} annotate compute {} {}-",
         ids.join(", "),
         meta.namespace,
         meta.name,

@@ -17,12 +17,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::ComputeUnits;
 use crate::decide::identity::Origin;
 use crate::decide::names;
-use crate::decide::seal::Flaw;
+use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{Sync, Wake, later};
-use crate::platform::{Settings, SuspendAfter};
+use crate::domain::{ComputeUnits, PoolerMode, Settings, Support, SuspendAfter};
 
 pub const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 pub const SETTLE: Duration = Duration::from_secs(60);
@@ -43,17 +42,18 @@ pub fn compute(id: &str) -> Compute {
         id: id.into(),
         project_id: "p-1".into(),
         branch_id: BRANCH.into(),
+        region: Some("region-1".into()),
         role: Role::Primary,
         host: Some(format!("{id}.postgres.example")),
         name: None,
-        current_state: "active".into(),
+        current_state: ComputeState::Active,
         pending_state: None,
         settings: Settings {
             min: cu(1.),
             max: cu(1.),
             suspend_after: Some(SuspendAfter::Default),
             pooler_enabled: Some(false),
-            pooler_mode: Some("transaction".into()),
+            pooler_mode: Some(PoolerMode::Transaction),
             passwordless_access: Some(true),
             disabled: Some(false),
             ..Settings::default()
@@ -62,6 +62,7 @@ pub fn compute(id: &str) -> Compute {
         created_at: Some(at(-7200)),
         updated_at: Some(at(-3600)),
         started_at: Some(at(-3600)),
+        support: Support::default(),
     }
 }
 
@@ -75,7 +76,7 @@ pub fn replica(id: &str) -> Compute {
 }
 
 pub fn idle(id: &str) -> Compute {
-    with(compute(id), |compute| compute.current_state = "idle".into())
+    with(compute(id), |compute| compute.current_state = ComputeState::Idle)
 }
 
 pub fn refused() -> Fault {
@@ -86,7 +87,7 @@ pub fn lost() -> Fault {
     Fault::Unknown { message: "the connection was closed".into() }
 }
 
-/// A decision to be made.
+/// A spec and an observation to decide on.
 #[derive(Clone)]
 pub struct Scene {
     pub spec: ComputeSpec,
@@ -95,7 +96,7 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// A Compute that nothing was asked for yet, a usable account, and a project without computes.
+    /// A Compute without any request so far, a usable account, and a project without computes.
     pub fn new() -> Self {
         let spec = json!({"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": BRANCH, "type": "ReadWrite"});
         let observed = ComputeObserved {
@@ -137,10 +138,10 @@ impl Scene {
         scene.identity(|identity| identity.intent = Some(intent))
     }
 
-    /// The binding has these flaws.
-    pub fn disbelieving(self, flaws: &[Flaw], others_hold: bool) -> Self {
-        let flaws = flaws.iter().map(|flaw| (names::BINDING, flaw.clone())).collect();
-        self.observing(|observed| observed.identity = Err(Doubtful { flaws, others_hold }))
+    /// The binding is invalid for these reasons.
+    pub fn with_invalid_binding(self, annotations: &[InvalidAnnotation], others_valid: bool) -> Self {
+        let annotations = annotations.iter().map(|problem| (names::BINDING, problem.clone())).collect();
+        self.observing(|observed| observed.identity = Err(InvalidAnnotations { annotations, others_valid }))
     }
 
     /// Declares more.
@@ -156,7 +157,7 @@ impl Scene {
         self
     }
 
-    /// The same things seen, that many seconds later.
+    /// The same observation, that many seconds later.
     pub fn after(mut self, seconds: i64) -> Self {
         self.now = at(seconds);
         if let SnapshotState::Taken { at, .. } = &mut self.observed.snapshot {
@@ -211,25 +212,25 @@ impl Scene {
         choice.step.clone().unwrap_or_else(|| panic!("no step: {choice:?}"))
     }
 
-    /// What is said where nothing is done.
-    pub fn rest(&self) -> Said {
+    /// What is reported where nothing is done.
+    pub fn rest(&self) -> Reported {
         let choice = self.decide();
         assert_eq!(choice.step, None);
-        Said::of(choice)
+        Reported::of(choice)
     }
 }
 
 /// A decision without a step.
 #[derive(Debug)]
-pub struct Said {
+pub struct Reported {
     pub health: Health,
     pub sync: Sync,
     pub wake: Wake,
 }
 
-impl Said {
+impl Reported {
     fn of(choice: Choice) -> Self {
-        let report = choice.report.unwrap_or_else(|| panic!("nothing is said"));
+        let report = choice.report.unwrap_or_else(|| panic!("nothing is reported"));
         Self { health: report.health, sync: report.sync, wake: choice.wake }
     }
 

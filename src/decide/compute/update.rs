@@ -1,4 +1,4 @@
-//! Changes of a compute: what may be changed now, and what has to wait.
+//! Changes of a compute: which may be made now, and which have to wait.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use super::super::disruption::{Permit, permit};
 use super::super::drift::{self, Difference};
 use super::super::{Action, Decision, Reason, Report, Sync};
 use super::{Case, Choice, ComputeStep};
-use crate::platform::Compute;
+use crate::domain::{Compute, ComputeState};
 
-/// Changes what may be changed now, and says what has to wait.
+/// Makes the changes that are allowed now; if there are none, reports those that have to wait.
 pub(super) fn update(case: &Case, compute: &Compute, differences: &[Difference], report: &Report) -> Choice {
-    let idle = compute.current_state == "idle";
+    let idle = compute.current_state == ComputeState::Idle;
     let permit = permit(case.spec.disruption.as_ref(), idle, case.now);
     let mut now = Vec::new();
     let mut deferred = Deferred::default();
@@ -34,7 +34,7 @@ pub(super) fn update(case: &Case, compute: &Compute, differences: &[Difference],
     case.act(Action::Change, step, report.clone())
 }
 
-/// Differences that are left as they are for now.
+/// Differences that are not corrected now.
 #[derive(Default)]
 struct Deferred<'a> {
     undisrupted: Vec<&'a Difference>,
@@ -57,14 +57,14 @@ impl<'a> Deferred<'a> {
             (!self.undisrupted.is_empty()).then(|| postponed(permit, &drift::text(&self.undisrupted), report));
         let unapplied = self.paused(&self.unapplied, report, Reason::SettingNotApplied, |text| {
             format!(
-                "The platform accepted the change and does not apply it: {text}. Remove the field from the spec where \
+                "The platform accepted the change but does not apply it: {text}. Remove the field from the spec if \
                  this platform or plan does not offer it."
             )
         });
         let persistent = self.paused(&self.persistent, report, Reason::DriftPersists, |text| {
-            format!("Changed back again and again by someone else: {text}. Find out who does, or remove the field.")
+            format!("Someone else changes the compute back again and again: {text}. Find out who, or remove the field.")
         });
-        Decision::foremost([waiting, unapplied, persistent].into_iter().flatten())
+        Decision::first_step([waiting, unapplied, persistent].into_iter().flatten())
     }
 
     fn paused(
@@ -72,15 +72,15 @@ impl<'a> Deferred<'a> {
         differences: &[&Difference],
         report: &Report,
         reason: Reason,
-        said: impl FnOnce(String) -> String,
+        message: impl FnOnce(String) -> String,
     ) -> Option<Choice> {
         let until = self.until.filter(|_| !differences.is_empty())?;
-        let sync = Sync::OutOfSync(reason, said(drift::text(differences)));
+        let sync = Sync::OutOfSync(reason, message(drift::text(differences)));
         Some(Decision::wait(report.clone().with_sync(sync), until))
     }
 }
 
-/// What is said of something that interrupts connections and may not be done now.
+/// The report of a change that interrupts connections and is not allowed now.
 pub(super) fn postponed(permit: &Permit, what: &str, report: &Report) -> Choice {
     let waiting = |when: &str| Sync::OutOfSync(Reason::WaitingForDisruption, format!("Waiting {when}: {what}."));
     let report = report.clone();
@@ -90,7 +90,7 @@ pub(super) fn postponed(permit: &Permit, what: &str, report: &Report) -> Choice 
         }
         Permit::Never(error) => Decision::rest(Report::stalled(
             Reason::WaitingForDisruption,
-            format!("spec.disruption never allows the change, since {error}. Correct it. Waiting: {what}."),
+            format!("spec.disruption never allows the change, because {error}. Correct it. Waiting: {what}."),
         )),
         Permit::WhenIdle | Permit::Now => Decision::rest(report.with_sync(waiting("until the compute is idle"))),
     }

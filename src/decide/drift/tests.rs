@@ -1,11 +1,11 @@
-//! Which fields differ, and what mends them.
+//! Which fields differ, and what corrects them.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::*;
-use crate::platform::Role;
+use crate::domain::{ComputeState, Role, Support};
 
 fn spec(more: Value) -> ComputeSpec {
     let mut spec = json!({"accountRef": {"name": "a"}, "projectID": "p", "branchID": "br-1", "type": "ReadWrite"});
@@ -17,22 +17,24 @@ fn cu(value: f64) -> Option<ComputeUnits> {
     ComputeUnits::new(value)
 }
 
-/// A compute that reports nothing but what it must.
+/// A compute that reports only the required fields.
 fn silent() -> Compute {
     Compute {
         id: "ep-1".into(),
         project_id: "p".into(),
         branch_id: "br-1".into(),
+        region: None,
         role: Role::Primary,
         host: None,
         name: None,
-        current_state: "active".into(),
+        current_state: ComputeState::Active,
         pending_state: None,
         settings: Settings::default(),
         last_active: None,
         created_at: None,
         updated_at: None,
         started_at: None,
+        support: Support::default(),
     }
 }
 
@@ -42,7 +44,7 @@ fn settings() -> Settings {
         max: cu(2.),
         suspend_after: Some(SuspendAfter::Default),
         pooler_enabled: Some(false),
-        pooler_mode: Some("transaction".into()),
+        pooler_mode: Some(PoolerMode::Transaction),
         postgres: BTreeMap::from([("work_mem".into(), "4MB".into()), ("theirs".into(), "on".into())]),
         passwordless_access: Some(true),
         disabled: Some(false),
@@ -75,9 +77,9 @@ fn what_is_in_force_does_not_differ() {
 }
 
 #[test]
-fn every_field_that_differs_is_told_and_mended() {
-    type Mend = fn(&mut ComputeChange);
-    let cases: [(Value, &str, bool, Mend); 9] = [
+fn every_field_that_differs_is_reported_and_corrected() {
+    type Correct = fn(&mut ComputeChange);
+    let cases: [(Value, &str, bool, Correct); 9] = [
         (json!({"branchID": "br-2"}), "branchID is br-1, declared is br-2", true, |c| {
             c.branch_id = Some("br-2".into())
         }),
@@ -118,20 +120,20 @@ fn every_field_that_differs_is_told_and_mended() {
             },
         ),
     ];
-    for (declared, said, disruptive, mend) in cases {
+    for (declared, expected_text, disruptive, correct) in cases {
         let found = differences(&spec(declared), &seen());
-        let [difference] = found.as_slice() else { panic!("{said}: {found:?}") };
+        let [difference] = found.as_slice() else { panic!("{expected_text}: {found:?}") };
         let mut expected = ComputeChange::default();
-        mend(&mut expected);
-        assert_eq!(text(&[difference]), said);
-        assert_eq!(difference.disruptive, disruptive, "{said}");
-        assert!(difference.reported, "{said}");
-        assert_eq!(change(&[difference]), expected, "{said}");
+        correct(&mut expected);
+        assert_eq!(text(&[difference]), expected_text);
+        assert_eq!(difference.disruptive, disruptive, "{expected_text}");
+        assert!(difference.reported, "{expected_text}");
+        assert_eq!(change(&[difference]), expected, "{expected_text}");
     }
 }
 
 #[test]
-fn what_the_platform_does_not_report_differs_and_says_so() {
+fn what_the_platform_does_not_report_differs_and_is_marked() {
     for declared in [
         json!({"size": {"fixed": 1}}),
         json!({"scaleToZero": {"after": "5m"}}),
@@ -165,7 +167,7 @@ fn five_minutes_are_the_default_and_other_times_are_not() {
 }
 
 #[test]
-fn one_change_mends_them_all() {
+fn one_change_corrects_all_differences() {
     let declared = json!({"branchID": "br-2", "size": {"fixed": 4}, "pooler": {"enabled": true}, "disabled": true});
     let found = differences(&spec(declared), &seen());
     let whole = change(&found.iter().collect::<Vec<_>>());
@@ -176,7 +178,7 @@ fn one_change_mends_them_all() {
 }
 
 #[test]
-fn what_is_declared_is_created_with() {
+fn a_create_has_all_declared_fields() {
     let all = json!({
         "size": {"fixed": 2}, "scaleToZero": {"after": "1h30m"}, "pooler": {"enabled": true, "mode": "Transaction"},
         "postgresSettings": {"work_mem": "8MB"}, "passwordlessAccess": false, "disabled": true,
@@ -186,7 +188,7 @@ fn what_is_declared_is_created_with() {
         max: cu(2.),
         suspend_after: Some(SuspendAfter::Seconds(5400)),
         pooler_enabled: Some(true),
-        pooler_mode: Some("transaction".into()),
+        pooler_mode: Some(PoolerMode::Transaction),
         postgres: BTreeMap::from([("work_mem".into(), "8MB".into())]),
         passwordless_access: Some(false),
         disabled: Some(true),

@@ -1,9 +1,9 @@
-//! A ProjectKey that is being deleted: every key that it ever had is revoked first.
+//! A ProjectKey that is being deleted: all of its keys are revoked first.
 
-use super::super::identity::{KeyBook, KeyIntent};
+use super::super::identity::{KeyIntent, KeyRecords};
 use super::super::{AccountView, Action, Decision, Health, Reason, Report, later};
-use super::manual_revocation::{acknowledged, left};
-use super::outcome::{CreateOutcome, Named, Revocation, create_outcome, given_up, keys, revocation, stray, without};
+use super::manual_revocation::{acknowledged, to_revoke_by_hand};
+use super::outcome::{CreateOutcome, Named, Revocation, create_outcome, give_up, keys, revocation, stray, without};
 use super::{Case, Choice, KeySecretView, KeyStep, Probe, SecretContents};
 use crate::api::KeyDeletion;
 
@@ -17,12 +17,12 @@ pub(super) fn decide(case: &Case) -> Choice {
             "Paused by the annotation dbplane.dev/paused; the deletion waits.",
         ));
     }
-    let book = &case.identity.book;
+    let records = &case.identity.records;
     if let Some(recorded) = unrecorded(case) {
         return Decision::act(recorded, deleting());
     }
-    // The Secret goes with the resource that owns it. Where it cannot be taken back, it stays.
-    if let Some(step) = case.taking_back()
+    // Kubernetes deletes a Secret with its owner. Where the Secret cannot be adopted, it stays.
+    if let Some(step) = case.adopt_step()
         && case.backoff(Action::WriteSecret).is_none()
     {
         return Decision::act(step, deleting());
@@ -32,8 +32,10 @@ pub(super) fn decide(case: &Case) -> Choice {
     {
         return choice;
     }
-    let none =
-        book.current.is_none() && book.previous.is_empty() && book.lost.is_empty() && case.identity.intent.is_none();
+    let none = records.current.is_none()
+        && records.previous.is_empty()
+        && records.lost.is_empty()
+        && case.identity.intent.is_none();
     if case.spec.deletion == KeyDeletion::Orphan || none {
         return Decision::act(KeyStep::RemoveFinalizer, deleting());
     }
@@ -46,25 +48,25 @@ pub(super) fn decide(case: &Case) -> Choice {
             }
         }
     }
-    if let Some(report) = case.elsewhere() {
+    if let Some(report) = case.wrong_organization() {
         return Decision::rest(or_orphan(report));
     }
     match &case.identity.intent {
         Some(intent) => resolve(case, intent),
-        None => revoke_next(case, book),
+        None => revoke_next(case, records),
     }
 }
 
-/// A key of this process that the annotations do not tell of. What will be revoked need not reach its Secret any more.
+/// Records a key in memory that the annotations do not have. It will be revoked, so it need not be written to its Secret.
 fn unrecorded(case: &Case) -> Option<KeyStep> {
     let key = case.observed.unsaved.as_ref()?;
-    let book = &case.identity.book;
-    if book.names().any(|name| name == key.name) {
+    let records = &case.identity.records;
+    if records.names().any(|name| name == key.name) {
         return None;
     }
     let intent = match &case.identity.intent {
         Some(intent) if intent.name == key.name => intent.clone(),
-        Some(_) => return Some(case.leaving(key)),
+        Some(_) => return Some(case.give_up_unsaved(key)),
         None => KeyIntent {
             name: key.name.clone(),
             at: key.at,
@@ -72,38 +74,42 @@ fn unrecorded(case: &Case) -> Option<KeyStep> {
             ..KeyIntent::default()
         },
     };
-    Some(KeyStep::Record { book: book.succeeded_by(key.clone(), &intent), event: None })
+    Some(KeyStep::Record { records: records.succeeded_by(key.clone(), &intent), event: None })
 }
 
-/// A creation that was begun and not recorded as done: a key that arrived is recorded, and then revoked like any other.
+/// A creation that was begun and not recorded as done: its key is recorded, and then revoked like any other.
 fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
-    let book = &case.identity.book;
+    let records = &case.identity.records;
     if let KeySecretView::Ours(SecretContents::Key { key, .. }) = &case.secret
         && key.name == intent.name
     {
-        let book = book.succeeded_by(key.clone(), intent);
-        return Decision::act(KeyStep::Record { book, event: None }, deleting());
+        let records = records.succeeded_by(key.clone(), intent);
+        return Decision::act(KeyStep::Record { records, event: None }, deleting());
     }
     match create_outcome(case, intent) {
         CreateOutcome::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, deleting()),
-        CreateOutcome::NotCreated => Decision::act(KeyStep::Record { book: book.clone(), event: None }, deleting()),
+        CreateOutcome::NotCreated => {
+            Decision::act(KeyStep::Record { records: records.clone(), event: None }, deleting())
+        }
         CreateOutcome::NotKnownYet(until) => Decision::wait(deleting(), until),
-        CreateOutcome::Exists(id) => Decision::act(given_up(case, Some(id), intent), deleting()),
-        CreateOutcome::CannotTell => Decision::act(given_up(case, None, intent), deleting()),
+        CreateOutcome::Exists(id) | CreateOutcome::Other(id) => {
+            Decision::act(give_up(case, Some(id), intent), deleting())
+        }
+        CreateOutcome::ListNotOffered => Decision::act(give_up(case, None, intent), deleting()),
     }
 }
 
-/// One key after the other; those that are to be left alone do not keep the others.
-fn revoke_next(case: &Case, book: &KeyBook) -> Choice {
+/// Revokes one key after the other. Keys that dbplane must not revoke do not delay the others.
+fn revoke_next(case: &Case, records: &KeyRecords) -> Choice {
     if case.cannot_revoke() {
-        return without_call(case, book);
+        return without_revoke_call(case, records);
     }
     if let Some(key) = stray(case) {
-        let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), book: book.clone() };
+        let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), records: records.clone() };
         return case.act(Action::Revoke, step, deleting());
     }
     let (mut others, mut not_ours) = (Vec::new(), Vec::new());
-    for key in keys(book) {
+    for key in keys(records) {
         match revocation(case, key) {
             Revocation::Step(Some(action), step) => return case.act(action, *step, deleting()),
             Revocation::Step(None, step) => return Decision::act(*step, deleting()),
@@ -111,44 +117,45 @@ fn revoke_next(case: &Case, book: &KeyBook) -> Choice {
             Revocation::OfAnotherCluster | Revocation::NotOffered => others.push(key.1),
         }
     }
-    let told = left(case, others);
-    if told.is_none() && not_ours.is_empty() {
+    let by_hand = to_revoke_by_hand(case, others);
+    if by_hand.is_none() && not_ours.is_empty() {
         return Decision::act(KeyStep::RemoveFinalizer, deleting());
     }
-    let reason = told.as_ref().map_or(Reason::BindingConflict, |(reason, _)| *reason);
-    not_ours.extend(told.map(|(_, message)| message));
+    let reason = by_hand.as_ref().map_or(Reason::BindingConflict, |(reason, _)| *reason);
+    not_ours.extend(by_hand.map(|(_, message)| message));
     Decision::rest(or_orphan(Report::stalled(reason, not_ours.join(" "))))
 }
 
-/// No call to revoke: the key itself is asked until the platform refuses it.
-fn without_call(case: &Case, book: &KeyBook) -> Choice {
-    let asked = book.current.as_ref().filter(|current| case.at_hand().is_some_and(|key| key.id == current.id));
+/// The platform offers no call to revoke keys: the key is checked until the platform refuses it.
+fn without_revoke_call(case: &Case, records: &KeyRecords) -> Choice {
+    let asked =
+        records.current.as_ref().filter(|current| case.key_with_secret().is_some_and(|key| key.id == current.id));
     if asked.is_none() {
-        return Decision::rest(by_hand(case));
+        return Decision::rest(manual_report(case));
     }
     match case.observed.probe {
         Probe::Revoked(_) => {
-            let book = asked.map_or_else(|| book.clone(), |key| without(book, &key.name));
-            Decision::act(KeyStep::Record { book, event: None }, deleting())
+            let records = asked.map_or_else(|| records.clone(), |key| without(records, &key.name));
+            Decision::act(KeyStep::Record { records, event: None }, deleting())
         }
         Probe::Accepted(at) | Probe::NotAsked(Some(at)) if case.now < later(at, ASK_AGAIN) => {
-            Decision::wait(by_hand(case), later(at, ASK_AGAIN))
+            Decision::wait(manual_report(case), later(at, ASK_AGAIN))
         }
-        Probe::Accepted(_) | Probe::NotAsked(_) => Decision::act(KeyStep::Probe, by_hand(case)),
+        Probe::Accepted(_) | Probe::NotAsked(_) => Decision::act(KeyStep::Probe, manual_report(case)),
     }
 }
 
-/// How often a key that is to be revoked in the console is asked.
+/// How often a key is checked that a person has to revoke in the console.
 const ASK_AGAIN: std::time::Duration = std::time::Duration::from_secs(15);
 
 fn deleting() -> Report {
     Report::progressing(Reason::Deleting, "The key is being revoked.")
 }
 
-/// The same, with the way out.
+/// The same, with the advice to orphan the keys.
 fn or_orphan(report: Report) -> Report {
-    const WAY_OUT: &str = "To let the resource go and leave its keys as they are, set spec.deletion to Orphan.";
-    let with = |message: String| format!("{message} {WAY_OUT}");
+    const ORPHAN: &str = "To delete the resource and keep its keys valid, set spec.deletion to Orphan.";
+    let with = |message: String| format!("{message} {ORPHAN}");
     Report::of(match report.health {
         Health::Ready(reason, message) => Health::Ready(reason, with(message)),
         Health::Progressing(reason, message) => Health::Progressing(reason, with(message)),
@@ -157,24 +164,21 @@ fn or_orphan(report: Report) -> Report {
     })
 }
 
-fn by_hand(case: &Case) -> Report {
-    let all: Vec<Named> = keys(&case.identity.book).collect();
-    let at_hand = case.at_hand().map(|key| key.id);
+fn manual_report(case: &Case) -> Report {
+    let all: Vec<Named> = keys(&case.identity.records).collect();
+    let with_secret = case.key_with_secret().map(|key| key.id);
     let unseen: Vec<&str> =
-        all.iter().filter(|(id, _)| id.is_none() || *id != at_hand).map(|(_, name)| *name).collect();
-    let message = |told: String| {
+        all.iter().filter(|(id, _)| id.is_none() || *id != with_secret).map(|(_, name)| *name).collect();
+    let message = |instructions: String| {
         let outlook = if unseen.is_empty() {
-            "The resource goes once the platform refuses the key.".to_owned()
+            "The resource is deleted once the platform refuses the key.".to_owned()
         } else {
-            format!(
-                "Whether that was done dbplane cannot see for {}, whose secret it does not have.",
-                unseen.join(", ")
-            )
+            format!("dbplane cannot check this for {}, because it does not have the secret.", unseen.join(", "))
         };
-        format!("This platform offers no call to revoke keys, or not to these credentials. {told} {outlook}")
+        format!("This platform offers no call to revoke keys, or not to these credentials. {instructions} {outlook}")
     };
-    match left(case, all.iter().map(|(_, name)| *name)) {
-        Some((reason, told)) => or_orphan(Report::stalled(reason, message(told))),
+    match to_revoke_by_hand(case, all.iter().map(|(_, name)| *name)) {
+        Some((reason, instructions)) => or_orphan(Report::stalled(reason, message(instructions))),
         None => deleting(),
     }
 }

@@ -1,4 +1,4 @@
-//! What is recorded of a new key before it is created.
+//! The record of a new key that is written before the key is created.
 
 use jiff::Timestamp;
 
@@ -6,7 +6,7 @@ use super::super::identity::KeyIntent;
 use super::super::names;
 use super::Case;
 
-/// What becomes of the key that a new one replaces.
+/// What happens to the key that a new one replaces.
 #[derive(Clone, Copy)]
 pub(super) enum Retiring {
     /// It is revoked then.

@@ -1,19 +1,19 @@
-//! A ProjectKey in use: its key is created, kept in the Secret, and replaced when it is lost or revoked.
+//! A ProjectKey that is not being deleted: its key is created, kept in the Secret, and replaced when it is lost or revoked.
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyBook, KeyIdentity, KeyIntent};
+use super::super::identity::{KeyIdentity, KeyIntent, KeyRecords};
 use super::super::memory::Backoff;
 use super::super::{Action, Decision, Reason, Report, later};
 use super::intent::{Retiring, intent};
-use super::outcome::{CreateOutcome, create_outcome, given_up, is_lost};
+use super::outcome::{CreateOutcome, create_outcome, give_up, is_lost};
 use super::upkeep;
 use super::{Case, Choice, KeyListing, KeySecretView, KeyStep, Probe, SecretContents};
 use crate::api::OnRevoked;
 
 pub(super) fn decide(case: &Case) -> Choice {
     match &case.secret {
-        // Whoever has the Secret keeps it; for one that is still to be created the older resource comes first.
+        // A Secret stays with its owner; where there is none yet, the older resource creates it.
         KeySecretView::Ours(_) => {}
         KeySecretView::Restored { key, .. } => return restored(case, key),
         KeySecretView::Foreign(owner) if case.observed.rival.is_none() => return foreign(case, owner),
@@ -29,12 +29,12 @@ pub(super) fn decide(case: &Case) -> Choice {
     if let Some(intent) = &case.identity.intent {
         return resolve(case, intent);
     }
-    match (&case.identity.book.current, &case.secret) {
+    match (&case.identity.records.current, &case.secret) {
         (None, KeySecretView::Absent) => case.act(Action::WriteSecret, KeyStep::PrepareSecret, creating()),
-        // The annotations were removed; the Secret still tells which key it is.
-        (None, KeySecretView::Ours(SecretContents::Key { key, .. })) if !is_lost(&case.identity.book, &key.name) => {
-            let book = KeyBook { current: Some(key.clone()), ..case.identity.book.clone() };
-            Decision::act(KeyStep::Record { book, event: None }, creating())
+        // The annotations were removed; the Secret still identifies its key.
+        (None, KeySecretView::Ours(SecretContents::Key { key, .. })) if !is_lost(&case.identity.records, &key.name) => {
+            let records = KeyRecords { current: Some(key.clone()), ..case.identity.records.clone() };
+            Decision::act(KeyStep::Record { records, event: None }, creating())
         }
         (None, _) => create_key(case, (None, None), creating()),
         (Some(current), KeySecretView::Absent) => {
@@ -53,11 +53,11 @@ pub(super) fn decide(case: &Case) -> Choice {
     }
 }
 
-/// The Secret of a resource that was restored from a backup: it goes on being used.
+/// The Secret of a resource that was restored from a backup: dbplane adopts it.
 fn restored(case: &Case, key: &KeyIdentity) -> Choice {
     let name = &case.spec.secret.name;
-    let report = Report::progressing(Reason::Creating, format!("Secret {name} with key {} is taken back.", key.name));
-    match case.taking_back() {
+    let report = Report::progressing(Reason::Creating, format!("dbplane adopts Secret {name} with key {}.", key.name));
+    match case.adopt_step() {
         Some(step) => case.act(Action::WriteSecret, step, report),
         None => Decision::rest(report),
     }
@@ -67,7 +67,7 @@ fn awaiting_backup(case: &Case, current: &KeyIdentity) -> Report {
     Report::progressing(
         Reason::Creating,
         format!(
-            "Secret {} with key {} is not there. This resource was restored from a backup, and its Secret may be yet; if not, the key is replaced.",
+            "Secret {} with key {} does not exist. This resource was restored from a backup, and its Secret may still be restored. If not, dbplane replaces the key.",
             case.spec.secret.name, current.name
         ),
     )
@@ -87,7 +87,7 @@ fn foreign(case: &Case, owner: &str) -> Choice {
     Decision::rest(Report::stalled(
         Reason::SecretNotOurs,
         format!(
-            "Secret {} exists and is {owner}; it is left alone. Delete it, or delete this resource and create one with another spec.secret.name.",
+            "Secret {} exists and is {owner}. dbplane does not change it. Delete it, or delete this resource and create one with another spec.secret.name.",
             case.spec.secret.name
         ),
     ))
@@ -103,15 +103,15 @@ fn replacing(why: &str) -> Report {
 
 fn gone(case: &Case, current: &KeyIdentity) -> String {
     format!(
-        "Secret {} was deleted or altered and no longer holds key {}; the key is being replaced.",
+        "Secret {} was deleted or altered and no longer contains key {}. The key is being replaced.",
         case.spec.secret.name, current.name
     )
 }
 
 fn create_key(case: &Case, (retiring, because): (Option<Retiring>, Option<&str>), report: Report) -> Choice {
-    if case.observed.secret_going {
+    if case.observed.secret_deleting {
         let name = &case.spec.secret.name;
-        let message = format!("Secret {name} is being deleted; the key is created once it is gone.");
+        let message = format!("Secret {name} is being deleted. dbplane creates the key when that is done.");
         return Decision::rest(Report::progressing(Reason::Creating, message));
     }
     match case.key_creation_backoff() {
@@ -123,59 +123,64 @@ fn create_key(case: &Case, (retiring, because): (Option<Retiring>, Option<&str>)
     }
 }
 
-/// Creates a successor, and tells why.
+/// Creates a successor, and reports why.
 fn replace(case: &Case, retiring: Retiring, why: &str) -> Choice {
     create_key(case, (Some(retiring), Some(why)), replacing(why))
 }
 
 /// A creation that was begun and not recorded as done.
 fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
-    let book = &case.identity.book;
+    let records = &case.identity.records;
     if let KeySecretView::Ours(SecretContents::Key { key, .. }) = &case.secret
         && key.name == intent.name
     {
-        let book = book.succeeded_by(key.clone(), intent);
-        return Decision::act(KeyStep::Record { book, event: None }, creating());
+        let records = records.succeeded_by(key.clone(), intent);
+        return Decision::act(KeyStep::Record { records, event: None }, creating());
     }
     let finding_out = || {
         Report::progressing(
             Reason::ConfirmingCreate,
-            format!("The creation of key {} was not answered; whether it exists is being found out.", intent.name),
+            format!("The creation of key {} was not answered. dbplane checks whether the key exists.", intent.name),
         )
     };
     match create_outcome(case, intent) {
         CreateOutcome::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, finding_out()),
-        CreateOutcome::NotCreated => Decision::act(KeyStep::Record { book: book.clone(), event: None }, creating()),
+        CreateOutcome::NotCreated => {
+            Decision::act(KeyStep::Record { records: records.clone(), event: None }, creating())
+        }
         CreateOutcome::NotKnownYet(until) => Decision::wait(finding_out(), until),
-        CreateOutcome::Exists(id) => Decision::act(given_up(case, Some(id), intent), finding_out()),
-        CreateOutcome::CannotTell => Decision::act(given_up(case, None, intent), creating()),
+        CreateOutcome::Exists(id) | CreateOutcome::Other(id) => {
+            Decision::act(give_up(case, Some(id), intent), finding_out())
+        }
+        CreateOutcome::ListNotOffered => Decision::act(give_up(case, None, intent), creating()),
     }
 }
 
-/// How soon a key is asked again that the platform refuses although it lists it.
+/// How often a key is checked that the platform refuses although it lists it.
 const ASK_AGAIN: std::time::Duration = std::time::Duration::from_secs(15);
 
-/// The platform refused the key itself. Where keys can be listed, that has to agree: replacing a key by mistake would revoke one in use.
+/// The platform refused the key itself. Where keys can be listed, the list has to confirm that it is revoked: replacing a key
+/// by mistake would revoke one in use.
 fn revoked(case: &Case, current: &KeyIdentity, at: Timestamp) -> Choice {
-    let doubtful = Report::unknown(
+    let unconfirmed = Report::unknown(
         Reason::KeyRevoked,
-        format!("The platform does not accept key {}; whether it was revoked is being found out.", current.name),
+        format!("The platform does not accept key {}. dbplane checks whether it was revoked.", current.name),
     );
     match &case.observed.listing {
-        KeyListing::NotRead => return case.act(Action::ListKeys, KeyStep::ListKeys, doubtful),
+        KeyListing::NotRead => return case.act(Action::ListKeys, KeyStep::ListKeys, unconfirmed),
         KeyListing::Read { keys, .. } if keys.iter().any(|key| key.id == current.id) => {
             let again = later(at, ASK_AGAIN);
             return if case.now < again {
-                Decision::wait(doubtful, again)
+                Decision::wait(unconfirmed, again)
             } else {
-                Decision::act(KeyStep::Probe, doubtful)
+                Decision::act(KeyStep::Probe, unconfirmed)
             };
         }
         KeyListing::Read { .. } | KeyListing::NotOffered => {}
     }
     match case.spec.on_revoked {
         OnRevoked::Recreate => {
-            let why = format!("Key {} was revoked on the platform; it is being replaced.", current.name);
+            let why = format!("Key {} was revoked on the platform. It is being replaced.", current.name);
             replace(case, Retiring::Done, &why)
         }
         OnRevoked::Report => Decision::rest(Report::stalled(

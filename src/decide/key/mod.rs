@@ -13,11 +13,11 @@ mod upkeep;
 use jiff::Timestamp;
 
 pub use self::template::template;
-use super::identity::{Doubtful, KeyBook, KeyIdentity, KeyIntent, ProjectKeyIdentity};
+use super::identity::{InvalidAnnotations, KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
 use super::names::{ClusterId, Mark};
 use super::{AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, brake, later, memory};
 use crate::api::{KeyDeletion, KeyRecord, ProjectKeySpec, ProjectKeyStatus};
-use crate::platform::KeyEntry;
+use crate::domain::KeyEntry;
 
 /// Everything that a decision about a ProjectKey rests on, besides its spec and the time.
 #[derive(Clone, Debug)]
@@ -25,20 +25,20 @@ pub struct KeyObserved {
     pub meta: Meta,
     pub uid: String,
     pub created: Timestamp,
-    pub identity: Result<ProjectKeyIdentity, Doubtful>,
+    pub identity: Result<ProjectKeyIdentity, InvalidAnnotations>,
     pub account: AccountView,
     pub secret: KeySecretView,
-    /// A resource that names the same Secret and is older, or has it.
+    /// A resource that names the same Secret and is older, or owns it.
     pub rival: Option<String>,
-    /// The Secret is being deleted: what is written into it goes with it.
-    pub secret_going: bool,
-    /// The keys that people say they have revoked, as the annotation names them.
+    /// The Secret is being deleted, and with it whatever is written into it.
+    pub secret_deleting: bool,
+    /// The keys that a person has revoked, as named in the annotation.
     pub revoked: Option<String>,
-    /// The organization's keys, read only where a decision needs them.
+    /// The organization's keys, listed only where a decision needs them.
     pub listing: KeyListing,
-    /// What the key itself was last told.
+    /// The last answer of the platform to the key itself.
     pub probe: Probe,
-    /// A key that was created and whose secret is not in its Secret yet.
+    /// A key that was created and that is not in its Secret yet.
     pub unsaved: Option<KeyIdentity>,
     pub memory: Memory,
     pub limits: Limits,
@@ -48,13 +48,13 @@ pub struct KeyObserved {
     pub draw: u32,
 }
 
-/// The Secret that is to hold the key.
+/// The Secret for the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySecretView {
     Absent,
-    /// It exists and is not this resource's; who has it.
+    /// It exists and belongs to something else, which the text names.
     Foreign(String),
-    /// It holds this key as dbplane wrote it, for a resource of this name that is no more: both may come from a backup.
+    /// It contains this key as dbplane wrote it, for a former resource of this name: both may come from a backup.
     Restored {
         key: KeyIdentity,
         version: String,
@@ -63,7 +63,7 @@ pub enum KeySecretView {
     Ours(SecretContents),
 }
 
-/// What a Secret of ours holds.
+/// What is in a Secret of this resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretContents {
     /// No key yet.
@@ -87,10 +87,10 @@ pub enum KeyListing {
     },
 }
 
-/// What the platform said to the key itself.
+/// Whether the platform accepts the key itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// Not asked since then, or never.
+    /// It is not known: the last check, if there was one, was at that time and gave no answer.
     NotAsked(Option<Timestamp>),
     Accepted(Timestamp),
     Revoked(Timestamp),
@@ -99,31 +99,32 @@ pub enum Probe {
 /// One side effect.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KeyStep {
-    /// Hold the resource until its keys have been dealt with.
+    /// Add the finalizer, so that the resource stays until its keys are revoked or orphaned.
     AddFinalizer,
-    /// Create the Secret, empty: what can fail after the key is created is made to fail before.
+    /// Create the Secret, empty: whatever could fail after the creation of the key is tried before.
     PrepareSecret,
-    /// Make a Secret from a backup, as it was read in that version, this resource's again.
-    TakeBack { key: String, version: String },
-    /// Write the intent, create the key, write the Secret, record the key. `because` is told where nobody asked for it.
+    /// Make this resource the owner of a Secret from a backup, if the Secret still has that version.
+    AdoptSecret { key: String, version: String },
+    /// Write the intent, create the key, write the Secret, record the key. `because` is the text of an event, where nobody
+    /// requested the new key.
     CreateKey { intent: KeyIntent, because: Option<String> },
-    /// Write the key that is held in memory into its Secret, then record it.
+    /// Write the key in memory into its Secret, then record it.
     SaveSecret,
-    /// Record a key in memory that another leader has given up meanwhile, and forget its secret.
-    Leave { book: KeyBook },
-    /// Write the Secret's declared parts anew around the key it holds.
+    /// Record a key in memory as lost, because another leader has given it up meanwhile, and drop its secret.
+    GiveUpUnsaved { records: KeyRecords },
+    /// Write the Secret's declared parts again and keep the key in it.
     RewriteSecret,
-    /// Record these keys, and the end of the intent.
-    Record { book: KeyBook, event: Option<String> },
-    /// Forget the keys that people have revoked, and the annotation that says so.
-    Acknowledge { book: KeyBook, event: String },
-    /// Revoke a key, then record.
-    Revoke { id: i64, name: String, book: KeyBook },
+    /// Write these key records and remove the intent.
+    Record { records: KeyRecords, event: Option<String> },
+    /// Drop the keys that a person has revoked from the records, and remove that person's annotation.
+    Acknowledge { records: KeyRecords, event: String },
+    /// Revoke a key, then write these key records.
+    Revoke { id: i64, name: String, records: KeyRecords },
     /// Read the organization's keys.
     ListKeys,
     /// Ask the platform whether it accepts the key.
     Probe,
-    /// Let the resource go.
+    /// Remove the finalizer.
     RemoveFinalizer,
 }
 
@@ -131,24 +132,24 @@ type Choice = Decision<KeyStep>;
 
 /// What to do about a ProjectKey.
 pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choice {
-    let left = spec.deletion == KeyDeletion::Orphan;
-    if let Some(paused) = brake::paused(&observed.meta, &observed.limits).filter(|_| !left) {
+    let orphaned = spec.deletion == KeyDeletion::Orphan;
+    if let Some(paused) = brake::paused(&observed.meta, &observed.limits).filter(|_| !orphaned) {
         return Decision::rest(paused);
     }
     let identity = match &observed.identity {
         Ok(identity) => identity,
-        Err(doubtful) => return disbelieved(spec, observed, doubtful),
+        Err(invalid) => return invalid_annotations(spec, observed, invalid),
     };
-    let case = Case { spec, observed, identity, secret: believed(&observed.secret, identity), now };
+    let case = Case { spec, observed, identity, secret: trusted(&observed.secret, identity), now };
     if observed.meta.deleting {
         return delete::decide(&case);
     }
-    // A secret in memory comes before everything: it is shown once.
+    // A secret in memory comes first: the platform shows it only once.
     if let Some(key) = observed.unsaved.as_ref().filter(|_| !matches!(case.secret, KeySecretView::Foreign(_))) {
-        if !case.awaits(key) {
-            return Decision::act(case.leaving(key), saving());
+        if !case.expects(key) {
+            return Decision::act(case.give_up_unsaved(key), saving());
         }
-        if let Some(step) = case.taking_back() {
+        if let Some(step) = case.adopt_step() {
             return case.act(Action::WriteSecret, step, saving());
         }
         return case.act(Action::WriteSecret, KeyStep::SaveSecret, saving());
@@ -167,38 +168,40 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
     match &observed.account {
         AccountView::Usable { organization: None } => Decision::rest(case.no_organization()),
         AccountView::Usable { organization: Some(_) } => {
-            case.elsewhere().map_or_else(|| keep::decide(&case), Decision::rest)
+            case.wrong_organization().map_or_else(|| keep::decide(&case), Decision::rest)
         }
         account => account.obstacle().map_or_else(Decision::silent, |obstacle| Decision::rest(Report::of(obstacle))),
     }
 }
 
-/// Nothing is decided on links that are not understood, but for letting go of what is left alone anyway.
-fn disbelieved(spec: &ProjectKeySpec, observed: &KeyObserved, doubtful: &Doubtful) -> Choice {
+/// With invalid annotations nothing is done, except for removing the finalizer where the keys stay valid anyway.
+fn invalid_annotations(spec: &ProjectKeySpec, observed: &KeyObserved, invalid: &InvalidAnnotations) -> Choice {
     let meta = &observed.meta;
-    let left = spec.deletion == KeyDeletion::Orphan || doubtful.is_copy();
-    if meta.deleting && meta.has_finalizer && !meta.paused && left {
+    let orphaned = spec.deletion == KeyDeletion::Orphan || invalid.is_copy();
+    if meta.deleting && meta.has_finalizer && !meta.paused && orphaned {
         return Decision::act(
             KeyStep::RemoveFinalizer,
-            Report::progressing(Reason::Deleting, "The keys, if there are any, are left as they are."),
+            Report::progressing(Reason::Deleting, "The keys, if there are any, stay valid."),
         );
     }
-    Decision::rest(Report::stalled(Reason::BindingConflict, doubtful.explain("projectkey", meta.object_key())))
+    Decision::rest(Report::stalled(Reason::BindingConflict, invalid.explain("projectkey", meta.object_key())))
 }
 
 fn saving() -> Report {
     Report::progressing(Reason::Creating, "The key is being written to its Secret.")
 }
 
-/// A Secret from a backup is believed where it holds a key that the annotations know: the two were written together.
-fn believed(secret: &KeySecretView, identity: &ProjectKeyIdentity) -> KeySecretView {
+/// A Secret from a backup is trusted if the annotations record its key: the two were written together.
+fn trusted(secret: &KeySecretView, identity: &ProjectKeyIdentity) -> KeySecretView {
     let KeySecretView::Restored { key, .. } = secret else { return secret.clone() };
     let intended = identity.intent.as_ref().is_some_and(|intent| intent.name == key.name);
-    let known = outcome::keys(&identity.book).any(|known| known == (Some(key.id), key.name.as_str()));
+    let known = outcome::keys(&identity.records).any(|known| known == (Some(key.id), key.name.as_str()));
     if intended || known {
         return secret.clone();
     }
-    KeySecretView::Foreign("what an earlier resource left, with a key that the annotations here do not name".to_owned())
+    KeySecretView::Foreign(
+        "from an earlier resource, with a key that the annotations of this one do not record".to_owned(),
+    )
 }
 
 /// The status that goes with a decision.
@@ -209,21 +212,21 @@ pub fn status(
     spec: &ProjectKeySpec,
     now: Timestamp,
 ) -> ProjectKeyStatus {
-    let book = observed.identity.as_ref().map(|identity| identity.book.clone()).unwrap_or_default();
-    let current = book.current.as_ref();
+    let records = observed.identity.as_ref().map(|identity| identity.records.clone()).unwrap_or_default();
+    let current = records.current.as_ref();
     ProjectKeyStatus {
         key_id: current.map(|key| key.id),
         key_name: current.map(|key| key.name.clone()),
         created_at: current.and_then(|key| key.created_at),
         created_by: current.and_then(|key| key.created_by.clone()),
         secret_name: current.map(|_| spec.secret.name.clone()),
-        rotated_at: book.rotated_at,
-        previous_keys: book
+        rotated_at: records.rotated_at,
+        previous_keys: records
             .previous
             .iter()
             .map(|key| KeyRecord { id: Some(key.id), name: key.name.clone(), since: key.since })
             .collect(),
-        lost_keys: book
+        lost_keys: records
             .lost
             .iter()
             .map(|key| KeyRecord { id: key.id, name: key.name.clone(), since: key.since })
@@ -233,12 +236,12 @@ pub fn status(
     }
 }
 
-/// Everything at hand.
+/// The input of one decision.
 struct Case<'a> {
     spec: &'a ProjectKeySpec,
     observed: &'a KeyObserved,
     identity: &'a ProjectKeyIdentity,
-    /// The Secret, as far as it is believed.
+    /// The Secret, if it is trusted.
     secret: KeySecretView,
     now: Timestamp,
 }
@@ -261,33 +264,33 @@ impl Case<'_> {
         self.backoff(Action::WriteSecret).or_else(|| self.backoff(Action::CreateKey))
     }
 
-    /// Whether a key in memory is the one that the annotations wait for. Where they were removed altogether, it is.
-    fn awaits(&self, key: &KeyIdentity) -> bool {
+    /// Whether the annotations expect a key in memory. They do also where all of them were removed.
+    fn expects(&self, key: &KeyIdentity) -> bool {
         let intended = self.identity.intent.as_ref().is_some_and(|intent| intent.name == key.name);
-        let in_use = self.identity.book.current.as_ref().is_some_and(|current| current.name == key.name);
+        let in_use = self.identity.records.current.as_ref().is_some_and(|current| current.name == key.name);
         intended || in_use || *self.identity == ProjectKeyIdentity::default()
     }
 
-    fn leaving(&self, key: &KeyIdentity) -> KeyStep {
-        KeyStep::Leave { book: outcome::with_lost(&self.identity.book, Some(key.id), &key.name, key.at) }
+    fn give_up_unsaved(&self, key: &KeyIdentity) -> KeyStep {
+        KeyStep::GiveUpUnsaved { records: outcome::with_lost(&self.identity.records, Some(key.id), &key.name, key.at) }
     }
 
-    /// Whether revoking was tried and is not offered.
+    /// Whether the platform is known to offer no call to revoke keys.
     fn cannot_revoke(&self) -> bool {
         matches!(self.observed.listing, KeyListing::NotOffered)
     }
 
-    /// The step that takes back a Secret from a backup.
-    fn taking_back(&self) -> Option<KeyStep> {
+    /// The step that adopts a Secret from a backup.
+    fn adopt_step(&self) -> Option<KeyStep> {
         match &self.secret {
             KeySecretView::Restored { key, version } => {
-                Some(KeyStep::TakeBack { key: key.name.clone(), version: version.clone() })
+                Some(KeyStep::AdoptSecret { key: key.name.clone(), version: version.clone() })
             }
             _ => None,
         }
     }
 
-    /// Until when the Secret of a key is waited for that was created under another UID: a backup may restore it after its
+    /// For a key that was created under another UID: until when to wait for its Secret, which a backup may restore after its
     /// resource.
     fn may_be_restored(&self, key: &KeyIdentity) -> Option<Timestamp> {
         let until = later(self.observed.created, self.observed.limits.settle);
@@ -295,8 +298,9 @@ impl Case<'_> {
         (restored && self.now < until).then_some(until)
     }
 
-    /// The key whose secret is at hand, in its Secret or in memory: the platform can be asked whether it accepts it.
-    fn at_hand(&self) -> Option<&KeyIdentity> {
+    /// The key whose secret is available, in its Secret or in memory: with it the platform can be asked whether it accepts the
+    /// key.
+    fn key_with_secret(&self) -> Option<&KeyIdentity> {
         match (&self.secret, &self.observed.unsaved) {
             (_, Some(key)) | (KeySecretView::Ours(SecretContents::Key { key, .. }), None) => Some(key),
             _ => None,
@@ -310,15 +314,15 @@ impl Case<'_> {
         }
     }
 
-    /// The account was exchanged for one of another organization, which knows nothing of the keys: there they would all seem revoked.
-    fn elsewhere(&self) -> Option<Report> {
+    /// The account is now one of another organization. That one does not list the keys, so all of them would seem revoked.
+    fn wrong_organization(&self) -> Option<Report> {
         let (theirs, found) = (self.identity.organization()?, self.organization()?);
         (theirs != found).then(|| {
             Report::stalled(
                 Reason::BindingConflict,
                 format!(
-                    "The keys of this resource are of the organization {theirs}, and {} is of {found}. Set spec.accountRef to an account \
-                     of {theirs}; for a key of another organization create another ProjectKey.",
+                    "The keys of this resource belong to organization {theirs}, but {} belongs to {found}. Set spec.accountRef to an account \
+                     of {theirs}. For a key of another organization, create another ProjectKey.",
                     self.spec.account_ref.name
                 ),
             )
@@ -329,7 +333,7 @@ impl Case<'_> {
         Report::stalled(
             Reason::OrganizationMissing,
             format!(
-                "{} has no organizationID, which creating and revoking keys needs. Set it there.",
+                "{} has no organizationID, which is needed to create and revoke keys. Set it there.",
                 self.spec.account_ref.name
             ),
         )

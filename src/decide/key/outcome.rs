@@ -1,36 +1,41 @@
-//! What became of keys: of one whose creation was begun and never recorded, and of those that are to be revoked.
+//! Outcomes: of the creation of a key that was begun and never recorded, and of revocations.
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyBook, KeyIntent, LostKey};
+use super::super::identity::{KeyIntent, KeyRecords, LostKey};
 use super::super::{Action, names};
 use super::{Case, KeyListing, KeyStep};
-use crate::platform::{Fault, KeyEntry};
+use crate::domain::{Fault, KeyEntry};
 
-/// What became of a key whose creation was begun and whose secret never arrived.
+/// The outcome of the creation of a key whose secret dbplane never received.
 pub(super) enum CreateOutcome {
     /// It was not created.
     NotCreated,
     /// It exists under the name that was recorded.
     Exists(i64),
-    /// A later reading will tell.
+    /// A later list will show it.
     NotKnownYet(Timestamp),
-    /// The keys have to be read first.
+    /// The keys have to be listed first.
     NotRead,
-    /// The platform cannot tell.
-    CannotTell,
+    /// The platform offers no list of keys, so that it cannot be determined.
+    ListNotOffered,
+    /// The platform answered with this key, and lists none of the name that was recorded.
+    Other(i64),
 }
 
 pub(super) fn create_outcome(case: &Case, intent: &KeyIntent) -> CreateOutcome {
     if not_created(case, intent) {
         return CreateOutcome::NotCreated;
     }
-    let settled = case.observed.memory.settled(intent.at, case.observed.limits.settle);
+    let settled = case.observed.memory.settles_at(intent.at, case.observed.limits.settle);
+    let other = case.observed.memory.other_key(intent.at);
     match &case.observed.listing {
         KeyListing::NotRead => CreateOutcome::NotRead,
-        KeyListing::NotOffered => CreateOutcome::CannotTell,
+        KeyListing::NotOffered => other.map_or(CreateOutcome::ListNotOffered, CreateOutcome::Other),
         KeyListing::Read { at, keys } => match keys.iter().find(|key| key.name == intent.name) {
             Some(key) => CreateOutcome::Exists(key.id),
+            // It may be ours, so it is recorded at once: only this process knows of it.
+            None if let Some(id) = other => CreateOutcome::Other(id),
             None if *at >= settled => CreateOutcome::NotCreated,
             None if settled <= case.now => CreateOutcome::NotRead,
             None => CreateOutcome::NotKnownYet(settled),
@@ -38,10 +43,10 @@ pub(super) fn create_outcome(case: &Case, intent: &KeyIntent) -> CreateOutcome {
     }
 }
 
-/// Whether this process made the try, and was told that it created nothing.
+/// Whether this process made the attempt and knows that it created nothing.
 fn not_created(case: &Case, intent: &KeyIntent) -> bool {
     let memory = &case.observed.memory;
-    // The name is unique: where somebody on the way repeated the request, the first one may have created the key.
+    // The name is unique: if a proxy repeated the request, the first one may have created the key.
     let repeated = matches!(memory.fault(Action::CreateKey), Some(Fault::Conflict { .. }));
     memory.not_done(Action::CreateKey, intent.at) && (!repeated || case.cannot_revoke())
 }
@@ -50,9 +55,9 @@ fn not_created(case: &Case, intent: &KeyIntent) -> bool {
 pub(super) enum Revocation {
     /// With this step, unless the last try of that action failed too recently.
     Step(Option<Action>, Box<KeyStep>),
-    /// Not at all: its identifier belongs to another key. A text says so.
+    /// Not at all: the identifier belongs to another key, as the message says.
     NotOurs(String),
-    /// Not here: another cluster gave its name, and may use it.
+    /// Not in this cluster: another one issued its name, and may use it.
     OfAnotherCluster,
     /// The platform offers no call for it.
     NotOffered,
@@ -61,40 +66,40 @@ pub(super) enum Revocation {
 /// A key, by its number where that is known, and its unique name.
 pub(super) type Named<'a> = (Option<i64>, &'a str);
 
-/// All keys of a book: first those that were replaced, last those that nobody has.
-pub(super) fn keys(book: &KeyBook) -> impl Iterator<Item = Named<'_>> {
-    let previous = book.previous.iter().map(|key| (Some(key.id), key.name.as_str()));
-    let current = book.current.iter().map(|key| (Some(key.id), key.name.as_str()));
-    previous.chain(current).chain(book.lost.iter().map(|key| (key.id, key.name.as_str())))
+/// All recorded keys: first those that were replaced, last those whose secret never arrived.
+pub(super) fn keys(records: &KeyRecords) -> impl Iterator<Item = Named<'_>> {
+    let previous = records.previous.iter().map(|key| (Some(key.id), key.name.as_str()));
+    let current = records.current.iter().map(|key| (Some(key.id), key.name.as_str()));
+    previous.chain(current).chain(records.lost.iter().map(|key| (key.id, key.name.as_str())))
 }
 
-/// Revokes one key where the platform can. One that a list lacks is gone already. Only a key that carries the name that it
-/// was given, and that was given in this cluster, is ever revoked.
+/// Revokes one key where the platform offers that. A key that the list lacks is revoked already. dbplane only ever revokes a
+/// key that has its recorded name, if this cluster issued that name.
 pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
     let keys = match &case.observed.listing {
         KeyListing::NotRead => return Revocation::Step(Some(Action::ListKeys), Box::new(KeyStep::ListKeys)),
         KeyListing::NotOffered => return Revocation::NotOffered,
         KeyListing::Read { keys, .. } => keys,
     };
-    let book = without(&case.identity.book, name);
+    let records = without(&case.identity.records, name);
     match keys.iter().find(|key| id.map_or(key.name == name, |id| key.id == id)) {
         None => {
             let event = id.map(|id| format!("Key {name} ({id}) is revoked."));
-            Revocation::Step(None, Box::new(KeyStep::Record { book, event }))
+            Revocation::Step(None, Box::new(KeyStep::Record { records, event }))
         }
         Some(key) if key.name != name => Revocation::NotOurs(format!(
-            "Key {} is called {} on the platform and not {name}; it is left alone. Revoke it in the console if it is yours.",
+            "Key {} is called {} on the platform and not {name}. dbplane does not revoke it. Revoke it in the console if it is yours.",
             key.id, key.name
         )),
-        Some(_) if !case.observed.cluster.gave(name) => Revocation::OfAnotherCluster,
+        Some(_) if !case.observed.cluster.issued(name) => Revocation::OfAnotherCluster,
         Some(key) => {
-            let step = KeyStep::Revoke { id: key.id, name: name.to_owned(), book };
+            let step = KeyStep::Revoke { id: key.id, name: name.to_owned(), records };
             Revocation::Step(Some(Action::Revoke), Box::new(step))
         }
     }
 }
 
-/// A key of this very resource that its annotations do not know: a call brought it forth after it was given up.
+/// A key of this resource that its annotations do not record: a call created it after the attempt was given up.
 pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
     let KeyListing::Read { keys, .. } = &case.observed.listing else { return None };
     let attempt = |name: &str| {
@@ -104,42 +109,47 @@ pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
     keys.iter().find(|key| attempt(&key.name))
 }
 
-/// The book without the key of that name.
-pub(super) fn without(book: &KeyBook, name: &str) -> KeyBook {
-    let mut book = book.clone();
-    book.current = book.current.filter(|key| key.name != name);
-    book.previous.retain(|key| key.name != name);
-    book.lost.retain(|key| key.name != name);
-    book
+/// The records without the key of that name.
+pub(super) fn without(records: &KeyRecords, name: &str) -> KeyRecords {
+    let mut records = records.clone();
+    records.current = records.current.filter(|key| key.name != name);
+    records.previous.retain(|key| key.name != name);
+    records.lost.retain(|key| key.name != name);
+    records
 }
 
-pub(super) fn with_lost(book: &KeyBook, id: Option<i64>, name: &str, since: Timestamp) -> KeyBook {
-    let mut book = book.clone();
-    if !is_lost(&book, name) {
-        book.lost.push(LostKey { id, name: name.to_owned(), since });
+pub(super) fn with_lost(records: &KeyRecords, id: Option<i64>, name: &str, since: Timestamp) -> KeyRecords {
+    let mut records = records.clone();
+    if !is_lost(&records, name) {
+        records.lost.push(LostKey { id, name: name.to_owned(), since });
     }
-    book
+    records
 }
 
-/// The intent's key as one that exists, or may exist, and whose secret nobody has; with what to tell people where it cannot
-/// be revoked. It is recorded as lost before anything else: another leader that is just saving it then fails to record it as
-/// the one in use, instead of keeping a key that is being revoked.
-pub(super) fn given_up(case: &Case, id: Option<i64>, intent: &KeyIntent) -> KeyStep {
-    let (book, name) = (&case.identity.book, &intent.name);
-    let event = match (case.observed.cluster.gave(name), id) {
+/// Records the intent's key as lost: it exists, or may exist, and nobody has its secret. An event reports it where dbplane
+/// cannot revoke it. This is recorded before anything else is done: another leader that is just saving the key then fails to
+/// record it as the one in use, instead of keeping a key that is being revoked.
+pub(super) fn give_up(case: &Case, id: Option<i64>, intent: &KeyIntent) -> KeyStep {
+    let (records, name) = (&case.identity.records, &intent.name);
+    let other = case.observed.memory.other_key(intent.at).filter(|other| id == Some(*other));
+    let event = match (case.observed.cluster.issued(name), id) {
+        (true, Some(id)) if other.is_some() => Some(format!(
+            "The platform answered the creation of key {name} with key {id}, which is not what was asked for. dbplane does not \
+             use its secret and does not revoke it. If nobody needs it, revoke it in the platform's console."
+        )),
         (true, Some(_)) => None,
         (true, None) => Some(format!(
-            "The secret of key {name} never arrived, and this platform offers no call to find or revoke it. \
-             If the platform's console shows that key, revoke it there."
+            "dbplane never received the secret of key {name}, and this platform offers no call to find or revoke the key. \
+             If the platform's console shows it, revoke it there."
         )),
-        (false, _) => {
-            Some(format!("Key {name} was begun in another cluster, which may use it; it is left alone here."))
-        }
+        (false, _) => Some(format!(
+            "The creation of key {name} was begun in another cluster, which may use it. It is not revoked here."
+        )),
     };
-    KeyStep::Record { book: with_lost(&book.of(intent), id, name, intent.at), event }
+    KeyStep::Record { records: with_lost(&records.of(intent), id, name, intent.at), event }
 }
 
-/// Whether a key is recorded as one whose secret never arrived.
-pub(super) fn is_lost(book: &KeyBook, name: &str) -> bool {
-    book.lost.iter().any(|key| key.name == name)
+/// Whether a key is recorded as lost.
+pub(super) fn is_lost(records: &KeyRecords, name: &str) -> bool {
+    records.lost.iter().any(|key| key.name == name)
 }

@@ -19,7 +19,7 @@ pub fn template(spec: &ProjectKeySpec, key: &KeyIdentity, secret: &str, base_url
     spec.secret.template.iter().map(|(entry, text)| (entry.clone(), filled(text, value))).collect()
 }
 
-/// Reads the text once: what a placeholder brings in is not read again. Anything else between braces stays.
+/// Replaces placeholders once: inserted values are not searched again. Anything else between braces stays.
 fn filled<'a>(text: &'a str, value: impl Fn(&str) -> Option<&'a str>) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;

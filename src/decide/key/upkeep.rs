@@ -1,5 +1,5 @@
-//! A key that is in its Secret and accepted: its Secret's parts, its age, and the keys before it. Whatever cannot be done at
-//! present is told beside the fact that the key can be used, and does not keep the rest waiting.
+//! Maintenance of a key that is in its Secret and accepted: the other parts of the Secret, rotation, and earlier keys. What
+//! cannot be done at present is reported on Synced, while Ready stays True, and does not delay the rest.
 
 use jiff::Timestamp;
 
@@ -7,7 +7,7 @@ use super::super::identity::KeyIdentity;
 use super::super::memory::Backoff;
 use super::super::{Action, Decision, Health, Reason, Report, Sync, later};
 use super::intent::{Retiring, intent};
-use super::manual_revocation::left;
+use super::manual_revocation::to_revoke_by_hand;
 use super::outcome::{Named, Revocation, revocation, with_lost, without};
 use super::{Case, Choice, KeyListing, KeyStep, Probe};
 
@@ -33,7 +33,7 @@ struct Upkeep<'a> {
 }
 
 impl Upkeep<'_> {
-    /// The step, unless its last try failed too recently; that is told then.
+    /// The step, unless its last try failed too recently; then that failure is reported.
     fn unless_backing_off(&mut self, backoff: Option<Backoff>, step: KeyStep) -> Option<KeyStep> {
         let Some(Backoff { health, until }) = backoff else { return Some(step) };
         self.wakes.push(until);
@@ -41,11 +41,11 @@ impl Upkeep<'_> {
         | Health::Progressing(reason, message)
         | Health::Stalled(reason, message)
         | Health::Unknown(reason, message)) = health;
-        self.tell(reason, message);
+        self.report_out_of_sync(reason, message);
         None
     }
 
-    fn tell(&mut self, reason: Reason, message: String) {
+    fn report_out_of_sync(&mut self, reason: Reason, message: String) {
         self.report.sync = Sync::OutOfSync(reason, message);
     }
 
@@ -63,7 +63,7 @@ impl Upkeep<'_> {
             self.wakes.push(due);
             return None;
         }
-        if self.case.observed.secret_going {
+        if self.case.observed.secret_deleting {
             return None;
         }
         let retiring = Retiring::At(later(self.case.now, rotation.overlap.value()?));
@@ -71,34 +71,34 @@ impl Upkeep<'_> {
         self.unless_backing_off(self.case.key_creation_backoff(), step)
     }
 
-    /// Revokes a key whose time is over; where the platform cannot, says so and lists it.
+    /// Revokes a replaced key at the end of its overlap; where dbplane cannot, reports the key and lists it as lost.
     fn retire(&mut self) -> Option<KeyStep> {
-        let book = &self.case.identity.book;
-        let Some(key) = book.previous.iter().find(|key| key.retire_at <= self.case.now) else {
-            self.wakes.extend(book.previous.iter().map(|key| key.retire_at).min());
+        let records = &self.case.identity.records;
+        let Some(key) = records.previous.iter().find(|key| key.retire_at <= self.case.now) else {
+            self.wakes.extend(records.previous.iter().map(|key| key.retire_at).min());
             return None;
         };
         let event = match revocation(self.case, (Some(key.id), &key.name)) {
             Revocation::NotOffered => format!(
-                "Key {} ({}) was replaced, and this platform offers no call to revoke it. Revoke it in the console.",
+                "Key {} ({}) was replaced, but this platform offers no call to revoke it. Revoke it in the console.",
                 key.name, key.id
             ),
             Revocation::OfAnotherCluster => format!(
-                "Key {} ({}) was replaced. Another cluster created it and may use it; it is left alone here.",
+                "Key {} ({}) was replaced. Another cluster created it and may use it. It is not revoked here.",
                 key.name, key.id
             ),
             other => return self.revoke(other),
         };
-        let book = with_lost(&without(book, &key.name), Some(key.id), &key.name, key.since);
-        Some(KeyStep::Record { book, event: Some(event) })
+        let records = with_lost(&without(records, &key.name), Some(key.id), &key.name, key.since);
+        Some(KeyStep::Record { records, event: Some(event) })
     }
 
-    /// Keys that were listed as lost are dealt with once the platform can be asked about them.
+    /// Revokes lost keys once the platform lists keys.
     fn forget_lost(&mut self) -> Option<KeyStep> {
-        let book = &self.case.identity.book;
-        let ours = |key: &Named| self.case.observed.cluster.gave(key.1);
-        let lost: Vec<Named> = book.lost.iter().map(|key| (key.id, key.name.as_str())).collect();
-        // Those of another cluster are looked for only where there is a list anyway: nothing would come of it.
+        let records = &self.case.identity.records;
+        let ours = |key: &Named| self.case.observed.cluster.issued(key.1);
+        let lost: Vec<Named> = records.lost.iter().map(|key| (key.id, key.name.as_str())).collect();
+        // Keys of another cluster are never revoked, so no list is read for them alone.
         let read = matches!(self.case.observed.listing, KeyListing::Read { .. });
         lost.into_iter().filter(|key| read || ours(key)).find_map(|key| self.revoke(revocation(self.case, key)))
     }
@@ -108,18 +108,18 @@ impl Upkeep<'_> {
             Revocation::Step(Some(action), step) => self.unless_backing_off(self.case.backoff(action), *step),
             Revocation::Step(None, step) => Some(*step),
             Revocation::NotOurs(message) => {
-                self.tell(Reason::BindingConflict, message);
+                self.report_out_of_sync(Reason::BindingConflict, message);
                 None
             }
             Revocation::OfAnotherCluster | Revocation::NotOffered => None,
         }
     }
 
-    /// Asks the platform now and then whether it still accepts the key.
+    /// Checks from time to time whether the platform still accepts the key.
     fn ask(&mut self, current: &KeyIdentity) -> Option<KeyStep> {
         let last = match self.case.observed.probe {
             Probe::Accepted(at) | Probe::Revoked(at) | Probe::NotAsked(Some(at)) => at,
-            // A key that was just created is accepted; the first question comes after one period.
+            // A key that was just created is accepted; the first check comes after one period.
             Probe::NotAsked(None) => current.at,
         };
         let due = later(last, self.case.observed.limits.key_check);
@@ -132,8 +132,8 @@ impl Upkeep<'_> {
 }
 
 fn ready(case: &Case, current: &KeyIdentity) -> Report {
-    let report = Report::ready(format!("Secret {} holds key {}.", case.spec.secret.name, current.name));
-    match left(case, case.identity.book.lost.iter().map(|key| key.name.as_str())) {
+    let report = Report::ready(format!("Secret {} contains key {}.", case.spec.secret.name, current.name));
+    match to_revoke_by_hand(case, case.identity.records.lost.iter().map(|key| key.name.as_str())) {
         Some((reason, message)) => report.with_sync(Sync::OutOfSync(reason, message)),
         None => report,
     }

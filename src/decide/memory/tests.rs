@@ -22,16 +22,16 @@ fn a_refusal_waits_longer_each_time_and_not_for_a_new_spec() {
 }
 
 #[test]
-fn the_clock_of_whoever_recorded_a_call_does_not_count() {
+fn the_clock_of_another_process_does_not_count() {
     let settle = Duration::from_secs(60);
     let mut memory = Memory::default();
     for (recorded, now, settled) in [(100, 5000, 5060), (100, 5030, 5060), (90_000, 5040, 5100), (100, 5050, 5110)] {
-        memory.met(Some(at(recorded)), at(now));
-        assert_eq!(memory.settled(at(recorded), settle), at(settled));
+        memory.note_unresolved(Some(at(recorded)), at(now));
+        assert_eq!(memory.settles_at(at(recorded), settle), at(settled));
     }
-    memory.met(None, at(5055));
-    memory.met(Some(at(100)), at(5060));
-    assert_eq!(memory.settled(at(100), settle), at(5120));
+    memory.note_unresolved(None, at(5055));
+    memory.note_unresolved(Some(at(100)), at(5060));
+    assert_eq!(memory.settles_at(at(100), settle), at(5120));
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_setting_that_is_never_seen_in_force_is_not_sent_in_a_loop() {
     let mut memory = Memory::default();
     assert_eq!(repeated(&memory, "size", at(0)), None);
     memory.sent(&parts(&["size"]), at(0));
-    memory.differing(&["size"], at(0));
+    memory.note_differing(&["size"], at(0));
     assert_eq!(repeated(&memory, "size", at(10)), Some((Reason::SettingNotApplied, at(300))));
     assert_eq!(repeated(&memory, "size", at(300)), None);
     memory.sent(&parts(&["size"]), at(300));
@@ -63,10 +63,10 @@ fn a_setting_that_is_never_seen_in_force_is_not_sent_in_a_loop() {
 }
 
 #[test]
-fn a_field_that_is_ignored_says_nothing_of_the_others() {
+fn an_ignored_field_does_not_delay_the_others() {
     let mut memory = Memory::default();
     memory.sent(&parts(&["scaleToZero", "size"]), at(0));
-    memory.differing(&["scaleToZero"], at(0));
+    memory.note_differing(&["scaleToZero"], at(0));
     assert_eq!(repeated(&memory, "scaleToZero", at(1)), Some((Reason::SettingNotApplied, at(300))));
     assert_eq!(repeated(&memory, "size", at(1)), None);
     assert_eq!(repeated(&memory, "disabled", at(1)), None);
@@ -86,7 +86,7 @@ fn a_difference_that_comes_back_is_corrected_thrice_and_then_with_pauses() {
     for second in 0..3 {
         assert_eq!(repeated(&memory, "size", at(second)), None);
         memory.sent(&parts(&["size"]), at(second));
-        memory.differing(&[], at(second));
+        memory.note_differing(&[], at(second));
     }
     assert_eq!(repeated(&memory, "size", at(3)), Some((Reason::DriftPersists, at(302))));
     assert_eq!(repeated(&memory, "size", at(302)), None);
@@ -98,17 +98,17 @@ fn the_pauses_between_corrections_grow_up_to_an_hour() {
     let mut now = at(0);
     for pause in [0, 0, 300, 600, 1200, 2400, 3600, 3600] {
         memory.sent(&parts(&["size"]), now);
-        memory.differing(&[], now);
+        memory.note_differing(&[], now);
         let until = later(now, Duration::from_secs(pause));
         let expected = (pause > 0).then_some((Reason::DriftPersists, until));
         assert_eq!(repeated(&memory, "size", now), expected);
-        memory.differing(&["size"], until);
+        memory.note_differing(&["size"], until);
         assert_eq!(repeated(&memory, "size", until), None);
         now = until;
     }
-    // What stood for a while was not changed back by whoever did that.
+    // A correction that was in force for a while was not undone by that person.
     memory.sent(&parts(&["size"]), now);
-    memory.differing(&[], later(now, SETTLED));
+    memory.note_differing(&[], later(now, SETTLED));
     assert_eq!(repeated(&memory, "size", later(now, SETTLED)), None);
     memory.sent(&parts(&["size"]), later(now, SETTLED));
     assert_eq!(
@@ -142,11 +142,11 @@ fn only_what_was_certainly_not_done_counts_as_not_done() {
 }
 
 #[test]
-fn other_credentials_are_tried_at_once_and_what_happened_stays_known() {
+fn other_credentials_are_tried_at_once_and_outcomes_stay_known() {
     let mut memory = Memory::default();
     memory.recorded(Action::Create, at(0));
     memory.failed(Action::Create, rejected(), 1, at(0));
-    memory.other_credentials();
+    memory.credentials_changed();
     assert_eq!(memory.backoff(Action::Create, 1, at(1)), None);
     assert!(memory.not_done(Action::Create, at(0)));
     memory.failed(Action::Create, rejected(), 1, at(1));
@@ -170,11 +170,12 @@ fn what_is_not_a_refusal_is_tried_again_within_a_minute() {
 
 #[test]
 fn an_operation_is_remembered_until_the_status_shows_it() {
-    let operation = |id: &str| LastOperation { id: id.into(), action: "restart".into(), status: "running".into() };
+    let operation =
+        |id: &str| LastOperation { id: id.into(), action: "restart".into(), status: "running".into(), failures: None };
     let mut memory = Memory { last_operation: Some(operation("ours")), ..Memory::default() };
-    memory.shown(None);
-    memory.shown(Some(&operation("another")));
+    memory.operation_shown(None);
+    memory.operation_shown(Some(&operation("another")));
     assert_eq!(memory.last_operation, Some(operation("ours")));
-    memory.shown(Some(&operation("ours")));
+    memory.operation_shown(Some(&operation("ours")));
     assert_eq!(memory.last_operation, None);
 }

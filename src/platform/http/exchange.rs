@@ -12,11 +12,12 @@ use reqwest::{Method, Request, Response};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::HttpOptions;
-use super::endpoint::{Base, Endpoint, EndpointError};
+use super::endpoint::Base;
 use super::refusal::{Refusal, http_date, retry_after};
 use super::text::tidy;
 use super::transport::{Network, Transport, Unanswered};
-use crate::platform::Fault;
+use crate::domain::Fault;
+use crate::platform::{ConnectError, Endpoint};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -46,6 +47,8 @@ impl<'a> Call<'a> {
 pub(super) struct Exchange {
     transport: Arc<dyn Transport>,
     base: Base,
+    /// Named in every request: a personal key reaches an organization's projects only so, and other keys need it nowhere.
+    organization: Option<String>,
     secret: SecretString,
     request_timeout: Duration,
     clock: fn() -> Timestamp,
@@ -58,9 +61,9 @@ impl fmt::Debug for Exchange {
 }
 
 impl Exchange {
-    pub fn new(endpoint: &Endpoint, secret: &SecretString, options: &HttpOptions) -> Result<Self, EndpointError> {
+    pub fn new(endpoint: &Endpoint, secret: &SecretString, options: &HttpOptions) -> Result<Self, ConnectError> {
         let network = Network::new(options);
-        let network = network.map_err(|error| EndpointError::Client(tidy(&error, secret.expose_secret().trim())))?;
+        let network = network.map_err(|error| ConnectError::Client(tidy(&error, secret.expose_secret().trim())))?;
         Self::over(Arc::new(network), endpoint, secret, options)
     }
 
@@ -69,14 +72,21 @@ impl Exchange {
         endpoint: &Endpoint,
         secret: &SecretString,
         options: &HttpOptions,
-    ) -> Result<Self, EndpointError> {
+    ) -> Result<Self, ConnectError> {
         let base = Base::new(endpoint)?;
         let secret = trimmed(secret);
         if secret.expose_secret().is_empty() {
-            return Err(EndpointError::NoKey);
+            return Err(ConnectError::NoKey);
         }
-        bearer(&secret).ok_or(EndpointError::UnusableKey)?;
-        Ok(Self { transport, base, secret, request_timeout: options.request_timeout, clock: options.clock })
+        bearer(&secret).ok_or(ConnectError::UnusableKey)?;
+        Ok(Self {
+            transport,
+            base,
+            organization: endpoint.organization_id.clone(),
+            secret,
+            request_timeout: options.request_timeout,
+            clock: options.clock,
+        })
     }
 
     /// The same platform, called with another secret.
@@ -87,7 +97,9 @@ impl Exchange {
     /// Sends one request, once. The result is what a success answered; its body may have been lost on the way, which is
     /// for the caller to weigh: the request was carried out.
     pub async fn send(&self, call: Call<'_>) -> Result<Result<Vec<u8>, Fault>, Fault> {
-        let address = self.base.address(call.segments, call.query);
+        let organization = self.organization.as_deref().map(|id| ("org_id", id));
+        let query: Vec<_> = organization.into_iter().chain(call.query.iter().copied()).collect();
+        let address = self.base.address(call.segments, &query);
         let address = address.ok_or_else(|| not_sent("an identifier cannot be part of an address"))?;
         let bearer = bearer(&self.secret).ok_or_else(|| Fault::Transport {
             message: "the API key holds characters that cannot be sent".to_owned(),

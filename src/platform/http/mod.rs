@@ -9,10 +9,10 @@ mod refusal;
 mod text;
 mod transport;
 mod verdicts;
+mod wire;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -23,13 +23,10 @@ use serde::Serialize;
 
 use self::exchange::{Call, Exchange, not_sent};
 use self::verdicts::Verdicts;
-use super::wire::{self, ChangeBody, CreateBody, CreateKeyBody, Misread, Page};
-use super::{
-    Answer, Budget, Compute, ComputeChange, ComputeId, CreatedKey, CredentialKind, Fault, KeyEntry, NewCompute,
-    Platform, Priority, Project,
-};
+use self::wire::{ChangeBody, CreateBody, CreateKeyBody, Misread, Page};
+use super::{Answer, Budget, ConnectError, Endpoint, Platform, Priority};
+use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Project};
 
-pub use self::endpoint::{Endpoint, EndpointError};
 pub use self::transport::{Transport, Unanswered};
 
 /// Pages of one list that are followed before it is given up as endless.
@@ -73,9 +70,6 @@ impl Default for HttpOptions {
 #[derive(Debug)]
 pub struct HttpPlatform {
     exchange: Exchange,
-    organization: Option<String>,
-    /// Whether the project list was seen to ask for the organization.
-    needs_organization: AtomicBool,
     replica_type: String,
     lacking: Verdicts,
     budget: Option<Arc<Budget>>,
@@ -86,8 +80,8 @@ impl HttpPlatform {
     ///
     /// # Errors
     /// Where the base URL or the key cannot be used. Nothing is sent.
-    pub fn new(endpoint: Endpoint, secret: SecretString, options: &HttpOptions) -> Result<Self, EndpointError> {
-        Ok(Self::with(Exchange::new(&endpoint, &secret, options)?, endpoint, options))
+    pub fn new(endpoint: Endpoint, secret: SecretString, options: &HttpOptions) -> Result<Self, ConnectError> {
+        Ok(Self::with(Exchange::new(&endpoint, &secret, options)?, options))
     }
 
     /// The same over another transport than the network.
@@ -99,15 +93,13 @@ impl HttpPlatform {
         endpoint: Endpoint,
         secret: &SecretString,
         options: &HttpOptions,
-    ) -> Result<Self, EndpointError> {
-        Ok(Self::with(Exchange::over(transport, &endpoint, secret, options)?, endpoint, options))
+    ) -> Result<Self, ConnectError> {
+        Ok(Self::with(Exchange::over(transport, &endpoint, secret, options)?, options))
     }
 
-    fn with(exchange: Exchange, endpoint: Endpoint, options: &HttpOptions) -> Self {
+    fn with(exchange: Exchange, options: &HttpOptions) -> Self {
         Self {
             exchange,
-            organization: endpoint.organization_id,
-            needs_organization: AtomicBool::new(false),
             replica_type: options.replica_type.clone(),
             lacking: Verdicts::new(options.verdict_lifetime),
             budget: None,
@@ -146,11 +138,10 @@ impl HttpPlatform {
         self.exchange.send(call).await
     }
 
-    /// All pages of a list. The first request carries no more than `query`; a platform that does not page gets no other.
+    /// All pages of a list. The first request asks for no page; a platform that does not page gets no other.
     async fn pages<T>(
         &self,
         segments: &[&str],
-        query: &[(&str, &str)],
         limit: Option<&str>,
         read: impl Fn(&[u8]) -> Result<Page<T>, Misread>,
     ) -> Result<Vec<T>, Fault> {
@@ -158,7 +149,7 @@ impl HttpPlatform {
         let mut seen = HashSet::new();
         let mut cursor: Option<String> = None;
         for _ in 0..MOST_PAGES {
-            let mut query = query.to_vec();
+            let mut query: Vec<(&str, &str)> = Vec::new();
             if let Some(cursor) = &cursor {
                 self.further_request().await;
                 query.push(("cursor", cursor));
@@ -177,11 +168,6 @@ impl HttpPlatform {
         Err(self.exchange.unreadable("pagination", "the list does not end"))
     }
 
-    async fn projects(&self, organization: Option<&str>) -> Result<Vec<Project>, Fault> {
-        let query: Vec<_> = organization.map(|id| ("org_id", id)).into_iter().collect();
-        self.pages(&["projects"], &query, Some(PROJECTS_A_PAGE), wire::projects).await
-    }
-
     /// What a 404 on a revocation means: no such key, or no such call. Whoever cannot list keys cannot tell, and must not
     /// take the key for revoked.
     async fn explain_missing(&self, organization: &str, id: i64, message: String) -> Fault {
@@ -197,24 +183,12 @@ impl HttpPlatform {
 #[async_trait]
 impl Platform for HttpPlatform {
     async fn list_projects(&self) -> Result<Vec<Project>, Fault> {
-        let organization = self.organization.as_deref();
-        if self.needs_organization.load(Ordering::Relaxed) {
-            return self.projects(organization).await;
-        }
-        match self.projects(None).await {
-            Err(Fault::Rejected { status: 400, message }) if organization.is_some() && message.contains("org_id") => {
-                self.further_request().await;
-                let projects = self.projects(organization).await?;
-                self.needs_organization.store(true, Ordering::Relaxed);
-                Ok(projects)
-            }
-            outcome => outcome,
-        }
+        self.pages(&["projects"], Some(PROJECTS_A_PAGE), wire::projects).await
     }
 
     async fn list_computes(&self, project: &str) -> Result<Vec<Compute>, Fault> {
         let read = |body: &[u8]| wire::computes(body, project);
-        let computes = self.pages(&["projects", project, "endpoints"], &[], None, read).await?;
+        let computes = self.pages(&["projects", project, "endpoints"], None, read).await?;
         // A list that shifts while its pages are read shows a compute twice.
         let computes: BTreeMap<_, _> = computes.into_iter().map(|compute| (compute.id.clone(), compute)).collect();
         Ok(computes.into_values().collect())
@@ -258,7 +232,11 @@ impl Platform for HttpPlatform {
         let body = CreateKeyBody { key_name: name, project_id: project };
         let segments = ["organizations", organization, "api_keys"];
         let answer = self.change(Method::POST, &segments, &body).await??;
-        wire::created(&answer, name).map_err(|misread| self.misread(misread))
+        let key = wire::created(&answer, name).map_err(|misread| self.misread(misread))?;
+        match wire::difference(&key, name, project) {
+            None => Ok(key),
+            Some(difference) => Err(Fault::OtherKey { id: key.id, message: difference.to_owned() }),
+        }
     }
 
     async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault> {
@@ -286,10 +264,5 @@ impl Platform for HttpPlatform {
             Err(Fault::NotFound { message }) => Err(self.explain_missing(organization, id, message).await),
             Err(fault) => Err(fault),
         }
-    }
-
-    async fn credential_kind(&self) -> Result<CredentialKind, Fault> {
-        let body = self.lacking.ask(&["auth"], self.get(&["auth"])).await?;
-        wire::credential_kind(&body).map_err(|misread| self.misread(misread))
     }
 }

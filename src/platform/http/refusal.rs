@@ -7,7 +7,7 @@ use jiff::fmt::rfc2822;
 use serde_json::Value;
 
 use super::text::{tidy, without_markup};
-use crate::platform::Fault;
+use crate::domain::Fault;
 
 /// The longest wait that a platform can impose with one Retry-After.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);

@@ -97,7 +97,7 @@ fn the_request_identifier_of_the_header_serves_where_the_body_has_none() {
 }
 
 #[test]
-fn a_redirect_says_where_it_leads() {
+fn a_redirect_names_its_target() {
     let refusal = Refusal {
         status: 308,
         change: false,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::platform::Fault;
+use crate::domain::Fault;
 
 /// Answers in the place of a platform that was seen not to offer a read.
 #[derive(Debug)]
@@ -57,20 +57,20 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_lacking_call_is_asked_for_again_after_a_while() {
         let verdicts = Verdicts::new(Duration::from_secs(600));
-        let fault = verdicts.ask(&["auth"], not_found()).await.unwrap_err();
+        let fault = verdicts.ask(&["keys"], not_found()).await.unwrap_err();
         assert_eq!(fault.kind(), "unsupported");
         tokio::time::advance(Duration::from_secs(599)).await;
-        assert_eq!(verdicts.ask(&["auth"], async { Ok(()) }).await.unwrap_err(), fault);
+        assert_eq!(verdicts.ask(&["keys"], async { Ok(()) }).await.unwrap_err(), fault);
         assert_eq!(verdicts.ask(&["other"], async { Ok(1) }).await, Ok(1));
         tokio::time::advance(Duration::from_secs(2)).await;
-        assert_eq!(verdicts.ask(&["auth"], async { Ok(2) }).await, Ok(2));
+        assert_eq!(verdicts.ask(&["keys"], async { Ok(2) }).await, Ok(2));
     }
 
     #[tokio::test]
     async fn other_faults_are_not_remembered() {
         let verdicts = Verdicts::new(Duration::from_secs(600));
         let busy = || async { Err(Fault::Server { status: 500, message: String::new() }) };
-        assert!(verdicts.ask::<()>(&["auth"], busy()).await.is_err());
-        assert_eq!(verdicts.ask(&["auth"], async { Ok(1) }).await, Ok(1));
+        assert!(verdicts.ask::<()>(&["keys"], busy()).await.is_err());
+        assert_eq!(verdicts.ask(&["keys"], async { Ok(1) }).await, Ok(1));
     }
 }

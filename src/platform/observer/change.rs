@@ -1,8 +1,8 @@
-//! Which differences between two readings someone must be told of.
+//! Which differences between two snapshots trigger a subscriber.
 
 use std::collections::HashSet;
 
-use crate::platform::Compute;
+use crate::domain::{Compute, ComputeState};
 
 /// What is different: the computes, and the branches that they are or were on.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -45,18 +45,18 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// Whether two readings of one compute differ in something that can change a decision or what a person is shown.
+/// Whether two observations of one compute differ in something that can change a decision or the status.
 ///
 /// Two times move without anything having happened: `updated_at`, which the platform's own upkeep touches, and
 /// `last_active` while the compute is active, which every query touches. Everything else counts, also `last_active` of a
-/// compute that is not active: then it tells of an activity that is over.
+/// compute that is not active: then its activity has ended.
 pub(super) fn is_significant(before: &Compute, after: &Compute) -> bool {
     if before == after {
         return false;
     }
     let settled = |compute: &Compute| Compute {
         updated_at: None,
-        last_active: compute.last_active.filter(|_| compute.current_state != "active"),
+        last_active: compute.last_active.filter(|_| compute.current_state != ComputeState::Active),
         ..compute.clone()
     };
     settled(before) != settled(after)
@@ -70,18 +70,18 @@ mod tests {
     #[test]
     fn the_rule() {
         type Edit = fn(&mut Compute);
-        let cases: [(&str, Edit, bool); 8] = [
-            ("active", |_| {}, false),
-            ("active", |c| c.last_active = "2025-01-01T00:00:00Z".parse().ok(), false),
-            ("idle", |c| c.last_active = "2025-01-01T00:00:00Z".parse().ok(), true),
-            ("idle", |c| c.updated_at = "2025-01-01T00:00:00Z".parse().ok(), false),
-            ("idle", |c| c.current_state = "active".to_owned(), true),
-            ("idle", |c| c.pending_state = Some("active".to_owned()), true),
-            ("idle", |c| c.settings.disabled = Some(true), true),
-            ("idle", |c| c.host = Some("elsewhere".to_owned()), true),
+        let cases: [(ComputeState, Edit, bool); 8] = [
+            (ComputeState::Active, |_| {}, false),
+            (ComputeState::Active, |c| c.last_active = "2025-01-01T00:00:00Z".parse().ok(), false),
+            (ComputeState::Idle, |c| c.last_active = "2025-01-01T00:00:00Z".parse().ok(), true),
+            (ComputeState::Idle, |c| c.updated_at = "2025-01-01T00:00:00Z".parse().ok(), false),
+            (ComputeState::Idle, |c| c.current_state = ComputeState::Active, true),
+            (ComputeState::Idle, |c| c.pending_state = Some(ComputeState::Active), true),
+            (ComputeState::Idle, |c| c.settings.disabled = Some(true), true),
+            (ComputeState::Idle, |c| c.host = Some("elsewhere".to_owned()), true),
         ];
         for (index, (state, edit, significant)) in cases.into_iter().enumerate() {
-            let before = Compute { current_state: state.to_owned(), ..compute("ep-a", "br-a") };
+            let before = Compute { current_state: state, ..compute("ep-a", "br-a") };
             let mut after = before.clone();
             edit(&mut after);
             assert_eq!(is_significant(&before, &after), significant, "case {index}");

@@ -1,14 +1,14 @@
-//! Watching the platform: to it what a reflector is to Kubernetes.
+//! Observing the platform: what a reflector does for Kubernetes, this does for the platform.
 //!
-//! One task for each (account, project) that someone is interested in lists the project's computes, publishes what it read
-//! together with the moment at which the reading began, and triggers those whose compute changed. A reconcile never waits
-//! here: it takes what is known and says what it needs, and is triggered when that is there.
+//! One task for each (account, project) with subscribers lists the project's computes, publishes a snapshot with the moment at
+//! which the read began, and triggers the subscribers whose compute changed. A reconcile never waits here: it takes the latest
+//! snapshot, requests what it needs, and is triggered when that is available.
 //!
 //! Guarantees:
 //! - A subscriber that saw a [`LatestSnapshot`] is triggered when a later one differs for it, so nothing is missed between two reads.
-//! - A reading that satisfies `after` was begun later than that tick: a list that was under way does not count.
-//! - At most one request is under way for a project, and any number of subscribers costs no more requests than one.
-//! - "Could not look" never looks like "nothing there": a fault leaves the last reading in place and stands beside it.
+//! - A snapshot that satisfies `after` began later than that tick: a read that was in progress does not count.
+//! - At most one request is in progress for a project, and any number of subscribers costs no more requests than one.
+//! - A failed read never looks like an empty project: a fault keeps the last snapshot and is published with it.
 
 mod change;
 mod pace;
@@ -31,17 +31,25 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::task::TaskTracker;
 
 use self::watch::Watch;
-use super::{Compute, ComputeId, Fault, Jitter, RateLimited};
+use super::{Jitter, RateLimited};
+use crate::domain::{Compute, ComputeId, Fault};
 
-/// A moment of the observers' own logical clock. It orders "this reading began" and "that write ended" without comparing
-/// wall clocks; it means nothing to another process.
+/// A moment of the observers' own logical clock. It orders "this read began" and "that write ended" without comparing wall
+/// clocks. It is not valid in another process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tick(u64);
+
+impl Tick {
+    /// A moment of another clock of this kind, such as a model's.
+    pub const fn at(number: u64) -> Self {
+        Self(number)
+    }
+}
 
 /// The computes of one project as one list call showed them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
-    /// When the reading began; what was changed before then is in it.
+    /// When the read began; it shows every change that was made before.
     pub began: Tick,
     /// The same by the wall clock, for people.
     pub at: Timestamp,
@@ -65,30 +73,30 @@ impl Snapshot {
 /// What is known of a project.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LatestSnapshot {
-    /// The newest reading that succeeded, if any did.
+    /// The newest read that succeeded, if any did.
     pub snapshot: Option<Arc<Snapshot>>,
     /// Why the newest attempt failed; `None` where it succeeded, and before there was any.
     pub fault: Option<Fault>,
 }
 
 impl LatestSnapshot {
-    /// The reading, if it began later than `after`.
+    /// The snapshot, if it began later than `after`.
     pub fn since(&self, after: Option<Tick>) -> Option<&Arc<Snapshot>> {
         let snapshot = self.snapshot.as_ref()?;
         after.is_none_or(|after| snapshot.began > after).then_some(snapshot)
     }
 }
 
-/// What a subscriber wants to be told of.
+/// What triggers a subscriber.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
     /// Any change of a compute on these branches.
     pub branches: Vec<String>,
     /// Any change of these computes, wherever they are.
     pub computes: Vec<ComputeId>,
-    /// A change is expected soon: read often.
+    /// A change is expected soon: dbplane reads often.
     pub pending: bool,
-    /// A reading begun later than this is needed; it is made at once where there is none.
+    /// A snapshot that began later than this is needed; if there is none, it is read at once.
     pub after: Option<Tick>,
 }
 
@@ -98,10 +106,10 @@ pub struct Source {
     /// The account's identity; with `project` it names the task.
     pub account: String,
     pub project: String,
-    /// Another one than before, with another key or address, replaces it: what was read through the old one is dropped and
-    /// the project is read at once.
+    /// If it differs from the one before, because of another key or address, the old snapshot is dropped and the project is read
+    /// at once.
     pub platform: Arc<RateLimited>,
-    /// The time between two readings while all is quiet; at least 1 s.
+    /// The time between two reads while nothing changes; at least 1 s.
     pub poll_interval: Duration,
 }
 
@@ -130,7 +138,7 @@ impl<S> Hub<S> {
 
 struct Registry<S> {
     watches: HashMap<Project, Arc<Watch<S>>>,
-    /// Where each subscriber is; it is in one place.
+    /// The project of each subscriber; each has one.
     places: HashMap<S, Project>,
     closed: bool,
 }
@@ -148,7 +156,7 @@ impl<S> fmt::Debug for Observers<S> {
 }
 
 impl<S: Clone + Eq + Hash + Send + Sync + 'static> Observers<S> {
-    /// No observer yet. Subscribers are sent to `trigger`; `clock` dates the readings; `jitter` spreads them.
+    /// No observer yet. Subscribers are sent to `trigger`; `clock` dates the snapshots; `jitter` spreads the reads.
     pub fn new(trigger: UnboundedSender<S>, clock: fn() -> Timestamp, jitter: Jitter) -> Self {
         let registry = Registry { watches: HashMap::new(), places: HashMap::new(), closed: false };
         Self {
@@ -167,8 +175,8 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static> Observers<S> {
     /// project, and the project's task is started where there is none: call it within a tokio runtime. Does not wait.
     ///
     /// The subscriber is triggered when a compute that it is interested in appears, disappears or changes in more than its
-    /// times of activity; when the kind of fault changes, which includes the first reading and recovery; and when the first
-    /// attempt begun later than `after` has ended, well or badly.
+    /// times of activity; when the kind of fault changes, which includes the first read and recovery; and when the first
+    /// attempt that began later than `after` has ended, with or without success.
     pub fn read(&self, source: &Source, subscriber: &S, interest: Interest) -> LatestSnapshot {
         let project = (source.account.clone(), source.project.clone());
         let mut registry = self.registry();

@@ -1,17 +1,17 @@
-//! How long to wait between two readings of one project.
+//! How long to wait between two reads of one project.
 
 use std::time::Duration;
 
 /// Bounds of the wait while something is pending, before it has been pending for long.
 const PENDING_FROM: Duration = Duration::from_secs(1);
 const PENDING_TO: Duration = Duration::from_secs(2);
-/// What has been pending for a time is looked at again after this part of it, so that the looks grow rare: 1.5 s in the
-/// first two minutes, 15 s after twenty.
+/// Something that has been pending for a time is read again after this part of that time, so that reads become rarer: every
+/// 1.5 s in the first two minutes, every 15 s after twenty.
 const PENDING_PART: u32 = 80;
 const FIRST_BACKOFF: Duration = Duration::from_secs(1);
 /// Faults are retried at least this often, and at least as often as the project is polled.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
-/// While the key is refused nothing is asked; opening the gate wakes the reader, and this is for good measure.
+/// While the key is refused nothing is read. Opening the gate wakes the task; this is only a fallback.
 const SUSPENDED: Duration = Duration::from_secs(600);
 
 /// What the wait depends on.
@@ -20,7 +20,7 @@ pub(super) struct Pace {
     pub poll_interval: Duration,
     /// How long the newest of what is pending has been so.
     pub pending_for: Option<Duration>,
-    /// Failed readings in a row.
+    /// Failed reads in a row.
     pub failures: u32,
     pub retry_after: Option<Duration>,
     /// The platform refused the key.
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn pending_is_fast_and_tires() {
+    fn pending_is_fast_and_slows_down() {
         for (age, from, to) in [(0, 1.0, 2.0), (80, 1.0, 2.0), (240, 3.0, 3.0), (1200, 15.0, 15.0), (86400, 30.0, 30.0)]
         {
             let pace = Pace { pending_for: Some(Duration::from_secs(age)), ..every(30) };
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_key_is_left_alone() {
+    fn a_refused_key_is_not_used() {
         let pace = Pace { suspended: true, failures: 3, ..every(30) };
         assert_eq!(seconds(pace, 0.5), 600.0);
     }

@@ -1,4 +1,4 @@
-//! What the task of one project knows, and what follows from it: when to read next, and whom to trigger.
+//! The state of one project's task, and what follows from it: when to read next, and which subscribers to trigger.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -11,26 +11,27 @@ use tokio::time::Instant;
 use super::change::Changes;
 use super::pace::Pace;
 use super::{Interest, LatestSnapshot, Snapshot, Source, Tick};
-use crate::platform::{Compute, Fault, Priority, RateLimited};
+use crate::domain::{Compute, Fault};
+use crate::platform::{Priority, RateLimited};
 
-/// Readings that are asked for in quick succession begin at least this far apart, so that one serves many writes.
+/// Requested reads begin at least this far apart, so that one read serves many writes.
 const FRESH_SPACING: Duration = Duration::from_millis(100);
 const SHORTEST_POLL: Duration = Duration::from_secs(1);
 
 pub(super) struct State<S> {
     pub platform: Arc<RateLimited>,
-    /// Counts the platforms, so that what was read through an old one is not published.
+    /// Counts the platforms, so that a read through an old one is not published.
     pub generation: u64,
     poll_interval: Duration,
     subscribers: HashMap<S, Subscription>,
-    /// When the last of those that have something pending began to; may outlive it until the next reading.
+    /// When the last of the pending subscribers became pending; may be out of date until the next read.
     pending_since: Option<Instant>,
-    /// The latest moment that anyone wants a reading after.
+    /// The latest moment that a subscriber needs a later snapshot than.
     after: Option<Tick>,
     pub view: LatestSnapshot,
     newest: Option<Attempt>,
     failures: u32,
-    /// Spreads the next wait; drawn anew for each.
+    /// Spreads the next wait; drawn again for each.
     pub jitter: f64,
 }
 
@@ -39,7 +40,7 @@ struct Subscription {
     pending_since: Option<Instant>,
 }
 
-/// The newest attempt at a reading that has ended, whatever came of it.
+/// The newest read that has ended, with or without success.
 #[derive(Clone, Copy)]
 struct Attempt {
     began: Tick,
@@ -47,7 +48,7 @@ struct Attempt {
     ended: Instant,
 }
 
-/// The beginning of a reading.
+/// The beginning of a read.
 pub(super) struct Begun {
     pub generation: u64,
     pub tick: Tick,
@@ -71,7 +72,7 @@ impl<S: Clone + Eq + Hash> State<S> {
         }
     }
 
-    /// Takes over what the source says; whether a reading may be due sooner for it.
+    /// Applies the source; returns whether a read may be due sooner because of it.
     pub fn adopt(&mut self, source: &Source) -> bool {
         let poll_interval = source.poll_interval.max(SHORTEST_POLL);
         let sooner = poll_interval < self.poll_interval;
@@ -81,14 +82,14 @@ impl<S: Clone + Eq + Hash> State<S> {
         }
         self.platform = Arc::clone(&source.platform);
         self.generation += 1;
-        // It may be another platform altogether, so what the old one held says nothing.
+        // It may be a different platform, so the old snapshot proves nothing.
         self.view = LatestSnapshot::default();
         self.newest = None;
         self.failures = 0;
         true
     }
 
-    /// Whether a reading may be due sooner for it.
+    /// Applies the interest; returns whether a read may be due sooner because of it.
     pub fn subscribe(&mut self, subscriber: &S, interest: Interest) -> bool {
         let now = Instant::now();
         let before = self.subscribers.remove(subscriber);
@@ -109,14 +110,14 @@ impl<S: Clone + Eq + Hash> State<S> {
         newly_pending || self.is_awaited()
     }
 
-    /// Whether nobody is left.
+    /// Ends a subscription; returns whether no subscriber remains.
     pub fn unsubscribe(&mut self, subscriber: &S) -> bool {
         self.subscribers.remove(subscriber);
         self.subscribers.is_empty()
     }
 
-    /// Whether someone wants a reading later than the newest attempt. A failed attempt counts: trying at once again and
-    /// again is what the back-off is there to prevent.
+    /// Whether a subscriber needs a snapshot later than the newest attempt. A failed attempt counts: the backoff is there to
+    /// prevent immediate retries.
     pub fn is_awaited(&self) -> bool {
         self.newest.is_none_or(|attempt| self.after.is_some_and(|after| after >= attempt.began))
     }
@@ -128,14 +129,14 @@ impl<S: Clone + Eq + Hash> State<S> {
         }
     }
 
-    /// When the next reading is due.
+    /// When the next read is due.
     pub fn due(&self, gate_closed: bool) -> Instant {
         let Some(newest) = self.newest else {
             return Instant::now();
         };
         let suspended = matches!(self.view.fault, Some(Fault::Unauthorized { .. }));
         if gate_closed != suspended {
-            // Costs no request where it closed, and finds out where it opened.
+            // If the gate has closed, this costs no request; if it has opened, a read is due.
             return newest.ended;
         }
         if self.is_awaited() {
@@ -151,18 +152,18 @@ impl<S: Clone + Eq + Hash> State<S> {
         newest.ended + pace.delay(self.jitter)
     }
 
-    /// Takes over an outcome; who is to be triggered for it.
+    /// Applies the outcome of a read; returns the subscribers to trigger.
     pub fn publish(&mut self, begun: &Begun, outcome: Result<Vec<Compute>, Fault>) -> Vec<S> {
         let attempt = Attempt { began: begun.tick, started: begun.started, ended: Instant::now() };
         let before = self.newest.replace(attempt).map(|attempt| attempt.began);
         self.pending_since = self.subscribers.values().filter_map(|s| s.pending_since).max();
         match outcome {
-            Ok(computes) => self.publish_reading(begun, computes),
+            Ok(computes) => self.publish_snapshot(begun, computes),
             Err(fault) => self.publish_fault(fault, before, begun.tick),
         }
     }
 
-    fn publish_reading(&mut self, begun: &Begun, mut computes: Vec<Compute>) -> Vec<S> {
+    fn publish_snapshot(&mut self, begun: &Begun, mut computes: Vec<Compute>) -> Vec<S> {
         computes.sort_unstable_by(|a, b| a.id.cmp(&b.id));
         let snapshot = Arc::new(Snapshot { began: begun.tick, at: begun.at, computes });
         self.failures = 0;

@@ -1,4 +1,4 @@
-//! The task of one project: wait until a reading is due, make it, publish it, trigger whom it concerns.
+//! The task of one project: wait until a read is due, read, publish the snapshot, trigger the subscribers that it concerns.
 
 use std::hash::Hash;
 use std::panic::AssertUnwindSafe;
@@ -12,14 +12,15 @@ use tracing::{error, info, warn};
 
 use super::state::{Begun, State};
 use super::{Hub, Interest, LatestSnapshot, Source};
-use crate::platform::{Compute, Fault, Priority, RateLimited};
+use crate::domain::{Compute, Fault};
+use crate::platform::{Priority, RateLimited};
 
 pub(super) struct Watch<S> {
     account: String,
     project: String,
     hub: Arc<Hub<S>>,
     state: Mutex<State<S>>,
-    /// Something happened that may bring the next reading forward. Only the task waits for it.
+    /// Something happened that may make the next read due sooner. Only the task waits for it.
     wake: Notify,
     stop: CancellationToken,
 }
@@ -45,7 +46,7 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static> Watch<S> {
         state.view.clone()
     }
 
-    /// Whether nobody is left.
+    /// Ends a subscription; returns whether no subscriber remains.
     pub fn unsubscribe(&self, subscriber: &S) -> bool {
         self.state().unsubscribe(subscriber)
     }
@@ -54,24 +55,24 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static> Watch<S> {
         self.stop.cancel();
     }
 
-    /// Reads until it is stopped. A panic counts as a failed reading: nobody would notice that observation has ended.
+    /// Reads until it is stopped. A panic counts as a failed read: otherwise observation would end unnoticed.
     pub async fn run(self: Arc<Self>) {
-        let readings = async {
+        let reads = async {
             loop {
                 if AssertUnwindSafe(self.round()).catch_unwind().await.is_err() {
                     error!(account = self.account, project = self.project, "the observer of a project panicked");
-                    let message = "an internal error ended the reading".to_owned();
+                    let message = "an internal error ended the read".to_owned();
                     self.publish(self.begin(), Err(Fault::Unknown { message }));
                 }
             }
         };
         tokio::select! {
             () = self.stop.cancelled() => {}
-            () = readings => {}
+            () = reads => {}
         }
     }
 
-    /// One reading, or none where it was overtaken by something more urgent.
+    /// One read, or none if something more urgent came first.
     async fn round(&self) {
         let (platform, generation, priority) = self.until_due().await;
         let admitted = tokio::select! {
@@ -98,7 +99,7 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static> Watch<S> {
     async fn until_due(&self) -> (Arc<RateLimited>, u64, Priority) {
         loop {
             let platform = Arc::clone(&self.state().platform);
-            // Subscribed to before the gate is looked at, so that no turn of it is missed.
+            // Subscribed to before the gate is checked, so that no change of it is missed.
             let mut gate = platform.watch_gate();
             let due = {
                 let state = self.state();
@@ -116,7 +117,7 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static> Watch<S> {
         }
     }
 
-    /// Until the platform was replaced, or, for a poll, until someone waits for a reading.
+    /// Waits until the platform was replaced or, for a poll, until a subscriber needs a fresh snapshot.
     async fn until_overtaken(&self, generation: u64, priority: Priority) {
         loop {
             {
@@ -138,7 +139,7 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static> Watch<S> {
         let triggered = state.publish(&begun, outcome);
         state.jitter = (self.hub.jitter)();
         for subscriber in triggered {
-            // Nobody listens any more only when the program ends.
+            // The receiver is closed only when the program ends.
             let _ = self.hub.trigger.send(subscriber);
         }
     }

@@ -54,9 +54,14 @@ pub struct Met {
     pub request: String,
 }
 
+/// What is asked for, without the query.
+pub fn path(target: &str) -> &str {
+    target.split('?').next().unwrap_or_default()
+}
+
 impl Met {
     pub fn creates_key(&self) -> bool {
-        self.side == Side::Platform && self.request.starts_with("POST ") && self.request.ends_with("/api_keys")
+        self.side == Side::Platform && self.request.starts_with("POST ") && path(&self.request).ends_with("/api_keys")
     }
 }
 
@@ -78,7 +83,7 @@ pub struct Caller<'a> {
 
 impl Caller<'_> {
     fn kind(&self) -> String {
-        let path = self.target.split('?').next().unwrap_or_default();
+        let path = path(self.target);
         let path = path.split_once("/events/").map_or(path, |(before, _)| before);
         format!("{} {path}", self.method)
     }

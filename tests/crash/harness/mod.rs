@@ -7,6 +7,8 @@
 
 mod enumerate;
 mod gate;
+#[path = "../../in_memory/promises.rs"]
+mod guarantees;
 mod lab;
 mod manifests;
 mod modes;
@@ -19,6 +21,7 @@ mod proxy;
 mod scenarios;
 mod secrecy;
 mod site;
+mod world;
 
 pub use enumerate::{Tally, enumerate, single};
 pub use lab::Lab;

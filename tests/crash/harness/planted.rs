@@ -76,7 +76,7 @@ async fn put(site: &Site, plant: Plant) -> Result<()> {
 }
 
 async fn call(site: &Site, (method, path): (Method, &str), body: Value) -> Result<()> {
-    let url = format!("{}{path}", site.platform.simulator.base_url());
+    let url = format!("{}{path}?org_id={ORGANIZATION}", site.platform.simulator.base_url());
     let answer = site.lab.http.request(method, url).bearer_auth(ADMIN).json(&body).send().await;
     let answer = answer.map_err(Error::while_doing("asking the platform"))?;
     match answer.status().is_success() {

@@ -1,10 +1,10 @@
 //! The platform of one point: what it has before anything is declared, and what was done to it.
 
-use dbplane::simulator::log::Entry;
-use dbplane::simulator::world::Profile;
-use dbplane::simulator::world::console::ComputeLine;
-use dbplane::simulator::world::file::WorldFile;
-use dbplane::simulator::{self, Options, Simulator};
+use dbplane_simulator::log::Entry;
+use dbplane_simulator::world::Profile;
+use dbplane_simulator::world::console::ComputeLine;
+use dbplane_simulator::world::file::WorldFile;
+use dbplane_simulator::{self as simulator, Options, Simulator};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 

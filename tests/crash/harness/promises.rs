@@ -1,17 +1,18 @@
 //! What has to hold in the end, on both sides.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use k8s_openapi::ByteString;
 use serde_json::Value;
 
 use super::gate::Met;
+use super::guarantees;
 use super::manifests::key_secret;
 use super::objects::{condition, name};
 use super::platform::{PROJECT, TO_ADOPT};
 use super::scenarios::Goal;
 use super::site::{FOREIGN_SECRET, Site};
+use super::world::world;
 use crate::support::{Error, Result};
 
 /// What is not yet as it has to be; `None` where everything is.
@@ -72,37 +73,15 @@ fn unready(object: &Value) -> Option<String> {
 
 /// The platform has what the resources have, and no more.
 async fn left_on_platform(site: &Site, goal: &Goal) -> Result<Option<String>> {
-    let resources = if goal.namespace_gone { Vec::new() } else { site.objects.list("Compute").await? };
-    let bound: BTreeSet<String> = resources.iter().filter_map(|it| text(&it["status"]["computeID"])).collect();
-    let ours: BTreeSet<String> = site.platform.computes()?.into_iter().collect();
-    if let Some(forgotten) = ours.difference(&bound).next() {
-        return Ok(Some(format!("compute {forgotten} belongs to no resource")));
+    let world = world(site, goal).await?;
+    if let Some(forgotten) = guarantees::forgotten_computes(&world).first() {
+        return Ok(Some(format!("compute {} belongs to no resource", forgotten.id)));
     }
-    for id in &bound {
-        if !site.platform.has(id)? {
-            return Ok(Some(format!("compute {id} is not on the platform")));
-        }
-    }
-    let resources = if goal.namespace_gone { Vec::new() } else { site.objects.list("ProjectKey").await? };
-    let current: Vec<i64> = resources.iter().filter_map(|key| key["status"]["keyID"].as_i64()).collect();
-    let known: BTreeSet<String> = resources.iter().flat_map(other_keys).collect();
-    let keys = site.platform.keys()?;
-    let live = || keys.iter().filter(|key| !key.revoked);
-    if let Some(forgotten) = live().find(|key| !current.contains(&key.id) && !known.contains(&key.name)) {
+    if let Some(forgotten) = guarantees::forgotten_keys(&world).first() {
         return Ok(Some(format!("key {} ({}) is valid and belongs to no resource", forgotten.name, forgotten.id)));
     }
-    let missing = current.iter().find(|id| !live().any(|key| key.id == **id));
-    Ok(missing.map(|id| format!("key {id} is not valid on the platform")))
-}
-
-/// The names of keys that the status tells of besides the one in use.
-fn other_keys(object: &Value) -> Vec<String> {
-    let lists = ["lostKeys", "previousKeys"].map(|field| object["status"][field].as_array().cloned());
-    lists.into_iter().flatten().flatten().filter_map(|key| text(&key["name"])).collect()
-}
-
-fn text(value: &Value) -> Option<String> {
-    value.as_str().map(str::to_owned)
+    let computes = world.resources.iter().find_map(|it| guarantees::without_compute(&world, it));
+    Ok(computes.or_else(|| world.project_keys.iter().find_map(|it| guarantees::without_key(&world, it))))
 }
 
 /// How often something was to be done on the platform, and how often it was.
@@ -135,6 +114,7 @@ pub async fn violations(site: &Site, goal: &Goal, met: Option<&Met>) -> Result<V
     let platform = &site.platform;
     let mut found: Vec<String> = platform.attacks().into_iter().map(|what| format!("unasked: {what}")).collect();
     found.extend(platform.foreign_change()?);
+    found.extend(guarantees::bound_wrongly(&world(site, goal).await?));
     let wrong = counts(site, goal).into_iter().filter(|count| count.done != count.wanted);
     found.extend(wrong.map(|count| count.to_string()));
     found.extend(wasted_keys(site, goal, met));

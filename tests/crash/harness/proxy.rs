@@ -10,14 +10,14 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use dbplane::simulator::line::{Lines, Peer};
+use dbplane_simulator::line::{Lines, Peer};
 use futures::{StreamExt, stream};
 use nix::sys::signal::Signal;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use super::gate::{Caller, Gate, Verdict};
+use super::gate::{Caller, Gate, Verdict, path};
 use super::modes::{Mode, Side};
 use crate::support::{Error, Result};
 
@@ -147,7 +147,8 @@ impl Behind {
     }
 
     async fn carry_out(&self, call: Call) -> Result<Answer, reqwest::Error> {
-        let creates_key = self.side == Side::Platform && call.method == "POST" && call.target.ends_with("/api_keys");
+        let creates_key =
+            self.side == Side::Platform && call.method == "POST" && path(&call.target).ends_with("/api_keys");
         let answer = self.send(call).await?;
         let (status, headers) = (answer.status(), without_hops(answer.headers().clone()));
         let body = answer.bytes().await?;

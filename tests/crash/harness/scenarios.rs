@@ -1,6 +1,6 @@
 //! What people do, and what has to come of it, whatever goes wrong meanwhile.
 
-use dbplane::simulator::world::Profile;
+use dbplane_simulator::world::Profile;
 use serde_json::{Value, json};
 
 use super::manifests::{compute, key, with};
@@ -58,7 +58,7 @@ impl Scenario {
     }
 
     pub fn new(name: &'static str, act: Vec<Act>, goal: Goal) -> Self {
-        Self { name, profile: Profile::Full, operators: 1, elsewhere: false, before: Vec::new(), act, goal }
+        Self { name, profile: Profile::Default, operators: 1, elsewhere: false, before: Vec::new(), act, goal }
     }
 
     pub fn after(self, before: Vec<Value>) -> Self {

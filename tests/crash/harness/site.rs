@@ -3,9 +3,9 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use dbplane::decide::identity::KeyBook;
+use dbplane::decide::identity::KeyRecords;
 use dbplane::decide::names::KEYS;
-use dbplane::decide::seal::{Flaw, ObjectKey, open, seal};
+use dbplane::decide::seal::{InvalidAnnotation, ObjectKey, open, seal};
 use jiff::SignedDuration;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -135,12 +135,12 @@ impl Site {
         let object = self.objects.get("ProjectKey", name).await?.unwrap_or_default();
         let text = object["metadata"]["annotations"][KEYS].as_str().unwrap_or_default();
         let object_key = ObjectKey { namespace: &self.objects.namespace, name };
-        let book: Result<KeyBook, Flaw> = open(KEYS, text, object_key);
-        let mut book = book.map_err(|flaw| Error::new(format!("the keys of {name}: {flaw:?}")))?;
-        if let Some(current) = &mut book.current {
+        let records: Result<KeyRecords, InvalidAnnotation> = open(KEYS, text, object_key);
+        let mut records = records.map_err(|flaw| Error::new(format!("the keys of {name}: {flaw:?}")))?;
+        if let Some(current) = &mut records.current {
             current.at -= SignedDuration::from_hours(2);
         }
-        let aged = json!({"metadata": {"annotations": {KEYS: seal(KEYS, &book, object_key)}}});
+        let aged = json!({"metadata": {"annotations": {KEYS: seal(KEYS, &records, object_key)}}});
         self.objects.patch("ProjectKey", name, &aged).await
     }
 

@@ -7,99 +7,105 @@ use serde_json::json;
 
 use super::existing::resize;
 use super::{created, line, message, polls, writes};
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
-async fn resized(stage: &Stage, size: &str) {
-    stage.until("compute/orders", "resized", |seen| seen["status"]["size"] == size).await;
-    stage.until_condition("compute/orders", "Synced", "True", "InSync").await;
-    stage.until_ready("compute/orders").await;
+async fn resized(fixture: &Fixture, size: &str) {
+    fixture.until("compute/orders", "resized", |seen| seen["status"]["size"] == size).await;
+    fixture.until_condition("compute/orders", "Synced", "True", "InSync").await;
+    fixture.until_ready("compute/orders").await;
 }
 
 #[tokio::test]
 async fn only_what_differs_is_patched() {
-    let (stage, _) = created("resize", "  size: {fixed: 1}\n").await;
-    stage.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
-    resized(&stage, "2").await;
-    let seen = stage.get("compute/orders").await.unwrap();
+    let (fixture, _) = created("resize", "  size: {fixed: 1}\n").await;
+    fixture.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
+    resized(&fixture, "2").await;
+    let seen = fixture.get("compute/orders").await.unwrap();
     assert_eq!(seen["status"]["observedGeneration"], 2);
-    assert_eq!(stage.count("PATCH"), 1);
+    assert_eq!(fixture.count("PATCH"), 1);
 }
 
 #[tokio::test]
 async fn a_compute_moves_to_another_branch_and_stays_itself() {
-    let (stage, id) = created("move", "").await;
-    stage.patch("compute/orders", json!({"branchID": "br-dev-7"})).await;
-    stage.wait_until("the compute to have moved", async || line(&stage, &id).await["branch_id"] == "br-dev-7").await;
-    let synced = stage.until("compute/orders", "moved", |seen| seen["status"]["observedGeneration"] == 2).await;
+    let (fixture, id) = created("move", "").await;
+    fixture.patch("compute/orders", json!({"branchID": "br-dev-7"})).await;
+    fixture
+        .wait_until("the compute to have moved", async || line(&fixture, &id).await["branch_id"] == "br-dev-7")
+        .await;
+    let synced = fixture.until("compute/orders", "moved", |seen| seen["status"]["observedGeneration"] == 2).await;
     assert_eq!(synced["status"]["computeID"], *id);
-    stage.until_condition("compute/orders", "Synced", "True", "InSync").await;
-    stage.until_ready("compute/orders").await;
-    assert_eq!((stage.count("POST"), stage.count("PATCH"), stage.computes().await.len()), (1, 1, 1));
+    fixture.until_condition("compute/orders", "Synced", "True", "InSync").await;
+    fixture.until_ready("compute/orders").await;
+    assert_eq!((fixture.count("POST"), fixture.count("PATCH"), fixture.computes().await.len()), (1, 1, 1));
 }
 
 #[tokio::test]
 async fn a_change_made_in_the_console_is_corrected_once() {
-    let (stage, id) = created("drift", "  size: {fixed: 1}\n").await;
-    stage.console(Method::PATCH, &format!("/computes/{id}"), resize(4)).await;
-    stage.wait_until("the size to be restored", async || line(&stage, &id).await["size"] == "1 CU").await;
-    resized(&stage, "1").await;
-    polls(&stage, 2).await;
-    assert_eq!(stage.count("PATCH"), 1);
+    let (fixture, id) = created("drift", "  size: {fixed: 1}\n").await;
+    fixture.console(Method::PATCH, &format!("/computes/{id}"), resize(4)).await;
+    fixture.wait_until("the size to be restored", async || line(&fixture, &id).await["size"] == "1 CU").await;
+    resized(&fixture, "1").await;
+    polls(&fixture, 2).await;
+    assert_eq!(fixture.count("PATCH"), 1);
     // What is not declared is anyone's to change.
-    stage.console(Method::PATCH, &format!("/computes/{id}"), json!({"pooler_enabled": true})).await;
-    polls(&stage, 2).await;
-    assert_eq!(stage.count("PATCH"), 1);
+    fixture.console(Method::PATCH, &format!("/computes/{id}"), json!({"pooler_enabled": true})).await;
+    polls(&fixture, 2).await;
+    assert_eq!(fixture.count("PATCH"), 1);
 }
 
 #[tokio::test]
 async fn a_size_waits_until_the_compute_is_idle() {
-    let (stage, id) = created("when-idle", "  size: {fixed: 1}\n  disruption: {policy: WhenIdle}\n").await;
-    stage.patch("compute/orders", json!({"size": {"fixed": 2}, "pooler": {"enabled": true}})).await;
-    let waiting = stage.until_condition("compute/orders", "Synced", "False", "WaitingForDisruption").await;
+    let (fixture, id) = created("when-idle", "  size: {fixed: 1}\n  disruption: {policy: WhenIdle}\n").await;
+    fixture.patch("compute/orders", json!({"size": {"fixed": 2}, "pooler": {"enabled": true}})).await;
+    let waiting = fixture.until_condition("compute/orders", "Synced", "False", "WaitingForDisruption").await;
     assert!(message(&waiting, "Synced").contains("until the compute is idle"), "{waiting}");
-    stage.until_ready("compute/orders").await;
-    polls(&stage, 1).await;
-    assert_eq!(stage.count("PATCH"), 1, "what interrupts nobody is changed at once");
-    assert_eq!(line(&stage, &id).await["size"], "1 CU");
-    stage.platform.advance(Duration::from_secs(600)).unwrap();
-    resized(&stage, "2").await;
-    let seen = line(&stage, &id).await;
-    assert_eq!((stage.count("PATCH"), &seen["interruptions"]), (2, &json!(1)), "it was suspended for being idle alone");
+    fixture.until_ready("compute/orders").await;
+    polls(&fixture, 1).await;
+    assert_eq!(fixture.count("PATCH"), 1, "what interrupts nobody is changed at once");
+    assert_eq!(line(&fixture, &id).await["size"], "1 CU");
+    fixture.platform.advance(Duration::from_secs(600)).unwrap();
+    resized(&fixture, "2").await;
+    let seen = line(&fixture, &id).await;
+    assert_eq!(
+        (fixture.count("PATCH"), &seen["interruptions"]),
+        (2, &json!(1)),
+        "it was suspended for being idle alone"
+    );
 }
 
 #[tokio::test]
 async fn a_size_waits_for_the_window() {
     let closed = "  size: {fixed: 1}\n  disruption: {policy: Window, window: {schedule: 0 0 29 2 *, duration: 1m}}\n";
-    let (stage, id) = created("window", closed).await;
-    stage.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
-    let waiting = stage.until_condition("compute/orders", "Synced", "False", "WaitingForDisruption").await;
+    let (fixture, id) = created("window", closed).await;
+    fixture.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
+    let waiting = fixture.until_condition("compute/orders", "Synced", "False", "WaitingForDisruption").await;
     assert!(message(&waiting, "Synced").contains("opens at 2028-02-29T00:00:00Z"), "{waiting}");
-    assert_eq!(line(&stage, &id).await["size"], "1 CU");
-    assert_eq!(stage.count("PATCH"), 0);
+    assert_eq!(line(&fixture, &id).await["size"], "1 CU");
+    assert_eq!(fixture.count("PATCH"), 0);
     let open = json!({"policy": "Window", "window": {"schedule": "* * * * *", "duration": "1h"}});
-    stage.patch("compute/orders", json!({"disruption": open})).await;
-    resized(&stage, "2").await;
-    assert_eq!(stage.count("PATCH"), 1);
+    fixture.patch("compute/orders", json!({"disruption": open})).await;
+    resized(&fixture, "2").await;
+    assert_eq!(fixture.count("PATCH"), 1);
 }
 
 #[tokio::test]
 async fn a_change_whose_answer_was_lost_is_in_force_once() {
-    let (stage, id) = created("change-lost", "  size: {fixed: 1}\n").await;
-    stage.fault(json!({"method": "PATCH", "kind": "lose_answer"}));
-    stage.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
-    resized(&stage, "2").await;
-    assert_eq!(stage.count("PATCH"), 1);
-    assert_eq!(line(&stage, &id).await["interruptions"], 1);
+    let (fixture, id) = created("change-lost", "  size: {fixed: 1}\n").await;
+    fixture.fault(json!({"method": "PATCH", "kind": "lose_answer"}));
+    fixture.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
+    resized(&fixture, "2").await;
+    assert_eq!(fixture.count("PATCH"), 1);
+    assert_eq!(line(&fixture, &id).await["interruptions"], 1);
 }
 
 #[tokio::test]
 async fn a_change_that_fails_is_tried_again() {
-    let (stage, _) = created("change-fails", "  size: {fixed: 1}\n").await;
+    let (fixture, _) = created("change-fails", "  size: {fixed: 1}\n").await;
     for status in [423, 503, 500] {
-        stage.fault(json!({"method": "PATCH", "status": status, "body": "<html>busy</html>"}));
+        fixture.fault(json!({"method": "PATCH", "status": status, "body": "<html>busy</html>"}));
     }
-    stage.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
-    resized(&stage, "2").await;
-    assert_eq!(stage.count("PATCH"), 4);
-    assert_eq!(writes(&stage).len(), 5);
+    fixture.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
+    resized(&fixture, "2").await;
+    assert_eq!(fixture.count("PATCH"), 4);
+    assert_eq!(writes(&fixture).len(), 5);
 }

@@ -4,69 +4,69 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::{annotate, by_hand, created, delete, line, message, polls, writes};
-use crate::stage::{Stage, compute};
+use crate::fixture::{Fixture, compute};
 
 #[tokio::test]
-async fn an_existing_primary_is_left_alone_until_the_spec_adopts_it() {
-    let stage = Stage::new("refuse").await;
-    let id = by_hand(&stage, "br-main-42", "read_write").await;
-    let before = line(&stage, &id).await["size"].clone();
-    stage.apply(&compute("orders", "br-main-42", "  size: {fixed: 4}\n")).await;
-    let stalled = stage.until_condition("compute/orders", "Stalled", "True", "PrimaryExists").await;
+async fn an_existing_primary_is_not_changed_until_the_spec_adopts_it() {
+    let fixture = Fixture::new("refuse").await;
+    let id = by_hand(&fixture, "br-main-42", "read_write").await;
+    let before = line(&fixture, &id).await["size"].clone();
+    fixture.apply(&compute("orders", "br-main-42", "  size: {fixed: 4}\n")).await;
+    let stalled = fixture.until_condition("compute/orders", "Stalled", "True", "PrimaryExists").await;
     assert!(message(&stalled, "Stalled").contains(&id), "{stalled}");
-    polls(&stage, 2).await;
-    assert_eq!(line(&stage, &id).await["size"], before);
-    assert_eq!(writes(&stage).len(), 0);
+    polls(&fixture, 2).await;
+    assert_eq!(line(&fixture, &id).await["size"], before);
+    assert_eq!(writes(&fixture).len(), 0);
 
-    stage.patch("compute/orders", json!({"existing": "Adopt"})).await;
-    let ready = stage.until("compute/orders", "of the declared size", |seen| seen["status"]["size"] == "4").await;
+    fixture.patch("compute/orders", json!({"existing": "Adopt"})).await;
+    let ready = fixture.until("compute/orders", "of the declared size", |seen| seen["status"]["size"] == "4").await;
     assert_eq!(ready["status"]["computeID"], *id);
-    stage.until_condition("compute/orders", "Synced", "True", "InSync").await;
-    assert_eq!((stage.count("POST"), stage.count("PATCH"), stage.computes().await.len()), (0, 1, 1));
+    fixture.until_condition("compute/orders", "Synced", "True", "InSync").await;
+    assert_eq!((fixture.count("POST"), fixture.count("PATCH"), fixture.computes().await.len()), (0, 1, 1));
 }
 
 #[tokio::test]
-async fn a_primary_that_goes_makes_room() {
-    let stage = Stage::new("room").await;
-    let id = by_hand(&stage, "br-main-42", "read_write").await;
-    stage.apply(&compute("orders", "br-main-42", "")).await;
-    stage.until_condition("compute/orders", "Stalled", "True", "PrimaryExists").await;
-    stage.console(Method::DELETE, &format!("/computes/{id}"), json!({})).await;
-    let ready = stage.until_ready("compute/orders").await;
+async fn a_deleted_primary_is_replaced() {
+    let fixture = Fixture::new("room").await;
+    let id = by_hand(&fixture, "br-main-42", "read_write").await;
+    fixture.apply(&compute("orders", "br-main-42", "")).await;
+    fixture.until_condition("compute/orders", "Stalled", "True", "PrimaryExists").await;
+    fixture.console(Method::DELETE, &format!("/computes/{id}"), json!({})).await;
+    let ready = fixture.until_ready("compute/orders").await;
     assert_ne!(ready["status"]["computeID"], *id);
-    assert_eq!(stage.count("POST"), 1);
+    assert_eq!(fixture.count("POST"), 1);
 }
 
 #[tokio::test]
-async fn an_imported_compute_is_moved_and_left_where_it_is_orphaned() {
-    let stage = Stage::new("import").await;
-    let id = by_hand(&stage, "br-dev-7", "read_write").await;
-    stage.apply(&compute("orders", "br-main-42", &format!("  computeID: {id}\n  deletion: Orphan\n"))).await;
-    let synced = stage.until_condition("compute/orders", "Synced", "True", "InSync").await;
+async fn an_imported_compute_is_moved_and_kept_when_orphaned() {
+    let fixture = Fixture::new("import").await;
+    let id = by_hand(&fixture, "br-dev-7", "read_write").await;
+    fixture.apply(&compute("orders", "br-main-42", &format!("  computeID: {id}\n  deletion: Orphan\n"))).await;
+    let synced = fixture.until_condition("compute/orders", "Synced", "True", "InSync").await;
     assert_eq!(synced["status"]["computeID"], *id);
-    assert_eq!(line(&stage, &id).await["branch_id"], "br-main-42");
-    assert_eq!((stage.count("POST"), stage.count("PATCH")), (0, 1));
-    delete(&stage, "compute/orders").await;
-    stage.until_gone("compute/orders").await;
-    line(&stage, &id).await;
-    assert_eq!(stage.count("DELETE"), 0);
+    assert_eq!(line(&fixture, &id).await["branch_id"], "br-main-42");
+    assert_eq!((fixture.count("POST"), fixture.count("PATCH")), (0, 1));
+    delete(&fixture, "compute/orders").await;
+    fixture.until_gone("compute/orders").await;
+    line(&fixture, &id).await;
+    assert_eq!(fixture.count("DELETE"), 0);
 }
 
 #[tokio::test]
-async fn what_is_observed_is_told_of_and_never_changed() {
-    let stage = Stage::new("observe").await;
-    let id = by_hand(&stage, "br-main-42", "read_write").await;
+async fn an_observed_compute_is_reported_and_never_changed() {
+    let fixture = Fixture::new("observe").await;
+    let id = by_hand(&fixture, "br-main-42", "read_write").await;
     let more = "  management: Observe\n  size: {fixed: 4}\n  restartToken: now\n";
-    stage.apply(&compute("orders", "br-main-42", more)).await;
-    let drifted = stage.until_condition("compute/orders", "Synced", "False", "Drifted").await;
+    fixture.apply(&compute("orders", "br-main-42", more)).await;
+    let drifted = fixture.until_condition("compute/orders", "Synced", "False", "Drifted").await;
     assert_eq!(drifted["status"]["computeID"], *id);
     assert!(message(&drifted, "Synced").contains("declared is 4"), "{drifted}");
-    stage.console(Method::PATCH, &format!("/computes/{id}"), resize(4)).await;
-    stage.until_condition("compute/orders", "Synced", "True", "InSync").await;
-    delete(&stage, "compute/orders").await;
-    stage.until_gone("compute/orders").await;
-    line(&stage, &id).await;
-    assert_eq!(writes(&stage).len(), 0);
+    fixture.console(Method::PATCH, &format!("/computes/{id}"), resize(4)).await;
+    fixture.until_condition("compute/orders", "Synced", "True", "InSync").await;
+    delete(&fixture, "compute/orders").await;
+    fixture.until_gone("compute/orders").await;
+    line(&fixture, &id).await;
+    assert_eq!(writes(&fixture).len(), 0);
 }
 
 pub fn resize(cu: u32) -> serde_json::Value {
@@ -74,87 +74,87 @@ pub fn resize(cu: u32) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn nothing_is_done_for_a_paused_resource_until_it_goes_on() {
-    let stage = Stage::new("pause").await;
+async fn nothing_is_done_for_a_paused_resource_until_it_is_resumed() {
+    let fixture = Fixture::new("pause").await;
     let paused = "metadata: {name: orders, annotations: {dbplane.dev/paused: \"true\"}}";
-    stage.apply(&compute("orders", "br-main-42", "").replace("metadata: {name: orders}", paused)).await;
-    let seen = stage.until_condition("compute/orders", "Ready", "Unknown", "Paused").await;
-    polls(&stage, 1).await;
+    fixture.apply(&compute("orders", "br-main-42", "").replace("metadata: {name: orders}", paused)).await;
+    let seen = fixture.until_condition("compute/orders", "Ready", "Unknown", "Paused").await;
+    polls(&fixture, 1).await;
     assert!(seen["metadata"]["finalizers"].is_null(), "{seen}");
-    assert_eq!(writes(&stage).len(), 0);
-    annotate(&stage, "orders", "dbplane.dev/paused-").await;
-    stage.until_ready("compute/orders").await;
+    assert_eq!(writes(&fixture).len(), 0);
+    annotate(&fixture, "orders", "dbplane.dev/paused-").await;
+    fixture.until_ready("compute/orders").await;
 
-    annotate(&stage, "orders", "dbplane.dev/paused=true").await;
-    stage.until_condition("compute/orders", "Ready", "Unknown", "Paused").await;
-    stage.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
-    delete(&stage, "compute/orders").await;
-    stage.until("compute/orders", "waiting", |seen| message(seen, "Ready").contains("the deletion waits")).await;
-    polls(&stage, 2).await;
-    assert_eq!(writes(&stage).len(), 1, "the create alone");
-    annotate(&stage, "orders", "dbplane.dev/paused-").await;
-    stage.until_gone("compute/orders").await;
-    assert!(stage.computes().await.is_empty());
+    annotate(&fixture, "orders", "dbplane.dev/paused=true").await;
+    fixture.until_condition("compute/orders", "Ready", "Unknown", "Paused").await;
+    fixture.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
+    delete(&fixture, "compute/orders").await;
+    fixture.until("compute/orders", "waiting", |seen| message(seen, "Ready").contains("the deletion waits")).await;
+    polls(&fixture, 2).await;
+    assert_eq!(writes(&fixture).len(), 1, "the create alone");
+    annotate(&fixture, "orders", "dbplane.dev/paused-").await;
+    fixture.until_gone("compute/orders").await;
+    assert!(fixture.computes().await.is_empty());
 }
 
 #[tokio::test]
-async fn the_older_of_two_has_the_primary_and_the_other_takes_over() {
-    let (stage, id) = created("rivals", "").await;
-    stage.apply(&compute("rival", "br-main-42", "  existing: Adopt\n")).await;
-    let stalled = stage.until_condition("compute/rival", "Stalled", "True", "ClaimedByAnother").await;
+async fn the_older_of_two_gets_the_primary_and_the_other_takes_over() {
+    let (fixture, id) = created("rivals", "").await;
+    fixture.apply(&compute("rival", "br-main-42", "  existing: Adopt\n")).await;
+    let stalled = fixture.until_condition("compute/rival", "Stalled", "True", "ClaimedByAnother").await;
     assert!(message(&stalled, "Stalled").contains("Compute rivals/orders"), "{stalled}");
-    assert_eq!(writes(&stage).len(), 1);
-    delete(&stage, "compute/orders").await;
-    stage.until_gone("compute/orders").await;
-    let ready = stage.until_ready("compute/rival").await;
+    assert_eq!(writes(&fixture).len(), 1);
+    delete(&fixture, "compute/orders").await;
+    fixture.until_gone("compute/orders").await;
+    let ready = fixture.until_ready("compute/rival").await;
     assert_ne!(ready["status"]["computeID"], *id);
-    assert_eq!((stage.count("POST"), stage.count("DELETE"), stage.computes().await.len()), (2, 1, 1));
+    assert_eq!((fixture.count("POST"), fixture.count("DELETE"), fixture.computes().await.len()), (2, 1, 1));
 }
 
 #[tokio::test]
 async fn a_restored_backup_of_a_resource_does_not_take_the_compute() {
-    let (stage, id) = created("copy", "").await;
-    let mut copy = stage.get("compute/orders").await.unwrap();
+    let (fixture, id) = created("copy", "").await;
+    let mut copy = fixture.get("compute/orders").await.unwrap();
     let metadata = copy["metadata"].clone();
     copy["metadata"] = json!({
         "name": "copy", "annotations": metadata["annotations"], "finalizers": metadata["finalizers"],
     });
-    stage.apply(&copy.to_string()).await;
-    let stalled = stage.until_condition("compute/copy", "Stalled", "True", "BindingConflict").await;
+    fixture.apply(&copy.to_string()).await;
+    let stalled = fixture.until_condition("compute/copy", "Stalled", "True", "BindingConflict").await;
     assert!(message(&stalled, "Stalled").contains("was copied from copy/orders"), "{stalled}");
-    delete(&stage, "compute/copy").await;
-    stage.until_gone("compute/copy").await;
-    line(&stage, &id).await;
-    assert_eq!(stage.count("DELETE"), 0);
+    delete(&fixture, "compute/copy").await;
+    fixture.until_gone("compute/copy").await;
+    line(&fixture, &id).await;
+    assert_eq!(fixture.count("DELETE"), 0);
 }
 
 #[tokio::test]
 async fn a_resource_restored_without_its_status_keeps_its_compute() {
-    let (stage, id) = created("restore", "").await;
-    let mut backup = stage.get("compute/orders").await.unwrap();
+    let (fixture, id) = created("restore", "").await;
+    let mut backup = fixture.get("compute/orders").await.unwrap();
     let metadata = backup["metadata"].clone();
     backup["metadata"] = json!({
         "name": "orders", "annotations": metadata["annotations"], "finalizers": metadata["finalizers"],
     });
     backup["status"] = json!({});
-    stage.patch("compute/orders", json!({"deletion": "Orphan"})).await;
-    delete(&stage, "compute/orders").await;
-    stage.until_gone("compute/orders").await;
-    stage.apply(&backup.to_string()).await;
-    let ready = stage.until_ready("compute/orders").await;
+    fixture.patch("compute/orders", json!({"deletion": "Orphan"})).await;
+    delete(&fixture, "compute/orders").await;
+    fixture.until_gone("compute/orders").await;
+    fixture.apply(&backup.to_string()).await;
+    let ready = fixture.until_ready("compute/orders").await;
     assert_eq!(ready["status"]["computeID"], *id);
-    assert_eq!(writes(&stage).len(), 1);
+    assert_eq!(writes(&fixture).len(), 1);
 }
 
 #[tokio::test]
 async fn a_create_is_not_made_twice_for_a_second_resource_of_the_same_moment() {
-    let stage = Stage::new("race").await;
+    let fixture = Fixture::new("race").await;
     // The first create takes a while, so that the second resource comes into it.
-    stage.fault(json!({"method": "POST", "kind": "delay", "delay_ms": 1500}));
+    fixture.fault(json!({"method": "POST", "kind": "delay", "delay_ms": 1500}));
     let both = format!("{}---\n{}", compute("one", "br-main-42", ""), compute("two", "br-main-42", ""));
-    stage.apply(&both).await;
-    stage.until_ready("compute/one").await;
-    let stalled = stage.until_condition("compute/two", "Stalled", "True", "ClaimedByAnother").await;
+    fixture.apply(&both).await;
+    fixture.until_ready("compute/one").await;
+    let stalled = fixture.until_condition("compute/two", "Stalled", "True", "ClaimedByAnother").await;
     assert!(message(&stalled, "Stalled").contains("Compute race/one"), "{stalled}");
-    assert_eq!((stage.count("POST"), stage.computes().await.len()), (1, 1));
+    assert_eq!((fixture.count("POST"), fixture.computes().await.len()), (1, 1));
 }

@@ -3,27 +3,27 @@
 use serde_json::json;
 
 use super::{Alone, delete, is_told, message};
+use crate::fixture::{Fixture, compute};
 use crate::keys::key;
-use crate::stage::{Stage, compute};
 use crate::support::{PATIENCE, wait_for};
 
 /// Those of `objects` that wait for a confirmation, once that is so many.
-async fn waiting(stage: &Stage, objects: &[String], count: usize) -> Vec<String> {
+async fn waiting(fixture: &Fixture, objects: &[String], count: usize) -> Vec<String> {
     let mut left = Vec::new();
     let what = format!("{count} deletions to wait");
     let told = wait_for(&what, PATIENCE, async || {
         left.clear();
         for object in objects {
-            left.extend(stage.get(object).await.map(|seen| (object.clone(), seen)));
+            left.extend(fixture.get(object).await.map(|seen| (object.clone(), seen)));
         }
         let all = left.iter().all(|(_, seen)| is_told(seen, "DeletionPaused"));
         (all && left.len() == count).then(|| left.iter().map(|(object, _)| object.clone()).collect())
     });
-    told.await.unwrap_or_else(|error| panic!("{error}: {left:#?}\n{:?}", stage.requests()))
+    told.await.unwrap_or_else(|error| panic!("{error}: {left:#?}\n{:?}", fixture.requests()))
 }
 
-async fn confirm(stage: &Stage, object: &str) {
-    stage.kubectl(&["annotate", object, "dbplane.dev/confirm-deletion=true"]).await;
+async fn confirm(fixture: &Fixture, object: &str) {
+    fixture.kubectl(&["annotate", object, "dbplane.dev/confirm-deletion=true"]).await;
 }
 
 fn names(kind: &str, prefix: &str) -> Vec<String> {
@@ -33,87 +33,87 @@ fn names(kind: &str, prefix: &str) -> Vec<String> {
 #[tokio::test]
 async fn what_is_deleted_too_fast_waits_until_a_person_decides() {
     let mut alone = Alone::new(&["--log", "info,dbplane=debug", "--deletes-per-minute", "2"]).await;
-    let (computes, keys) = tokio::join!(alone.stage("braked"), alone.stage("braked-keys"));
+    let (computes, keys) = tokio::join!(alone.fixture("braked"), alone.fixture("braked-keys"));
     tokio::join!(apply_computes(&computes), apply_keys(&keys));
     computes_wait(&mut alone, &computes).await;
     keys_wait(&alone, &keys).await;
 }
 
-async fn apply_computes(stage: &Stage) {
+async fn apply_computes(fixture: &Fixture) {
     for (number, branch) in (1..=5).zip(["br-main-42", "br-dev-7", "br-reporting-3", "br-main-42", "br-dev-7"]) {
         let replica = compute(&format!("reader-{number}"), branch, "").replace("ReadWrite", "ReadOnly");
-        stage.apply(&replica).await;
+        fixture.apply(&replica).await;
     }
     for object in names("compute", "reader") {
-        stage.until_ready(&object).await;
+        fixture.until_ready(&object).await;
     }
 }
 
-async fn apply_keys(stage: &Stage) {
+async fn apply_keys(fixture: &Fixture) {
     for number in 1..=5 {
-        stage.apply(&key(&format!("ci-{number}"), "")).await;
+        fixture.apply(&key(&format!("ci-{number}"), "")).await;
     }
     for object in names("projectkey", "ci") {
-        stage.until_ready(&object).await;
+        fixture.until_ready(&object).await;
     }
 }
 
-async fn computes_wait(alone: &mut Alone, stage: &Stage) {
+async fn computes_wait(alone: &mut Alone, fixture: &Fixture) {
     const PAUSED: &str = "dbplane_deletions_paused{kind=\"Compute\"}";
-    stage.kubectl(&["delete", "computes", "--all", "--wait=false"]).await;
-    let told = waiting(stage, &names("compute", "reader"), 3).await;
-    assert_eq!(stage.count("DELETE"), 2);
+    fixture.kubectl(&["delete", "computes", "--all", "--wait=false"]).await;
+    let told = waiting(fixture, &names("compute", "reader"), 3).await;
+    assert_eq!(fixture.count("DELETE"), 2);
     assert_eq!(alone.metric(PAUSED).await, Some(3));
     assert_eq!(alone.metric("dbplane_platform_deletes_total{kind=\"Compute\"}").await, Some(2));
-    let before = stage.get(&told[0]).await.unwrap();
+    let before = fixture.get(&told[0]).await.unwrap();
     let said = message(&before, "Stalled");
     assert!(said.contains("confirm-deletion=true") && said.contains("Orphan"), "{said}");
-    assert_eq!(stage.event(&told[0], "DeletionPaused").await, said);
+    assert_eq!(fixture.event(&told[0], "DeletionPaused").await, said);
 
     // A new process has deleted nothing within the last minute; who was told to wait still waits.
     alone.kill();
     alone.start().await;
-    stage.wait_until("everybody to be looked at again", async || alone.metric(PAUSED).await == Some(3)).await;
-    assert_eq!(stage.count("DELETE"), 2);
-    assert_eq!(stage.get(&told[0]).await.unwrap(), before, "waiting writes nothing");
+    fixture.wait_until("everybody to be looked at again", async || alone.metric(PAUSED).await == Some(3)).await;
+    assert_eq!(fixture.count("DELETE"), 2);
+    assert_eq!(fixture.get(&told[0]).await.unwrap(), before, "waiting writes nothing");
 
     // Nobody else of the namespace goes unasked meanwhile.
-    stage.apply(&compute("orders", "br-main-42", "")).await;
-    stage.until_ready("compute/orders").await;
-    delete(stage, "compute/orders").await;
-    let next = stage.until_condition("compute/orders", "Stalled", "True", "DeletionPaused").await;
+    fixture.apply(&compute("orders", "br-main-42", "")).await;
+    fixture.until_ready("compute/orders").await;
+    delete(fixture, "compute/orders").await;
+    let next = fixture.until_condition("compute/orders", "Stalled", "True", "DeletionPaused").await;
     assert!(message(&next, "Stalled").contains("other deletions in namespace braked wait"), "{next}");
 
-    confirm(stage, &told[0]).await;
-    stage.until_gone(&told[0]).await;
-    assert_eq!(stage.count("DELETE"), 3);
-    stage.patch(&told[1], json!({"deletion": "Orphan"})).await;
-    stage.until_gone(&told[1]).await;
-    assert_eq!((stage.count("DELETE"), stage.computes().await.len()), (3, 3));
-    stage.wait_until("two to wait", async || alone.metric(PAUSED).await == Some(2)).await;
-    stage.kubectl(&["annotate", "computes", "--all", "dbplane.dev/confirm-deletion=true"]).await;
-    stage.until_gone(&told[2]).await;
-    stage.until_gone("compute/orders").await;
-    assert_eq!((stage.count("DELETE"), stage.computes().await.len()), (5, 1), "one was left on purpose");
-    stage.wait_until("nobody to wait", async || alone.metric(PAUSED).await == Some(0)).await;
+    confirm(fixture, &told[0]).await;
+    fixture.until_gone(&told[0]).await;
+    assert_eq!(fixture.count("DELETE"), 3);
+    fixture.patch(&told[1], json!({"deletion": "Orphan"})).await;
+    fixture.until_gone(&told[1]).await;
+    assert_eq!((fixture.count("DELETE"), fixture.computes().await.len()), (3, 3));
+    fixture.wait_until("two to wait", async || alone.metric(PAUSED).await == Some(2)).await;
+    fixture.kubectl(&["annotate", "computes", "--all", "dbplane.dev/confirm-deletion=true"]).await;
+    fixture.until_gone(&told[2]).await;
+    fixture.until_gone("compute/orders").await;
+    assert_eq!((fixture.count("DELETE"), fixture.computes().await.len()), (5, 1), "one was left on purpose");
+    fixture.wait_until("nobody to wait", async || alone.metric(PAUSED).await == Some(0)).await;
 }
 
-async fn keys_wait(alone: &Alone, stage: &Stage) {
+async fn keys_wait(alone: &Alone, fixture: &Fixture) {
     // What was confirmed and what others left was not counted: the window is empty.
     let objects = names("projectkey", "ci");
     let deleted: Vec<&str> = objects[..4].iter().map(String::as_str).collect();
-    stage.kubectl(&[&["delete", "--wait=false"], deleted.as_slice()].concat()).await;
-    let told = waiting(stage, &objects[..4], 2).await;
-    assert_eq!((stage.count("DELETE"), stage.live_keys().await.len()), (2, 3));
+    fixture.kubectl(&[&["delete", "--wait=false"], deleted.as_slice()].concat()).await;
+    let told = waiting(fixture, &objects[..4], 2).await;
+    assert_eq!((fixture.count("DELETE"), fixture.live_keys().await.len()), (2, 3));
     assert_eq!(alone.metric("dbplane_deletions_paused{kind=\"ProjectKey\"}").await, Some(2));
     // A key that is replaced has nothing to do with it.
-    let old = stage.get(&objects[4]).await.unwrap()["status"]["keyID"].clone();
-    stage.kubectl(&["delete", "secret", "ci-5-key"]).await;
-    stage.until_replaced(&objects[4], &old).await;
-    stage.until_revoked(&old).await;
-    confirm(stage, &told[0]).await;
-    stage.until_gone(&told[0]).await;
-    stage.patch(&told[1], json!({"deletion": "Orphan"})).await;
-    stage.until_gone(&told[1]).await;
-    assert_eq!((stage.count("DELETE"), stage.live_keys().await.len()), (4, 2));
+    let old = fixture.get(&objects[4]).await.unwrap()["status"]["keyID"].clone();
+    fixture.kubectl(&["delete", "secret", "ci-5-key"]).await;
+    fixture.until_replaced(&objects[4], &old).await;
+    fixture.until_revoked(&old).await;
+    confirm(fixture, &told[0]).await;
+    fixture.until_gone(&told[0]).await;
+    fixture.patch(&told[1], json!({"deletion": "Orphan"})).await;
+    fixture.until_gone(&told[1]).await;
+    assert_eq!((fixture.count("DELETE"), fixture.live_keys().await.len()), (4, 2));
 }

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::{delete, is_told, message};
-use crate::stage::{ORGANIZATION_KEY, Stage, compute, condition};
+use crate::fixture::{Fixture, ORGANIZATION_KEY, compute, condition};
 
 const LISTS: &str = "/endpoints$";
 
 #[tokio::test]
-async fn nothing_is_let_go_because_it_could_not_be_seen() {
+async fn no_finalizer_is_removed_because_of_a_failed_read() {
     let not_allowed = json!({"status": 404, "body": {"message": "not allowed to see this project"}});
     tokio::join!(
         unseen("unseen-403", json!({"status": 403, "body": {"message": "no"}}), "Forbidden"),
@@ -17,55 +17,55 @@ async fn nothing_is_let_go_because_it_could_not_be_seen() {
         unseen("unseen-500", json!({"status": 500}), "PlatformUnreachable"),
         unseen("unseen-drop", json!({"kind": "drop"}), "PlatformUnreachable"),
         a_key_that_is_refused_while_a_compute_is_deleted(),
-        a_protected_compute_goes_once_it_is_not(),
+        a_protected_compute_is_deleted_once_unprotected(),
     );
 }
 
 /// The platform deletes the compute and cannot be read from then on.
 async fn unseen(name: &str, fault: Value, reason: &str) {
-    let stage = Stage::new(name).await;
-    stage.apply(&compute("orders", "br-main-42", "")).await;
-    stage.until_ready("compute/orders").await;
+    let fixture = Fixture::new(name).await;
+    fixture.apply(&compute("orders", "br-main-42", "")).await;
+    fixture.until_ready("compute/orders").await;
     let mut order = json!({"method": "GET", "path": LISTS, "times": 1_000_000});
     order.as_object_mut().unwrap().extend(fault.as_object().unwrap().clone());
-    stage.fault(order);
-    delete(&stage, "compute/orders").await;
-    let told = stage
+    fixture.fault(order);
+    delete(&fixture, "compute/orders").await;
+    let told = fixture
         .until("compute/orders", reason, |seen| condition(seen, "Ready").is_some_and(|ready| ready["reason"] == reason))
         .await;
-    let reads = stage.count("GET");
-    stage.wait_until("more to be read in vain", async || stage.count("GET") >= reads + 2).await;
-    let still = stage.get("compute/orders").await.unwrap_or_else(|| panic!("{name}: let go after {told}"));
+    let reads = fixture.count("GET");
+    fixture.wait_until("more to be read in vain", async || fixture.count("GET") >= reads + 2).await;
+    let still = fixture.get("compute/orders").await.unwrap_or_else(|| panic!("{name}: let go after {told}"));
     assert!(still["metadata"]["finalizers"].to_string().contains("dbplane.dev/finalizer"), "{still}");
-    stage.platform.clear_faults();
-    stage.until_gone("compute/orders").await;
-    assert!(stage.computes().await.is_empty());
+    fixture.platform.clear_faults();
+    fixture.until_gone("compute/orders").await;
+    assert!(fixture.computes().await.is_empty());
 }
 
 async fn a_key_that_is_refused_while_a_compute_is_deleted() {
-    let stage = Stage::new("unseen-401").await;
-    stage.apply(&compute("orders", "br-main-42", "")).await;
-    stage.until_ready("compute/orders").await;
-    stage.fault(json!({"status": 401, "times": 1_000_000}));
-    delete(&stage, "compute/orders").await;
-    stage.until_condition("compute/orders", "Ready", "Unknown", "AccountNotReady").await;
-    stage.platform.clear_faults();
-    assert_eq!((stage.count("POST"), stage.computes().await.len()), (1, 1));
-    stage.secret("platform-api-key", ORGANIZATION_KEY).await;
-    stage.until_gone("compute/orders").await;
-    assert!(stage.computes().await.is_empty());
+    let fixture = Fixture::new("unseen-401").await;
+    fixture.apply(&compute("orders", "br-main-42", "")).await;
+    fixture.until_ready("compute/orders").await;
+    fixture.fault(json!({"status": 401, "times": 1_000_000}));
+    delete(&fixture, "compute/orders").await;
+    fixture.until_condition("compute/orders", "Ready", "Unknown", "AccountNotReady").await;
+    fixture.platform.clear_faults();
+    assert_eq!((fixture.count("POST"), fixture.computes().await.len()), (1, 1));
+    fixture.secret("platform-api-key", ORGANIZATION_KEY).await;
+    fixture.until_gone("compute/orders").await;
+    assert!(fixture.computes().await.is_empty());
 }
 
 /// Nobody has to touch the resource again when the platform changes its mind.
-async fn a_protected_compute_goes_once_it_is_not() {
-    let stage = Stage::new("protected-once").await;
-    stage.apply(&compute("orders", "br-main-42", "")).await;
-    stage.until_ready("compute/orders").await;
+async fn a_protected_compute_is_deleted_once_unprotected() {
+    let fixture = Fixture::new("protected-once").await;
+    fixture.apply(&compute("orders", "br-main-42", "")).await;
+    fixture.until_ready("compute/orders").await;
     let body = json!({"code": "", "message": "endpoints of a protected branch cannot be deleted"});
-    stage.fault(json!({"method": "DELETE", "status": 422, "body": body}));
-    delete(&stage, "compute/orders").await;
-    let told = stage.until("compute/orders", "refused", |seen| is_told(seen, "Refused")).await;
+    fixture.fault(json!({"method": "DELETE", "status": 422, "body": body}));
+    delete(&fixture, "compute/orders").await;
+    let told = fixture.until("compute/orders", "refused", |seen| is_told(seen, "Refused")).await;
     assert!(message(&told, "Stalled").contains("protected branch"), "{told}");
-    stage.until_gone("compute/orders").await;
-    assert_eq!((stage.count("DELETE"), stage.computes().await.len()), (2, 0));
+    fixture.until_gone("compute/orders").await;
+    assert_eq!((fixture.count("DELETE"), fixture.computes().await.len()), (2, 0));
 }

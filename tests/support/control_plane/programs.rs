@@ -96,6 +96,8 @@ impl Programs {
     pub fn kubectl(&self, folder: &Path, kubeconfig: &Path) -> Command {
         let mut command = Command::new(&self.kubectl);
         command.env("KUBECONFIG", kubeconfig).env("KUBECACHEDIR", folder.join("kubectl-cache")).env("KUBERC", "off");
+        // It ends before its garbage matters: collecting it would be a third of what each call costs.
+        command.env("GOGC", "off");
         command
     }
 }

@@ -29,7 +29,7 @@ fn sent(scene: Scene, at: Timestamp, differing: &[&str]) -> Scene {
     let parts = parts(&scene);
     scene.remembering(|memory| {
         memory.sent(&parts, at);
-        memory.differing(differing, at);
+        memory.note_differing(differing, at);
     })
 }
 
@@ -48,22 +48,22 @@ fn only_what_differs_is_changed() {
 #[test]
 fn a_change_waits_until_the_compute_is_settled() {
     for unsettled in [
-        with(compute("ep-1"), |compute| compute.pending_state = Some("idle".into())),
-        with(compute("ep-1"), |compute| compute.current_state = "init".into()),
+        with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Idle)),
+        with(compute("ep-1"), |compute| compute.current_state = ComputeState::Init),
     ] {
-        let said = resized().seeing([unsettled]).rest();
-        said.out_of_sync(Reason::Updating, &["settle", "size is 1, declared is 4"]);
+        let reported = resized().seeing([unsettled]).rest();
+        reported.out_of_sync(Reason::Updating, &["settle", "size is 1, declared is 4"]);
     }
 }
 
 #[test]
-fn what_interrupts_waits_for_its_time_and_the_rest_does_not() {
+fn disruptive_changes_wait_and_others_do_not() {
     let when_idle = json!({"disruption": {"policy": "WhenIdle"}});
     let scene = resized().declaring(when_idle);
-    let said = scene.rest();
-    said.ready();
-    said.out_of_sync(Reason::WaitingForDisruption, &["until the compute is idle", "size is 1, declared is 4"]);
-    assert_eq!(said.wake, Wake::OnChange);
+    let reported = scene.rest();
+    reported.ready();
+    reported.out_of_sync(Reason::WaitingForDisruption, &["until the compute is idle", "size is 1, declared is 4"]);
+    assert_eq!(reported.wake, Wake::OnChange);
     assert!(change(&scene.clone().seeing([idle("ep-1")])).settings.max.is_some());
     let both = scene.declaring(json!({"pooler": {"enabled": true}}));
     let expected = Settings { pooler_enabled: Some(true), ..Settings::default() };
@@ -74,21 +74,21 @@ fn what_interrupts_waits_for_its_time_and_the_rest_does_not() {
 fn a_window_is_waited_for() {
     // 2027-01-15T08:00:00Z is now, a Friday.
     let window = |schedule: &str| json!({"disruption": {"policy": "Window", "window": {"schedule": schedule, "duration": "2h"}}});
-    let said = resized().declaring(window("0 9 * * *")).rest();
-    said.ready();
-    said.out_of_sync(Reason::WaitingForDisruption, &["2027-01-15T09:00:00Z"]);
-    said.until(at(3600));
+    let reported = resized().declaring(window("0 9 * * *")).rest();
+    reported.ready();
+    reported.out_of_sync(Reason::WaitingForDisruption, &["2027-01-15T09:00:00Z"]);
+    reported.until(at(3600));
     assert!(change(&resized().declaring(window("0 7 * * *"))).settings.max.is_some());
     let never = resized().declaring(window("0 25 * * *")).rest();
     never.stalled(Reason::WaitingForDisruption, &["spec.disruption never allows"]);
 }
 
 #[test]
-fn a_change_that_is_refused_is_told_and_tried_again_later_or_with_another_spec() {
+fn a_refused_change_is_reported_and_tried_again_later_or_with_another_spec() {
     let scene = resized().failed(Action::Change, refused());
-    let said = scene.rest();
-    said.stalled(Reason::Refused, &["422", "not on this plan"]);
-    said.until(at(30));
+    let reported = scene.rest();
+    reported.stalled(Reason::Refused, &["422", "not on this plan"]);
+    reported.until(at(30));
     change(&scene.clone().after(30));
     change(&scene.observing(|observed| observed.meta.generation = 4));
 }
@@ -97,51 +97,51 @@ fn a_change_that_is_refused_is_told_and_tried_again_later_or_with_another_spec()
 fn a_setting_that_is_not_applied_is_not_sent_in_a_loop() {
     let scene = Scene::bound().declaring(json!({"scaleToZero": {"after": "10m"}}));
     let scene = sent(scene, NOW, &["scaleToZero"]);
-    let said = scene.rest();
-    said.ready();
-    said.out_of_sync(Reason::SettingNotApplied, &["scaleToZero is the platform's default, declared is after 600s"]);
-    said.until(at(300));
+    let reported = scene.rest();
+    reported.ready();
+    reported.out_of_sync(Reason::SettingNotApplied, &["scaleToZero is the platform's default, declared is after 600s"]);
+    reported.until(at(300));
     change(&scene.after(300));
 }
 
 #[test]
-fn a_field_that_is_not_applied_holds_back_neither_others_nor_restarts() {
+fn a_field_that_is_not_applied_delays_neither_others_nor_restarts() {
     let scene = Scene::bound().declaring(json!({"scaleToZero": {"after": "10m"}}));
     let scene = sent(scene, NOW, &["scaleToZero"]);
     let resized = scene.clone().declaring(json!({"size": {"fixed": 4}}));
     let change = change(&resized);
     assert_eq!((change.settings.max, change.settings.suspend_after), (cu(4.), None));
-    let said = resized.declaring(json!({"disruption": {"policy": "WhenIdle"}})).rest();
-    said.out_of_sync(Reason::WaitingForDisruption, &["size"]);
-    said.until(at(300));
+    let reported = resized.declaring(json!({"disruption": {"policy": "WhenIdle"}})).rest();
+    reported.out_of_sync(Reason::WaitingForDisruption, &["size"]);
+    reported.until(at(300));
     assert!(matches!(scene.declaring(json!({"restartToken": "now"})).step(), ComputeStep::Restart { .. }));
 }
 
 #[test]
-fn a_drift_is_corrected_and_one_that_comes_back_and_back_is_told() {
+fn a_drift_is_corrected_and_a_repeated_one_is_reported() {
     let mut scene = resized();
     for _ in 0..3 {
         change(&scene);
         scene = sent(scene, NOW, &[]);
     }
-    let said = scene.rest();
-    said.ready();
-    said.out_of_sync(Reason::DriftPersists, &["again and again", "size is 1, declared is 4"]);
-    said.until(at(300));
+    let reported = scene.rest();
+    reported.ready();
+    reported.out_of_sync(Reason::DriftPersists, &["again and again", "size is 1, declared is 4"]);
+    reported.until(at(300));
     change(&scene.after(300));
 }
 
 #[test]
-fn a_restart_is_not_held_back_by_a_change_that_is_refused() {
+fn a_restart_is_not_delayed_by_a_refused_change() {
     let scene = resized().failed(Action::Change, refused()).declaring(json!({"restartToken": "now"}));
     assert!(matches!(scene.step(), ComputeStep::Restart { .. }));
 }
 
 #[test]
-fn without_a_step_the_first_word_and_the_earliest_time_count() {
+fn without_a_step_the_first_report_and_the_earliest_wake_count() {
     let window = json!({"disruption": {"policy": "Window", "window": {"schedule": "0 9 * * *", "duration": "2h"}}});
     let scene = resized().declaring(window).declaring(json!({"restartToken": "now"}));
-    let said = scene.observing(|observed| observed.stale_from = Some(at(20))).rest();
-    said.out_of_sync(Reason::WaitingForDisruption, &["size"]);
-    said.until(at(20));
+    let reported = scene.observing(|observed| observed.stale_from = Some(at(20))).rest();
+    reported.out_of_sync(Reason::WaitingForDisruption, &["size"]);
+    reported.until(at(20));
 }

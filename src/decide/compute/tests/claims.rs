@@ -1,4 +1,4 @@
-//! What others claim: who is bound, who is older, whose create comes first.
+//! Claims of other resources: which is bound, which is older, whose create comes first.
 
 use super::*;
 use crate::api;
@@ -59,11 +59,11 @@ impl Other {
 }
 
 fn claimed(mine: &Other, others: &[Other]) -> Claims {
-    claims(&mine.0, others.iter().map(|other| &other.0), |_| false)
+    claims(&mine.0, others.iter().map(|other| &other.0), [], |_| false)
 }
 
 #[test]
-fn what_others_are_bound_to_is_theirs_and_the_oldest_has_the_word() {
+fn a_bound_compute_belongs_to_the_oldest_that_is_bound_to_it() {
     let others = [
         Other::new("young", 20).bound("ep-1"),
         Other::new("old", 0).bound("ep-1"),
@@ -79,7 +79,7 @@ fn what_others_are_bound_to_is_theirs_and_the_oldest_has_the_word() {
 }
 
 #[test]
-fn the_oldest_that_wants_the_primary_has_it() {
+fn the_oldest_resource_that_declares_the_primary_gets_it() {
     let others =
         || [Other::new("b", 5), Other::new("a", 5), Other::new("young", 20), Other::new("reader", 0).replica()];
     assert_eq!(claimed(&Other::new("mine", 10), &others()).primary.as_deref(), Some("Compute shop/a"));
@@ -96,17 +96,17 @@ fn a_new_create_waits_for_every_unresolved_one_on_the_branch() {
         ("an unresolved one", Other::new("other", 10).creating(0), true),
         ("of the other type", Other::new("other", 10).replica().creating(0), true),
         (
-            "on this branch, declared anew since",
+            "on this branch, changed in the spec since",
             Other::new("other", 10).creating(0).declaring(|spec| spec.branch_id = "br-dev".into()),
             true,
         ),
-        ("on another branch, declared anew since", Other::new("other", 10).creating_on("br-dev", 0), false),
+        ("on another branch, changed in the spec since", Other::new("other", 10).creating_on("br-dev", 0), false),
         ("one that is resolved", Other::new("other", 10).creating(0).bound("ep-1"), false),
         ("none", Other::new("other", 10), false),
     ] {
         assert_eq!(claimed(&mine, &[other]).creating.is_some(), waits, "{what}");
     }
-    let begun = claims(&mine.0, [&Other::new("other", 10).0], |uid| uid == "other");
+    let begun = claims(&mine.0, [&Other::new("other", 10).0], [], |uid| uid == "other");
     assert_eq!(begun.creating.as_deref(), Some("Compute shop/other"), "begun in this process");
 }
 
@@ -119,12 +119,12 @@ fn unresolved_creates_are_resolved_from_the_first_to_the_last() {
     assert_eq!(claimed(&c, &all()).creating.as_deref(), Some("Compute shop/a"));
     assert_eq!(claimed(&c, &all()).marks, ["mark-a".to_owned(), "mark-b".to_owned()].into());
     assert_eq!(claimed(&c.replica(), &all()).creating, None, "what is not of one type is not mixed up");
-    let begun = claims(&a.0, [&Other::new("d", 0).0], |_| true);
+    let begun = claims(&a.0, [&Other::new("d", 0).0], [], |_| true);
     assert_eq!(begun.creating, None, "what is begun now is later");
 }
 
 #[test]
-fn whom_a_resource_need_not_ask_claims_nothing_of_it() {
+fn resources_outside_the_scope_claim_nothing() {
     let mine = Other::new("mine", 0).creating_on("br-old", 0);
     let object_key = ObjectKey { namespace: "shop", name: "mine" };
     let identity = of_compute(mine.0.metadata.annotations.as_ref().unwrap(), object_key).unwrap();

@@ -1,4 +1,4 @@
-//! First contact: nothing was asked for yet.
+//! A Compute without binding and intent.
 
 use super::*;
 use crate::decide::Action;
@@ -47,7 +47,7 @@ fn the_token_that_a_compute_is_created_with_asks_for_no_restart() {
 }
 
 #[test]
-fn a_replica_is_created_beside_others_which_are_its_baseline() {
+fn the_existing_replicas_are_the_baseline_of_a_new_one() {
     let scene = Scene::new().declaring(json!({"type": "ReadOnly"})).seeing([
         compute("ep-1"),
         replica("ep-2"),
@@ -93,7 +93,7 @@ fn a_compute_that_is_named_is_imported_wherever_it_is() {
 }
 
 #[test]
-fn what_another_resource_has_is_not_taken() {
+fn what_another_resource_is_bound_to_is_not_adopted() {
     for (what, scene) in [
         ("adopted", Scene::new().declaring(json!({"existing": "Adopt"})).seeing([compute("ep-1")])),
         ("refused", Scene::new().seeing([compute("ep-1")])),
@@ -101,15 +101,15 @@ fn what_another_resource_has_is_not_taken() {
         ("imported", Scene::new().declaring(json!({"computeID": "ep-1"})).seeing([compute("ep-1")])),
     ] {
         for older in [true, false] {
-            let said = scene.clone().claimed("ep-1", older).rest();
-            said.stalled(Reason::ClaimedByAnother, &["Compute shop/other", "ep-1", "Delete one"]);
-            assert_eq!(said.wake, Wake::OnChange, "{what}");
+            let reported = scene.clone().claimed("ep-1", older).rest();
+            reported.stalled(Reason::ClaimedByAnother, &["Compute shop/other", "ep-1", "Delete one"]);
+            assert_eq!(reported.wake, Wake::OnChange, "{what}");
         }
     }
 }
 
 #[test]
-fn the_older_of_two_that_want_the_same_primary_has_it() {
+fn the_older_of_two_resources_gets_the_primary() {
     let rival = |scene: Scene| scene.observing(|observed| observed.claims.primary = Some("Compute a/older".into()));
     rival(Scene::new()).rest().stalled(Reason::ClaimedByAnother, &["Compute a/older", BRANCH]);
     creates(&rival(Scene::new().declaring(json!({"type": "ReadOnly"}))));
@@ -123,21 +123,21 @@ fn the_older_of_two_that_want_the_same_primary_has_it() {
 #[test]
 fn a_create_waits_its_turn_on_the_branch() {
     let scene = Scene::new().observing(|observed| observed.claims.creating = Some("Compute shop/first".into()));
-    let said = scene.rest();
-    said.progressing(Reason::Creating);
-    said.until(at(2));
+    let reported = scene.rest();
+    reported.progressing(Reason::Creating);
+    reported.until(at(2));
 }
 
 #[test]
 fn a_create_that_failed_is_tried_again_later_or_with_another_spec() {
     let scene = Scene::new().failed(Action::Create, refused());
-    let said = scene.rest();
-    said.stalled(Reason::Refused, &["422", "not on this plan"]);
-    said.until(at(30));
+    let reported = scene.rest();
+    reported.stalled(Reason::Refused, &["422", "not on this plan"]);
+    reported.until(at(30));
     creates(&scene.clone().after(30));
     creates(&scene.observing(|observed| observed.meta.generation = 4));
     let throttled = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(40)) };
-    let said = Scene::new().failed(Action::Create, throttled).rest();
-    said.progressing(Reason::PlatformBusy);
-    said.until(at(40));
+    let reported = Scene::new().failed(Action::Create, throttled).rest();
+    reported.progressing(Reason::PlatformBusy);
+    reported.until(at(40));
 }

@@ -1,7 +1,7 @@
 //! A Compute that is being deleted.
 
 use super::*;
-use crate::decide::seal::Flaw;
+use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{Action, Brake};
 
 fn deleting(scene: Scene) -> Scene {
@@ -13,14 +13,14 @@ fn orphan() -> Value {
 }
 
 #[test]
-fn the_compute_goes_first() {
+fn the_compute_is_deleted_first() {
     let scene = deleting(Scene::bound());
     assert_eq!(scene.step(), ComputeStep::Delete { id: "ep-1".into() });
     assert_eq!(scene.seeing([]).step(), ComputeStep::RemoveFinalizer);
 }
 
 #[test]
-fn every_origin_is_deleted_unless_it_is_left() {
+fn every_origin_is_deleted_unless_orphaned() {
     for origin in [Origin::Created, Origin::Adopted, Origin::Imported] {
         let scene = deleting(Scene::bound().binding(|binding| binding.origin = origin));
         assert!(matches!(scene.step(), ComputeStep::Delete { .. }), "{origin:?}");
@@ -29,7 +29,7 @@ fn every_origin_is_deleted_unless_it_is_left() {
 }
 
 #[test]
-fn what_is_left_needs_neither_account_nor_platform() {
+fn orphaning_needs_neither_account_nor_platform() {
     for leave in [orphan(), json!({"management": "Observe"})] {
         for scene in [Scene::bound(), Scene::intended(), Scene::new().observing(|seen| seen.meta.has_finalizer = true)]
         {
@@ -62,9 +62,9 @@ fn a_paused_resource_waits() {
 #[test]
 fn a_delete_that_is_refused_keeps_the_resource() {
     let scene = deleting(Scene::bound()).failed(Action::Delete, refused());
-    let said = scene.rest();
-    said.stalled(Reason::Refused, &["422", "not on this plan", "tried again", "Orphan"]);
-    said.until(at(30));
+    let reported = scene.rest();
+    reported.stalled(Reason::Refused, &["422", "not on this plan", "tries the deletion again", "Orphan"]);
+    reported.until(at(30));
     assert!(matches!(scene.clone().after(30).step(), ComputeStep::Delete { .. }));
     assert_eq!(scene.declaring(orphan()).step(), ComputeStep::RemoveFinalizer);
 }
@@ -72,9 +72,9 @@ fn a_delete_that_is_refused_keeps_the_resource() {
 #[test]
 fn a_delete_that_was_confirmed_is_shown_by_the_list() {
     let scene = deleting(Scene::bound()).remembering(|memory| memory.deleted = Some(NOW));
-    let said = scene.rest();
-    said.progressing(Reason::Deleting);
-    said.until(at(60));
+    let reported = scene.rest();
+    reported.progressing(Reason::Deleting);
+    reported.until(at(60));
     assert!(matches!(scene.clone().after(60).step(), ComputeStep::Delete { .. }), "it is still there");
     assert_eq!(scene.seeing([]).step(), ComputeStep::RemoveFinalizer);
 }
@@ -82,16 +82,16 @@ fn a_delete_that_was_confirmed_is_shown_by_the_list() {
 #[test]
 fn a_list_that_may_lag_behind_the_create_proves_nothing() {
     let young = deleting(Scene::bound().binding(|binding| binding.at = at(-10)).seeing([]));
-    let said = young.rest();
-    said.progressing(Reason::Deleting);
-    said.until(at(50));
+    let reported = young.rest();
+    reported.progressing(Reason::Deleting);
+    reported.until(at(50));
     assert_eq!(young.clone().after(50).step(), ComputeStep::RemoveFinalizer);
     let confirmed = young.remembering(|memory| memory.deleted = Some(NOW));
     assert_eq!(confirmed.step(), ComputeStep::RemoveFinalizer);
 }
 
 #[test]
-fn what_belongs_to_an_older_resource_is_left_to_it() {
+fn the_compute_of_an_older_resource_is_not_deleted() {
     assert_eq!(deleting(Scene::bound()).claimed("ep-1", true).step(), ComputeStep::RemoveFinalizer);
     assert!(matches!(deleting(Scene::bound()).claimed("ep-1", false).step(), ComputeStep::Delete { .. }));
 }
@@ -99,9 +99,9 @@ fn what_belongs_to_an_older_resource_is_left_to_it() {
 #[test]
 fn an_unresolved_create_is_resolved_first() {
     let scene = deleting(Scene::intended());
-    let said = scene.rest();
-    said.progressing(Reason::ConfirmingCreate);
-    said.until(at(50));
+    let reported = scene.rest();
+    reported.progressing(Reason::ConfirmingCreate);
+    reported.until(at(50));
     assert_eq!(scene.clone().after(50).step(), ComputeStep::RemoveFinalizer);
     match scene.clone().seeing([compute("ep-1")]).step() {
         ComputeStep::Bind { binding, .. } => assert_eq!(binding.id, "ep-1"),
@@ -111,7 +111,7 @@ fn an_unresolved_create_is_resolved_first() {
 }
 
 #[test]
-fn an_ambiguous_create_is_told_and_can_be_decided_by_a_person() {
+fn an_ambiguous_create_is_reported_and_a_person_can_decide() {
     let scene = deleting(Scene::intended()).declaring(json!({"type": "ReadOnly"}));
     let scene = scene.seeing([replica("ep-1"), replica("ep-2")]);
     scene.rest().stalled(Reason::AmbiguousCreate, &["ep-1, ep-2", "spec.computeID", "Orphan"]);
@@ -125,19 +125,19 @@ fn an_ambiguous_create_is_told_and_can_be_decided_by_a_person() {
 }
 
 #[test]
-fn without_its_account_the_resource_waits_and_says_what_to_do() {
+fn without_its_account_the_resource_waits_and_names_what_to_do() {
     let scene = |account| deleting(Scene::bound()).observing(|observed| observed.account = account);
     let missing = scene(AccountView::Missing { name: "Account prod".into() });
     missing.rest().stalled(Reason::AccountNotFound, &["Account prod", "Restore the account", "Orphan"]);
     let broken = AccountView::NotReady { name: "Account prod".into(), message: "no Secret.".into() };
-    let said = scene(broken).rest();
-    said.unknown(Reason::AccountNotReady);
-    assert!(matches!(&said.health, Health::Unknown(_, text) if text.contains("Orphan")), "{said:?}");
+    let reported = scene(broken).rest();
+    reported.unknown(Reason::AccountNotReady);
+    assert!(matches!(&reported.health, Health::Unknown(_, text) if text.contains("Orphan")), "{reported:?}");
     assert_eq!(scene(AccountView::Pending).decide(), Decision::silent());
 }
 
 #[test]
-fn what_could_not_be_looked_at_is_not_gone() {
+fn a_failed_snapshot_does_not_count_as_deletion() {
     let scene = |snapshot| deleting(Scene::bound()).observing(|observed| observed.snapshot = snapshot);
     scene(SnapshotState::Failed(lost())).rest().unknown(Reason::PlatformUnreachable);
     let gone = SnapshotState::Failed(Fault::NotFound { message: "project not found".into() });
@@ -146,51 +146,53 @@ fn what_could_not_be_looked_at_is_not_gone() {
 }
 
 #[test]
-fn a_link_that_is_not_believed_holds_only_what_would_be_deleted() {
-    for flaw in [Flaw::Unreadable("expected value".into()), Flaw::Edited] {
-        let scene = deleting(Scene::bound()).disbelieving(&[flaw], false);
+fn an_invalid_binding_blocks_only_what_would_be_deleted() {
+    for problem in [InvalidAnnotation::Unreadable("expected value".into()), InvalidAnnotation::Edited] {
+        let scene = deleting(Scene::bound()).with_invalid_binding(&[problem], false);
         scene.rest().stalled(Reason::BindingConflict, &["dbplane.dev/compute"]);
         assert_eq!(scene.declaring(orphan()).step(), ComputeStep::RemoveFinalizer);
     }
 }
 
 #[test]
-fn a_copied_link_is_let_go_with_its_compute_untouched() {
-    let copied = Flaw::CopiedFrom("shop/other".into());
-    let scene = |flaws: &[Flaw], others_hold| deleting(Scene::bound()).disbelieving(flaws, others_hold);
+fn a_copied_binding_is_dropped_and_its_compute_kept() {
+    let copied = InvalidAnnotation::CopiedFrom("shop/other".into());
+    let scene = |annotations: &[InvalidAnnotation], others_valid| {
+        deleting(Scene::bound()).with_invalid_binding(annotations, others_valid)
+    };
     assert_eq!(scene(std::slice::from_ref(&copied), false).step(), ComputeStep::RemoveFinalizer);
-    // A link of its own besides may have a compute.
+    // If it has a valid annotation of its own too, it may have a compute.
     scene(std::slice::from_ref(&copied), true).rest().stalled(Reason::BindingConflict, &["shop/other"]);
-    scene(&[copied, Flaw::Edited], false)
+    scene(&[copied, InvalidAnnotation::Edited], false)
         .rest()
         .stalled(Reason::BindingConflict, &["shop/other", "not as dbplane wrote it"]);
 }
 
 #[test]
-fn a_deletion_that_was_told_to_wait_waits_whatever_else_is_seen() {
-    let held = deleting(Scene::bound()).observing(|observed| observed.meta.brake = Brake::Paused("wait".into()));
+fn a_paused_deletion_stays_paused_whatever_is_observed() {
+    let paused = deleting(Scene::bound()).observing(|observed| observed.meta.brake = Brake::Paused("wait".into()));
     for scene in [
-        held.clone(),
-        held.clone().seeing([]),
-        held.clone().observing(|observed| observed.snapshot = SnapshotState::Failed(lost())),
-        held.clone().observing(|observed| observed.account = AccountView::Missing { name: "Account prod".into() }),
-        held.clone().observing(|observed| observed.meta.paused = true),
-        held.clone().failed(Action::Delete, refused()),
+        paused.clone(),
+        paused.clone().seeing([]),
+        paused.clone().observing(|observed| observed.snapshot = SnapshotState::Failed(lost())),
+        paused.clone().observing(|observed| observed.account = AccountView::Missing { name: "Account prod".into() }),
+        paused.clone().observing(|observed| observed.meta.paused = true),
+        paused.clone().failed(Action::Delete, refused()),
     ] {
-        let said = scene.rest();
-        said.stalled(Reason::DeletionPaused, &["wait"]);
-        assert_eq!(said.wake, Wake::OnChange);
+        let reported = scene.rest();
+        reported.stalled(Reason::DeletionPaused, &["wait"]);
+        assert_eq!(reported.wake, Wake::OnChange);
     }
-    assert_eq!(held.clone().declaring(orphan()).step(), ComputeStep::RemoveFinalizer);
-    let without = held.clone().observing(|observed| observed.limits.deletes_per_minute = 0);
+    assert_eq!(paused.clone().declaring(orphan()).step(), ComputeStep::RemoveFinalizer);
+    let without = paused.clone().observing(|observed| observed.limits.deletes_per_minute = 0);
     assert!(matches!(without.step(), ComputeStep::Delete { .. }), "there is no brake any more");
-    let confirmed = held.observing(|observed| observed.meta.brake = Brake::Confirmed);
+    let confirmed = paused.observing(|observed| observed.meta.brake = Brake::Confirmed);
     assert!(matches!(confirmed.step(), ComputeStep::Delete { .. }));
     assert_eq!(confirmed.seeing([]).step(), ComputeStep::RemoveFinalizer);
 }
 
 #[test]
-fn whatever_the_platform_answers_but_a_list_without_it_the_compute_is_not_gone() {
+fn only_a_list_without_the_compute_shows_that_it_is_deleted() {
     let faults = [
         Fault::Unauthorized { message: "no".into() },
         Fault::Forbidden { status: 403, message: "no".into() },
@@ -203,13 +205,13 @@ fn whatever_the_platform_answers_but_a_list_without_it_the_compute_is_not_gone()
         lost(),
     ];
     for fault in faults {
-        let unread =
+        let unreadable =
             deleting(Scene::bound()).observing(|observed| observed.snapshot = SnapshotState::Failed(fault.clone()));
-        unread.rest();
+        unreadable.rest();
         let unanswered = deleting(Scene::bound()).failed(Action::Delete, fault);
         unanswered.rest();
         assert!(matches!(unanswered.clone().after(3600).step(), ComputeStep::Delete { .. }));
-        // Only this shows that it is gone.
+        // Only this shows that it is deleted.
         assert_eq!(unanswered.seeing([]).step(), ComputeStep::RemoveFinalizer);
     }
 }

@@ -1,4 +1,4 @@
-//! A Compute that has its compute.
+//! A Compute that is bound.
 
 use super::*;
 
@@ -8,36 +8,39 @@ fn nothing_is_done_where_everything_is_as_declared() {
         (compute("ep-1"), "can be used"),
         (idle("ep-1"), "Idle"),
         (with(idle("ep-1"), |compute| compute.settings.disabled = Some(true)), "Disabled"),
-        (with(compute("ep-1"), |compute| compute.pending_state = Some("idle".into())), "can be used"),
+        (with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Idle)), "can be used"),
     ] {
-        let said = Scene::bound().seeing([compute]).rest();
-        said.in_sync();
-        assert_eq!(said.wake, Wake::OnChange);
-        assert!(matches!(&said.health, Health::Ready(Reason::Available, text) if text.contains(words)), "{said:?}");
+        let reported = Scene::bound().seeing([compute]).rest();
+        reported.in_sync();
+        assert_eq!(reported.wake, Wake::OnChange);
+        assert!(
+            matches!(&reported.health, Health::Ready(Reason::Available, text) if text.contains(words)),
+            "{reported:?}"
+        );
     }
 }
 
 #[test]
 fn a_start_is_waited_for_and_not_for_ever() {
-    let init = || with(compute("ep-1"), |compute| compute.current_state = "init".into());
+    let init = || with(compute("ep-1"), |compute| compute.current_state = ComputeState::Init);
     let young = Scene::bound().binding(|binding| binding.at = at(-10)).seeing([init()]);
-    let said = young.rest();
-    said.progressing(Reason::Starting);
-    said.until(at(590));
-    assert_eq!(said.sync, Sync::InSync);
+    let reported = young.rest();
+    reported.progressing(Reason::Starting);
+    reported.until(at(590));
+    assert_eq!(reported.sync, Sync::InSync);
     young.after(590).rest().stalled(Reason::StartTimeout, &["ep-1", "console"]);
 }
 
 #[test]
 fn what_we_changed_is_not_ready_until_it_is_settled() {
-    let pending = with(compute("ep-1"), |compute| compute.pending_state = Some("active".into()));
+    let pending = with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
     let scene = Scene::bound().seeing([pending]);
     scene.rest().ready();
     scene.remembering(|memory| memory.changing = true).rest().progressing(Reason::Updating);
 }
 
 #[test]
-fn a_reading_is_taken_into_memory() {
+fn a_snapshot_is_recorded_in_memory() {
     let scene = Scene::bound().declaring(json!({"size": {"fixed": 2}}));
     let mut memory = Memory::default();
     memory.changing = true;
@@ -45,7 +48,7 @@ fn a_reading_is_taken_into_memory() {
         remember(&mut memory, &scene.spec, found.as_ref(), now);
         (memory.changing, memory.missing_since)
     };
-    let pending = with(compute("ep-1"), |compute| compute.pending_state = Some("active".into()));
+    let pending = with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
     assert_eq!(remember(Some(pending), at(0)), (true, None));
     assert_eq!(remember(Some(compute("ep-1")), at(1)), (false, None));
     assert_eq!(remember(None, at(2)), (false, Some(at(2))));
@@ -54,9 +57,9 @@ fn a_reading_is_taken_into_memory() {
 }
 
 #[test]
-fn the_platform_is_watched_closely_while_something_is_due() {
-    let pending = || with(compute("ep-1"), |compute| compute.pending_state = Some("active".into()));
-    let init = || with(compute("ep-1"), |compute| compute.current_state = "init".into());
+fn the_platform_is_polled_fast_while_a_change_is_expected() {
+    let pending = || with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
+    let init = || with(compute("ep-1"), |compute| compute.current_state = ComputeState::Init);
     let mut deleted = Memory::default();
     deleted.deleted = Some(NOW);
     let plain = Memory::default();
@@ -77,17 +80,17 @@ fn the_platform_is_watched_closely_while_something_is_due() {
 }
 
 #[test]
-fn a_compute_that_is_gone_is_created_anew_once_it_is_certain() {
+fn a_missing_compute_is_recreated_after_the_settle_time() {
     let scene = Scene::bound().seeing([]).remembering(|memory| memory.missing_since = Some(NOW));
     for seconds in [0, 59] {
-        let said = scene.clone().after(seconds).rest();
-        said.unknown(Reason::ComputeNotFound);
-        said.until(at(60));
+        let reported = scene.clone().after(seconds).rest();
+        reported.unknown(Reason::ComputeNotFound);
+        reported.until(at(60));
     }
     assert!(matches!(scene.clone().after(60).step(), ComputeStep::Create { .. }));
     let adopted = scene.clone().binding(|binding| binding.origin = Origin::Adopted);
     assert!(matches!(adopted.after(60).step(), ComputeStep::Create { .. }));
-    // Someone may have created another meanwhile.
+    // Someone may have created another primary meanwhile.
     let taken = scene.seeing([compute("ep-2")]).after(60);
     taken.rest().stalled(Reason::PrimaryExists, &["ep-2"]);
     match taken.declaring(json!({"existing": "Adopt"})).step() {
@@ -99,7 +102,7 @@ fn a_compute_that_is_gone_is_created_anew_once_it_is_certain() {
 }
 
 #[test]
-fn nothing_is_created_anew_where_the_project_could_not_be_read() {
+fn nothing_is_recreated_where_the_project_could_not_be_read() {
     for fault in [
         Fault::Unauthorized { message: "revoked".into() },
         Fault::Forbidden { status: 403, message: "not yours".into() },
@@ -119,24 +122,24 @@ fn nothing_is_created_anew_where_the_project_could_not_be_read() {
 }
 
 #[test]
-fn what_other_credentials_did_not_see_is_looked_for_anew() {
+fn what_other_credentials_did_not_see_proves_nothing() {
     let scene = Scene::bound().seeing([]).remembering(|memory| memory.missing_since = Some(at(-300)));
     assert!(matches!(scene.step(), ComputeStep::Create { .. }));
-    scene.remembering(Memory::other_credentials).rest().unknown(Reason::ComputeNotFound);
+    scene.remembering(Memory::credentials_changed).rest().unknown(Reason::ComputeNotFound);
 }
 
 #[test]
-fn what_was_missing_before_says_nothing_of_a_compute_that_was_bound_since() {
+fn absence_before_the_binding_does_not_count() {
     let scene = Scene::bound().seeing([]).remembering(|memory| memory.missing_since = Some(at(-300)));
     let young = scene.clone().binding(|binding| binding.at = at(-10));
-    let said = young.rest();
-    said.unknown(Reason::ComputeNotFound);
-    said.until(at(50));
+    let reported = young.rest();
+    reported.unknown(Reason::ComputeNotFound);
+    reported.until(at(50));
     assert!(matches!(scene.step(), ComputeStep::Create { .. }));
 }
 
 #[test]
-fn a_compute_that_is_gone_and_was_not_ours_to_create_is_told() {
+fn a_missing_compute_that_dbplane_did_not_create_is_reported() {
     let gone = || Scene::bound().seeing([]).remembering(|memory| memory.missing_since = Some(NOW));
     for scene in [
         gone().binding(|binding| binding.origin = Origin::Imported),
@@ -151,7 +154,7 @@ fn a_compute_that_is_gone_and_was_not_ours_to_create_is_told() {
 }
 
 #[test]
-fn a_link_that_does_not_fit_is_not_acted_on() {
+fn a_contradicting_binding_is_not_acted_on() {
     let differing = || Scene::bound().declaring(json!({"size": {"fixed": 4}}));
     differing()
         .binding(|binding| binding.project = "p-2".into())
@@ -164,7 +167,7 @@ fn a_link_that_does_not_fit_is_not_acted_on() {
 }
 
 #[test]
-fn the_resource_is_held_before_its_compute_is_touched() {
+fn the_finalizer_is_added_before_the_compute_is_changed() {
     let scene = Scene::bound()
         .declaring(json!({"size": {"fixed": 4}}))
         .observing(|observed| observed.meta.has_finalizer = false);
@@ -172,7 +175,7 @@ fn the_resource_is_held_before_its_compute_is_touched() {
 }
 
 #[test]
-fn what_is_observed_is_never_touched() {
+fn an_observed_compute_is_never_changed() {
     let scene = Scene::bound()
         .declaring(json!({"management": "Observe", "restartToken": "now", "connection": {"secretName": "db"}}))
         .observing(|observed| {
@@ -180,9 +183,9 @@ fn what_is_observed_is_never_touched() {
             observed.secret = SecretView::Absent;
         });
     scene.rest().in_sync();
-    let said = scene.declaring(json!({"size": {"fixed": 4}, "branchID": "br-dev"})).rest();
-    said.ready();
-    said.out_of_sync(Reason::Drifted, &["branchID is br-main, declared is br-dev", "size is 1, declared is 4"]);
+    let reported = scene.declaring(json!({"size": {"fixed": 4}, "branchID": "br-dev"})).rest();
+    reported.ready();
+    reported.out_of_sync(Reason::Drifted, &["branchID is br-main, declared is br-dev", "size is 1, declared is 4"]);
 }
 
 mod connection {
@@ -224,7 +227,7 @@ mod connection {
     }
 
     #[test]
-    fn that_is_somebody_elses_is_left_alone_and_stops_nothing_else() {
+    fn of_another_owner_is_not_written_and_delays_nothing_else() {
         let scene = scene(SecretView::Foreign("not dbplane's".into()));
         scene.rest().stalled(Reason::SecretNotOurs, &["orders-db", "not dbplane's", "spec.connection.secretName"]);
         let drifted = scene.clone().declaring(json!({"size": {"fixed": 4}}));
@@ -233,14 +236,14 @@ mod connection {
     }
 
     #[test]
-    fn that_cannot_be_written_is_told_and_tried_again() {
+    fn that_cannot_be_written_is_reported_and_tried_again() {
         let scene = scene(SecretView::Absent).remembering(|memory| {
             let problem = crate::decide::memory::Problem::Secret("Secret orders-db could not be written: quota".into());
             memory.failed(Action::WriteSecret, problem, 3, NOW);
         });
-        let said = scene.rest();
-        said.stalled(Reason::SecretNotWritten, &["orders-db", "quota"]);
-        said.until(at(1));
+        let reported = scene.rest();
+        reported.stalled(Reason::SecretNotWritten, &["orders-db", "quota"]);
+        reported.until(at(1));
         assert!(matches!(scene.after(1).step(), ComputeStep::WriteConnection { .. }));
     }
 }

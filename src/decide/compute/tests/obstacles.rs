@@ -1,21 +1,21 @@
-//! What stands before every decision: the link, the pause, the account, the snapshot.
+//! What every decision needs first: valid annotations, no pause, an account, a snapshot.
 
 use super::*;
-use crate::decide::seal::Flaw;
+use crate::decide::seal::InvalidAnnotation;
 
 #[test]
-fn nothing_is_decided_on_a_link_that_is_not_believed() {
+fn nothing_is_done_with_an_invalid_binding() {
     let forget = "kubectl -n shop annotate compute orders dbplane.dev/compute-";
-    for (flaw, said) in [
-        (Flaw::Unreadable("expected value".into()), "expected value"),
-        (Flaw::Edited, "not as dbplane wrote it"),
-        (Flaw::CopiedFrom("shop/other".into()), "copied from shop/other"),
+    for (problem, reported) in [
+        (InvalidAnnotation::Unreadable("expected value".into()), "expected value"),
+        (InvalidAnnotation::Edited, "not as dbplane wrote it"),
+        (InvalidAnnotation::CopiedFrom("shop/other".into()), "copied from shop/other"),
     ] {
         for scene in [Scene::new(), Scene::bound()] {
             scene
-                .disbelieving(std::slice::from_ref(&flaw), false)
+                .with_invalid_binding(std::slice::from_ref(&problem), false)
                 .rest()
-                .stalled(Reason::BindingConflict, &[said, forget]);
+                .stalled(Reason::BindingConflict, &[reported, forget]);
         }
     }
 }
@@ -24,14 +24,14 @@ fn nothing_is_decided_on_a_link_that_is_not_believed() {
 fn a_paused_resource_is_left_alone() {
     for scene in [Scene::new(), Scene::intended(), Scene::bound().declaring(json!({"size": {"fixed": 4}}))] {
         let scene = scene.observing(|observed| observed.meta.paused = true);
-        let said = scene.rest();
-        said.unknown(Reason::Paused);
-        assert_eq!(said.wake, Wake::OnChange);
+        let reported = scene.rest();
+        reported.unknown(Reason::Paused);
+        assert_eq!(reported.wake, Wake::OnChange);
     }
 }
 
 #[test]
-fn an_account_that_cannot_be_used_says_why() {
+fn an_account_that_cannot_be_used_is_reported() {
     let name = || "Account prod".to_owned();
     for (account, reason, words) in [
         (AccountView::Missing { name: name() }, Reason::AccountNotFound, "Create it"),
@@ -41,13 +41,16 @@ fn an_account_that_cannot_be_used_says_why() {
         scene.rest().stalled(reason, &["Account prod", words]);
     }
     let account = AccountView::NotReady { name: name(), message: "the key was revoked".into() };
-    let said = Scene::bound().observing(|observed| observed.account = account).rest();
-    said.unknown(Reason::AccountNotReady);
-    assert!(matches!(&said.health, Health::Unknown(_, text) if text.contains("the key was revoked")), "{said:?}");
+    let reported = Scene::bound().observing(|observed| observed.account = account).rest();
+    reported.unknown(Reason::AccountNotReady);
+    assert!(
+        matches!(&reported.health, Health::Unknown(_, text) if text.contains("the key was revoked")),
+        "{reported:?}"
+    );
 }
 
 #[test]
-fn nothing_is_said_before_something_is_known() {
+fn nothing_is_reported_before_something_is_known() {
     let account = Scene::bound().observing(|observed| observed.account = AccountView::Pending);
     let snapshot = Scene::bound().observing(|observed| observed.snapshot = SnapshotState::Pending);
     for scene in [account, snapshot] {
@@ -56,7 +59,7 @@ fn nothing_is_said_before_something_is_known() {
 }
 
 #[test]
-fn a_reading_that_failed_is_not_an_empty_one() {
+fn a_failed_snapshot_is_not_an_empty_one() {
     let scene = |fault| Scene::bound().observing(|observed| observed.snapshot = SnapshotState::Failed(fault));
     scene(lost()).rest().unknown(Reason::PlatformUnreachable);
     scene(Fault::Unauthorized { message: "revoked".into() }).rest().unknown(Reason::Unauthorized);
@@ -68,11 +71,11 @@ fn a_reading_that_failed_is_not_an_empty_one() {
 }
 
 #[test]
-fn a_reading_that_ages_is_decided_on_until_it_is_too_old() {
+fn an_ageing_snapshot_is_used_until_it_is_too_old() {
     let aging = |scene: Scene| scene.observing(|observed| observed.stale_from = Some(at(20)));
-    let said = aging(Scene::bound()).rest();
-    said.in_sync();
-    said.until(at(20));
-    let starting = with(compute("ep-1"), |compute| compute.current_state = "init".into());
+    let reported = aging(Scene::bound()).rest();
+    reported.in_sync();
+    reported.until(at(20));
+    let starting = with(compute("ep-1"), |compute| compute.current_state = ComputeState::Init);
     aging(Scene::bound().binding(|binding| binding.at = at(-590)).seeing([starting])).rest().until(at(10));
 }

@@ -1,9 +1,9 @@
-//! An intent without a binding: what became of the create?
+//! An intent without a binding: the outcome of the create.
 
 use super::*;
 use crate::decide::Action;
 
-/// The mark that an intent carries.
+/// The mark of an intent.
 const MARK: &str = "orders-c1u57e-0a1b2c3d-00000001";
 
 fn marked() -> Scene {
@@ -40,7 +40,7 @@ fn suspending(after: Option<SuspendAfter>) -> Compute {
 }
 
 #[test]
-fn the_one_that_was_not_there_before_and_fits_is_ours() {
+fn the_new_one_that_matches_is_bound() {
     finds(&Scene::intended().seeing([compute("ep-0"), compute("ep-1")]), "ep-1");
     for seen in [None, Some(SuspendAfter::Seconds(600))] {
         finds(&asking().seeing([suspending(seen)]), "ep-1");
@@ -48,7 +48,7 @@ fn the_one_that_was_not_there_before_and_fits_is_ours() {
 }
 
 #[test]
-fn what_was_asked_for_counts_and_not_what_is_declared_since() {
+fn the_requested_settings_count_and_not_a_later_spec() {
     let since = json!({"size": {"fixed": 4}, "scaleToZero": {"never": true}, "pooler": {"enabled": true}});
     finds(&asking().declaring(since.clone()).seeing([suspending(None)]), "ep-1");
     let other = asking().declaring(since).seeing([suspending(Some(SuspendAfter::Never))]);
@@ -67,32 +67,32 @@ fn an_intent_of_an_earlier_version_is_compared_with_the_spec() {
 fn nothing_new_is_a_proof_only_after_the_settle_time() {
     for seen in [vec![], vec![compute("ep-0")], vec![replica("ep-5")]] {
         let scene = Scene::intended().seeing(seen);
-        let said = scene.rest();
-        said.progressing(Reason::ConfirmingCreate);
-        said.until(at(50));
+        let reported = scene.rest();
+        reported.progressing(Reason::ConfirmingCreate);
+        reported.until(at(50));
         assert_eq!(scene.clone().after(49).rest().wake, Wake::At(at(50)));
         gives_up(&scene.after(50));
     }
 }
 
 #[test]
-fn the_reading_has_to_be_late_enough_not_the_clock() {
+fn the_snapshot_has_to_be_late_enough_not_the_clock() {
     let mut scene = Scene::intended();
     scene.now = at(500);
     scene.rest().progressing(Reason::ConfirmingCreate);
 }
 
 #[test]
-fn one_that_does_not_fit_is_told_and_not_taken() {
+fn one_that_does_not_match_is_reported_and_not_bound() {
     let scene = asking().seeing([suspending(Some(SuspendAfter::Never))]);
     for seconds in [0, 100] {
-        let said = scene.clone().after(seconds).rest();
-        said.stalled(Reason::AmbiguousCreate, &["ep-1", "kubectl -n shop patch compute orders", "create-intent-"]);
+        let reported = scene.clone().after(seconds).rest();
+        reported.stalled(Reason::AmbiguousCreate, &["ep-1", "kubectl -n shop patch compute orders", "create-intent-"]);
     }
 }
 
 #[test]
-fn several_are_told_and_not_guessed_between() {
+fn several_are_reported_and_none_is_bound() {
     let scene = Scene::intended().declaring(json!({"type": "ReadOnly"}));
     let scene = scene.seeing([replica("ep-0"), replica("ep-1"), replica("ep-2")]);
     scene.rest().stalled(Reason::AmbiguousCreate, &["ep-1, ep-2"]);
@@ -100,7 +100,7 @@ fn several_are_told_and_not_guessed_between() {
 }
 
 #[test]
-fn the_answer_is_remembered_where_only_the_link_could_not_be_written() {
+fn the_answer_is_remembered_where_only_the_binding_could_not_be_written() {
     let scene = Scene::intended().declaring(json!({"type": "ReadOnly"}));
     let scene = scene.seeing([replica("ep-1"), replica("ep-2")]);
     finds(&scene.remembering(|memory| memory.created = Some("ep-2".into())), "ep-2");
@@ -122,39 +122,39 @@ fn what_certainly_did_not_happen_is_dropped_at_once() {
 }
 
 #[test]
-fn the_mark_tells_where_the_platform_keeps_names() {
+fn the_mark_decides_where_the_platform_keeps_names() {
     finds(&marked().seeing([named("ep-1", "another"), compute("ep-3"), named("ep-2", MARK)]), "ep-2");
-    // It is ours by its mark alone.
+    // Its mark alone identifies it.
     let elsewhere = with(named("ep-2", MARK), |compute| compute.branch_id = "br-dev".into());
     let asked = Settings { max: cu(8.), ..Settings::default() };
     finds(&marked().intent(|intent| intent.asked = Some(asked)).seeing([elsewhere]), "ep-2");
 }
 
 #[test]
-fn what_does_not_carry_the_mark_is_not_ours_where_the_platform_keeps_names() {
+fn without_the_mark_a_compute_is_not_bound_where_the_platform_keeps_names() {
     for seen in [named("ep-1", "another"), compute("ep-1")] {
         let scene = marked().seeing([seen]);
-        let said = scene.rest();
-        said.progressing(Reason::ConfirmingCreate);
-        said.until(at(50));
+        let reported = scene.rest();
+        reported.progressing(Reason::ConfirmingCreate);
+        reported.until(at(50));
         gives_up(&scene.after(50));
     }
 }
 
 #[test]
-fn where_no_name_was_ever_seen_the_baseline_tells_once_a_mark_would_have_shown() {
+fn without_names_the_baseline_decides_once_a_mark_would_have_shown() {
     let offered =
         |seen: Vec<Compute>| marked().observing(|observed| observed.name_support = NameSupport::Offered).seeing(seen);
-    let said = offered(vec![compute("ep-1")]).rest();
-    said.progressing(Reason::ConfirmingCreate);
-    said.until(at(50));
+    let reported = offered(vec![compute("ep-1")]).rest();
+    reported.progressing(Reason::ConfirmingCreate);
+    reported.until(at(50));
     finds(&offered(vec![compute("ep-1")]).after(50), "ep-1");
     offered(vec![compute("ep-1"), compute("ep-2")]).after(50).rest().stalled(Reason::AmbiguousCreate, &["ep-1, ep-2"]);
     gives_up(&offered(vec![]).after(50));
 }
 
 #[test]
-fn a_name_that_was_not_given_is_somebodys() {
+fn a_compute_with_another_name_is_not_bound() {
     let scene = Scene::intended().seeing([named("ep-1", "a person's")]);
     scene.rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
     let anothers = |observed: &mut ComputeObserved| observed.claims.marks.extend(["another's".to_owned()]);
@@ -162,27 +162,17 @@ fn a_name_that_was_not_given_is_somebodys() {
 }
 
 #[test]
-fn the_project_tells_whether_names_are_kept() {
-    let plain = || with(compute("ep-1"), |compute| (compute.started_at, compute.settings.suspend_after) = (None, None));
-    for (what, computes, names) in [
-        ("nothing", vec![], NameSupport::Unseen),
-        ("the least", vec![plain()], NameSupport::Unseen),
-        ("more", vec![plain(), compute("ep-2")], NameSupport::Offered),
-        ("a name", vec![compute("ep-2"), named("ep-3", "a person's")], NameSupport::Kept),
-    ] {
-        assert_eq!(NameSupport::among(&computes), names, "{what}");
-    }
-}
-
-#[test]
 fn an_earlier_create_on_the_branch_is_resolved_first() {
     let behind =
         |scene: Scene| scene.observing(|observed| observed.claims.creating = Some("Compute shop/first".into()));
-    let said = behind(Scene::intended().seeing([compute("ep-1")])).rest();
-    said.progressing(Reason::ConfirmingCreate);
-    said.until(at(2));
-    assert!(matches!(&said.health, Health::Progressing(_, text) if text.contains("Compute shop/first")), "{said:?}");
-    // Where nothing can be mixed up nobody waits.
+    let reported = behind(Scene::intended().seeing([compute("ep-1")])).rest();
+    reported.progressing(Reason::ConfirmingCreate);
+    reported.until(at(2));
+    assert!(
+        matches!(&reported.health, Health::Progressing(_, text) if text.contains("Compute shop/first")),
+        "{reported:?}"
+    );
+    // Where the creates cannot be confused, no resource waits.
     behind(Scene::intended()).rest().until(at(50));
     gives_up(&behind(Scene::intended()).after(50));
     finds(&behind(marked()).seeing([named("ep-2", MARK)]), "ep-2");
@@ -191,19 +181,19 @@ fn an_earlier_create_on_the_branch_is_resolved_first() {
 }
 
 #[test]
-fn what_was_refused_once_says_nothing_of_a_later_create() {
+fn an_earlier_refusal_does_not_count_for_a_later_create() {
     let scene = Scene::intended().intent(|intent| intent.at = at(1)).failed(Action::Create, refused());
     scene.rest().progressing(Reason::ConfirmingCreate);
 }
 
 #[test]
-fn the_intent_holds_where_the_branch_was_declared_anew() {
+fn the_intents_branch_counts_after_the_spec_changed_it() {
     let scene = Scene::intended().declaring(json!({"branchID": "br-dev"})).seeing([compute("ep-1")]);
     finds(&scene, "ep-1");
 }
 
 #[test]
-fn a_person_can_say_which_it_is() {
+fn a_person_can_name_the_compute() {
     let scene = Scene::intended().declaring(json!({"computeID": "ep-2"})).seeing([compute("ep-1"), compute("ep-2")]);
     match scene.step() {
         ComputeStep::Bind { binding, .. } => {

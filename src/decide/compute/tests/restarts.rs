@@ -8,7 +8,7 @@ fn asked() -> Scene {
     Scene::bound().declaring(json!({"restartToken": "one"}))
 }
 
-/// A restart that was recorded 10 s ago, and whose end was not.
+/// A restart that was recorded 10 s ago, and whose outcome was not.
 fn calling(seen: Compute) -> Scene {
     let before = BeforeRestart { updated_at: Some(at(-3600)), started_at: Some(at(-3600)) };
     let record = RestartRecord { calling: Some(before), ..done("one", at(-10)) };
@@ -49,18 +49,18 @@ fn a_new_token_restarts_an_active_compute() {
 }
 
 #[test]
-fn a_token_that_was_honoured_restarts_nothing() {
+fn a_token_that_was_carried_out_restarts_nothing() {
     asked().identity(|identity| identity.restart = Some(done("one", at(-60)))).rest().in_sync();
 }
 
 #[test]
-fn a_request_that_is_taken_back_restarts_nothing() {
+fn a_removed_token_restarts_nothing() {
     let both = RestartRecord { annotation: "two".into(), ..done("one", at(-60)) };
     let scene = |record: &RestartRecord| Scene::bound().identity(|identity| identity.restart = Some(record.clone()));
     scene(&both).rest().in_sync();
     scene(&both).declaring(json!({"restartToken": "one"})).rest().in_sync();
     scene(&both).identity(|identity| identity.restart_annotation = Some("two".into())).rest().in_sync();
-    // What stays in the record is not asked for anew.
+    // What stays in the record is not requested again.
     let record = restarts(&scene(&both).declaring(json!({"restartToken": "three"})));
     assert_eq!((record.token.as_str(), record.annotation.as_str()), ("three", "two"));
 }
@@ -74,16 +74,16 @@ fn without_a_record_nothing_is_due() {
 #[test]
 fn an_idle_compute_is_not_woken() {
     assert_eq!(notes(&asked().seeing([idle("ep-1")])), done("one", NOW));
-    let waking = with(idle("ep-1"), |compute| compute.pending_state = Some("active".into()));
+    let waking = with(idle("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
     asked().seeing([waking]).rest().ready();
 }
 
 #[test]
-fn a_compute_in_between_is_waited_for() {
-    for state in ["init", "active", "something-new"] {
+fn a_compute_that_is_changing_is_waited_for() {
+    for state in [ComputeState::Init, ComputeState::Active, ComputeState::Other("something-new".into())] {
         let seen = with(compute("ep-1"), |compute| {
-            compute.current_state = state.into();
-            compute.pending_state = Some("idle".into());
+            compute.current_state = state.clone();
+            compute.pending_state = Some(ComputeState::Idle);
         });
         assert_eq!(asked().seeing([seen]).decide().step, None, "{state}");
     }
@@ -91,9 +91,9 @@ fn a_compute_in_between_is_waited_for() {
 
 #[test]
 fn a_restart_waits_for_its_time() {
-    let said = asked().declaring(json!({"disruption": {"policy": "WhenIdle"}})).rest();
-    said.ready();
-    said.out_of_sync(Reason::WaitingForDisruption, &["until the compute is idle", "restart"]);
+    let reported = asked().declaring(json!({"disruption": {"policy": "WhenIdle"}})).rest();
+    reported.ready();
+    reported.out_of_sync(Reason::WaitingForDisruption, &["until the compute is idle", "restart"]);
     let window = json!({"disruption": {"policy": "Window", "window": {"schedule": "0 9 * * *", "duration": "1h"}}});
     asked().declaring(window).rest().until(at(3600));
 }
@@ -108,28 +108,28 @@ fn changes_come_before_the_restart() {
 fn a_restart_that_is_refused_is_tried_again_later() {
     let record = restarts(&asked());
     let scene = asked().identity(|identity| identity.restart = Some(record)).failed(Action::Restart, refused());
-    let said = scene.rest();
-    said.stalled(Reason::Refused, &["422"]);
-    said.until(at(30));
+    let reported = scene.rest();
+    reported.stalled(Reason::Refused, &["422"]);
+    reported.until(at(30));
     restarts(&scene.after(30));
 }
 
 #[test]
-fn a_restart_without_an_answer_is_found_out_about() {
+fn an_unanswered_restart_is_resolved() {
     let started = with(compute("ep-1"), |compute| compute.started_at = Some(at(-5)));
     let stopped = idle("ep-1");
     for seen in [started, stopped] {
         assert_eq!(notes(&calling(seen)), done("one", at(-10)));
     }
-    // The time of the start tells more than a pending state or an update, which have many causes.
+    // The time of the start shows more than a pending state or an update, which have many causes.
     for seen in [
         compute("ep-1"),
-        with(compute("ep-1"), |compute| compute.pending_state = Some("active".into())),
+        with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active)),
         with(compute("ep-1"), |compute| compute.updated_at = Some(at(-5))),
     ] {
-        let said = calling(seen).rest();
-        said.progressing(Reason::Restarting);
-        said.until(at(50));
+        let reported = calling(seen).rest();
+        reported.progressing(Reason::Restarting);
+        reported.until(at(50));
     }
 }
 
@@ -137,7 +137,7 @@ fn a_restart_without_an_answer_is_found_out_about() {
 fn where_starts_are_not_dated_any_sign_counts() {
     let undated = |compute: Compute| with(compute, |compute| compute.started_at = None);
     let updated = with(compute("ep-1"), |compute| compute.updated_at = Some(at(-5)));
-    let pending = with(compute("ep-1"), |compute| compute.pending_state = Some("active".into()));
+    let pending = with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
     for seen in [updated, pending] {
         assert_eq!(notes(&calling(undated(seen))), done("one", at(-10)));
     }
@@ -155,9 +155,9 @@ fn without_any_sign_it_is_called_again_after_the_settle_time() {
 fn one_that_certainly_did_not_happen_is_called_again() {
     let fault = Fault::Busy { message: "busy".into(), retry_after: None };
     let scene = calling(compute("ep-1")).failed(Action::Restart, fault);
-    let said = scene.rest();
-    said.progressing(Reason::PlatformBusy);
-    said.until(at(1));
+    let reported = scene.rest();
+    reported.progressing(Reason::PlatformBusy);
+    reported.until(at(1));
     restarts(&scene.after(1));
     let open = calling(compute("ep-1")).failed(Action::Restart, lost());
     open.rest().progressing(Reason::Restarting);

@@ -7,9 +7,9 @@ fn status_of(scene: &Scene, old: &ComputeStatus) -> ComputeStatus {
     status(&Report::ready("fine"), &scene.observed, old, scene.now)
 }
 
-fn active_at(time: Timestamp, state: &str) -> Scene {
+fn active_at(time: Timestamp, state: ComputeState) -> Scene {
     Scene::bound().seeing([with(compute("ep-1"), |compute| {
-        compute.current_state = state.into();
+        compute.current_state = state;
         compute.last_active = Some(time);
     })])
 }
@@ -18,10 +18,12 @@ fn active_at(time: Timestamp, state: &str) -> Scene {
 fn it_shows_what_was_seen() {
     let seen = with(compute("ep-1"), |compute| {
         (compute.settings.min, compute.settings.max) = (cu(0.25), cu(2.));
-        compute.pending_state = Some("idle".into());
+        compute.pending_state = Some(ComputeState::Idle);
     });
     let status = status_of(&Scene::bound().seeing([compute("ep-0"), seen]), &ComputeStatus::default());
     assert_eq!(status.compute_id.as_deref(), Some("ep-1"));
+    assert_eq!((status.type_, status.region.as_deref()), (Some(ComputeType::ReadWrite), Some("region-1")));
+    assert_eq!(status.created_at, Some(at(-7200)));
     assert_eq!(status.host.as_deref(), Some("ep-1.postgres.example"));
     assert_eq!((status.state.as_deref(), status.pending_state.as_deref()), (Some("active"), Some("idle")));
     assert_eq!(status.size.as_deref(), Some("0.25-2"));
@@ -29,6 +31,12 @@ fn it_shows_what_was_seen() {
     assert_eq!(status.observed_generation, Some(3));
     assert!(status.conditions.iter().all(|condition| condition.observed_generation == Some(3)));
     assert_eq!(status.restart, None);
+}
+
+#[test]
+fn it_shows_the_type_that_the_compute_has_and_not_the_declared_one() {
+    let status = status_of(&Scene::bound().seeing([replica("ep-1")]), &ComputeStatus::default());
+    assert_eq!(status.type_, Some(ComputeType::ReadOnly));
 }
 
 #[test]
@@ -47,8 +55,8 @@ fn it_keeps_what_was_seen_while_nothing_can_be_seen() {
 
 #[test]
 fn the_same_again_is_equal_so_that_nothing_is_written() {
-    let first = status_of(&active_at(at(10), "active"), &ComputeStatus::default());
-    let later = status_of(&active_at(at(200), "active").after(300), &first);
+    let first = status_of(&active_at(at(10), ComputeState::Active), &ComputeStatus::default());
+    let later = status_of(&active_at(at(200), ComputeState::Active).after(300), &first);
     assert_eq!(first, later);
 }
 
@@ -56,27 +64,36 @@ fn the_same_again_is_equal_so_that_nothing_is_written() {
 fn last_active_is_kept_to_the_hour_while_active_and_is_never_put_back() {
     let hour = at(-NOW.as_second().rem_euclid(3600));
     let old = |time| ComputeStatus { last_active: time, ..ComputeStatus::default() };
-    let of = |time, state: &str, before| status_of(&active_at(time, state), &old(before)).last_active;
+    let of = |time, state, before| status_of(&active_at(time, state), &old(before)).last_active;
     let minutes = |minutes: u64| later(hour, Duration::from_secs(minutes * 60));
-    assert_eq!(of(minutes(10), "active", None), Some(hour));
-    assert_eq!(of(minutes(50), "active", Some(hour)), Some(hour));
-    assert_eq!(of(minutes(70), "active", Some(hour)), Some(minutes(60)));
-    // Seen idle at ten past, then active again: not back to the full hour.
-    assert_eq!(of(minutes(10), "idle", Some(hour)), Some(minutes(10)));
-    assert_eq!(of(minutes(20), "active", Some(minutes(10))), Some(minutes(10)));
-    assert_eq!(of(minutes(5), "idle", Some(minutes(10))), Some(minutes(5)), "idle is exact");
+    assert_eq!(of(minutes(10), ComputeState::Active, None), Some(hour));
+    assert_eq!(of(minutes(50), ComputeState::Active, Some(hour)), Some(hour));
+    assert_eq!(of(minutes(70), ComputeState::Active, Some(hour)), Some(minutes(60)));
+    // Idle at ten past, then active again: not set back to the full hour.
+    assert_eq!(of(minutes(10), ComputeState::Idle, Some(hour)), Some(minutes(10)));
+    assert_eq!(of(minutes(20), ComputeState::Active, Some(minutes(10))), Some(minutes(10)));
+    assert_eq!(of(minutes(5), ComputeState::Idle, Some(minutes(10))), Some(minutes(5)), "idle is exact");
 }
 
 #[test]
 fn fractions_of_seconds_are_left_out() {
     let time = Timestamp::new(NOW.as_second(), 5_000_000).unwrap();
-    assert_eq!(status_of(&active_at(time, "idle"), &ComputeStatus::default()).last_active, Some(NOW));
+    let seen = with(compute("ep-1"), |compute| {
+        compute.current_state = ComputeState::Idle;
+        (compute.last_active, compute.created_at) = (Some(time), Some(time));
+    });
+    let status = status_of(&Scene::bound().seeing([seen]), &ComputeStatus::default());
+    assert_eq!((status.last_active, status.created_at), (Some(NOW), Some(NOW)));
 }
 
 #[test]
 fn the_last_operation_outlives_the_memory() {
-    let operation =
-        |id: &str| LastOperation { id: id.into(), action: "start_compute".into(), status: "running".into() };
+    let operation = |id: &str| LastOperation {
+        id: id.into(),
+        action: "start_compute".into(),
+        status: "running".into(),
+        failures: Some(1),
+    };
     let old = ComputeStatus { last_operation: Some(operation("old")), ..ComputeStatus::default() };
     assert_eq!(status_of(&Scene::bound(), &old).last_operation, Some(operation("old")));
     let scene = Scene::bound().remembering(|memory| memory.last_operation = Some(operation("new")));

@@ -1,4 +1,4 @@
-//! Creates that were never answered: what they bring forth late is taken by who has nothing, and told by who has.
+//! Computes that unanswered creates create late: an unbound resource binds to one, a bound resource reports it.
 
 use super::*;
 use crate::decide::Action;
@@ -25,7 +25,7 @@ fn empty() -> Scene {
     recording(Scene::new(), [record(None)]).observing(|observed| observed.meta.has_finalizer = true)
 }
 
-/// The same for a read replica that has its compute ep-1.
+/// The same for a read replica that is bound to ep-1.
 fn bound() -> Scene {
     let scene = recording(Scene::bound().declaring(json!({"type": "ReadOnly"})), [record(None)]);
     scene.seeing([replica("ep-0"), replica("ep-1")])
@@ -69,7 +69,7 @@ fn a_create_that_was_never_answered_is_kept_on_record_and_one_that_was_refused_i
 }
 
 #[test]
-fn creates_that_are_alike_share_a_record() {
+fn equal_creates_share_a_record() {
     let mut later = record(None);
     later.at = at(0);
     later.baseline = ["ep-0".into(), "ep-7".into()].into();
@@ -80,7 +80,7 @@ fn creates_that_are_alike_share_a_record() {
 }
 
 #[test]
-fn what_comes_late_is_taken_by_a_resource_that_has_none() {
+fn a_late_compute_is_bound_by_a_resource_without_one() {
     assert_eq!(takes(&empty().seeing([compute("ep-9")]), "ep-9"), vec![record(None)], "the record stands");
     let replicas = empty().declaring(json!({"type": "ReadOnly"}));
     takes(&replicas.clone().seeing([replica("ep-0"), replica("ep-9")]), "ep-9");
@@ -88,7 +88,7 @@ fn what_comes_late_is_taken_by_a_resource_that_has_none() {
 }
 
 #[test]
-fn what_does_not_fit_a_record_is_nobodys() {
+fn what_does_not_match_a_record_is_ignored() {
     let other = |edit: fn(&mut Compute)| empty().seeing([with(compute("ep-9"), edit)]);
     for scene in [
         other(|compute| compute.settings.max = cu(4.)),
@@ -104,7 +104,7 @@ fn what_does_not_fit_a_record_is_nobodys() {
 }
 
 #[test]
-fn what_carries_the_mark_is_taken_whatever_else_there_is() {
+fn what_carries_the_mark_is_bound_whatever_else_there_is() {
     let scene = |record| keeping_names(recording(Scene::new().declaring(json!({"type": "ReadOnly"})), [record]));
     let seen = [replica("ep-7"), replica("ep-8"), named(with(replica("ep-9"), |c| c.settings.max = cu(4.)), MARK)];
     takes(&scene(record(Some(MARK))).seeing(seen.clone()), "ep-9");
@@ -112,14 +112,14 @@ fn what_carries_the_mark_is_taken_whatever_else_there_is() {
 }
 
 #[test]
-fn several_that_fit_are_told_with_the_command_that_decides() {
+fn several_matches_are_reported_with_the_command_that_decides() {
     let scene = empty().declaring(json!({"type": "ReadOnly"})).seeing([replica("ep-8"), replica("ep-9")]);
     let words = ["ep-8, ep-9", "kubectl -n shop annotate compute orders dbplane.dev/unanswered-creates-"];
     scene.rest().stalled(Reason::AmbiguousCreate, &words);
 }
 
 #[test]
-fn what_may_be_anothers_is_not_taken_before_that_is_resolved() {
+fn what_may_be_anothers_is_not_bound_before_that_is_resolved() {
     let scene = empty().seeing([compute("ep-9")]);
     let scene = scene.observing(|observed| observed.claims.creating = Some("Compute shop/first".into()));
     scene.rest().progressing(Reason::ConfirmingCreate);
@@ -133,7 +133,7 @@ fn the_next_create_carries_the_same_mark() {
 }
 
 #[test]
-fn one_of_several_creates_leaves_the_others_on_record() {
+fn one_resolved_create_keeps_the_records_of_the_others() {
     let intent = CreateIntent { at: at(-10), mark: Some(MARK.into()), ..record(None) };
     let scene = recording(Scene::intended().intent(|stands| *stands = intent.clone()), [record(None)]);
     let seen = scene.seeing([named(compute("ep-9"), MARK)]);
@@ -148,33 +148,33 @@ fn one_of_several_creates_leaves_the_others_on_record() {
 }
 
 #[test]
-fn what_comes_late_is_told_by_a_resource_that_has_its_compute() {
+fn a_late_compute_is_reported_by_a_bound_resource() {
     let scene = bound().seeing([replica("ep-0"), replica("ep-1"), replica("ep-9")]);
-    let said = scene.rest();
-    said.ready();
+    let reported = scene.rest();
+    reported.ready();
     let commands =
         ["ep-9", "billed", "spec.computeID", "kubectl -n shop annotate compute orders dbplane.dev/unanswered-creates-"];
-    said.out_of_sync(Reason::StrayCompute, &commands);
-    said.until(at(30));
+    reported.out_of_sync(Reason::StrayCompute, &commands);
+    reported.until(at(30));
     scene.clone().after(2 * DAY).rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
     scene.clone().claimed("ep-9", false).rest().in_sync();
     scene.observing(|observed| observed.claims.creating = Some("Compute shop/other".into())).rest().in_sync();
 }
 
 #[test]
-fn what_carries_the_mark_is_told_alone() {
+fn with_marks_only_a_marked_compute_is_reported() {
     let scene = keeping_names(recording(bound(), [record(Some(MARK))]));
     let seen = [replica("ep-1"), replica("ep-8"), named(replica("ep-9"), MARK)];
-    let said = scene.clone().seeing(seen).rest();
-    said.out_of_sync(Reason::StrayCompute, &[" ep-9 "]);
+    let reported = scene.clone().seeing(seen).rest();
+    reported.out_of_sync(Reason::StrayCompute, &[" ep-9 "]);
     scene.seeing([named(replica("ep-1"), MARK)]).rest().in_sync();
 }
 
 #[test]
-fn a_record_is_forgotten_after_a_day_without_a_word() {
-    let said = bound().rest();
-    said.in_sync();
-    said.until(at(DAY - 100));
+fn a_record_is_dropped_after_a_day_without_a_report() {
+    let reported = bound().rest();
+    reported.in_sync();
+    reported.until(at(DAY - 100));
     assert_eq!(bound().after(DAY - 100).step(), ComputeStep::RecordUnanswered { unanswered: vec![] });
     let young = CreateIntent { at: at(0), ..record(Some(MARK)) };
     let both = recording(bound(), [record(None), young.clone()]);
@@ -190,7 +190,7 @@ mod deleting {
     }
 
     #[test]
-    fn what_carries_the_mark_goes_with_the_resource() {
+    fn a_marked_compute_is_deleted_with_the_resource() {
         let marked = named(replica("ep-9"), MARK);
         let scene =
             |scene: Scene| deleting(recording(scene.declaring(json!({"type": "ReadOnly"})), [record(Some(MARK))]));
@@ -206,8 +206,8 @@ mod deleting {
     }
 
     #[test]
-    fn what_only_fits_is_left_and_told() {
-        let left = ComputeStep::RemoveFinalizerBeside { strays: vec!["ep-9".into()] };
+    fn a_matching_compute_is_reported_and_not_deleted() {
+        let left = ComputeStep::RemoveFinalizerReportingStrays { strays: vec!["ep-9".into()] };
         assert_eq!(deleting(empty()).seeing([compute("ep-9")]).step(), left);
         assert_eq!(deleting(bound()).seeing([replica("ep-9")]).step(), left);
         assert_eq!(
@@ -217,7 +217,7 @@ mod deleting {
     }
 
     #[test]
-    fn a_record_alone_holds_nothing() {
+    fn a_record_alone_delays_no_deletion() {
         assert_eq!(deleting(empty()).step(), ComputeStep::RemoveFinalizer);
         let missing = AccountView::Missing { name: "Account prod".into() };
         assert_eq!(deleting(empty()).observing(|seen| seen.account = missing).step(), ComputeStep::RemoveFinalizer);

@@ -1,4 +1,4 @@
-//! From nothing to a key in its Secret, and what can come in between.
+//! The creation of a key and its Secret, with every interruption.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn finalizer_then_secret_then_key() {
 }
 
 #[test]
-fn a_secret_that_is_not_ours_is_left_alone_and_named() {
+fn a_foreign_secret_is_not_written_and_is_named() {
     let foreign = || KeySecretView::Foreign("Deployment shop's".to_owned());
     let words = ["Secret ci-key", "Deployment shop's", "Delete it"];
     Given::new().secret(foreign()).stalls(0, Reason::SecretNotOurs, &words);
@@ -22,17 +22,17 @@ fn a_secret_that_is_not_ours_is_left_alone_and_named() {
 }
 
 #[test]
-fn the_older_resource_has_the_secret_and_whoever_has_it_keeps_it() {
+fn the_older_resource_creates_the_secret_and_the_owner_keeps_it() {
     let rival = |given: Given| given.but(|_, seen| seen.rival = Some("ProjectKey old".to_owned()));
     rival(Given::new()).stalls(0, Reason::ClaimedByAnother, &["ProjectKey old", "Secret ci-key", "Delete one"]);
     let foreign = KeySecretView::Foreign("ProjectKey old's".to_owned());
     rival(Given::new().secret(foreign)).stalls(0, Reason::ClaimedByAnother, &["ProjectKey old"]);
-    let (health, _, _) = rival(Given::in_use()).says(1);
+    let (health, _, _) = rival(Given::in_use()).reported(1);
     assert!(matches!(health, Health::Ready(..)), "{health:?}");
 }
 
 #[test]
-fn what_the_account_says_is_passed_on() {
+fn the_accounts_problem_is_reported() {
     let with = |account: AccountView| Given::new().but(|_, seen| seen.account = account);
     let none = AccountView::Usable { organization: None };
     with(none).stalls(0, Reason::OrganizationMissing, &["prod", "organizationID"]);
@@ -42,7 +42,7 @@ fn what_the_account_says_is_passed_on() {
     with(denied).stalls(0, Reason::NamespaceNotAllowed, &["ClusterAccount prod"]);
     let unready = AccountView::NotReady { name: "Account prod".to_owned(), message: "a 401".to_owned() };
     assert!(
-        matches!(with(unready).says(0).0, Health::Unknown(Reason::AccountNotReady, text) if text.contains("a 401"))
+        matches!(with(unready).reported(0).0, Health::Unknown(Reason::AccountNotReady, text) if text.contains("a 401"))
     );
     assert_eq!(with(AccountView::Pending).decide(0), Decision::silent());
 }
@@ -50,7 +50,7 @@ fn what_the_account_says_is_passed_on() {
 #[test]
 fn paused_means_no_step_but_a_secret_in_memory_is_saved() {
     let paused = Given::new().but(|_, seen| seen.meta.paused = true);
-    assert!(matches!(paused.says(0).0, Health::Unknown(Reason::Paused, _)));
+    assert!(matches!(paused.reported(0).0, Health::Unknown(Reason::Paused, _)));
     let unsaved = paused.but(|_, seen| seen.unsaved = Some(key(1)));
     assert_eq!(unsaved.step(0), KeyStep::SaveSecret);
 }
@@ -64,27 +64,27 @@ fn a_secret_in_memory_comes_first_and_is_tried_again_with_pauses() {
         })
     };
     assert_eq!(given().step(0), KeyStep::SaveSecret);
-    let (health, _, wake) = given().secret_failed(10).says(10);
+    let (health, _, wake) = given().secret_failed(10).reported(10);
     assert!(matches!(health, Health::Stalled(Reason::SecretNotWritten, _)));
     assert_eq!(wake, Wake::At(at(11)));
     assert_eq!(given().secret_failed(10).step(11), KeyStep::SaveSecret);
 }
 
 #[test]
-fn failures_before_the_call_hold_it_back() {
+fn failures_before_the_call_delay_it() {
     let ready = || Given::new().secret(KeySecretView::Ours(SecretContents::Nothing));
-    assert!(matches!(Given::new().secret_failed(10).says(10).0, Health::Stalled(Reason::SecretNotWritten, _)));
-    assert!(matches!(ready().secret_failed(10).says(10).0, Health::Stalled(Reason::SecretNotWritten, _)));
+    assert!(matches!(Given::new().secret_failed(10).reported(10).0, Health::Stalled(Reason::SecretNotWritten, _)));
+    assert!(matches!(ready().secret_failed(10).reported(10).0, Health::Stalled(Reason::SecretNotWritten, _)));
     let refused = ready().failed(Action::CreateKey, refused(), 10);
     refused.stalls(10, Reason::Forbidden, &["administrators only"]);
-    assert_eq!(refused.says(10).2, Wake::At(at(40)));
+    assert_eq!(refused.reported(10).2, Wake::At(at(40)));
     created(refused.step(40));
-    // A new spec is tried at once.
+    // With a new spec it is tried at once.
     created(refused.but(|_, seen| seen.meta.generation = 2).step(11));
     let throttled = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(17)) };
     let throttled = ready().failed(Action::CreateKey, throttled, 10);
-    assert!(matches!(throttled.says(10).0, Health::Progressing(Reason::PlatformBusy, _)));
-    assert_eq!(throttled.says(10).2, Wake::At(at(27)));
+    assert!(matches!(throttled.reported(10).0, Health::Progressing(Reason::PlatformBusy, _)));
+    assert_eq!(throttled.reported(10).2, Wake::At(at(27)));
 }
 
 /// An intent that a process left behind, begun at second 0; the settle time is a minute.
@@ -96,80 +96,133 @@ fn begun() -> Given {
 fn an_intent_whose_key_reached_the_secret_is_recorded() {
     let arrived = KeyIdentity { name: NAME.to_owned(), ..key(4) };
     let view = KeySecretView::Ours(SecretContents::Key { key: arrived.clone(), as_declared: true });
-    let (book, _) = record(begun().secret(view).step(1));
-    assert_eq!(book, KeyBook { current: Some(arrived), ..KeyBook::default() });
+    let (records, _) = record(begun().secret(view).step(1));
+    assert_eq!(records, KeyRecords { current: Some(arrived), ..KeyRecords::default() });
 }
 
 #[test]
 fn an_intent_is_looked_up_by_its_unique_name() {
     assert_eq!(begun().step(1), KeyStep::ListKeys);
-    // It exists: recorded as lost, which ends the intent, replaced, and then revoked.
+    // It exists: it is recorded as lost, which ends the intent, replaced, and then revoked.
     let exists = listed(1, &[(3, "ci"), (4, NAME)]);
-    let (book, event) = record(begun().listing(exists.clone()).step(2));
+    let (records, event) = record(begun().listing(exists.clone()).step(2));
     let lost = vec![LostKey { id: Some(4), ..lost(NAME) }];
-    assert_eq!((&book, event), (&KeyBook { lost: lost.clone(), ..KeyBook::default() }, None));
+    assert_eq!((&records, event), (&KeyRecords { lost: lost.clone(), ..KeyRecords::default() }, None));
     created(
-        Given::new().book(book).secret(KeySecretView::Ours(SecretContents::Nothing)).listing(exists.clone()).step(2),
+        Given::new()
+            .records(records)
+            .secret(KeySecretView::Ours(SecretContents::Nothing))
+            .listing(exists.clone())
+            .step(2),
     );
-    let replaced = Given::in_use().book(KeyBook { lost, ..self::book(1) }).listing(exists);
-    assert_eq!(replaced.step(2), KeyStep::Revoke { id: 4, name: NAME.to_owned(), book: self::book(1) });
-    // Not there yet: the call may still be under way.
+    let replaced = Given::in_use().records(KeyRecords { lost, ..self::records(1) }).listing(exists);
+    assert_eq!(replaced.step(2), KeyStep::Revoke { id: 4, name: NAME.to_owned(), records: self::records(1) });
+    // Not listed yet: the call may still be in progress.
     let early = begun().listing(listed(1, &[(3, "ci")]));
-    let (health, _, wake) = early.says(2);
+    let (health, _, wake) = early.reported(2);
     assert!(matches!(health, Health::Progressing(Reason::ConfirmingCreate, _)));
     assert_eq!(wake, Wake::At(at(60)));
-    // An old reading proves nothing once the time has come; a new one is needed, and proves it.
+    // A list from before the end of the settle time proves nothing; a new one is needed.
     assert_eq!(early.step(60), KeyStep::ListKeys);
-    let (book, event) = record(begun().listing(listed(60, &[(3, "ci")])).step(60));
-    assert_eq!((book, event), (KeyBook::default(), None));
+    let (records, event) = record(begun().listing(listed(60, &[(3, "ci")])).step(60));
+    assert_eq!((records, event), (KeyRecords::default(), None));
 }
 
 #[test]
 fn the_settle_time_counts_from_when_this_process_saw_the_intent() {
-    // The clock of whoever recorded it was behind: by that one the time is long over.
-    let seen = begun().listing(listed(5000, &[])).but(|_, seen| seen.memory.met(Some(at(0)), at(4990)));
-    assert_eq!(seen.says(5000).2, Wake::At(at(5050)));
+    // The clock of the process that recorded it was behind: by that clock the settle time is long over.
+    let seen = begun().listing(listed(5000, &[])).but(|_, seen| seen.memory.note_unresolved(Some(at(0)), at(4990)));
+    assert_eq!(seen.reported(5000).2, Wake::At(at(5050)));
 }
 
 #[test]
 fn keys_are_not_listed_again_and_again_while_that_fails() {
     let failing = begun().failed(Action::ListKeys, unanswered(), 10);
-    let (health, _, wake) = failing.says(10);
+    let (health, _, wake) = failing.reported(10);
     assert!(matches!(health, Health::Unknown(Reason::PlatformUnreachable, _)));
     assert_eq!(wake, Wake::At(at(11)));
     assert_eq!(failing.step(11), KeyStep::ListKeys);
 }
 
 #[test]
-fn where_nothing_can_be_listed_the_key_is_told_and_replaced() {
-    let (book, event) = record(begun().listing(KeyListing::NotOffered).step(1));
-    assert_eq!(book.lost.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), [NAME]);
+fn where_nothing_can_be_listed_the_key_is_reported_and_replaced() {
+    let (records, event) = record(begun().listing(KeyListing::NotOffered).step(1));
+    assert_eq!(records.lost.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), [NAME]);
     assert!(event.unwrap().contains(NAME));
-    let next = Given::new().book(book).secret(KeySecretView::Ours(SecretContents::Nothing));
+    let next = Given::new().records(records).secret(KeySecretView::Ours(SecretContents::Nothing));
     created(next.listing(KeyListing::NotOffered).step(1));
 }
 
 #[test]
-fn a_clear_no_needs_no_looking_up() {
+fn a_refusal_needs_no_list() {
     for fault in
         [refused(), Fault::Throttled { status: 429, retry_after: None }, Fault::Transport { message: "refused".into() }]
     {
-        let (book, event) = record(begun().failed(Action::CreateKey, fault, 1).step(1));
-        assert_eq!((book, event), (KeyBook::default(), None));
+        let (records, event) = record(begun().failed(Action::CreateKey, fault, 1).step(1));
+        assert_eq!((records, event), (KeyRecords::default(), None));
     }
-    // These leave it open, and 409 too: somebody on the way may have sent the request twice.
+    // After these the outcome is unknown; after 409 too, since a proxy may have sent the request twice.
     let conflict = || Fault::Conflict { message: "choose another unique name".to_owned() };
     for fault in [unanswered(), Fault::Server { status: 503, message: "later".into() }, conflict()] {
         assert_eq!(begun().failed(Action::CreateKey, fault, 1).step(1), KeyStep::ListKeys);
     }
     let minimal = begun().failed(Action::CreateKey, conflict(), 1).listing(KeyListing::NotOffered);
-    assert_eq!(record(minimal.step(1)).0, KeyBook::default());
+    assert_eq!(record(minimal.step(1)).0, KeyRecords::default());
+}
+
+fn other_key() -> Fault {
+    Fault::OtherKey { id: 9, message: "which is not called what was asked for".to_owned() }
 }
 
 #[test]
-fn what_this_process_was_told_of_its_own_try_says_nothing_of_anothers() {
+fn an_answer_with_another_key_is_looked_up_by_the_name_that_was_asked_for() {
+    let other = || begun().failed(Action::CreateKey, other_key(), 1);
+    assert_eq!(other().step(1), KeyStep::ListKeys);
+    // The answer was another's: the key of the right name is given up, revoked and replaced.
+    let (records, event) = record(other().listing(listed(1, &[(4, NAME), (9, "theirs")])).step(1));
+    assert_eq!((records.lost, event), (vec![LostKey { id: Some(4), ..lost(NAME) }], None));
+    // A key of another project has the name, and is revoked too.
+    let (records, _) = record(other().listing(listed(1, &[(9, NAME)])).step(1));
+    let lost_key = LostKey { id: Some(9), ..lost(NAME) };
+    assert_eq!(records.lost, std::slice::from_ref(&lost_key));
+    let waiting = KeyRecords { lost: vec![lost_key], ..self::records(1) };
+    let revoked = Given::in_use().records(waiting).listing(listed(1, &[(9, NAME)]));
+    assert_eq!(revoked.step(2), KeyStep::Revoke { id: 9, name: NAME.to_owned(), records: self::records(1) });
+}
+
+#[test]
+fn an_answer_with_another_key_is_reported_at_once_where_no_key_has_the_name() {
+    for listing in [listed(1, &[(9, "cut")]), listed(1, &[]), KeyListing::NotOffered] {
+        let given = || begun().failed(Action::CreateKey, other_key(), 1).listing(listing.clone());
+        let (records, event) = record(given().step(1));
+        assert_eq!(records.lost, [LostKey { id: Some(9), ..lost(NAME) }]);
+        assert!(event.unwrap().contains("with key 9"));
+        // Each try may leave one more key, so that tries become rare.
+        let next =
+            given().but(|_, seen| seen.identity = Ok(ProjectKeyIdentity { records: records.clone(), intent: None }));
+        next.stalls(2, Reason::Refused, &["key 9"]);
+        assert_eq!(next.reported(2).2, Wake::At(at(31)));
+        created(next.step(31));
+    }
+    // It is not revoked by its number alone: it may be somebody else's.
+    let records = KeyRecords { lost: vec![LostKey { id: Some(9), ..lost(NAME) }], ..self::records(1) };
+    let (_, sync, _) = Given::in_use().records(records.clone()).listing(listed(1, &[(9, "cut")])).reported(2);
+    assert!(matches!(sync, Sync::OutOfSync(Reason::BindingConflict, text) if text.contains("does not revoke it")));
+    let deleting = Given::deleting().records(KeyRecords { current: None, ..records }).listing(listed(1, &[(9, "cut")]));
+    deleting.stalls(2, Reason::BindingConflict, &["Key 9", "does not revoke it"]);
+}
+
+#[test]
+fn a_successor_looks_for_the_name_alone() {
+    // Another process received the answer: nothing is known of that key, and none got the name within the settle time.
+    let (records, _) = record(begun().listing(listed(60, &[(9, "cut")])).step(60));
+    assert_eq!(records, KeyRecords::default());
+}
+
+#[test]
+fn the_outcome_of_this_processs_attempt_is_not_that_of_anothers() {
     let later = KeyIntent { at: at(1), ..begun().observed.identity.unwrap().intent.unwrap() };
-    // It failed to create a key, and another leader has begun to create this one.
+    // This process failed to create a key, and another leader has begun to create this one.
     let others = begun().failed(Action::CreateKey, refused(), 2).intent(later);
     assert_eq!(others.step(2), KeyStep::ListKeys);
 }
@@ -178,39 +231,39 @@ fn what_this_process_was_told_of_its_own_try_says_nothing_of_anothers() {
 fn a_key_that_another_leader_has_given_up_is_not_saved() {
     let mine = || KeyIdentity { name: NAME.to_owned(), ..key(4) };
     let lost = LostKey { id: Some(4), ..lost(NAME) };
-    let given_up = KeyBook { lost: vec![lost.clone()], ..KeyBook::default() };
+    let given_up = KeyRecords { lost: vec![lost.clone()], ..KeyRecords::default() };
     let contents = |given: Given| given.but(|_, seen| seen.unsaved = Some(mine()));
-    let left = |book: &KeyBook| KeyStep::Leave { book: book.clone() };
-    assert_eq!(contents(Given::new().book(given_up.clone())).step(1), left(&given_up));
-    // It is revoked already, and its successor is in use, or begun: neither is touched.
-    let replaced = KeyBook { lost: vec![lost], ..book(5) };
-    assert_eq!(contents(Given::new().book(book(5)).holds(5)).step(1), left(&replaced));
+    let left = |records: &KeyRecords| KeyStep::GiveUpUnsaved { records: records.clone() };
+    assert_eq!(contents(Given::new().records(given_up.clone())).step(1), left(&given_up));
+    // It is revoked already, and its successor is in use, or begun: neither is changed.
+    let replaced = KeyRecords { lost: vec![lost], ..records(5) };
+    assert_eq!(contents(Given::new().records(records(5)).with_key(5)).step(1), left(&replaced));
     let successor = || intent("ci-c1u57e-0a1b2c3d-00000008", 1);
     assert_eq!(contents(Given::new().intent(successor())).step(1), left(&given_up));
-    assert_eq!(contents(Given::deleting().book(KeyBook::default()).intent(successor())).step(1), left(&given_up));
-    // What that leader wrote into the Secret meanwhile is no key to use.
+    assert_eq!(contents(Given::deleting().records(KeyRecords::default()).intent(successor())).step(1), left(&given_up));
+    // A lost key that this leader wrote into the Secret meanwhile is not used.
     let written = KeySecretView::Ours(SecretContents::Key { key: mine(), as_declared: true });
-    created(Given::new().book(given_up).secret(written).step(1));
+    created(Given::new().records(given_up).secret(written).step(1));
     // Where the annotations were removed altogether, nobody else has the secret.
     assert_eq!(contents(Given::new()).step(1), KeyStep::SaveSecret);
 }
 
 #[test]
 fn annotations_that_were_removed_are_restored_from_the_secret() {
-    let (restored, event) = record(Given::in_use().book(KeyBook::default()).step(1));
-    assert_eq!((restored, event), (book(1), None));
+    let (restored, event) = record(Given::in_use().records(KeyRecords::default()).step(1));
+    assert_eq!((restored, event), (records(1), None));
 }
 
 #[test]
 fn no_key_is_created_into_a_secret_that_is_being_deleted() {
-    let going = |given: Given| given.but(|_, seen| seen.secret_going = true);
+    let going = |given: Given| given.but(|_, seen| seen.secret_deleting = true);
     for contents in [SecretContents::Nothing, SecretContents::Altered] {
-        let (health, _, wake) = going(Given::new().secret(KeySecretView::Ours(contents))).says(1);
+        let (health, _, wake) = going(Given::new().secret(KeySecretView::Ours(contents))).reported(1);
         assert!(matches!(health, Health::Progressing(Reason::Creating, text) if text.contains("being deleted")));
         assert_eq!(wake, Wake::OnChange);
     }
-    // The key in it can be used as long as it is there, and what is in memory is safer there.
-    assert!(matches!(going(Given::in_use()).says(1).0, Health::Ready(..)));
+    // The key in it can be used as long as it exists; a key in memory stays in memory.
+    assert!(matches!(going(Given::in_use()).reported(1).0, Health::Ready(..)));
     let unsaved =
         Given::new().secret(KeySecretView::Ours(SecretContents::Nothing)).but(|_, seen| seen.unsaved = Some(key(1)));
     assert_eq!(going(unsaved).step(1), KeyStep::SaveSecret);

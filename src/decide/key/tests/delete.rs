@@ -5,34 +5,34 @@ use crate::api::KeyDeletion;
 use crate::decide::Brake;
 
 #[test]
-fn every_key_is_revoked_before_the_resource_goes() {
-    let all = KeyBook { previous: vec![retired(5, 9000)], lost: vec![lost(&key(8).name)], ..book(1) };
+fn every_key_is_revoked_before_the_finalizer_is_removed() {
+    let all = KeyRecords { previous: vec![retired(5, 9000)], lost: vec![lost(&key(8).name)], ..records(1) };
     let live = |keys: &[(i64, &str)]| listed(10, keys);
-    let first = Given::deleting().book(all.clone());
+    let first = Given::deleting().records(all.clone());
     assert_eq!(first.step(10), KeyStep::ListKeys);
     let (five, one, eight) = (key(5).name, key(1).name, key(8).name);
     let keys = [(5, five.as_str()), (1, one.as_str()), (8, &eight), (9, "laptop")];
-    let without_five = KeyBook { previous: vec![], ..all };
+    let without_five = KeyRecords { previous: vec![], ..all };
     let step = first.listing(live(&keys)).step(10);
-    assert_eq!(step, KeyStep::Revoke { id: 5, name: five.clone(), book: without_five.clone() });
-    let without_one = KeyBook { current: None, ..without_five.clone() };
-    let step = Given::deleting().book(without_five).listing(live(&keys[1..])).step(10);
-    assert_eq!(step, KeyStep::Revoke { id: 1, name: one.clone(), book: without_one.clone() });
-    let step = Given::deleting().book(without_one).listing(live(&keys[2..])).step(10);
-    assert_eq!(step, KeyStep::Revoke { id: 8, name: eight.clone(), book: KeyBook::default() });
-    assert_eq!(Given::deleting().book(KeyBook::default()).step(10), KeyStep::RemoveFinalizer);
+    assert_eq!(step, KeyStep::Revoke { id: 5, name: five.clone(), records: without_five.clone() });
+    let without_one = KeyRecords { current: None, ..without_five.clone() };
+    let step = Given::deleting().records(without_five).listing(live(&keys[1..])).step(10);
+    assert_eq!(step, KeyStep::Revoke { id: 1, name: one.clone(), records: without_one.clone() });
+    let step = Given::deleting().records(without_one).listing(live(&keys[2..])).step(10);
+    assert_eq!(step, KeyStep::Revoke { id: 8, name: eight.clone(), records: KeyRecords::default() });
+    assert_eq!(Given::deleting().records(KeyRecords::default()).step(10), KeyStep::RemoveFinalizer);
 }
 
 #[test]
-fn a_key_that_came_of_a_call_that_was_given_up_goes_too() {
+fn a_key_of_an_attempt_that_was_given_up_is_revoked_too() {
     let late = "ci-c1u57e-0a1b2c3d-00001a7e";
     let keys = [(1, &*key(1).name), (7, late)];
-    let revoke = KeyStep::Revoke { id: 7, name: late.to_owned(), book: book(1) };
+    let revoke = KeyStep::Revoke { id: 7, name: late.to_owned(), records: records(1) };
     assert_eq!(Given::deleting().listing(listed(10, &keys)).step(10), revoke);
-    // Those of other resources and other clusters are theirs.
+    // Keys of other resources and other clusters are not revoked.
     for other in ["ci-c1u57e-ffffffff-00001a7e", "ci-0ther0-0a1b2c3d-00001a7e", "cd-c1u57e-0a1b2c3d-00001a7e", "laptop"]
     {
-        let own = KeyStep::Revoke { id: 1, name: key(1).name, book: KeyBook::default() };
+        let own = KeyStep::Revoke { id: 1, name: key(1).name, records: KeyRecords::default() };
         assert_eq!(Given::deleting().listing(listed(10, &[(7, other), (1, &key(1).name)])).step(10), own);
     }
 }
@@ -47,7 +47,7 @@ fn orphan_leaves_them() {
 }
 
 #[test]
-fn what_is_in_the_way_is_told_with_the_way_out() {
+fn an_obstacle_is_reported_with_the_advice_to_orphan() {
     let with = |account: AccountView| Given::deleting().but(|_, seen| seen.account = account);
     let gone = AccountView::Missing { name: "Account prod".to_owned() };
     with(gone).stalls(1, Reason::AccountNotFound, &["Account prod", "Orphan"]);
@@ -56,55 +56,56 @@ fn what_is_in_the_way_is_told_with_the_way_out() {
     let renamed = Given::deleting().listing(listed(1, &[(1, "laptop")]));
     renamed.stalls(1, Reason::BindingConflict, &["laptop", "Orphan"]);
     let paused = Given::deleting().but(|_, seen| seen.meta.paused = true);
-    assert!(matches!(paused.says(1).0, Health::Unknown(Reason::Paused, _)));
-    let unheld = Given::deleting().but(|_, seen| seen.meta.has_finalizer = false);
-    assert!(matches!(unheld.says(1).0, Health::Progressing(Reason::Deleting, _)));
+    assert!(matches!(paused.reported(1).0, Health::Unknown(Reason::Paused, _)));
+    let unprotected = Given::deleting().but(|_, seen| seen.meta.has_finalizer = false);
+    assert!(matches!(unprotected.reported(1).0, Health::Progressing(Reason::Deleting, _)));
 }
 
 #[test]
-fn without_a_call_the_key_is_asked_until_it_is_refused() {
+fn without_a_revoke_call_the_key_is_checked_until_it_is_refused() {
     let given = |probe| Given::deleting().listing(KeyListing::NotOffered).probe(probe);
     assert_eq!(given(Probe::NotAsked(None)).step(100), KeyStep::Probe);
     for probe in [Probe::Accepted(at(100)), Probe::NotAsked(Some(at(100)))] {
         let waiting = given(probe);
-        let words = [key(1).name, "the resource goes once".to_owned().replace("the", "The"), "Orphan".to_owned()];
+        let words = [key(1).name, "The resource is deleted once".to_owned(), "Orphan".to_owned()];
         waiting.stalls(101, Reason::RevocationUnsupported, &words.each_ref().map(String::as_str));
-        assert_eq!(waiting.says(101).2, Wake::At(at(115)));
+        assert_eq!(waiting.reported(101).2, Wake::At(at(115)));
         assert_eq!(waiting.step(115), KeyStep::Probe);
     }
     let (after, _) = record(given(Probe::Revoked(at(100))).step(100));
-    assert_eq!(after, KeyBook::default());
+    assert_eq!(after, KeyRecords::default());
 }
 
 #[test]
-fn keys_that_cannot_be_asked_are_named() {
+fn keys_that_cannot_be_checked_are_named() {
     let blind = |given: Given| given.listing(KeyListing::NotOffered);
-    let words = [key(1).name, "cannot see".to_owned(), "Orphan".to_owned()];
+    let words = [key(1).name, "cannot check this".to_owned(), "Orphan".to_owned()];
     let words = words.each_ref().map(String::as_str);
-    // The Secret is gone, or holds another key by now: its answer would speak of that one.
+    // The Secret was deleted, or has another key by now, so a check would be of that one.
     blind(Given::deleting().secret(KeySecretView::Absent)).stalls(1, Reason::RevocationUnsupported, &words);
-    blind(Given::deleting().holds(9)).stalls(1, Reason::RevocationUnsupported, &words);
-    let lost_too = KeyBook { current: None, lost: vec![lost(&key(8).name)], ..KeyBook::default() };
+    blind(Given::deleting().with_key(9)).stalls(1, Reason::RevocationUnsupported, &words);
+    let lost_too = KeyRecords { current: None, lost: vec![lost(&key(8).name)], ..KeyRecords::default() };
     let words = [key(8).name, format!("dbplane.dev/revoked-keys={}", key(8).name)];
     let words = words.each_ref().map(String::as_str);
-    blind(Given::deleting().book(lost_too)).stalls(1, Reason::RevocationUnsupported, &words);
+    blind(Given::deleting().records(lost_too)).stalls(1, Reason::RevocationUnsupported, &words);
 }
 
 #[test]
 fn an_open_creation_is_resolved_first() {
-    let begun = || Given::deleting().book(KeyBook::default()).secret(KeySecretView::Absent).intent(intent(NAME, 0));
+    let begun =
+        || Given::deleting().records(KeyRecords::default()).secret(KeySecretView::Absent).intent(intent(NAME, 0));
     assert_eq!(begun().step(1), KeyStep::ListKeys);
-    let exists = KeyBook { lost: vec![LostKey { id: Some(4), ..lost(NAME) }], ..KeyBook::default() };
-    assert_eq!(begun().listing(listed(1, &[(4, NAME)])).step(1), KeyStep::Record { book: exists, event: None });
-    assert_eq!(begun().listing(listed(1, &[])).says(1).2, Wake::At(at(60)));
-    assert_eq!(record(begun().listing(listed(60, &[])).step(60)).0, KeyBook::default());
+    let exists = KeyRecords { lost: vec![LostKey { id: Some(4), ..lost(NAME) }], ..KeyRecords::default() };
+    assert_eq!(begun().listing(listed(1, &[(4, NAME)])).step(1), KeyStep::Record { records: exists, event: None });
+    assert_eq!(begun().listing(listed(1, &[])).reported(1).2, Wake::At(at(60)));
+    assert_eq!(record(begun().listing(listed(60, &[])).step(60)).0, KeyRecords::default());
     let (after, event) = record(begun().listing(KeyListing::NotOffered).step(1));
     assert_eq!(after.lost, [lost(NAME)]);
     assert!(event.unwrap().contains(NAME));
-    // It did arrive: recorded, then revoked as any other.
+    // The key is in the Secret: it is recorded, then revoked like any other.
     let arrived = KeyIdentity { name: NAME.to_owned(), ..key(4) };
-    let holds = KeySecretView::Ours(SecretContents::Key { key: arrived.clone(), as_declared: true });
-    assert_eq!(record(begun().secret(holds).step(1)).0.current, Some(arrived));
+    let arrived_secret = KeySecretView::Ours(SecretContents::Key { key: arrived.clone(), as_declared: true });
+    assert_eq!(record(begun().secret(arrived_secret).step(1)).0.current, Some(arrived));
 }
 
 #[test]
@@ -113,50 +114,50 @@ fn a_key_that_never_reached_its_secret_is_recorded_and_revoked() {
     let unsaved = KeyIdentity { name: NAME.to_owned(), ..key(4) };
     let given = |given: Given| given.secret(KeySecretView::Absent).but(|_, seen| seen.unsaved = Some(unsaved.clone()));
     for open in [
-        given(Given::deleting().book(KeyBook::default()).intent(intent(NAME, 0))),
-        given(Given::deleting().book(KeyBook::default())),
+        given(Given::deleting().records(KeyRecords::default()).intent(intent(NAME, 0))),
+        given(Given::deleting().records(KeyRecords::default())),
     ] {
         assert_eq!(record(open.step(1)).0.current, Some(unsaved.clone()));
     }
-    let recorded = KeyBook { current: Some(unsaved.clone()), ..KeyBook::default() };
-    let next = given(Given::deleting().book(recorded.clone()));
+    let recorded = KeyRecords { current: Some(unsaved.clone()), ..KeyRecords::default() };
+    let next = given(Given::deleting().records(recorded.clone()));
     assert_eq!(next.step(1), KeyStep::ListKeys);
-    // Where there is no call, the secret in memory is asked with.
-    assert_eq!(given(Given::deleting().book(recorded)).listing(KeyListing::NotOffered).step(1), KeyStep::Probe);
+    // Where there is no call, the check uses the secret in memory.
+    assert_eq!(given(Given::deleting().records(recorded)).listing(KeyListing::NotOffered).step(1), KeyStep::Probe);
 }
 
 #[test]
-fn failures_hold_the_deletion_back_without_a_loop() {
+fn failures_delay_the_deletion_without_a_loop() {
     let listing = Given::deleting().failed(Action::ListKeys, unanswered(), 10);
-    assert_eq!(listing.says(10).2, Wake::At(at(11)));
+    assert_eq!(listing.reported(10).2, Wake::At(at(11)));
     let revoking = Given::deleting().listing(listed(10, &[(1, &key(1).name)])).failed(Action::Revoke, refused(), 10);
     revoking.stalls(10, Reason::Forbidden, &["administrators only"]);
 }
 
 #[test]
-fn a_deletion_that_was_told_to_wait_waits_whatever_else_is_seen() {
-    let held = || Given::deleting().but(|_, seen| seen.meta.brake = Brake::Paused("wait".to_owned()));
+fn a_paused_deletion_stays_paused_whatever_is_observed() {
+    let paused = || Given::deleting().but(|_, seen| seen.meta.brake = Brake::Paused("wait".to_owned()));
     let gone = AccountView::Missing { name: "Account prod".to_owned() };
     for given in [
-        held(),
-        held().listing(listed(1, &[(1, &key(1).name)])),
-        held().listing(KeyListing::NotOffered),
-        held().but(|_, seen| seen.account = gone),
-        held().but(|_, seen| seen.meta.paused = true),
+        paused(),
+        paused().listing(listed(1, &[(1, &key(1).name)])),
+        paused().listing(KeyListing::NotOffered),
+        paused().but(|_, seen| seen.account = gone),
+        paused().but(|_, seen| seen.meta.paused = true),
     ] {
         given.stalls(1, Reason::DeletionPaused, &["wait"]);
-        assert_eq!(given.says(1).2, Wake::OnChange);
+        assert_eq!(given.reported(1).2, Wake::OnChange);
     }
-    assert_eq!(held().but(|spec, _| spec.deletion = KeyDeletion::Orphan).step(1), KeyStep::RemoveFinalizer);
-    let live = || held().listing(listed(1, &[(1, &key(1).name)]));
+    assert_eq!(paused().but(|spec, _| spec.deletion = KeyDeletion::Orphan).step(1), KeyStep::RemoveFinalizer);
+    let live = || paused().listing(listed(1, &[(1, &key(1).name)]));
     let confirmed = live().but(|_, seen| seen.meta.brake = Brake::Confirmed);
     assert!(matches!(confirmed.step(1), KeyStep::Revoke { id: 1, .. }));
     assert!(matches!(live().but(|_, seen| seen.limits.deletes_per_minute = 0).step(1), KeyStep::Revoke { .. }));
 }
 
 #[test]
-fn rotation_is_not_held() {
-    let due = Given::in_use().book(KeyBook { previous: vec![retired(5, 0)], ..book(1) });
+fn rotation_is_not_paused() {
+    let due = Given::in_use().records(KeyRecords { previous: vec![retired(5, 0)], ..records(1) });
     let due = due.listing(listed(10, &[(5, &key(5).name), (1, &key(1).name)]));
     let due = due.but(|_, seen| seen.meta.brake = Brake::Paused("wait".to_owned()));
     assert!(matches!(due.step(10), KeyStep::Revoke { id: 5, .. }));
@@ -171,7 +172,7 @@ fn keys_that_cannot_be_read_are_not_revoked() {
         unanswered(),
     ] {
         let unread = Given::deleting().failed(Action::ListKeys, fault, 10);
-        unread.says(10);
+        unread.reported(10);
         assert_eq!(unread.step(3700), KeyStep::ListKeys);
     }
 }

@@ -1,4 +1,4 @@
-//! Keys that another cluster created: a clone of a cluster never revokes the keys of the one that lives.
+//! Keys that another cluster created: a clone of a cluster never revokes the keys of the original.
 
 use super::*;
 
@@ -9,81 +9,81 @@ fn foreign() -> KeyIdentity {
     KeyIdentity { name: FOREIGN.to_owned(), ..key(1) }
 }
 
-fn theirs() -> KeyBook {
-    KeyBook { current: Some(foreign()), ..KeyBook::default() }
+fn theirs() -> KeyRecords {
+    KeyRecords { current: Some(foreign()), ..KeyRecords::default() }
 }
 
 fn in_use() -> Given {
     let secret = KeySecretView::Ours(SecretContents::Key { key: foreign(), as_declared: true });
-    Given::new().book(theirs()).secret(secret).listing(listed(1, &[(1, FOREIGN)]))
+    Given::new().records(theirs()).secret(secret).listing(listed(1, &[(1, FOREIGN)]))
 }
 
-fn deleting(book: KeyBook) -> Given {
-    in_use().book(book).but(|_, seen| seen.meta.deleting = true)
+fn deleting(records: KeyRecords) -> Given {
+    in_use().records(records).but(|_, seen| seen.meta.deleting = true)
 }
 
 #[test]
 fn a_key_of_another_cluster_is_used_and_not_revoked() {
-    assert!(matches!(in_use().says(1).0, Health::Ready(..)));
+    assert!(matches!(in_use().reported(1).0, Health::Ready(..)));
     let words = [FOREIGN, "--cluster-id 0ther0", "'dbplane.dev/revoked-keys=ci-0ther0-0a1b2c3d-00000001'", "Orphan"];
     deleting(theirs()).stalls(1, Reason::KeyOfAnotherCluster, &words);
-    // An operator that takes the place of that cluster revokes it.
+    // An operator with that cluster's identity revokes it.
     let same = deleting(theirs()).but(|_, seen| seen.cluster = "0ther0".parse().unwrap());
-    let revoke = KeyStep::Revoke { id: 1, name: FOREIGN.to_owned(), book: KeyBook::default() };
+    let revoke = KeyStep::Revoke { id: 1, name: FOREIGN.to_owned(), records: KeyRecords::default() };
     assert_eq!(same.step(1), revoke);
 }
 
 #[test]
-fn a_key_that_is_gone_from_the_list_is_gone_whoever_created_it() {
-    let (book, _) = record(deleting(theirs()).listing(listed(1, &[])).step(1));
-    assert_eq!(book, KeyBook::default());
+fn a_key_that_the_list_lacks_is_revoked_whoever_created_it() {
+    let (records, _) = record(deleting(theirs()).listing(listed(1, &[])).step(1));
+    assert_eq!(records, KeyRecords::default());
 }
 
 #[test]
-fn own_keys_are_revoked_whatever_others_are_left() {
+fn own_keys_are_revoked_although_others_are_not() {
     let own = key(2);
-    let mixed = KeyBook { current: Some(own.clone()), ..KeyBook::default() };
-    let lost_there = KeyBook { lost: vec![lost(FOREIGN)], ..KeyBook::default() };
-    let mixed = KeyBook { lost: lost_there.lost.clone(), ..mixed };
+    let mixed = KeyRecords { current: Some(own.clone()), ..KeyRecords::default() };
+    let lost_there = KeyRecords { lost: vec![lost(FOREIGN)], ..KeyRecords::default() };
+    let mixed = KeyRecords { lost: lost_there.lost.clone(), ..mixed };
     let listing = listed(1, &[(1, FOREIGN), (2, &own.name)]);
-    let revoke = KeyStep::Revoke { id: 2, name: own.name.clone(), book: lost_there.clone() };
+    let revoke = KeyStep::Revoke { id: 2, name: own.name.clone(), records: lost_there.clone() };
     assert_eq!(deleting(mixed).listing(listing).step(1), revoke);
     deleting(lost_there).stalls(1, Reason::KeyOfAnotherCluster, &[FOREIGN]);
 }
 
 #[test]
-fn a_replaced_key_of_another_cluster_is_listed_and_told_once() {
+fn a_replaced_key_of_another_cluster_is_listed_and_reported_once() {
     let replaced = RetiredKey { id: 1, name: FOREIGN.to_owned(), since: at(0), retire_at: at(1) };
-    let due = Given::in_use().book(KeyBook { previous: vec![replaced], ..book(2) }).holds(2);
+    let due = Given::in_use().records(KeyRecords { previous: vec![replaced], ..records(2) }).with_key(2);
     let (after, event) = record(due.listing(listed(1, &[(1, FOREIGN)])).step(1));
-    assert_eq!(after, KeyBook { lost: vec![LostKey { id: Some(1), ..lost(FOREIGN) }], ..book(2) });
+    assert_eq!(after, KeyRecords { lost: vec![LostKey { id: Some(1), ..lost(FOREIGN) }], ..records(2) });
     assert!(event.unwrap().contains("Another cluster"));
     for listing in [KeyListing::NotRead, KeyListing::NotOffered, listed(1, &[(1, FOREIGN)])] {
-        let (health, sync, _) = Given::in_use().book(after.clone()).holds(2).listing(listing).says(1);
+        let (health, sync, _) = Given::in_use().records(after.clone()).with_key(2).listing(listing).reported(1);
         assert!(matches!(health, Health::Ready(..)));
         let Sync::OutOfSync(Reason::KeyOfAnotherCluster, text) = sync else { panic!("{sync:?}") };
         assert!(text.contains("--cluster-id 0ther0") && text.contains(FOREIGN), "{text}");
     }
-    // Once it is gone, so is its record.
-    let gone = Given::in_use().book(after).holds(2).listing(listed(1, &[]));
-    assert_eq!(record(gone.step(1)).0, book(2));
+    // Once the key is revoked, its record is dropped.
+    let gone = Given::in_use().records(after).with_key(2).listing(listed(1, &[]));
+    assert_eq!(record(gone.step(1)).0, records(2));
 }
 
 #[test]
-fn a_creation_that_another_cluster_began_is_told_and_not_revoked() {
+fn a_creation_that_another_cluster_began_is_reported_and_not_revoked() {
     let begun = || Given::new().secret(KeySecretView::Ours(SecretContents::Nothing)).intent(intent(FOREIGN, 0));
     for given in [begun(), begun().but(|_, seen| seen.meta.deleting = true)] {
         let (after, event) = record(given.listing(listed(1, &[(4, FOREIGN)])).step(1));
-        assert_eq!(after, KeyBook { lost: vec![LostKey { id: Some(4), ..lost(FOREIGN) }], ..KeyBook::default() });
+        assert_eq!(after, KeyRecords { lost: vec![LostKey { id: Some(4), ..lost(FOREIGN) }], ..KeyRecords::default() });
         assert!(event.unwrap().contains("another cluster"));
     }
-    // Nothing came of it.
-    assert_eq!(record(begun().listing(listed(60, &[])).step(60)).0, KeyBook::default());
+    // It created no key.
+    assert_eq!(record(begun().listing(listed(60, &[])).step(60)).0, KeyRecords::default());
 }
 
 #[test]
-fn a_name_without_our_form_is_not_ours_to_revoke() {
-    let renamed = KeyBook { lost: vec![lost("laptop")], ..KeyBook::default() };
+fn a_key_without_a_unique_name_is_not_revoked() {
+    let renamed = KeyRecords { lost: vec![lost("laptop")], ..KeyRecords::default() };
     let given = deleting(renamed).listing(listed(1, &[(9, "laptop")]));
-    given.stalls(1, Reason::KeyOfAnotherCluster, &["laptop", "left alone"]);
+    given.stalls(1, Reason::KeyOfAnotherCluster, &["laptop", "not revoked"]);
 }

@@ -1,4 +1,4 @@
-//! What is written and read back: annotations, status, template.
+//! Annotations, status and template.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ fn annotations(pairs: &[(&str, String)]) -> BTreeMap<String, String> {
 
 #[test]
 fn annotations_read_back_what_was_written() {
-    let book = KeyBook {
+    let records = KeyRecords {
         rotated_at: Some(at(9)),
         previous: vec![retired(5, 100)],
         lost: vec![lost("gone"), LostKey { id: Some(7), ..lost("left") }],
-        ..book(i64::MAX)
+        ..records(i64::MAX)
     };
     for intent in [
         intent(NAME, 5),
@@ -27,19 +27,19 @@ fn annotations_read_back_what_was_written() {
         KeyIntent { previous_revoked: true, ..intent(NAME, 5) },
     ] {
         let text = annotations(&[
-            (names::KEYS, seal(names::KEYS, &book, CI)),
+            (names::KEYS, seal(names::KEYS, &records, CI)),
             (names::KEY_INTENT, seal(names::KEY_INTENT, &intent, CI)),
         ]);
-        let identity = ProjectKeyIdentity { book: book.clone(), intent: Some(intent) };
+        let identity = ProjectKeyIdentity { records: records.clone(), intent: Some(intent) };
         assert_eq!(of_key(&text, CI), Ok(identity));
     }
     assert_eq!(of_key(&BTreeMap::new(), CI), Ok(ProjectKeyIdentity::default()));
 }
 
 #[test]
-fn nothing_is_decided_on_an_annotation_that_is_not_believed() {
-    let elsewhere = seal(names::KEYS, &book(1), ObjectKey { name: "other", ..CI });
-    let edited = seal(names::KEYS, &book(1), CI).replace("\"id\":1", "\"id\":2");
+fn nothing_is_done_with_invalid_annotations() {
+    let elsewhere = seal(names::KEYS, &records(1), ObjectKey { name: "other", ..CI });
+    let edited = seal(names::KEYS, &records(1), CI).replace("\"id\":1", "\"id\":2");
     let cases = [
         (names::KEYS, "{".to_owned(), "cannot be read"),
         (names::KEY_INTENT, String::new(), "cannot be read"),
@@ -48,12 +48,12 @@ fn nothing_is_decided_on_an_annotation_that_is_not_believed() {
         (names::KEYS, elsewhere, "copied from shop/other"),
     ];
     for (annotation, text, said) in cases {
-        let doubtful = of_key(&annotations(&[(annotation, text)]), CI).unwrap_err();
-        let given = |given: Given| given.but(|_, seen| seen.identity = Err(doubtful.clone()));
+        let invalid = of_key(&annotations(&[(annotation, text)]), CI).unwrap_err();
+        let given = |given: Given| given.but(|_, seen| seen.identity = Err(invalid.clone()));
         let forget = format!("kubectl -n shop annotate projectkey ci {annotation}-");
         given(Given::in_use()).stalls(1, Reason::BindingConflict, &[said, &forget]);
         let deleting = given(Given::deleting());
-        match doubtful.is_copy() {
+        match invalid.is_copy() {
             true => assert_eq!(deleting.step(1), KeyStep::RemoveFinalizer),
             false => deleting.stalls(1, Reason::BindingConflict, &[said, &forget]),
         }
@@ -63,21 +63,21 @@ fn nothing_is_decided_on_an_annotation_that_is_not_believed() {
 #[test]
 fn a_successor_retires_its_predecessor_and_nothing_else() {
     let intent = KeyIntent { retire_previous_at: Some(at(50)), ..intent(NAME, 5) };
-    let first = KeyBook::default().succeeded_by(key(1), &intent);
-    assert_eq!(first, book(1));
+    let first = KeyRecords::default().succeeded_by(key(1), &intent);
+    assert_eq!(first, records(1));
     // The same key again, from a pass that was repeated, changes nothing.
     assert_eq!(first.succeeded_by(key(1), &intent), first);
     let second = first.succeeded_by(key(2), &intent);
     let before = RetiredKey { since: at(5), ..retired(1, 50) };
-    assert_eq!(second, KeyBook { rotated_at: Some(at(5)), previous: vec![before.clone()], ..book(2) });
+    assert_eq!(second, KeyRecords { rotated_at: Some(at(5)), previous: vec![before.clone()], ..records(2) });
     let third = second.succeeded_by(key(3), &super::intent(NAME, 60));
     assert_eq!(third.previous, [before, RetiredKey { since: at(60), ..retired(2, 60) }]);
 }
 
 #[test]
 fn the_status_shows_every_key() {
-    let book = KeyBook { previous: vec![retired(5, 100)], lost: vec![lost("gone")], ..book(1) };
-    let given = Given::in_use().book(book);
+    let records = KeyRecords { previous: vec![retired(5, 100)], lost: vec![lost("gone")], ..records(1) };
+    let given = Given::in_use().records(records);
     let status = status(&Report::ready("a"), &given.observed, &ProjectKeyStatus::default(), &given.spec, at(1));
     assert_eq!((status.key_id, status.secret_name.as_deref()), (Some(1), Some("ci-key")));
     assert_eq!(status.previous_keys, [KeyRecord { id: Some(5), name: key(5).name, since: at(0) }]);
@@ -106,15 +106,15 @@ fn a_template_is_filled_once() {
 
 #[test]
 fn keys_stay_with_their_organization() {
-    let theirs = KeyBook { organization: Some("org-2".to_owned()), ..book(1) };
-    Given::in_use().book(theirs.clone()).stalls(1, Reason::BindingConflict, &["org-2", "org-1", "spec.accountRef"]);
-    // Elsewhere the list lacks the key, which does not mean that it is revoked.
-    let deleting = Given::deleting().book(theirs).listing(listed(1, &[]));
+    let theirs = KeyRecords { organization: Some("org-2".to_owned()), ..records(1) };
+    Given::in_use().records(theirs.clone()).stalls(1, Reason::BindingConflict, &["org-2", "org-1", "spec.accountRef"]);
+    // The list of another organization lacks the key, which does not mean that it is revoked.
+    let deleting = Given::deleting().records(theirs).listing(listed(1, &[]));
     deleting.stalls(1, Reason::BindingConflict, &["org-2", "Orphan"]);
     let intended = KeyIntent { organization: Some("org-2".to_owned()), ..intent(NAME, 0) };
     Given::new().intent(intended.clone()).stalls(1, Reason::BindingConflict, &["org-2"]);
-    assert_eq!(KeyBook::default().succeeded_by(key(1), &intended).organization.as_deref(), Some("org-2"));
-    // Where there is no key any more, another organization is as good.
-    let empty = KeyBook { organization: Some("org-2".to_owned()), ..KeyBook::default() };
-    assert_eq!(Given::new().book(empty).step(1), KeyStep::PrepareSecret);
+    assert_eq!(KeyRecords::default().succeeded_by(key(1), &intended).organization.as_deref(), Some("org-2"));
+    // Where no key is recorded, the organization may change.
+    let empty = KeyRecords { organization: Some("org-2".to_owned()), ..KeyRecords::default() };
+    assert_eq!(Given::new().records(empty).step(1), KeyStep::PrepareSecret);
 }

@@ -1,16 +1,16 @@
-//! Keys that people say they have revoked.
+//! Keys that a person has revoked.
 
 use super::*;
 
 /// Key 1 in use, key 5 kept for the overlap, key 8 lost.
-fn given(says: &str) -> Given {
-    let book = KeyBook { previous: vec![retired(5, 9000)], lost: vec![lost(&key(8).name)], ..book(1) };
-    Given::in_use().book(book).but(|_, seen| seen.revoked = Some(says.to_owned()))
+fn given(annotation: &str) -> Given {
+    let records = KeyRecords { previous: vec![retired(5, 9000)], lost: vec![lost(&key(8).name)], ..records(1) };
+    Given::in_use().records(records).but(|_, seen| seen.revoked = Some(annotation.to_owned()))
 }
 
 fn left_of(given: &Given) -> (Vec<String>, String) {
     match given.step(1) {
-        KeyStep::Acknowledge { book, event } => (book.names().map(str::to_owned).collect(), event),
+        KeyStep::Acknowledge { records, event } => (records.names().map(str::to_owned).collect(), event),
         other => panic!("not acknowledged: {other:?}"),
     }
 }
@@ -20,31 +20,31 @@ fn deleting(given: Given) -> Given {
 }
 
 #[test]
-fn what_is_named_is_forgotten_and_nothing_else() {
+fn only_the_named_keys_are_dropped() {
     let (one, five, eight) = (key(1).name, key(5).name, key(8).name);
     let all = [&one, &five, &eight];
     let cases: [(&str, &[&String], &[&String]); 6] = [
         (&eight, &[&one, &five], &[&one, &five]),
         (" 5 , ", &[&one, &eight], &[&one, &eight]),
         ("all", &[&one, &five], &[]),
-        // The key in use answers for itself.
+        // The key in use is checked instead.
         (&one, &all, &[&five, &eight]),
         ("1", &all, &[&five, &eight]),
         ("laptop", &all, &all),
     ];
-    for (says, in_use, at_the_end) in cases {
+    for (annotation, in_use, at_the_end) in cases {
         let sorted = |mut names: Vec<String>| {
             names.sort();
             names
         };
         let owned = |names: &[&String]| sorted(names.iter().map(|name| (*name).clone()).collect());
-        assert_eq!(sorted(left_of(&given(says)).0), owned(in_use), "{says}");
-        assert_eq!(sorted(left_of(&deleting(given(says))).0), owned(at_the_end), "{says}, deleting");
+        assert_eq!(sorted(left_of(&given(annotation)).0), owned(in_use), "{annotation}");
+        assert_eq!(sorted(left_of(&deleting(given(annotation))).0), owned(at_the_end), "{annotation}, deleting");
     }
 }
 
 #[test]
-fn what_was_done_is_told_and_so_is_what_was_not() {
+fn the_event_names_dropped_and_unknown_keys() {
     let (_, event) = left_of(&given(&format!("{},laptop", key(8).name)));
     assert!(event.contains(&key(8).name) && event.contains("laptop"), "{event}");
     let (_, event) = left_of(&given(""));
@@ -59,5 +59,5 @@ fn it_needs_no_account_and_waits_for_an_open_creation() {
     let open = given("all").intent(intent(NAME, 0));
     assert_eq!(open.step(1), KeyStep::ListKeys);
     let paused = given("all").but(|_, seen| seen.meta.paused = true);
-    assert!(matches!(paused.says(1).0, Health::Unknown(Reason::Paused, _)));
+    assert!(matches!(paused.reported(1).0, Health::Unknown(Reason::Paused, _)));
 }

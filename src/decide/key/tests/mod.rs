@@ -1,4 +1,4 @@
-//! Table tests: each a state of things, and what is to be done about it.
+//! Table tests of decisions about a ProjectKey.
 
 mod create;
 mod delete;
@@ -17,7 +17,7 @@ use super::*;
 use crate::decide::identity::{LostKey, RetiredKey};
 use crate::decide::memory::Problem;
 use crate::decide::{Health, Sync, Wake};
-use crate::platform::Fault;
+use crate::domain::Fault;
 
 const UID: &str = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
 const NAME: &str = "ci-c1u57e-0a1b2c3d-00000007";
@@ -51,16 +51,16 @@ fn listed(second: i64, keys: &[(i64, &str)]) -> KeyListing {
     KeyListing::Read { at: at(second), keys: keys.iter().map(|(id, name)| entry(*id, name)).collect() }
 }
 
-/// The book, of the account's organization.
-fn ours(book: KeyBook) -> KeyBook {
-    KeyBook { organization: Some("org-1".to_owned()), ..book }
+/// The records, of the account's organization.
+fn ours(records: KeyRecords) -> KeyRecords {
+    KeyRecords { organization: Some("org-1".to_owned()), ..records }
 }
 
-fn book(current: i64) -> KeyBook {
-    KeyBook { current: Some(key(current)), ..KeyBook::default() }
+fn records(current: i64) -> KeyRecords {
+    KeyRecords { current: Some(key(current)), ..KeyRecords::default() }
 }
 
-/// A case in the making: a spec and an observation, which each test changes.
+/// A spec and an observation, which each test changes.
 struct Given {
     spec: ProjectKeySpec,
     observed: KeyObserved,
@@ -88,7 +88,7 @@ impl Given {
             account: AccountView::Usable { organization: Some("org-1".to_owned()) },
             secret: KeySecretView::Absent,
             rival: None,
-            secret_going: false,
+            secret_deleting: false,
             revoked: None,
             created: at(0),
             listing: KeyListing::NotRead,
@@ -104,7 +104,7 @@ impl Given {
 
     /// Key 1 is in use and in its Secret.
     fn in_use() -> Self {
-        Self::new().book(book(1)).holds(1)
+        Self::new().records(records(1)).with_key(1)
     }
 
     /// The same, being deleted.
@@ -114,8 +114,8 @@ impl Given {
         given
     }
 
-    fn book(mut self, book: KeyBook) -> Self {
-        self.observed.identity = self.observed.identity.map(|identity| ProjectKeyIdentity { book, ..identity });
+    fn records(mut self, records: KeyRecords) -> Self {
+        self.observed.identity = self.observed.identity.map(|identity| ProjectKeyIdentity { records, ..identity });
         self
     }
 
@@ -130,7 +130,7 @@ impl Given {
         self
     }
 
-    fn holds(self, id: i64) -> Self {
+    fn with_key(self, id: i64) -> Self {
         self.secret(KeySecretView::Ours(SecretContents::Key { key: key(id), as_declared: true }))
     }
 
@@ -177,8 +177,8 @@ impl Given {
         choice.step.unwrap_or_else(|| panic!("no step, but {:?}", choice.report))
     }
 
-    /// What is said when there is nothing to do.
-    fn says(&self, second: i64) -> (Health, Sync, Wake) {
+    /// What is reported when there is no step.
+    fn reported(&self, second: i64) -> (Health, Sync, Wake) {
         let choice = self.decide(second);
         assert_eq!(choice.step, None);
         let report = choice.report.unwrap();
@@ -187,7 +187,7 @@ impl Given {
 
     #[track_caller]
     fn stalls(&self, second: i64, reason: Reason, words: &[&str]) {
-        let (health, _, _) = self.says(second);
+        let (health, _, _) = self.reported(second);
         let Health::Stalled(found, message) = health else { panic!("not stalled: {health:?}") };
         assert_eq!(found, reason, "{message}");
         for word in words {
@@ -204,9 +204,9 @@ fn unanswered() -> Fault {
     Fault::Unknown { message: "the connection was closed".to_owned() }
 }
 
-fn record(choice: KeyStep) -> (KeyBook, Option<String>) {
+fn record(choice: KeyStep) -> (KeyRecords, Option<String>) {
     match choice {
-        KeyStep::Record { book, event } => (book, event),
+        KeyStep::Record { records, event } => (records, event),
         other => panic!("not a record: {other:?}"),
     }
 }

@@ -1,21 +1,26 @@
-//! Keys that are gone, altered or revoked.
+//! Keys that are lost, altered or revoked.
 
 use super::*;
 use crate::api::OnRevoked;
 
 #[test]
 fn a_key_whose_secret_is_gone_is_replaced_and_then_revoked() {
-    let deleted = Given::new().book(book(1));
+    let deleted = Given::new().records(records(1));
     assert_eq!(deleted.step(5), KeyStep::PrepareSecret);
     let (intent, because) = created(deleted.secret(KeySecretView::Ours(SecretContents::Nothing)).step(5));
     assert_eq!(intent.retire_previous_at, Some(at(5)));
     let because = because.unwrap();
     assert!(because.contains("Secret ci-key") && because.contains(&key(1).name), "{because}");
-    let successor = book(1).succeeded_by(key(2), &intent);
-    let revoke = Given::new().book(successor).holds(2).listing(listed(5, &[(1, &key(1).name), (2, &key(2).name)]));
+    let successor = records(1).succeeded_by(key(2), &intent);
+    let revoke =
+        Given::new().records(successor).with_key(2).listing(listed(5, &[(1, &key(1).name), (2, &key(2).name)]));
     assert_eq!(
         revoke.step(6),
-        KeyStep::Revoke { id: 1, name: key(1).name, book: ours(KeyBook { rotated_at: Some(at(5)), ..book(2) }) }
+        KeyStep::Revoke {
+            id: 1,
+            name: key(1).name,
+            records: ours(KeyRecords { rotated_at: Some(at(5)), ..records(2) })
+        }
     );
 }
 
@@ -24,7 +29,7 @@ fn an_altered_secret_means_a_new_key() {
     for contents in
         [SecretContents::Altered, SecretContents::Nothing, SecretContents::Key { key: key(9), as_declared: true }]
     {
-        let (intent, because) = created(Given::new().book(book(1)).secret(KeySecretView::Ours(contents)).step(5));
+        let (intent, because) = created(Given::new().records(records(1)).secret(KeySecretView::Ours(contents)).step(5));
         assert_eq!(intent.retire_previous_at, Some(at(5)));
         assert!(because.is_some());
     }
@@ -32,8 +37,8 @@ fn an_altered_secret_means_a_new_key() {
 
 #[test]
 fn a_replacement_waits_for_a_secret_that_can_be_written() {
-    let given = Given::new().book(book(1)).secret(KeySecretView::Ours(SecretContents::Altered)).secret_failed(10);
-    assert!(matches!(given.says(10).0, Health::Stalled(Reason::SecretNotWritten, _)));
+    let given = Given::new().records(records(1)).secret(KeySecretView::Ours(SecretContents::Altered)).secret_failed(10);
+    assert!(matches!(given.reported(10).0, Health::Stalled(Reason::SecretNotWritten, _)));
 }
 
 fn revoked() -> Given {
@@ -46,25 +51,25 @@ fn a_refused_key_is_looked_up_before_it_counts_as_revoked() {
     let (intent, because) = created(revoked().listing(listed(10, &[])).step(10));
     assert!(intent.previous_revoked && intent.retire_previous_at.is_none());
     assert!(because.unwrap().contains("was revoked"));
-    // What is revoked needs no revoking, and no telling people to.
-    let successor = book(1).succeeded_by(key(2), &intent);
-    assert_eq!(successor, ours(KeyBook { rotated_at: Some(at(10)), ..book(2) }));
-    // Where keys cannot be listed, the answer to the key itself counts.
+    // A key that is revoked already is neither revoked again nor reported.
+    let successor = records(1).succeeded_by(key(2), &intent);
+    assert_eq!(successor, ours(KeyRecords { rotated_at: Some(at(10)), ..records(2) }));
+    // Where keys cannot be listed, the check of the key itself decides.
     created(revoked().listing(KeyListing::NotOffered).step(10));
 }
 
 #[test]
 fn a_key_that_is_refused_and_listed_is_asked_again_and_not_replaced() {
-    let doubtful = revoked().listing(listed(10, &[(1, &key(1).name)]));
-    let (health, _, wake) = doubtful.says(10);
+    let invalid = revoked().listing(listed(10, &[(1, &key(1).name)]));
+    let (health, _, wake) = invalid.reported(10);
     assert!(matches!(health, Health::Unknown(Reason::KeyRevoked, _)));
     assert_eq!(wake, Wake::At(at(25)));
-    assert_eq!(doubtful.step(25), KeyStep::Probe);
+    assert_eq!(invalid.step(25), KeyStep::Probe);
 }
 
 #[test]
-fn report_says_how_to_go_on() {
+fn report_names_the_next_action() {
     let report = revoked().listing(listed(10, &[])).but(|spec, _| spec.on_revoked = OnRevoked::Report);
     report.stalls(10, Reason::KeyRevoked, &[&key(1).name, "spec.onRevoked", "Recreate"]);
-    assert_eq!(report.says(10).2, Wake::OnChange);
+    assert_eq!(report.reported(10).2, Wake::OnChange);
 }

@@ -1,21 +1,21 @@
-//! A key in use: questions, rotation, retirement; none of them in the way of another.
+//! A key in use: checks, rotation, revocation of earlier keys; none delays another.
 
 use super::*;
 use crate::api::{Duration as Length, Rotation};
 
-fn is_ready(says: &(Health, Sync, Wake)) -> bool {
-    matches!(says.0, Health::Ready(Reason::Available, _))
+fn is_ready(reported: &(Health, Sync, Wake)) -> bool {
+    matches!(reported.0, Health::Ready(Reason::Available, _))
 }
 
 #[test]
-fn a_key_in_use_is_asked_now_and_then() {
-    let says = Given::in_use().says(1);
-    assert!(is_ready(&says));
-    assert_eq!((&says.1, says.2), (&Sync::InSync, Wake::At(at(600))));
+fn a_key_in_use_is_checked_from_time_to_time() {
+    let reported = Given::in_use().reported(1);
+    assert!(is_ready(&reported));
+    assert_eq!((&reported.1, reported.2), (&Sync::InSync, Wake::At(at(600))));
     assert_eq!(Given::in_use().step(600), KeyStep::Probe);
     for probe in [Probe::Accepted(at(600)), Probe::NotAsked(Some(at(600)))] {
         let given = Given::in_use().probe(probe);
-        assert_eq!(given.says(601).2, Wake::At(at(1200)));
+        assert_eq!(given.reported(601).2, Wake::At(at(1200)));
         assert_eq!(given.step(1200), KeyStep::Probe);
     }
 }
@@ -25,11 +25,11 @@ fn the_declared_parts_of_the_secret_are_restored() {
     let altered =
         || Given::in_use().secret(KeySecretView::Ours(SecretContents::Key { key: key(1), as_declared: false }));
     assert_eq!(altered().step(1), KeyStep::RewriteSecret);
-    // The key can be used although the write is refused, and everything else goes on.
-    let says = altered().secret_failed(1).says(1);
-    assert!(is_ready(&says));
-    assert!(matches!(says.1, Sync::OutOfSync(Reason::SecretNotWritten, _)));
-    assert_eq!(says.2, Wake::At(at(2)));
+    // The key can be used although the write is refused, and everything else continues.
+    let reported = altered().secret_failed(1).reported(1);
+    assert!(is_ready(&reported));
+    assert!(matches!(reported.1, Sync::OutOfSync(Reason::SecretNotWritten, _)));
+    assert_eq!(reported.2, Wake::At(at(2)));
     assert_eq!(
         altered()
             .but(|_, seen| seen.memory.failed(Action::WriteSecret, Problem::Secret("no".into()), 1, at(600)))
@@ -46,72 +46,72 @@ fn rotated(every: &str, overlap: &str) -> Given {
 #[test]
 fn rotation_comes_when_it_is_due() {
     let given = rotated("1h", "10m");
-    assert_eq!(given.says(3599).2, Wake::At(at(3600)));
+    assert_eq!(given.reported(3599).2, Wake::At(at(3600)));
     let (intent, because) = created(given.step(3600));
     assert_eq!(intent.retire_previous_at, Some(at(4200)));
     assert_eq!(because, None);
 }
 
 #[test]
-fn a_rotation_that_fails_leaves_the_key_ready_and_the_rest_going() {
+fn a_failed_rotation_keeps_the_key_ready_and_delays_nothing_else() {
     let failing = rotated("1h", "10m").failed(Action::CreateKey, refused(), 3600);
-    let says = failing.says(3600);
-    assert!(is_ready(&says));
-    assert!(matches!(says.1, Sync::OutOfSync(Reason::Forbidden, _)));
-    assert_eq!(says.2, Wake::At(at(3630)));
+    let reported = failing.reported(3600);
+    assert!(is_ready(&reported));
+    assert!(matches!(reported.1, Sync::OutOfSync(Reason::Forbidden, _)));
+    assert_eq!(reported.2, Wake::At(at(3630)));
     created(failing.step(3630));
-    // A retirement that falls due in the meantime is made.
-    let due = failing.book(KeyBook { previous: vec![retired(5, 3601)], ..book(1) });
+    // A revocation that is due in the meantime is made.
+    let due = failing.records(KeyRecords { previous: vec![retired(5, 3601)], ..records(1) });
     assert_eq!(due.step(3602), KeyStep::ListKeys);
 }
 
 fn overlapping() -> Given {
-    Given::in_use().book(KeyBook { previous: vec![retired(5, 100)], ..book(1) })
+    Given::in_use().records(KeyRecords { previous: vec![retired(5, 100)], ..records(1) })
 }
 
 #[test]
 fn a_replaced_key_stays_for_the_overlap_and_is_revoked_after_it() {
-    assert_eq!(overlapping().says(99).2, Wake::At(at(100)));
+    assert_eq!(overlapping().reported(99).2, Wake::At(at(100)));
     assert_eq!(overlapping().step(100), KeyStep::ListKeys);
     let listed_as = |name: &str| overlapping().listing(listed(100, &[(5, name), (1, &key(1).name)]));
-    let revoke = KeyStep::Revoke { id: 5, name: key(5).name, book: book(1) };
+    let revoke = KeyStep::Revoke { id: 5, name: key(5).name, records: records(1) };
     assert_eq!(listed_as(&key(5).name).step(100), revoke);
-    // Already gone.
+    // Revoked already.
     let (after, event) = record(overlapping().listing(listed(100, &[(1, &key(1).name)])).step(100));
-    assert_eq!(after, book(1));
+    assert_eq!(after, records(1));
     assert!(event.unwrap().contains(&key(5).name));
-    // Another key by now, or one that somebody renamed: left alone, and told.
-    let says = listed_as("laptop").says(100);
-    assert!(is_ready(&says));
-    assert!(matches!(says.1, Sync::OutOfSync(Reason::BindingConflict, text) if text.contains("laptop")));
+    // The number belongs to another key, or somebody renamed it: it is not revoked, and reported.
+    let reported = listed_as("laptop").reported(100);
+    assert!(is_ready(&reported));
+    assert!(matches!(reported.1, Sync::OutOfSync(Reason::BindingConflict, text) if text.contains("laptop")));
 }
 
 #[test]
-fn without_a_call_to_revoke_a_replaced_key_is_told_once_and_listed() {
+fn without_a_revoke_call_a_replaced_key_is_reported_once_and_listed() {
     let (after, event) = record(overlapping().listing(KeyListing::NotOffered).step(100));
     assert!(event.unwrap().contains("Revoke it in the console"));
     assert_eq!(after.lost, [LostKey { id: Some(5), ..lost(&key(5).name) }]);
-    let says = Given::in_use().book(after).listing(KeyListing::NotOffered).says(100);
-    assert!(is_ready(&says));
-    assert!(matches!(says.1, Sync::OutOfSync(Reason::RevocationUnsupported, text) if text.contains(&key(5).name)));
+    let reported = Given::in_use().records(after).listing(KeyListing::NotOffered).reported(100);
+    assert!(is_ready(&reported));
+    assert!(matches!(reported.1, Sync::OutOfSync(Reason::RevocationUnsupported, text) if text.contains(&key(5).name)));
 }
 
 #[test]
-fn a_revocation_that_fails_is_told_and_tried_again() {
+fn a_failed_revocation_is_reported_and_tried_again() {
     let failing = overlapping().listing(listed(100, &[(5, &key(5).name)])).failed(Action::Revoke, refused(), 100);
-    let says = failing.says(100);
-    assert!(is_ready(&says));
-    assert!(matches!(says.1, Sync::OutOfSync(Reason::Forbidden, _)));
-    assert_eq!(says.2, Wake::At(at(130)));
+    let reported = failing.reported(100);
+    assert!(is_ready(&reported));
+    assert!(matches!(reported.1, Sync::OutOfSync(Reason::Forbidden, _)));
+    assert_eq!(reported.2, Wake::At(at(130)));
 }
 
 #[test]
-fn lost_keys_are_dealt_with_once_they_can_be_seen() {
+fn lost_keys_are_revoked_once_they_can_be_listed() {
     let name = &key(8).name;
-    let given = |listing| Given::in_use().book(KeyBook { lost: vec![lost(name)], ..book(1) }).listing(listing);
+    let given = |listing| Given::in_use().records(KeyRecords { lost: vec![lost(name)], ..records(1) }).listing(listing);
     assert_eq!(given(KeyListing::NotRead).step(1), KeyStep::ListKeys);
-    let revoke = KeyStep::Revoke { id: 8, name: name.clone(), book: book(1) };
+    let revoke = KeyStep::Revoke { id: 8, name: name.clone(), records: records(1) };
     assert_eq!(given(listed(1, &[(8, name)])).step(1), revoke);
-    assert_eq!(record(given(listed(1, &[])).step(1)), (book(1), None));
-    assert!(is_ready(&given(KeyListing::NotOffered).says(1)));
+    assert_eq!(record(given(listed(1, &[])).step(1)), (records(1), None));
+    assert!(is_ready(&given(KeyListing::NotOffered).reported(1)));
 }

@@ -4,18 +4,19 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Instant, sleep};
 
 use super::*;
+use crate::domain::ComputeState;
 use crate::platform::fake::{Fake, compute, noon};
 use crate::platform::{Priority, Rate};
 
 /// One project of computes, and subscribers who are named like the compute that they are interested in.
-struct Stage {
+struct Fixture {
     fake: Arc<Fake>,
     observers: Observers<String>,
     source: Source,
     triggers: UnboundedReceiver<String>,
 }
 
-impl Stage {
+impl Fixture {
     fn new(computes: usize) -> Self {
         let fake = Fake::of((0..computes).map(|index| compute(&format!("ep-{index:03}"), &format!("br-{index:03}"))));
         let platform = fake.rate_limited();
@@ -33,14 +34,14 @@ impl Stage {
         Self { fake, observers: Observers::new(sender, noon, || 0.5), source, triggers }
     }
 
-    /// A stage whose subscribers have all seen the first reading.
+    /// A fixture whose subscribers have all seen the first read.
     async fn settled(computes: usize) -> Self {
-        let mut stage = Self::new(computes);
+        let mut fixture = Self::new(computes);
         for index in 0..computes {
-            stage.read(&format!("ep-{index:03}"));
+            fixture.read(&format!("ep-{index:03}"));
         }
-        stage.after(1.0).await;
-        stage
+        fixture.after(1.0).await;
+        fixture
     }
 
     fn read(&self, id: &str) -> LatestSnapshot {
@@ -52,7 +53,7 @@ impl Stage {
         self.observers.read(&self.source, &id.to_owned(), interest)
     }
 
-    /// Lets the time pass, and answers who was triggered meanwhile.
+    /// Lets the time pass, and returns who was triggered meanwhile.
     async fn after(&mut self, seconds: f64) -> Vec<String> {
         sleep(Duration::from_secs_f64(seconds)).await;
         let mut triggered = Vec::new();
@@ -73,12 +74,12 @@ fn since(tick: Tick) -> Interest {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_reading_is_made_at_once_and_told_to_all() {
-    let mut stage = Stage::new(2);
-    assert_eq!(stage.read("ep-000"), LatestSnapshot::default());
-    assert_eq!(stage.read("ep-001"), LatestSnapshot::default());
-    assert_eq!(stage.after(0.1).await, ["ep-000", "ep-001"]);
-    let view = stage.read("ep-000");
+async fn the_first_read_is_made_at_once_and_triggers_all() {
+    let mut fixture = Fixture::new(2);
+    assert_eq!(fixture.read("ep-000"), LatestSnapshot::default());
+    assert_eq!(fixture.read("ep-001"), LatestSnapshot::default());
+    assert_eq!(fixture.after(0.1).await, ["ep-000", "ep-001"]);
+    let view = fixture.read("ep-000");
     let snapshot = view.snapshot.unwrap();
     assert_eq!((snapshot.at, view.fault), (noon(), None));
     assert_eq!(snapshot.compute("ep-001").map(|c| c.branch_id.as_str()), Some("br-001"));
@@ -88,207 +89,207 @@ async fn the_first_reading_is_made_at_once_and_told_to_all() {
 
 #[tokio::test(start_paused = true)]
 async fn ten_quiet_minutes_cost_one_request_a_poll_whatever_the_number_of_computes() {
-    let mut stage = Stage::settled(100).await;
-    assert_eq!(stage.after(598.0).await, Vec::<String>::new());
-    assert_eq!(stage.fake.count(), 20);
-    assert!(stage.fake.gaps().iter().all(|gap| (29.9..30.1).contains(gap)));
+    let mut fixture = Fixture::settled(100).await;
+    assert_eq!(fixture.after(598.0).await, Vec::<String>::new());
+    assert_eq!(fixture.fake.count(), 20);
+    assert!(fixture.fake.gaps().iter().all(|gap| (29.9..30.1).contains(gap)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_those_whose_compute_changed_are_triggered() {
-    let mut stage = Stage::settled(10).await;
-    stage.fake.edit("ep-003", |c| c.current_state = "active".to_owned());
-    stage.fake.edit("ep-004", |c| c.updated_at = Some(noon()));
-    assert_eq!(stage.after(30.0).await, ["ep-003"]);
-    stage.fake.edit("ep-003", |c| c.last_active = Some(noon()));
-    assert_eq!(stage.after(30.0).await, Vec::<String>::new());
-    stage.fake.computes.lock().unwrap().retain(|c| c.id != "ep-005");
-    assert_eq!(stage.after(30.0).await, ["ep-005"]);
+    let mut fixture = Fixture::settled(10).await;
+    fixture.fake.edit("ep-003", |c| c.current_state = ComputeState::Active);
+    fixture.fake.edit("ep-004", |c| c.updated_at = Some(noon()));
+    assert_eq!(fixture.after(30.0).await, ["ep-003"]);
+    fixture.fake.edit("ep-003", |c| c.last_active = Some(noon()));
+    assert_eq!(fixture.after(30.0).await, Vec::<String>::new());
+    fixture.fake.computes.lock().unwrap().retain(|c| c.id != "ep-005");
+    assert_eq!(fixture.after(30.0).await, ["ep-005"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_branch_is_watched_for_what_appears_leaves_and_moves() {
-    let mut stage = Stage::new(1);
+async fn changes_on_a_branch_trigger_its_subscribers() {
+    let mut fixture = Fixture::new(1);
     let interest = Interest { branches: vec!["br-new".to_owned()], ..Interest::default() };
-    stage.ask("waits", interest);
-    stage.after(1.0).await;
+    fixture.ask("waits", interest);
+    fixture.after(1.0).await;
     for branch in ["br-new", "br-elsewhere"] {
-        stage.fake.edit("ep-000", |c| c.branch_id = branch.to_owned());
-        assert_eq!(stage.after(30.0).await, ["waits"]);
+        fixture.fake.edit("ep-000", |c| c.branch_id = branch.to_owned());
+        assert_eq!(fixture.after(30.0).await, ["waits"]);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reading_that_was_under_way_does_not_satisfy_a_later_write() {
-    let mut stage = Stage::new(1);
-    *stage.fake.delay.lock().unwrap() = Duration::from_secs(1);
-    stage.read("ep-000");
-    stage.after(0.5).await;
-    stage.fake.edit("ep-000", |c| c.name = Some("written".to_owned()));
-    let written = stage.observers.tick();
-    assert_eq!(stage.ask("ep-000", since(written)).since(Some(written)), None);
-    assert_eq!(stage.after(0.6).await, ["ep-000"], "the first reading");
-    assert_eq!(stage.ask("ep-000", since(written)).since(Some(written)), None);
-    assert_eq!(stage.after(1.0).await, ["ep-000"], "the one that was asked for");
-    let view = stage.ask("ep-000", since(written));
+async fn a_read_in_progress_does_not_satisfy_a_later_write() {
+    let mut fixture = Fixture::new(1);
+    *fixture.fake.delay.lock().unwrap() = Duration::from_secs(1);
+    fixture.read("ep-000");
+    fixture.after(0.5).await;
+    fixture.fake.edit("ep-000", |c| c.name = Some("written".to_owned()));
+    let written = fixture.observers.tick();
+    assert_eq!(fixture.ask("ep-000", since(written)).since(Some(written)), None);
+    assert_eq!(fixture.after(0.6).await, ["ep-000"], "the first read");
+    assert_eq!(fixture.ask("ep-000", since(written)).since(Some(written)), None);
+    assert_eq!(fixture.after(1.0).await, ["ep-000"], "the one that was asked for");
+    let view = fixture.ask("ep-000", since(written));
     assert_eq!(view.since(Some(written)).unwrap().computes[0].name.as_deref(), Some("written"));
-    assert_eq!(stage.after(20.0).await, Vec::<String>::new());
-    assert_eq!(stage.fake.count(), 2);
+    assert_eq!(fixture.after(20.0).await, Vec::<String>::new());
+    assert_eq!(fixture.fake.count(), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fresh_reading_is_told_to_those_who_asked_also_when_nothing_changed() {
-    let mut stage = Stage::settled(3).await;
-    let written = stage.observers.tick();
-    stage.ask("ep-001", since(written));
-    assert_eq!(stage.after(0.2).await, ["ep-001"]);
-    assert!(stage.ask("ep-001", since(written)).since(Some(written)).is_some());
-    stage.after(20.0).await;
-    assert_eq!(stage.fake.count(), 2);
+async fn a_requested_read_triggers_its_subscribers_also_without_a_change() {
+    let mut fixture = Fixture::settled(3).await;
+    let written = fixture.observers.tick();
+    fixture.ask("ep-001", since(written));
+    assert_eq!(fixture.after(0.2).await, ["ep-001"]);
+    assert!(fixture.ask("ep-001", since(written)).since(Some(written)).is_some());
+    fixture.after(20.0).await;
+    assert_eq!(fixture.fake.count(), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reading_newer_than_one_that_is_known_can_be_asked_for() {
-    let mut stage = Stage::settled(1).await;
-    let known = stage.read("ep-000").snapshot.unwrap().began;
-    stage.ask("ep-000", since(known));
-    assert_eq!(stage.after(0.2).await, ["ep-000"]);
-    assert!(stage.read("ep-000").since(Some(known)).is_some());
+async fn a_read_newer_than_the_latest_can_be_requested() {
+    let mut fixture = Fixture::settled(1).await;
+    let known = fixture.read("ep-000").snapshot.unwrap().began;
+    fixture.ask("ep-000", since(known));
+    assert_eq!(fixture.after(0.2).await, ["ep-000"]);
+    assert!(fixture.read("ep-000").since(Some(known)).is_some());
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_writes_share_few_readings() {
-    let mut stage = Stage::settled(100).await;
-    let before = stage.fake.count();
+async fn many_writes_share_few_reads() {
+    let mut fixture = Fixture::settled(100).await;
+    let before = fixture.fake.count();
     for index in 0..100 {
-        let written = stage.observers.tick();
-        stage.ask(&format!("ep-{index:03}"), since(written));
+        let written = fixture.observers.tick();
+        fixture.ask(&format!("ep-{index:03}"), since(written));
         sleep(Duration::from_millis(10)).await;
     }
-    let triggered = stage.after(1.0).await;
+    let triggered = fixture.after(1.0).await;
     assert_eq!(triggered.len(), 100);
-    let readings = stage.fake.count() - before;
-    assert!((9..=12).contains(&readings), "{readings}");
+    let reads = fixture.fake.count() - before;
+    assert!((9..=12).contains(&reads), "{reads}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn fast_while_pending_and_slow_again() {
-    let mut stage = Stage::settled(2).await;
-    stage.ask("ep-000", pending());
-    stage.after(60.0).await;
-    let looks = stage.fake.count();
+    let mut fixture = Fixture::settled(2).await;
+    fixture.ask("ep-000", pending());
+    fixture.after(60.0).await;
+    let looks = fixture.fake.count();
     assert!((38..=42).contains(&looks), "{looks}");
-    stage.read("ep-000");
-    stage.after(300.0).await;
-    assert!(stage.fake.count() - looks <= 11, "{:?}", stage.fake.gaps());
+    fixture.read("ep-000");
+    fixture.after(300.0).await;
+    assert!(fixture.fake.count() - looks <= 11, "{:?}", fixture.fake.gaps());
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_stays_pending_is_looked_at_ever_more_rarely_until_something_new_pends() {
-    let mut stage = Stage::settled(2).await;
-    stage.ask("ep-000", pending());
-    stage.after(3600.0).await;
-    let hour = stage.fake.count();
+async fn what_stays_pending_is_read_less_often_until_something_new_is_pending() {
+    let mut fixture = Fixture::settled(2).await;
+    fixture.ask("ep-000", pending());
+    fixture.after(3600.0).await;
+    let hour = fixture.fake.count();
     assert!((80..500).contains(&hour), "{hour}");
-    let last = *stage.fake.gaps().last().unwrap();
+    let last = *fixture.fake.gaps().last().unwrap();
     assert!(last > 25.0, "{last}");
-    stage.ask("ep-000", pending());
-    stage.after(60.0).await;
-    assert!(stage.fake.count() - hour <= 3);
-    stage.ask("ep-001", pending());
-    stage.after(60.0).await;
-    assert!(stage.fake.count() - hour > 30);
-    stage.after(3600.0).await;
-    let written = Interest { after: Some(stage.observers.tick()), ..pending() };
-    let later = stage.fake.count();
+    fixture.ask("ep-000", pending());
+    fixture.after(60.0).await;
+    assert!(fixture.fake.count() - hour <= 3);
+    fixture.ask("ep-001", pending());
+    fixture.after(60.0).await;
+    assert!(fixture.fake.count() - hour > 30);
+    fixture.after(3600.0).await;
+    let written = Interest { after: Some(fixture.observers.tick()), ..pending() };
+    let later = fixture.fake.count();
     for _ in 0..6 {
-        stage.ask("ep-000", written.clone());
-        stage.after(10.0).await;
+        fixture.ask("ep-000", written.clone());
+        fixture.after(10.0).await;
     }
-    assert!(stage.fake.count() - later > 30);
+    assert!(fixture.fake.count() - later > 30);
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_platform_replaces_the_old_one_and_what_it_held() {
-    let mut stage = Stage::settled(1).await;
-    *stage.fake.delay.lock().unwrap() = Duration::from_secs(5);
-    stage.ask("ep-000", since(stage.observers.tick()));
-    stage.after(1.0).await;
+async fn another_platform_replaces_the_old_one_and_its_snapshot() {
+    let mut fixture = Fixture::settled(1).await;
+    *fixture.fake.delay.lock().unwrap() = Duration::from_secs(5);
+    fixture.ask("ep-000", since(fixture.observers.tick()));
+    fixture.after(1.0).await;
     let other = Fake::of([compute("ep-other", "br-000")]);
-    stage.source.platform = other.rate_limited();
-    assert_eq!(stage.read("ep-000"), LatestSnapshot::default());
-    assert_eq!(stage.after(0.2).await, ["ep-000"]);
-    let snapshot = stage.read("ep-000").snapshot.unwrap();
+    fixture.source.platform = other.rate_limited();
+    assert_eq!(fixture.read("ep-000"), LatestSnapshot::default());
+    assert_eq!(fixture.after(0.2).await, ["ep-000"]);
+    let snapshot = fixture.read("ep-000").snapshot.unwrap();
     assert_eq!(snapshot.computes[0].id, "ep-other");
-    stage.after(10.0).await;
-    assert!(Arc::ptr_eq(&stage.read("ep-000").snapshot.unwrap(), &snapshot), "the old one's late answer is dropped");
-    assert_eq!((stage.fake.count(), other.count()), (2, 1));
+    fixture.after(10.0).await;
+    assert!(Arc::ptr_eq(&fixture.read("ep-000").snapshot.unwrap(), &snapshot), "the old one's late answer is dropped");
+    assert_eq!((fixture.fake.count(), other.count()), (2, 1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_lives_as_long_as_someone_is_interested() {
-    let mut stage = Stage::settled(2).await;
-    stage.observers.forget(&"ep-000".to_owned());
-    stage.fake.edit("ep-000", |c| c.current_state = "active".to_owned());
-    assert_eq!(stage.after(30.0).await, Vec::<String>::new());
-    assert_eq!(stage.observers.projects(), 1);
-    stage.observers.forget(&"ep-001".to_owned());
-    stage.observers.forget(&"never seen".to_owned());
-    assert_eq!(stage.observers.projects(), 0);
-    let asked = stage.fake.count();
-    stage.after(300.0).await;
-    assert_eq!(stage.fake.count(), asked);
-    assert_eq!(stage.read("ep-000"), LatestSnapshot::default());
-    assert_eq!(stage.after(0.1).await, ["ep-000"]);
+async fn a_task_runs_as_long_as_it_has_subscribers() {
+    let mut fixture = Fixture::settled(2).await;
+    fixture.observers.forget(&"ep-000".to_owned());
+    fixture.fake.edit("ep-000", |c| c.current_state = ComputeState::Active);
+    assert_eq!(fixture.after(30.0).await, Vec::<String>::new());
+    assert_eq!(fixture.observers.projects(), 1);
+    fixture.observers.forget(&"ep-001".to_owned());
+    fixture.observers.forget(&"never seen".to_owned());
+    assert_eq!(fixture.observers.projects(), 0);
+    let asked = fixture.fake.count();
+    fixture.after(300.0).await;
+    assert_eq!(fixture.fake.count(), asked);
+    assert_eq!(fixture.read("ep-000"), LatestSnapshot::default());
+    assert_eq!(fixture.after(0.1).await, ["ep-000"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscriber_is_in_one_place() {
-    let mut stage = Stage::settled(1).await;
-    stage.source.project = "q".to_owned();
-    stage.read("ep-000");
-    assert_eq!(stage.observers.projects(), 1);
-    assert_eq!(stage.after(1.0).await, ["ep-000"]);
+async fn a_subscriber_has_one_project() {
+    let mut fixture = Fixture::settled(1).await;
+    fixture.source.project = "q".to_owned();
+    fixture.read("ep-000");
+    assert_eq!(fixture.observers.projects(), 1);
+    assert_eq!(fixture.after(1.0).await, ["ep-000"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_who_waits_does_not_queue_with_the_polls() {
+async fn a_requested_read_does_not_queue_with_the_polls() {
     let fake = Fake::of([compute("ep-000", "br-000")]);
     let platform = fake.within(Rate { requests_per_minute: 2, burst: 10 });
-    let mut stage = Stage::with(fake, Arc::clone(&platform));
-    stage.read("ep-000");
-    stage.after(1.0).await;
+    let mut fixture = Fixture::with(fake, Arc::clone(&platform));
+    fixture.read("ep-000");
+    fixture.after(1.0).await;
     for _ in 0..5 {
         platform.budget().acquire(Priority::Poll).await;
     }
-    stage.after(40.0).await;
-    assert_eq!(stage.fake.count(), 1, "the poll waits for its share");
-    stage.ask("ep-000", since(stage.observers.tick()));
-    assert_eq!(stage.after(0.1).await, ["ep-000"]);
-    assert_eq!(stage.fake.count(), 2);
+    fixture.after(40.0).await;
+    assert_eq!(fixture.fake.count(), 1, "the poll waits for its share");
+    fixture.ask("ep-000", since(fixture.observers.tick()));
+    assert_eq!(fixture.after(0.1).await, ["ep-000"]);
+    assert_eq!(fixture.fake.count(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn shutting_down_ends_everything() {
-    let mut stage = Stage::settled(3).await;
-    stage.observers.clone().shutdown().await;
-    let asked = stage.fake.count();
-    assert_eq!(stage.read("ep-000"), LatestSnapshot::default());
-    stage.after(300.0).await;
-    assert_eq!((stage.fake.count(), stage.observers.projects()), (asked, 0));
+    let mut fixture = Fixture::settled(3).await;
+    fixture.observers.clone().shutdown().await;
+    let asked = fixture.fake.count();
+    assert_eq!(fixture.read("ep-000"), LatestSnapshot::default());
+    fixture.after(300.0).await;
+    assert_eq!((fixture.fake.count(), fixture.observers.projects()), (asked, 0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn readings_are_spread_over_the_account_by_its_budget() {
+async fn the_budget_spreads_the_reads_of_an_account() {
     let fake = Fake::of([compute("ep-000", "br-000")]);
     let platform = fake.within(Rate { requests_per_minute: 60, burst: 2 });
-    let mut stage = Stage::with(fake, platform);
+    let mut fixture = Fixture::with(fake, platform);
     for project in 0..100 {
-        stage.source.project = format!("p-{project}");
-        stage.ask(&format!("s-{project}"), pending());
+        fixture.source.project = format!("p-{project}");
+        fixture.ask(&format!("s-{project}"), pending());
     }
     let start = Instant::now();
-    stage.after(240.0).await;
-    let rate = stage.fake.count() as f64 / start.elapsed().as_secs_f64();
+    fixture.after(240.0).await;
+    let rate = fixture.fake.count() as f64 / start.elapsed().as_secs_f64();
     assert!(rate < 0.85, "{rate} requests a second, of a budget of one");
 }

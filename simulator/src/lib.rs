@@ -1,0 +1,167 @@
+//! A simulator of the hosted platform: what the demo and the tests run against.
+//!
+//! It shares no logic with the operator's client, so that neither can hide a mistake of the other.
+//! [`world`] is the platform as a pure state machine; the rest serves it over HTTP.
+
+pub mod clock;
+mod console;
+pub mod faults;
+mod http;
+pub mod line;
+pub mod log;
+mod shell;
+pub mod state;
+pub mod world;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::get;
+use jiff::{SignedDuration, Timestamp};
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use clock::Clock;
+use faults::FaultOrder;
+use line::{Lines, Peer};
+use log::Entry;
+use shell::Shell;
+use state::{StateError, Store};
+use world::file::{WorldFile, WorldFileError};
+use world::{Profile, World};
+
+/// How long requests may go on when the simulator is asked to stop.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What to simulate, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub world: WorldFile,
+    pub profile: Profile,
+    /// Simulated seconds for each real one; 0 stands still but for advances.
+    pub clock_speed: f64,
+    /// Where to keep the world over restarts; it wins over `world` when it holds one.
+    pub state: Option<PathBuf>,
+    /// What made-up ids and tokens follow from.
+    pub seed: u64,
+}
+
+impl Options {
+    /// A platform of the default profile in real time, forgotten when it stops, with random names.
+    pub fn new(world: WorldFile) -> Self {
+        Self { world, profile: Profile::default(), clock_speed: 1.0, state: None, seed: rand::random() }
+    }
+}
+
+/// Why a simulator cannot start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    #[error("the world file is wrong at {0}")]
+    World(#[from] WorldFileError),
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error("cannot listen: {0}")]
+    Listen(#[from] std::io::Error),
+}
+
+/// A running simulator. It goes on when this is dropped; [`Simulator::stop`] ends it.
+#[derive(Debug)]
+pub struct Simulator {
+    address: SocketAddr,
+    shell: Arc<Shell>,
+    stop: CancellationToken,
+    served: JoinHandle<()>,
+}
+
+/// Starts a simulator on a listener, in the background of the present runtime. It accepts requests when this returns.
+pub async fn serve(listener: TcpListener, options: Options) -> Result<Simulator, StartError> {
+    let address = listener.local_addr()?;
+    let shell = Arc::new(open(options)?);
+    let stop = CancellationToken::new();
+    let router = Router::new()
+        .nest("/console", console::routes())
+        .route("/console/", get(console::page))
+        .fallback(http::serve_api)
+        .with_state(Arc::clone(&shell))
+        .into_make_service_with_connect_info::<Peer>();
+    let server = axum::serve(Lines(listener), router).with_graceful_shutdown(stop.clone().cancelled_owned());
+    let served = tokio::spawn(async move {
+        if let Err(error) = server.await {
+            tracing::error!(%error, "the simulator's server ended");
+        }
+    });
+    Ok(Simulator { address, shell, stop, served })
+}
+
+fn open(options: Options) -> Result<Shell, StartError> {
+    let store = options.state.as_deref().map(Store::open).transpose()?;
+    let saved = store.as_ref().map(|store| store.load(options.profile)).transpose()?.flatten();
+    let (world, clock) = match saved {
+        Some((world, clock)) => {
+            tracing::info!("continuing from the state file; the world file is not used");
+            (world, clock.resumed(options.clock_speed))
+        }
+        None => {
+            let clock = Clock::start(options.world.settings.start_time, options.clock_speed);
+            (World::new(&options.world, options.profile, options.seed, clock.now())?, clock)
+        }
+    };
+    Ok(Shell::new(world, clock, store)?)
+}
+
+impl Simulator {
+    /// The base URL of the API, e.g. `http://127.0.0.1:4010/api/v2`.
+    pub fn base_url(&self) -> String {
+        format!("http://{}{}", self.address, http::BASE_PATH)
+    }
+
+    /// The URL of the console, e.g. `http://127.0.0.1:4010/console`.
+    pub fn console_url(&self) -> String {
+        format!("http://{}/console", self.address)
+    }
+
+    /// The simulated time.
+    pub fn now(&self) -> Timestamp {
+        self.shell.clock().now()
+    }
+
+    /// Puts the clock forward and lets everything happen that falls due.
+    pub fn advance(&self, by: Duration) -> Result<Timestamp, StateError> {
+        self.shell.advance(SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX))
+    }
+
+    /// Does something with the world itself, as people do in the console, and saves what it changed.
+    pub fn with_world<T>(&self, work: impl FnOnce(&mut World, Timestamp) -> T) -> Result<T, StateError> {
+        self.shell.perform_now(work)
+    }
+
+    /// Orders a fault; an error says in words why the order makes no sense.
+    pub fn order_fault(&self, order: FaultOrder) -> Result<u64, String> {
+        self.shell.faults().order(order)
+    }
+
+    /// Takes back all ordered faults.
+    pub fn clear_faults(&self) {
+        self.shell.faults().clear();
+    }
+
+    /// The logged requests with a greater number than `since`; 0 is all that are remembered.
+    pub fn requests(&self, since: u64) -> Vec<Entry> {
+        self.shell.log().since(since)
+    }
+
+    /// Stops accepting requests, lets those under way end for a moment, and closes the state file.
+    pub async fn stop(mut self) {
+        self.stop.cancel();
+        if tokio::time::timeout(GRACE, &mut self.served).await.is_err() {
+            tracing::warn!("requests were still under way when the simulator stopped");
+            self.served.abort();
+        }
+        self.shell.close();
+    }
+}

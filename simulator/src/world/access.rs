@@ -1,0 +1,165 @@
+//! Who is asking, and what they may do.
+
+use super::World;
+use super::errors::Refusal;
+use super::message::Request;
+use super::model::{Key, Owner, Project, Reach, Role};
+use super::secret::Token;
+use super::settings::OrgIdPlace;
+
+/// Uses of a key are recorded to the minute: a state file is not written for every request.
+const USE_RESOLUTION_SECONDS: i64 = 60;
+
+/// The key behind a request.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Caller {
+    pub key_id: i64,
+    pub reach: Reach,
+}
+
+/// How a caller stands to an organization.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// A personal key of an administrator.
+    Admin,
+    /// A personal key of a member.
+    Member,
+    /// A key that has nothing to do with the organization.
+    Stranger,
+    /// A key of the whole organization.
+    OrganizationKey,
+    /// A key of one project in it.
+    ProjectKey,
+}
+
+/// What can be done with an organization itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OrganizationAction {
+    /// Create or revoke a key, of the organization or of one of its projects.
+    ManageKeys,
+    ListKeys,
+    /// Look at the organization and its members.
+    Read,
+}
+
+impl World {
+    /// Finds the key behind the Authorization header.
+    pub(super) fn authenticate(&mut self, request: &Request) -> Result<Caller, Refusal> {
+        let token = request.authorization.as_ref().and_then(bearer).ok_or(Refusal::CredentialsMissing)?;
+        let key = self.keys.find(&token).ok_or(Refusal::CredentialsInvalid)?;
+        if key.revoked_at.is_some() {
+            return Err(Refusal::CredentialsRevoked);
+        }
+        let caller = Caller { key_id: key.id, reach: key.reach.clone() };
+        if self.use_is_news(key, request) {
+            self.keys.used(caller.key_id, self.now, &request.from_addr);
+        }
+        Ok(caller)
+    }
+
+    /// The id of the key that an Authorization header carries, revoked or not.
+    pub fn key_behind(&self, header: &Token) -> Option<i64> {
+        self.keys.find(&bearer(header)?).map(|key| key.id)
+    }
+
+    fn use_is_news(&self, key: &Key, request: &Request) -> bool {
+        let recent = |at: jiff::Timestamp| self.now.as_second() - at.as_second() < USE_RESOLUTION_SECONDS;
+        !key.last_used_at.is_some_and(recent) || key.last_used_from_addr != request.from_addr
+    }
+
+    /// The project, if the caller reaches it. `org_id` is the organization that the request names.
+    pub(super) fn reach_project(&self, caller: &Caller, id: &str, org_id: Option<&str>) -> Result<&Project, Refusal> {
+        const ABSENT: Refusal = Refusal::Absent { what: "project" };
+        let project = self.projects.get(&id.to_owned());
+        match (&caller.reach, project) {
+            (Reach::Project { project: own, .. }, _) if own != id => {
+                Err(Refusal::OutsideScope { project: own.clone() })
+            }
+            (_, None) => Err(ABSENT),
+            (Reach::Project { organization, .. }, Some(project)) => match owned_by(project, organization) {
+                true => Ok(project),
+                false => Err(Refusal::ProjectLeft),
+            },
+            (Reach::Organization { organization }, Some(project)) => match owned_by(project, organization) {
+                true => Ok(project),
+                false => Err(ABSENT),
+            },
+            (Reach::Personal { user }, Some(project)) => match self.account_reaches(user, project, org_id) {
+                true => Ok(project),
+                false => Err(ABSENT),
+            },
+        }
+    }
+
+    fn account_reaches(&self, user: &str, project: &Project, org_id: Option<&str>) -> bool {
+        match &project.owner {
+            Owner::User(owner) => owner == user,
+            Owner::Organization(organization) => {
+                let named = match self.head.settings.org_id_with_personal_keys(self.profile) {
+                    OrgIdPlace::Lists => true,
+                    OrgIdPlace::Everywhere => org_id == Some(organization.as_str()),
+                };
+                named && self.role(organization, user).is_some()
+            }
+        }
+    }
+
+    /// The user's role in the organization, if they are a member.
+    pub(super) fn role(&self, organization: &str, user: &str) -> Option<Role> {
+        self.head.organizations.get(organization)?.members.get(user).copied()
+    }
+
+    /// How the caller stands to the organization.
+    pub(super) fn standing(&self, caller: &Caller, organization: &str) -> Standing {
+        match &caller.reach {
+            Reach::Personal { user } => match self.role(organization, user) {
+                Some(Role::Admin) => Standing::Admin,
+                Some(Role::Member) => Standing::Member,
+                None => Standing::Stranger,
+            },
+            // A project-scoped key performs no action on any organization: its own refusal comes first.
+            Reach::Project { .. } => Standing::ProjectKey,
+            Reach::Organization { organization: own } if own == organization => Standing::OrganizationKey,
+            Reach::Organization { .. } => Standing::Stranger,
+        }
+    }
+
+    /// Refuses what the caller may not do with the organization.
+    pub(super) fn allow(&self, caller: &Caller, organization: &str, action: OrganizationAction) -> Result<(), Refusal> {
+        use OrganizationAction::{ListKeys, ManageKeys, Read};
+        match (self.standing(caller, organization), action) {
+            (Standing::Admin, ManageKeys | ListKeys | Read) => Ok(()),
+            (Standing::Member, Read) => Ok(()),
+            (Standing::Member, ManageKeys | ListKeys) => Err(Refusal::AdminsOnly),
+            (Standing::OrganizationKey, ListKeys | Read) => Ok(()),
+            (Standing::OrganizationKey, ManageKeys) => Err(Refusal::NotForOrganizationKeys),
+            (Standing::ProjectKey, _) => Err(outside(caller)),
+            (Standing::Stranger, _) => Err(Refusal::Absent { what: "organization" }),
+        }
+    }
+
+    /// The user behind a personal key; other keys are refused.
+    pub(super) fn person<'a>(&self, caller: &'a Caller) -> Result<&'a str, Refusal> {
+        match &caller.reach {
+            Reach::Personal { user } => Ok(user),
+            Reach::Organization { .. } => Err(Refusal::NotForOrganizationKeys),
+            Reach::Project { .. } => Err(outside(caller)),
+        }
+    }
+}
+
+/// The refusal of anything but its project to a project-scoped key.
+pub(super) fn outside(caller: &Caller) -> Refusal {
+    Refusal::OutsideScope { project: caller.reach.project().unwrap_or_default().to_owned() }
+}
+
+/// Whether the project belongs to the organization.
+pub(super) fn owned_by(project: &Project, organization: &str) -> bool {
+    matches!(&project.owner, Owner::Organization(owner) if owner == organization)
+}
+
+fn bearer(header: &Token) -> Option<Token> {
+    let (scheme, secret) = header.reveal().split_once(' ')?;
+    let secret = secret.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !secret.is_empty()).then(|| Token::new(secret))
+}

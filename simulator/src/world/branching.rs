@@ -1,0 +1,169 @@
+//! The calls that make, change and delete branches and projects: beyond the operator's needs, but command lines use them.
+
+use serde::{Deserialize, Serialize};
+
+use super::config::{ComputeRequest, parse_json};
+use super::errors::Refusal;
+use super::message::Reply;
+use super::model::{Branch, Operation, Reach};
+use super::shapes::{BranchShape, ComputeShape, OperationShape, ProjectShape};
+use super::{Context, World};
+
+/// `POST .../branches`; unknown attributes are ignored.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct BranchRequest {
+    branch: BranchAttributes,
+    endpoints: Vec<ComputeRequest>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct BranchAttributes {
+    name: Option<String>,
+    parent_id: Option<String>,
+    protected: bool,
+}
+
+/// `PATCH /projects/{project}`; unknown attributes are ignored.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ProjectChange {
+    project: ProjectAttributes,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ProjectAttributes {
+    name: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct CreatedBranch<'a> {
+    branch: BranchShape<'a>,
+    endpoints: Vec<ComputeShape<'a>>,
+    operations: Vec<OperationShape<'a>>,
+    databases: [(); 0],
+    roles: [(); 0],
+    connection_uris: [(); 0],
+}
+
+#[derive(Debug, Serialize)]
+struct DeletedBranch<'a> {
+    branch: BranchShape<'a>,
+    operations: [(); 0],
+}
+
+#[derive(Debug, Serialize)]
+struct UpdatedProject<'a> {
+    project: ProjectShape<'a>,
+    operations: [(); 0],
+}
+
+#[derive(Debug, Serialize)]
+struct RolePassword {
+    password: &'static str,
+}
+
+impl World {
+    pub(super) fn create_branch(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let request: BranchRequest = match context.request.body.is_empty() {
+            true => BranchRequest::default(),
+            false => parse_json(&context.request.body)?,
+        };
+        let project = self.project(context)?;
+        let root = || project.branches.values().find(|branch| branch.default).map(|branch| branch.id.clone());
+        let parent = request.branch.parent_id.filter(|id| !id.is_empty()).or_else(root);
+        if parent.as_ref().is_some_and(|parent| !project.branches.contains_key(parent)) {
+            return Err(Refusal::Absent { what: "branch" });
+        }
+        let project_id = project.id.clone();
+        let id = self.head.generator.branch_id();
+        let branch = Branch {
+            name: request.branch.name.unwrap_or_else(|| id.clone()),
+            id: id.clone(),
+            parent,
+            default: false,
+            protected: request.branch.protected,
+            created_at: context.now,
+        };
+        if let Some(project) = self.projects.get_mut(&project_id) {
+            project.branches.insert(id.clone(), branch);
+        }
+        let made = self.computes_for_branch(context, &id, request.endpoints);
+        let operations = made.inspect_err(|_| self.remove_branch(&project_id, &id))?;
+        let project = self.projects.get(&project_id).ok_or(Refusal::Absent { what: "project" })?;
+        let branch = project.branches.get(&id).ok_or(Refusal::Absent { what: "branch" })?;
+        let computes = self.computes_of(&project_id).filter(|compute| compute.config.branch_id == id);
+        Ok(Reply::created(&CreatedBranch {
+            branch: self.branch_shape(project, branch),
+            endpoints: computes.map(|compute| self.compute_shape(compute)).collect(),
+            operations: operations.iter().map(|operation| self.operation_shape(operation, context.now)).collect(),
+            databases: [],
+            roles: [],
+            connection_uris: [],
+        }))
+    }
+
+    fn computes_for_branch(
+        &mut self,
+        context: &Context<'_>,
+        branch: &str,
+        requests: Vec<ComputeRequest>,
+    ) -> Result<Vec<Operation>, Refusal> {
+        let mut operations = Vec::new();
+        for request in requests {
+            let request = ComputeRequest { branch_id: Some(branch.to_owned()), ..request };
+            operations.extend(self.make_compute(&context.ids.project, &request, context.now)?.1);
+        }
+        Ok(operations)
+    }
+
+    pub(super) fn delete_branch(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let (project, branch) = self.branch(context)?;
+        if let (Reach::Project { .. }, true) = (&context.caller.reach, self.profile.obeys()) {
+            return Err(Refusal::MembersMayNot);
+        }
+        let is_parent = project.branches.values().any(|other| other.parent.as_ref() == Some(&branch.id));
+        match (branch.default, branch.protected, is_parent) {
+            (true, _, _) => return Err(Refusal::BranchNeeded("the root branch of a project cannot be deleted")),
+            (_, true, _) => return Err(Refusal::BranchNeeded("a protected branch cannot be deleted")),
+            (_, _, true) => return Err(Refusal::BranchNeeded("a branch with children cannot be deleted")),
+            (false, false, false) => {}
+        }
+        let answer = Reply::ok(&DeletedBranch { branch: self.branch_shape(project, branch), operations: [] });
+        let (project_id, branch_id) = (project.id.clone(), branch.id.clone());
+        self.remove_branch(&project_id, &branch_id);
+        Ok(answer)
+    }
+
+    /// Takes out a branch and its computes.
+    fn remove_branch(&mut self, project_id: &str, branch_id: &str) {
+        let of_branch = self.computes_of(project_id).filter(|compute| compute.config.branch_id == branch_id);
+        let keys: Vec<_> = of_branch.map(|compute| (project_id.to_owned(), compute.id.clone())).collect();
+        for key in keys {
+            self.agenda.stale(&key);
+            self.computes.remove(&key);
+        }
+        if let Some(project) = self.projects.get_mut(&project_id.to_owned()) {
+            project.branches.remove(branch_id);
+        }
+    }
+
+    pub(super) fn update_project(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let change: ProjectChange = parse_json(&context.request.body)?;
+        let id = self.project(context)?.id.clone();
+        if let (Some(name), Some(project)) = (change.project.name, self.projects.get_mut(&id)) {
+            project.name = name;
+            project.updated_at = context.now;
+        }
+        let project = self.project(context)?;
+        Ok(Reply::ok(&UpdatedProject { project: self.project_shape(project, true), operations: [] }))
+    }
+
+    /// Databases are not simulated: every role has the same word, which opens nothing.
+    pub(super) fn reveal_password(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        self.branch(context)?;
+        Ok(Reply::ok(&RolePassword { password: "simulated" }))
+    }
+}

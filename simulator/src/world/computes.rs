@@ -1,0 +1,281 @@
+//! The calls on computes.
+
+use jiff::Timestamp;
+
+use super::config::{ComputeRequest, Rules};
+use super::errors::Refusal;
+use super::lifecycle::work_done;
+use super::message::Reply;
+use super::model::{Action, Compute, ComputeConfig, ComputeKind, Operation, Project, State};
+use super::settings::ConflictScope;
+use super::shapes::{ComputeAndOperations, ComputeList, OneCompute};
+use super::updates::{Course, Difference, course};
+use super::{ComputeKey, Context, Profile, World};
+
+const ABSENT: Refusal = Refusal::Absent { what: "endpoint" };
+
+impl World {
+    pub(super) fn list_computes(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let project = self.project(context)?;
+        let endpoints = self.computes_of(&project.id).map(|compute| self.compute_shape(compute)).collect();
+        Ok(Reply::ok(&ComputeList { endpoints }))
+    }
+
+    pub(super) fn list_branch_computes(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let (project, branch) = self.branch(context)?;
+        let of_branch = self.computes_of(&project.id).filter(|compute| compute.config.branch_id == branch.id);
+        Ok(Reply::ok(&ComputeList { endpoints: of_branch.map(|compute| self.compute_shape(compute)).collect() }))
+    }
+
+    pub(super) fn get_compute(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let key = self.compute_key(context)?;
+        let compute = self.computes.get(&key).ok_or(ABSENT)?;
+        Ok(Reply::ok(&OneCompute { endpoint: self.compute_shape(compute) }))
+    }
+
+    pub(super) fn create_compute(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let project_id = self.project(context)?.id.clone();
+        let request = ComputeRequest::parse(&context.request.body, self.profile)?;
+        let (key, operations) = self.make_compute(&project_id, &request, context.now)?;
+        self.compute_and_operations(&key, &operations, context.now).map(|body| Reply::created(&body))
+    }
+
+    /// Creates a compute. It starts at once; a disabled one settles as suspended.
+    pub(super) fn make_compute(
+        &mut self,
+        project_id: &str,
+        request: &ComputeRequest,
+        now: Timestamp,
+    ) -> Result<(ComputeKey, Vec<Operation>), Refusal> {
+        let project = self.projects.get(&project_id.to_owned()).ok_or(Refusal::Absent { what: "project" })?;
+        let (branch_id, kind) = request.identity(self.profile)?;
+        self.check_place(project, &branch_id, kind == ComputeKind::ReadWrite)?;
+        self.check_room(project, &branch_id)?;
+        let config = request.create(project, branch_id, self.rules(project))?;
+        let region_id = project.region_id.clone();
+        let id = self.head.generator.compute_id();
+        let key = (project_id.to_owned(), id.clone());
+        let first: &[Action] = match (config.disabled, self.profile.obeys()) {
+            (false, _) => &[Action::StartCompute],
+            // In the specification every compute starts when it is created; then this one is suspended.
+            (true, true) => &[Action::StartCompute, Action::SuspendCompute],
+            (true, false) => &[Action::SuspendCompute],
+        };
+        let compute = Compute {
+            host: format!("{id}.{region_id}.{}", self.head.settings.host_domain),
+            id,
+            project_id: project_id.to_owned(),
+            region_id,
+            kind,
+            current_size: config.range.min,
+            config,
+            state: State::Init,
+            steps: Vec::new(),
+            interruptions: 0,
+            creation_source: "console".to_owned(),
+            last_active: None,
+            started_at: None,
+            suspended_at: None,
+            created_at: now,
+            updated_at: now,
+        };
+        self.computes.insert(key.clone(), compute);
+        let operations = self.schedule(&key, first, now);
+        Ok((key, operations))
+    }
+
+    /// The branch must exist and, where the compute is to be `alone`, have no primary.
+    fn check_place(&self, project: &Project, branch_id: &str, alone: bool) -> Result<(), Refusal> {
+        if !project.branches.contains_key(branch_id) {
+            return Err(Refusal::Absent { what: "branch" });
+        }
+        let is_primary = |other: &Compute| other.kind == ComputeKind::ReadWrite && other.config.branch_id == branch_id;
+        match alone && self.computes_of(&project.id).any(is_primary) {
+            true => Err(Refusal::PrimaryExists),
+            false => Ok(()),
+        }
+    }
+
+    fn check_room(&self, project: &Project, branch_id: &str) -> Result<(), Refusal> {
+        let Some(limit) = self.head.settings.max_computes_per_branch.filter(|_| self.profile.adds()) else {
+            return Ok(());
+        };
+        let present = self.computes_of(&project.id).filter(|compute| compute.config.branch_id == branch_id).count();
+        match present < limit {
+            true => Ok(()),
+            false => Err(Refusal::LimitReached {
+                code: "ENDPOINTS_LIMIT_EXCEEDED",
+                message: format!("a branch may have {limit} endpoints"),
+            }),
+        }
+    }
+
+    pub(super) fn update_compute(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let key = self.compute_key(context)?;
+        let request = ComputeRequest::parse(&context.request.body, self.profile)?;
+        let operations = self.change_compute(&key, &request, context.now)?;
+        self.compute_and_operations(&key, &operations, context.now).map(|body| Reply::ok(&body))
+    }
+
+    /// Changes a compute's configuration and starts the operations that this takes.
+    pub(super) fn change_compute(
+        &mut self,
+        key: &ComputeKey,
+        request: &ComputeRequest,
+        now: Timestamp,
+    ) -> Result<Vec<Operation>, Refusal> {
+        let compute = self.computes.get(key).ok_or(ABSENT)?;
+        let project = self.projects.get(&key.0).ok_or(Refusal::Absent { what: "project" })?;
+        // The public API's update knows no type, and what it does not know it ignores.
+        if self.profile.obeys() && request.kind()?.is_some_and(|kind| kind != compute.kind) {
+            return Err(Refusal::invalid("endpoint.type cannot be changed"));
+        }
+        let config = request.apply(&compute.config, &project.region_id, self.rules(project))?;
+        let difference = Difference::between(&compute.config, &config, self.profile);
+        if difference.moved {
+            // The specification forbids it to any compute, the public API to a primary.
+            let alone = self.profile.obeys() || compute.kind == ComputeKind::ReadWrite;
+            self.check_place(project, &config.branch_id, alone)?;
+        }
+        if config == compute.config {
+            return Ok(Vec::new());
+        }
+        self.refuse_when_busy(key)?;
+        let course = course(difference, compute.target_state(), self.profile);
+        self.set_config(key, config, now);
+        Ok(match course {
+            Course::Nothing => Vec::new(),
+            Course::Instead(actions) => self.schedule(key, actions, now),
+            Course::Behind(actions) => self.append(key, actions, now),
+        })
+    }
+
+    fn set_config(&mut self, key: &ComputeKey, config: ComputeConfig, now: Timestamp) {
+        if let Some(compute) = self.compute_mut(key) {
+            compute.current_size = compute.current_size.clamp(config.range.min, config.range.max);
+            compute.config = config;
+            compute.updated_at = now;
+        }
+    }
+
+    pub(super) fn delete_compute(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let project_id = self.project(context)?.id.clone();
+        let key = (project_id, context.ids.endpoint.clone());
+        match (self.computes.get(&key).is_some(), self.profile.obeys()) {
+            (true, _) => {}
+            // An answer without the deleted compute in it is not the specification's.
+            (false, true) => return Err(ABSENT),
+            (false, false) => return Ok(Reply::no_content()),
+        }
+        self.refuse_when_protected(&key)?;
+        self.refuse_when_busy(&key)?;
+        self.remove_compute(&key, context.now)
+    }
+
+    /// Deletes a compute. The public API reports that a running one is suspended on the way out.
+    pub(super) fn remove_compute(&mut self, key: &ComputeKey, now: Timestamp) -> Result<Reply, Refusal> {
+        let running = self.computes.get(key).ok_or(ABSENT)?.state == State::Active;
+        let actions: &[Action] = match (self.profile, running) {
+            (Profile::Public, true) => &[Action::SuspendCompute],
+            _ => &[],
+        };
+        let operations = self.schedule(key, actions, now);
+        let body = self.compute_and_operations(key, &operations, now).map(|body| Reply::ok(&body))?;
+        self.agenda.stale(key);
+        let work = self.computes.remove(key).filter(|_| running).map(|compute| work_done(&compute, now));
+        if let (Some(work), Some(project)) = (work, self.projects.get_mut(&key.0)) {
+            project.cpu_used_sec += work;
+        }
+        Ok(body)
+    }
+
+    pub(super) fn restart_compute(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let key = self.compute_key(context)?;
+        let compute = self.computes.get(&key).ok_or(ABSENT)?;
+        // The specification restarts a compute in any state, disabled or not. The status of the public API's refusal is
+        // documented nowhere: the state conflicts with the request.
+        if !self.profile.obeys() && compute.state == State::Idle {
+            return Err(Refusal::NotActive);
+        }
+        self.refuse_when_busy(&key)?;
+        self.act(&key, &[Action::SuspendCompute, Action::StartCompute], context.now)
+    }
+
+    pub(super) fn start_compute(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let key = self.compute_key(context)?;
+        let compute = self.computes.get(&key).ok_or(ABSENT)?;
+        if compute.config.disabled {
+            return Err(Refusal::Disabled);
+        }
+        let actions: &[Action] = if compute.target_state() == State::Active { &[] } else { &[Action::StartCompute] };
+        self.refuse_when_busy(&key)?;
+        self.act(&key, actions, context.now)
+    }
+
+    pub(super) fn suspend_compute(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let key = self.compute_key(context)?;
+        let compute = self.computes.get(&key).ok_or(ABSENT)?;
+        let actions: &[Action] = match (compute.state, compute.steps.is_empty()) {
+            (_, false) if self.head.settings.serialises_operations(self.profile) => return Err(Refusal::InTransition),
+            (State::Idle, true) => &[],
+            (_, _) => &[Action::SuspendCompute],
+        };
+        self.act(&key, actions, context.now)
+    }
+
+    fn act(&mut self, key: &ComputeKey, actions: &[Action], now: Timestamp) -> Result<Reply, Refusal> {
+        let operations = match actions.is_empty() {
+            true => Vec::new(),
+            false => self.schedule(key, actions, now),
+        };
+        self.compute_and_operations(key, &operations, now).map(|body| Reply::ok(&body))
+    }
+
+    fn refuse_when_busy(&self, key: &ComputeKey) -> Result<(), Refusal> {
+        let settings = &self.head.settings;
+        if !settings.serialises_operations(self.profile) {
+            return Ok(());
+        }
+        let busy = match settings.conflict_scope {
+            ConflictScope::Compute => self.computes.get(key).is_some_and(|compute| !compute.steps.is_empty()),
+            ConflictScope::Project => self.computes_of(&key.0).any(|compute| !compute.steps.is_empty()),
+        };
+        if busy { Err(Refusal::Busy) } else { Ok(()) }
+    }
+
+    fn refuse_when_protected(&self, key: &ComputeKey) -> Result<(), Refusal> {
+        let branch = self.computes.get(key).map(|compute| compute.config.branch_id.as_str());
+        let branch = branch.and_then(|id| self.projects.get(&key.0)?.branches.get(id));
+        match self.profile.adds() && branch.is_some_and(|branch| branch.protected) {
+            true => Err(Refusal::BranchProtected),
+            false => Ok(()),
+        }
+    }
+
+    fn compute_key(&self, context: &Context<'_>) -> Result<ComputeKey, Refusal> {
+        let project = self.project(context)?;
+        let key = (project.id.clone(), context.ids.endpoint.clone());
+        self.computes.get(&key).map(|_| key).ok_or(ABSENT)
+    }
+
+    pub(super) fn computes_of(&self, project_id: &str) -> impl Iterator<Item = &Compute> {
+        let first = (project_id.to_owned(), String::new());
+        let of_project = self.computes.range(first..).take_while(move |((project, _), _)| project == project_id);
+        of_project.map(|(_, compute)| compute)
+    }
+
+    pub(super) fn rules(&self, project: &Project) -> Rules {
+        Rules { profile: self.profile, plan: self.plan_of(&project.owner) }
+    }
+
+    fn compute_and_operations<'a>(
+        &'a self,
+        key: &ComputeKey,
+        operations: &'a [Operation],
+        now: Timestamp,
+    ) -> Result<ComputeAndOperations<'a>, Refusal> {
+        let endpoint = self.compute_shape(self.computes.get(key).ok_or(ABSENT)?);
+        let operations = operations.iter().map(|operation| self.operation_shape(operation, now)).collect();
+        Ok(ComputeAndOperations { endpoint, operations })
+    }
+}

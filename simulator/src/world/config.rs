@@ -1,0 +1,188 @@
+//! The body of a create or update request, and the configuration that follows from it.
+
+use serde::Deserialize;
+
+use super::Profile;
+use super::errors::Refusal;
+use super::model::{ComputeConfig, ComputeDefaults, ComputeKind, ComputeSettings, Project};
+use super::sizes::{Plan, Range, default_range, fits_plan, judge};
+
+const SUSPEND_RANGE: std::ops::RangeInclusive<i64> = -1..=604_800;
+const LONGEST_NAME: usize = 64;
+
+/// The attributes that a request may set. Unknown ones are ignored, and null is the same as absent.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(super) struct ComputeRequest {
+    pub branch_id: Option<String>,
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    pub region_id: Option<String>,
+    pub autoscaling_limit_min_cu: Option<f64>,
+    pub autoscaling_limit_max_cu: Option<f64>,
+    pub settings: Option<ComputeSettings>,
+    pub pooler_enabled: Option<bool>,
+    pub pooler_mode: Option<String>,
+    pub disabled: Option<bool>,
+    pub passwordless_access: Option<bool>,
+    pub suspend_timeout_seconds: Option<i64>,
+    pub provisioner: Option<String>,
+    pub name: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Wrapped {
+    endpoint: Option<serde_json::Value>,
+}
+
+/// What the rules for a configuration depend on besides the request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    pub profile: Profile,
+    pub plan: Plan,
+}
+
+impl ComputeRequest {
+    /// Reads `{"endpoint": {...}}`. In the minimal profile the attributes that the specification does not have are unknown too.
+    pub fn parse(body: &[u8], profile: Profile) -> Result<Self, Refusal> {
+        let wrapped: Wrapped = parse_json(body)?;
+        let endpoint = wrapped.endpoint.filter(serde_json::Value::is_object);
+        let endpoint = endpoint.ok_or_else(|| Refusal::invalid("endpoint is required and must be an object"))?;
+        let mut request: Self =
+            serde_json::from_value(endpoint).map_err(|error| Refusal::invalid(format!("endpoint: {error}")))?;
+        if !profile.adds() {
+            request.suspend_timeout_seconds = None;
+            request.provisioner = None;
+            request.name = None;
+        }
+        Ok(request)
+    }
+
+    /// The branch and the type of a compute to be created. The specification requires the branch alone, and its example of a
+    /// type is `read_write`; the public API requires both.
+    pub fn identity(&self, profile: Profile) -> Result<(String, ComputeKind), Refusal> {
+        let branch_id = self.branch_id.clone().filter(|id| !id.is_empty());
+        let branch_id = branch_id.ok_or_else(|| Refusal::invalid("endpoint.branch_id is required"))?;
+        let usual = profile.obeys().then_some(ComputeKind::ReadWrite);
+        let kind = self.kind()?.or(usual).ok_or_else(|| Refusal::invalid("endpoint.type is required"))?;
+        Ok((branch_id, kind))
+    }
+
+    /// The type, if the request names one.
+    pub fn kind(&self) -> Result<Option<ComputeKind>, Refusal> {
+        match self.kind.as_deref() {
+            None => Ok(None),
+            Some("read_write") => Ok(Some(ComputeKind::ReadWrite)),
+            Some("read_only") => Ok(Some(ComputeKind::ReadOnly)),
+            Some(other) => {
+                Err(Refusal::invalid(format!("endpoint.type {other:?} is neither read_write nor read_only")))
+            }
+        }
+    }
+
+    /// Refuses what no compute can have, whatever it is now.
+    fn check(&self, region_id: &str) -> Result<(), Refusal> {
+        if self.region_id.as_ref().is_some_and(|region| region != region_id) {
+            return Err(Refusal::invalid("endpoint.region_id must be the region of the project"));
+        }
+        if let Some(mode) = self.pooler_mode.as_ref().filter(|mode| *mode != "transaction") {
+            return Err(Refusal::invalid(format!("endpoint.pooler_mode {mode:?} is not supported")));
+        }
+        if self.suspend_timeout_seconds.is_some_and(|seconds| !SUSPEND_RANGE.contains(&seconds)) {
+            return Err(Refusal::invalid("endpoint.suspend_timeout_seconds must be between -1 and 604800"));
+        }
+        if self.name.as_ref().is_some_and(|name| name.is_empty() || name.chars().count() > LONGEST_NAME) {
+            return Err(Refusal::invalid("endpoint.name must have 1 to 64 characters"));
+        }
+        Ok(())
+    }
+
+    /// The configuration of a new compute.
+    pub fn create(&self, project: &Project, branch_id: String, rules: Rules) -> Result<ComputeConfig, Refusal> {
+        let base = ComputeConfig {
+            branch_id,
+            range: initial_range(&project.defaults, rules),
+            settings: ComputeSettings::default(),
+            pooler_enabled: false,
+            disabled: false,
+            passwordless_access: true,
+            suspend_timeout_seconds: 0,
+            provisioner: project.provisioner.clone(),
+            name: None,
+        };
+        // A new compute has no size yet that a single end could be measured against.
+        let request = match (self.autoscaling_limit_min_cu, self.autoscaling_limit_max_cu) {
+            (Some(min), None) => Self { autoscaling_limit_max_cu: Some(min.max(base.range.max.cu())), ..self.clone() },
+            (None, Some(max)) => Self { autoscaling_limit_min_cu: Some(max.min(base.range.min.cu())), ..self.clone() },
+            _ => self.clone(),
+        };
+        request.apply(&base, &project.region_id, rules)
+    }
+
+    /// The configuration after the request: what it does not mention stays as it was.
+    pub fn apply(&self, old: &ComputeConfig, region_id: &str, rules: Rules) -> Result<ComputeConfig, Refusal> {
+        self.check(region_id)?;
+        let or_old = |new: &Option<String>, old: &String| new.clone().unwrap_or_else(|| old.clone());
+        Ok(ComputeConfig {
+            branch_id: or_old(&self.branch_id, &old.branch_id),
+            range: self.range(old.range, rules)?,
+            settings: self.settings.as_ref().map_or_else(|| old.settings.clone(), |new| merge(&old.settings, new)),
+            pooler_enabled: self.pooler_enabled.unwrap_or(old.pooler_enabled),
+            disabled: self.disabled.unwrap_or(old.disabled),
+            passwordless_access: self.passwordless_access.unwrap_or(old.passwordless_access),
+            suspend_timeout_seconds: self.suspend_timeout(old.suspend_timeout_seconds, rules)?,
+            provisioner: or_old(&self.provisioner, &old.provisioner),
+            name: self.name.clone().or_else(|| old.name.clone()),
+        })
+    }
+
+    /// Each end that is given is measured against the other one, given or stored.
+    fn range(&self, old: Range, rules: Rules) -> Result<Range, Refusal> {
+        match (self.autoscaling_limit_min_cu, self.autoscaling_limit_max_cu) {
+            (None, None) => Ok(old),
+            (min, max) => {
+                let (min, max) = (min.unwrap_or(old.min.cu()), max.unwrap_or(old.max.cu()));
+                judge(min, max, rules.plan, rules.profile).map_err(Refusal::SizeRefused)
+            }
+        }
+    }
+
+    /// The specification binds scale to zero to no plan. In the public profile the free plan's setting stays as it is,
+    /// without a word, and Launch can only turn scale to zero off and on.
+    fn suspend_timeout(&self, old: i64, rules: Rules) -> Result<i64, Refusal> {
+        match (self.suspend_timeout_seconds, rules.plan) {
+            (None, _) => Ok(old),
+            (Some(seconds), _) if rules.profile.obeys() => Ok(seconds),
+            (Some(_), Plan::Free) => Ok(old),
+            (Some(seconds), _) if seconds == old => Ok(old),
+            (Some(seconds @ (-1 | 0 | 300)), Plan::Launch) => Ok(seconds),
+            (Some(_), Plan::Launch) => Err(Refusal::SuspendNotAllowed),
+            (Some(seconds), Plan::Scale) => Ok(seconds),
+        }
+    }
+}
+
+/// A group of settings that is given replaces the old one; the others stay.
+fn merge(old: &ComputeSettings, new: &ComputeSettings) -> ComputeSettings {
+    ComputeSettings {
+        pg_settings: new.pg_settings.clone().or_else(|| old.pg_settings.clone()),
+        pgbouncer_settings: new.pgbouncer_settings.clone().or_else(|| old.pgbouncer_settings.clone()),
+        preload_libraries: new.preload_libraries.clone().or_else(|| old.preload_libraries.clone()),
+    }
+}
+
+/// The size of a compute that is created without one: the project's, as far as the plan has it.
+pub(super) fn initial_range(defaults: &ComputeDefaults, rules: Rules) -> Range {
+    let allowed = |range: &Range| !rules.profile.obeys() || fits_plan(*range, rules.plan, rules.profile);
+    defaults.range.filter(allowed).unwrap_or_else(|| default_range(rules.plan, rules.profile))
+}
+
+/// A JSON body; 400 when it is missing, malformed or of another shape.
+pub(super) fn parse_json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Refusal> {
+    match body.is_empty() {
+        true => Err(Refusal::invalid("a JSON body is required")),
+        false => {
+            serde_json::from_slice(body).map_err(|error| Refusal::invalid(format!("the body is not valid: {error}")))
+        }
+    }
+}

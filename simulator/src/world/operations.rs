@@ -1,0 +1,147 @@
+//! Operations: how they are shown, listed and found.
+
+use jiff::Timestamp;
+
+use super::errors::Refusal;
+use super::message::Reply;
+use super::model::{Compute, ComputeSettings, Operation, State};
+use super::paging::{self, Limit};
+use super::shapes::{
+    ComputeMore, ComputeShape, Cursor, Group, Hosts, OneOperation, OperationList, OperationShape, OperationStatus,
+    Stamp,
+};
+use super::{Context, Profile, World};
+
+const LIMIT: Limit = Limit { default: 1000, max: 1000 };
+const SECONDS_IN_A_WEEK: i64 = 7 * 24 * 3600;
+
+impl Operation {
+    /// The status at an instant, and since when it has been so.
+    pub(super) fn status_at(&self, now: Timestamp) -> (OperationStatus, Timestamp) {
+        let end = self.ends_at;
+        match self.cancelled_at {
+            Some(at) if at < end && at <= now => (OperationStatus::Cancelled, at),
+            _ if now >= end => (OperationStatus::Finished, end),
+            _ if now >= self.starts_at => (OperationStatus::Running, self.starts_at),
+            _ => (OperationStatus::Scheduling, self.created_at),
+        }
+    }
+}
+
+impl World {
+    pub(super) fn list_operations(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let project = self.project(context)?.id.clone();
+        let limit = LIMIT.of(context.request)?;
+        let before = match paging::cursor(context.request)? {
+            Some(cursor) => cursor.parse().map_err(|_| paging::invalid_cursor())?,
+            None => u64::MAX,
+        };
+        let page: Vec<&Operation> = self
+            .operations
+            .range((project.clone(), 0)..(project, before))
+            .rev()
+            .map(|(_, operation)| operation)
+            .take(limit)
+            .collect();
+        // As the platform does, the last page has a cursor too; the page behind it is empty.
+        let pagination = page.last().map(|last| Cursor { cursor: paging::seal(&last.number.to_string()) });
+        let operations = page.into_iter().map(|operation| self.operation_shape(operation, context.now)).collect();
+        Ok(Reply::ok(&OperationList { operations, pagination }))
+    }
+
+    pub(super) fn get_operation(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let project = self.project(context)?.id.clone();
+        let mut of_project = self.operations.range((project.clone(), 0)..=(project, u64::MAX));
+        let found = of_project.find(|(_, operation)| operation.id == context.ids.operation);
+        let (_, operation) = found.ok_or(Refusal::Absent { what: "operation" })?;
+        Ok(Reply::ok(&OneOperation { operation: self.operation_shape(operation, context.now) }))
+    }
+
+    pub(super) fn operation_shape<'a>(&self, operation: &'a Operation, now: Timestamp) -> OperationShape<'a> {
+        let (status, since) = operation.status_at(now);
+        let spent = since.as_millisecond() - operation.starts_at.as_millisecond();
+        OperationShape {
+            id: &operation.id,
+            project_id: &operation.project_id,
+            branch_id: &operation.branch_id,
+            endpoint_id: &operation.endpoint_id,
+            action: operation.action,
+            status,
+            failures_count: 0,
+            created_at: Stamp(operation.created_at),
+            updated_at: Stamp(since),
+            total_duration_ms: self.profile.adds().then_some(spent.max(0)),
+        }
+    }
+
+    pub(super) fn compute_shape<'a>(&self, compute: &'a Compute) -> ComputeShape<'a> {
+        let config = &compute.config;
+        ComputeShape {
+            id: &compute.id,
+            host: &compute.host,
+            project_id: &compute.project_id,
+            branch_id: &config.branch_id,
+            region_id: &compute.region_id,
+            kind: compute.kind,
+            autoscaling_limit_min_cu: config.range.min,
+            autoscaling_limit_max_cu: config.range.max,
+            current_state: compute.state,
+            pending_state: compute.pending_state(),
+            settings: self.settings_shape(&config.settings),
+            pooler_enabled: config.pooler_enabled,
+            pooler_mode: "transaction",
+            disabled: config.disabled,
+            passwordless_access: config.passwordless_access,
+            last_active: compute.last_active.map(Stamp),
+            created_at: Stamp(compute.created_at),
+            updated_at: Stamp(compute.updated_at),
+            proxy_host: self.proxy_host(&compute.region_id),
+            more: self.profile.adds().then(|| compute_more(compute)),
+        }
+    }
+
+    /// The specification's settings always hold `pg_settings`; the public API leaves out what was never set.
+    fn settings_shape(&self, settings: &ComputeSettings) -> ComputeSettings {
+        let given = settings.clone();
+        let pg_settings = Some(given.pg_settings.clone().unwrap_or_default());
+        match self.profile {
+            Profile::Public => given,
+            Profile::Default => ComputeSettings { pg_settings, ..given },
+            Profile::Minimal => ComputeSettings { pg_settings, ..ComputeSettings::default() },
+        }
+    }
+
+    pub(super) fn proxy_host(&self, region_id: &str) -> String {
+        format!("{region_id}.{}", self.head.settings.host_domain)
+    }
+}
+
+fn compute_more(compute: &Compute) -> ComputeMore<'_> {
+    ComputeMore {
+        name: compute.config.name.as_deref(),
+        creation_source: &compute.creation_source,
+        provisioner: &compute.config.provisioner,
+        suspend_timeout_seconds: compute.config.suspend_timeout_seconds,
+        started_at: compute.started_at.map(Stamp),
+        suspended_at: compute.suspended_at.filter(|_| compute.state != State::Active).map(Stamp),
+        compute_release_version: compute.started_at.map(release),
+        hosts: Hosts { read_write_host: &compute.host, read_write_pooled_host: pooled_host(&compute.host) },
+        slug: &compute.id,
+        branch_slug: &compute.config.branch_id,
+        project_slug: &compute.project_id,
+        group: Group { size: 1, computes: [] },
+    }
+}
+
+/// The platform's release that a compute took when it was started: one a week.
+pub(super) fn release(started_at: Timestamp) -> String {
+    started_at.as_second().div_euclid(SECONDS_IN_A_WEEK).to_string()
+}
+
+/// The host of the connection pooler: the first label with `-pooler` behind it.
+pub(super) fn pooled_host(host: &str) -> String {
+    match host.split_once('.') {
+        Some((label, rest)) => format!("{label}-pooler.{rest}"),
+        None => format!("{host}-pooler"),
+    }
+}

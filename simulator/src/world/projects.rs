@@ -1,0 +1,322 @@
+//! The calls on projects.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::access::{outside, owned_by};
+use super::config::{ComputeRequest, initial_range, parse_json};
+use super::errors::Refusal;
+use super::message::Reply;
+use super::model::{Branch, ComputeDefaults, Maintenance, Owner, Project, Reach};
+use super::paging::{self, Limit};
+use super::shapes::{
+    BranchShape, ComputeShape, Cursor, EndpointDefaults, OneProject, OperationShape, ProjectList, ProjectListMore,
+    ProjectMore, ProjectSettings, ProjectShape, ProjectUsage, Stamp,
+};
+use super::{Context, Profile, World};
+
+const LIMIT: Limit = Limit { default: 10, max: 400 };
+const HISTORY_RETENTION_SECONDS: u32 = 86_400;
+const DEFAULT_PG_VERSION: u32 = 17;
+/// The region of a project that names none.
+pub(super) const DEFAULT_REGION: &str = "aws-us-east-2";
+pub(super) const MEBIBYTE: u64 = 1 << 20;
+
+/// `POST /projects`; unknown attributes are ignored.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ProjectRequest {
+    name: Option<String>,
+    org_id: Option<String>,
+    region_id: Option<String>,
+    pg_version: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WrappedProject {
+    #[serde(default)]
+    project: ProjectRequest,
+}
+
+/// What the creation of a project answers: the project and everything that came with it.
+#[derive(Debug, Serialize)]
+struct CreatedProject<'a> {
+    project: ProjectShape<'a>,
+    connection_uris: [(); 0],
+    roles: [(); 0],
+    databases: [(); 0],
+    operations: Vec<OperationShape<'a>>,
+    branch: BranchShape<'a>,
+    endpoints: Vec<ComputeShape<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ConnectionUri {
+    uri: String,
+}
+
+impl World {
+    /// The project in the path, if the caller reaches it.
+    pub(super) fn project(&self, context: &Context<'_>) -> Result<&Project, Refusal> {
+        let org_id = context.request.query_value("org_id");
+        self.reach_project(context.caller, &context.ids.project, org_id.as_deref())
+    }
+
+    pub(super) fn list_projects(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let org_id = context.request.query_value("org_id");
+        let visible = self.visible(&context.caller.reach, org_id.as_deref())?;
+        match self.profile.adds() {
+            true => self.page_of_projects(context, visible),
+            false => {
+                let projects = visible.into_iter().map(|project| self.project_shape(project, false)).collect();
+                Ok(Reply::ok(&ProjectList { projects, more: None }))
+            }
+        }
+    }
+
+    fn page_of_projects(&self, context: &Context<'_>, visible: Vec<&Project>) -> Result<Reply, Refusal> {
+        // To a request that sends nothing the specification answers with the projects, not with ten of them.
+        let limit = match self.profile.obeys() && context.request.query_value("limit").is_none() {
+            true => visible.len(),
+            false => LIMIT.of(context.request)?,
+        };
+        let after = paging::cursor(context.request)?.unwrap_or_default();
+        let search = context.request.query_value("search").unwrap_or_default();
+        let found = |project: &&Project| project.name.contains(&search) || project.id.contains(&search);
+        let page: Vec<&Project> =
+            visible.into_iter().filter(|project| project.id > after).filter(found).take(limit).collect();
+        let pagination = page.last().map(|last| Cursor { cursor: paging::seal(&last.id) });
+        let projects = page.into_iter().map(|project| self.project_shape(project, false)).collect();
+        let more = ProjectListMore { pagination, applications: Default::default(), integrations: Default::default() };
+        Ok(Reply::ok(&ProjectList { projects, more: Some(more) }))
+    }
+
+    /// The projects that a key sees in the list, in the order of their ids.
+    fn visible(&self, reach: &Reach, org_id: Option<&str>) -> Result<Vec<&Project>, Refusal> {
+        const NO_ORGANIZATION: Refusal = Refusal::Absent { what: "organization" };
+        match (reach, self.profile, org_id) {
+            (Reach::Project { project, .. }, Profile::Public, _) => {
+                Err(Refusal::OutsideScope { project: project.clone() })
+            }
+            // The specification gives such a key one project, so that is its list.
+            (Reach::Project { organization, project }, _, _) => {
+                let project = self.projects.get(project).filter(|project| owned_by(project, organization));
+                project.map(|project| vec![project]).ok_or(Refusal::ProjectLeft)
+            }
+            (Reach::Organization { organization }, _, Some(other)) if other != organization => Err(NO_ORGANIZATION),
+            (Reach::Organization { organization }, _, _) => {
+                Ok(self.owned(|owner| is_organization(owner, organization)))
+            }
+            (Reach::Personal { .. }, Profile::Public, None) => Err(Refusal::OrgIdRequired),
+            // Beyond the specification, a person's own account counts as an organization of theirs.
+            (Reach::Personal { user }, profile, Some(own)) if profile.adds() && own == user => {
+                Ok(self.owned(|owner| is_user(owner, user)))
+            }
+            (Reach::Personal { user }, _, Some(organization)) if self.role(organization, user).is_none() => {
+                Err(NO_ORGANIZATION)
+            }
+            (Reach::Personal { .. }, Profile::Public, Some(organization)) => {
+                Ok(self.owned(|owner| is_organization(owner, organization)))
+            }
+            (Reach::Personal { user }, _, organization) => Ok(self.owned(|owner| {
+                is_user(owner, user) || organization.is_some_and(|organization| is_organization(owner, organization))
+            })),
+        }
+    }
+
+    fn owned(&self, by: impl Fn(&Owner) -> bool) -> Vec<&Project> {
+        self.projects.iter().map(|(_, project)| project).filter(|project| by(&project.owner)).collect()
+    }
+
+    /// Projects that others share with the caller: sharing is not simulated.
+    pub(super) fn list_shared_projects(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        self.person(context.caller)?;
+        let more =
+            ProjectListMore { pagination: None, applications: Default::default(), integrations: Default::default() };
+        Ok(Reply::ok(&ProjectList { projects: Vec::new(), more: Some(more) }))
+    }
+
+    pub(super) fn get_project(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let project = self.project(context)?;
+        Ok(Reply::ok(&OneProject { project: self.project_shape(project, true) }))
+    }
+
+    pub(super) fn create_project(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let wrapped: WrappedProject = parse_json(&context.request.body)?;
+        let owner = self.new_owner(context, wrapped.project.org_id.as_deref())?;
+        self.check_project_limit(&owner)?;
+        let project = self.new_project(wrapped.project, owner, context.now);
+        let (id, branch_id) = (project.id.clone(), project.branches.keys().next().cloned());
+        self.projects.insert(id.clone(), project);
+        let request = ComputeRequest { branch_id, kind: Some("read_write".to_owned()), ..ComputeRequest::default() };
+        let (_, operations) = self.make_compute(&id, &request, context.now)?;
+        let project = self.projects.get(&id).ok_or(Refusal::Absent { what: "project" })?;
+        let branch = project.branches.values().next().ok_or(Refusal::Absent { what: "branch" })?;
+        Ok(Reply::created(&CreatedProject {
+            project: self.project_shape(project, true),
+            connection_uris: [],
+            roles: [],
+            databases: [],
+            operations: operations.iter().map(|operation| self.operation_shape(operation, context.now)).collect(),
+            branch: self.branch_shape(project, branch),
+            endpoints: self.computes_of(&id).map(|compute| self.compute_shape(compute)).collect(),
+        }))
+    }
+
+    /// Who a new project will belong to. A project-scoped key creates none.
+    fn new_owner(&self, context: &Context<'_>, org_id: Option<&str>) -> Result<Owner, Refusal> {
+        match (&context.caller.reach, org_id) {
+            (Reach::Project { .. }, _) => Err(outside(context.caller)),
+            (Reach::Organization { organization }, None) => Ok(Owner::Organization(organization.clone())),
+            (Reach::Organization { organization }, Some(org)) if org == organization => {
+                Ok(Owner::Organization(org.to_owned()))
+            }
+            (Reach::Personal { .. }, None) => Err(Refusal::OrgIdRequired),
+            (Reach::Personal { user }, Some(own)) if own == user => Ok(Owner::User(user.clone())),
+            (Reach::Personal { user }, Some(org)) if self.role(org, user).is_some() => {
+                Ok(Owner::Organization(org.to_owned()))
+            }
+            (Reach::Organization { .. } | Reach::Personal { .. }, Some(_)) => {
+                Err(Refusal::Absent { what: "organization" })
+            }
+        }
+    }
+
+    fn check_project_limit(&self, owner: &Owner) -> Result<(), Refusal> {
+        match self.head.settings.max_projects {
+            Some(limit) if self.owned(|other| other == owner).len() >= limit => Err(Refusal::LimitReached {
+                code: "PROJECTS_LIMIT_EXCEEDED",
+                message: format!("an account may have {limit} projects"),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn new_project(&mut self, request: ProjectRequest, owner: Owner, now: Timestamp) -> Project {
+        let id = self.head.generator.project_id();
+        let branch_id = self.head.generator.branch_id();
+        let branch = Branch {
+            id: branch_id.clone(),
+            name: "main".to_owned(),
+            parent: None,
+            default: true,
+            protected: false,
+            created_at: now,
+        };
+        Project {
+            name: request.name.unwrap_or_else(|| id.clone()),
+            id,
+            owner,
+            region_id: request.region_id.unwrap_or_else(|| DEFAULT_REGION.to_owned()),
+            platform_id: "aws".to_owned(),
+            provisioner: "k8s-neonvm".to_owned(),
+            pg_version: request.pg_version.unwrap_or(DEFAULT_PG_VERSION),
+            locked: false,
+            cpu_used_sec: 0,
+            branch_logical_size_limit: 512,
+            branches: [(branch_id, branch)].into(),
+            defaults: ComputeDefaults::default(),
+            maintenance: Maintenance::default(),
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
+    pub(super) fn delete_project(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let project = self.project(context)?;
+        if let Reach::Project { .. } = context.caller.reach {
+            return Err(Refusal::MembersMayNot);
+        }
+        let id = project.id.clone();
+        let answer = Reply::ok(&OneProject { project: self.project_shape(project, true) });
+        let computes: Vec<_> = self.computes_of(&id).map(|compute| (id.clone(), compute.id.clone())).collect();
+        for key in computes {
+            self.agenda.stale(&key);
+            self.computes.remove(&key);
+        }
+        self.projects.remove(&id);
+        Ok(answer)
+    }
+
+    pub(super) fn get_connection_uri(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        let project = self.project(context)?;
+        let request = context.request;
+        let required =
+            |name: &str| request.query_value(name).ok_or_else(|| Refusal::invalid(format!("{name} is required")));
+        let (database, role) = (required("database_name")?, required("role_name")?);
+        let default_branch = project.branches.values().find(|branch| branch.default).map(|branch| branch.id.clone());
+        let branch = request.query_value("branch_id").or(default_branch).unwrap_or_default();
+        let compute = match request.query_value("endpoint_id") {
+            Some(id) => self.computes_of(&project.id).find(|compute| compute.id == id),
+            None => self.computes_of(&project.id).find(|compute| compute.config.branch_id == branch),
+        };
+        let compute = compute.ok_or(Refusal::Absent { what: "endpoint" })?;
+        let host = match request.query_value("pooled").as_deref() {
+            Some("true") => super::operations::pooled_host(&compute.host),
+            _ => compute.host.clone(),
+        };
+        Ok(Reply::ok(&ConnectionUri {
+            uri: format!("postgresql://{role}:simulated@{host}/{database}?sslmode=require"),
+        }))
+    }
+
+    pub(super) fn project_shape<'a>(&'a self, project: &'a Project, single: bool) -> ProjectShape<'a> {
+        ProjectShape {
+            id: &project.id,
+            name: &project.name,
+            platform_id: &project.platform_id,
+            region_id: &project.region_id,
+            provisioner: &project.provisioner,
+            pg_version: project.pg_version,
+            cpu_used_sec: project.cpu_used_sec,
+            locked: project.locked,
+            created_at: Stamp(project.created_at),
+            updated_at: Stamp(project.updated_at),
+            proxy_host: self.proxy_host(&project.region_id),
+            branch_logical_size_limit: project.branch_logical_size_limit,
+            more: self.profile.adds().then(|| self.project_more(project, single)),
+        }
+    }
+
+    fn project_more<'a>(&'a self, project: &'a Project, single: bool) -> ProjectMore<'a> {
+        let organization = match &project.owner {
+            Owner::Organization(id) => self.head.organizations.get(id),
+            Owner::User(_) => None,
+        };
+        let range = initial_range(&project.defaults, self.rules(project));
+        ProjectMore {
+            owner_id: project.owner.id(),
+            org_id: organization.map(|organization| organization.id.as_str()),
+            org_name: organization.map(|organization| organization.name.as_str()).filter(|_| !single),
+            creation_source: "console",
+            store_passwords: true,
+            active_time: project.cpu_used_sec,
+            branch_logical_size_limit_bytes: project.branch_logical_size_limit * MEBIBYTE,
+            history_retention_seconds: HISTORY_RETENTION_SECONDS,
+            default_endpoint_settings: EndpointDefaults {
+                autoscaling_limit_min_cu: range.min,
+                autoscaling_limit_max_cu: range.max,
+                suspend_timeout_seconds: project.defaults.suspend_timeout_seconds,
+            },
+            settings: ProjectSettings { maintenance_window: project.maintenance.window.as_ref() },
+            maintenance_scheduled_for: project.maintenance.scheduled_for.as_deref().filter(|_| single),
+            usage: single.then_some(ProjectUsage {
+                active_time_seconds: project.cpu_used_sec,
+                compute_time_seconds: project.cpu_used_sec,
+                written_data_bytes: 0,
+                data_transfer_bytes: 0,
+                data_storage_bytes_hour: 0,
+                consumption_period_start: Stamp(project.created_at),
+                consumption_period_end: Stamp(self.now),
+            }),
+        }
+    }
+}
+
+fn is_user(owner: &Owner, id: &str) -> bool {
+    matches!(owner, Owner::User(user) if user == id)
+}
+
+fn is_organization(owner: &Owner, id: &str) -> bool {
+    matches!(owner, Owner::Organization(organization) if organization == id)
+}

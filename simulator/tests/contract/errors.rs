@@ -1,0 +1,74 @@
+//! Errors and authentication.
+
+use serde_json::Value;
+
+use crate::support::*;
+
+#[tokio::test]
+async fn error_authorization_header_missing_is_401() {
+    for profile in Profile::ALL {
+        let platform = Platform::start(profile).await;
+        for path in ["/projects", "/projects/shop-1/endpoints", "/projects/nowhere/endpoints", "/no/such/route"] {
+            let url = format!("{}{path}", platform.simulator.base_url());
+            let answer = platform.http.get(&url).send().await.unwrap();
+            assert_eq!(answer.status(), 401, "{path}");
+            let body: Value = answer.json().await.unwrap();
+            assert!(body["message"].is_string(), "{body}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn error_api_key_invalid_is_401() {
+    for profile in Profile::ALL {
+        let platform = Platform::start(profile).await;
+        let url = format!("{}/projects", platform.simulator.base_url());
+        platform.get("/projects", "no-such-key").await.expect(401);
+        for header in ["Bearer", "Bearer ", ORGANIZATION, "Basic dGVzdA==", "Token test-organization-key"] {
+            let answer = platform.http.get(&url).header("authorization", header).send().await.unwrap();
+            assert_eq!(answer.status(), 401, "{header:?}");
+        }
+        let twice =
+            platform.http.get(&url).bearer_auth(ORGANIZATION).header("authorization", "Bearer x").send().await.unwrap();
+        assert_eq!(twice.status(), 401);
+        let lower =
+            platform.http.get(&url).header("authorization", format!("bearer {ORGANIZATION}")).send().await.unwrap();
+        assert_eq!(lower.status(), 200);
+    }
+}
+
+#[tokio::test]
+async fn error_api_key_revoked_is_401() {
+    for profile in Profile::ALL {
+        let platform = Platform::start(profile).await;
+        let keys = platform.console(reqwest::Method::GET, "/api_keys", Value::Null).await;
+        for (n, token) in [ADMIN, MEMBER, STRANGER, ORGANIZATION, LAUNCH, FREE, SCOPED].into_iter().enumerate() {
+            let id = &keys.body[n]["id"];
+            platform.console(reqwest::Method::POST, &format!("/api_keys/{id}/revoke"), Value::Null).await.expect(200);
+            platform.get("/projects", token).await.expect(401);
+        }
+    }
+}
+
+#[tokio::test]
+async fn gaps_in_the_endpoint_set_are_gaps_in_minimal() {
+    let platform = Platform::minimal().await;
+    let missing = [
+        "/api_keys",
+        "/projects/shop-1",
+        "/projects/shop-1/branches",
+        "/projects/shop-1/operations",
+        "/users/me",
+        "/users/me/organizations",
+        "/auth",
+        "/regions",
+    ];
+    for path in missing {
+        assert_eq!(platform.get(path, ADMIN).await.expect(404).message(), "this route does not exist", "{path}");
+    }
+    platform.get("/organizations/org-scale-1/api_keys", ADMIN).await.expect(405);
+    let path = platform.active_primary().await;
+    platform.get(&path, ORGANIZATION).await.expect(405);
+    platform.push(&format!("{path}/start"), ORGANIZATION).await.expect(404);
+    platform.delete("/organizations/org-scale-1/api_keys/1", ADMIN).await.expect(404);
+}

@@ -1,0 +1,128 @@
+//! `dbplane validate`: the API server's verdict on manifests, without an API server.
+
+mod files;
+mod json;
+mod junit;
+mod sarif;
+mod text;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::validate::{Checked, Checker, Finding, Unusable};
+use files::Source;
+
+/// Check manifests of dbplane as the API server would, without a cluster
+///
+/// Reads YAML and JSON, several documents and lists too. Objects of other kinds are skipped and counted. What an
+/// update may change, and whether what is named exists, only the cluster can tell.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Args {
+    /// Files to check; directories, of which every .yaml, .yml and .json file is checked; or - for standard input
+    #[arg(required = true, value_name = "FILE|DIR|-")]
+    paths: Vec<PathBuf>,
+    /// How the findings are written to standard output
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Format,
+}
+
+const EXIT_CODES: &str = "Exit status:\n  0  nothing is wrong\n  1  something is wrong with an object, or a document cannot be read as YAML\n  \
+                          2  the command line is wrong, or a file or directory cannot be read";
+
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum Format {
+    /// Lines for people, as compilers write them
+    #[default]
+    Text,
+    /// One JSON object
+    Json,
+    /// JUnit XML: a suite for each file, a test case for each object
+    Junit,
+    /// SARIF 2.1.0, which code hosts show beside the lines of a change
+    Sarif,
+}
+
+/// Why nothing can be said about the manifests.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Schema(#[from] Unusable),
+    #[error("cannot write to standard output: {0}")]
+    Output(#[from] io::Error),
+    #[error("cannot write the report: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("cannot write the report: {0}")]
+    Junit(#[from] quick_junit::SerializeError),
+}
+
+/// Everything that was looked at.
+#[derive(Debug, Default)]
+struct Report {
+    files: Vec<File>,
+    unreadable: Vec<Unreadable>,
+    skipped: usize,
+}
+
+/// A file that holds an object of dbplane, or standard input.
+#[derive(Debug)]
+struct File {
+    name: String,
+    checked: Vec<Checked>,
+}
+
+/// A file or directory that could not be read, and why.
+#[derive(Debug, serde::Serialize)]
+struct Unreadable {
+    file: String,
+    cause: String,
+}
+
+impl Report {
+    fn objects(&self) -> usize {
+        self.files.iter().map(|file| file.checked.len()).sum()
+    }
+
+    /// Each finding with its file and object.
+    fn findings(&self) -> impl Iterator<Item = (&File, &Checked, &Finding)> {
+        let checked = self.files.iter().flat_map(|file| file.checked.iter().map(move |checked| (file, checked)));
+        checked.flat_map(|(file, checked)| checked.findings.iter().map(move |finding| (file, checked, finding)))
+    }
+
+    fn exit_code(&self) -> ExitCode {
+        match (self.unreadable.is_empty(), self.findings().next()) {
+            (false, _) => ExitCode::from(2),
+            (true, Some(_)) => ExitCode::FAILURE,
+            (true, None) => ExitCode::SUCCESS,
+        }
+    }
+}
+
+/// Checks what `args` name, writes the findings to `out`, and to `err` what cannot be read.
+pub fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<ExitCode, Error> {
+    let checker = Checker::new()?;
+    let mut report = Report::default();
+    for source in files::sources(&args.paths) {
+        match source.and_then(Source::read) {
+            Ok((name, text)) => {
+                let outcome = checker.check_text(&text);
+                report.skipped += outcome.skipped;
+                if !outcome.checked.is_empty() {
+                    report.files.push(File { name, checked: outcome.checked });
+                }
+            }
+            Err(unreadable) => report.unreadable.push(unreadable),
+        }
+    }
+    match args.output {
+        Format::Text => text::write(&report, out)?,
+        Format::Json => json::write(&report, out)?,
+        Format::Junit => junit::write(&report, out)?,
+        Format::Sarif => sarif::write(&report, out)?,
+    }
+    for Unreadable { file, cause } in &report.unreadable {
+        writeln!(err, "dbplane: {file}: {cause}")?;
+    }
+    Ok(report.exit_code())
+}

@@ -1,0 +1,111 @@
+//! The files that a command line names, in a settled order.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::Unreadable;
+
+/// Something to read manifests from.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    File(PathBuf),
+    Stdin,
+}
+
+impl Source {
+    /// The name for the report, and the text.
+    pub fn read(self) -> Result<(String, String), Unreadable> {
+        match self {
+            Source::File(path) => match fs::read_to_string(&path) {
+                Ok(text) => Ok((path.display().to_string(), text)),
+                Err(cause) => Err(unreadable(&path, &cause)),
+            },
+            Source::Stdin => {
+                let mut text = String::new();
+                let name = "<stdin>";
+                match io::stdin().read_to_string(&mut text) {
+                    Ok(_) => Ok((name.to_owned(), text)),
+                    Err(cause) => Err(unreadable(Path::new(name), &cause)),
+                }
+            }
+        }
+    }
+}
+
+/// What `paths` name; each directory that cannot be listed is an error among them.
+pub(super) fn sources(paths: &[PathBuf]) -> Vec<Result<Source, Unreadable>> {
+    let mut sources = Vec::new();
+    for path in paths {
+        if path.as_os_str() == "-" {
+            sources.push(Ok(Source::Stdin));
+        } else if path.is_dir() {
+            walk(path, &mut sources);
+        } else {
+            sources.push(Ok(Source::File(path.clone())));
+        }
+    }
+    sources
+}
+
+fn walk(directory: &Path, sources: &mut Vec<Result<Source, Unreadable>>) {
+    let listed: io::Result<Vec<_>> = fs::read_dir(directory).and_then(Iterator::collect);
+    let mut entries = match listed {
+        Ok(entries) => entries,
+        Err(cause) => return sources.push(Err(unreadable(directory, &cause))),
+    };
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        // A link to a directory is not followed: it may lead back.
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            walk(&path, sources);
+        } else if is_manifest(&path) && !path.is_dir() {
+            sources.push(Ok(Source::File(path)));
+        }
+    }
+}
+
+fn is_manifest(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
+}
+
+fn unreadable(path: &Path, cause: &io::Error) -> Unreadable {
+    Unreadable { file: path.display().to_string(), cause: cause.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_are_walked_in_order_and_what_is_named_is_read_whatever_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("b/c.yaml")).unwrap();
+        for name in ["z.yml", "a.json", "b/c.yaml/d.yaml", "b/readme.md", "named.txt"] {
+            fs::write(at(name), "").unwrap();
+        }
+        std::os::unix::fs::symlink(folder.path(), at("b/loop.yaml")).unwrap();
+
+        let found = sources(&[folder.path().to_owned(), "-".into(), at("named.txt")]);
+
+        let expected = [
+            Source::File(at("a.json")),
+            Source::File(at("b/c.yaml/d.yaml")),
+            Source::File(at("z.yml")),
+            Source::Stdin,
+            Source::File(at("named.txt")),
+        ];
+        assert_eq!(found.into_iter().map(Result::unwrap).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let missing = Source::File("no/such/file.yaml".into()).read().unwrap_err();
+        assert_eq!(missing.file, "no/such/file.yaml");
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.yaml"), [0xff, 0xfe, 0x00]).unwrap();
+        assert!(Source::File(folder.path().join("a.yaml")).read().is_err(), "it is not UTF-8");
+    }
+}

@@ -1,0 +1,40 @@
+//! One JSON object: findings, what cannot be read, and counts.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use super::{Error, Report, Unreadable};
+use crate::validate::Finding;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    findings: Vec<Line<'a>>,
+    unreadable: &'a [Unreadable],
+    checked: usize,
+    skipped: usize,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    file: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    object: Option<&'a str>,
+    #[serde(flatten)]
+    finding: &'a Finding,
+}
+
+pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<(), Error> {
+    let line = |(file, checked, finding)| {
+        let (file, checked): (&super::File, &super::Checked) = (file, checked);
+        Line { file: &file.name, object: checked.object.as_deref(), finding }
+    };
+    let document = Document {
+        findings: report.findings().map(line).collect(),
+        unreadable: &report.unreadable,
+        checked: report.objects(),
+        skipped: report.skipped,
+    };
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    Ok(writeln!(out)?)
+}

@@ -1,0 +1,214 @@
+//! The port: what is asked of the API server, and the adapter that asks it.
+
+use std::fmt::Debug;
+
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::core::Request;
+use kube::core::object::HasStatus;
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::events::{Event, Events};
+use super::metadata::MetadataPatch;
+use crate::decide::names::FIELD_MANAGER;
+
+/// A custom resource.
+pub trait Object:
+    Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static
+{
+}
+
+impl<K> Object for K where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static
+{
+}
+
+/// What is asked of the API server. Every method makes one request.
+pub trait Cluster: Send + Sync {
+    /// Patches an object's metadata if the object still has the given version; otherwise the API server answers 409.
+    fn patch_metadata<K: Object>(
+        &self,
+        object: &K,
+        patch: &MetadataPatch,
+    ) -> impl Future<Output = Result<K, kube::Error>> + Send;
+
+    /// Writes the whole status of an object; fields that are not given are removed.
+    fn apply_status<K>(&self, object: &K, status: &K::Status) -> impl Future<Output = Result<K, kube::Error>> + Send
+    where
+        K: Object + HasStatus<Status: Serialize + Sync>;
+
+    /// Creates an object. The API server answers 409 if one of that name exists.
+    fn create<K: Object>(&self, object: &K) -> impl Future<Output = Result<K, kube::Error>> + Send;
+
+    /// Publishes an event about an object. One that cannot be published is logged and dropped: nothing depends on it.
+    fn publish<K: Object>(&self, object: &K, event: &Event) -> impl Future<Output = ()> + Send;
+
+    /// A Secret, if it exists.
+    fn secret(&self, namespace: &str, name: &str) -> impl Future<Output = Result<Option<Secret>, kube::Error>> + Send;
+
+    /// Creates a Secret. The API server answers 409 if one of that name exists.
+    fn create_secret(&self, namespace: &str, secret: &Secret) -> impl Future<Output = Result<(), kube::Error>> + Send;
+
+    /// Applies a Secret, server-side, or in a dry run. Returns the Secret as it is then.
+    fn apply_secret(
+        &self,
+        namespace: &str,
+        secret: &AppliedSecret,
+        dry_run: bool,
+    ) -> impl Future<Output = Result<Secret, kube::Error>> + Send;
+
+    /// Merge patch of a Secret's metadata.
+    fn patch_secret_metadata(
+        &self,
+        namespace: &str,
+        name: &str,
+        metadata: &Value,
+    ) -> impl Future<Output = Result<(), kube::Error>> + Send;
+
+    /// Whether a namespace is being deleted, or is gone.
+    fn is_namespace_terminating(&self, name: &str) -> impl Future<Output = Result<bool, kube::Error>> + Send;
+}
+
+/// The fields of a Secret that are applied.
+#[derive(Clone)]
+pub struct AppliedSecret {
+    pub name: String,
+    /// Applies only to the Secret with this UID, if one is given.
+    pub uid: Option<String>,
+    pub secret: Secret,
+}
+
+/// Without the entries: they are secret.
+impl Debug for AppliedSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AppliedSecret").field("name", &self.name).field("uid", &self.uid).finish_non_exhaustive()
+    }
+}
+
+impl AppliedSecret {
+    fn body(&self) -> Value {
+        let Secret { metadata, data, type_, .. } = &self.secret;
+        json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": type_,
+            "metadata": {
+                "name": self.name,
+                "uid": self.uid,
+                "labels": metadata.labels,
+                "annotations": metadata.annotations,
+                "ownerReferences": metadata.owner_references,
+            },
+            "data": data,
+        })
+    }
+}
+
+/// The API server.
+#[derive(Clone)]
+pub struct ApiServer {
+    client: Client,
+    events: Events,
+}
+
+impl Debug for ApiServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApiServer").finish_non_exhaustive()
+    }
+}
+
+impl ApiServer {
+    /// `identity` names this process in events.
+    pub fn new(client: Client, identity: &str) -> Self {
+        Self { events: Events::new(client.clone(), identity), client }
+    }
+
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    fn secrets(&self, namespace: &str) -> Api<Secret> {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+}
+
+/// The requests for objects of a kind, in the namespace of this one.
+fn requests<K: Object>(object: &K) -> Request {
+    Request::new(K::url_path(&(), object.namespace().as_deref()))
+}
+
+impl Cluster for ApiServer {
+    async fn patch_metadata<K: Object>(&self, object: &K, patch: &MetadataPatch) -> Result<K, kube::Error> {
+        let body = Patch::Merge(patch.body(object));
+        let request =
+            requests(object).patch(&object.name_any(), &managed(), &body).map_err(kube::Error::BuildRequest)?;
+        self.client.request(request).await
+    }
+
+    async fn apply_status<K>(&self, object: &K, status: &K::Status) -> Result<K, kube::Error>
+    where
+        K: Object + HasStatus<Status: Serialize + Sync>,
+    {
+        let body = Patch::Apply(json!({
+            "apiVersion": K::api_version(&()),
+            "kind": K::kind(&()),
+            // The UID keeps the status off an object of the same name that was created since.
+            "metadata": {"name": object.name_any(), "uid": object.uid()},
+            "status": status,
+        }));
+        let request = requests(object).patch_subresource("status", &object.name_any(), &applied(), &body);
+        self.client.request(request.map_err(kube::Error::BuildRequest)?).await
+    }
+
+    async fn create<K: Object>(&self, object: &K) -> Result<K, kube::Error> {
+        let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let body = serde_json::to_vec(object).map_err(kube::Error::SerdeError)?;
+        let request = requests(object).create(&params, body).map_err(kube::Error::BuildRequest)?;
+        self.client.request(request).await
+    }
+
+    async fn publish<K: Object>(&self, object: &K, event: &Event) {
+        self.events.publish(object, event).await;
+    }
+
+    async fn secret(&self, namespace: &str, name: &str) -> Result<Option<Secret>, kube::Error> {
+        self.secrets(namespace).get_opt(name).await
+    }
+
+    async fn create_secret(&self, namespace: &str, secret: &Secret) -> Result<(), kube::Error> {
+        let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        self.secrets(namespace).create(&params, secret).await.map(drop)
+    }
+
+    async fn apply_secret(
+        &self,
+        namespace: &str,
+        secret: &AppliedSecret,
+        dry_run: bool,
+    ) -> Result<Secret, kube::Error> {
+        let params = PatchParams { dry_run, ..applied() };
+        self.secrets(namespace).patch(&secret.name, &params, &Patch::Apply(secret.body())).await
+    }
+
+    async fn patch_secret_metadata(&self, namespace: &str, name: &str, metadata: &Value) -> Result<(), kube::Error> {
+        let patch = Patch::Merge(json!({"metadata": metadata}));
+        self.secrets(namespace).patch_metadata(name, &managed(), &patch).await.map(drop)
+    }
+
+    async fn is_namespace_terminating(&self, name: &str) -> Result<bool, kube::Error> {
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        let namespace = namespaces.get_metadata_opt(name).await?;
+        Ok(namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some()))
+    }
+}
+
+fn managed() -> PatchParams {
+    PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
+}
+
+fn applied() -> PatchParams {
+    PatchParams::apply(FIELD_MANAGER).force()
+}

@@ -1,0 +1,168 @@
+//! Who refers to what: the resources of an account, the accounts of a Secret.
+
+use std::collections::BTreeSet;
+
+use kube::runtime::reflector::ObjectRef;
+use kube::{Resource, ResourceExt};
+
+use super::super::environment::{Environment, Kind, KindVisitor, Kinds};
+use super::super::object::{AccountName, Managed, uid};
+use super::super::pass::label;
+use crate::cluster::resource_version;
+use crate::decide::names::FINALIZER;
+
+/// A resource that refers to an account.
+#[derive(Clone, Debug)]
+pub struct Dependent {
+    /// Kind and namespace/name, for people.
+    pub label: String,
+    /// Whether it has something on the platform, or may have just now.
+    pub needs_it: bool,
+    pub deleting: bool,
+    /// The platform's project that it is in.
+    pub project: Option<String>,
+}
+
+/// The resources that refer to an account.
+pub fn of<E: Environment>(env: &E, account: &AccountName) -> Vec<Dependent> {
+    let mut search = Search { env, account, found: Vec::new() };
+    E::Kinds::each(&mut search);
+    search.found.sort_by(|one, other| one.label.cmp(&other.label));
+    search.found
+}
+
+/// The projects that an account's resources name.
+pub fn projects<E: Environment>(env: &E, account: &AccountName) -> BTreeSet<String> {
+    of(env, account).into_iter().filter_map(|dependent| dependent.project).collect()
+}
+
+struct Search<'a, E> {
+    env: &'a E,
+    account: &'a AccountName,
+    found: Vec<Dependent>,
+}
+
+impl<E: Environment> KindVisitor for Search<'_, E> {
+    fn visit<K: Kind>(&mut self) {
+        let objects = self.env.objects::<K::Object>(|object| refers::<K>(object, self.account));
+        self.found.extend(objects.iter().map(|object| dependent::<K, E>(self.env, object)));
+        if K::USES_ACCOUNT {
+            self.found.extend(unreadable::<K, E>(self.env, self.account));
+        }
+    }
+}
+
+fn dependent<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Dependent {
+    let meta = object.meta_observed();
+    let uid = uid(object);
+    let changing = env.state().resource(&uid).in_step || env.state().is_outdated(&uid, resource_version(object));
+    Dependent {
+        label: label(object),
+        needs_it: meta.has_finalizer || changing,
+        deleting: meta.deleting,
+        project: K::project(object).map(str::to_owned),
+    }
+}
+
+/// What cannot be read may refer to any account that it could use. Whether it has something on the platform, its finalizer
+/// tells.
+fn unreadable<K: Kind, E: Environment>(env: &E, account: &AccountName) -> Vec<Dependent> {
+    let metas = env.unreadable::<K::Object>();
+    let concerned = metas.iter().filter(|meta| account.namespace.is_none() || meta.namespace == account.namespace);
+    let protected = concerned.filter(|meta| meta.finalizers.iter().flatten().any(|finalizer| finalizer == FINALIZER));
+    protected
+        .map(|meta| Dependent {
+            label: format!(
+                "{} {}/{} (cannot be read)",
+                K::Object::kind(&()),
+                meta.namespace.as_deref().unwrap_or_default(),
+                meta.name.as_deref().unwrap_or_default()
+            ),
+            needs_it: true,
+            deleting: meta.deletion_timestamp.is_some(),
+            project: None,
+        })
+        .collect()
+}
+
+fn refers<K: Kind>(object: &K::Object, account: &AccountName) -> bool {
+    K::account(object).is_some_and(|reference| AccountName::of(reference, object) == *account)
+}
+
+/// Has the resources of an account decided on anew.
+pub fn wake<E: Environment>(env: &E, account: &AccountName) {
+    E::Kinds::each(&mut Wake { env, account });
+}
+
+struct Wake<'a, E> {
+    env: &'a E,
+    account: &'a AccountName,
+}
+
+impl<E: Environment> KindVisitor for Wake<'_, E> {
+    fn visit<K: Kind>(&mut self) {
+        for object in self.env.objects::<K::Object>(|object| refers::<K>(object, self.account)) {
+            self.env.wake(ObjectRef::from_obj(object.as_ref()));
+        }
+    }
+}
+
+/// An account whose credentials are in a Secret.
+#[derive(Clone, Debug)]
+pub struct User {
+    pub uid: String,
+    /// Whether the account has our finalizer.
+    pub protected: bool,
+}
+
+/// The accounts whose credentials are in a Secret.
+pub fn users_of_secret<E: Environment>(env: &E, namespace: &str, secret: &str) -> Vec<User> {
+    let mut search = Users { env, secret: (namespace, secret), found: Vec::new() };
+    E::Kinds::each(&mut search);
+    search.found
+}
+
+/// Whether an account reads this Secret, or may: one that cannot be read keeps the Secrets that it could name.
+pub fn may_be_read_by_an_account<E: Environment>(env: &E, namespace: &str, secret: &str) -> bool {
+    let mut unreadable = UnreadableAccounts { env, namespace, found: false };
+    E::Kinds::each(&mut unreadable);
+    unreadable.found || !users_of_secret(env, namespace, secret).is_empty()
+}
+
+struct UnreadableAccounts<'a, E> {
+    env: &'a E,
+    namespace: &'a str,
+    found: bool,
+}
+
+impl<E: Environment> KindVisitor for UnreadableAccounts<'_, E> {
+    fn visit<K: Kind>(&mut self) {
+        let may = |namespace: Option<&str>| namespace.is_none_or(|namespace| namespace == self.namespace);
+        self.found = self.found
+            || K::IS_ACCOUNT && self.env.unreadable::<K::Object>().iter().any(|meta| may(meta.namespace.as_deref()));
+    }
+}
+
+struct Users<'a, E> {
+    env: &'a E,
+    secret: (&'a str, &'a str),
+    found: Vec<User>,
+}
+
+impl<E: Environment> KindVisitor for Users<'_, E> {
+    fn visit<K: Kind>(&mut self) {
+        let objects = self.env.objects::<K::Object>(|object| reads_secret::<K>(object, self.secret));
+        let user = |object: &K::Object| User { uid: uid(object), protected: object.meta_observed().has_finalizer };
+        self.found.extend(objects.iter().map(|object| user(object)));
+    }
+}
+
+/// Whether an object reads its credentials from this Secret.
+pub fn reads_secret<K: Kind>(object: &K::Object, (namespace, name): (&str, &str)) -> bool {
+    K::credentials(object).is_some_and(|(its_namespace, its_name)| its_namespace == namespace && its_name == name)
+}
+
+/// Whether an object writes this Secret.
+pub fn writes_secret<K: Kind>(object: &K::Object, (namespace, name): (&str, &str)) -> bool {
+    K::written_secret(object) == Some(name) && object.namespace().as_deref() == Some(namespace)
+}

@@ -1,0 +1,115 @@
+//! What is looked at for an account: its Secret, its users, and what the platform last said to its credentials.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use secrecy::SecretString;
+
+use super::super::environment::Environment;
+use super::super::state::Connection;
+use super::{AnyAccount, CredentialRef, Facts, dependents};
+use crate::cluster::Cluster;
+use crate::decide::account::{AccountObserved, Credential, SecretProtection};
+use crate::decide::names::CREDENTIAL_FINALIZER;
+use crate::platform::{ConnectError, PlatformClient};
+
+const POLL_INTERVAL: Duration = Duration::from_secs(30);
+
+pub(super) async fn gather<A: AnyAccount, E: Environment>(
+    env: &E,
+    object: &A,
+) -> Result<Facts<E::Client>, kube::Error> {
+    let reference = object.credential();
+    let secret = env.cluster().secret(&reference.namespace, &reference.name).await?;
+    let (credential, connection) = match entry(secret.as_ref(), &reference) {
+        Ok(key) => connected(env, object, key),
+        Err(missing) => (Credential::Missing(missing), None),
+    };
+    let users = dependents::of(env, &object.account_name());
+    let observed = AccountObserved {
+        meta: object.meta_observed(),
+        credential,
+        check: connection.as_ref().and_then(|connection| connection.check.clone()),
+        suspended: connection.as_ref().and_then(|connection| connection.platform.suspended()),
+        users: users.iter().map(|user| user.label.clone()).collect(),
+        blocking: users.iter().filter(|user| user.needs_it).map(|user| user.label.clone()).collect(),
+        blocking_deleted: users.iter().any(|user| user.needs_it && user.deleting),
+        secret: match &secret {
+            Some(secret) => Some(protection(env, secret, &reference.namespace).await?),
+            None => None,
+        },
+    };
+    Ok(Facts { observed, connection })
+}
+
+async fn protection<E: Environment>(
+    env: &E,
+    secret: &Secret,
+    namespace: &str,
+) -> Result<SecretProtection, kube::Error> {
+    let deleting = secret.metadata.deletion_timestamp.as_ref().map(|time| time.0);
+    Ok(SecretProtection {
+        protected: secret.finalizers().iter().any(|finalizer| finalizer == CREDENTIAL_FINALIZER),
+        deleting,
+        // Asked of the API server itself: a store may not know yet that the namespace is being deleted.
+        namespace_deleting: deleting.is_some() && env.cluster().is_namespace_terminating(namespace).await?,
+    })
+}
+
+/// The API key, or what is missing.
+fn entry(secret: Option<&Secret>, reference: &CredentialRef) -> Result<SecretString, String> {
+    let CredentialRef { namespace, name, key } = reference;
+    let secret = secret.ok_or_else(|| {
+        format!("Secret {namespace}/{name} does not exist. Create it with the platform's API key under {key}.")
+    })?;
+    let entry = secret.data.as_ref().and_then(|data| data.get(key));
+    let bytes = entry
+        .ok_or_else(|| format!("Secret {namespace}/{name} has no entry {key}. Put the platform's API key there."))?;
+    let text = std::str::from_utf8(&bytes.0).map(str::trim).unwrap_or_default();
+    if text.is_empty() {
+        return Err(format!("The entry {key} of Secret {namespace}/{name} holds no API key."));
+    }
+    Ok(SecretString::from(text))
+}
+
+/// The connection that is made of these very parts, or a new one.
+fn connected<A: AnyAccount, E: Environment>(
+    env: &E,
+    object: &A,
+    key: SecretString,
+) -> (Credential, Option<Connection<E::Client>>) {
+    let (name, access) = (object.account_name(), object.access());
+    let before = env.state().account(&name).and_then(|entry| entry.connection);
+    if let Some(before) = before.filter(|before| before.is_made_of(access, &key)) {
+        return (Credential::Usable, Some(before));
+    }
+    match env.connect(&name, access, &key) {
+        Ok(platform) => {
+            let poll_interval = access.poll_interval.as_ref().and_then(crate::api::Duration::value);
+            let connection = Connection {
+                number: env.state().next_connection(),
+                platform,
+                access: access.clone(),
+                poll_interval: poll_interval.unwrap_or(POLL_INTERVAL),
+                credential: key,
+                check: None,
+            };
+            (Credential::Usable, Some(connection))
+        }
+        Err(error) => (refused(&error), None),
+    }
+}
+
+fn refused(error: &ConnectError) -> Credential {
+    match error {
+        ConnectError::Insecure => Credential::InvalidBaseUrl(
+            "spec.baseURL is plain http, which the operator allows only with --allow-insecure-platform. Use https."
+                .into(),
+        ),
+        ConnectError::NoKey | ConnectError::UnusableKey => {
+            Credential::Missing(format!("The Secret cannot be used: {error}."))
+        }
+        error => Credential::InvalidBaseUrl(format!("spec.baseURL cannot be used: {error}.")),
+    }
+}

@@ -1,0 +1,46 @@
+//! What a decision about a Compute rests on, put together from what was looked at. Pure.
+
+use std::collections::BTreeMap;
+
+use super::super::object::{Managed, uid};
+use super::gather::Facts;
+use crate::api::Compute;
+use crate::cluster::{Owner, SecretState};
+use crate::decide::compute::{ComputeObserved, SecretView, claims};
+
+pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved {
+    let others = &facts.others;
+    let computes = others.computes.iter().map(AsRef::as_ref);
+    let unreadable = others.unreadable.iter().map(AsRef::as_ref);
+    ComputeObserved {
+        meta: object.meta_observed(),
+        uid: uid(object),
+        identity: facts.identity.clone(),
+        account: facts.access.view.clone(),
+        snapshot: facts.excerpt.snapshot.clone(),
+        claims: claims(object, computes, unreadable, |uid| others.creating.contains(uid)),
+        secret: facts.secret.as_ref().map_or(SecretView::NotWanted, |(owner, state)| secret_view(owner, state)),
+        name_support: facts.excerpt.name_support,
+        memory: facts.remembered.memory.clone(),
+        stale_from: facts.excerpt.stale_from,
+        limits: facts.settings.limits,
+        cluster: facts.settings.cluster.clone(),
+        draw: facts.draw,
+    }
+}
+
+/// The connection Secret, as it was read.
+fn secret_view(owner: &Owner, state: &SecretState) -> SecretView {
+    match state {
+        SecretState::Absent => SecretView::Absent,
+        SecretState::Foreign(who) => SecretView::Foreign(who.clone()),
+        // Nothing in it is irreplaceable: what an earlier resource of the same name left is written anew.
+        SecretState::Restored(secret) if owner.formerly_owned(secret) => SecretView::Absent,
+        SecretState::Restored(_) => SecretView::Foreign("not dbplane's".to_owned()),
+        SecretState::Ours(secret) => {
+            let data = secret.data.clone().unwrap_or_default();
+            let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap_or_default();
+            SecretView::Ours(data.into_iter().map(|(key, value)| (key, text(value.0))).collect::<BTreeMap<_, _>>())
+        }
+    }
+}

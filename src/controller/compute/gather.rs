@@ -1,0 +1,149 @@
+//! What is looked at for a Compute: its annotations, its account, the project's snapshot, other Computes, its Secret.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::ResourceExt;
+
+use super::super::access::{self, Access};
+use super::super::environment::{Environment, PassSettings};
+use super::super::object::{Managed, uid};
+use super::super::state::ResourceState;
+use super::excerpt::{Excerpt, Matters};
+use crate::api::{AccountKind, Compute};
+use crate::cluster::{Owner, SecretState, secrets};
+use crate::decide::compute::{Scope, SnapshotState};
+use crate::decide::identity::{self, ComputeIdentity, InvalidAnnotations};
+use crate::decide::{AccountView, later};
+use crate::platform::LatestSnapshot;
+
+/// What was looked at.
+#[derive(Debug)]
+pub struct Facts<P> {
+    pub identity: Result<ComputeIdentity, InvalidAnnotations>,
+    pub access: Access<P>,
+    pub excerpt: Excerpt,
+    pub others: Others,
+    /// The connection Secret, where one is declared and may be needed.
+    pub secret: Option<(Owner, SecretState)>,
+    pub remembered: ResourceState,
+    pub settings: PassSettings,
+    /// A random number, for a unique name.
+    pub draw: u32,
+    pub now: Timestamp,
+}
+
+/// The other Computes that may claim the same things.
+#[derive(Debug, Default)]
+pub struct Others {
+    pub computes: Vec<Arc<Compute>>,
+    /// Those that cannot be read, as far as their metadata tells.
+    pub unreadable: Vec<Arc<ObjectMeta>>,
+    /// The UIDs of those that have begun a create in this process, which the cache may not show yet.
+    pub creating: BTreeSet<String>,
+}
+
+impl<P> Facts<P> {
+    /// What the annotations link the resource to; nothing where they are invalid.
+    pub fn known(&self) -> ComputeIdentity {
+        self.identity.clone().unwrap_or_default()
+    }
+}
+
+pub(super) async fn gather<E: Environment>(
+    env: &E,
+    object: &Compute,
+    now: Timestamp,
+) -> Result<Facts<E::Client>, kube::Error> {
+    let meta = object.meta_observed();
+    let identity = identity::of_compute(object.annotations(), meta.object_key());
+    let known = identity.clone().unwrap_or_default();
+    let access = access::of(env, &object.spec.account_ref, object);
+    let (excerpt, remembered) = look(env, object, &known, &access, now);
+    Ok(Facts {
+        others: others(env, object, &known, &excerpt.snapshot),
+        identity,
+        access,
+        excerpt,
+        secret: secret(env, object).await?,
+        remembered,
+        settings: env.settings().clone(),
+        draw: env.draw(),
+        now,
+    })
+}
+
+/// What the newest snapshot shows that began after our last write.
+fn look<E: Environment>(
+    env: &E,
+    object: &Compute,
+    known: &ComputeIdentity,
+    access: &Access<E::Client>,
+    now: Timestamp,
+) -> (Excerpt, ResourceState) {
+    let uid = uid(object);
+    let (AccountView::Usable { .. }, Some(connection)) = (&access.view, &access.connection) else {
+        return (Excerpt::default(), env.state().resource(&uid));
+    };
+    let remembered = env.state().looking(&uid, connection.number, known.binding.is_some(), || env.tick());
+    let matters = Matters::of(object, known);
+    let mut latest = env.latest_snapshot(object, connection, matters.interest(&remembered, remembered.awaiting));
+    let awaiting = is_awaiting(object, known, &remembered, &latest);
+    if env.state().awaiting(&uid, awaiting) {
+        latest = env.latest_snapshot(object, connection, matters.interest(&remembered, awaiting));
+    }
+    // At least one poll is given the chance to succeed.
+    let grace = connection.poll_interval.saturating_add(env.settings().limits.settle);
+    let reliable_until = |at| later(at, grace);
+    (Excerpt::of(&latest, &matters, (remembered.wrote, now), reliable_until), remembered)
+}
+
+fn is_awaiting(object: &Compute, known: &ComputeIdentity, remembered: &ResourceState, latest: &LatestSnapshot) -> bool {
+    latest.snapshot.as_ref().is_some_and(|snapshot| {
+        let found = known.binding.as_ref().and_then(|binding| snapshot.compute(&binding.id));
+        let deleting = object.metadata.deletion_timestamp.is_some();
+        crate::decide::compute::is_awaiting(known, deleting, &remembered.memory, found)
+    })
+}
+
+/// Who else may claim the branches and the computes that matter to `object`.
+fn others<E: Environment>(env: &E, object: &Compute, known: &ComputeIdentity, snapshot: &SnapshotState) -> Others {
+    let (me, here) = (uid(object), platform(env, object));
+    let ids = ids(known, snapshot);
+    let scope = Scope::of(object, known, &ids);
+    let concerned = |other: &Compute| scope.concerns(other) && uid(other) != me && platform(env, other) == here;
+    let computes = env.objects::<Compute>(concerned);
+    let creating = computes.iter().map(|other| uid(other.as_ref())).filter(|uid| env.state().is_creating(uid));
+    Others { creating: creating.collect(), unreadable: env.unreadable::<Compute>(), computes }
+}
+
+/// The computes whose other claimants matter: one's own, and those at hand.
+fn ids(known: &ComputeIdentity, snapshot: &SnapshotState) -> BTreeSet<String> {
+    let computes = if let SnapshotState::Taken { computes, .. } = snapshot { computes.as_slice() } else { &[] };
+    let bound = known.binding.iter().map(|binding| binding.id.clone());
+    computes.iter().map(|compute| compute.id.clone()).chain(bound).collect()
+}
+
+/// The account's own words tell the platform, whether or not it can be used at present: a rival is one also while its
+/// account is down.
+fn platform<E: Environment>(env: &E, compute: &Compute) -> Option<String> {
+    let name = super::super::object::AccountName::of(&compute.spec.account_ref, compute);
+    let base_url = match name.kind {
+        AccountKind::Account => env.object::<crate::api::Account>(&name.object_ref())?.spec.platform.base_url.clone(),
+        AccountKind::ClusterAccount => {
+            env.object::<crate::api::ClusterAccount>(&name.object_ref())?.spec.platform.base_url.clone()
+        }
+    };
+    Some(base_url.trim_end_matches('/').to_owned())
+}
+
+async fn secret<E: Environment>(env: &E, object: &Compute) -> Result<Option<(Owner, SecretState)>, kube::Error> {
+    let (Some(connection), Some(owner)) = (&object.spec.connection, Owner::of(object)) else { return Ok(None) };
+    if object.metadata.deletion_timestamp.is_some() {
+        return Ok(None);
+    }
+    let state = secrets::state(env.cluster(), &owner, &connection.secret_name).await?;
+    Ok(Some((owner, state)))
+}

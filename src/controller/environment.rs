@@ -1,0 +1,218 @@
+//! What a pass needs: a kind, which says what is done, and an environment, in which it is done. The controller has one, the
+//! model checker and the property tests have their own, and all run the same passes.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::core::object::HasStatus;
+use kube::runtime::reflector::ObjectRef;
+use secrecy::SecretString;
+
+use super::object::{AccountName, Managed};
+use super::state::{Connection, ProcessState};
+use crate::api::{AccountRef, Compute, PlatformAccess};
+use crate::cluster::Cluster;
+use crate::decide::memory::Problem;
+use crate::decide::names::ClusterId;
+use crate::decide::{AccountView, Action, Decision, Limits, Memory, Report};
+use crate::domain::Fault;
+use crate::platform::{ConnectError, Interest, LatestSnapshot, PlatformClient, Tick};
+
+/// Everything outside of a pass: time, chance, the cluster, the platform, what this process remembers, and other objects.
+pub trait Environment: Send + Sync + 'static {
+    type Client: PlatformClient;
+    type Cluster: Cluster;
+    type Kinds: Kinds;
+
+    fn now(&self) -> Timestamp;
+    /// A random number, for unique names.
+    fn draw(&self) -> u32;
+    /// A moment that snapshots which are to show what was just done begin after.
+    fn tick(&self) -> Tick;
+    fn settings(&self) -> &PassSettings;
+    fn state(&self) -> &ProcessState<Self::Client>;
+    fn cluster(&self) -> &Self::Cluster;
+
+    /// The object as the process knows it, which may be out of date.
+    fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>>;
+    /// All objects of a kind that are wanted.
+    fn objects<K: Managed>(&self, wanted: impl Fn(&K) -> bool) -> Vec<Arc<K>>;
+    /// The metadata of the objects of a kind that cannot be read.
+    fn unreadable<K: Managed>(&self) -> Vec<Arc<kube::core::ObjectMeta>>;
+    /// The labels of a namespace, where they are known.
+    fn namespace_labels(&self, name: &str) -> Option<BTreeMap<String, String>>;
+
+    /// A client of the platform with this API key. `name` tells which account it is for.
+    fn connect(
+        &self,
+        name: &AccountName,
+        access: &PlatformAccess,
+        key: &SecretString,
+    ) -> Result<Self::Client, ConnectError>;
+    /// What was last seen of a Compute's project. The Compute is woken when something changes that it is interested in.
+    fn latest_snapshot(
+        &self,
+        object: &Compute,
+        connection: &Connection<Self::Client>,
+        interest: Interest,
+    ) -> LatestSnapshot;
+    /// The project is no longer read for this Compute.
+    fn stop_observing(&self, object: &Compute);
+    /// Room in the account's budget for one change, to be made through what is returned; `None` where the process stops
+    /// meanwhile.
+    fn admit_change(&self, client: &Self::Client) -> impl Future<Output = Result<Option<Self::Client>, Fault>> + Send;
+    /// The same for the creation of one key.
+    fn admit_key_creation(
+        &self,
+        client: &Self::Client,
+    ) -> impl Future<Output = Result<Option<Self::Client>, Fault>> + Send;
+
+    /// Has an object decided on anew.
+    fn wake<K: Managed>(&self, reference: ObjectRef<K>);
+
+    /// A deletion on the platform is made for a resource of `kind`.
+    fn count_deletion(&self, _kind: &str) {}
+    /// So many resources of `kind` wait until their deletion is confirmed.
+    fn count_paused_deletions(&self, _kind: &str, _count: usize) {}
+}
+
+/// What passes are told to keep to.
+#[derive(Clone, Debug)]
+pub struct PassSettings {
+    pub limits: Limits,
+    /// How long one request to the platform may take.
+    pub request_timeout: Duration,
+    /// Which cluster this is, in the names of keys and computes.
+    pub cluster: ClusterId,
+}
+
+impl PassSettings {
+    /// How long after it was recorded a call may still be made.
+    pub fn slack(&self) -> Duration {
+        self.limits.settle.saturating_sub(self.request_timeout)
+    }
+}
+
+/// All kinds.
+pub trait Kinds: Send + Sync + 'static {
+    /// Visits every kind.
+    fn each<V: KindVisitor>(visitor: &mut V);
+}
+
+/// Does something with every kind.
+pub trait KindVisitor {
+    fn visit<K: Kind>(&mut self);
+}
+
+/// How one kind of resource is observed, decided on and acted on.
+pub trait Kind: Send + Sync + Sized + 'static {
+    type Object: Managed;
+    /// What was looked at.
+    type Facts<E: Environment>: Send + Sync;
+    /// What a decision rests on.
+    type Observed: Send + Sync;
+    type Step: Debug + Send + Sync;
+
+    /// Whether objects of this kind refer to an account.
+    const USES_ACCOUNT: bool = false;
+    /// Whether objects of this kind are accounts.
+    const IS_ACCOUNT: bool = false;
+
+    /// Looks at everything that matters.
+    fn gather<E: Environment>(
+        env: &E,
+        object: &Self::Object,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<Self::Facts<E>, kube::Error>> + Send;
+
+    /// What a decision rests on. Pure.
+    fn assemble<E: Environment>(object: &Self::Object, facts: &Self::Facts<E>) -> Self::Observed;
+
+    /// Takes what was seen into the memory of the process, and puts what is remembered into the observation.
+    fn learn<E: Environment>(
+        _env: &E,
+        _object: &Self::Object,
+        _facts: &Self::Facts<E>,
+        _observed: &mut Self::Observed,
+        _now: Timestamp,
+    ) {
+    }
+
+    fn decide(object: &Self::Object, observed: &Self::Observed, now: Timestamp) -> Decision<Self::Step>;
+
+    /// Wakes others whom it concerns what was seen.
+    fn announce<E: Environment>(_env: &E, _object: &Self::Object, _facts: &Self::Facts<E>, _observed: &Self::Observed) {
+    }
+
+    fn perform<E: Environment>(
+        env: &E,
+        object: &Self::Object,
+        facts: &Self::Facts<E>,
+        observed: &Self::Observed,
+        step: &Self::Step,
+    ) -> impl Future<Output = Result<(), StepError>> + Send;
+
+    fn status(
+        report: &Report,
+        object: &Self::Object,
+        observed: &Self::Observed,
+        now: Timestamp,
+    ) -> <Self::Object as HasStatus>::Status;
+
+    /// Replaces what is remembered of the object in an observation.
+    fn set_memory(_observed: &mut Self::Observed, _memory: Memory) {}
+
+    /// What a step deletes or revokes on the platform.
+    fn removes(_step: &Self::Step) -> Option<&str> {
+        None
+    }
+
+    /// Puts the message of the brake on mass deletion where decisions see it.
+    fn pause_deletion(_observed: &mut Self::Observed, _message: String) {}
+
+    /// The account that an object refers to.
+    fn account(_object: &Self::Object) -> Option<&AccountRef> {
+        None
+    }
+
+    /// The same as the decision saw it.
+    fn account_view(_observed: &Self::Observed) -> Option<&AccountView> {
+        None
+    }
+
+    /// The platform's project that an object is in.
+    fn project(_object: &Self::Object) -> Option<&str> {
+        None
+    }
+
+    /// The name of the Secret that an object writes, in its own namespace.
+    fn written_secret(_object: &Self::Object) -> Option<&str> {
+        None
+    }
+
+    /// The Secret that an object reads its credentials from: namespace and name.
+    fn credentials(_object: &Self::Object) -> Option<(String, String)> {
+        None
+    }
+
+    /// What others do when an object of this kind is gone.
+    fn on_deleted<E: Environment>(env: &E, object: &Self::Object);
+}
+
+/// Why a step could not be performed.
+#[derive(Debug)]
+pub enum StepError {
+    /// It was refused or went wrong; that is remembered, and the next decision rests on it.
+    Failed(Action, Problem),
+    /// The API server could not be asked, or refuses.
+    Cluster(kube::Error),
+}
+
+impl From<kube::Error> for StepError {
+    fn from(error: kube::Error) -> Self {
+        Self::Cluster(error)
+    }
+}

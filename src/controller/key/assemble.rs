@@ -1,0 +1,71 @@
+//! What a decision about a ProjectKey rests on, put together from what was looked at. Pure.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::{Resource, ResourceExt};
+
+use super::super::object::{Managed, uid};
+use super::gather::{Facts, Rival, rank};
+use super::secret;
+use crate::api::{ProjectKey, ProjectKeySpec};
+use crate::cluster::{SecretState, owned_by};
+use crate::decide::key::{KeyListing, KeyObserved, KeySecretView, Probe};
+use crate::decide::{later, names};
+
+/// How long a list of the organization's keys is decided on.
+const LISTING_LIFETIME: Duration = Duration::from_secs(10);
+/// How long it is remembered that the platform offers no such list.
+const VERDICT_LIFETIME: Duration = Duration::from_secs(600);
+
+pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved {
+    let (secret, secret_deleting) = secret_view(&object.spec, &facts.secret, &facts.base_url);
+    let remembered = &facts.remembered;
+    KeyObserved {
+        meta: object.meta_observed(),
+        uid: uid(object),
+        created: object.meta().creation_timestamp.as_ref().map_or(facts.now, |time| time.0),
+        identity: facts.identity.clone(),
+        account: facts.access.view.clone(),
+        rival: rival(object, &facts.rivals, &secret),
+        secret,
+        secret_deleting,
+        revoked: object.annotations().get(names::REVOKED_KEYS).cloned(),
+        listing: listing(remembered.key.listing.as_ref(), facts.now),
+        probe: remembered.key.probe.unwrap_or(Probe::NotAsked(None)),
+        unsaved: remembered.key.unsaved.as_ref().map(|unsaved| unsaved.key.clone()),
+        memory: remembered.memory.clone(),
+        limits: facts.settings.limits,
+        cluster: facts.settings.cluster.clone(),
+        draw: facts.draw,
+    }
+}
+
+/// The Secret as it was read, and whether it is being deleted.
+fn secret_view(spec: &ProjectKeySpec, state: &SecretState, base_url: &str) -> (KeySecretView, bool) {
+    match state {
+        SecretState::Absent => (KeySecretView::Absent, false),
+        SecretState::Foreign(who) => (KeySecretView::Foreign(who.clone()), false),
+        SecretState::Restored(found) => (secret::restored(spec, found, base_url), false),
+        SecretState::Ours(found) => {
+            let deleting = found.metadata.deletion_timestamp.is_some();
+            (KeySecretView::Ours(secret::secret_contents(spec, found, base_url).0), deleting)
+        }
+    }
+}
+
+/// What an earlier list of the organization's keys is still worth.
+fn listing(known: Option<&(Timestamp, KeyListing)>, now: Timestamp) -> KeyListing {
+    match known {
+        Some((at, listing @ KeyListing::NotOffered)) if now < later(*at, VERDICT_LIFETIME) => listing.clone(),
+        Some((at, listing)) if now < later(*at, LISTING_LIFETIME) => listing.clone(),
+        _ => KeyListing::NotRead,
+    }
+}
+
+/// A resource that names the same Secret and is older, or has it.
+fn rival(object: &ProjectKey, rivals: &[Rival], secret: &KeySecretView) -> Option<String> {
+    let has_it = |rival: &Rival| *secret == KeySecretView::Foreign(owned_by(&rival.kind, &rival.name));
+    let first = rivals.iter().find(|rival| rival.rank < rank(object) || has_it(rival));
+    first.map(|rival| format!("{} {}", rival.kind, rival.name))
+}

@@ -1,0 +1,56 @@
+//! Saving the keys that are still in memory when the process is being stopped.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use kube::runtime::reflector::ObjectRef;
+use tokio::time::{Instant, sleep, timeout_at};
+use tracing::warn;
+
+use super::super::environment::Environment;
+use super::super::object::uid;
+use super::super::state::{UnsavedKey, WITHOUT_OWNER};
+use super::perform::write_unsaved;
+use crate::api::ProjectKey;
+
+/// The pause between two tries to save a key while the process is being stopped.
+const FLUSH_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long one such try may take: an API server that does not answer must not use up the time of all keys.
+const FLUSH_TRY: Duration = Duration::from_secs(5);
+
+/// Saves the keys that are still in memory, until all are saved or `grace` is over.
+pub async fn flush<E: Environment>(env: &E, grace: Duration) {
+    let deadline = Instant::now() + grace;
+    loop {
+        let unsaved = env.state().unsaved_keys();
+        if unsaved.is_empty() {
+            return;
+        }
+        let until = deadline.min(Instant::now() + FLUSH_TRY);
+        join_all(unsaved.iter().map(|(id, key)| flush_one(env, (id, key), until))).await;
+        if Instant::now() >= deadline {
+            for (_, key) in env.state().unsaved_keys() {
+                key.log_loss(
+                    "its Secret could not be written before the end; the next process revokes and replaces it",
+                );
+            }
+            return;
+        }
+        sleep(FLUSH_PAUSE).await;
+    }
+}
+
+async fn flush_one<E: Environment>(env: &E, (id, key): (&str, &UnsavedKey), until: Instant) {
+    let reference = ObjectRef::new(&key.name).within(&key.namespace);
+    let Some(object) = env.object::<ProjectKey>(&reference).filter(|object| uid(object.as_ref()) == id) else {
+        key.log_loss(WITHOUT_OWNER);
+        env.state().take_unsaved_key(id);
+        return;
+    };
+    match timeout_at(until, write_unsaved(env, &object, key)).await {
+        Ok(Ok(())) => drop(env.state().take_unsaved_key(id)),
+        Ok(Err(error)) => warn!(?error, name = key.name, namespace = key.namespace, "a key is not saved yet"),
+        Err(_) => warn!(name = key.name, namespace = key.namespace, "a key is not saved yet: no answer"),
+    }
+}

@@ -1,0 +1,95 @@
+//! What is looked at for a ProjectKey: its annotations, its account, its Secret, and what was asked of the platform before.
+
+use jiff::Timestamp;
+use kube::{Resource, ResourceExt};
+
+use super::super::access::{self, Access};
+use super::super::environment::{Environment, Kind, KindVisitor, Kinds, PassSettings};
+use super::super::object::{Managed, uid};
+use super::super::state::ResourceState;
+use crate::api::ProjectKey;
+use crate::cluster::{Owner, SecretState, secrets};
+use crate::decide::identity::{self, InvalidAnnotations, ProjectKeyIdentity};
+
+/// What was looked at.
+#[derive(Debug)]
+pub struct Facts<P> {
+    pub identity: Result<ProjectKeyIdentity, InvalidAnnotations>,
+    pub access: Access<P>,
+    /// Where the account's platform is; empty while that is not known.
+    pub base_url: String,
+    pub secret: SecretState,
+    /// The other resources of the namespace that write the same Secret.
+    pub rivals: Vec<Rival>,
+    pub remembered: ResourceState,
+    pub settings: PassSettings,
+    /// A random number, for a unique name.
+    pub draw: u32,
+    pub now: Timestamp,
+}
+
+/// A resource that writes the same Secret.
+#[derive(Debug)]
+pub struct Rival {
+    pub kind: String,
+    pub name: String,
+    pub rank: Rank,
+}
+
+/// The older resource comes first; two of one second are ordered by their names.
+pub type Rank = (Option<Timestamp>, String);
+
+pub fn rank<K: Resource>(object: &K) -> Rank {
+    (object.meta().creation_timestamp.as_ref().map(|time| time.0), object.name_any())
+}
+
+pub(super) async fn gather<E: Environment>(
+    env: &E,
+    object: &ProjectKey,
+    now: Timestamp,
+) -> Result<Facts<E::Client>, kube::Error> {
+    let reference = &object.spec.account_ref;
+    Ok(Facts {
+        identity: identity::of_key(object.annotations(), object.meta_observed().object_key()),
+        access: access::of(env, reference, object),
+        base_url: access::base_url(env, reference, object),
+        rivals: rivals(env, object),
+        secret: match Owner::of(object) {
+            Some(owner) => secrets::state(env.cluster(), &owner, &object.spec.secret.name).await?,
+            None => SecretState::Absent,
+        },
+        remembered: env.state().resource(&uid(object)),
+        settings: env.settings().clone(),
+        draw: env.draw(),
+        now,
+    })
+}
+
+fn rivals<E: Environment>(env: &E, object: &ProjectKey) -> Vec<Rival> {
+    let mut search = Search { env, object, found: Vec::new() };
+    E::Kinds::each(&mut search);
+    search.found
+}
+
+struct Search<'a, E> {
+    env: &'a E,
+    object: &'a ProjectKey,
+    found: Vec<Rival>,
+}
+
+impl<E: Environment> KindVisitor for Search<'_, E> {
+    fn visit<K: Kind>(&mut self) {
+        let object = self.object;
+        let writes_the_same = |other: &K::Object| {
+            K::written_secret(other) == Some(object.spec.secret.name.as_str())
+                && other.namespace() == object.namespace()
+                && uid(other) != uid(object)
+        };
+        let rival = |other: &K::Object| Rival {
+            kind: K::Object::kind(&()).into_owned(),
+            name: other.name_any(),
+            rank: rank(other),
+        };
+        self.found.extend(self.env.objects::<K::Object>(writes_the_same).iter().map(|other| rival(other)));
+    }
+}

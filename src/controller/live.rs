@@ -1,0 +1,186 @@
+//! The environment of the running operator: the real clock, API server, platform and watches.
+
+pub mod stores;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::ResourceExt;
+use kube::api::PartialObjectMeta;
+use kube::runtime::reflector::{ObjectRef, Store};
+use secrecy::SecretString;
+use tokio_util::sync::CancellationToken;
+
+use self::stores::Stores;
+use super::access;
+use super::environment::{Environment, PassSettings};
+use super::object::{AccountName, Managed};
+use super::registry::AllKinds;
+use super::state::{Connection, ProcessState};
+use crate::api::{Compute, ObjectMeta, PlatformAccess};
+use crate::clock;
+use crate::cluster::ApiServer;
+use crate::config::Settings;
+use crate::domain::Fault;
+use crate::platform::{
+    Access, Connect, ConnectError, Endpoint, Interest, LatestSnapshot, Observers, OverHttp, Rate, RateLimited, Source,
+    Tick,
+};
+use crate::telemetry::Metrics;
+
+/// What every pass of the running operator has at hand.
+pub struct Live {
+    pub settings: Settings,
+    pub pass_settings: PassSettings,
+    pub cluster: ApiServer,
+    pub stores: Stores,
+    /// Labels of namespaces, for the selectors of ClusterAccounts.
+    pub namespaces: Store<PartialObjectMeta<Namespace>>,
+    pub observers: Observers<ObjectRef<Compute>>,
+    pub state: ProcessState<RateLimited>,
+    pub metrics: Arc<Metrics>,
+    /// This very environment, for tasks that outlive the call that starts them.
+    pub this: std::sync::Weak<Live>,
+    /// Set once all stores are filled; nothing is decided before.
+    pub synced: CancellationToken,
+    pub stop: CancellationToken,
+}
+
+impl std::fmt::Debug for Live {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Live").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl Live {
+    /// What `wait` comes to, unless the operator is stopped before.
+    async fn unless_stopped<T>(&self, wait: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            outcome = wait => Some(outcome),
+            () = self.stop.cancelled() => None,
+        }
+    }
+
+    /// Has an account decided on anew when the platform begins or ceases to refuse its key. Ends with the client.
+    fn wake_when_gate_moves(&self, client: &RateLimited, name: AccountName) {
+        let mut gate = client.watch_gate();
+        let this = self.this.clone();
+        tokio::spawn(async move {
+            while gate.changed().await.is_ok() {
+                let Some(env) = this.upgrade() else { return };
+                access::wake(env.as_ref(), &name);
+            }
+        });
+    }
+}
+
+impl Environment for Live {
+    type Client = RateLimited;
+    type Cluster = ApiServer;
+    type Kinds = AllKinds;
+
+    fn now(&self) -> Timestamp {
+        clock::now()
+    }
+
+    fn draw(&self) -> u32 {
+        rand::random()
+    }
+
+    fn tick(&self) -> Tick {
+        self.observers.tick()
+    }
+
+    fn settings(&self) -> &PassSettings {
+        &self.pass_settings
+    }
+
+    fn state(&self) -> &ProcessState<RateLimited> {
+        &self.state
+    }
+
+    fn cluster(&self) -> &ApiServer {
+        &self.cluster
+    }
+
+    fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
+        self.stores.get(reference)
+    }
+
+    fn objects<K: Managed>(&self, wanted: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
+        self.stores.filter(wanted)
+    }
+
+    fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {
+        self.stores.unreadable::<K>()
+    }
+
+    fn namespace_labels(&self, name: &str) -> Option<BTreeMap<String, String>> {
+        self.namespaces.get(&ObjectRef::new(name)).map(|namespace| namespace.labels().clone())
+    }
+
+    fn connect(
+        &self,
+        name: &AccountName,
+        access: &PlatformAccess,
+        key: &SecretString,
+    ) -> Result<RateLimited, ConnectError> {
+        let standard = Rate::default();
+        let access = Access {
+            endpoint: Endpoint {
+                base_url: access.base_url.clone(),
+                organization_id: access.organization_id.clone(),
+                allow_insecure: self.settings.allow_insecure_platform,
+            },
+            request_timeout: self.settings.request_timeout,
+            rate: access.rate_limit.map_or(standard, |limit| Rate {
+                requests_per_minute: limit.requests_per_minute,
+                burst: limit.burst.unwrap_or(standard.burst),
+            }),
+        };
+        let client = OverHttp::default().connect(&access, key, self.metrics.clone())?;
+        self.wake_when_gate_moves(&client, name.clone());
+        Ok(client)
+    }
+
+    fn latest_snapshot(
+        &self,
+        object: &Compute,
+        connection: &Connection<RateLimited>,
+        interest: Interest,
+    ) -> LatestSnapshot {
+        let source = Source {
+            account: AccountName::of(&object.spec.account_ref, object).to_string(),
+            project: object.spec.project_id.clone(),
+            platform: Arc::new(connection.platform.clone()),
+            poll_interval: connection.poll_interval,
+        };
+        self.observers.read(&source, &ObjectRef::from_obj(object), interest)
+    }
+
+    fn stop_observing(&self, object: &Compute) {
+        self.observers.forget(&ObjectRef::from_obj(object));
+    }
+
+    async fn admit_change(&self, client: &RateLimited) -> Result<Option<RateLimited>, Fault> {
+        self.unless_stopped(client.admit_change()).await.transpose()
+    }
+
+    async fn admit_key_creation(&self, client: &RateLimited) -> Result<Option<RateLimited>, Fault> {
+        self.unless_stopped(client.admit_key_creation()).await.transpose()
+    }
+
+    fn wake<K: Managed>(&self, reference: ObjectRef<K>) {
+        self.stores.wake(reference);
+    }
+
+    fn count_deletion(&self, kind: &str) {
+        self.metrics.deletes(kind);
+    }
+
+    fn count_paused_deletions(&self, kind: &str, count: usize) {
+        self.metrics.deletions_paused(kind, count);
+    }
+}

@@ -1,0 +1,158 @@
+//! The custom resources as every part of the controller sees them.
+
+use std::fmt;
+use std::fmt::Debug;
+
+use k8s_openapi::NamespaceResourceScope;
+use kube::core::object::HasStatus;
+use kube::runtime::reflector::ObjectRef;
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::Serialize;
+
+use crate::api::{
+    Account, AccountKind, AccountRef, AccountStatus, ClusterAccount, Compute, ComputeStatus, Condition, ProjectKey,
+    ProjectKeyStatus,
+};
+use crate::cluster::Object;
+use crate::decide::{Brake, Meta, names};
+
+/// The status of a custom resource of ours.
+pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
+    fn conditions(&self) -> &[Condition];
+}
+
+impl Status for AccountStatus {
+    fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+}
+
+impl Status for ComputeStatus {
+    fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+}
+
+impl Status for ProjectKeyStatus {
+    fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+}
+
+/// A custom resource of ours.
+pub trait Managed: Object + HasStatus<Status: Status> {
+    /// The objects of one namespace, or all, read as `O`.
+    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
+    where
+        O: Resource<DynamicType = (), Scope = Self::Scope>;
+
+    /// What every observation says of the object itself.
+    fn meta_observed(&self) -> Meta {
+        Meta {
+            namespace: self.namespace().unwrap_or_default(),
+            name: self.name_any(),
+            generation: self.meta().generation.unwrap_or_default(),
+            deleting: self.meta().deletion_timestamp.is_some(),
+            has_finalizer: self.finalizers().iter().any(|finalizer| finalizer == names::FINALIZER),
+            paused: self.is_annotated(names::PAUSED),
+            brake: Brake::of(
+                self.is_annotated(names::CONFIRM_DELETION),
+                self.status().map(Status::conditions).unwrap_or_default(),
+            ),
+        }
+    }
+
+    /// Whether people have set an annotation to "true".
+    fn is_annotated(&self, annotation: &str) -> bool {
+        self.annotations().get(annotation).is_some_and(|value| value == "true")
+    }
+}
+
+impl Managed for Account {
+    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
+    where
+        O: Resource<DynamicType = (), Scope = Self::Scope>,
+    {
+        namespaced(client, namespace)
+    }
+}
+
+impl Managed for ClusterAccount {
+    fn api<O>(client: &Client, _: Option<&str>) -> Api<O>
+    where
+        O: Resource<DynamicType = (), Scope = Self::Scope>,
+    {
+        Api::all(client.clone())
+    }
+}
+
+impl Managed for Compute {
+    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
+    where
+        O: Resource<DynamicType = (), Scope = Self::Scope>,
+    {
+        namespaced(client, namespace)
+    }
+}
+
+impl Managed for ProjectKey {
+    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
+    where
+        O: Resource<DynamicType = (), Scope = Self::Scope>,
+    {
+        namespaced(client, namespace)
+    }
+}
+
+fn namespaced<K>(client: &Client, namespace: Option<&str>) -> Api<K>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    namespace.map_or_else(|| Api::all(client.clone()), |namespace| Api::namespaced(client.clone(), namespace))
+}
+
+/// The stable identity of an object.
+pub fn uid<K: Resource>(object: &K) -> String {
+    object.meta().uid.clone().unwrap_or_default()
+}
+
+/// Which account.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AccountName {
+    pub kind: AccountKind,
+    /// `None` for a ClusterAccount.
+    pub namespace: Option<String>,
+    pub name: String,
+}
+
+impl AccountName {
+    /// The account that a resource in `namespace` refers to.
+    pub fn referred(reference: &AccountRef, namespace: &str) -> Self {
+        let namespace = (reference.kind == AccountKind::Account).then(|| namespace.to_owned());
+        Self { kind: reference.kind, namespace, name: reference.name.clone() }
+    }
+
+    /// The account that `object` refers to by `reference`.
+    pub fn of<K: Resource>(reference: &AccountRef, object: &K) -> Self {
+        Self::referred(reference, object.meta().namespace.as_deref().unwrap_or_default())
+    }
+
+    /// The object of this name, where `K` is the account's kind.
+    pub fn object_ref<K: Resource<DynamicType = ()>>(&self) -> ObjectRef<K> {
+        let reference = ObjectRef::new(&self.name);
+        match &self.namespace {
+            Some(namespace) => reference.within(namespace),
+            None => reference,
+        }
+    }
+}
+
+impl fmt::Display for AccountName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} ", self.kind)?;
+        if let Some(namespace) = &self.namespace {
+            write!(f, "{namespace}/")?;
+        }
+        f.write_str(&self.name)
+    }
+}

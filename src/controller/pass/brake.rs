@@ -1,0 +1,62 @@
+//! The brake on mass deletion, as one process applies it to what it deletes on the platform because a resource is deleted.
+
+use jiff::Timestamp;
+use kube::Resource;
+
+use super::super::environment::{Environment, Kind, KindVisitor, Kinds};
+use super::super::object::{Managed, uid};
+use crate::decide::brake::Refusal;
+use crate::decide::{Brake, Decision, Reason};
+
+/// Why a deletion on the platform has to wait; `None` where it may be made.
+pub fn paused<K: Kind, E: Environment>(env: &E, object: &K::Object, step: &K::Step, now: Timestamp) -> Option<String> {
+    object.meta().deletion_timestamp.as_ref()?;
+    let target = K::removes(step)?;
+    let kind = K::Object::kind(&());
+    let meta = object.meta_observed();
+    let limit = env.settings().limits.deletes_per_minute;
+    if limit > 0 && meta.brake != Brake::Confirmed {
+        let mut others = Others { env, me: uid(object), namespace: object.meta().namespace.clone(), wait: false };
+        E::Kinds::each(&mut others);
+        if let Err(refusal) = env.state().admit_deletion(target, limit, others.wait, now) {
+            return Some(Refusal::text(refusal, &kind, &meta));
+        }
+    }
+    env.count_deletion(&kind);
+    None
+}
+
+/// Notes whether a resource waits now that it was decided on.
+pub fn note<K: Kind, E: Environment>(env: &E, object: &K::Object, decision: &Decision<K::Step>) {
+    let is_paused = |report: &crate::decide::Report| report.headline().0 == Reason::DeletionPaused;
+    let paused = decision.step.is_none() && decision.report.as_ref().is_some_and(is_paused);
+    note_paused(env, object, paused);
+}
+
+/// The same for a resource that is gone.
+pub fn note_paused<K: Managed, E: Environment>(env: &E, object: &K, paused: bool) {
+    let kind = K::kind(&());
+    if let Some(count) = env.state().deletion_paused(&uid(object), &kind, paused) {
+        env.count_paused_deletions(&kind, count);
+    }
+}
+
+/// Whether another resource of the namespace was told to wait; its own status says so, also to the next process.
+struct Others<'a, E> {
+    env: &'a E,
+    me: String,
+    namespace: Option<String>,
+    wait: bool,
+}
+
+impl<E: Environment> KindVisitor for Others<'_, E> {
+    fn visit<K: Kind>(&mut self) {
+        let waits = |other: &K::Object| {
+            other.meta().deletion_timestamp.is_some()
+                && other.meta().namespace == self.namespace
+                && uid(other) != self.me
+                && matches!(other.meta_observed().brake, Brake::Paused(_))
+        };
+        self.wait = self.wait || !self.env.objects::<K::Object>(waits).is_empty();
+    }
+}

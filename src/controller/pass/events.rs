@@ -1,0 +1,34 @@
+//! The events that go with a report that is news.
+
+use super::super::object::{Managed, Status};
+use crate::api::Condition;
+use crate::cluster::Event;
+use crate::decide::{Health, Reason, Report, Sync};
+
+pub fn of<K: Managed>(object: &K, report: &Report) -> Vec<Event> {
+    let before = object.status().map(Status::conditions).unwrap_or_default();
+    headline(before, report).into_iter().chain(finding(before, report)).collect()
+}
+
+/// The event that goes with a new headline. What is merely under way has none: the steps it takes have their own.
+fn headline(before: &[Condition], report: &Report) -> Option<Event> {
+    let (reason, text) = report.headline();
+    if reason_of(before, "Ready") == Some(reason.as_str()) {
+        return None;
+    }
+    match report.health {
+        Health::Ready(..) | Health::Unknown(..) => Some(Event::normal(reason.as_str(), text)),
+        Health::Stalled(..) => Some(Event::warning(reason.as_str(), text)),
+        Health::Progressing(..) => None,
+    }
+}
+
+/// The event that goes with something that a person has to decide although the resource is ready.
+fn finding(before: &[Condition], report: &Report) -> Option<Event> {
+    let Sync::OutOfSync(reason @ Reason::StrayCompute, text) = &report.sync else { return None };
+    (reason_of(before, "Synced") != Some(reason.as_str())).then(|| Event::warning(reason.as_str(), text))
+}
+
+fn reason_of<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a str> {
+    conditions.iter().find(|condition| condition.type_ == type_).map(|condition| condition.reason.as_str())
+}

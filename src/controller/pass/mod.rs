@@ -1,0 +1,153 @@
+//! One pass over one resource: look, decide, perform at most one step, or report how things stand.
+
+mod brake;
+pub mod calls;
+mod events;
+
+use jiff::Timestamp;
+use kube::core::object::HasStatus;
+use kube::{Resource, ResourceExt};
+use tracing::{debug, warn};
+
+use super::access;
+use super::environment::{Environment, Kind, StepError};
+use super::object::{AccountName, uid};
+use crate::cluster::{Cluster, resource_version};
+use crate::decide::{Decision, Report, Wake};
+
+/// What a pass came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pass {
+    pub next: Next,
+    /// How the resource stands, where that was decided.
+    pub report: Option<Report>,
+}
+
+/// When the next pass is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// At once: a step was performed, and what it left behind is decided on anew.
+    Now,
+    /// When the process hears of its own last write.
+    OnOwnWrite,
+    On(Wake),
+}
+
+impl Pass {
+    fn only(next: Next) -> Self {
+        Self { next, report: None }
+    }
+}
+
+/// One pass.
+///
+/// # Errors
+/// Where the API server could not be asked, or refused.
+pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Result<Pass, kube::Error> {
+    let uid = uid(object);
+    if env.state().is_outdated(&uid, resource_version(object)) {
+        return Ok(Pass::only(Next::OnOwnWrite));
+    }
+    let now = env.now();
+    let facts = K::gather(env, object, now).await?;
+    let mut observed = K::assemble(object, &facts);
+    K::learn(env, object, &facts, &mut observed, now);
+    let mut decision = decide::<K, E>(env, object, &mut observed, now);
+    K::announce(env, object, &facts, &observed);
+    if let Some(step) = decision.step.take() {
+        debug!(?step, "performing");
+        match perform::<K, E>(env, object, (&facts, &observed), &step).await {
+            Ok(()) => return Ok(Pass::only(Next::Now)),
+            Err(StepError::Cluster(error)) => return Err(error),
+            Err(StepError::Failed(action, problem)) => {
+                warn!(?action, ?problem, "a step failed");
+                let now = env.now();
+                let generation = object.meta().generation.unwrap_or_default();
+                let memory = env.state().step_failed(&uid, (action, problem), generation, now);
+                if env.state().is_outdated(&uid, resource_version(object)) {
+                    // The step changed the object before it failed: the report is about what the object is now.
+                    return Ok(Pass::only(Next::OnOwnWrite));
+                }
+                K::set_memory(&mut observed, memory);
+                decision = K::decide(object, &observed, now);
+            }
+        }
+    }
+    if decision.step.is_some() {
+        return Ok(Pass::only(Next::Now));
+    }
+    report::<K, E>(env, object, &observed, &decision, now).await?;
+    Ok(Pass { next: Next::On(decision.wake), report: decision.report })
+}
+
+/// What to do; where that deletes on the platform, as far as the brake allows.
+fn decide<K: Kind, E: Environment>(
+    env: &E,
+    object: &K::Object,
+    observed: &mut K::Observed,
+    now: Timestamp,
+) -> Decision<K::Step> {
+    let mut decision = K::decide(object, observed, now);
+    if let Some(message) = decision.step.as_ref().and_then(|step| brake::paused::<K, E>(env, object, step, now)) {
+        K::pause_deletion(observed, message);
+        decision = K::decide(object, observed, now);
+    }
+    brake::note::<K, E>(env, object, &decision);
+    decision
+}
+
+/// Performs a step. Nothing is begun through an account that is lost to the resource since it was decided on.
+async fn perform<K: Kind, E: Environment>(
+    env: &E,
+    object: &K::Object,
+    (facts, observed): (&K::Facts<E>, &K::Observed),
+    step: &K::Step,
+) -> Result<(), StepError> {
+    let _in_step = env.state().begin_step(&uid(object));
+    if access::is_lost_since::<K, E>(env, object, observed) {
+        return Ok(());
+    }
+    K::perform(env, object, facts, observed, step).await
+}
+
+/// Writes the status if it differs, and an event where its headline is news.
+async fn report<K: Kind, E: Environment>(
+    env: &E,
+    object: &K::Object,
+    observed: &K::Observed,
+    decision: &Decision<K::Step>,
+    now: Timestamp,
+) -> Result<(), kube::Error> {
+    let Some(report) = &decision.report else { return Ok(()) };
+    let status = K::status(report, object, observed, now);
+    if object.status() == Some(&status) {
+        return Ok(());
+    }
+    let written = match env.cluster().apply_status(object, &status).await {
+        // The object was deleted while we looked at it.
+        Err(kube::Error::Api(error)) if error.code == 404 => return Ok(()),
+        other => other?,
+    };
+    env.state().wrote_version(&uid(object), resource_version(&written));
+    for event in events::of(object, report) {
+        env.cluster().publish(object, &event).await;
+    }
+    Ok(())
+}
+
+/// A resource is gone: nothing of it is remembered, and its account may go.
+pub fn forget<K: Kind, E: Environment>(env: &E, object: &K::Object) {
+    brake::note_paused(env, object, false);
+    env.state().forget(&uid(object));
+    if let Some(reference) = K::account(object) {
+        access::wake(env, &AccountName::of(reference, object));
+    }
+}
+
+/// The kind and the name of an object, for people.
+pub fn label<K: Resource<DynamicType = ()>>(object: &K) -> String {
+    match object.namespace() {
+        Some(namespace) => format!("{} {namespace}/{}", K::kind(&()), object.name_any()),
+        None => format!("{} {}", K::kind(&()), object.name_any()),
+    }
+}

@@ -1,0 +1,243 @@
+//! Putting it together: watches, stores, and one controller for each kind and namespace.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use futures::{FutureExt, Stream, StreamExt};
+use k8s_openapi::ClusterResourceScope;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use kube::api::PartialObjectMeta;
+use kube::runtime::controller::{Config, Controller};
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::reflector::{self, ObjectRef, Store};
+use kube::{Api, Client};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info};
+
+use super::super::environment::{Kind, KindVisitor, Kinds, PassSettings};
+use super::super::live::Live;
+use super::super::live::stores::{Entry, Stores, Unreadable};
+use super::super::object::Managed;
+use super::super::registry::AllKinds;
+use super::super::state::ProcessState;
+use super::feed::{Feed, Later, feed};
+use super::reconcile::{error_policy, reconcile};
+use super::relay;
+use crate::api::Compute;
+use crate::clock;
+use crate::cluster::ApiServer;
+use crate::config::Settings;
+use crate::decide::names::ClusterId;
+use crate::platform::Observers;
+use crate::telemetry::{Metrics, Readiness};
+
+/// What readiness says until the stores are filled.
+const CACHES: &str = "the first list of all resources";
+
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Everything that runs, before it runs.
+pub struct Assembly {
+    pub env: Arc<Live>,
+    running: Vec<Task>,
+    /// Ends when every store is filled.
+    filled: Vec<Task>,
+}
+
+impl Assembly {
+    pub fn new(
+        client: Client,
+        settings: Settings,
+        cluster: ClusterId,
+        metrics: Arc<Metrics>,
+        stop: &CancellationToken,
+    ) -> Self {
+        let scopes: Vec<Option<String>> = match settings.watch_namespaces.as_slice() {
+            [] => vec![None],
+            names => names.iter().cloned().map(Some).collect(),
+        };
+        let (computes, computes_woken) = unbounded_channel();
+        let mut parts = Parts::new(&client, &scopes, (computes.clone(), computes_woken));
+        AllKinds::each(&mut parts);
+        let Parts { later, stores, controllers, filled, .. } = parts;
+        let (namespaces, namespaces_writer) = reflector::store();
+        let env = Arc::new_cyclic(|this| Live {
+            pass_settings: PassSettings { limits: settings.limits, request_timeout: settings.request_timeout, cluster },
+            cluster: ApiServer::new(client, &settings.identity),
+            stores,
+            namespaces,
+            observers: Observers::new(computes, clock::now, rand::random::<f64>),
+            state: ProcessState::default(),
+            metrics,
+            this: this.clone(),
+            synced: CancellationToken::new(),
+            stop: stop.clone(),
+            settings,
+        });
+        // Set once, right here.
+        let _ = later.set(env.clone());
+        let running = controllers.into_iter().map(|controller| controller(&env, stop)).collect();
+        let mut assembly = Self { env, running, filled };
+        assembly.add_relays(&scopes, namespaces_writer, stop);
+        assembly
+    }
+
+    /// Runs until `stop`, and until every pass that was running then has ended.
+    pub async fn run(self, readiness: &Readiness, stop: &CancellationToken) {
+        readiness.lacks(CACHES);
+        let filled = async {
+            join_all(self.filled).await;
+            readiness.has(CACHES);
+            self.env.synced.cancel();
+            info!("all resources are known; beginning");
+        };
+        let begin = async {
+            tokio::select! {
+                () = filled => {}
+                () = stop.cancelled() => {}
+            }
+        };
+        tokio::join!(join_all(self.running), begin);
+    }
+
+    fn add_relays(
+        &mut self,
+        scopes: &[Option<String>],
+        writer: Writer<PartialObjectMeta<Namespace>>,
+        stop: &CancellationToken,
+    ) {
+        let client = self.env.cluster.client();
+        for scope in scopes {
+            let api: Api<PartialObjectMeta<Secret>> = match scope {
+                Some(namespace) => Api::namespaced(client.clone(), namespace),
+                None => Api::all(client.clone()),
+            };
+            self.running.push(relay::secrets(self.env.clone(), api, stop.clone()).boxed());
+        }
+        // An operator that is confined to namespaces may not read those objects themselves.
+        if scopes == [None] {
+            self.filled.push(filled(&self.env.namespaces));
+            let api = Api::all(client.clone());
+            self.running.push(relay::namespaces(self.env.clone(), api, writer, stop.clone()).boxed());
+        }
+    }
+}
+
+type Wakes<K> = (UnboundedSender<ObjectRef<K>>, UnboundedReceiver<ObjectRef<K>>);
+type StartController = Box<dyn FnOnce(&Arc<Live>, &CancellationToken) -> Task>;
+
+/// What is made for each kind before there is an environment.
+struct Parts<'a> {
+    client: &'a Client,
+    scopes: &'a [Option<String>],
+    later: Later,
+    /// The observers of the platform wake Computes by this channel.
+    computes: Option<Wakes<Compute>>,
+    stores: Stores,
+    controllers: Vec<StartController>,
+    filled: Vec<Task>,
+}
+
+impl<'a> Parts<'a> {
+    fn new(client: &'a Client, scopes: &'a [Option<String>], computes: Wakes<Compute>) -> Self {
+        Self {
+            client,
+            scopes,
+            later: Later::default(),
+            computes: Some(computes),
+            stores: Stores::default(),
+            controllers: Vec::new(),
+            filled: Vec::new(),
+        }
+    }
+
+    /// The channel by which objects of a kind are woken.
+    fn wakes<K: Managed>(&mut self) -> Wakes<K> {
+        let mut made: Box<dyn std::any::Any> = Box::new(self.computes.take());
+        if let Some(computes) = made.downcast_mut::<Option<Wakes<K>>>().and_then(Option::take) {
+            return computes;
+        }
+        self.computes = made.downcast::<Option<Wakes<Compute>>>().ok().and_then(|computes| *computes);
+        unbounded_channel()
+    }
+}
+
+impl KindVisitor for Parts<'_> {
+    fn visit<K: Kind>(&mut self) {
+        let unreadable = Unreadable::default();
+        let feeds: Vec<Feed<K::Object>> = if is_namespaced::<K::Object>() {
+            let feed = |scope: &Option<String>| feed::<K>(self.client, scope.as_deref(), &unreadable, &self.later);
+            self.scopes.iter().map(feed).collect()
+        } else {
+            vec![feed::<K>(self.client, None, &unreadable, &self.later)]
+        };
+        let stores: Vec<_> = feeds.iter().map(|feed| feed.store.clone()).collect();
+        self.filled.extend(stores.iter().map(filled));
+        let (wake, woken) = self.wakes::<K::Object>();
+        self.stores.insert(Entry { stores, unreadable, wake });
+        let namespaces: Vec<_> = feeds.iter().map(|feed| feed.namespace.clone()).collect();
+        let (spread, outlets) = spread(woken, namespaces);
+        self.controllers.push(Box::new(move |_, _| spread.boxed()));
+        for (feed, woken) in feeds.into_iter().zip(outlets) {
+            self.controllers.push(Box::new(move |env, stop| controller::<K>(feed, woken, env, stop)));
+        }
+    }
+}
+
+fn is_namespaced<K: Managed>() -> bool {
+    std::any::TypeId::of::<K::Scope>() != std::any::TypeId::of::<ClusterResourceScope>()
+}
+
+/// The controller of one kind in one namespace.
+fn controller<K: Kind>(
+    Feed { changes, store, .. }: Feed<K::Object>,
+    woken: UnboundedReceiver<ObjectRef<K::Object>>,
+    env: &Arc<Live>,
+    stop: &CancellationToken,
+) -> Task {
+    let controller = Controller::for_stream(changes, store)
+        .with_config(Config::default().concurrency(env.settings.concurrency))
+        .reconcile_on(received(woken))
+        .graceful_shutdown_on(stop.clone().cancelled_owned())
+        .run(reconcile::<K>, error_policy::<K>, env.clone());
+    let log = controller.for_each(|result| async move {
+        if let Err(error) = result {
+            debug!(%error, "a pass could not be made");
+        }
+    });
+    log.boxed()
+}
+
+/// Passes what is woken on to the controller of its namespace.
+fn spread<K: Managed>(
+    mut woken: UnboundedReceiver<ObjectRef<K>>,
+    namespaces: Vec<Option<String>>,
+) -> (impl Future<Output = ()> + Send, Vec<UnboundedReceiver<ObjectRef<K>>>) {
+    let (senders, receivers): (Vec<_>, Vec<_>) = namespaces.iter().map(|_| unbounded_channel()).unzip();
+    let senders: HashMap<_, _> = namespaces.into_iter().zip(senders).collect();
+    let spread = async move {
+        while let Some(reference) = woken.recv().await {
+            let sender = senders.get(&None).or_else(|| senders.get(&reference.namespace));
+            if sender.is_some_and(|sender| sender.send(reference).is_err()) {
+                return;
+            }
+        }
+    };
+    (spread, receivers)
+}
+
+fn received<T: Send + 'static>(receiver: UnboundedReceiver<T>) -> impl Stream<Item = T> + Send + 'static {
+    futures::stream::unfold(receiver, |mut receiver| async move { receiver.recv().await.map(|item| (item, receiver)) })
+}
+
+/// Ends when the store holds its first list. A writer that is gone means that the operator is stopping.
+fn filled<K>(store: &Store<K>) -> Task
+where
+    K: reflector::Lookup<DynamicType = ()> + Clone + Send + Sync + 'static,
+{
+    let store = store.clone();
+    async move { drop(store.wait_until_ready().await) }.boxed()
+}

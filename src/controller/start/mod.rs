@@ -1,0 +1,14 @@
+//! Starting and stopping: what is waited for, who leads, and everything that runs.
+
+mod assembly;
+mod feed;
+mod leader;
+mod reconcile;
+mod relay;
+mod run;
+mod unreadable;
+mod waiting;
+mod wake;
+
+pub use leader::LEASE_DURATION;
+pub use run::{Operator, run};

@@ -1,0 +1,71 @@
+//! Passes, as kube-runtime's controller asks for them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::runtime::controller::Action as Requeue;
+use kube::{Resource, ResourceExt};
+use thiserror::Error;
+use tracing::{Instrument, info_span, warn};
+
+use super::super::environment::Kind;
+use super::super::live::Live;
+use super::super::object::uid;
+use super::super::pass::{Next, pass};
+use crate::clock;
+use crate::decide::Wake;
+
+/// Every resource is looked at again after this time even when nothing seems to change.
+const RESYNC: Duration = Duration::from_secs(900);
+/// The shortest wait, so that no time that has just passed makes a loop.
+const SHORTEST_WAIT: Duration = Duration::from_millis(500);
+const CONFLICT_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Could not look or could not act: the API server did not answer as needed.
+#[derive(Debug, Error)]
+#[error("the API server: {0}")]
+pub struct Error(#[from] kube::Error);
+
+/// One pass.
+pub async fn reconcile<K: Kind>(object: Arc<K::Object>, env: Arc<Live>) -> Result<Requeue, Error> {
+    tokio::select! {
+        () = env.synced.cancelled() => {}
+        () = env.stop.cancelled() => return Ok(Requeue::await_change()),
+    }
+    let kind = K::Object::kind(&());
+    let span =
+        info_span!("reconcile", %kind, namespace = object.namespace().unwrap_or_default(), name = object.name_any());
+    let timer = env.metrics.reconcile_begins(&kind);
+    let result = pass::<K, Live>(&env, &object).instrument(span).await;
+    timer.ended(result.is_ok());
+    if result.is_ok() {
+        env.state.pass_succeeded(&uid(object.as_ref()));
+    }
+    Ok(requeue(result?.next, clock::now()))
+}
+
+fn requeue(next: Next, now: Timestamp) -> Requeue {
+    match next {
+        Next::Now => Requeue::requeue(Duration::ZERO),
+        Next::OnOwnWrite | Next::On(Wake::OnChange) => Requeue::requeue(RESYNC),
+        Next::On(Wake::At(time)) => {
+            let wait = Duration::try_from(time.duration_since(now)).unwrap_or_default();
+            Requeue::requeue(wait.clamp(SHORTEST_WAIT, RESYNC))
+        }
+    }
+}
+
+/// When a pass that ended with an error is made again: soon after a conflict, otherwise later each time.
+pub fn error_policy<K: Kind>(object: Arc<K::Object>, error: &Error, env: Arc<Live>) -> Requeue {
+    if let Error(kube::Error::Api(status)) = error
+        && status.code == 409
+    {
+        return Requeue::requeue(CONFLICT_PAUSE);
+    }
+    let errors = env.state.pass_failed(&uid(object.as_ref()));
+    warn!(%error, kind = %K::Object::kind(&()), namespace = object.namespace(), name = object.name_any(), "a pass failed");
+    let pause = Duration::from_secs(1).saturating_mul(1 << errors.min(6));
+    Requeue::requeue(pause.min(LONGEST_PAUSE))
+}

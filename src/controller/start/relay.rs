@@ -1,0 +1,72 @@
+//! Changes of other objects that concern ours: Secrets and namespaces.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use kube::api::PartialObjectMeta;
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Resource, ResourceExt};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use super::super::account::dependents;
+use super::super::live::Live;
+use super::wake;
+use crate::cluster::secrets;
+use crate::decide::names::CREDENTIAL_FINALIZER;
+
+/// Passes on changes of Secrets until `stop`. Only their metadata is read.
+pub async fn secrets(env: Arc<Live>, api: Api<PartialObjectMeta<Secret>>, stop: CancellationToken) {
+    let changes = watcher(api, watcher::Config::default()).default_backoff().touched_objects();
+    relay("Secrets", changes, stop, |secret: &PartialObjectMeta<Secret>| {
+        let namespace = secret.namespace().unwrap_or_default();
+        wake::users_of_secret(env.as_ref(), &namespace, &secret.name_any());
+        if secret.finalizers().iter().any(|finalizer| finalizer == CREDENTIAL_FINALIZER) {
+            tokio::spawn(unprotect_unless_named(env.clone(), namespace, secret.name_any()));
+        }
+    })
+    .await;
+}
+
+/// Removes the finalizer of a Secret that was protected for an account which names another one by now, or which is no more.
+async fn unprotect_unless_named(env: Arc<Live>, namespace: String, name: String) {
+    env.synced.cancelled().await;
+    if dependents::may_be_read_by_an_account(env.as_ref(), &namespace, &name) {
+        return;
+    }
+    if let Err(error) = secrets::protect(&env.cluster, &namespace, &name, false).await {
+        warn!(%error, namespace, name, "a Secret is protected that no account names, and its finalizer could not be removed");
+    }
+}
+
+/// Passes on changes of namespaces' labels until `stop`, and keeps them for the selectors of ClusterAccounts.
+pub async fn namespaces(
+    env: Arc<Live>,
+    api: Api<PartialObjectMeta<Namespace>>,
+    writer: Writer<PartialObjectMeta<Namespace>>,
+    stop: CancellationToken,
+) {
+    let changes = watcher(api, watcher::Config::default()).default_backoff().reflect(writer).touched_objects();
+    relay("namespaces", changes, stop, |namespace: &PartialObjectMeta<Namespace>| {
+        wake::users_of_cluster_accounts(env.as_ref(), &namespace.name_any());
+    })
+    .await;
+}
+
+async fn relay<K: Resource + Debug>(
+    what: &str,
+    changes: impl futures::Stream<Item = Result<K, watcher::Error>>,
+    stop: CancellationToken,
+    pass_on: impl Fn(&K),
+) {
+    let mut changes = std::pin::pin!(changes.take_until(stop.cancelled_owned()));
+    while let Some(change) = changes.next().await {
+        match change {
+            Ok(object) => pass_on(&object),
+            Err(error) => warn!(%error, what, "the watch failed; it is begun anew"),
+        }
+    }
+}

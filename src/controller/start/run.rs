@@ -1,0 +1,99 @@
+//! Starting and stopping: what is missing is waited for, then the lead, then everything runs until it is told to stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use super::super::key::flush;
+use super::assembly::Assembly;
+use super::{leader, waiting};
+use crate::config::Settings;
+use crate::decide::names::ClusterId;
+use crate::telemetry::{Metrics, Readiness};
+
+/// How long keys that are not in their Secrets yet are tried to be saved when the operator stops.
+const FLUSH_GRACE: Duration = Duration::from_secs(25);
+
+/// How much longer than one call to the platform a pass may take to end when the operator stops. An API server that does not
+/// answer must not use up the time in which keys can be saved.
+const PASS_GRACE: Duration = Duration::from_secs(3);
+
+/// What the operator runs with.
+pub struct Operator {
+    pub client: Client,
+    pub settings: Settings,
+    pub leader_elect: bool,
+    pub readiness: Readiness,
+    pub metrics: Arc<Metrics>,
+}
+
+impl std::fmt::Debug for Operator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Operator").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// Runs until `stop`. An error says why it ended before.
+pub async fn run(operator: Operator, stop: CancellationToken) -> Result<(), String> {
+    let Some(cluster) = prepared(&operator, &stop).await? else { return Ok(()) };
+    if !operator.leader_elect {
+        control(operator, cluster, stop).await;
+        return Ok(());
+    }
+    let Some(lead) = leader::lead(&operator.client, &operator.settings.identity, &stop).await else { return Ok(()) };
+    let well = while_leading(operator, cluster, &lead, stop).await;
+    lead.release().await;
+    if well { Ok(()) } else { Err("the lead was lost to another process".to_owned()) }
+}
+
+/// Waits for what is missing; which cluster this is, or `None` where the operator is stopped before that is known.
+async fn prepared(operator: &Operator, stop: &CancellationToken) -> Result<Option<ClusterId>, String> {
+    let Operator { client, settings, readiness, .. } = operator;
+    let namespace = settings.watch_namespaces.first().map(String::as_str);
+    if !waiting::wait_for_resources(client, namespace, readiness, stop).await {
+        return Ok(None);
+    }
+    match &settings.cluster_id {
+        Some(given) => Ok(Some(given.clone())),
+        None => waiting::cluster_id(client, !settings.watch_namespaces.is_empty(), readiness, stop).await,
+    }
+}
+
+/// Nothing may be begun once another process may lead.
+async fn while_leading(operator: Operator, cluster: ClusterId, lead: &leader::Lead, stop: CancellationToken) -> bool {
+    let until = stop.child_token();
+    let work = control(operator, cluster, until.clone());
+    tokio::pin!(work);
+    tokio::select! {
+        () = &mut work => true,
+        () = lead.lost() => {
+            warn!("the lead is lost");
+            until.cancel();
+            work.await;
+            false
+        }
+    }
+}
+
+/// Passes that are running when `stop` comes are ended; then what they left in memory is saved.
+async fn control(operator: Operator, cluster: ClusterId, stop: CancellationToken) {
+    let Operator { client, settings, readiness, metrics, .. } = operator;
+    let longest = settings.request_timeout.saturating_add(PASS_GRACE);
+    let assembly = Assembly::new(client, settings, cluster, metrics, &stop);
+    let env = assembly.env.clone();
+    tokio::select! {
+        () = assembly.run(&readiness, &stop) => info!("no pass is running any more"),
+        () = overdue(&stop, longest) => warn!("passes are still waiting for an answer and are left, as a crash would leave them"),
+    }
+    flush(env.as_ref(), FLUSH_GRACE).await;
+    env.observers.shutdown().await;
+}
+
+/// Ends `time` after `stop`.
+async fn overdue(stop: &CancellationToken, time: Duration) {
+    stop.cancelled().await;
+    tokio::time::sleep(time).await;
+}

@@ -1,0 +1,56 @@
+//! What a stored object that cannot be read is told: a condition, beside what its status said before.
+
+use std::sync::Arc;
+
+use kube::api::{Patch, PatchParams};
+use kube::core::Request;
+use serde_json::{Value, json};
+use tracing::debug;
+
+use super::super::environment::Environment;
+use super::super::live::Live;
+use super::super::object::Managed;
+use crate::api::{Condition, ObjectMeta};
+use crate::decide::names::FIELD_MANAGER;
+use crate::decide::{Reason, Report};
+
+/// Writes the condition. Where the API server does not take it, the log line has to do.
+pub async fn report<K: Managed>(env: Arc<Live>, meta: ObjectMeta, error: String) {
+    if let Err(refused) = write::<K>(&env, &meta, &error).await {
+        let (kind, namespace, name) = (K::kind(&()), meta.namespace.as_deref(), meta.name.as_deref());
+        debug!(%kind, namespace, name, %refused, "the condition of an object that cannot be read was not written");
+    }
+}
+
+async fn write<K: Managed>(env: &Live, meta: &ObjectMeta, error: &str) -> Result<(), kube::Error> {
+    let requests = Request::new(K::url_path(&(), meta.namespace.as_deref()));
+    let name = meta.name.as_deref().unwrap_or_default();
+    let found = requests.get(name, &kube::api::GetParams::default()).map_err(kube::Error::BuildRequest)?;
+    let found: Value = env.cluster.client().request(found).await?;
+    let status = status(&found["status"], meta.generation.unwrap_or_default(), error, env);
+    if status == found["status"] {
+        return Ok(());
+    }
+    let body = Patch::Apply(json!({
+        "apiVersion": K::api_version(&()),
+        "kind": K::kind(&()),
+        "metadata": {"name": name, "uid": meta.uid},
+        "status": status,
+    }));
+    let params = PatchParams::apply(FIELD_MANAGER).force();
+    let patch = requests.patch_subresource("status", name, &params, &body).map_err(kube::Error::BuildRequest)?;
+    env.cluster.client().request::<Value>(patch).await.map(drop)
+}
+
+/// The status as it was, with other conditions.
+fn status(before: &Value, generation: i64, error: &str, env: &Live) -> Value {
+    let conditions: Vec<Condition> = serde_json::from_value(before["conditions"].clone()).unwrap_or_default();
+    let message = format!(
+        "The stored object cannot be read: {error}. What it has on the platform is left as it is. Correct the field that is \
+         named, with kubectl edit or by applying the manifest again."
+    );
+    let report = Report::stalled(Reason::Unreadable, message);
+    let mut status = if before.is_object() { before.clone() } else { json!({}) };
+    status["conditions"] = json!(report.conditions(&conditions, generation, env.now()));
+    status
+}

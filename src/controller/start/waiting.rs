@@ -1,0 +1,133 @@
+//! Start-up: wait for what is missing, say what that is, never crash over it.
+
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, join_all};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::ListParams;
+use kube::{Api, Client};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use super::super::environment::{Kind, KindVisitor, Kinds};
+use super::super::object::Managed;
+use super::super::registry::AllKinds;
+use crate::decide::names::ClusterId;
+use crate::telemetry::Readiness;
+
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// Waits until the API server serves all custom resources in `namespace`, or everywhere; `false` when stopped before.
+pub async fn wait_for_resources(
+    client: &Client,
+    namespace: Option<&str>,
+    readiness: &Readiness,
+    stop: &CancellationToken,
+) -> bool {
+    let mut waiting = Waiting { readiness, stop, said: String::new() };
+    loop {
+        let missing = missing(client, namespace).await;
+        if missing.is_empty() {
+            readiness.only(&[]);
+            info!("the API server serves all resources");
+            return true;
+        }
+        if !waiting.pause(&missing).await {
+            return false;
+        }
+    }
+}
+
+/// What this cluster is called in names: the beginning of the UID of namespace kube-system, which lives as long as the cluster.
+/// An operator that is `confined` to namespaces may lack the right to read it, and is told at once what to do; `None` when
+/// stopped before.
+pub async fn cluster_id(
+    client: &Client,
+    confined: bool,
+    readiness: &Readiness,
+    stop: &CancellationToken,
+) -> Result<Option<ClusterId>, String> {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let mut waiting = Waiting { readiness, stop, said: String::new() };
+    loop {
+        let error = match namespaces.get_metadata("kube-system").await {
+            Ok(found) => match found.metadata.uid.as_deref().and_then(ClusterId::of_uid) {
+                Some(cluster) => {
+                    readiness.only(&[]);
+                    info!(%cluster, "names of keys and computes tell this cluster by");
+                    return Ok(Some(cluster));
+                }
+                None => "it has no UID".to_owned(),
+            },
+            Err(kube::Error::Api(status)) if status.code == 403 && confined => {
+                return Err(format!(
+                    "--cluster-id is needed, as namespace kube-system cannot be read: {}",
+                    status.message
+                ));
+            }
+            Err(kube::Error::Api(status)) => status.message,
+            Err(error) => error.to_string(),
+        };
+        let missing = format!("the UID of namespace kube-system ({error}), or --cluster-id in its place");
+        if !waiting.pause(&[missing]).await {
+            return Ok(None);
+        }
+    }
+}
+
+struct Waiting<'a> {
+    readiness: &'a Readiness,
+    stop: &'a CancellationToken,
+    said: String,
+}
+
+impl Waiting<'_> {
+    /// Says what is missing, once, and waits a little; `false` when stopped meanwhile.
+    async fn pause(&mut self, missing: &[String]) -> bool {
+        self.readiness.only(missing);
+        let text = missing.join("; ");
+        if text != self.said {
+            warn!(missing = text, "waiting");
+            self.said = text;
+        }
+        tokio::select! {
+            () = self.stop.cancelled() => false,
+            () = tokio::time::sleep(PAUSE) => true,
+        }
+    }
+}
+
+async fn missing(client: &Client, namespace: Option<&str>) -> Vec<String> {
+    let mut checks = Checks { client, namespace, running: Vec::new() };
+    AllKinds::each(&mut checks);
+    let mut missing: Vec<String> = join_all(checks.running).await.into_iter().flatten().collect();
+    missing.dedup();
+    missing
+}
+
+/// Whether the API server serves each kind.
+struct Checks<'a> {
+    client: &'a Client,
+    namespace: Option<&'a str>,
+    running: Vec<BoxFuture<'static, Option<String>>>,
+}
+
+impl KindVisitor for Checks<'_> {
+    fn visit<K: Kind>(&mut self) {
+        self.running.push(not_served(K::Object::api::<K::Object>(self.client, self.namespace)).boxed());
+    }
+}
+
+/// Why the resources of a kind cannot be listed.
+async fn not_served<K: Managed>(api: Api<K>) -> Option<String> {
+    let plural = K::plural(&());
+    match api.list_metadata(&ListParams::default().limit(1)).await {
+        Ok(_) => None,
+        Err(kube::Error::Api(status)) if status.code == 404 => {
+            Some(format!("the CustomResourceDefinition {plural}.dbplane.dev (kubectl apply -k crds/)"))
+        }
+        Err(kube::Error::Api(status)) => Some(format!("permission to list {plural} ({})", status.message)),
+        Err(error) => Some(format!("the API server ({error})")),
+    }
+}

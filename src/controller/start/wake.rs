@@ -1,0 +1,100 @@
+//! Who is decided on anew when another object changes: owners, and whom a Secret or a namespace concerns.
+
+use kube::Resource;
+use kube::ResourceExt;
+use kube::runtime::reflector::ObjectRef;
+
+use super::super::account::dependents::{reads_secret, writes_secret};
+use super::super::environment::{Environment, Kind, KindVisitor, Kinds};
+use super::super::object::Managed;
+use crate::api::AccountKind;
+
+/// Wakes the resource of ours that controls `object`.
+pub fn owner<K: Managed, E: Environment>(env: &E, object: &K) {
+    let controller = object.owner_references().iter().find(|owner| owner.controller == Some(true));
+    if let Some(owner) = controller {
+        let namespace = object.namespace();
+        E::Kinds::each(&mut Owner { env, kind: (&owner.api_version, &owner.kind), name: &owner.name, namespace });
+    }
+}
+
+struct Owner<'a, E> {
+    env: &'a E,
+    kind: (&'a str, &'a str),
+    name: &'a str,
+    namespace: Option<String>,
+}
+
+impl<E: Environment> KindVisitor for Owner<'_, E> {
+    fn visit<K: Kind>(&mut self) {
+        let (version, kind) = (K::Object::api_version(&()), K::Object::kind(&()));
+        let group = |version: &str| version.split('/').next().map(str::to_owned);
+        if kind == self.kind.1 && group(&version) == group(self.kind.0) {
+            let reference = ObjectRef::<K::Object>::new(self.name);
+            self.env.wake(match &self.namespace {
+                Some(namespace) => reference.within(namespace),
+                None => reference,
+            });
+        }
+    }
+}
+
+/// Wakes all resources for which `concerned` holds, kind by kind.
+struct Concerned<'a, E, F> {
+    env: &'a E,
+    concerned: F,
+}
+
+/// What is asked of an object whatever its kind.
+trait Question {
+    fn concerns<K: Kind>(&self, object: &K::Object) -> bool;
+}
+
+impl<E: Environment, F: Question> KindVisitor for Concerned<'_, E, F> {
+    fn visit<K: Kind>(&mut self) {
+        for object in self.env.objects::<K::Object>(|object| self.concerned.concerns::<K>(object)) {
+            self.env.wake(ObjectRef::from_obj(object.as_ref()));
+        }
+    }
+}
+
+struct UsesSecret<'a>(&'a str, &'a str);
+
+impl Question for UsesSecret<'_> {
+    fn concerns<K: Kind>(&self, object: &K::Object) -> bool {
+        reads_secret::<K>(object, (self.0, self.1)) || writes_secret::<K>(object, (self.0, self.1))
+    }
+}
+
+/// Wakes whom a Secret concerns: accounts that read it, resources that write it.
+pub fn users_of_secret<E: Environment>(env: &E, namespace: &str, name: &str) {
+    E::Kinds::each(&mut Concerned { env, concerned: UsesSecret(namespace, name) });
+}
+
+struct Admitted<'a>(&'a str);
+
+impl Question for Admitted<'_> {
+    fn concerns<K: Kind>(&self, object: &K::Object) -> bool {
+        object.namespace().as_deref() == Some(self.0)
+            && K::account(object).is_some_and(|reference| reference.kind == AccountKind::ClusterAccount)
+    }
+}
+
+/// Wakes the resources of a namespace whose ClusterAccount may admit them by the namespace's labels.
+pub fn users_of_cluster_accounts<E: Environment>(env: &E, namespace: &str) {
+    E::Kinds::each(&mut Concerned { env, concerned: Admitted(namespace) });
+}
+
+struct In<'a>(Option<&'a str>);
+
+impl Question for In<'_> {
+    fn concerns<K: Kind>(&self, object: &K::Object) -> bool {
+        let namespace = object.namespace();
+        namespace.is_none() || self.0.is_none() || namespace.as_deref() == self.0
+    }
+}
+
+/// Wakes all resources that can have to do with one of a namespace.
+pub fn all_in<E: Environment>(env: &E, namespace: Option<&str>) {
+    E::Kinds::each(&mut Concerned { env, concerned: In(namespace) });
+}

@@ -1,0 +1,223 @@
+//! What one process remembers between passes. It changes by the transitions that are named here, and by nothing else.
+//! Losing all of it costs time, and a key that is not in its Secret yet; never a second object.
+
+mod account;
+mod compute;
+mod key;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Timestamp;
+
+pub use self::account::{AccountEntry, Connection};
+use self::compute::Create;
+pub use self::compute::Place;
+use self::key::KeyState;
+pub use self::key::UnsavedKey;
+use super::object::AccountName;
+use crate::decide::brake::{Refusal, Window};
+use crate::decide::memory::Problem;
+use crate::decide::{Action, Memory};
+use crate::platform::Tick;
+
+/// What one process remembers; `P` is its client of the platform.
+#[derive(Debug)]
+pub struct ProcessState<P>(Mutex<Contents<P>>);
+
+/// The same as plain data.
+#[derive(Clone, Debug)]
+pub struct Contents<P> {
+    /// By the UID of the resource.
+    pub resources: BTreeMap<String, ResourceState>,
+    /// The accounts that were looked at.
+    pub accounts: BTreeMap<AccountName, AccountEntry<P>>,
+    /// The deletions of the last minute.
+    pub deletions: Window,
+    /// How many connections were ever made: each has a number of its own.
+    pub connections: u64,
+}
+
+/// What is remembered of one resource.
+#[derive(Clone, Debug, Default)]
+pub struct ResourceState {
+    pub memory: Memory,
+    /// A snapshot has to have begun after this to be decided on: our last change ended then.
+    pub wrote: Option<Tick>,
+    /// The version that our last write left behind; older ones are not decided on.
+    pub version: Option<u64>,
+    /// The number of the connection that it was decided on with last; another one has other credentials.
+    pub connection: Option<u64>,
+    /// The platform is expected to change something soon that the resource waits for.
+    pub awaiting: bool,
+    /// How many passes in a row ended with an error.
+    pub errors: u32,
+    /// A step is being performed.
+    pub in_step: bool,
+    /// The resource is gone, and its last step is not over.
+    deleted: bool,
+    /// The brake on mass deletion makes it wait; its kind.
+    pub deletion_paused: Option<String>,
+    pub create: Option<Create>,
+    pub key: KeyState,
+}
+
+impl<P> Default for Contents<P> {
+    fn default() -> Self {
+        Self { resources: BTreeMap::new(), accounts: BTreeMap::new(), deletions: Window::default(), connections: 0 }
+    }
+}
+
+impl<P> Default for ProcessState<P> {
+    fn default() -> Self {
+        Self::from(Contents::default())
+    }
+}
+
+impl<P> From<Contents<P>> for ProcessState<P> {
+    fn from(contents: Contents<P>) -> Self {
+        Self(Mutex::new(contents))
+    }
+}
+
+/// A step that is being performed; it is over when this is dropped.
+#[derive(Debug)]
+pub struct StepGuard<'a, P> {
+    state: &'a ProcessState<P>,
+    uid: String,
+}
+
+impl<P> ProcessState<P> {
+    /// What is remembered of a resource.
+    pub fn resource(&self, uid: &str) -> ResourceState {
+        self.with(|contents| contents.resources.get(uid).cloned().unwrap_or_default())
+    }
+
+    /// Everything.
+    pub fn contents(&self) -> Contents<P>
+    where
+        P: Clone,
+    {
+        self.with(|contents| contents.clone())
+    }
+
+    /// The resource is gone, or its finalizer is.
+    pub fn forget(&self, uid: &str) {
+        self.with(|contents| {
+            let Some(resource) = contents.resources.get_mut(uid) else { return };
+            if !resource.in_step {
+                contents.resources.remove(uid);
+                return;
+            }
+            // A step that is not over still has its turn, and its account is still needed.
+            let create = resource.create.take();
+            *resource = ResourceState { in_step: true, deleted: true, create, ..ResourceState::default() };
+        });
+    }
+
+    /// Our own write left this version of the object behind.
+    pub fn wrote_version(&self, uid: &str, version: Option<u64>) {
+        self.update(uid, |resource| resource.version = resource.version.max(version));
+    }
+
+    /// Whether an object of this version is older than what our own writes left behind.
+    pub fn is_outdated(&self, uid: &str, version: Option<u64>) -> bool {
+        self.with(|contents| contents.resources.get(uid).is_some_and(|resource| resource.version > version))
+    }
+
+    /// A step begins. A resource has one at a time.
+    pub fn begin_step(&self, uid: &str) -> StepGuard<'_, P> {
+        self.update(uid, |resource| resource.in_step = true);
+        StepGuard { state: self, uid: uid.to_owned() }
+    }
+
+    /// A step failed; what is remembered of the resource now.
+    pub fn step_failed(
+        &self,
+        uid: &str,
+        (action, problem): (Action, Problem),
+        generation: i64,
+        now: Timestamp,
+    ) -> Memory {
+        self.update(uid, |resource| {
+            resource.memory.failed(action, problem, generation, now);
+            resource.memory.clone()
+        })
+    }
+
+    /// An action has succeeded; its failures are forgotten.
+    pub fn action_succeeded(&self, uid: &str, action: Action) {
+        self.update(uid, |resource| resource.memory.succeeded(action));
+    }
+
+    /// A call is recorded in the resource, and about to be made.
+    pub fn call_recorded(&self, uid: &str, action: Action, at: Timestamp) {
+        self.update(uid, |resource| resource.memory.recorded(action, at));
+    }
+
+    /// A pass ended well.
+    pub fn pass_succeeded(&self, uid: &str) {
+        self.with(|contents| contents.resources.get_mut(uid).map(|resource| resource.errors = 0));
+    }
+
+    /// A pass ended with an error; how many in a row did.
+    pub fn pass_failed(&self, uid: &str) -> u32 {
+        self.update(uid, |resource| {
+            resource.errors = resource.errors.saturating_add(1);
+            resource.errors
+        })
+    }
+
+    /// Admits and counts a deletion on the platform, or says why it has to wait. Counted as it is admitted, so that passes
+    /// that run at the same time do not share one place.
+    pub fn admit_deletion(&self, target: &str, limit: u32, others_wait: bool, now: Timestamp) -> Result<(), Refusal> {
+        self.with(|contents| contents.deletions.admit(target, limit, others_wait, now))
+    }
+
+    /// Whether the brake makes a resource of `kind` wait; how many of the kind wait now, where that is news.
+    pub fn deletion_paused(&self, uid: &str, kind: &str, paused: bool) -> Option<usize> {
+        self.with(|contents| {
+            let was = contents.resources.get(uid).is_some_and(|resource| resource.deletion_paused.is_some());
+            if was == paused {
+                return None;
+            }
+            let resource = contents.resources.entry(uid.to_owned()).or_default();
+            resource.deletion_paused = paused.then(|| kind.to_owned());
+            let of_kind = |resource: &&ResourceState| resource.deletion_paused.as_deref() == Some(kind);
+            Some(contents.resources.values().filter(of_kind).count())
+        })
+    }
+
+    fn update<T>(&self, uid: &str, change: impl FnOnce(&mut ResourceState) -> T) -> T {
+        self.with(|contents| change(contents.resources.entry(uid.to_owned()).or_default()))
+    }
+
+    fn with<T>(&self, run: impl FnOnce(&mut Contents<P>) -> T) -> T {
+        run(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<P> Drop for StepGuard<'_, P> {
+    fn drop(&mut self) {
+        self.state.with(|contents| {
+            let Some(resource) = contents.resources.get_mut(&self.uid) else { return };
+            resource.in_step = false;
+            if let Some(create) = &mut resource.create {
+                create.running = false;
+            }
+            if !resource.deleted {
+                return;
+            }
+            let removed = contents.resources.remove(&self.uid);
+            if let Some(key) = removed.and_then(|resource| resource.key.unsaved) {
+                key.log_loss(WITHOUT_OWNER);
+            }
+        });
+    }
+}
+
+/// Why the secret of a key whose ProjectKey is gone cannot be saved, and what to do.
+pub const WITHOUT_OWNER: &str = "its ProjectKey is gone; revoke it in the platform's console";
+
+#[cfg(test)]
+mod tests;

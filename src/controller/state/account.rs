@@ -1,0 +1,91 @@
+//! The accounts that can be used, with their connections: what the passes over accounts publish and everyone else reads.
+
+use std::time::Duration;
+
+use secrecy::{ExposeSecret, SecretString};
+
+use super::ProcessState;
+use crate::api::PlatformAccess;
+use crate::controller::object::AccountName;
+use crate::decide::account::{Availability, Check};
+
+/// One account's client and what it is made of.
+#[derive(Clone, Debug)]
+pub struct Connection<P> {
+    /// No other connection of this process has it.
+    pub number: u64,
+    pub platform: P,
+    pub access: PlatformAccess,
+    pub poll_interval: Duration,
+    pub credential: SecretString,
+    /// What the platform said when it was last asked about these credentials.
+    pub check: Option<Check>,
+}
+
+impl<P> Connection<P> {
+    /// Whether the connection is made of these very parts.
+    pub fn is_made_of(&self, access: &PlatformAccess, credential: &SecretString) -> bool {
+        self.access == *access && self.credential.expose_secret() == credential.expose_secret()
+    }
+}
+
+/// What is published of an account.
+#[derive(Clone, Debug)]
+pub struct AccountEntry<P> {
+    pub connection: Option<Connection<P>>,
+    /// Whether it can be used.
+    pub availability: Availability,
+    /// Whether the account and its Secret are protected while resources use it.
+    pub protected: bool,
+    /// Of the spec, which also says which namespaces a ClusterAccount admits.
+    pub generation: i64,
+}
+
+impl<P> AccountEntry<P> {
+    fn is_same(&self, other: &Self) -> bool {
+        let number = |entry: &Self| entry.connection.as_ref().map(|connection| connection.number);
+        number(self) == number(other)
+            && self.availability == other.availability
+            && self.protected == other.protected
+            && self.generation == other.generation
+    }
+}
+
+impl<P: Clone> ProcessState<P> {
+    /// What was last published of an account.
+    pub fn account(&self, name: &AccountName) -> Option<AccountEntry<P>> {
+        self.with(|contents| contents.accounts.get(name).cloned())
+    }
+
+    /// A number for a new connection.
+    pub fn next_connection(&self) -> u64 {
+        self.with(|contents| {
+            contents.connections += 1;
+            contents.connections
+        })
+    }
+
+    /// Publishes an account; whether that is news.
+    pub fn publish_account(&self, name: &AccountName, entry: AccountEntry<P>) -> bool {
+        self.with(|contents| {
+            let news = contents.accounts.get(name).is_none_or(|before| !before.is_same(&entry));
+            contents.accounts.insert(name.clone(), entry);
+            news
+        })
+    }
+
+    /// The platform was asked about the credentials of this very connection.
+    pub fn account_checked(&self, name: &AccountName, connection: u64, check: Check) {
+        self.with(|contents| {
+            let known = contents.accounts.get_mut(name).and_then(|entry| entry.connection.as_mut());
+            if let Some(known) = known.filter(|known| known.number == connection) {
+                known.check = Some(check);
+            }
+        });
+    }
+
+    /// The account is gone.
+    pub fn forget_account(&self, name: &AccountName) {
+        self.with(|contents| contents.accounts.remove(name));
+    }
+}

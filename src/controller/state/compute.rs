@@ -1,0 +1,156 @@
+//! What is remembered of a Compute: its last calls, and whose turn it is to create on a branch.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::{ProcessState, ResourceState};
+use crate::api::LastOperation;
+use crate::decide::{Action, Memory, later};
+use crate::domain::{ComputeChange, Fault};
+use crate::platform::Tick;
+
+/// Where a create is made; the same identifiers mean something else on another platform.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub platform: String,
+    pub project: String,
+    pub branch: String,
+}
+
+/// A create that was begun and is not resolved. Others on its branch wait, before the caches show its intent.
+#[derive(Clone, Debug)]
+pub struct Create {
+    pub place: Place,
+    pub running: bool,
+    /// Its intent was written to the object of this version, at that time, and whether the API server did so is not known.
+    pub recording: Option<(Option<u64>, Timestamp)>,
+}
+
+impl Create {
+    /// Whether the intent may be in the object although this version of it has none.
+    fn may_be_recorded(&self, version: Option<u64>, now: Timestamp, settle: Duration) -> bool {
+        self.recording.is_some_and(|(on, at)| version <= on && now < later(at, settle))
+    }
+}
+
+impl<P> ProcessState<P> {
+    /// The resource is about to be looked at through this connection. What the old credentials could not see or do says
+    /// nothing of the new ones. What is not bound yet is decided on a snapshot that began after it was first looked at: a
+    /// baseline must not be old.
+    pub fn looking(&self, uid: &str, connection: u64, bound: bool, tick: impl FnOnce() -> Tick) -> ResourceState {
+        self.update(uid, |resource| {
+            if resource.connection != Some(connection) {
+                resource.memory.credentials_changed();
+                resource.connection = Some(connection);
+            }
+            if !bound && resource.wrote.is_none() {
+                resource.wrote = Some(tick());
+            }
+            resource.clone()
+        })
+    }
+
+    /// What was seen of a Compute is remembered; what is remembered of it now.
+    pub fn compute_observed(&self, uid: &str, learn: impl FnOnce(&mut Memory)) -> Memory {
+        self.update(uid, |resource| {
+            learn(&mut resource.memory);
+            resource.memory.clone()
+        })
+    }
+
+    /// Whether the platform is expected to change something soon; whether that is news.
+    pub fn awaiting(&self, uid: &str, awaiting: bool) -> bool {
+        self.update(uid, |resource| std::mem::replace(&mut resource.awaiting, awaiting) != awaiting)
+    }
+
+    /// Takes the branch's turn to create; whether it was free, or the resource's own. It is held until the create is
+    /// resolved, and for as long as the step runs.
+    pub fn begin_create(&self, uid: &str, place: Place) -> bool {
+        self.with(|contents| {
+            let taken = |(other, resource): (&String, &ResourceState)| {
+                other != uid && resource.create.as_ref().is_some_and(|create| create.place == place)
+            };
+            if contents.resources.iter().any(taken) {
+                return false;
+            }
+            contents.resources.entry(uid.to_owned()).or_default().create =
+                Some(Create { place, running: true, recording: None });
+            true
+        })
+    }
+
+    /// Whether a resource has begun a create that is not resolved.
+    pub fn is_creating(&self, uid: &str) -> bool {
+        self.with(|contents| contents.resources.get(uid).is_some_and(|resource| resource.create.is_some()))
+    }
+
+    /// The intent of a create is about to be written to the object of this version.
+    pub fn recording_create(&self, uid: &str, version: Option<u64>, at: Timestamp) {
+        self.update(uid, |resource| {
+            if let Some(create) = &mut resource.create {
+                create.recording = Some((version, at));
+            }
+        });
+    }
+
+    /// The API server has answered whether it wrote the intent.
+    pub fn create_recorded(&self, uid: &str) {
+        self.update(uid, |resource| {
+            if let Some(create) = &mut resource.create {
+                create.recording = None;
+            }
+        });
+    }
+
+    /// This version of the object shows the create resolved, or never recorded; whether that is news. It is neither while the
+    /// create is running, nor while its intent may be written and not be seen yet.
+    pub fn create_resolved(&self, uid: &str, version: Option<u64>, now: Timestamp, settle: Duration) -> bool {
+        self.with(|contents| {
+            let Some(resource) = contents.resources.get_mut(uid) else { return false };
+            let over = |create: &mut Create| !create.running && !create.may_be_recorded(version, now, settle);
+            resource.create.take_if(over).is_some()
+        })
+    }
+
+    /// A call that changes something ended at `tick`.
+    pub fn platform_written(&self, uid: &str, tick: Tick) {
+        self.update(uid, |resource| resource.wrote = Some(tick));
+    }
+
+    /// What came of a call that changes a compute.
+    pub fn compute_changed(&self, uid: &str, action: Action, failed: Option<&Fault>) {
+        self.update(uid, |resource| {
+            resource.memory.changing |= failed.is_none_or(Fault::may_have_happened);
+            if failed.is_none() {
+                resource.memory.succeeded(action);
+            }
+        });
+    }
+
+    /// A create was answered; the resource is not bound to the compute yet.
+    pub fn compute_created(&self, uid: &str, id: &str) {
+        self.update(uid, |resource| resource.memory.created = Some(id.to_owned()));
+    }
+
+    /// The resource is bound to its compute.
+    pub fn compute_bound(&self, uid: &str) {
+        self.update(uid, |resource| resource.memory.created = None);
+    }
+
+    /// The platform confirmed the delete.
+    pub fn compute_deleted(&self, uid: &str, at: Timestamp) {
+        self.update(uid, |resource| resource.memory.deleted = Some(at));
+    }
+
+    /// A change was sent, by the fields that it corrects.
+    pub fn change_sent(&self, uid: &str, parts: &BTreeMap<String, ComputeChange>, now: Timestamp) {
+        self.update(uid, |resource| resource.memory.sent(parts, now));
+    }
+
+    /// Our last change started this operation.
+    pub fn operation_started(&self, uid: &str, operation: LastOperation) {
+        self.update(uid, |resource| resource.memory.last_operation = Some(operation));
+    }
+}

@@ -1,0 +1,94 @@
+//! What is remembered of a ProjectKey: what the platform last said of its keys, and a key that is not in its Secret yet.
+
+use jiff::Timestamp;
+use secrecy::SecretString;
+use tracing::error;
+
+use super::ProcessState;
+use crate::decide::Memory;
+use crate::decide::identity::{KeyIdentity, KeyIntent};
+use crate::decide::key::{KeyListing, Probe};
+
+/// What is remembered of a ProjectKey besides.
+#[derive(Clone, Debug, Default)]
+pub struct KeyState {
+    /// The organization's keys, and when they were asked for.
+    pub listing: Option<(Timestamp, KeyListing)>,
+    /// What the platform said to the key itself.
+    pub probe: Option<Probe>,
+    pub unsaved: Option<UnsavedKey>,
+}
+
+/// A key that was created and is not in its Secret yet: the only copy there is.
+#[derive(Clone, Debug)]
+pub struct UnsavedKey {
+    pub key: KeyIdentity,
+    pub intent: KeyIntent,
+    pub secret: SecretString,
+    pub namespace: String,
+    pub name: String,
+}
+
+impl UnsavedKey {
+    /// Logs which key is lost: its name and number, by which people and the next process find it.
+    pub fn log_loss(&self, why: &str) {
+        let (namespace, name) = (&self.namespace, &self.name);
+        error!(key = self.key.name, id = self.key.id, namespace, name, why, "the secret of a key is lost");
+    }
+}
+
+impl<P> ProcessState<P> {
+    /// A ProjectKey is looked at, whose annotations hold an intent of that time; what is remembered of it now.
+    pub fn key_observed(&self, uid: &str, intended: Option<Timestamp>, now: Timestamp) -> Memory {
+        self.update(uid, |resource| {
+            resource.memory.note_unresolved(intended, now);
+            resource.memory.clone()
+        })
+    }
+
+    /// The organization's keys were read, or cannot be.
+    pub fn keys_listed(&self, uid: &str, at: Timestamp, listing: KeyListing) {
+        self.update(uid, |resource| resource.key.listing = Some((at, listing)));
+    }
+
+    /// The key itself was asked, or could not be.
+    pub fn key_probed(&self, uid: &str, probe: Probe) {
+        self.update(uid, |resource| resource.key.probe = Some(probe));
+    }
+
+    /// Another key is in use: what was said to the last one says nothing of it.
+    pub fn probe_outdated(&self, uid: &str) {
+        self.update(uid, |resource| resource.key.probe = None);
+    }
+
+    /// The keys have changed; that the platform lists none stays known.
+    pub fn keys_outdated(&self, uid: &str) {
+        self.update(uid, |resource| {
+            resource.key.probe = None;
+            resource.key.listing.take_if(|(_, listing)| *listing != KeyListing::NotOffered);
+        });
+    }
+
+    /// A key was created, and is kept until it is in its Secret.
+    pub fn key_created(&self, uid: &str, key: UnsavedKey) {
+        self.update(uid, |resource| resource.key.unsaved = Some(key));
+    }
+
+    /// The key that is not in its Secret yet.
+    pub fn unsaved_key(&self, uid: &str) -> Option<UnsavedKey> {
+        self.with(|contents| contents.resources.get(uid)?.key.unsaved.clone())
+    }
+
+    /// The key is in its Secret, or nothing is left that it could be saved for.
+    pub fn take_unsaved_key(&self, uid: &str) -> Option<UnsavedKey> {
+        self.with(|contents| contents.resources.get_mut(uid)?.key.unsaved.take())
+    }
+
+    /// All keys that are not in their Secrets yet, by the UID of their resource.
+    pub fn unsaved_keys(&self) -> Vec<(String, UnsavedKey)> {
+        self.with(|contents| {
+            let resources = contents.resources.iter();
+            resources.filter_map(|(uid, resource)| Some((uid.clone(), resource.key.unsaved.clone()?))).collect()
+        })
+    }
+}

@@ -1,0 +1,96 @@
+use super::*;
+use crate::decide::identity::{KeyIdentity, KeyIntent};
+
+type State = ProcessState<()>;
+
+fn place(platform: &str, branch: &str) -> Place {
+    Place { platform: platform.into(), project: "p".into(), branch: branch.into() }
+}
+
+const SETTLE: std::time::Duration = std::time::Duration::from_secs(60);
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn resolved(state: &State, uid: &str) -> bool {
+    state.create_resolved(uid, Some(1), at(0), SETTLE)
+}
+
+#[test]
+fn an_intent_that_may_be_written_keeps_its_turn_until_it_is_seen() {
+    let state = State::default();
+    let begin = || {
+        let step = state.begin_step("one");
+        assert!(state.begin_create("one", place("a", "br-1")));
+        state.recording_create("one", Some(7), at(100));
+        drop(step);
+    };
+    begin();
+    assert!(!state.create_resolved("one", Some(7), at(159), SETTLE), "the cache may be behind");
+    assert!(state.create_resolved("one", Some(8), at(101), SETTLE), "another version shows that it was not written");
+    begin();
+    assert!(state.create_resolved("one", Some(7), at(160), SETTLE), "the API server has long given up");
+    begin();
+    state.create_recorded("one");
+    assert!(state.create_resolved("one", Some(7), at(101), SETTLE), "the API server answered");
+}
+
+#[test]
+fn a_branch_has_one_create_at_a_time_until_it_is_resolved() {
+    let state = State::default();
+    let step = state.begin_step("one");
+    assert!(state.begin_create("one", place("a", "br-1")));
+    assert!(!state.begin_create("two", place("a", "br-1")));
+    assert!(state.begin_create("three", place("a", "br-2")));
+    assert!(state.begin_create("four", place("b", "br-1")), "another platform");
+    assert!(!resolved(&state, "one"), "it is running");
+    assert!(state.is_creating("one"));
+    drop(step);
+    assert!(!state.begin_create("two", place("a", "br-1")), "it is not resolved");
+    let step = state.begin_step("one");
+    assert!(state.begin_create("one", place("a", "br-1")), "its own turn");
+    drop(step);
+    assert!(resolved(&state, "one"));
+    assert!(!resolved(&state, "one"));
+    assert!(state.begin_create("two", place("a", "br-1")));
+}
+
+#[test]
+fn a_resource_that_is_deleted_keeps_nobody_waiting() {
+    let state = State::default();
+    let step = state.begin_step("one");
+    assert!(state.begin_create("one", place("a", "br-1")));
+    drop(step);
+    state.forget("one");
+    assert!(!state.is_creating("one"));
+    // Deleted while its create waits for its place in the budget.
+    let step = state.begin_step("two");
+    assert!(state.begin_create("two", place("a", "br-1")));
+    state.forget("two");
+    assert!(!state.begin_create("one", place("a", "br-1")), "it is running");
+    drop(step);
+    assert!(state.begin_create("one", place("a", "br-1")));
+}
+
+#[test]
+fn what_the_brake_makes_wait_is_counted_by_kind() {
+    let state = State::default();
+    assert_eq!(state.deletion_paused("one", "Compute", true), Some(1));
+    assert_eq!(state.deletion_paused("one", "Compute", true), None, "no news");
+    assert_eq!(state.deletion_paused("two", "Compute", true), Some(2));
+    assert_eq!(state.deletion_paused("key", "ProjectKey", true), Some(1));
+    assert_eq!(state.deletion_paused("two", "Compute", false), Some(1));
+}
+
+#[test]
+fn a_key_in_memory_is_not_in_debug() {
+    let key =
+        KeyIdentity { id: 1, name: "ci".to_owned(), at: Timestamp::UNIX_EPOCH, created_at: None, created_by: None };
+    let intent = KeyIntent { name: "ci".to_owned(), ..KeyIntent::default() };
+    let state = State::default();
+    let secret = secrecy::SecretString::from("canary-in-memory");
+    state.key_created("uid", UnsavedKey { key, intent, secret, namespace: "shop".to_owned(), name: "ci".to_owned() });
+    let text = format!("{state:?} {state:#?} {:?}", state.unsaved_key("uid"));
+    assert!(text.contains("shop") && !text.contains("canary"), "{text}");
+}

@@ -1,0 +1,110 @@
+//! Why a call to the platform did not succeed: a closed set, so that decisions never look at texts.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// Why a call to the platform did not succeed.
+///
+/// The texts are the platform's own where it gave any, with a limited length; none ever contains a token.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Fault {
+    /// 401: the credential is missing, wrong or revoked.
+    #[error("the platform does not accept the API key (401): {message}")]
+    Unauthorized { message: String },
+    /// 403, or a 404 whose message says "not allowed": the credential may not do this.
+    #[error("the API key is not allowed to do this ({status}): {message}")]
+    Forbidden { status: u16, message: String },
+    /// 404: the object is not there. Never by itself a proof that it is gone: see `Remote`.
+    #[error("not found on the platform (404): {message}")]
+    NotFound { message: String },
+    /// 405 or 501, or a 404 that says that the route does not exist: this platform does not offer the call.
+    #[error("this platform does not offer the call ({status}): {message}")]
+    Unsupported { status: u16, message: String },
+    /// 409.
+    #[error("conflict on the platform (409): {message}")]
+    Conflict { message: String },
+    /// 423: operations are running; nothing was done, and the call may be made again soon.
+    #[error("the project is busy with other operations (423): {message}")]
+    Busy { message: String, retry_after: Option<Duration> },
+    /// 429, or 503 to a read: nothing was done. 503 to a change is a `Server` fault, since not every server gives that
+    /// answer before it begins.
+    #[error("the platform limits the rate of calls ({status})")]
+    Throttled { status: u16, retry_after: Option<Duration> },
+    /// Any other 4xx: the platform refuses what was asked for. Also a redirect, which is never followed.
+    #[error("the platform refuses ({status}): {message}")]
+    Rejected { status: u16, message: String },
+    /// Any other 5xx, 408, or 303 to a change: a change may or may not have been made.
+    #[error("the platform failed ({status}): {message}")]
+    Server { status: u16, message: String },
+    /// The request did not reach the platform: no connection could be made.
+    #[error("the platform cannot be reached: {message}")]
+    Transport { message: String },
+    /// The request was sent and no whole answer came back: a change may or may not have been made.
+    #[error("no answer from the platform: {message}")]
+    Unknown { message: String },
+    /// A success whose body is not what it should be; `path` names the field. A change was made.
+    #[error("the platform's answer cannot be read at {path}: {message}")]
+    Undecodable { path: String, message: String },
+    /// A key was created, and the answer tells of one with this identifier that is not what was asked for. Whose it is
+    /// cannot be told, so its secret is dropped, and it is not revoked by that identifier.
+    #[error("the platform answered the creation of a key with key {id}, {message}; its secret is not used")]
+    OtherKey { id: i64, message: String },
+}
+
+impl Fault {
+    /// Whether a change that was asked for may have been made although the call failed.
+    pub fn may_have_happened(&self) -> bool {
+        match self {
+            Self::Server { .. } | Self::Unknown { .. } | Self::Undecodable { .. } | Self::OtherKey { .. } => true,
+            Self::Unauthorized { .. }
+            | Self::Forbidden { .. }
+            | Self::NotFound { .. }
+            | Self::Unsupported { .. }
+            | Self::Conflict { .. }
+            | Self::Busy { .. }
+            | Self::Throttled { .. }
+            | Self::Rejected { .. }
+            | Self::Transport { .. } => false,
+        }
+    }
+
+    /// Whether the platform refused this request deliberately, and would refuse it again.
+    pub fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            Self::Forbidden { .. }
+                | Self::NotFound { .. }
+                | Self::Unsupported { .. }
+                | Self::Conflict { .. }
+                | Self::Rejected { .. }
+        )
+    }
+
+    /// How long the platform asks not to be called.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Busy { retry_after, .. } | Self::Throttled { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// A name from a closed set, for metrics and logs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Unauthorized { .. } => "unauthorized",
+            Self::Forbidden { .. } => "forbidden",
+            Self::NotFound { .. } => "not_found",
+            Self::Unsupported { .. } => "unsupported",
+            Self::Conflict { .. } => "conflict",
+            Self::Busy { .. } => "busy",
+            Self::Throttled { .. } => "throttled",
+            Self::Rejected { .. } => "rejected",
+            Self::Server { .. } => "server",
+            Self::Transport { .. } => "transport",
+            Self::Unknown { .. } => "unknown_outcome",
+            Self::Undecodable { .. } => "undecodable",
+            Self::OtherKey { .. } => "other_key",
+        }
+    }
+}

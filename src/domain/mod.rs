@@ -1,0 +1,17 @@
+//! The platform's things and faults as plain data, in the platform's words: what decisions are made on, and what the
+//! port speaks. Below everything else: it imports no other module.
+
+mod compute_state;
+mod fault;
+mod model;
+mod support;
+mod units;
+
+pub use compute_state::ComputeState;
+pub use fault::Fault;
+pub use model::{
+    Compute, ComputeChange, ComputeId, CreatedKey, KeyEntry, NewCompute, Operation, OrganizationId, PoolerMode,
+    Project, ProjectId, Role, Settings, SuspendAfter,
+};
+pub use support::{NameSupport, Support};
+pub use units::{COMPUTE_SIZES, ComputeUnits};

@@ -1,0 +1,159 @@
+//! The platform's objects in domain terms: what decisions are based on.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use jiff::Timestamp;
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+
+use super::{ComputeState, ComputeUnits, Support};
+
+/// The platform's identifier of a project.
+pub type ProjectId = String;
+/// The platform's identifier of a compute.
+pub type ComputeId = String;
+/// The platform's identifier of an organization.
+pub type OrganizationId = String;
+
+/// A project, as the project list shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Project {
+    pub id: ProjectId,
+    pub name: Option<String>,
+    pub organization_id: Option<OrganizationId>,
+}
+
+/// The role of a compute on its branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// It takes writes; a branch has at most one.
+    Primary,
+    /// It is read from; a branch may have several.
+    Replica,
+}
+
+/// When a compute suspends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SuspendAfter {
+    /// When the platform does by default.
+    Default,
+    Never,
+    /// After so many seconds without activity.
+    Seconds(u32),
+}
+
+/// How a pooler shares connections.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PoolerMode {
+    /// A server connection is assigned for one transaction.
+    Transaction,
+    /// Another word of the platform.
+    #[serde(untagged)]
+    Other(String),
+}
+
+impl fmt::Display for PoolerMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Transaction => "transaction",
+            Self::Other(word) => word,
+        })
+    }
+}
+
+/// The attributes of a compute that can be declared. `None` means "not reported" in a snapshot, and "do not change" in a change.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Settings {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min: Option<ComputeUnits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<ComputeUnits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspend_after: Option<SuspendAfter>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pooler_enabled: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pooler_mode: Option<PoolerMode>,
+    /// Database settings by name. In a change only those named are declared; a change sends the whole map that should result.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub postgres: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passwordless_access: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disabled: Option<bool>,
+}
+
+/// A compute, as the list of computes shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compute {
+    pub id: ComputeId,
+    pub project_id: ProjectId,
+    pub branch_id: String,
+    /// The platform's identifier of its region.
+    pub region: Option<String>,
+    pub role: Role,
+    pub host: Option<String>,
+    pub name: Option<String>,
+    pub current_state: ComputeState,
+    /// The state that the platform is bringing it to.
+    pub pending_state: Option<ComputeState>,
+    pub settings: Settings,
+    pub last_active: Option<Timestamp>,
+    pub created_at: Option<Timestamp>,
+    pub updated_at: Option<Timestamp>,
+    pub started_at: Option<Timestamp>,
+    /// What this reading shows of what the platform supports.
+    pub support: Support,
+}
+
+/// A compute to create.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewCompute {
+    pub branch_id: String,
+    pub role: Role,
+    /// Only where the platform shows names: the mark by which a create is recognized.
+    pub name: Option<String>,
+    pub settings: Settings,
+}
+
+/// The attributes of a compute to change; what is `None` or empty is not sent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ComputeChange {
+    pub branch_id: Option<String>,
+    pub settings: Settings,
+}
+
+/// An operation record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    pub id: String,
+    pub compute_id: Option<ComputeId>,
+    pub action: String,
+    pub status: String,
+    /// How often it has failed so far.
+    pub failures: Option<u32>,
+    pub error: Option<String>,
+}
+
+/// A key as its creation returns it. The secret is shown this once.
+#[derive(Clone, Debug)]
+pub struct CreatedKey {
+    pub id: i64,
+    pub name: String,
+    pub secret: SecretString,
+    pub created_at: Option<Timestamp>,
+    pub created_by: Option<String>,
+    pub project_id: Option<ProjectId>,
+}
+
+/// A key as the list of keys shows it, where the platform offers one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyEntry {
+    pub id: i64,
+    pub name: String,
+    pub project_id: Option<ProjectId>,
+    pub created_at: Option<Timestamp>,
+}

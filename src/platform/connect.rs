@@ -1,0 +1,93 @@
+//! Making the client of an account. Nothing outside this module knows in which dialect, or over what, a platform is called.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use secrecy::SecretString;
+use thiserror::Error;
+
+use super::{Budget, HttpOptions, HttpPlatform, Meter, Rate, RateLimited, Transport};
+
+/// Where the platform is, and for which organization it is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Base URL, ending with the version segment, with or without a trailing slash.
+    pub base_url: String,
+    /// The organization whose projects are meant; every request names it.
+    pub organization_id: Option<String>,
+    /// Whether `http://` is accepted, over which the API key travels readably.
+    pub allow_insecure: bool,
+}
+
+/// Why a platform cannot be called with what was given. No text repeats the URL or the key: either may hold a secret.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ConnectError {
+    #[error("the base URL is not an absolute URL with a host: {0}")]
+    NotAUrl(String),
+    #[error("the base URL must begin with https://")]
+    NotHttps,
+    #[error(
+        "the base URL must begin with https://; http:// sends the API key readably and has to be allowed explicitly"
+    )]
+    Insecure,
+    #[error("the base URL must not hold a user name, a password, a query or a fragment")]
+    NotPlain,
+    #[error("the API key is empty")]
+    NoKey,
+    #[error("the API key holds characters that cannot be sent in an HTTP header")]
+    UnusableKey,
+    #[error("the HTTP client cannot be set up: {0}")]
+    Client(String),
+}
+
+/// How an account's platform is called, but for its API key.
+#[derive(Clone, Debug)]
+pub struct Access {
+    pub endpoint: Endpoint,
+    /// For a whole request, from its first byte to the last byte of the answer.
+    pub request_timeout: Duration,
+    pub rate: Rate,
+}
+
+/// Makes clients: [`OverHttp`] when the operator runs, and what a test puts in its place.
+pub trait Connect: std::fmt::Debug + Send + Sync {
+    /// A client within a budget of its own. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// Where the base URL or the key cannot be used.
+    fn connect(
+        &self,
+        access: &Access,
+        secret: &SecretString,
+        meter: Arc<dyn Meter>,
+    ) -> Result<RateLimited, ConnectError>;
+}
+
+/// The platform's HTTP API, over the network or another transport.
+#[derive(Clone, Debug, Default)]
+pub struct OverHttp {
+    /// `None` is the network.
+    pub transport: Option<Arc<dyn Transport>>,
+}
+
+impl Connect for OverHttp {
+    fn connect(
+        &self,
+        access: &Access,
+        secret: &SecretString,
+        meter: Arc<dyn Meter>,
+    ) -> Result<RateLimited, ConnectError> {
+        let options = HttpOptions { request_timeout: access.request_timeout, ..HttpOptions::default() };
+        let endpoint = access.endpoint.clone();
+        let platform = match &self.transport {
+            Some(transport) => HttpPlatform::over(Arc::clone(transport), endpoint, secret, &options)?,
+            None => HttpPlatform::new(endpoint, secret.clone(), &options)?,
+        };
+        let budget = Arc::new(Budget::new(access.rate));
+        Ok(RateLimited::new(Arc::new(platform.sharing(Arc::clone(&budget))), budget, meter))
+    }
+}
+
+#[cfg(test)]
+#[path = "connect_tests.rs"]
+mod tests;

@@ -1,0 +1,73 @@
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use tokio::time::Instant;
+
+use super::*;
+use crate::platform::fake::Notes;
+use crate::platform::{Platform, Unanswered};
+
+/// Answers every request with one more page, and remembers what it was asked.
+#[derive(Debug, Default)]
+struct Pages(Mutex<Vec<String>>);
+
+#[async_trait]
+impl Transport for Pages {
+    async fn carry(&self, request: reqwest::Request) -> Result<reqwest::Response, Unanswered> {
+        let mut asked = self.0.lock().unwrap();
+        asked.push(request.url().to_string());
+        let body = format!(r#"{{"projects":[{{"id":"a"}}],"pagination":{{"cursor":"{}"}}}}"#, asked.len().min(3));
+        Ok(axum::http::Response::new(body).into())
+    }
+}
+
+fn access(base_url: &str) -> Access {
+    Access {
+        endpoint: Endpoint {
+            base_url: base_url.to_owned(),
+            organization_id: Some("org-a".to_owned()),
+            allow_insecure: false,
+        },
+        request_timeout: Duration::from_secs(5),
+        rate: Rate { requests_per_minute: 60, burst: 1 },
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_is_within_one_budget_and_measured() {
+    let (pages, meter) = (Arc::new(Pages::default()), Arc::new(Notes::default()));
+    let over = OverHttp { transport: Some(Arc::clone(&pages) as Arc<dyn Transport>) };
+    let secret = SecretString::from("s3cret");
+    let client = over.connect(&access("https://h/v2"), &secret, Arc::clone(&meter) as Arc<dyn Meter>).unwrap();
+    let start = Instant::now();
+    client.list_projects().await.unwrap();
+    assert_eq!(
+        *pages.0.lock().unwrap(),
+        [
+            "https://h/v2/projects?org_id=org-a",
+            "https://h/v2/projects?org_id=org-a&cursor=1&limit=400",
+            "https://h/v2/projects?org_id=org-a&cursor=2&limit=400",
+            "https://h/v2/projects?org_id=org-a&cursor=3&limit=400"
+        ]
+    );
+    assert!(start.elapsed() > Duration::from_secs(2), "further pages wait for the same budget: {:?}", start.elapsed());
+    let noted: Vec<_> = meter.0.lock().unwrap().iter().map(|(call, outcome, _)| (*call, *outcome)).collect();
+    assert_eq!(noted, [("list_projects", "ok")]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_called_is_known_before_anything_is_sent() {
+    let pages = Arc::new(Pages::default());
+    let over = OverHttp { transport: Some(Arc::clone(&pages) as Arc<dyn Transport>) };
+    let refused = |url: &str, key: &str| {
+        let secret = SecretString::from(key);
+        over.connect(&access(url), &secret, Arc::new(crate::platform::NoMeter)).unwrap_err()
+    };
+    assert_eq!(refused("http://h/v2", "s3cret"), ConnectError::Insecure);
+    assert_eq!(refused("https://h/v2", " \n"), ConnectError::NoKey);
+    assert!(pages.0.lock().unwrap().is_empty());
+    // Over the network as well.
+    let broken =
+        OverHttp::default().connect(&access("h"), &SecretString::from("k"), Arc::new(crate::platform::NoMeter));
+    assert!(matches!(broken.unwrap_err(), ConnectError::NotAUrl(_)));
+}

@@ -1,0 +1,320 @@
+//! Computes and operations.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Misread, Page, Pagination, SettingsBody, array, lenient, parse};
+use crate::domain::{
+    Compute, ComputeChange, ComputeState, ComputeUnits, NameSupport, NewCompute, Operation, PoolerMode, Role, Settings,
+    Support, SuspendAfter,
+};
+use crate::platform::Answer;
+
+/// The type of a primary compute.
+const READ_WRITE: &str = "read_write";
+/// The only mode of a pooler that the platform shows.
+const TRANSACTION: &str = "transaction";
+
+#[derive(Deserialize)]
+struct ComputeList {
+    #[serde(deserialize_with = "array")]
+    endpoints: Vec<ComputeItem>,
+    #[serde(default, deserialize_with = "lenient")]
+    pagination: Option<Pagination>,
+}
+
+#[derive(Deserialize)]
+struct ComputeItem {
+    #[serde(default, deserialize_with = "lenient")]
+    id: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    project_id: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    branch_id: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    region_id: Option<String>,
+    #[serde(default, rename = "type", deserialize_with = "lenient")]
+    role: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    host: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    name: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    current_state: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    pending_state: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    autoscaling_limit_min_cu: Option<ComputeUnits>,
+    #[serde(default, deserialize_with = "lenient")]
+    autoscaling_limit_max_cu: Option<ComputeUnits>,
+    #[serde(default, deserialize_with = "lenient")]
+    suspend_timeout_seconds: Option<i64>,
+    #[serde(default, deserialize_with = "lenient")]
+    settings: Option<SettingsItem>,
+    #[serde(default, deserialize_with = "lenient")]
+    pooler_enabled: Option<bool>,
+    #[serde(default, deserialize_with = "lenient")]
+    pooler_mode: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    passwordless_access: Option<bool>,
+    #[serde(default, deserialize_with = "lenient")]
+    disabled: Option<bool>,
+    #[serde(default, deserialize_with = "lenient")]
+    last_active: Option<Timestamp>,
+    #[serde(default, deserialize_with = "lenient")]
+    created_at: Option<Timestamp>,
+    #[serde(default, deserialize_with = "lenient")]
+    updated_at: Option<Timestamp>,
+    #[serde(default, deserialize_with = "lenient")]
+    started_at: Option<Timestamp>,
+}
+
+#[derive(Deserialize)]
+struct SettingsItem {
+    #[serde(default, deserialize_with = "lenient")]
+    pg_settings: Option<BTreeMap<String, Value>>,
+}
+
+impl ComputeItem {
+    /// `parent` is where the item stands in the answer. Without its identity, branch or type a compute cannot be placed.
+    fn into_compute(self, parent: &str, project: &str) -> Result<Compute, Misread> {
+        let missing = |field| Misread::missing(parent, field);
+        let support = self.support();
+        let settings = Settings {
+            min: self.autoscaling_limit_min_cu,
+            max: self.autoscaling_limit_max_cu,
+            suspend_after: self.suspend_timeout_seconds.map(suspend_after),
+            pooler_enabled: self.pooler_enabled,
+            pooler_mode: self.pooler_mode.map(pooler_mode),
+            postgres: self.settings.and_then(|s| s.pg_settings).map_or_else(BTreeMap::new, texts),
+            passwordless_access: self.passwordless_access,
+            disabled: self.disabled,
+        };
+        Ok(Compute {
+            id: self.id.ok_or_else(|| missing("id"))?,
+            project_id: self.project_id.unwrap_or_else(|| project.to_owned()),
+            branch_id: self.branch_id.ok_or_else(|| missing("branch_id"))?,
+            region: self.region_id,
+            role: role(&self.role.ok_or_else(|| missing("type"))?),
+            host: self.host,
+            name: self.name,
+            current_state: self.current_state.map_or_else(|| ComputeState::Other("unknown".to_owned()), state),
+            pending_state: self.pending_state.filter(|word| !word.is_empty()).map(state),
+            settings,
+            last_active: self.last_active,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            started_at: self.started_at,
+            support,
+        })
+    }
+
+    /// A platform that shows when computes suspend, or when they were started, is of the larger dialect, which has names.
+    fn support(&self) -> Support {
+        let scale_to_zero = self.suspend_timeout_seconds.is_some();
+        let names = match (&self.name, scale_to_zero || self.started_at.is_some()) {
+            (Some(_), _) => NameSupport::Kept,
+            (None, true) => NameSupport::Offered,
+            (None, false) => NameSupport::Unseen,
+        };
+        Support { names, scale_to_zero }
+    }
+}
+
+fn state(word: String) -> ComputeState {
+    match word.as_str() {
+        "init" => ComputeState::Init,
+        "idle" => ComputeState::Idle,
+        "active" => ComputeState::Active,
+        _ => ComputeState::Other(word),
+    }
+}
+
+fn pooler_mode(word: String) -> PoolerMode {
+    match word.as_str() {
+        TRANSACTION => PoolerMode::Transaction,
+        _ => PoolerMode::Other(word),
+    }
+}
+
+fn role(wire: &str) -> Role {
+    match wire {
+        READ_WRITE => Role::Primary,
+        _ => Role::Replica,
+    }
+}
+
+fn suspend_after(seconds: i64) -> SuspendAfter {
+    match seconds {
+        0 => SuspendAfter::Default,
+        ..0 => SuspendAfter::Never,
+        _ => SuspendAfter::Seconds(u32::try_from(seconds).unwrap_or(u32::MAX)),
+    }
+}
+
+/// Settings are texts; a platform that writes numbers or booleans means the same.
+fn texts(settings: BTreeMap<String, Value>) -> BTreeMap<String, String> {
+    let text = |(name, value)| match value {
+        Value::String(text) => Some((name, text)),
+        Value::Null => None,
+        other => Some((name, other.to_string())),
+    };
+    settings.into_iter().filter_map(text).collect()
+}
+
+/// The answer to GET /projects/{project}/endpoints.
+pub(in crate::platform::http) fn computes(body: &[u8], project: &str) -> Result<Page<Compute>, Misread> {
+    let list: ComputeList = parse(body)?;
+    let items = list.endpoints.into_iter().enumerate();
+    let items = items.map(|(index, item)| item.into_compute(&format!("endpoints[{index}]"), project));
+    Ok(Page { items: items.collect::<Result<_, Misread>>()?, cursor: list.pagination.and_then(Pagination::cursor) })
+}
+
+#[derive(Deserialize)]
+struct AnswerItem {
+    #[serde(default)]
+    endpoint: Option<ComputeItem>,
+    #[serde(default, deserialize_with = "lenient")]
+    operations: Option<Vec<Value>>,
+}
+
+#[derive(Deserialize)]
+struct OperationItem {
+    id: String,
+    #[serde(default, deserialize_with = "lenient")]
+    endpoint_id: Option<String>,
+    action: String,
+    status: String,
+    #[serde(default, deserialize_with = "lenient")]
+    failures_count: Option<u32>,
+    #[serde(default, deserialize_with = "lenient")]
+    error: Option<String>,
+}
+
+/// The answer to a change of a compute. Operations are a courtesy: one that cannot be read is left out.
+pub(in crate::platform::http) fn answer(body: &[u8], project: &str) -> Result<Answer, Misread> {
+    let item: AnswerItem = parse(body)?;
+    let operations = item.operations.unwrap_or_default().into_iter();
+    let operations = operations.filter_map(|value| serde_json::from_value::<OperationItem>(value).ok());
+    Ok(Answer {
+        compute: item.endpoint.map(|item| item.into_compute("endpoint", project)).transpose()?,
+        operations: operations
+            .map(|item| Operation {
+                id: item.id,
+                compute_id: item.endpoint_id,
+                action: item.action,
+                status: item.status,
+                failures: item.failures_count,
+                error: item.error.filter(|error| !error.is_empty()),
+            })
+            .collect(),
+    })
+}
+
+/// The body of a create: `{"endpoint": {…}}`, without members that were not declared.
+#[derive(Serialize)]
+pub(in crate::platform::http) struct CreateBody<'a> {
+    endpoint: Create<'a>,
+}
+
+#[derive(Serialize)]
+struct Create<'a> {
+    branch_id: &'a str,
+    #[serde(rename = "type")]
+    role: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(flatten)]
+    attributes: Attributes<'a>,
+}
+
+impl<'a> CreateBody<'a> {
+    /// `replica` is what this platform calls a read replica.
+    pub fn new(new: &'a NewCompute, replica: &'a str) -> Self {
+        let role = match new.role {
+            Role::Primary => READ_WRITE,
+            Role::Replica => replica,
+        };
+        Self {
+            endpoint: Create {
+                branch_id: &new.branch_id,
+                role,
+                name: new.name.as_deref(),
+                attributes: Attributes::from(&new.settings),
+            },
+        }
+    }
+}
+
+/// The body of an update: `{"endpoint": {…}}`, with only what is to change.
+#[derive(Serialize)]
+pub(in crate::platform::http) struct ChangeBody<'a> {
+    endpoint: Change<'a>,
+}
+
+#[derive(Serialize)]
+struct Change<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch_id: Option<&'a str>,
+    #[serde(flatten)]
+    attributes: Attributes<'a>,
+}
+
+impl<'a> From<&'a ComputeChange> for ChangeBody<'a> {
+    fn from(change: &'a ComputeChange) -> Self {
+        Self {
+            endpoint: Change { branch_id: change.branch_id.as_deref(), attributes: Attributes::from(&change.settings) },
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Attributes<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    autoscaling_limit_min_cu: Option<ComputeUnits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    autoscaling_limit_max_cu: Option<ComputeUnits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suspend_timeout_seconds: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settings: Option<SettingsBody<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pooler_enabled: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pooler_mode: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passwordless_access: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disabled: Option<bool>,
+}
+
+impl<'a> From<&'a Settings> for Attributes<'a> {
+    fn from(settings: &'a Settings) -> Self {
+        let pg_settings = &settings.postgres;
+        Self {
+            // A platform checks one limit against the other as it stands there, so they travel together.
+            autoscaling_limit_min_cu: settings.min.or(settings.max),
+            autoscaling_limit_max_cu: settings.max.or(settings.min),
+            suspend_timeout_seconds: settings.suspend_after.map(|after| match after {
+                SuspendAfter::Default => 0,
+                SuspendAfter::Never => -1,
+                SuspendAfter::Seconds(seconds) => i64::from(seconds),
+            }),
+            settings: (!pg_settings.is_empty()).then_some(SettingsBody { pg_settings }),
+            pooler_enabled: settings.pooler_enabled,
+            pooler_mode: settings.pooler_mode.as_ref().map(|mode| match mode {
+                PoolerMode::Transaction => TRANSACTION,
+                PoolerMode::Other(word) => word,
+            }),
+            passwordless_access: settings.passwordless_access,
+            disabled: settings.disabled,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "compute_tests.rs"]
+mod tests;

@@ -1,0 +1,189 @@
+//! API keys.
+
+use jiff::Timestamp;
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Misread, lenient, parse};
+use crate::domain::{CreatedKey, KeyEntry};
+
+/// The body of a key's creation.
+#[derive(Serialize)]
+pub(in crate::platform::http) struct CreateKeyBody<'a> {
+    pub key_name: &'a str,
+    pub project_id: &'a str,
+}
+
+/// A key identifier: 64 bits, which some write as text because a double cannot hold them.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum KeyId {
+    Number(i64),
+    Text(String),
+}
+
+impl KeyId {
+    fn value(self) -> Option<i64> {
+        match self {
+            Self::Number(value) => Some(value),
+            Self::Text(text) => text.parse().ok(),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct KeyRecord {
+    #[serde(default, deserialize_with = "lenient")]
+    id: Option<KeyId>,
+    #[serde(default, deserialize_with = "lenient")]
+    key: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    name: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    created_at: Option<Timestamp>,
+    #[serde(default)]
+    created_by: Value,
+    #[serde(default, deserialize_with = "lenient")]
+    project_id: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    revoked: Option<bool>,
+}
+
+/// The answer to a key's creation. No text of an error holds any part of the body: it holds the secret.
+pub(in crate::platform::http) fn created(body: &[u8], name: &str) -> Result<CreatedKey, Misread> {
+    let record: KeyRecord = serde_json::from_slice(body)
+        .map_err(|_| Misread::new(".", "not the object that a key's creation should return"))?;
+    Ok(CreatedKey {
+        id: record.id.and_then(KeyId::value).ok_or_else(|| Misread::missing("", "id"))?,
+        secret: record
+            .key
+            .filter(|key| !key.is_empty())
+            .map(SecretString::from)
+            .ok_or_else(|| Misread::missing("", "key"))?,
+        name: record.name.unwrap_or_else(|| name.to_owned()),
+        created_at: record.created_at,
+        created_by: creator(record.created_by),
+        project_id: record.project_id,
+    })
+}
+
+/// How a key that was created is not what was asked for. A member that the answer lacks says nothing. The text holds no
+/// part of the body either.
+pub(in crate::platform::http) fn difference(key: &CreatedKey, name: &str, project: &str) -> Option<&'static str> {
+    if key.name != name {
+        return Some("which is not called what was asked for");
+    }
+    key.project_id.as_ref().is_some_and(|found| found != project).then_some("which is of another project")
+}
+
+/// A text in the answer to a creation, an object in the list.
+fn creator(value: Value) -> Option<String> {
+    match value {
+        Value::String(id) => Some(id),
+        Value::Object(mut user) => match user.remove("id") {
+            Some(Value::String(id)) => Some(id),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The list of keys: a bare array.
+pub(in crate::platform::http) fn keys(body: &[u8]) -> Result<Vec<KeyEntry>, Misread> {
+    let records: Vec<KeyRecord> = parse(body)?;
+    let entries = records.into_iter().enumerate().map(|(index, record)| {
+        let missing = |field| Misread::missing(&format!("[{index}]"), field);
+        Ok(KeyEntry {
+            id: record.id.and_then(KeyId::value).ok_or_else(|| missing("id"))?,
+            name: record.name.ok_or_else(|| missing("name"))?,
+            project_id: record.project_id,
+            created_at: record.created_at,
+        })
+    });
+    entries.collect()
+}
+
+/// Whether the answer to a revocation leaves it standing: it does unless it says that the key is not revoked.
+pub(in crate::platform::http) fn revoked(body: &[u8]) -> bool {
+    serde_json::from_slice::<KeyRecord>(body).ok().and_then(|record| record.revoked).unwrap_or(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret;
+
+    use super::*;
+
+    #[test]
+    fn a_created_key_keeps_64_bits_of_id() {
+        let body = br#"{"id":9223372036854775807,"key":"s3cret","name":"n","created_at":"2025-01-02T03:04:05Z",
+            "created_by":"user_01h","project_id":"p"}"#;
+        let key = created(body, "asked").unwrap();
+        assert_eq!(key.id, i64::MAX);
+        assert_eq!(key.secret.expose_secret(), "s3cret");
+        assert_eq!((key.name.as_str(), key.created_by.as_deref()), ("n", Some("user_01h")));
+        assert!(!format!("{key:?}").contains("s3cret"));
+    }
+
+    #[test]
+    fn a_created_key_needs_its_id_and_its_secret() {
+        for (body, path) in [
+            (r#"{"key":"s3cret-canary"}"#, "id"),
+            (r#"{"id":"s3cret-canary","key":"s3cret-canary"}"#, "id"),
+            (r#"{"id":1}"#, "key"),
+            (r#"{"id":1,"key":""}"#, "key"),
+            (r#"{"id":1,"key":"s3cret-canary""#, "."),
+            (r#""s3cret-canary""#, "."),
+        ] {
+            let misread = created(body.as_bytes(), "n").unwrap_err();
+            assert_eq!(misread.path, path, "{body}");
+            assert!(!format!("{misread:?}").contains("canary"), "{misread:?}");
+        }
+        assert_eq!(created(br#"{"id":"12","key":"x"}"#, "asked").unwrap().name, "asked");
+    }
+
+    #[test]
+    fn a_minted_key_is_compared_with_what_was_asked_for() {
+        let name = "which is not called what was asked for";
+        let project = "which is of another project";
+        for (body, expected) in [
+            (r#"{"id":1,"key":"x","name":"asked","project_id":"p"}"#, None),
+            (r#"{"id":1,"key":"x"}"#, None),
+            (r#"{"id":1,"key":"x","name":7,"project_id":7}"#, None),
+            (r#"{"id":1,"key":"x","name":"aske","project_id":"p"}"#, Some(name)),
+            (r#"{"id":1,"key":"x","name":"","project_id":"p"}"#, Some(name)),
+            (r#"{"id":1,"key":"x","name":"Asked"}"#, Some(name)),
+            (r#"{"id":1,"key":"x","name":"asked","project_id":"q"}"#, Some(project)),
+            (r#"{"id":1,"key":"x","project_id":"q"}"#, Some(project)),
+        ] {
+            let key = created(body.as_bytes(), "asked").unwrap();
+            assert_eq!(difference(&key, "asked", "p"), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn the_list_is_a_bare_array() {
+        let body = br#"[{"id":9007199254740993,"name":"a","created_by":{"id":"u","name":"x","image":""},
+            "last_used_at":null,"last_used_from_addr":"","created_at":"2025-01-02 nonsense"}]"#;
+        let entries = keys(body).unwrap();
+        assert_eq!(entries[0].id, 9_007_199_254_740_993);
+        assert_eq!(entries[0].created_at, None);
+        assert_eq!(keys(br#"[{"id":1,"name":"a"},{"id":2}]"#).unwrap_err().path, "[1].name");
+        assert!(keys(b"{}").is_err());
+    }
+
+    #[test]
+    fn a_creator_is_a_text_or_an_object() {
+        assert_eq!(creator(serde_json::json!("u")).as_deref(), Some("u"));
+        assert_eq!(creator(serde_json::json!({"id": "u"})).as_deref(), Some("u"));
+        assert_eq!(creator(Value::Null), None);
+    }
+
+    #[test]
+    fn a_revocation_is_accepted_unless_the_answer_denies_it() {
+        assert!(revoked(b""));
+        assert!(revoked(br#"{"id":1,"revoked":true}"#));
+        assert!(!revoked(br#"{"id":1,"revoked":false}"#));
+    }
+}

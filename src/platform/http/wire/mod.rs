@@ -1,0 +1,93 @@
+//! The JSON of the platform's API, and how it becomes domain terms.
+//!
+//! Reading is forgiving where a mistake is harmless and strict where it is not. Unknown fields and values are ignored; an
+//! optional field that is null, absent or of another form counts as not reported. But a thing without its identity makes the
+//! whole answer unreadable: a compute that is left out of a list would look as if it were gone.
+
+mod compute;
+mod key;
+mod project;
+
+use std::collections::BTreeMap;
+
+use serde::de::{DeserializeOwned, Deserializer};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub(super) use compute::{ChangeBody, CreateBody, answer, computes};
+pub(super) use key::{CreateKeyBody, created, difference, keys, revoked};
+pub(super) use project::projects;
+
+/// Where and why an answer could not be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Misread {
+    pub path: String,
+    pub message: String,
+}
+
+impl Misread {
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into() }
+    }
+
+    /// The field that is the thing's identity is not there.
+    fn missing(parent: &str, field: &str) -> Self {
+        let path = match parent {
+            "" => field.to_owned(),
+            _ => format!("{parent}.{field}"),
+        };
+        Self::new(path, "missing, or not of the expected type")
+    }
+}
+
+/// One page of a list, and the cursor of the next where the answer gave one.
+#[derive(Debug)]
+pub(super) struct Page<T> {
+    pub items: Vec<T>,
+    pub cursor: Option<String>,
+}
+
+/// `pagination` of a list: `cursor` for some lists, `next` for others.
+#[derive(Default, Deserialize)]
+struct Pagination {
+    #[serde(default, deserialize_with = "lenient")]
+    cursor: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    next: Option<String>,
+}
+
+impl Pagination {
+    fn cursor(self) -> Option<String> {
+        self.cursor.or(self.next).filter(|cursor| !cursor.is_empty())
+    }
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Misread> {
+    let json = &mut serde_json::Deserializer::from_slice(body);
+    serde_path_to_error::deserialize(json)
+        .map_err(|error| Misread::new(error.path().to_string(), error.inner().to_string()))
+}
+
+/// Null, absent or of another form: not reported.
+fn lenient<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    Ok(serde_json::from_value(Value::deserialize(deserializer)?).ok())
+}
+
+/// An array; null is an empty one, as some servers write it. A missing array is an error.
+fn array<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// `{"pg_settings": {…}}`, sent whenever settings are sent; without the member some servers refuse.
+#[derive(Serialize)]
+struct SettingsBody<'a> {
+    pg_settings: &'a BTreeMap<String, String>,
+}

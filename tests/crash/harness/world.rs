@@ -1,0 +1,79 @@
+//! What there is on both sides in the end, as the guarantees are about it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use dbplane::api::{Compute, ProjectKey};
+use dbplane::controller::object::Managed;
+use dbplane::decide::{identity, names};
+use kube::ResourceExt;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::guarantees::{BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World};
+use super::platform::{FOREIGN, TO_ADOPT};
+use super::scenarios::Goal;
+use super::site::Site;
+use crate::support::{Error, Result};
+
+pub async fn world(site: &Site, goal: &Goal) -> Result<World> {
+    let (computes, keys) = match goal.namespace_gone {
+        true => (Vec::new(), Vec::new()),
+        false => (site.objects.list("Compute").await?, site.objects.list("ProjectKey").await?),
+    };
+    let statuses = computes.iter().chain(&keys).map(|object| object["status"].to_string());
+    let reported = statuses.collect::<String>();
+    let mut key_secrets = BTreeMap::new();
+    for key in &keys {
+        if let Some(name) = key["spec"]["secret"]["name"].as_str() {
+            let secret = site.objects.get("Secret", name).await?.unwrap_or_default();
+            key_secrets.insert(name.to_owned(), key_of(&secret));
+        }
+    }
+    Ok(World {
+        computes: live_computes(site)?,
+        keys: live_keys(site)?,
+        resources: computes.iter().map(bound).collect::<Result<_>>()?,
+        project_keys: keys.iter().map(recorded).collect::<Result<_>>()?,
+        key_secrets,
+        known_keys: BTreeSet::new(),
+        reported,
+    })
+}
+
+fn live_computes(site: &Site) -> Result<Vec<LiveCompute>> {
+    let ours = site.platform.computes()?.into_iter();
+    let ours = ours.map(|id| LiveCompute { id, made_by: Maker::Operator(None) });
+    let mut all: Vec<LiveCompute> = ours.collect();
+    for id in FOREIGN.into_iter().chain([TO_ADOPT]) {
+        if site.platform.has(id)? {
+            all.push(LiveCompute { id: id.to_owned(), made_by: Maker::SomebodyElse });
+        }
+    }
+    Ok(all)
+}
+
+fn live_keys(site: &Site) -> Result<Vec<LiveKey>> {
+    let live = site.platform.keys()?.into_iter().filter(|key| !key.revoked);
+    Ok(live.map(|key| LiveKey { id: key.id, name: key.name, made_by: Maker::Operator(None) }).collect())
+}
+
+fn key_of(secret: &Value) -> Option<i64> {
+    secret["metadata"]["annotations"][names::SECRET_KEY_ID].as_str()?.parse().ok()
+}
+
+fn bound(object: &Value) -> Result<BoundCompute> {
+    let object: Compute = typed(object)?;
+    let identity = identity::of_compute(object.annotations(), object.meta_observed().object_key());
+    Ok(BoundCompute { identity: Arc::new(identity.unwrap_or_default()), object: Arc::new(object) })
+}
+
+fn recorded(object: &Value) -> Result<RecordedKey> {
+    let object: ProjectKey = typed(object)?;
+    let identity = identity::of_key(object.annotations(), object.meta_observed().object_key());
+    Ok(RecordedKey { identity: Arc::new(identity.unwrap_or_default()), object: Arc::new(object) })
+}
+
+fn typed<T: DeserializeOwned>(object: &Value) -> Result<T> {
+    serde_json::from_value(object.clone()).map_err(Error::while_doing("reading an object"))
+}

@@ -1,0 +1,383 @@
+//! A cluster in memory: one namespace of objects with versions, finalizers and owners, as far as the operator relies on them.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use dbplane::controller::object::Managed;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use kube::core::Status;
+use serde_json::{Value, json};
+
+use super::print::{Print, hash};
+pub use super::stored::{Stored, kind};
+
+pub const NAMESPACE: &str = "shop";
+
+/// An object, by kind and name.
+pub type Resource = (&'static str, String);
+
+/// What is asked of the API server.
+#[derive(Clone, Debug, Hash)]
+pub enum Request {
+    /// A merge patch, as text, onto the version that it names.
+    PatchMetadata {
+        resource: Resource,
+        uid: String,
+        patch: String,
+    },
+    /// Server-side apply of the status, as text: what is left out goes.
+    ApplyStatus {
+        resource: Resource,
+        uid: String,
+        status: String,
+    },
+    /// A new object, as text.
+    Create {
+        resource: Resource,
+        object: String,
+    },
+    Event {
+        resource: Resource,
+        warning: bool,
+        text: String,
+    },
+    ReadSecret(String),
+    CreateSecret(String, Print<Secret>),
+    ApplySecret {
+        name: String,
+        uid: Option<String>,
+        secret: Print<Secret>,
+        dry_run: bool,
+    },
+    /// A merge patch of the metadata, as text.
+    PatchSecret {
+        name: String,
+        metadata: String,
+    },
+    IsNamespaceTerminating,
+}
+
+impl Request {
+    /// Whether it changes anything.
+    pub fn writes(&self) -> bool {
+        match self {
+            Self::ReadSecret(_) | Self::IsNamespaceTerminating | Self::Event { .. } => false,
+            Self::ApplySecret { dry_run, .. } => !dry_run,
+            _ => true,
+        }
+    }
+}
+
+/// The answer of the API server.
+#[derive(Clone, Debug)]
+pub enum Response {
+    Object(Print<Stored>),
+    Secret(Option<Print<Secret>>),
+    Terminating(bool),
+    Done,
+}
+
+#[derive(Clone, Debug, Default, Hash)]
+pub struct Cluster {
+    pub objects: BTreeMap<Resource, Print<Stored>>,
+    pub secrets: BTreeMap<String, Print<Secret>>,
+    /// How many objects and Secrets were ever created.
+    made: u32,
+    /// The namespace is being deleted.
+    pub terminating: bool,
+}
+
+pub fn refused(code: u16, message: &str) -> kube::Error {
+    kube::Error::Api(Box::new(Status { code, message: message.into(), ..Status::default() }))
+}
+
+impl Cluster {
+    pub fn resources(&self) -> Vec<Resource> {
+        self.objects.keys().cloned().collect()
+    }
+
+    pub fn get<K: Managed>(&self, name: &str) -> Option<Arc<K>> {
+        Some(self.objects.get(&(kind::<K>(), name.to_owned()))?.typed())
+    }
+
+    pub fn all<K: Managed>(&self) -> Vec<Arc<K>> {
+        let kind = kind::<K>();
+        self.objects.iter().filter(|((this, _), _)| *this == kind).map(|(_, stored)| stored.typed()).collect()
+    }
+
+    /// Creates an object as people do, with these annotations.
+    pub fn create(&mut self, resource: &Resource, spec: &Value, annotations: &Value, now: Timestamp) {
+        self.made += 1;
+        let uid = format!("{:08x}-0000-4000-8000-000000000000", 0x1000 + self.made);
+        let mut object = json!({
+            "apiVersion": "dbplane.dev/v1alpha1",
+            "kind": resource.0,
+            "metadata": {
+                "name": resource.1,
+                "uid": uid,
+                "generation": 1,
+                "resourceVersion": "1",
+                "creationTimestamp": now.round(jiff::Unit::Second).unwrap().to_string(),
+                "annotations": annotations,
+            },
+            "spec": spec,
+        });
+        if resource.0 != "ClusterAccount" {
+            object["metadata"]["namespace"] = json!(NAMESPACE);
+        }
+        self.objects.insert(resource.clone(), Stored::new(resource.0, object));
+    }
+
+    /// What people change: the spec counts generations, anything else does not.
+    pub fn edit(&mut self, resource: &Resource, patch: &Value) {
+        let Some(stored) = self.objects.get(resource) else { return };
+        let mut next = stored.value.clone();
+        merge(&mut next, patch);
+        if next["spec"] != stored.value["spec"] {
+            next["metadata"]["generation"] = json!(next["metadata"]["generation"].as_i64().unwrap() + 1);
+        }
+        self.put(resource, next);
+    }
+
+    /// Deletes an object; it goes at once where nothing holds it.
+    pub fn delete(&mut self, resource: &Resource, now: Timestamp) {
+        let Some(stored) = self.objects.get(resource) else { return };
+        if !stored.is_deleting() {
+            let at = now.round(jiff::Unit::Second).unwrap().to_string();
+            self.edit(resource, &json!({"metadata": {"deletionTimestamp": at}}));
+        }
+        self.collect(resource);
+    }
+
+    /// The object is no more, whatever held it.
+    pub fn forget(&mut self, resource: &Resource) -> Option<Value> {
+        self.objects.remove(resource).map(|stored| stored.value.clone())
+    }
+
+    /// Puts a Secret as people do.
+    pub fn put_secret(&mut self, name: &str, mut secret: Secret) {
+        let before = self.secrets.get(name);
+        match before {
+            Some(before) => secret.metadata = before.metadata.clone(),
+            None => self.number(&mut secret),
+        }
+        secret.metadata.name = Some(name.to_owned());
+        secret.metadata.namespace = Some(NAMESPACE.to_owned());
+        bump(&mut secret);
+        self.secrets.insert(name.to_owned(), Print::of(secret));
+    }
+
+    /// Deletes a Secret; it goes at once where nothing holds it.
+    pub fn delete_secret(&mut self, name: &str, now: Timestamp) {
+        let Some(secret) = self.secrets.get(name) else { return };
+        if secret.finalizers().is_empty() {
+            self.secrets.remove(name);
+            return;
+        }
+        let mut secret = secret.clone_inner();
+        if secret.metadata.deletion_timestamp.is_none() {
+            secret.metadata.deletion_timestamp =
+                Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now.round(jiff::Unit::Second).unwrap()));
+            bump(&mut secret);
+        }
+        self.secrets.insert(name.to_owned(), Print::of(secret));
+    }
+
+    fn number(&mut self, secret: &mut Secret) {
+        self.made += 1;
+        secret.metadata.uid = Some(format!("secret-{}", self.made));
+        secret.metadata.resource_version = Some("0".to_owned());
+    }
+
+    fn put(&mut self, resource: &Resource, mut next: Value) {
+        if let Some(stored) = self.objects.get(resource) {
+            if stored.value == next {
+                return;
+            }
+            next["metadata"]["resourceVersion"] = json!((stored.version() + 1).to_string());
+        }
+        self.objects.insert(resource.clone(), Stored::new(resource.0, next));
+        self.collect(resource);
+    }
+
+    /// What is deleted and held by nothing goes, and with it the Secrets that it owns.
+    fn collect(&mut self, resource: &Resource) {
+        let Some(stored) = self.objects.get(resource) else { return };
+        let held = stored.value["metadata"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
+        if !stored.is_deleting() || held {
+            return;
+        }
+        let uid = stored.uid().to_owned();
+        self.objects.remove(resource);
+        self.secrets.retain(|_, secret| secret.owner_references().iter().all(|owner| owner.uid != uid));
+    }
+
+    /// Carries a request out.
+    pub fn handle(&mut self, request: &Request) -> Result<Response, u16> {
+        match request {
+            Request::PatchMetadata { resource, uid, patch } => self.change(resource, uid, patch, patched),
+            Request::ApplyStatus { resource, uid, status } => self.change(resource, uid, status, with_status),
+            Request::Create { resource, .. } if self.objects.contains_key(resource) => Err(409),
+            Request::Create { resource, object } => {
+                let object: Value = serde_json::from_str(object).unwrap();
+                self.create(resource, &object["spec"], &object["metadata"]["annotations"], Timestamp::UNIX_EPOCH);
+                self.edit(resource, &json!({"metadata": {"ownerReferences": object["metadata"]["ownerReferences"]}}));
+                Ok(Response::Object(self.objects[resource].clone()))
+            }
+            Request::Event { .. } => Ok(Response::Done),
+            Request::ReadSecret(name) => Ok(Response::Secret(self.secrets.get(name).cloned())),
+            Request::CreateSecret(name, _) if self.secrets.contains_key(name) => Err(409),
+            Request::CreateSecret(name, secret) => {
+                let mut secret = secret.clone_inner();
+                self.number(&mut secret);
+                self.put_new_secret(name, secret)
+            }
+            Request::ApplySecret { name, uid, secret, dry_run } => self.apply_secret((name, uid), secret, *dry_run),
+            Request::PatchSecret { name, metadata } => self.patch_secret(name, metadata),
+            Request::IsNamespaceTerminating => Ok(Response::Terminating(self.terminating)),
+        }
+    }
+
+    /// What is as it was keeps its version.
+    fn put_new_secret(&mut self, name: &str, mut secret: Secret) -> Result<Response, u16> {
+        if self.secrets.get(name).is_none_or(|stands| **stands != secret) {
+            bump(&mut secret);
+        }
+        let secret = Print::of(secret);
+        self.secrets.insert(name.to_owned(), secret.clone());
+        Ok(Response::Secret(Some(secret)))
+    }
+
+    fn change(
+        &mut self,
+        resource: &Resource,
+        uid: &str,
+        text: &str,
+        change: fn(&Value, &str) -> Option<Value>,
+    ) -> Result<Response, u16> {
+        let stored = self.objects.get(resource).ok_or(404_u16)?.clone();
+        if stored.uid() != uid {
+            return Err(409);
+        }
+        let next = known(hash(&(&stored, text, change as usize)), || {
+            let next = change(&stored.value, text)?;
+            if next == stored.value {
+                return Some(stored.clone());
+            }
+            let mut next = next;
+            next["metadata"]["resourceVersion"] = json!((stored.version() + 1).to_string());
+            Some(Stored::new(resource.0, next))
+        });
+        let next = next.ok_or(409_u16)?;
+        self.objects.insert(resource.clone(), next.clone());
+        self.collect(resource);
+        Ok(Response::Object(next))
+    }
+
+    fn apply_secret(
+        &mut self,
+        (name, uid): (&str, &Option<String>),
+        applied: &Secret,
+        dry_run: bool,
+    ) -> Result<Response, u16> {
+        let stands = self.secrets.get(name).cloned();
+        if uid.is_some() && stands.as_ref().and_then(|secret| secret.metadata.uid.clone()) != *uid {
+            return Err(409);
+        }
+        let mut secret = match &stands {
+            Some(stands) => stands.clone_inner(),
+            None => {
+                let mut secret = Secret::default();
+                secret.metadata.name = Some(name.to_owned());
+                self.number(&mut secret);
+                secret
+            }
+        };
+        let owners = secret.metadata.owner_references.get_or_insert_default();
+        for owner in applied.owner_references() {
+            if owners.iter().all(|other| other.uid != owner.uid) {
+                owners.push(owner.clone());
+            }
+        }
+        secret.labels_mut().extend(applied.labels().clone());
+        secret.annotations_mut().extend(applied.annotations().clone());
+        secret.data.get_or_insert_default().extend(applied.data.clone().unwrap_or_default());
+        match dry_run {
+            true => Ok(Response::Secret(Some(Print::of(secret)))),
+            false => self.put_new_secret(name, secret),
+        }
+    }
+
+    fn patch_secret(&mut self, name: &str, metadata: &str) -> Result<Response, u16> {
+        let secret = self.secrets.get(name).ok_or(404_u16)?.clone_inner();
+        let patch: Value = serde_json::from_str(metadata).unwrap();
+        let wanted = patch["resourceVersion"].as_str();
+        if wanted.is_some() && wanted != secret.metadata.resource_version.as_deref() {
+            return Err(409);
+        }
+        let mut value = serde_json::to_value(&secret).unwrap();
+        merge(&mut value["metadata"], &patch);
+        let secret: Secret = serde_json::from_value(value).unwrap();
+        if secret.metadata.deletion_timestamp.is_some() && secret.finalizers().is_empty() {
+            self.secrets.remove(name);
+            return Ok(Response::Done);
+        }
+        self.put_new_secret(name, secret).map(|_| Response::Done)
+    }
+}
+
+fn bump(secret: &mut Secret) {
+    let version: u64 = secret.metadata.resource_version.as_deref().unwrap_or("0").parse().unwrap();
+    secret.metadata.resource_version = Some((version + 1).to_string());
+}
+
+/// `None` where the patch names another version.
+fn patched(stands: &Value, patch: &str) -> Option<Value> {
+    let patch: Value = serde_json::from_str(patch).unwrap();
+    if patch["metadata"]["resourceVersion"] != stands["metadata"]["resourceVersion"] {
+        return None;
+    }
+    let mut next = stands.clone();
+    merge(&mut next, &patch);
+    Some(next)
+}
+
+fn with_status(stands: &Value, status: &str) -> Option<Value> {
+    let mut next = stands.clone();
+    next["status"] = serde_json::from_str(status).unwrap();
+    Some(next)
+}
+
+thread_local! {
+    /// The same change is made in thousands of states; it is made once.
+    static KNOWN: RefCell<HashMap<u64, Option<Print<Stored>>>> = RefCell::default();
+}
+
+fn known(question: u64, answer: impl FnOnce() -> Option<Print<Stored>>) -> Option<Print<Stored>> {
+    if let Some(known) = KNOWN.with(|known| known.borrow().get(&question).cloned()) {
+        return known;
+    }
+    let answer = answer();
+    KNOWN.with(|known| known.borrow_mut().insert(question, answer.clone()));
+    answer
+}
+
+/// RFC 7386.
+pub fn merge(object: &mut Value, patch: &Value) {
+    let Some(members) = patch.as_object() else {
+        *object = patch.clone();
+        return;
+    };
+    if !object.is_object() {
+        *object = json!({});
+    }
+    for (name, value) in members {
+        match value {
+            Value::Null => drop(object.as_object_mut().unwrap().remove(name)),
+            value => merge(&mut object[name.as_str()], value),
+        }
+    }
+}

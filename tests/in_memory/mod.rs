@@ -1,0 +1,21 @@
+//! What the model checker and the property tests share: a cluster in memory, the port to it, and the promises.
+//!
+//! Use it with `#[path = "../in_memory/mod.rs"] mod in_memory;`.
+
+#![allow(dead_code, reason = "the model and the properties each use a part")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the lints know #[test] functions, not what they call"
+)]
+
+pub mod cluster;
+pub mod port;
+pub mod print;
+pub mod promises;
+pub mod stored;
+
+pub use cluster::{Cluster, Request, Resource, Response, refused};
+pub use port::{Carrier, Port};
+pub use print::{Print, hash};

@@ -1,0 +1,94 @@
+//! The operator's port to the cluster in memory.
+
+use dbplane::cluster::{AppliedSecret, Cluster, Event, MetadataPatch, Object};
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use kube::core::object::HasStatus;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::cluster::{Request, Resource, Response};
+use super::print::Print;
+
+/// Carries requests to a cluster in memory, or loses them.
+pub trait Carrier: Send + Sync {
+    fn carry(&self, request: Request) -> impl Future<Output = Result<Response, kube::Error>> + Send;
+}
+
+/// The port.
+#[derive(Debug)]
+pub struct Port<C>(pub C);
+
+fn resource<K: Object>(object: &K) -> Resource {
+    let kind = match K::kind(&()) {
+        std::borrow::Cow::Borrowed(kind) => kind,
+        std::borrow::Cow::Owned(kind) => panic!("{kind} is no static text"),
+    };
+    (kind, object.name_any())
+}
+
+fn read<K: Object>(response: Response) -> K {
+    match response {
+        Response::Object(stored) => serde_json::from_value(stored.value.clone()).unwrap(),
+        other => panic!("not an object: {other:?}"),
+    }
+}
+
+impl<C: Carrier> Cluster for Port<C> {
+    async fn patch_metadata<K: Object>(&self, object: &K, patch: &MetadataPatch) -> Result<K, kube::Error> {
+        let (resource, uid) = (resource(object), object.uid().unwrap_or_default());
+        let patch = patch.body(object).to_string();
+        self.0.carry(Request::PatchMetadata { resource, uid, patch }).await.map(read)
+    }
+
+    async fn apply_status<K>(&self, object: &K, status: &K::Status) -> Result<K, kube::Error>
+    where
+        K: Object + HasStatus<Status: Serialize + Sync>,
+    {
+        let (resource, uid) = (resource(object), object.uid().unwrap_or_default());
+        let status = json!(status).to_string();
+        self.0.carry(Request::ApplyStatus { resource, uid, status }).await.map(read)
+    }
+
+    async fn create<K: Object>(&self, object: &K) -> Result<K, kube::Error> {
+        let object_text = json!(object).to_string();
+        self.0.carry(Request::Create { resource: resource(object), object: object_text }).await.map(read)
+    }
+
+    async fn publish<K: Object>(&self, object: &K, event: &Event) {
+        let request = Request::Event { resource: resource(object), warning: event.warning, text: event.text.clone() };
+        let _ = self.0.carry(request).await;
+    }
+
+    async fn secret(&self, _: &str, name: &str) -> Result<Option<Secret>, kube::Error> {
+        match self.0.carry(Request::ReadSecret(name.to_owned())).await? {
+            Response::Secret(secret) => Ok(secret.map(|secret| secret.clone_inner())),
+            other => panic!("not a Secret: {other:?}"),
+        }
+    }
+
+    async fn create_secret(&self, _: &str, secret: &Secret) -> Result<(), kube::Error> {
+        let request = Request::CreateSecret(secret.name_any(), Print::of(secret.clone()));
+        self.0.carry(request).await.map(drop)
+    }
+
+    async fn apply_secret(&self, _: &str, secret: &AppliedSecret, dry_run: bool) -> Result<Secret, kube::Error> {
+        let AppliedSecret { name, uid, secret } = secret.clone();
+        match self.0.carry(Request::ApplySecret { name, uid, secret: Print::of(secret), dry_run }).await? {
+            Response::Secret(Some(secret)) => Ok(secret.clone_inner()),
+            other => panic!("not a Secret: {other:?}"),
+        }
+    }
+
+    async fn patch_secret_metadata(&self, _: &str, name: &str, metadata: &Value) -> Result<(), kube::Error> {
+        let request = Request::PatchSecret { name: name.to_owned(), metadata: metadata.to_string() };
+        self.0.carry(request).await.map(drop)
+    }
+
+    async fn is_namespace_terminating(&self, _: &str) -> Result<bool, kube::Error> {
+        match self.0.carry(Request::IsNamespaceTerminating).await? {
+            Response::Terminating(terminating) => Ok(terminating),
+            other => panic!("not a namespace: {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The promises, over what is there: written once for the model checker, the property tests and the crash points. What each of
+//! them has to excuse, it excuses itself: it tells by what was found.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use dbplane::api::{Compute, ProjectKey};
+use dbplane::decide::identity::{ComputeIdentity, Origin, ProjectKeyIdentity};
+use kube::ResourceExt;
+
+/// A compute on the platform.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveCompute {
+    pub id: String,
+    pub made_by: Maker,
+}
+
+/// A key on the platform that is valid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveKey {
+    pub id: i64,
+    pub name: String,
+    pub made_by: Maker,
+}
+
+/// Who made something on the platform.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Maker {
+    /// The operator, for the resource of this name, where that is known.
+    Operator(Option<String>),
+    SomebodyElse,
+}
+
+impl Maker {
+    fn is_operator(&self) -> bool {
+        matches!(self, Self::Operator(_))
+    }
+}
+
+/// A Compute with what its annotations record.
+#[derive(Clone, Debug)]
+pub struct BoundCompute {
+    pub object: Arc<Compute>,
+    pub identity: Arc<ComputeIdentity>,
+}
+
+/// A ProjectKey with what its annotations record.
+#[derive(Clone, Debug)]
+pub struct RecordedKey {
+    pub object: Arc<ProjectKey>,
+    pub identity: Arc<ProjectKeyIdentity>,
+}
+
+/// Everything that the promises are about, at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct World {
+    pub computes: Vec<LiveCompute>,
+    pub keys: Vec<LiveKey>,
+    pub resources: Vec<BoundCompute>,
+    pub project_keys: Vec<RecordedKey>,
+    /// By the name of each Secret that holds a key: the number of that key, as far as the Secret tells.
+    pub key_secrets: BTreeMap<String, Option<i64>>,
+    /// The names of keys that are in the memory of a process, or recorded elsewhere than in annotations.
+    pub known_keys: BTreeSet<String>,
+    /// Everything that conditions and warnings tell.
+    pub reported: String,
+}
+
+/// Never twice: the computes that were made for one resource, where there are more than `most`.
+pub fn made_twice(world: &World, name: &str, most: usize) -> Option<String> {
+    let of = Maker::Operator(Some(name.to_owned()));
+    let made: Vec<_> =
+        world.computes.iter().filter(|compute| compute.made_by == of).map(|compute| &compute.id).collect();
+    (made.len() > most).then(|| format!("{made:?} were all created for {name}"))
+}
+
+/// Never twice: more computes of ours than there are resources that could have them.
+pub fn more_than_resources(world: &World) -> Option<String> {
+    let ours = world.computes.iter().filter(|compute| compute.made_by.is_operator()).count();
+    let resources = world.resources.len();
+    (ours > resources).then(|| format!("{ours} computes of ours for {resources} resources"))
+}
+
+/// Never unasked: a compute that two resources are bound to, or that is somebody else's and bound as if it had been created.
+pub fn bound_wrongly(world: &World) -> Option<String> {
+    let mut taken = BTreeSet::new();
+    for resource in &world.resources {
+        let Some(binding) = &resource.identity.binding else { continue };
+        if !taken.insert(&binding.id) {
+            return Some(format!("two resources are bound to {}", binding.id));
+        }
+        let found = world.computes.iter().find(|compute| compute.id == binding.id);
+        if binding.origin == Origin::Created && found.is_some_and(|compute| !compute.made_by.is_operator()) {
+            return Some(format!("{} is somebody else's and bound as if it had been created", binding.id));
+        }
+    }
+    None
+}
+
+/// Never lost: the keys of ours that neither annotations, nor Secrets, nor a process, nor a report know of.
+pub fn forgotten_keys(world: &World) -> Vec<&LiveKey> {
+    let recorded = |key: &LiveKey| world.project_keys.iter().any(|it| it.identity.names().any(|name| name == key.name));
+    let known = |key: &LiveKey| world.known_keys.contains(&key.name) || world.reported.contains(&key.name);
+    world.keys.iter().filter(|key| key.made_by.is_operator() && !recorded(key) && !known(key)).collect()
+}
+
+/// Never forgotten: the computes of ours that no resource is bound to and nobody reports.
+pub fn forgotten_computes(world: &World) -> Vec<&LiveCompute> {
+    let bound = |compute: &LiveCompute| {
+        world.resources.iter().any(|it| it.identity.binding.as_ref().is_some_and(|binding| binding.id == compute.id))
+    };
+    let reported = |compute: &LiveCompute| world.reported.contains(&compute.id);
+    world.computes.iter().filter(|it| it.made_by.is_operator() && !bound(it) && !reported(it)).collect()
+}
+
+/// Converging: why a Compute does not have its own compute; `None` where it has.
+pub fn without_compute(world: &World, resource: &BoundCompute) -> Option<String> {
+    let Some(binding) = &resource.identity.binding else { return Some("it has no compute".to_owned()) };
+    let found = world.computes.iter().find(|compute| compute.id == binding.id);
+    match found.map(|compute| &compute.made_by) {
+        None => Some(format!("its compute {} is not there", binding.id)),
+        Some(Maker::Operator(Some(name))) if *name != resource.object.name_any() => {
+            Some(format!("its compute {} was made for {name}", binding.id))
+        }
+        Some(_) => None,
+    }
+}
+
+/// Converging: why a ProjectKey has no key that can be used; `None` where it has.
+pub fn without_key(world: &World, resource: &RecordedKey) -> Option<String> {
+    let Some(current) = &resource.identity.records.current else { return Some("it has no key".to_owned()) };
+    if !world.keys.iter().any(|key| key.id == current.id && key.name == current.name) {
+        return Some(format!("its key {} is not live", current.name));
+    }
+    let held = world.key_secrets.get(&resource.object.spec.secret.name).copied().flatten();
+    (held != Some(current.id)).then(|| format!("its Secret holds {held:?} and not {}", current.id))
+}
+
+/// How many keys of ours are live.
+pub fn live_keys(world: &World) -> usize {
+    world.keys.iter().filter(|key| key.made_by.is_operator()).count()
+}

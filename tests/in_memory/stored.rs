@@ -1,0 +1,86 @@
+//! Objects as they are stored, and read as their kinds.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use dbplane::controller::environment::{Kind, KindVisitor, Kinds};
+use dbplane::controller::object::Managed;
+use dbplane::controller::registry::AllKinds;
+use kube::Resource as _;
+use serde_json::Value;
+
+use super::print::{Print, hash};
+
+/// An object as it is stored, and read.
+#[derive(Clone)]
+pub struct Stored {
+    pub value: Value,
+    typed: Arc<dyn Any + Send + Sync>,
+}
+
+impl fmt::Debug for Stored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.value)
+    }
+}
+
+impl Stored {
+    pub fn new(kind: &str, value: Value) -> Print<Self> {
+        let mut read = Read { kind, value: &value, typed: None };
+        AllKinds::each(&mut read);
+        let typed = read.typed.unwrap_or_else(|| panic!("{kind} is not registered"));
+        Print::hashed(hash(&value.to_string()), Self { value, typed })
+    }
+
+    /// The object, read as its kind.
+    pub fn typed<K: Managed>(&self) -> Arc<K> {
+        self.typed.clone().downcast().expect("the kind of the object")
+    }
+
+    pub fn version(&self) -> u64 {
+        self.value["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
+    }
+
+    pub fn is_deleting(&self) -> bool {
+        !self.value["metadata"]["deletionTimestamp"].is_null()
+    }
+
+    pub fn uid(&self) -> &str {
+        self.value["metadata"]["uid"].as_str().unwrap()
+    }
+}
+
+struct Read<'a> {
+    kind: &'a str,
+    value: &'a Value,
+    typed: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl KindVisitor for Read<'_> {
+    fn visit<K: Kind>(&mut self) {
+        if K::Object::kind(&()) == self.kind {
+            let object: K::Object = serde_json::from_value(self.value.clone()).unwrap();
+            self.typed = Some(Arc::new(object));
+        }
+    }
+}
+
+/// The name of a kind, as keys of resources have it.
+pub fn kind<K: Managed>() -> &'static str {
+    struct Names<'a>(&'a str, Option<&'static str>);
+    impl KindVisitor for Names<'_> {
+        fn visit<K: Kind>(&mut self) {
+            // The derived kinds are static text.
+            if let std::borrow::Cow::Borrowed(name) = K::Object::kind(&())
+                && name == self.0
+            {
+                self.1 = Some(name);
+            }
+        }
+    }
+    let wanted = K::kind(&());
+    let mut names = Names(&wanted, None);
+    AllKinds::each(&mut names);
+    names.1.expect("a registered kind")
+}

@@ -1,0 +1,389 @@
+//! The shipped passes, one effect at a time. What a pass is doing cannot be copied, but a pass is a function of what it began
+//! with and of the answers that it was given: to go on, it is run again from its beginning with the answers so far, up to the
+//! next effect.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use dbplane::api::{Compute, ObjectMeta, PlatformAccess};
+use dbplane::controller::environment::{Environment, Kind, PassSettings};
+use dbplane::controller::object::{AccountName, Managed};
+use dbplane::controller::pass::{Pass, pass};
+use dbplane::controller::registry::AllKinds;
+use dbplane::controller::state::{Connection, Contents, ProcessState};
+use dbplane::domain::{Fault, KeyEntry};
+use dbplane::platform::{ConnectError, Interest, LatestSnapshot, Snapshot, Tick};
+use futures::future::poll_fn;
+use jiff::Timestamp;
+use kube::runtime::reflector::ObjectRef;
+use secrecy::{ExposeSecret, SecretString};
+
+use super::in_memory::cluster::{Stored, kind};
+use super::in_memory::{Carrier, Cluster, Port, Print, Request, Resource, Response, refused};
+use super::mutation::Mutation;
+use super::remote::Remote;
+use super::state::Read;
+
+/// Something that others can see, or whose answer depends on them.
+#[derive(Clone, Debug, Hash)]
+pub enum Effect {
+    Cluster(Request),
+    /// A call with this API key.
+    Platform(u8, Call),
+}
+
+/// A call of the platform.
+#[derive(Clone, Debug, Hash)]
+pub enum Call {
+    CreateCompute(Option<String>),
+    DeleteCompute(u8),
+    CreateKey(String),
+    RevokeKey(u8),
+    ListKeys,
+    ProbeKey(String),
+    ListProjects,
+    ListComputes,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    Cluster(Result<Response, u16>),
+    Done,
+    Made(u8),
+    Keys(Vec<KeyEntry>),
+    Fault(Fault),
+}
+
+/// A pass under way.
+#[derive(Clone, Debug)]
+pub struct Flight {
+    pub base: Print<Base>,
+    /// What the clock said and what was answered, in their order.
+    pub tape: Vec<Entry>,
+    pub pending: Pending,
+}
+
+impl Flight {
+    pub fn print(self) -> Print<Self> {
+        let hash = super::in_memory::hash(&(&self.base, format!("{:?} {:?}", self.tape, self.pending)));
+        Print::hashed(hash, self)
+    }
+}
+
+/// What a pass began with.
+#[derive(Clone, Debug)]
+pub struct Base {
+    pub resource: Resource,
+    pub contents: Contents<Remote>,
+    pub caches: BTreeMap<Resource, Print<Stored>>,
+    pub read: Option<Print<Read>>,
+    /// Whether the read began after the resource's last write.
+    pub fresh: bool,
+    pub settings: PassSettings,
+    /// Whether statuses are written: they are left out where nothing depends on them.
+    pub statuses: bool,
+    pub mutation: Option<Mutation>,
+}
+
+/// What a pass waits for, and since when.
+#[derive(Clone, Debug)]
+pub struct Pending {
+    pub effect: Effect,
+    pub since: u8,
+    /// It is carried out, and this is the answer, which is under way.
+    pub came: Option<Answer>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Entry {
+    Now(Timestamp),
+    /// A change has ended.
+    Tick,
+    Answer(Answer),
+}
+
+/// How far a pass has come.
+pub struct Progress {
+    pub contents: Contents<Remote>,
+    pub tape: Vec<Entry>,
+    /// A change of the platform has ended that had not before.
+    pub wrote: bool,
+    pub reached: Reached,
+}
+
+pub enum Reached {
+    Effect(Effect),
+    End(Result<Pass, kube::Error>),
+}
+
+/// The tape of the pass that is being run, and what it may look at without anybody noticing.
+struct Tape {
+    entries: Vec<Entry>,
+    position: usize,
+    now: Timestamp,
+    cluster: Cluster,
+    pending: Option<Effect>,
+    wrote_at: Option<usize>,
+    mutation: Option<Mutation>,
+}
+
+thread_local! {
+    static TAPE: RefCell<Option<Tape>> = const { RefCell::new(None) };
+}
+
+fn with_tape<T>(run: impl FnOnce(&mut Tape) -> T) -> T {
+    TAPE.with(|tape| run(tape.borrow_mut().as_mut().expect("a pass is being run")))
+}
+
+/// The rule that is broken on purpose in this run.
+pub fn mutation() -> Option<Mutation> {
+    with_tape(|tape| tape.mutation)
+}
+
+/// Runs a pass of kind `K` from its beginning up to the first effect that has no answer yet.
+pub fn run<K: Kind>(base: &Print<Base>, tape: &[Entry], now: Timestamp, cluster: &Cluster) -> Progress {
+    let replayed = tape.len();
+    let entries = tape.to_vec();
+    TAPE.with(|current| {
+        *current.borrow_mut() = Some(Tape {
+            entries,
+            position: 0,
+            now,
+            cluster: cluster.clone(),
+            pending: None,
+            wrote_at: None,
+            mutation: base.mutation,
+        });
+    });
+    let env = Replay {
+        state: ProcessState::from(base.contents.clone()),
+        base: base.clone(),
+        port: Port(ToTape(base.clone())),
+    };
+    let object = base.caches[&base.resource].typed::<K::Object>();
+    let mut running = pin!(pass::<K, Replay>(&env, &object));
+    let polled = running.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    // What the process remembers while the pass waits: its step is under way.
+    let contents = env.state.contents();
+    let tape = TAPE.with(|current| current.borrow_mut().take().unwrap());
+    let reached = match polled {
+        Poll::Ready(result) => Reached::End(result),
+        Poll::Pending => Reached::Effect(tape.pending.clone().unwrap()),
+    };
+    Progress {
+        contents,
+        wrote: tape.wrote_at.is_some_and(|position| position >= replayed),
+        tape: tape.entries,
+        reached,
+    }
+}
+
+/// Runs something that only changes what the process remembers.
+pub fn outside_of_passes(base: &Print<Base>, now: Timestamp, act: impl FnOnce(&Replay)) -> Contents<Remote> {
+    TAPE.with(|current| {
+        *current.borrow_mut() = Some(Tape {
+            entries: Vec::new(),
+            position: 0,
+            now,
+            cluster: Cluster::default(),
+            pending: None,
+            wrote_at: None,
+            mutation: base.mutation,
+        });
+    });
+    let env = Replay {
+        state: ProcessState::from(base.contents.clone()),
+        base: base.clone(),
+        port: Port(ToTape(base.clone())),
+    };
+    act(&env);
+    TAPE.with(|current| current.borrow_mut().take());
+    env.state.contents()
+}
+
+impl Tape {
+    fn next(&mut self) -> Option<Answer> {
+        let Some(Entry::Answer(answer)) = self.entries.get(self.position) else { return None };
+        self.position += 1;
+        Some(answer.clone())
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.entries.push(entry);
+        self.position += 1;
+    }
+
+    fn has_ticked(&self) -> bool {
+        self.entries[..self.position].iter().any(|entry| matches!(entry, Entry::Tick))
+    }
+
+    /// Nothing that the pass did so far can be seen by others.
+    fn is_untouched(&self) -> bool {
+        let writes = |entry: &Entry| matches!(entry, Entry::Answer(answer) if !matches!(answer, Answer::Cluster(Ok(Response::Secret(_) | Response::Terminating(_)))));
+        !self.entries[..self.position].iter().any(writes)
+    }
+}
+
+/// The answer to an effect, once there is one. What only looks, before the pass has done anything, is answered at once: it is
+/// the same as if the pass had begun then.
+pub async fn effect(effect: Effect) -> Answer {
+    poll_fn(|_| {
+        with_tape(|tape| {
+            if let Some(answer) = tape.next() {
+                return Poll::Ready(answer);
+            }
+            if let Effect::Cluster(request) = &effect
+                && (!request.writes() && tape.is_untouched() || is_dry_run(request))
+            {
+                let answer = Answer::Cluster(tape.cluster.clone().handle(request));
+                tape.push(Entry::Answer(answer.clone()));
+                return Poll::Ready(answer);
+            }
+            tape.pending = Some(effect.clone());
+            Poll::Pending
+        })
+    })
+    .await
+}
+
+fn is_dry_run(request: &Request) -> bool {
+    matches!(request, Request::ApplySecret { dry_run: true, .. })
+}
+
+/// The environment of a pass that is run again.
+pub struct Replay {
+    state: ProcessState<Remote>,
+    base: Print<Base>,
+    port: Port<ToTape>,
+}
+
+/// Carries requests to the tape.
+#[derive(Debug)]
+pub struct ToTape(Print<Base>);
+
+impl Carrier for ToTape {
+    async fn carry(&self, request: Request) -> Result<Response, kube::Error> {
+        match &request {
+            Request::Event { .. } => return Ok(Response::Done),
+            // Left out where nothing depends on it.
+            Request::ApplyStatus { resource, .. } if !self.0.statuses => {
+                return Ok(Response::Object(self.0.caches[resource].clone()));
+            }
+            _ => {}
+        }
+        match effect(Effect::Cluster(request)).await {
+            Answer::Cluster(Ok(response)) => Ok(response),
+            Answer::Cluster(Err(code)) => Err(refused(code, "the model says no")),
+            other => unreachable!("{other:?}"),
+        }
+    }
+}
+
+impl Environment for Replay {
+    type Client = Remote;
+    type Cluster = Port<ToTape>;
+    type Kinds = AllKinds;
+
+    fn now(&self) -> Timestamp {
+        with_tape(|tape| {
+            if let Some(Entry::Now(time)) = tape.entries.get(tape.position) {
+                let time = *time;
+                tape.position += 1;
+                return time;
+            }
+            let now = tape.now;
+            tape.push(Entry::Now(now));
+            now
+        })
+    }
+
+    /// Who draws from an old version conflicts before the number is used.
+    fn draw(&self) -> u32 {
+        u32::try_from(self.base.caches[&self.base.resource].version()).unwrap()
+    }
+
+    fn tick(&self) -> Tick {
+        with_tape(|tape| {
+            if !matches!(tape.entries.get(tape.position), Some(Entry::Tick)) {
+                tape.entries.push(Entry::Tick);
+                tape.wrote_at = Some(tape.position);
+            }
+            tape.position += 1;
+        });
+        WROTE
+    }
+
+    fn settings(&self) -> &PassSettings {
+        &self.base.settings
+    }
+
+    fn state(&self) -> &ProcessState<Remote> {
+        &self.state
+    }
+
+    fn cluster(&self) -> &Port<ToTape> {
+        &self.port
+    }
+
+    fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
+        Some(self.base.caches.get(&(kind::<K>(), reference.name.clone()))?.typed())
+    }
+
+    fn objects<K: Managed>(&self, wanted: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
+        let kind = kind::<K>();
+        let objects = self.base.caches.iter().filter(|((this, _), _)| *this == kind);
+        objects.map(|(_, stored)| stored.typed::<K>()).filter(|object| wanted(object)).collect()
+    }
+
+    fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {
+        Vec::new()
+    }
+
+    fn namespace_labels(&self, _: &str) -> Option<BTreeMap<String, String>> {
+        Some(BTreeMap::new())
+    }
+
+    fn connect(&self, _: &AccountName, _: &PlatformAccess, key: &SecretString) -> Result<Remote, ConnectError> {
+        Ok(Remote { key: key.expose_secret().parse().unwrap() })
+    }
+
+    fn latest_snapshot(&self, _: &Compute, connection: &Connection<Remote>, _: Interest) -> LatestSnapshot {
+        let Some(read) = self.base.read.as_ref().filter(|read| read.connection == connection.number) else {
+            return LatestSnapshot::default();
+        };
+        let trusting = self.base.mutation == Some(Mutation::TrustOldReadings);
+        match &read.computes {
+            Ok(computes) => {
+                // A tick of this very pass is later than what was read before it began.
+                let fresh = self.base.fresh && with_tape(|tape| !tape.has_ticked());
+                let began = if fresh || trusting { AFTER } else { BEFORE };
+                let at = if trusting { with_tape(|tape| tape.now) } else { read.at };
+                let snapshot = Snapshot { began, at, computes: computes.clone() };
+                LatestSnapshot { snapshot: Some(Arc::new(snapshot)), fault: None }
+            }
+            Err(fault) => LatestSnapshot { snapshot: None, fault: Some(fault.clone()) },
+        }
+    }
+
+    fn stop_observing(&self, _: &Compute) {}
+
+    async fn admit_change(&self, client: &Remote) -> Result<Option<Remote>, Fault> {
+        Ok(Some(client.clone()))
+    }
+
+    async fn admit_key_creation(&self, client: &Remote) -> Result<Option<Remote>, Fault> {
+        Ok(Some(client.clone()))
+    }
+
+    /// Passes are tried in every state.
+    fn wake<K: Managed>(&self, _: ObjectRef<K>) {}
+}
+
+/// What was read before, when, and after the last write, on a clock that has no other moments.
+const BEFORE: Tick = Tick::at(0);
+const WROTE: Tick = Tick::at(1);
+const AFTER: Tick = Tick::at(2);

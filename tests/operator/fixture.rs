@@ -1,0 +1,385 @@
+//! What a test of the operator works with: a namespace, a platform, and the shared operator.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use dbplane_simulator::world::Profile;
+use dbplane_simulator::world::file::WorldFile;
+use dbplane_simulator::{self as simulator, Options as Platform, Simulator};
+use k8s_openapi::ByteString;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::{Api, Client};
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::OnceCell;
+
+use crate::support::{ControlPlane, Options, PATIENCE, Running, Sandbox, free_listener, free_port, wait_for};
+
+/// The tokens of the sample world.
+pub const ADMIN: &str = "demo-personal-key-not-a-secret";
+pub const ORGANIZATION_KEY: &str = "demo-organization-key-not-a-secret";
+pub const PROJECT: &str = "aged-wind-123456";
+
+/// The control plane and the operator of this test process.
+pub struct Shared {
+    pub cluster: ControlPlane,
+    pub operator: Running,
+    pub metrics: String,
+    /// What the API server was asked by the operator, one JSON object a line.
+    pub audit_log: PathBuf,
+}
+
+pub async fn shared() -> &'static Shared {
+    static SHARED: OnceCell<Shared> = OnceCell::const_new();
+    SHARED.get_or_init(|| Shared::start("info,dbplane=debug")).await
+}
+
+impl Shared {
+    /// A control plane with the operator's resources and rights, and the operator.
+    pub async fn start(log: &str) -> Self {
+        Self::start_with(&usual(log)).await
+    }
+
+    /// The same, with an operator that is started with these flags.
+    pub async fn start_with(flags: &[&str]) -> Self {
+        // Goes with this process: its folder is watched over.
+        let audit: &'static Sandbox = Box::leak(Box::new(Sandbox::new("audit").unwrap()));
+        let (policy, audit_log) = (audit.folder().join("policy.yaml"), audit.folder().join("audit.log"));
+        std::fs::write(&policy, AUDIT_POLICY).unwrap();
+        let audited = [("audit-policy-file", &policy), ("audit-log-path", &audit_log)];
+        let api_server_flags = audited.map(|(flag, path)| format!("--{flag}={}", path.display())).to_vec();
+        let crds = ["accounts", "clusteraccounts", "computes", "projectkeys"];
+        let crds = crds.map(|plural| root().join(format!("crds/dbplane.dev_{plural}.yaml"))).to_vec();
+        let options = Options { crds, api_server_flags, ..Options::default() };
+        let cluster = ControlPlane::start_with(options).await.unwrap();
+        cluster.kubectl(&["apply", "-k", root().join("deploy").to_str().unwrap()]).await.unwrap();
+        let (operator, metrics) = start_operator_with(&cluster, flags).await;
+        Self { cluster, operator: operator.log_on_panic(), metrics, audit_log }
+    }
+}
+
+/// Everything that the operator's own ServiceAccount asks.
+const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  - {level: Metadata, users: ['system:serviceaccount:dbplane-system:dbplane']}
+  - {level: None}
+";
+
+/// All tests of a process delete with one operator, and more than the brake would let pass.
+fn usual(log: &str) -> [&str; 5] {
+    ["--leader-elect", "--log", log, "--deletes-per-minute", "1000"]
+}
+
+/// Starts an operator as its own ServiceAccount, and waits until it works; its metrics are at the URL. Without election of a
+/// leader a successor begins at once.
+pub async fn start_operator_with(cluster: &ControlPlane, flags: &[&str]) -> (Running, String) {
+    let kubeconfig = cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await.unwrap();
+    let (health, metrics) = (free_address(), free_address());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
+    command
+        .args(["run", "--allow-insecure-platform", "--request-timeout", "5", "--settle-time", "21"])
+        .args(["--health-listen", &health, "--metrics-listen", &metrics, "--key-check-interval", "5"])
+        .args(flags)
+        .env("KUBECONFIG", kubeconfig);
+    let operator = cluster.sandbox().start("operator", command).unwrap();
+    let ready = format!("http://{health}/readyz");
+    wait_for("the operator to be ready", PATIENCE, async || {
+        reqwest::get(&ready).await.ok()?.status().is_success().then_some(())
+    })
+    .await
+    .unwrap();
+    (operator, format!("http://{metrics}/metrics"))
+}
+
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+pub fn free_address() -> String {
+    format!("127.0.0.1:{}", free_port().unwrap())
+}
+
+/// For a platform: of a namespace that is still being deleted, an Account may have the URL of a former one.
+pub fn listener() -> TcpListener {
+    let listener = free_listener().unwrap();
+    listener.set_nonblocking(true).unwrap();
+    TcpListener::from_std(listener).unwrap()
+}
+
+/// More steps than any test has cause for; a loop makes hundreds a second.
+const MOST_STEPS: usize = 60;
+
+/// The fixture of one test. Whatever a test is about, it fails when the operator went round in circles.
+pub struct Fixture {
+    pub shared: &'static Shared,
+    /// Waiting asks again and again, which is too much for kubectl.
+    client: Client,
+    pub namespace: String,
+    pub platform: Simulator,
+}
+
+impl Fixture {
+    /// A namespace and a platform of the default profile, without any account.
+    pub async fn bare(name: &str) -> Self {
+        Self::on(name, |_| {}).await
+    }
+
+    /// A namespace and a platform, without any account.
+    pub async fn on(name: &str, shape: impl FnOnce(&mut Platform)) -> Self {
+        Self::within(shared().await, name, shape).await
+    }
+
+    /// The same in a control plane of one's own.
+    pub async fn within(shared: &'static Shared, name: &str, shape: impl FnOnce(&mut Platform)) -> Self {
+        let mut options = Platform::new(Self::world());
+        shape(&mut options);
+        let platform = simulator::serve(listener(), options).await.unwrap();
+        shared.cluster.kubectl(&["create", "namespace", name]).await.unwrap();
+        let client = shared.cluster.client().await.unwrap();
+        Self { shared, client, namespace: name.to_owned(), platform }
+    }
+
+    /// The sample world.
+    pub fn world() -> WorldFile {
+        let world = std::fs::read_to_string(root().join("deploy/examples/world.yaml")).unwrap();
+        WorldFile::parse(&world).unwrap()
+    }
+
+    /// The same, with the Account `prod` of an administrator.
+    pub async fn new(name: &str) -> Self {
+        let fixture = Self::bare(name).await;
+        fixture.account().await;
+        fixture
+    }
+
+    /// The same on a platform that is the public API, also where it contradicts its specification.
+    pub async fn public(name: &str) -> Self {
+        let fixture = Self::on(name, |options| options.profile = Profile::Public).await;
+        fixture.account().await;
+        fixture
+    }
+
+    /// The same on a platform that offers what its specification shows and nothing more.
+    pub async fn minimal(name: &str) -> Self {
+        let fixture = Self::on(name, |options| options.profile = Profile::Minimal).await;
+        fixture.account().await;
+        fixture
+    }
+
+    pub async fn account(&self) {
+        self.account_with(ADMIN).await;
+    }
+
+    /// The Account `prod` with another API key.
+    pub async fn account_with(&self, token: &str) {
+        self.secret("platform-api-key", token).await;
+        self.account_at(&self.platform.base_url()).await;
+    }
+
+    /// The Account `prod`, wherever its platform is.
+    pub async fn account_at(&self, base_url: &str) {
+        let account = format!(
+            "apiVersion: dbplane.dev/v1alpha1
+kind: Account
+metadata: {{name: prod}}
+spec:
+  baseURL: {base_url}
+  organizationID: org-cool-darkness-1
+  apiKeySecretRef: {{name: platform-api-key}}
+  pollInterval: 5s
+"
+        );
+        self.apply(&account).await;
+    }
+
+    pub async fn secret(&self, name: &str, token: &str) {
+        self.apply(&format!(
+            "apiVersion: v1\nkind: Secret\nmetadata: {{name: {name}}}\nstringData: {{api-key: {token}}}\n"
+        ))
+        .await;
+    }
+
+    pub async fn apply(&self, manifest: &str) {
+        self.shared.cluster.kubectl_with_input(&["-n", &self.namespace, "apply", "-f", "-"], manifest).await.unwrap();
+    }
+
+    pub async fn kubectl(&self, args: &[&str]) -> String {
+        let mut all = vec!["-n", self.namespace.as_str()];
+        all.extend(args);
+        self.shared.cluster.kubectl(&all).await.unwrap()
+    }
+
+    pub async fn patch(&self, object: &str, spec: Value) {
+        let patch = serde_json::json!({"spec": spec}).to_string();
+        self.kubectl(&["patch", object, "--type", "merge", "-p", &patch]).await;
+    }
+
+    /// The object as `kind/name`; `None` when there is none.
+    pub async fn get(&self, object: &str) -> Option<Value> {
+        let (kind, name) = object.split_once('/').unwrap();
+        let of = |group: &str, version: &str, kind: &str| {
+            ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
+        };
+        let ours = |kind: &str| of("dbplane.dev", "v1alpha1", kind);
+        let (kind, cluster_wide) = match kind {
+            "compute" => (ours("Compute"), false),
+            "account" => (ours("Account"), false),
+            "projectkey" => (ours("ProjectKey"), false),
+            "clusteraccount" => (ours("ClusterAccount"), true),
+            "secret" => (of("", "v1", "Secret"), false),
+            "namespace" => (of("", "v1", "Namespace"), true),
+            other => panic!("{other}?"),
+        };
+        let api: Api<DynamicObject> = match cluster_wide {
+            true => Api::all_with(self.client.clone(), &kind),
+            false => Api::namespaced_with(self.client.clone(), &self.namespace, &kind),
+        };
+        api.get_opt(name).await.unwrap().map(|object| serde_json::to_value(object).unwrap())
+    }
+
+    /// Waits until the object satisfies a predicate; the error shows it as it was last seen.
+    pub async fn until(&self, object: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        let mut last = Value::Null;
+        let found = wait_for(&format!("{object} to be {what}"), PATIENCE, async || {
+            last = self.get(object).await.unwrap_or_default();
+            holds(&last).then(|| last.clone())
+        })
+        .await;
+        found.unwrap_or_else(|error| {
+            let seen = serde_json::to_string_pretty(&last["status"]).unwrap();
+            panic!("{error}\nlast seen: {seen}\n{}\n{}", self.requests().join("\n"), self.said(30))
+        })
+    }
+
+    pub async fn until_condition(&self, object: &str, kind: &str, status: &str, reason: &str) -> Value {
+        self.until(object, &format!("{kind}={status} {reason}"), |seen| {
+            condition(seen, kind)
+                .is_some_and(|condition| condition["status"] == status && condition["reason"] == reason)
+        })
+        .await
+    }
+
+    pub async fn until_ready(&self, object: &str) -> Value {
+        self.until_condition(object, "Ready", "True", "Available").await
+    }
+
+    pub async fn until_gone(&self, object: &str) {
+        self.until(object, "gone", Value::is_null).await;
+    }
+
+    /// What the operator logged of this namespace last.
+    fn said(&self, lines: usize) -> String {
+        let log = self.shared.operator.log();
+        let quoted = format!("\"{}\"", self.namespace);
+        let mine: Vec<&str> = log.lines().filter(|line| line.contains(&quoted)).collect();
+        mine[mine.len().saturating_sub(lines)..].join("\n")
+    }
+
+    /// The platform's computes as its console shows them.
+    pub async fn computes(&self) -> Vec<Value> {
+        let url = format!("{}/computes", self.platform.console_url());
+        reqwest::get(url).await.unwrap().json().await.unwrap()
+    }
+
+    /// The keys as the console shows them.
+    pub async fn keys(&self) -> Vec<Value> {
+        let url = format!("{}/api_keys", self.platform.console_url());
+        reqwest::get(url).await.unwrap().json().await.unwrap()
+    }
+
+    pub async fn console(&self, method: reqwest::Method, path: &str, body: Value) -> Value {
+        let url = format!("{}{path}", self.platform.console_url());
+        let answer = reqwest::Client::new().request(method, url).json(&body).send().await.unwrap();
+        assert!(answer.status().is_success(), "{path}: {}", answer.status());
+        answer.json().await.unwrap_or_default()
+    }
+
+    /// Requests to the platform's API so far, as "METHOD path".
+    pub fn requests(&self) -> Vec<String> {
+        self.platform.requests(0).into_iter().map(|entry| format!("{} {}", entry.method, entry.path)).collect()
+    }
+
+    pub fn count(&self, start: &str) -> usize {
+        self.requests().iter().filter(|request| request.starts_with(start)).count()
+    }
+
+    /// Orders a fault of the platform; see `FaultOrder`.
+    pub fn fault(&self, order: Value) {
+        self.platform.order_fault(serde_json::from_value(order).unwrap()).unwrap();
+    }
+
+    /// An entry of a Secret, as text.
+    pub async fn entry(&self, secret: &str, entry: &str) -> Option<String> {
+        let secret = self.get(&format!("secret/{secret}")).await?;
+        let bytes: ByteString = serde_json::from_value(secret["data"].get(entry)?.clone()).unwrap();
+        Some(String::from_utf8(bytes.0).unwrap())
+    }
+
+    /// What the platform answers to a key that lists the sample project's computes.
+    pub async fn answer_to(&self, token: &str) -> u16 {
+        let url = format!("{}/projects/{PROJECT}/endpoints", self.platform.base_url());
+        reqwest::Client::new().get(url).bearer_auth(token).send().await.unwrap().status().as_u16()
+    }
+
+    /// The keys of the sample project that are not revoked.
+    pub async fn live_keys(&self) -> Vec<Value> {
+        let mut keys = self.keys().await;
+        keys.retain(|key| key["project_id"] == PROJECT && key["revoked"] == false);
+        keys
+    }
+
+    pub async fn revoke(&self, id: &Value) {
+        self.console(reqwest::Method::POST, &format!("/api_keys/{id}/revoke"), serde_json::json!({})).await;
+    }
+
+    /// Waits for an event with this reason about an object, and returns its text.
+    pub async fn event(&self, object: &str, reason: &str) -> String {
+        let (_, name) = object.split_once('/').unwrap();
+        let events: Api<k8s_openapi::api::events::v1::Event> = Api::namespaced(self.client.clone(), &self.namespace);
+        let what = format!("an event {reason} about {object}");
+        let found = wait_for(&what, PATIENCE, async || {
+            let listed = events.list(&kube::api::ListParams::default()).await.unwrap();
+            listed.into_iter().find_map(|event| {
+                let about = event.regarding.and_then(|regarding| regarding.name);
+                (event.reason.as_deref() == Some(reason) && about.as_deref() == Some(name)).then_some(event.note)
+            })
+        });
+        found.await.unwrap().unwrap_or_default()
+    }
+
+    pub async fn wait_until(&self, what: &str, mut holds: impl AsyncFnMut() -> bool) {
+        wait_for(what, PATIENCE, async || holds().await.then_some(())).await.unwrap();
+    }
+}
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        let steps = self.said(usize::MAX).matches("performing").count();
+        assert!(std::thread::panicking() || steps <= MOST_STEPS, "{steps} steps:\n{}", self.said(30));
+    }
+}
+
+pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+    object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
+}
+
+/// A Compute of the sample project.
+pub fn compute(name: &str, branch: &str, more: &str) -> String {
+    format!(
+        "apiVersion: dbplane.dev/v1alpha1
+kind: Compute
+metadata: {{name: {name}}}
+spec:
+  accountRef: {{name: prod}}
+  projectID: {PROJECT}
+  branchID: {branch}
+  type: ReadWrite
+{more}"
+    )
+}
+
+/// Long enough for several polls of the platform.
+pub const SEVERAL_POLLS: Duration = Duration::from_secs(12);

@@ -1,0 +1,81 @@
+//! A stored object that does not fit its definition stops no other one, and keeps what is its own.
+
+use serde_json::json;
+
+use crate::support::{ControlPlane, PATIENCE, wait_until};
+use crate::{Operator, cluster, crds, creates, declare, platform, until_ready};
+
+/// Stores a Compute whose field disabled is a number, with a definition that is looser for a moment.
+async fn spoil(cluster: &ControlPlane) {
+    let schema = "/spec/versions/0/schema/openAPIV3Schema";
+    let loose = json!([{
+        "op": "replace",
+        "path": format!("{schema}/properties/spec/properties/disabled"),
+        "value": {"x-kubernetes-int-or-string": true},
+    }]);
+    let definition = "computes.dbplane.dev";
+    cluster.kubectl(&["patch", "crd", definition, "--type", "json", "-p", &loose.to_string()]).await.unwrap();
+    let spoilt = r#"{"spec":{"disabled":7}}"#;
+    let stored =
+        async || cluster.kubectl(&["patch", "compute", "orders", "--type", "merge", "-p", spoilt]).await.is_ok();
+    wait_until("the API server to take what does not fit", PATIENCE, stored).await.unwrap();
+    let strict = crds().into_iter().find(|path| path.ends_with("dbplane.dev_computes.yaml")).unwrap();
+    cluster.kubectl(&["replace", "-f", strict.to_str().unwrap()]).await.unwrap();
+}
+
+async fn apply(cluster: &ControlPlane, name: &str, spec: &str) {
+    let manifest = format!(
+        "apiVersion: dbplane.dev/v1alpha1
+kind: Compute
+metadata: {{name: {name}}}
+spec:
+  accountRef: {{name: prod}}
+  projectID: aged-wind-123456
+  branchID: br-main-42
+{spec}"
+    );
+    let applied = async || cluster.kubectl_with_input(&["apply", "-f", "-"], &manifest).await.is_ok();
+    wait_until("the definition to be served again", PATIENCE, applied).await.unwrap();
+}
+
+async fn until_reason(cluster: &ControlPlane, name: &str, reason: &str) {
+    let path = "jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}";
+    let says = async || cluster.kubectl(&["get", "compute", name, "-o", path]).await.is_ok_and(|text| text == reason);
+    wait_until(&format!("{name} to say {reason}"), PATIENCE, says).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_object_that_cannot_be_read_stops_no_other_and_keeps_its_compute() {
+    let cluster = cluster().await;
+    let platform = platform().await;
+    declare(&cluster, &platform).await;
+    let mut operator = Operator::start(&cluster, "operator", &[]);
+    until_ready(&cluster).await;
+    spoil(&cluster).await;
+    until_reason(&cluster, "orders", "Unreadable").await;
+    let log = operator.process.log();
+    assert!(log.contains("a stored object cannot be read") && log.contains("orders"), "{log}");
+    let metrics = reqwest::get(&operator.metrics).await.unwrap().text().await.unwrap();
+    assert!(metrics.contains("dbplane_unreadable_resources{kind=\"Compute\"} 1"), "{metrics}");
+
+    // The others go on, and take nothing of it.
+    apply(&cluster, "replica", "  type: ReadOnly\n").await;
+    until_reason(&cluster, "replica", "Available").await;
+    apply(&cluster, "rival", "  type: ReadWrite\n  existing: Adopt\n").await;
+    until_reason(&cluster, "rival", "ClaimedByAnother").await;
+
+    // The same to a process that has never seen it otherwise.
+    operator.process.kill().unwrap();
+    let _next = Operator::start(&cluster, "next", &[]);
+    apply(&cluster, "another", "  type: ReadOnly\n").await;
+    until_reason(&cluster, "another", "Available").await;
+    until_reason(&cluster, "rival", "ClaimedByAnother").await;
+    assert_eq!(creates(&platform), 3);
+
+    // Corrected, it goes on where it stopped.
+    let correct = r#"{"spec":{"disabled":null}}"#;
+    cluster.kubectl(&["delete", "compute", "rival"]).await.unwrap();
+    cluster.kubectl(&["patch", "compute", "orders", "--type", "merge", "-p", correct]).await.unwrap();
+    until_reason(&cluster, "orders", "Available").await;
+    assert_eq!(creates(&platform), 3, "nothing was created beside it");
+}

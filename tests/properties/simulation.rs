@@ -1,0 +1,236 @@
+//! What surrounds the operator: a clock, the simulator's world, a cluster, and the faults that are to come.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use dbplane::decide::names;
+use dbplane_simulator::world::file::WorldFile;
+use dbplane_simulator::world::message::{Method, Request, Response};
+use dbplane_simulator::world::{Profile, World};
+use futures::future::pending;
+use jiff::Timestamp;
+
+use super::faults::{Carried, Fault, Hit};
+use super::in_memory::{Cluster, Resource};
+
+pub const TOKEN: &str = "token-of-an-administrator";
+pub const TOKEN_NAME: &str = "admin";
+pub const PROJECT: &str = "p";
+pub const BASE_URL: &str = "https://platform.example/api/v2";
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// What one effect takes.
+const A_MOMENT: Duration = Duration::from_millis(20);
+
+const WORLD: &str = "
+settings: {rate_limit: {enabled: false}}
+users: [{id: user-1}]
+organizations: [{id: org, plan: scale, members: [{user: user-1, role: admin}]}]
+projects: [{id: p, owner: org, branches: [{id: b0}, {id: b1}]}]
+keys:
+  - {type: personal, owner: user-1, name: admin, token: token-of-an-administrator}
+";
+
+/// Who caused what on the platform.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    /// Computes that the operator created, and for whom.
+    pub computes: BTreeMap<String, Resource>,
+    /// Computes that people put into its care.
+    pub entrusted: BTreeSet<String>,
+    pub keys: BTreeMap<i64, Resource>,
+    /// What the operator did that it must never do.
+    pub violations: Vec<String>,
+    /// All that people were warned of in events.
+    pub reported: String,
+    /// Changes of the cluster and of the platform.
+    pub writes: Vec<String>,
+    /// When this process deleted something on the platform because a resource that nobody confirmed is being deleted.
+    pub deletions: Vec<Timestamp>,
+}
+
+#[derive(Debug)]
+pub struct Simulation {
+    pub now: Timestamp,
+    pub world: World,
+    pub cluster: Cluster,
+    pub ledger: Ledger,
+    /// Whose pass is being made.
+    pub acting: Option<Resource>,
+    /// Requests that nobody waits for any more, and when they arrive.
+    on_the_way: Vec<(Timestamp, Request, Option<Resource>)>,
+    faults: Vec<Hit>,
+    /// The process that runs is to die.
+    pub dead: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Shared(Arc<Mutex<Simulation>>);
+
+impl Shared {
+    pub fn new(profile: Profile, mut faults: Vec<Hit>) -> Self {
+        let now: Timestamp = "2026-01-05T08:00:00Z".parse().unwrap();
+        let world = World::new(&WorldFile::parse(WORLD).unwrap(), profile, 7, now).unwrap();
+        faults.reverse();
+        Self(Arc::new(Mutex::new(Simulation {
+            now,
+            world,
+            cluster: Cluster::default(),
+            ledger: Ledger::default(),
+            acting: None,
+            on_the_way: Vec::new(),
+            faults,
+            dead: false,
+        })))
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, Simulation> {
+        self.0.lock().unwrap()
+    }
+
+    /// Something that the running process waits for: it is carried out unless a fault says otherwise. Where the process dies
+    /// of it, nothing comes any more.
+    pub async fn effect<T>(
+        &self,
+        carry: impl FnOnce(&mut Simulation) -> T + Send,
+        post: impl FnOnce(&mut Simulation, Duration) + Send,
+    ) -> Result<T, Fault> {
+        let outcome = self.lock().outcome(carry, post);
+        match outcome {
+            Some(outcome) => outcome,
+            None => pending().await,
+        }
+    }
+}
+
+impl Simulation {
+    fn outcome<T>(
+        &mut self,
+        carry: impl FnOnce(&mut Self) -> T,
+        post: impl FnOnce(&mut Self, Duration),
+    ) -> Option<Result<T, Fault>> {
+        self.advance(A_MOMENT);
+        let Some(fault) = self.next_fault() else { return Some(Ok(carry(self))) };
+        match fault.carried() {
+            Carried::Never => {}
+            Carried::Now => drop(carry(self)),
+            Carried::Late(after) => post(self, Duration::from_secs(after.into())),
+        }
+        if matches!(fault, Fault::Dies(_)) {
+            self.dead = true;
+            return None;
+        }
+        if matches!(fault, Fault::Silence(_)) {
+            self.advance(REQUEST_TIMEOUT);
+        }
+        Some(Err(fault))
+    }
+
+    fn next_fault(&mut self) -> Option<Fault> {
+        let next = self.faults.last_mut()?;
+        if next.after > 0 {
+            next.after -= 1;
+            return None;
+        }
+        self.faults.pop().map(|hit| hit.fault)
+    }
+
+    /// From here on nothing fails; what is on the way arrives.
+    pub fn calm(&mut self) {
+        self.faults.clear();
+    }
+
+    pub fn advance(&mut self, by: Duration) {
+        let until = self.now + by;
+        while let Some(position) = self.due(until) {
+            let (at, request, actor) = self.on_the_way.remove(position);
+            self.now = self.now.max(at);
+            drop(self.carry(&request, actor.as_ref()));
+        }
+        self.now = until;
+        self.world.advance_to(until);
+    }
+
+    fn due(&self, until: Timestamp) -> Option<usize> {
+        let due = self.on_the_way.iter().enumerate().filter(|(_, (at, ..))| *at <= until);
+        due.min_by_key(|(_, (at, ..))| *at).map(|(position, _)| position)
+    }
+
+    pub fn post(&mut self, request: Request, after: Duration) {
+        self.on_the_way.push((self.now + after, request, self.acting.clone()));
+    }
+
+    /// Carries out a request of the operator, made for `actor`, and keeps the books.
+    pub fn carry(&mut self, request: &Request, actor: Option<&Resource>) -> Response {
+        let segments: Vec<&str> = request.path.trim_matches('/').split('/').collect();
+        let existed = self.live(&segments);
+        let response = self.world.respond(request, self.now);
+        if request.method == Method::Get || !(200..300).contains(&response.status) {
+            return response;
+        }
+        self.ledger.writes.push(format!("{:?} {} for {actor:?}", request.method, request.path));
+        let Some(actor) = actor else { return response };
+        match (request.method, segments.as_slice()) {
+            (Method::Post, ["projects", _, "endpoints"]) => {
+                let id = response.value()["endpoint"]["id"].as_str().unwrap().to_owned();
+                self.ledger.computes.insert(id, actor.clone());
+            }
+            (Method::Delete, ["projects", _, "endpoints", id]) if existed => {
+                self.count_deletion(actor);
+                self.ledger.touched(id, actor);
+            }
+            (_, ["projects", _, "endpoints", id, ..]) if existed => self.ledger.touched(id, actor),
+            (Method::Post, ["organizations", _, "api_keys"]) => {
+                self.ledger.keys.insert(response.value()["id"].as_i64().unwrap(), actor.clone());
+            }
+            (Method::Delete, ["organizations", _, "api_keys", id]) => {
+                self.count_deletion(actor);
+                self.ledger.revoked(id);
+            }
+            _ => {}
+        }
+        response
+    }
+
+    fn count_deletion(&mut self, actor: &Resource) {
+        let counts = self.cluster.objects.get(actor).is_some_and(|object| {
+            let confirmed = &object.value["metadata"]["annotations"][names::CONFIRM_DELETION];
+            object.is_deleting() && confirmed != "true"
+        });
+        if counts {
+            self.ledger.deletions.push(self.now);
+        }
+    }
+
+    fn live(&self, segments: &[&str]) -> bool {
+        let ["projects", _, "endpoints", id, ..] = segments else { return true };
+        self.world.console_computes(None).iter().any(|compute| compute.id == *id)
+    }
+
+    /// The live computes that were created for a resource.
+    pub fn made_for(&self, resource: &Resource) -> Vec<String> {
+        let live = self.world.console_computes(None).into_iter().map(|compute| compute.id);
+        live.filter(|id| self.ledger.computes.get(id) == Some(resource)).collect()
+    }
+
+    /// The live keys that were created for a resource: numbers and names.
+    pub fn keys_of(&self, resource: &Resource) -> Vec<(i64, String)> {
+        let live = self.world.console_keys().into_iter().filter(|key| !key.revoked);
+        live.filter(|key| self.ledger.keys.get(&key.id) == Some(resource)).map(|key| (key.id, key.name)).collect()
+    }
+}
+
+impl Ledger {
+    fn revoked(&mut self, id: &str) {
+        if !self.keys.contains_key(&id.parse().unwrap()) {
+            self.violations.push(format!("the foreign key {id} was revoked"));
+        }
+    }
+
+    fn touched(&mut self, id: &str, actor: &Resource) {
+        let own = self.computes.get(id).is_some_and(|made_for| made_for == actor);
+        if !own && !self.entrusted.contains(id) {
+            self.violations.push(format!("{} {} changed or deleted {id}, which is not its own", actor.0, actor.1));
+        }
+    }
+}
