@@ -4,6 +4,10 @@
 //! `--model` explores the model alone, `--point scenario:mode:number` repeats one point.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to the person who runs it")]
+#![allow(
+    clippy::duplicate_mod,
+    reason = "the model and the crash points are programs of their own elsewhere, and share the promises"
+)]
 
 mod crashes;
 #[path = "../../tests/crash/harness/mod.rs"]

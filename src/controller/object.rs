@@ -9,34 +9,13 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 
-use crate::api::{
-    Account, AccountKind, AccountRef, AccountStatus, ClusterAccount, Compute, ComputeStatus, Condition, ProjectKey,
-    ProjectKeyStatus,
-};
+use crate::api::{AccountKind, AccountRef, Condition};
 use crate::cluster::Object;
 use crate::decide::{Brake, Meta, names};
 
 /// The status of a custom resource of ours.
 pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
     fn conditions(&self) -> &[Condition];
-}
-
-impl Status for AccountStatus {
-    fn conditions(&self) -> &[Condition] {
-        &self.conditions
-    }
-}
-
-impl Status for ComputeStatus {
-    fn conditions(&self) -> &[Condition] {
-        &self.conditions
-    }
-}
-
-impl Status for ProjectKeyStatus {
-    fn conditions(&self) -> &[Condition] {
-        &self.conditions
-    }
 }
 
 /// A custom resource of ours.
@@ -68,43 +47,8 @@ pub trait Managed: Object + HasStatus<Status: Status> {
     }
 }
 
-impl Managed for Account {
-    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
-    where
-        O: Resource<DynamicType = (), Scope = Self::Scope>,
-    {
-        namespaced(client, namespace)
-    }
-}
-
-impl Managed for ClusterAccount {
-    fn api<O>(client: &Client, _: Option<&str>) -> Api<O>
-    where
-        O: Resource<DynamicType = (), Scope = Self::Scope>,
-    {
-        Api::all(client.clone())
-    }
-}
-
-impl Managed for Compute {
-    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
-    where
-        O: Resource<DynamicType = (), Scope = Self::Scope>,
-    {
-        namespaced(client, namespace)
-    }
-}
-
-impl Managed for ProjectKey {
-    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
-    where
-        O: Resource<DynamicType = (), Scope = Self::Scope>,
-    {
-        namespaced(client, namespace)
-    }
-}
-
-fn namespaced<K>(client: &Client, namespace: Option<&str>) -> Api<K>
+/// The API of a namespaced kind.
+pub fn namespaced<K>(client: &Client, namespace: Option<&str>) -> Api<K>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {

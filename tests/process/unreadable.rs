@@ -1,5 +1,7 @@
 //! A stored object that does not fit its definition stops no other one, and keeps what is its own.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 
 use crate::support::{ControlPlane, PATIENCE, wait_until};
@@ -21,6 +23,15 @@ async fn spoil(cluster: &ControlPlane) {
     wait_until("the API server to take what does not fit", PATIENCE, stored).await.unwrap();
     let strict = crds().into_iter().find(|path| path.ends_with("dbplane.dev_computes.yaml")).unwrap();
     cluster.kubectl(&["replace", "-f", strict.to_str().unwrap()]).await.unwrap();
+}
+
+/// The operator's own rights, as they are installed.
+async fn installed(cluster: &ControlPlane) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("deploy");
+    for file in ["namespace.yaml", "service-account.yaml", "operator-roles.yaml"] {
+        cluster.kubectl(&["apply", "-f", folder.join(file).to_str().unwrap()]).await.unwrap();
+    }
+    cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await.unwrap()
 }
 
 async fn apply(cluster: &ControlPlane, name: &str, spec: &str) {
@@ -49,7 +60,8 @@ async fn an_object_that_cannot_be_read_stops_no_other_and_keeps_its_compute() {
     let cluster = cluster().await;
     let platform = platform().await;
     declare(&cluster, &platform).await;
-    let mut operator = Operator::start(&cluster, "operator", &[]);
+    let installed = installed(&cluster).await;
+    let mut operator = Operator::start_as(&installed, &cluster, "operator", &[]);
     until_ready(&cluster).await;
     spoil(&cluster).await;
     until_reason(&cluster, "orders", "Unreadable").await;
@@ -66,7 +78,7 @@ async fn an_object_that_cannot_be_read_stops_no_other_and_keeps_its_compute() {
 
     // The same to a process that has never seen it otherwise.
     operator.process.kill().unwrap();
-    let _next = Operator::start(&cluster, "next", &[]);
+    let _next = Operator::start_as(&installed, &cluster, "next", &[]);
     apply(&cluster, "another", "  type: ReadOnly\n").await;
     until_reason(&cluster, "another", "Available").await;
     until_reason(&cluster, "rival", "ClaimedByAnother").await;

@@ -7,15 +7,39 @@ mod perform;
 use std::marker::PhantomData;
 
 use jiff::Timestamp;
-use kube::ResourceExt;
 use kube::core::object::HasStatus;
+use kube::{Api, Client, Resource, ResourceExt};
 
 use super::environment::{Environment, Kind, StepError};
-use super::object::{AccountName, Managed};
+use super::object::{AccountName, Managed, Status, namespaced};
 use super::state::{AccountEntry, Connection};
-use crate::api::{Account, AccountKind, AccountStatus, ClusterAccount, PlatformAccess};
+use crate::api::{Account, AccountKind, AccountStatus, ClusterAccount, Condition, PlatformAccess};
 use crate::decide::account::{self, AccountObserved, AccountStep};
 use crate::decide::{Decision, Report};
+
+impl Managed for Account {
+    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
+    where
+        O: Resource<DynamicType = (), Scope = Self::Scope>,
+    {
+        namespaced(client, namespace)
+    }
+}
+
+impl Managed for ClusterAccount {
+    fn api<O>(client: &Client, _: Option<&str>) -> Api<O>
+    where
+        O: Resource<DynamicType = (), Scope = Self::Scope>,
+    {
+        Api::all(client.clone())
+    }
+}
+
+impl Status for AccountStatus {
+    fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+}
 
 /// An Account or a ClusterAccount.
 pub trait AnyAccount: Managed + HasStatus<Status = AccountStatus> {

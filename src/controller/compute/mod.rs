@@ -6,19 +6,34 @@ mod gather;
 mod perform;
 
 use jiff::Timestamp;
-use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
+use kube::{Api, Client, Resource, ResourceExt};
 
 pub use gather::Facts;
 
 use super::access;
 use super::environment::{Environment, Kind, StepError};
-use super::object::uid;
+use super::object::{Managed, Status, namespaced, uid};
 use super::pass::forget;
-use crate::api::{AccountRef, Compute, ComputeStatus};
+use crate::api::{AccountRef, Compute, ComputeStatus, Condition};
 use crate::cluster::resource_version;
 use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState};
 use crate::decide::{AccountView, Brake, Decision, Memory, Report, names};
+
+impl Managed for Compute {
+    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
+    where
+        O: Resource<DynamicType = (), Scope = Self::Scope>,
+    {
+        namespaced(client, namespace)
+    }
+}
+
+impl Status for ComputeStatus {
+    fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+}
 
 /// The kind Compute.
 #[derive(Debug)]

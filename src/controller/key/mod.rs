@@ -7,18 +7,34 @@ mod perform;
 mod secret;
 
 use jiff::Timestamp;
+use kube::{Api, Client, Resource};
 
 pub use flush::flush;
 pub use gather::Facts;
 
 use super::access;
 use super::environment::{Environment, Kind, StepError};
-use super::object::uid;
+use super::object::{Managed, Status, namespaced, uid};
 use super::pass::forget;
 use super::state::WITHOUT_OWNER;
-use crate::api::{AccountRef, ProjectKey, ProjectKeyStatus};
+use crate::api::{AccountRef, Condition, ProjectKey, ProjectKeyStatus};
 use crate::decide::key::{self, KeyObserved, KeyStep};
 use crate::decide::{AccountView, Brake, Decision, Memory, Report};
+
+impl Managed for ProjectKey {
+    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
+    where
+        O: Resource<DynamicType = (), Scope = Self::Scope>,
+    {
+        namespaced(client, namespace)
+    }
+}
+
+impl Status for ProjectKeyStatus {
+    fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+}
 
 /// The kind ProjectKey.
 #[derive(Debug)]

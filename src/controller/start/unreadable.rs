@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kube::api::{Patch, PatchParams};
+use kube::api::{ListParams, Patch, PatchParams};
 use kube::core::Request;
 use serde_json::{Value, json};
 use tracing::debug;
@@ -25,8 +25,14 @@ pub async fn report<K: Managed>(env: Arc<Live>, meta: ObjectMeta, error: String)
 async fn write<K: Managed>(env: &Live, meta: &ObjectMeta, error: &str) -> Result<(), kube::Error> {
     let requests = Request::new(K::url_path(&(), meta.namespace.as_deref()));
     let name = meta.name.as_deref().unwrap_or_default();
-    let found = requests.get(name, &kube::api::GetParams::default()).map_err(kube::Error::BuildRequest)?;
-    let found: Value = env.cluster.client().request(found).await?;
+    // The operator has the right to list its resources, and needs none to get one.
+    let named = ListParams::default().fields(&format!("metadata.name={name}"));
+    let listed = requests.list(&named).map_err(kube::Error::BuildRequest)?;
+    let listed: Value = env.cluster.client().request(listed).await?;
+    let found = &listed["items"][0];
+    if found["metadata"]["uid"].as_str() != meta.uid.as_deref() {
+        return Ok(());
+    }
     let status = status(&found["status"], meta.generation.unwrap_or_default(), error, env);
     if status == found["status"] {
         return Ok(());
