@@ -27,10 +27,8 @@ async fn spoil(cluster: &ControlPlane) {
 
 /// The operator's own rights, as they are installed.
 async fn installed(cluster: &ControlPlane) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("deploy");
-    for file in ["namespace.yaml", "service-account.yaml", "operator-roles.yaml"] {
-        cluster.kubectl(&["apply", "-f", folder.join(file).to_str().unwrap()]).await.unwrap();
-    }
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy");
+    cluster.kubectl(&["apply", "-k", folder]).await.unwrap();
     cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await.unwrap()
 }
 
