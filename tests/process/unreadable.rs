@@ -23,6 +23,10 @@ async fn spoil(cluster: &ControlPlane) {
     wait_until("the API server to take what does not fit", PATIENCE, stored).await.unwrap();
     let strict = crds().into_iter().find(|path| path.ends_with("dbplane.dev_computes.yaml")).unwrap();
     cluster.kubectl(&["replace", "-f", strict.to_str().unwrap()]).await.unwrap();
+    let other = r#"{"spec":{"disabled":8}}"#;
+    let refused =
+        async || cluster.kubectl(&["patch", "compute", "orders", "--type", "merge", "-p", other]).await.is_err();
+    wait_until("the API server to refuse it again", PATIENCE, refused).await.unwrap();
 }
 
 /// The operator's own rights, as they are installed.
@@ -61,7 +65,10 @@ async fn an_object_that_cannot_be_read_stops_no_other_and_keeps_its_compute() {
     let installed = installed(&cluster).await;
     let mut operator = Operator::start_as(&installed, &cluster, "operator", &[]);
     until_ready(&cluster).await;
+    // Nobody may see it while the definition is loose: the condition has to be written with the strict one.
+    operator.process.kill().unwrap();
     spoil(&cluster).await;
+    let mut operator = Operator::start_as(&installed, &cluster, "spoilt", &[]);
     until_reason(&cluster, "orders", "Unreadable").await;
     let log = operator.process.log();
     assert!(log.contains("a stored object cannot be read") && log.contains("orders"), "{log}");

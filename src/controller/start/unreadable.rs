@@ -37,13 +37,12 @@ async fn write<K: Managed>(env: &Live, meta: &ObjectMeta, error: &str) -> Result
     if status == found["status"] {
         return Ok(());
     }
-    let body = Patch::Apply(json!({
-        "apiVersion": K::api_version(&()),
-        "kind": K::kind(&()),
-        "metadata": {"name": name, "uid": meta.uid},
+    // Server-side apply fails on an object that does not fit its definition; a merge patch passes.
+    let body = Patch::Merge(json!({
+        "metadata": {"uid": meta.uid, "resourceVersion": found["metadata"]["resourceVersion"]},
         "status": status,
     }));
-    let params = PatchParams::apply(FIELD_MANAGER).force();
+    let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
     let patch = requests.patch_subresource("status", name, &params, &body).map_err(kube::Error::BuildRequest)?;
     env.cluster.client().request::<Value>(patch).await.map(drop)
 }
