@@ -25,7 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("platform", &["clock", "domain"]),
     ("telemetry", &["platform"]),
-    ("validate", &["api"]),
+    ("validate", &["api", "controller"]),
 ];
 
 fn sources(folder: &str) -> Vec<(PathBuf, String)> {

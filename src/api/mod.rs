@@ -16,9 +16,6 @@ mod rules;
 mod schema;
 mod units;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::CustomResourceExt;
-
 pub use account::{
     Account, AccountCapabilities, AccountSpec, AccountStatus, ClusterAccount, ClusterAccountSpec, ClusterSecretKeyRef,
     NamespaceAccess, PlatformAccess, RateLimit, SecretKeyRef,
@@ -35,8 +32,3 @@ pub use project_key::{
 
 /// The API group of every resource, and the prefix of every annotation, label and finalizer.
 pub const GROUP: &str = "dbplane.dev";
-
-/// The definitions of every kind, as they are installed.
-pub fn crds() -> [CustomResourceDefinition; 4] {
-    [Account::crd(), ClusterAccount::crd(), Compute::crd(), ProjectKey::crd()]
-}

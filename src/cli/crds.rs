@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use crate::api::{GROUP, crds};
+use crate::api::GROUP;
+use crate::controller::definitions;
 
 /// Print the custom resource definitions, write them to files, or check such files.
 #[derive(Debug, clap::Args)]
@@ -42,13 +43,13 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<(), Error> {
 
 /// Every definition, as one YAML stream.
 pub fn stream() -> Result<String, Error> {
-    crds().iter().map(|crd| Ok(format!("---\n{}", serde_saphyr::to_string(crd)?))).collect()
+    definitions().iter().map(|crd| Ok(format!("---\n{}", serde_saphyr::to_string(crd)?))).collect()
 }
 
 /// The files of the directory of definitions, by name.
 pub fn files() -> Result<BTreeMap<String, String>, Error> {
     let mut files = BTreeMap::new();
-    for crd in crds() {
+    for crd in definitions() {
         let name = format!("{GROUP}_{}.yaml", crd.spec.names.plural);
         files.insert(name, serde_saphyr::to_string(&crd)?);
     }

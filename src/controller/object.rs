@@ -1,15 +1,16 @@
 //! The custom resources as every part of the controller sees them.
 
+use std::any::TypeId;
 use std::fmt;
 use std::fmt::Debug;
 
-use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
 use kube::core::object::HasStatus;
 use kube::runtime::reflector::ObjectRef;
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::{Api, Client, CustomResourceExt, Resource, ResourceExt};
 use serde::Serialize;
 
-use crate::api::{AccountKind, AccountRef, Condition};
+use crate::api::{AccountKind, AccountRef, Condition, ObjectMeta};
 use crate::cluster::Object;
 use crate::decide::{Brake, Meta, names};
 
@@ -19,11 +20,15 @@ pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
 }
 
 /// A custom resource of ours.
-pub trait Managed: Object + HasStatus<Status: Status> {
+pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
     /// The objects of one namespace, or all, read as `O`.
     fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
     where
         O: Resource<DynamicType = (), Scope = Self::Scope>;
+
+    fn is_namespaced() -> bool {
+        TypeId::of::<Self::Scope>() != TypeId::of::<ClusterResourceScope>()
+    }
 
     /// What every observation says of the object itself.
     fn meta_observed(&self) -> Meta {
@@ -32,7 +37,7 @@ pub trait Managed: Object + HasStatus<Status: Status> {
             name: self.name_any(),
             generation: self.meta().generation.unwrap_or_default(),
             deleting: self.meta().deletion_timestamp.is_some(),
-            has_finalizer: self.finalizers().iter().any(|finalizer| finalizer == names::FINALIZER),
+            has_finalizer: has_finalizer(self.meta()),
             paused: self.is_annotated(names::PAUSED),
             brake: Brake::of(
                 self.is_annotated(names::CONFIRM_DELETION),
@@ -58,6 +63,11 @@ where
 /// The stable identity of an object.
 pub fn uid<K: Resource>(object: &K) -> String {
     object.meta().uid.clone().unwrap_or_default()
+}
+
+/// Whether an object has our finalizer.
+pub fn has_finalizer(meta: &ObjectMeta) -> bool {
+    meta.finalizers.iter().flatten().any(|finalizer| finalizer == names::FINALIZER)
 }
 
 /// Which account.

@@ -19,7 +19,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::core::cel;
 use serde_json::Value;
 
-use crate::api::crds;
+use crate::controller::definitions;
 
 pub use document::Position;
 pub use manifests::{Checked, Finding, Outcome};
@@ -115,7 +115,7 @@ struct Kind {
 impl Checker {
     /// Compiles the schemas of the definitions that this program installs.
     pub fn new() -> Result<Self, Unusable> {
-        let kinds = crds().iter().map(Kind::new).collect::<Result<_, _>>()?;
+        let kinds = definitions().iter().map(Kind::new).collect::<Result<_, _>>()?;
         Ok(Self { kinds, rules: cel::Validator::new() })
     }
 

@@ -6,8 +6,6 @@ use serde_json::{Value, json};
 use crate::cluster;
 use crate::support::ControlPlane;
 
-const KINDS: [&str; 4] = ["account", "clusteraccount", "compute", "projectkey"];
-
 async fn create(cluster: &ControlPlane, manifest: &Value) {
     cluster.kubectl_with_input(&["create", "--validate=strict", "-f", "-"], &manifest.to_string()).await.unwrap();
 }
@@ -36,7 +34,7 @@ async fn the_definitions_are_installed_without_a_warning() {
 #[tokio::test]
 async fn the_definitions_are_structural_and_their_names_accepted() {
     let cluster = cluster().await;
-    for crd in dbplane::api::crds() {
+    for crd in dbplane::controller::definitions() {
         let name = crd.metadata.name.unwrap();
         let stored: Value =
             serde_json::from_str(&cluster.kubectl(&["get", "crd", &name, "-o", "json"]).await.unwrap()).unwrap();
@@ -52,7 +50,8 @@ async fn the_definitions_are_structural_and_their_names_accepted() {
 #[tokio::test]
 async fn the_reference_describes_every_field() {
     let cluster = cluster().await;
-    for kind in KINDS {
+    for definition in dbplane::controller::definitions() {
+        let kind = &definition.spec.names.kind;
         let text = cluster.kubectl(&["explain", kind, "--recursive"]).await.unwrap();
         for part in ["spec", "status", "conditions", "lastTransitionTime", "observedGeneration"] {
             assert!(text.contains(part), "{kind}: {part} is not in\n{text}");

@@ -15,9 +15,7 @@ mod support;
 #[path = "../manifests/table.rs"]
 mod table;
 
-use std::path::PathBuf;
-
-use support::{ControlPlane, Options};
+use support::{ControlPlane, Options, definition_files};
 use tokio::sync::OnceCell;
 
 /// The control plane of this process, with the committed definitions installed.
@@ -25,15 +23,8 @@ async fn cluster() -> &'static ControlPlane {
     static CLUSTER: OnceCell<ControlPlane> = OnceCell::const_new();
     CLUSTER
         .get_or_init(|| async {
-            let options = Options { crds: definitions(), ..Options::default() };
+            let options = Options { crds: definition_files(), ..Options::default() };
             ControlPlane::start_with(options).await.unwrap()
         })
         .await
-}
-
-fn definitions() -> Vec<PathBuf> {
-    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/crds"));
-    ["accounts", "clusteraccounts", "computes", "projectkeys"]
-        .map(|plural| folder.join(format!("dbplane.dev_{plural}.yaml")))
-        .to_vec()
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use dbplane::api::crds;
+use dbplane::controller::definitions;
 use serde_json::Value;
 
 fn dbplane(args: &[&str]) -> Output {
@@ -49,13 +49,13 @@ fn the_check_names_each_file_that_is_wrong() {
 fn what_is_printed_reads_as_the_definitions() {
     let output = dbplane(&["crds"]);
     let printed: Vec<Value> = serde_saphyr::from_multiple(&String::from_utf8(output.stdout).unwrap()).unwrap();
-    let expected: Vec<Value> = crds().iter().map(|crd| serde_json::to_value(crd).unwrap()).collect();
+    let expected: Vec<Value> = definitions().iter().map(|crd| serde_json::to_value(crd).unwrap()).collect();
     assert_eq!(printed, expected);
 }
 
 /// Calls `visit` with each part of each schema and where it is, such as `Compute.spec.size`.
 fn walk_schemas(visit: &mut dyn FnMut(&str, &Value)) {
-    for crd in crds() {
+    for crd in definitions() {
         let schema = crd.spec.versions[0].schema.as_ref().unwrap().open_api_v3_schema.as_ref().unwrap();
         walk(&crd.spec.names.kind, &serde_json::to_value(schema).unwrap(), visit);
     }
@@ -151,7 +151,7 @@ fn conditions_are_a_map_by_type() {
 
 #[test]
 fn a_definition_fits_the_annotation_of_a_client_side_apply() {
-    for crd in crds() {
+    for crd in definitions() {
         let size = serde_json::to_string(&crd).unwrap().len();
         assert!(size < 256 * 1024, "{} has {size} bytes", crd.spec.names.kind);
     }

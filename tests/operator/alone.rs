@@ -21,7 +21,6 @@ const REFUSED: &str = "canary-91c3d7aa05be-planted-as-refused";
 /// Everything that leaves the operator, by the place that it was found in.
 async fn leavings(fixture: &Fixture) -> BTreeMap<&'static str, String> {
     let cluster = &fixture.shared.cluster;
-    let kinds = "accounts,clusteraccounts,computes,projectkeys";
     let process = format!("/proc/{}", fixture.shared.operator.id());
     let process =
         |file: &str| String::from_utf8_lossy(&std::fs::read(Path::new(&process).join(file)).unwrap()).into_owned();
@@ -35,7 +34,7 @@ async fn leavings(fixture: &Fixture) -> BTreeMap<&'static str, String> {
                 .await
                 .unwrap(),
         ),
-        ("resources", cluster.kubectl(&["get", kinds, "-A", "-o", "yaml", "--show-managed-fields"]).await.unwrap()),
+        ("resources", cluster.kubectl(&["get", "dbplane", "-A", "-o", "yaml", "--show-managed-fields"]).await.unwrap()),
         ("leases", cluster.kubectl(&["get", "leases", "-A", "-o", "yaml", "--show-managed-fields"]).await.unwrap()),
         ("metrics", reqwest::get(&fixture.shared.metrics).await.unwrap().text().await.unwrap()),
         ("audit", std::fs::read_to_string(&fixture.shared.audit_log).unwrap()),

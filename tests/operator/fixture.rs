@@ -8,13 +8,14 @@ use dbplane_simulator::world::Profile;
 use dbplane_simulator::world::file::WorldFile;
 use dbplane_simulator::{self as simulator, Options as Platform, Simulator};
 use k8s_openapi::ByteString;
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Client};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
 
-use crate::support::{ControlPlane, Options, PATIENCE, Running, Sandbox, free_listener, free_port, wait_for};
+use crate::support::{
+    ControlPlane, Options, PATIENCE, Running, Sandbox, definition_files, free_listener, free_port, objects, wait_for,
+};
 
 /// The tokens of the sample world.
 pub const ADMIN: &str = "demo-personal-key-not-a-secret";
@@ -49,9 +50,7 @@ impl Shared {
         std::fs::write(&policy, AUDIT_POLICY).unwrap();
         let audited = [("audit-policy-file", &policy), ("audit-log-path", &audit_log)];
         let api_server_flags = audited.map(|(flag, path)| format!("--{flag}={}", path.display())).to_vec();
-        let crds = ["accounts", "clusteraccounts", "computes", "projectkeys"];
-        let crds = crds.map(|plural| root().join(format!("crds/dbplane.dev_{plural}.yaml"))).to_vec();
-        let options = Options { crds, api_server_flags, ..Options::default() };
+        let options = Options { crds: definition_files(), api_server_flags, ..Options::default() };
         let cluster = ControlPlane::start_with(options).await.unwrap();
         cluster.kubectl(&["apply", "-k", root().join("deploy").to_str().unwrap()]).await.unwrap();
         let (operator, metrics) = start_operator_with(&cluster, flags).await;
@@ -220,24 +219,8 @@ spec:
     /// The object as `kind/name`; `None` when there is none.
     pub async fn get(&self, object: &str) -> Option<Value> {
         let (kind, name) = object.split_once('/').unwrap();
-        let of = |group: &str, version: &str, kind: &str| {
-            ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
-        };
-        let ours = |kind: &str| of("dbplane.dev", "v1alpha1", kind);
-        let (kind, cluster_wide) = match kind {
-            "compute" => (ours("Compute"), false),
-            "account" => (ours("Account"), false),
-            "projectkey" => (ours("ProjectKey"), false),
-            "clusteraccount" => (ours("ClusterAccount"), true),
-            "secret" => (of("", "v1", "Secret"), false),
-            "namespace" => (of("", "v1", "Namespace"), true),
-            other => panic!("{other}?"),
-        };
-        let api: Api<DynamicObject> = match cluster_wide {
-            true => Api::all_with(self.client.clone(), &kind),
-            false => Api::namespaced_with(self.client.clone(), &self.namespace, &kind),
-        };
-        api.get_opt(name).await.unwrap().map(|object| serde_json::to_value(object).unwrap())
+        let found = objects(&self.client, &self.namespace, kind).get_opt(name).await.unwrap();
+        found.map(|object| serde_json::to_value(object).unwrap())
     }
 
     /// Waits until the object satisfies a predicate; the error shows it as it was last seen.

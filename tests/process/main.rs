@@ -17,12 +17,12 @@ mod stopping;
 mod support;
 mod unreadable;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use dbplane_simulator::world::file::WorldFile;
 use dbplane_simulator::{self as simulator, Options as PlatformOptions, Simulator};
-use support::{ControlPlane, Options, PATIENCE, Running, free_port, wait_until};
+use support::{ControlPlane, Options, PATIENCE, Running, definition_files, free_port, wait_until};
 use tokio::net::TcpListener;
 
 /// An operator and where it answers.
@@ -67,15 +67,8 @@ impl Operator {
     }
 }
 
-fn crds() -> Vec<PathBuf> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("crds");
-    ["accounts", "clusteraccounts", "computes", "projectkeys"]
-        .map(|plural| folder.join(format!("dbplane.dev_{plural}.yaml")))
-        .to_vec()
-}
-
 async fn cluster() -> ControlPlane {
-    ControlPlane::start_with(Options { crds: crds(), ..Options::default() }).await.unwrap()
+    ControlPlane::start_with(Options { crds: definition_files(), ..Options::default() }).await.unwrap()
 }
 
 async fn platform() -> Simulator {

@@ -1,7 +1,7 @@
 //! What is missing at start is waited for and named.
 
-use crate::support::{ControlPlane, PATIENCE, wait_until};
-use crate::{Operator, cluster, crds, creates, declare, declare_in, platform, until_ready};
+use crate::support::{ControlPlane, PATIENCE, definition_files, wait_until};
+use crate::{Operator, cluster, creates, declare, declare_in, platform, until_ready};
 
 #[tokio::test]
 async fn it_waits_for_missing_definitions_and_names_them() {
@@ -14,7 +14,7 @@ async fn it_waits_for_missing_definitions_and_names_them() {
     };
     wait_until("the missing definitions to be named", PATIENCE, named).await.unwrap();
     assert_eq!(operator.asks("/livez").await.unwrap().0, 200);
-    for crd in crds() {
+    for crd in definition_files() {
         cluster.kubectl(&["apply", "-f", crd.to_str().unwrap()]).await.unwrap();
     }
     operator.until_ready().await;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::support::{ControlPlane, PATIENCE, wait_until};
-use crate::{Operator, cluster, crds, creates, declare, platform, until_ready};
+use crate::support::{ControlPlane, PATIENCE, definition_files, wait_until};
+use crate::{Operator, cluster, creates, declare, platform, until_ready};
 
 /// Stores a Compute whose field disabled is a number, with a definition that is looser for a moment.
 async fn spoil(cluster: &ControlPlane) {
@@ -21,7 +21,7 @@ async fn spoil(cluster: &ControlPlane) {
     let stored =
         async || cluster.kubectl(&["patch", "compute", "orders", "--type", "merge", "-p", spoilt]).await.is_ok();
     wait_until("the API server to take what does not fit", PATIENCE, stored).await.unwrap();
-    let strict = crds().into_iter().find(|path| path.ends_with("dbplane.dev_computes.yaml")).unwrap();
+    let strict = definition_files().into_iter().find(|path| path.ends_with("dbplane.dev_computes.yaml")).unwrap();
     cluster.kubectl(&["replace", "-f", strict.to_str().unwrap()]).await.unwrap();
     let other = r#"{"spec":{"disabled":8}}"#;
     let refused =

@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::proxy;
-use crate::support::{ControlPlane, Error, Options, Result};
+use crate::support::{ControlPlane, Error, Options, Result, definition_files};
 
 /// They mostly wait.
 const AT_ONCE: usize = 12;
-const CRDS: [&str; 4] = ["accounts", "clusteraccounts", "computes", "projectkeys"];
 
 pub struct Lab {
     pub cluster: ControlPlane,
@@ -31,8 +30,7 @@ impl Lab {
     /// Starts a control plane with dbplane's resources and rights.
     pub async fn open(program: PathBuf) -> Result<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let crds = CRDS.map(|plural| root.join(format!("crds/dbplane.dev_{plural}.yaml"))).to_vec();
-        let cluster = ControlPlane::start_with(Options { crds, ..Options::default() }).await?;
+        let cluster = ControlPlane::start_with(Options { crds: definition_files(), ..Options::default() }).await?;
         cluster.kubectl(&["apply", "-k", &root.join("deploy").to_string_lossy()]).await?;
         let path = cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await?;
         // Kubeconfigs of the tests' clusters are JSON.

@@ -1,27 +1,15 @@
 //! The objects of one namespace, read and written by the administrator, past the proxy.
 
-use kube::api::{
-    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
-};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use crate::support::{Error, Result};
+use crate::support::{Error, Result, objects};
 
 #[derive(Clone)]
 pub struct Objects {
     client: Client,
     pub namespace: String,
-}
-
-/// Kinds by the name that manifests give them.
-fn resource(kind: &str) -> ApiResource {
-    let (group, version) = match kind {
-        "Secret" | "Namespace" => ("", "v1"),
-        "Event" => ("events.k8s.io", "v1"),
-        _ => ("dbplane.dev", "v1alpha1"),
-    };
-    ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
 }
 
 impl Objects {
@@ -30,10 +18,7 @@ impl Objects {
     }
 
     fn api(&self, kind: &str) -> Api<DynamicObject> {
-        match kind {
-            "Namespace" | "ClusterAccount" => Api::all_with(self.client.clone(), &resource(kind)),
-            _ => Api::namespaced_with(self.client.clone(), &self.namespace, &resource(kind)),
-        }
+        objects(&self.client, &self.namespace, kind)
     }
 
     pub async fn create(&self, manifest: &Value) -> Result<()> {
