@@ -91,6 +91,6 @@ async fn an_operator_that_cannot_identify_its_cluster_names_what_to_do() {
     let right = json!([{"op": "add", "path": "/rules/-", "value":
         {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"], "resourceNames": ["kube-system"]}}]);
     cluster.kubectl(&["patch", "clusterrole", "confined", "--type", "json", "-p", &right.to_string()]).await.unwrap();
-    let further = async || waiting.process.log().contains("names of keys and computes tell this cluster by");
-    wait_until("the cluster to be told", PATIENCE, further).await.unwrap();
+    let further = async || waiting.process.log().contains("the id of this cluster");
+    wait_until("the cluster to be identified", PATIENCE, further).await.unwrap();
 }

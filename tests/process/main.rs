@@ -9,6 +9,7 @@
     reason = "the lints know #[test] functions, not what they call"
 )]
 
+mod children;
 mod identity;
 mod leading;
 mod starting;

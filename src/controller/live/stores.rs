@@ -4,8 +4,9 @@ use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use kube::core::error_boundary::InvalidObject;
 use kube::runtime::reflector::{ObjectRef, Store};
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::super::object::{Managed, uid};
 use crate::api::ObjectMeta;
@@ -46,17 +47,41 @@ impl Stores {
         self.entry::<K>().map(|entry| entry.unreadable.all()).unwrap_or_default()
     }
 
+    /// Where objects of a kind are sent that are to be decided on anew; for a kind that is not registered nobody listens.
+    pub fn waker<K: Managed>(&self) -> UnboundedSender<ObjectRef<K>> {
+        self.entry::<K>().map_or_else(|| unbounded_channel().0, |entry| entry.wake.clone())
+    }
+
     pub fn wake<K: Managed>(&self, reference: ObjectRef<K>) {
-        if let Some(entry) = self.entry::<K>() {
-            // A receiver that is gone means that the process is stopping; then nothing has to be decided on any more.
-            let _ = entry.wake.send(reference);
-        }
+        // A receiver that is gone means that the process is stopping; then nothing has to be decided on any more.
+        let _ = self.waker().send(reference);
     }
 }
 
-/// The metadata of the objects of a kind that cannot be read, by namespace and name.
+/// The objects of a kind that cannot be read, by namespace and name.
 #[derive(Clone, Debug, Default)]
-pub struct Unreadable(Arc<Mutex<BTreeMap<Key, Arc<ObjectMeta>>>>);
+pub struct Unreadable(Arc<Mutex<BTreeMap<Key, Invalid>>>);
+
+/// An object that cannot be read, and why not.
+#[derive(Clone, Debug)]
+pub struct Invalid {
+    pub meta: Arc<ObjectMeta>,
+    pub error: String,
+}
+
+impl From<InvalidObject> for Invalid {
+    fn from(InvalidObject { error, metadata }: InvalidObject) -> Self {
+        Self { meta: Arc::new(metadata), error }
+    }
+}
+
+impl Invalid {
+    /// Whether the same is wrong with the same object, which nobody has edited in between.
+    fn is_as_before(&self, before: Option<&Self>) -> bool {
+        let facts = |it: &Self| (it.meta.uid.clone(), it.meta.generation, it.error.clone());
+        before.is_some_and(|before| facts(before) == facts(self))
+    }
+}
 
 type Key = (Option<String>, Option<String>);
 
@@ -66,45 +91,51 @@ fn key(meta: &ObjectMeta) -> Key {
 
 impl Unreadable {
     pub fn all(&self) -> Vec<Arc<ObjectMeta>> {
-        self.with(|metas| metas.values().cloned().collect())
+        self.with(|known| known.values().map(|invalid| invalid.meta.clone()).collect())
     }
 
     /// Whether this very object cannot be read.
     pub fn has<K: Managed>(&self, object: &K) -> bool {
-        self.with(|metas| metas.get(&key(object.meta())).is_some_and(|meta| meta.uid == object.meta().uid))
+        self.with(|known| known.get(&key(object.meta())).is_some_and(|invalid| invalid.meta.uid == object.meta().uid))
     }
 
-    pub fn insert(&self, meta: ObjectMeta) {
-        self.with(|metas| metas.insert(key(&meta), Arc::new(meta)));
+    /// Whether that is still wrong with the object.
+    pub fn still(&self, invalid: &Invalid) -> bool {
+        self.with(|known| invalid.is_as_before(known.get(&key(&invalid.meta))))
+    }
+
+    /// Whether it is news.
+    pub fn insert(&self, invalid: Invalid) -> bool {
+        self.with(|known| {
+            let before = known.insert(key(&invalid.meta), invalid.clone());
+            !invalid.is_as_before(before.as_ref())
+        })
     }
 
     /// The object can be read, or is gone; what was known of it where it could not be read before.
     pub fn remove(&self, meta: &ObjectMeta) -> Option<Arc<ObjectMeta>> {
-        self.with(|metas| metas.remove(&key(meta)))
+        self.with(|known| Some(known.remove(&key(meta))?.meta))
     }
 
-    /// These alone of the namespace, or of all, cannot be read; what was known of the others.
-    pub fn replace(&self, namespace: Option<&str>, found: Vec<ObjectMeta>) -> Vec<Arc<ObjectMeta>> {
-        self.with(|metas| {
+    /// These alone of the namespace, or of all, cannot be read. Which of them are news, and which others were known before.
+    pub fn replace(&self, namespace: Option<&str>, found: Vec<Invalid>) -> (Vec<Invalid>, Vec<Arc<ObjectMeta>>) {
+        self.with(|known| {
             let concerned = |key: &Key| namespace.is_none() || key.0.as_deref() == namespace;
-            let keys: Vec<Key> = metas.keys().filter(|key| concerned(key)).cloned().collect();
-            let before: Vec<_> = keys.iter().filter_map(|key| metas.remove(key)).collect();
-            metas.extend(found.into_iter().map(|meta| (key(&meta), Arc::new(meta))));
-            before
+            let mut before: BTreeMap<_, _> = known.extract_if(.., |key, _| concerned(key)).collect();
+            known.extend(found.iter().map(|invalid| (key(&invalid.meta), invalid.clone())));
+            let news = |invalid: &Invalid| !invalid.is_as_before(before.get(&key(&invalid.meta)));
+            let news = found.iter().filter(|invalid| news(invalid)).cloned().collect();
+            before.retain(|_, before| found.iter().all(|invalid| invalid.meta.uid != before.meta.uid));
+            (news, before.into_values().map(|invalid| invalid.meta).collect())
         })
     }
 
-    fn with<T>(&self, run: impl FnOnce(&mut BTreeMap<Key, Arc<ObjectMeta>>) -> T) -> T {
+    fn with<T>(&self, run: impl FnOnce(&mut BTreeMap<Key, Invalid>) -> T) -> T {
         run(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// The reference to an object.
-pub fn reference<K: Managed>(object: &K) -> ObjectRef<K> {
-    ObjectRef::from_obj(object)
-}
-
 /// Whether a store still has this very object.
 pub fn has<K: Managed>(store: &Store<K>, object: &K) -> bool {
-    store.get(&reference(object)).is_some_and(|now| uid(now.as_ref()) == uid(object))
+    store.get(&ObjectRef::from_obj(object)).is_some_and(|now| uid(now.as_ref()) == uid(object))
 }

@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use futures::{FutureExt, Stream, StreamExt};
-use k8s_openapi::ClusterResourceScope;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::PartialObjectMeta;
 use kube::runtime::controller::{Config, Controller};
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::{Api, Client};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
@@ -26,7 +25,6 @@ use super::super::state::ProcessState;
 use super::feed::{Feed, Later, feed};
 use super::reconcile::{error_policy, reconcile};
 use super::relay;
-use crate::api::Compute;
 use crate::clock;
 use crate::cluster::ApiServer;
 use crate::config::Settings;
@@ -59,17 +57,23 @@ impl Assembly {
             [] => vec![None],
             names => names.iter().cloned().map(Some).collect(),
         };
-        let (computes, computes_woken) = unbounded_channel();
-        let mut parts = Parts::new(&client, &scopes, (computes.clone(), computes_woken));
+        let mut parts = Parts {
+            client: &client,
+            scopes: &scopes,
+            later: Later::default(),
+            stores: Stores::default(),
+            controllers: Vec::new(),
+            filled: Vec::new(),
+        };
         AllKinds::each(&mut parts);
         let Parts { later, stores, controllers, filled, .. } = parts;
         let (namespaces, namespaces_writer) = reflector::store();
         let env = Arc::new_cyclic(|this| Live {
             pass_settings: PassSettings { limits: settings.limits, request_timeout: settings.request_timeout, cluster },
             cluster: ApiServer::new(client, &settings.identity),
+            observers: Observers::new(stores.waker(), clock::now, rand::random::<f64>),
             stores,
             namespaces,
-            observers: Observers::new(computes, clock::now, rand::random::<f64>),
             state: ProcessState::default(),
             metrics,
             this: this.clone(),
@@ -126,7 +130,6 @@ impl Assembly {
     }
 }
 
-type Wakes<K> = (UnboundedSender<ObjectRef<K>>, UnboundedReceiver<ObjectRef<K>>);
 type StartController = Box<dyn FnOnce(&Arc<Live>, &CancellationToken) -> Task>;
 
 /// What is made for each kind before there is an environment.
@@ -134,41 +137,15 @@ struct Parts<'a> {
     client: &'a Client,
     scopes: &'a [Option<String>],
     later: Later,
-    /// The observers of the platform wake Computes by this channel.
-    computes: Option<Wakes<Compute>>,
     stores: Stores,
     controllers: Vec<StartController>,
     filled: Vec<Task>,
 }
 
-impl<'a> Parts<'a> {
-    fn new(client: &'a Client, scopes: &'a [Option<String>], computes: Wakes<Compute>) -> Self {
-        Self {
-            client,
-            scopes,
-            later: Later::default(),
-            computes: Some(computes),
-            stores: Stores::default(),
-            controllers: Vec::new(),
-            filled: Vec::new(),
-        }
-    }
-
-    /// The channel by which objects of a kind are woken.
-    fn wakes<K: Managed>(&mut self) -> Wakes<K> {
-        let mut made: Box<dyn std::any::Any> = Box::new(self.computes.take());
-        if let Some(computes) = made.downcast_mut::<Option<Wakes<K>>>().and_then(Option::take) {
-            return computes;
-        }
-        self.computes = made.downcast::<Option<Wakes<Compute>>>().ok().and_then(|computes| *computes);
-        unbounded_channel()
-    }
-}
-
 impl KindVisitor for Parts<'_> {
     fn visit<K: Kind>(&mut self) {
         let unreadable = Unreadable::default();
-        let feeds: Vec<Feed<K::Object>> = if is_namespaced::<K::Object>() {
+        let feeds: Vec<Feed<K::Object>> = if K::Object::is_namespaced() {
             let feed = |scope: &Option<String>| feed::<K>(self.client, scope.as_deref(), &unreadable, &self.later);
             self.scopes.iter().map(feed).collect()
         } else {
@@ -176,7 +153,7 @@ impl KindVisitor for Parts<'_> {
         };
         let stores: Vec<_> = feeds.iter().map(|feed| feed.store.clone()).collect();
         self.filled.extend(stores.iter().map(filled));
-        let (wake, woken) = self.wakes::<K::Object>();
+        let (wake, woken) = unbounded_channel();
         self.stores.insert(Entry { stores, unreadable, wake });
         let namespaces: Vec<_> = feeds.iter().map(|feed| feed.namespace.clone()).collect();
         let (spread, outlets) = spread(woken, namespaces);
@@ -185,10 +162,6 @@ impl KindVisitor for Parts<'_> {
             self.controllers.push(Box::new(move |env, stop| controller::<K>(feed, woken, env, stop)));
         }
     }
-}
-
-fn is_namespaced<K: Managed>() -> bool {
-    std::any::TypeId::of::<K::Scope>() != std::any::TypeId::of::<ClusterResourceScope>()
 }
 
 /// The controller of one kind in one namespace.

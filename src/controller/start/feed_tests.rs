@@ -1,4 +1,5 @@
 use kube::core::ObjectMeta as Meta;
+use kube::core::error_boundary::InvalidObject;
 
 use super::super::super::key::ProjectKeys;
 use super::*;
@@ -29,28 +30,28 @@ fn invalid(name: &str, uid: &str) -> Guarded {
 
 /// A feed without a watch.
 struct Bench {
-    store: Store<ProjectKey>,
-    writer: reflector::store::Writer<ProjectKey>,
     unreadable: Unreadable,
-    split: Split<ProjectKeys>,
-    departures: Departures<ProjectKeys>,
+    reader: Reader<ProjectKeys>,
 }
 
 impl Bench {
     fn new() -> Self {
-        let (store, writer) = reflector::store();
-        let (unreadable, env) = (Unreadable::default(), Later::default());
-        let split = Split::new(None, store.clone(), &unreadable, &env);
-        let departures = Departures::new(store.clone(), &unreadable, &env);
-        Self { store, writer, unreadable, split, departures }
+        let unreadable = Unreadable::default();
+        let reader = Reader::new(None, reflector::store().1, &unreadable, &Later::default());
+        Self { unreadable, reader }
     }
 
     /// Who is taken for gone.
     fn happens(&mut self, event: watcher::Event<Guarded>) -> Vec<String> {
-        let Some(event) = self.split.readable(event) else { return Vec::new() };
-        self.writer.apply_watcher_event(&event);
-        let gone = self.departures.gone(&Ok(event));
-        gone.iter().filter_map(|object| object.metadata.uid.clone()).collect()
+        let (_, news) = self.reader.apply(event);
+        news.gone.iter().filter_map(|object| object.metadata.uid.clone()).collect()
+    }
+
+    /// Who is found invalid, and who no longer is.
+    fn judged(&mut self, event: watcher::Event<Guarded>) -> (Vec<String>, Vec<String>) {
+        let (_, news) = self.reader.apply(event);
+        let invalid = news.invalid.iter().filter_map(|invalid| invalid.meta.uid.clone());
+        (invalid.collect(), news.left.iter().filter_map(|meta| meta.uid.clone()).collect())
     }
 
     fn listed(&mut self, objects: impl IntoIterator<Item = Guarded>) -> Vec<String> {
@@ -64,7 +65,7 @@ impl Bench {
     }
 
     fn known(&self) -> (Vec<String>, Vec<String>) {
-        let mut readable: Vec<_> = self.store.state().iter().map(|object| object.name_any()).collect();
+        let mut readable: Vec<_> = self.reader.store.state().iter().map(|object| object.name_any()).collect();
         readable.sort();
         let unreadable = self.unreadable.all().iter().filter_map(|meta| meta.name.clone()).collect();
         (readable, unreadable)
@@ -109,4 +110,36 @@ fn an_object_that_cannot_be_read_and_is_deleted_is_forgotten() {
     assert_eq!(bench.known(), (names(&[]), names(&["b"])));
     bench.listed([]);
     assert_eq!(bench.known(), (names(&[]), names(&[])));
+}
+
+#[test]
+fn an_error_is_news_once_and_again_when_the_object_was_edited() {
+    let mut bench = Bench::new();
+    let edited = || {
+        let metadata = Meta { generation: Some(2), ..meta("a", "1") };
+        DeserializeGuard(Err(InvalidObject { error: "missing field `spec`".to_owned(), metadata }))
+    };
+    let news = |bench: &mut Bench, event| bench.judged(event).0;
+    assert_eq!(news(&mut bench, watcher::Event::Apply(invalid("a", "1"))), ["1"]);
+    assert!(news(&mut bench, watcher::Event::Apply(invalid("a", "1"))).is_empty());
+    assert_eq!(news(&mut bench, watcher::Event::Apply(edited())), ["1"]);
+    bench.happens(watcher::Event::Init);
+    bench.happens(watcher::Event::InitApply(edited()));
+    bench.happens(watcher::Event::InitApply(invalid("b", "2")));
+    assert_eq!(bench.judged(watcher::Event::InitDone), (names(&["2"]), names(&[])));
+}
+
+#[test]
+fn what_can_be_read_again_is_told_to_those_who_waited_for_it() {
+    let mut bench = Bench::new();
+    bench.listed([invalid("a", "1"), invalid("b", "2"), invalid("c", "3")]);
+    let left = |bench: &mut Bench, event| bench.judged(event).1;
+    assert_eq!(left(&mut bench, watcher::Event::Apply(readable("a", "1"))), ["1"]);
+    assert!(left(&mut bench, watcher::Event::Apply(readable("a", "1"))).is_empty());
+    bench.happens(watcher::Event::Init);
+    bench.happens(watcher::Event::InitApply(readable("a", "1")));
+    bench.happens(watcher::Event::InitApply(readable("b", "2")));
+    assert_eq!(left(&mut bench, watcher::Event::InitDone), ["2", "3"]);
+    // Whoever is told finds it in the store.
+    assert_eq!(bench.known().0, names(&["a", "b"]));
 }

@@ -1,28 +1,39 @@
-//! What a stored object that cannot be read is told: a condition, beside what its status said before.
+//! The condition of a stored object that cannot be read, beside what its status said before.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::core::Request;
 use serde_json::{Value, json};
-use tracing::debug;
+use tracing::warn;
 
 use super::super::environment::Environment;
 use super::super::live::Live;
+use super::super::live::stores::{Invalid, Unreadable};
 use super::super::object::Managed;
-use crate::api::{Condition, ObjectMeta};
+use crate::api::Condition;
 use crate::decide::names::FIELD_MANAGER;
 use crate::decide::{Reason, Report};
 
-/// Writes the condition. Where the API server does not take it, the log line has to do.
-pub async fn report<K: Managed>(env: Arc<Live>, meta: ObjectMeta, error: String) {
-    if let Err(refused) = write::<K>(&env, &meta, &error).await {
-        let (kind, namespace, name) = (K::kind(&()), meta.namespace.as_deref(), meta.name.as_deref());
-        debug!(%kind, namespace, name, %refused, "the condition of an object that cannot be read was not written");
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+/// Writes the condition; where that fails, again as long as the object stays as it is.
+pub async fn report<K: Managed>(env: Arc<Live>, unreadable: Unreadable, invalid: Invalid) {
+    let (namespace, name) = (invalid.meta.namespace.as_deref(), invalid.meta.name.as_deref());
+    let mut pause = FIRST_PAUSE;
+    while unreadable.still(&invalid) {
+        let Err(error) = write::<K>(&env, &invalid).await else { return };
+        warn!(kind = %K::kind(&()), namespace, name, %error, "the condition of an object that cannot be read is not written yet");
+        tokio::select! {
+            () = env.stop.cancelled() => return,
+            () = tokio::time::sleep(pause) => pause = LONGEST_PAUSE.min(pause * 2),
+        }
     }
 }
 
-async fn write<K: Managed>(env: &Live, meta: &ObjectMeta, error: &str) -> Result<(), kube::Error> {
+async fn write<K: Managed>(env: &Live, Invalid { meta, error }: &Invalid) -> Result<(), kube::Error> {
     let requests = Request::new(K::url_path(&(), meta.namespace.as_deref()));
     let name = meta.name.as_deref().unwrap_or_default();
     // The operator has the right to list its resources, and needs none to get one.

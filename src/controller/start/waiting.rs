@@ -25,7 +25,7 @@ pub async fn wait_for_resources(
     readiness: &Readiness,
     stop: &CancellationToken,
 ) -> bool {
-    let mut waiting = Waiting { readiness, stop, said: String::new() };
+    let mut waiting = Waiting { readiness, stop, last_logged: String::new() };
     loop {
         let missing = missing(client, namespace).await;
         if missing.is_empty() {
@@ -49,13 +49,13 @@ pub async fn cluster_id(
     stop: &CancellationToken,
 ) -> Result<Option<ClusterId>, String> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
-    let mut waiting = Waiting { readiness, stop, said: String::new() };
+    let mut waiting = Waiting { readiness, stop, last_logged: String::new() };
     loop {
         let error = match namespaces.get_metadata("kube-system").await {
             Ok(found) => match found.metadata.uid.as_deref().and_then(ClusterId::of_uid) {
                 Some(cluster) => {
                     readiness.only(&[]);
-                    info!(%cluster, "names of keys and computes tell this cluster by");
+                    info!(%cluster, "the id of this cluster, a part of the names of its keys and computes");
                     return Ok(Some(cluster));
                 }
                 None => "it has no UID".to_owned(),
@@ -79,7 +79,7 @@ pub async fn cluster_id(
 struct Waiting<'a> {
     readiness: &'a Readiness,
     stop: &'a CancellationToken,
-    said: String,
+    last_logged: String,
 }
 
 impl Waiting<'_> {
@@ -87,9 +87,9 @@ impl Waiting<'_> {
     async fn pause(&mut self, missing: &[String]) -> bool {
         self.readiness.only(missing);
         let text = missing.join("; ");
-        if text != self.said {
+        if text != self.last_logged {
             warn!(missing = text, "waiting");
-            self.said = text;
+            self.last_logged = text;
         }
         tokio::select! {
             () = self.stop.cancelled() => false,

@@ -32,8 +32,8 @@ impl<E: Environment> KindVisitor for Owner<'_, E> {
         if kind == self.kind.1 && group(&version) == group(self.kind.0) {
             let reference = ObjectRef::<K::Object>::new(self.name);
             self.env.wake(match &self.namespace {
-                Some(namespace) => reference.within(namespace),
-                None => reference,
+                Some(namespace) if K::Object::is_namespaced() => reference.within(namespace),
+                _ => reference,
             });
         }
     }
