@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use kube::Resource;
 use kube::core::{Selector, SelectorExt};
-use kube::{Resource, ResourceExt};
 
 use super::environment::{Environment, Kind, StepError};
-use super::object::AccountName;
+use super::object::{AccountName, has_finalizer};
 use super::state::{AccountEntry, Connection};
 use crate::api::{Account, AccountKind, AccountRef, ClusterAccount, NamespaceAccess};
 use crate::decide::account::Availability;
 use crate::decide::memory::Problem;
-use crate::decide::names::FINALIZER;
 use crate::decide::{AccountView, Action};
 use crate::domain::Fault;
 
@@ -106,7 +105,7 @@ pub fn is_lost_since<K: Kind, E: Environment>(env: &E, object: &K::Object, obser
 
 /// An account goes as soon as nothing on the platform needs it; what was begun then could not be ended.
 fn is_lost<K: Resource>(account: &ObjectMeta, object: &K) -> bool {
-    account.deletion_timestamp.is_some() && !object.finalizers().iter().any(|finalizer| finalizer == FINALIZER)
+    account.deletion_timestamp.is_some() && !has_finalizer(object.meta())
 }
 
 /// `None` where there is no such account.

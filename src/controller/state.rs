@@ -101,10 +101,13 @@ impl<P> ProcessState<P> {
         self.with(|contents| contents.clone())
     }
 
-    /// The resource is gone, or its finalizer is.
+    /// The resource is gone, or its finalizer is. A key that is not saved yet is lost with it, and reported.
     pub fn forget(&self, uid: &str) {
         self.with(|contents| {
             let Some(resource) = contents.resources.get_mut(uid) else { return };
+            if let Some(key) = resource.key.unsaved.take() {
+                key.log_loss(WITHOUT_OWNER);
+            }
             if !resource.in_step {
                 contents.resources.remove(uid);
                 return;
@@ -217,7 +220,7 @@ impl<P> Drop for StepGuard<'_, P> {
 }
 
 /// Why the secret of a key whose ProjectKey is gone cannot be saved, and what to do.
-pub const WITHOUT_OWNER: &str = "its ProjectKey is gone; revoke it in the platform's console";
+const WITHOUT_OWNER: &str = "its ProjectKey is gone; revoke it in the platform's console";
 
 #[cfg(test)]
 mod tests;

@@ -6,10 +6,9 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 
 use super::super::environment::{Environment, Kind, KindVisitor, Kinds};
-use super::super::object::{AccountName, Managed, uid};
+use super::super::object::{AccountName, Managed, has_finalizer, uid};
 use super::super::pass::label;
 use crate::cluster::resource_version;
-use crate::decide::names::FINALIZER;
 
 /// A resource that refers to an account.
 #[derive(Clone, Debug)]
@@ -69,7 +68,7 @@ fn dependent<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Dependent 
 fn unreadable<K: Kind, E: Environment>(env: &E, account: &AccountName) -> Vec<Dependent> {
     let metas = env.unreadable::<K::Object>();
     let concerned = metas.iter().filter(|meta| account.namespace.is_none() || meta.namespace == account.namespace);
-    let protected = concerned.filter(|meta| meta.finalizers.iter().flatten().any(|finalizer| finalizer == FINALIZER));
+    let protected = concerned.filter(|meta| has_finalizer(meta));
     protected
         .map(|meta| Dependent {
             label: format!(

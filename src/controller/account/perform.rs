@@ -2,10 +2,11 @@
 
 use super::super::environment::{Environment, StepError};
 use super::super::object::uid;
+use super::super::pass::calls::patch_metadata;
 use super::super::state::Connection;
 use super::{AnyAccount, dependents};
 use crate::api::AccountCapabilities;
-use crate::cluster::{Cluster, MetadataPatch, resource_version, secrets};
+use crate::cluster::{MetadataPatch, secrets};
 use crate::decide::account::{AccountObserved, AccountStep, Check, Verdict};
 use crate::domain::{Fault, NameSupport, Support};
 use crate::platform::{Platform, PlatformClient};
@@ -51,9 +52,7 @@ async fn protect<A: AnyAccount, E: Environment>(
         secrets::protect(env.cluster(), &reference.namespace, &reference.name, protected).await?;
     }
     if observed.meta.has_finalizer != protected {
-        let patch = MetadataPatch::new().finalizer(protected);
-        let patched = env.cluster().patch_metadata(object, &patch).await?;
-        env.state().wrote_version(&uid(object), resource_version(&patched));
+        patch_metadata(env, object, &MetadataPatch::new().finalizer(protected)).await?;
     }
     if !protected && object.meta().deletion_timestamp.is_some() {
         env.state().forget_account(&object.account_name());

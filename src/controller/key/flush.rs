@@ -9,7 +9,7 @@ use tracing::warn;
 
 use super::super::environment::Environment;
 use super::super::object::uid;
-use super::super::state::{UnsavedKey, WITHOUT_OWNER};
+use super::super::state::UnsavedKey;
 use super::perform::write_unsaved;
 use crate::api::ProjectKey;
 
@@ -44,8 +44,12 @@ pub async fn flush<E: Environment>(env: &E, grace: Duration) {
 async fn flush_one<E: Environment>(env: &E, (id, key): (&str, &UnsavedKey), until: Instant) {
     let reference = ObjectRef::new(&key.name).within(&key.namespace);
     let Some(object) = env.object::<ProjectKey>(&reference).filter(|object| uid(object.as_ref()) == id) else {
-        key.log_loss(WITHOUT_OWNER);
-        env.state().take_unsaved_key(id);
+        if env.unreadable::<ProjectKey>().iter().any(|meta| meta.uid.as_deref() == Some(id)) {
+            env.state().take_unsaved_key(id);
+            key.log_loss("its ProjectKey cannot be read; once that is corrected, the key is revoked and replaced");
+        } else {
+            env.state().forget(id);
+        }
         return;
     };
     match timeout_at(until, write_unsaved(env, &object, key)).await {

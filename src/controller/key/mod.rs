@@ -14,9 +14,8 @@ pub use gather::Facts;
 
 use super::access;
 use super::environment::{Environment, Kind, StepError};
-use super::object::{Managed, Status, namespaced, uid};
+use super::object::{Managed, Status, namespaced};
 use super::pass::forget;
-use super::state::WITHOUT_OWNER;
 use crate::api::{AccountRef, Condition, ProjectKey, ProjectKeyStatus};
 use crate::decide::key::{self, KeyObserved, KeyStep};
 use crate::decide::{AccountView, Brake, Decision, Memory, Report};
@@ -126,9 +125,6 @@ impl Kind for ProjectKeys {
     }
 
     fn on_deleted<E: Environment>(env: &E, object: &ProjectKey) {
-        if let Some(key) = env.state().take_unsaved_key(&uid(object)) {
-            key.log_loss(WITHOUT_OWNER);
-        }
         forget::<Self, E>(env, object);
     }
 }

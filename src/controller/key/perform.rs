@@ -81,7 +81,7 @@ impl<E: Environment> Work<'_, E> {
     /// Intent, call, Secret, record: whatever happens in between, a successor finds out what became of it.
     async fn create_key(&self, intent: &KeyIntent, because: Option<&str>) -> Result<(), StepError> {
         let connection = self.connection(Action::CreateKey)?;
-        let organization = organization(&connection)?;
+        let organization = organization(&connection, Action::CreateKey)?;
         let admitted = self.env.admit_key_creation(&connection.platform).await;
         let Some(platform) = admitted.map_err(failed(Action::CreateKey))? else { return Ok(()) };
         // Room is waited for first: what the API server accepts now is not long ago when the key arrives.
@@ -196,7 +196,7 @@ impl<E: Environment> Work<'_, E> {
 
     async fn revoke(&self, id: i64, name: &str, records: &KeyRecords) -> Result<(), StepError> {
         let connection = self.connection(Action::Revoke)?;
-        let organization = organization(&connection)?;
+        let organization = organization(&connection, Action::Revoke)?;
         match connection.platform.revoke_key(&organization, id).await {
             Ok(()) | Err(Fault::NotFound { .. }) => {}
             Err(Fault::Unsupported { .. }) => {
@@ -212,7 +212,7 @@ impl<E: Environment> Work<'_, E> {
 
     async fn list(&self) -> Result<(), StepError> {
         let connection = self.connection(Action::ListKeys)?;
-        let organization = organization(&connection)?;
+        let organization = organization(&connection, Action::ListKeys)?;
         let at = self.env.now();
         let listing = match connection.platform.list_keys(&organization).await {
             Ok(keys) => KeyListing::Read { at, keys },
@@ -287,10 +287,10 @@ impl<E: Environment> Work<'_, E> {
     }
 }
 
-fn organization<P>(connection: &Connection<P>) -> Result<String, StepError> {
+fn organization<P>(connection: &Connection<P>, action: Action) -> Result<String, StepError> {
     connection.access.organization_id.clone().ok_or_else(|| {
         let message = "the account has no organizationID".to_owned();
-        failed(Action::CreateKey)(Fault::Rejected { status: 400, message })
+        failed(action)(Fault::Rejected { status: 400, message })
     })
 }
 
