@@ -15,12 +15,13 @@ use crate::decide::{later, names};
 
 /// How long a list of the organization's keys is decided on.
 const LISTING_LIFETIME: Duration = Duration::from_secs(10);
-/// How long it is remembered that the platform offers no such list.
-const VERDICT_LIFETIME: Duration = Duration::from_secs(600);
+/// How long it is believed that the platform offers no such list.
+const NOT_OFFERED_LIFETIME: Duration = Duration::from_secs(120);
 
 pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved {
     let (secret, secret_deleting) = secret_view(&object.spec, &facts.secret, &facts.base_url);
     let remembered = &facts.remembered;
+    let (listing, not_offered_until) = listing(remembered.key.listing.as_ref(), facts.now);
     KeyObserved {
         meta: object.meta_observed(),
         uid: uid(object),
@@ -31,7 +32,8 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
         secret,
         secret_deleting,
         revoked: object.annotations().get(names::REVOKED_KEYS).cloned(),
-        listing: listing(remembered.key.listing.as_ref(), facts.now),
+        listing,
+        not_offered_until,
         probe: remembered.key.probe.unwrap_or(Probe::NotAsked(None)),
         unsaved: remembered.key.unsaved.as_ref().map(|unsaved| unsaved.key.clone()),
         memory: remembered.memory.clone(),
@@ -54,12 +56,14 @@ fn secret_view(spec: &ProjectKeySpec, state: &SecretState, base_url: &str) -> (K
     }
 }
 
-/// What an earlier list of the organization's keys is still worth.
-fn listing(known: Option<&(Timestamp, KeyListing)>, now: Timestamp) -> KeyListing {
-    match known {
-        Some((at, listing @ KeyListing::NotOffered)) if now < later(*at, VERDICT_LIFETIME) => listing.clone(),
-        Some((at, listing)) if now < later(*at, LISTING_LIFETIME) => listing.clone(),
-        _ => KeyListing::NotRead,
+/// What an earlier list of the organization's keys is still worth, and until when it is believed that there is none.
+fn listing(known: Option<&(Timestamp, KeyListing)>, now: Timestamp) -> (KeyListing, Option<Timestamp>) {
+    let Some((at, listing)) = known else { return (KeyListing::NotRead, None) };
+    let not_offered = *listing == KeyListing::NotOffered;
+    let until = later(*at, if not_offered { NOT_OFFERED_LIFETIME } else { LISTING_LIFETIME });
+    match now < until {
+        true => (listing.clone(), not_offered.then_some(until)),
+        false => (KeyListing::NotRead, None),
     }
 }
 

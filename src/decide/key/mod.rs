@@ -15,7 +15,7 @@ use jiff::Timestamp;
 pub use self::template::template;
 use super::identity::{InvalidAnnotations, KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
 use super::names::{ClusterId, Mark};
-use super::{AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, brake, later, memory};
+use super::{AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, Wake, brake, later, memory};
 use crate::api::{KeyDeletion, KeyRecord, ProjectKeySpec, ProjectKeyStatus};
 use crate::domain::KeyEntry;
 
@@ -36,6 +36,8 @@ pub struct KeyObserved {
     pub revoked: Option<String>,
     /// The organization's keys, listed only where a decision needs them.
     pub listing: KeyListing,
+    /// Until when it is believed that the platform offers no such list.
+    pub not_offered_until: Option<Timestamp>,
     /// The last answer of the platform to the key itself.
     pub probe: Probe,
     /// A key that was created and that is not in its Secret yet.
@@ -130,8 +132,16 @@ pub enum KeyStep {
 
 type Choice = Decision<KeyStep>;
 
-/// What to do about a ProjectKey.
+/// What to do about a ProjectKey. That the platform offers no list of keys may have been the answer of a moment.
 pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choice {
+    let choice = choose(spec, observed, now);
+    match observed.not_offered_until {
+        Some(until) => choice.no_later(Wake::At(until)),
+        None => choice,
+    }
+}
+
+fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choice {
     let orphaned = spec.deletion == KeyDeletion::Orphan;
     if let Some(paused) = brake::paused(&observed.meta, &observed.limits).filter(|_| !orphaned) {
         return Decision::rest(paused);

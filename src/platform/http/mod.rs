@@ -8,7 +8,6 @@ mod exchange;
 mod refusal;
 mod text;
 mod transport;
-mod verdicts;
 mod wire;
 
 use std::collections::{BTreeMap, HashSet};
@@ -22,7 +21,6 @@ use secrecy::SecretString;
 use serde::Serialize;
 
 use self::exchange::{Call, Exchange, not_sent};
-use self::verdicts::Verdicts;
 use self::wire::{ChangeBody, CreateBody, CreateKeyBody, Misread, Page};
 use super::{Answer, Budget, ConnectError, Endpoint, Platform, Priority};
 use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Project};
@@ -43,8 +41,6 @@ pub struct HttpOptions {
     pub request_timeout: Duration,
     /// What the platform calls the type of a read replica.
     pub replica_type: String,
-    /// How long a call that the platform does not offer is answered without asking again.
-    pub verdict_lifetime: Duration,
     /// Whether HTTPS_PROXY and its kin are obeyed.
     pub environment_proxies: bool,
     /// Measures a Retry-After that is a date where the answer does not say the platform's own time.
@@ -57,7 +53,6 @@ impl Default for HttpOptions {
             connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(30),
             replica_type: "read_only".to_owned(),
-            verdict_lifetime: Duration::from_secs(600),
             environment_proxies: true,
             clock: crate::clock::now,
         }
@@ -71,7 +66,6 @@ impl Default for HttpOptions {
 pub struct HttpPlatform {
     exchange: Exchange,
     replica_type: String,
-    lacking: Verdicts,
     budget: Option<Arc<Budget>>,
 }
 
@@ -98,12 +92,7 @@ impl HttpPlatform {
     }
 
     fn with(exchange: Exchange, options: &HttpOptions) -> Self {
-        Self {
-            exchange,
-            replica_type: options.replica_type.clone(),
-            lacking: Verdicts::new(options.verdict_lifetime),
-            budget: None,
-        }
+        Self { exchange, replica_type: options.replica_type.clone(), budget: None }
     }
 
     /// Takes from `budget` what one call needs beyond its first request: further pages, and questions that decide what
@@ -247,9 +236,12 @@ impl Platform for HttpPlatform {
     }
 
     async fn list_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault> {
-        let segments = ["organizations", organization, "api_keys"];
-        let body = self.lacking.ask(&segments, self.get(&segments)).await?;
-        wire::keys(&body).map_err(|misread| self.misread(misread))
+        match self.get(&["organizations", organization, "api_keys"]).await {
+            Ok(body) => wire::keys(&body).map_err(|misread| self.misread(misread)),
+            // Every organization has such a list, empty perhaps: what is missing is the call.
+            Err(Fault::NotFound { message }) => Err(Fault::Unsupported { status: 404, message }),
+            Err(fault) => Err(fault),
+        }
     }
 
     async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault> {

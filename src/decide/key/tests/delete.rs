@@ -91,6 +91,15 @@ fn keys_that_cannot_be_checked_are_named() {
 }
 
 #[test]
+fn a_list_that_is_not_offered_is_asked_for_again() {
+    let mut given = Given::deleting().listing(KeyListing::NotOffered).secret(KeySecretView::Absent);
+    given.observed.not_offered_until = Some(at(120));
+    assert_eq!(given.reported(1).2, Wake::At(at(120)));
+    // It was the answer of a moment.
+    assert_eq!(Given::deleting().secret(KeySecretView::Absent).step(120), KeyStep::ListKeys);
+}
+
+#[test]
 fn an_open_creation_is_resolved_first() {
     let begun =
         || Given::deleting().records(KeyRecords::default()).secret(KeySecretView::Absent).intent(intent(NAME, 0));

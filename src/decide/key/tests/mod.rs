@@ -92,6 +92,7 @@ impl Given {
             revoked: None,
             created: at(0),
             listing: KeyListing::NotRead,
+            not_offered_until: None,
             probe: Probe::NotAsked(None),
             unsaved: None,
             memory: Memory::default(),
