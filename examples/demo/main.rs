@@ -5,21 +5,21 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to the person who runs it")]
 
-mod cast;
 mod console;
-mod scenes;
-mod stage;
+mod environment;
+mod steps;
 #[path = "../../tests/support/mod.rs"]
 mod support;
+mod terminal;
 
 use std::process::ExitCode;
 use std::time::Instant;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use cast::Cast;
-use stage::Stage;
+use environment::Environment;
 use support::Result;
+use terminal::Terminal;
 
 /// What processes end with that Ctrl-C ends.
 const INTERRUPTED: u8 = 130;
@@ -56,23 +56,23 @@ async fn main() -> ExitCode {
 
 async fn demo(once: bool, shown: &mut bool) -> Result<()> {
     let begun = Instant::now();
-    let stage = Stage::new();
-    let mut cast = Cast::assemble(&stage).await?;
+    let terminal = Terminal::new();
+    let mut env = Environment::start(&terminal).await?;
     let outcome = async {
-        scenes::install(&stage, &mut cast).await?;
-        scenes::play(&stage, &cast).await
+        steps::install(&terminal, &mut env).await?;
+        steps::show(&terminal, &env).await
     };
     if let Err(error) = outcome.await {
-        eprintln!("{}", cast.last_words());
+        eprintln!("{}", env.last_logs());
         return Err(error);
     }
-    stage.say(&format!("\nAll steps came out as they should, in {:.1} s.", begun.elapsed().as_secs_f64()));
+    terminal.print(&format!("\nAll steps came out as they should, in {:.1} s.", begun.elapsed().as_secs_f64()));
     if once {
         return Ok(());
     }
     *shown = true;
-    scenes::farewell(&stage, &cast);
-    cast.stay().await
+    steps::next_steps(&terminal, &env);
+    env.until_one_ends().await
 }
 
 /// Ctrl-C, or what a service manager sends.

@@ -122,13 +122,13 @@ impl<E: Environment> Work<'_, E> {
     async fn bind_to(&self, binding: &Binding, patch: MetadataPatch) -> Result<(), StepError> {
         self.bind(self.object, binding, patch).await?;
         let id = &binding.id;
-        let said = match binding.origin {
+        let text = match binding.origin {
             Origin::Created => format!("Found compute {id}, which an interrupted create had made."),
             Origin::Adopted => format!("Took over compute {id}."),
             Origin::Imported => format!("Imported compute {id}."),
             Origin::Observed => format!("Observing compute {id}."),
         };
-        self.publish(&Event::normal("Linked", said)).await;
+        self.publish(&Event::normal("Linked", text)).await;
         Ok(())
     }
 

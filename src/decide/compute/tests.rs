@@ -1,4 +1,4 @@
-//! Every decision about a Compute, as tables. What a case does not mention is as in [`Scene::new`] or [`Scene::bound`].
+//! Every decision about a Compute, as tables. What a case does not mention is as in [`Given::new`] or [`Given::bound`].
 
 mod changes;
 mod claims;
@@ -89,13 +89,13 @@ pub fn lost() -> Fault {
 
 /// A spec and an observation to decide on.
 #[derive(Clone)]
-pub struct Scene {
+pub struct Given {
     pub spec: ComputeSpec,
     pub observed: ComputeObserved,
     pub now: Timestamp,
 }
 
-impl Scene {
+impl Given {
     /// A Compute without any request so far, a usable account, and a project without computes.
     pub fn new() -> Self {
         let spec = json!({"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": BRANCH, "type": "ReadWrite"});
@@ -119,11 +119,11 @@ impl Scene {
 
     /// A Compute whose compute ep-1 was created an hour ago and is as declared.
     pub fn bound() -> Self {
-        let mut scene = Self::new().seeing([compute("ep-1")]);
-        scene.observed.meta.has_finalizer = true;
+        let mut given = Self::new().seeing([compute("ep-1")]);
+        given.observed.meta.has_finalizer = true;
         let binding = Binding { id: "ep-1".into(), project: "p-1".into(), origin: Origin::Created, at: at(-3600) };
         let restart = RestartRecord { token: String::new(), annotation: String::new(), at: at(-3600), calling: None };
-        scene.identity(|identity| {
+        given.identity(|identity| {
             identity.binding = Some(binding);
             identity.restart = Some(restart);
         })
@@ -133,9 +133,9 @@ impl Scene {
     pub fn intended() -> Self {
         let (branch, baseline) = (BRANCH.into(), ["ep-0".into()].into());
         let intent = CreateIntent { at: at(-10), branch, baseline, mark: None, asked: Some(Settings::default()) };
-        let mut scene = Self::new();
-        scene.observed.meta.has_finalizer = true;
-        scene.identity(|identity| identity.intent = Some(intent))
+        let mut given = Self::new();
+        given.observed.meta.has_finalizer = true;
+        given.identity(|identity| identity.intent = Some(intent))
     }
 
     /// The binding is invalid for these reasons.

@@ -21,7 +21,7 @@ use secrecy::SecretString;
 use serde::Serialize;
 
 use self::exchange::{Call, Exchange, not_sent};
-use self::wire::{ChangeBody, CreateBody, CreateKeyBody, Misread, Page};
+use self::wire::{ChangeBody, CreateBody, CreateKeyBody, DecodeError, Page};
 use super::{Answer, Budget, ConnectError, Endpoint, Platform, Priority};
 use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Project};
 
@@ -108,8 +108,8 @@ impl HttpPlatform {
         }
     }
 
-    fn misread(&self, misread: Misread) -> Fault {
-        self.exchange.unreadable(&misread.path, &misread.message)
+    fn undecodable(&self, error: DecodeError) -> Fault {
+        self.exchange.unreadable(&error.path, &error.message)
     }
 
     async fn get(&self, segments: &[&str]) -> Result<Vec<u8>, Fault> {
@@ -132,7 +132,7 @@ impl HttpPlatform {
         &self,
         segments: &[&str],
         limit: Option<&str>,
-        read: impl Fn(&[u8]) -> Result<Page<T>, Misread>,
+        read: impl Fn(&[u8]) -> Result<Page<T>, DecodeError>,
     ) -> Result<Vec<T>, Fault> {
         let mut items = Vec::new();
         let mut seen = HashSet::new();
@@ -145,7 +145,7 @@ impl HttpPlatform {
                 query.extend(limit.map(|limit| ("limit", limit)));
             }
             let call = Call { query: &query, ..Call::get(segments) };
-            let page = read(&self.exchange.send(call).await??).map_err(|misread| self.misread(misread))?;
+            let page = read(&self.exchange.send(call).await??).map_err(|error| self.undecodable(error))?;
             // The last page may carry a cursor as well.
             let last = page.items.is_empty();
             items.extend(page.items);
@@ -186,7 +186,7 @@ impl Platform for HttpPlatform {
     async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<Answer, Fault> {
         let segments = ["projects", project, "endpoints"];
         let body = self.change(Method::POST, &segments, &CreateBody::new(new, &self.replica_type)).await??;
-        let answer = wire::answer(&body, project).map_err(|misread| self.misread(misread))?;
+        let answer = wire::answer(&body, project).map_err(|error| self.undecodable(error))?;
         match answer.compute {
             Some(_) => Ok(answer),
             None => Err(self.exchange.unreadable("endpoint", "missing")),
@@ -198,7 +198,7 @@ impl Platform for HttpPlatform {
         let body = self.change(Method::PATCH, &segments, &ChangeBody::from(change)).await??;
         match body.is_empty() {
             true => Ok(Answer::default()),
-            false => wire::answer(&body, project).map_err(|misread| self.misread(misread)),
+            false => wire::answer(&body, project).map_err(|error| self.undecodable(error)),
         }
     }
 
@@ -221,7 +221,7 @@ impl Platform for HttpPlatform {
         let body = CreateKeyBody { key_name: name, project_id: project };
         let segments = ["organizations", organization, "api_keys"];
         let answer = self.change(Method::POST, &segments, &body).await??;
-        let key = wire::created(&answer, name).map_err(|misread| self.misread(misread))?;
+        let key = wire::created(&answer, name).map_err(|error| self.undecodable(error))?;
         match wire::difference(&key, name, project) {
             None => Ok(key),
             Some(difference) => Err(Fault::OtherKey { id: key.id, message: difference.to_owned() }),
@@ -237,7 +237,7 @@ impl Platform for HttpPlatform {
 
     async fn list_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault> {
         match self.get(&["organizations", organization, "api_keys"]).await {
-            Ok(body) => wire::keys(&body).map_err(|misread| self.misread(misread)),
+            Ok(body) => wire::keys(&body).map_err(|error| self.undecodable(error)),
             // Every organization has such a list, empty perhaps: what is missing is the call.
             Err(Fault::NotFound { message }) => Err(Fault::Unsupported { status: 404, message }),
             Err(fault) => Err(fault),

@@ -32,10 +32,10 @@ pub(super) struct Refusal {
 impl Refusal {
     /// The fault; no text of it holds `secret`.
     pub fn into_fault(self, secret: &str) -> Fault {
-        let said = Said::from_body(&self.body);
-        let route_missing = said.contains(NO_ROUTE);
-        let not_allowed = said.message.trim_start().to_ascii_lowercase().starts_with(NOT_ALLOWED);
-        let message = said.into_message(self.request_id.as_deref(), secret);
+        let error = ErrorBody::from_body(&self.body);
+        let route_missing = error.contains(NO_ROUTE);
+        let not_allowed = error.message.trim_start().to_ascii_lowercase().starts_with(NOT_ALLOWED);
+        let message = error.into_message(self.request_id.as_deref(), secret);
         let (status, retry_after) = (self.status, self.retry_after);
         match status {
             // 303 tells that the request was carried out and where its outcome is.
@@ -67,13 +67,13 @@ fn redirected(location: Option<&str>, secret: &str) -> String {
 
 /// What an error body says, whatever its form.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Said {
+struct ErrorBody {
     message: String,
     code: Option<String>,
     request_id: Option<String>,
 }
 
-impl Said {
+impl ErrorBody {
     fn from_body(body: &[u8]) -> Self {
         match serde_json::from_slice(body) {
             Ok(Value::Object(members)) => Self::from_members(&members),

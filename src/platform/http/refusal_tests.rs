@@ -90,10 +90,10 @@ fn every_form_of_body_is_read() {
 
 #[test]
 fn the_request_identifier_of_the_header_serves_where_the_body_has_none() {
-    let said = Said::from_body(b"{\"message\":\"m\"}");
-    assert_eq!(said.into_message(Some("h-1"), ""), "m (request h-1)");
-    let said = Said::from_body(b"\xff\xfe");
-    assert_eq!(said.into_message(Some(&"r".repeat(100)), "").len(), "\u{fffd}\u{fffd} (request )".len() + 64);
+    let error = ErrorBody::from_body(b"{\"message\":\"m\"}");
+    assert_eq!(error.into_message(Some("h-1"), ""), "m (request h-1)");
+    let error = ErrorBody::from_body(b"\xff\xfe");
+    assert_eq!(error.into_message(Some(&"r".repeat(100)), "").len(), "\u{fffd}\u{fffd} (request )".len() + 64);
 }
 
 #[test]

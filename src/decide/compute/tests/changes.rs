@@ -3,8 +3,8 @@
 use super::*;
 use crate::decide::Action;
 
-fn change(scene: &Scene) -> ComputeChange {
-    match scene.step() {
+fn change(given: &Given) -> ComputeChange {
+    match given.step() {
         ComputeStep::Change { id, change, .. } => {
             assert_eq!(id, "ep-1");
             change
@@ -13,21 +13,21 @@ fn change(scene: &Scene) -> ComputeChange {
     }
 }
 
-fn parts(scene: &Scene) -> BTreeMap<String, ComputeChange> {
-    match scene.step() {
+fn parts(given: &Given) -> BTreeMap<String, ComputeChange> {
+    match given.step() {
         ComputeStep::Change { parts, .. } => parts,
         other => panic!("{other:?}"),
     }
 }
 
-fn resized() -> Scene {
-    Scene::bound().declaring(json!({"size": {"fixed": 4}}))
+fn resized() -> Given {
+    Given::bound().declaring(json!({"size": {"fixed": 4}}))
 }
 
 /// As if the change had been sent, and a snapshot shows these fields still differing.
-fn sent(scene: Scene, at: Timestamp, differing: &[&str]) -> Scene {
-    let parts = parts(&scene);
-    scene.remembering(|memory| {
+fn sent(given: Given, at: Timestamp, differing: &[&str]) -> Given {
+    let parts = parts(&given);
+    given.remembering(|memory| {
         memory.sent(&parts, at);
         memory.note_differing(differing, at);
     })
@@ -35,14 +35,14 @@ fn sent(scene: Scene, at: Timestamp, differing: &[&str]) -> Scene {
 
 #[test]
 fn only_what_differs_is_changed() {
-    let scene = resized().declaring(json!({"pooler": {"enabled": false}, "branchID": BRANCH}));
+    let given = resized().declaring(json!({"pooler": {"enabled": false}, "branchID": BRANCH}));
     let expected = ComputeChange {
         settings: Settings { min: cu(4.), max: cu(4.), ..Settings::default() },
         ..ComputeChange::default()
     };
-    assert_eq!(change(&scene), expected);
+    assert_eq!(change(&given), expected);
     let moved = ComputeChange { branch_id: Some("br-dev".into()), ..ComputeChange::default() };
-    assert_eq!(change(&Scene::bound().declaring(json!({"branchID": "br-dev"}))), moved);
+    assert_eq!(change(&Given::bound().declaring(json!({"branchID": "br-dev"}))), moved);
 }
 
 #[test]
@@ -59,13 +59,13 @@ fn a_change_waits_until_the_compute_is_settled() {
 #[test]
 fn disruptive_changes_wait_and_others_do_not() {
     let when_idle = json!({"disruption": {"policy": "WhenIdle"}});
-    let scene = resized().declaring(when_idle);
-    let reported = scene.rest();
+    let given = resized().declaring(when_idle);
+    let reported = given.rest();
     reported.ready();
     reported.out_of_sync(Reason::WaitingForDisruption, &["until the compute is idle", "size is 1, declared is 4"]);
     assert_eq!(reported.wake, Wake::OnChange);
-    assert!(change(&scene.clone().seeing([idle("ep-1")])).settings.max.is_some());
-    let both = scene.declaring(json!({"pooler": {"enabled": true}}));
+    assert!(change(&given.clone().seeing([idle("ep-1")])).settings.max.is_some());
+    let both = given.declaring(json!({"pooler": {"enabled": true}}));
     let expected = Settings { pooler_enabled: Some(true), ..Settings::default() };
     assert_eq!(change(&both).settings, expected);
 }
@@ -85,63 +85,63 @@ fn a_window_is_waited_for() {
 
 #[test]
 fn a_refused_change_is_reported_and_tried_again_later_or_with_another_spec() {
-    let scene = resized().failed(Action::Change, refused());
-    let reported = scene.rest();
+    let given = resized().failed(Action::Change, refused());
+    let reported = given.rest();
     reported.stalled(Reason::Refused, &["422", "not on this plan"]);
     reported.until(at(30));
-    change(&scene.clone().after(30));
-    change(&scene.observing(|observed| observed.meta.generation = 4));
+    change(&given.clone().after(30));
+    change(&given.observing(|observed| observed.meta.generation = 4));
 }
 
 #[test]
 fn a_setting_that_is_not_applied_is_not_sent_in_a_loop() {
-    let scene = Scene::bound().declaring(json!({"scaleToZero": {"after": "10m"}}));
-    let scene = sent(scene, NOW, &["scaleToZero"]);
-    let reported = scene.rest();
+    let given = Given::bound().declaring(json!({"scaleToZero": {"after": "10m"}}));
+    let given = sent(given, NOW, &["scaleToZero"]);
+    let reported = given.rest();
     reported.ready();
     reported.out_of_sync(Reason::SettingNotApplied, &["scaleToZero is the platform's default, declared is after 600s"]);
     reported.until(at(300));
-    change(&scene.after(300));
+    change(&given.after(300));
 }
 
 #[test]
 fn a_field_that_is_not_applied_delays_neither_others_nor_restarts() {
-    let scene = Scene::bound().declaring(json!({"scaleToZero": {"after": "10m"}}));
-    let scene = sent(scene, NOW, &["scaleToZero"]);
-    let resized = scene.clone().declaring(json!({"size": {"fixed": 4}}));
+    let given = Given::bound().declaring(json!({"scaleToZero": {"after": "10m"}}));
+    let given = sent(given, NOW, &["scaleToZero"]);
+    let resized = given.clone().declaring(json!({"size": {"fixed": 4}}));
     let change = change(&resized);
     assert_eq!((change.settings.max, change.settings.suspend_after), (cu(4.), None));
     let reported = resized.declaring(json!({"disruption": {"policy": "WhenIdle"}})).rest();
     reported.out_of_sync(Reason::WaitingForDisruption, &["size"]);
     reported.until(at(300));
-    assert!(matches!(scene.declaring(json!({"restartToken": "now"})).step(), ComputeStep::Restart { .. }));
+    assert!(matches!(given.declaring(json!({"restartToken": "now"})).step(), ComputeStep::Restart { .. }));
 }
 
 #[test]
 fn a_drift_is_corrected_and_a_repeated_one_is_reported() {
-    let mut scene = resized();
+    let mut given = resized();
     for _ in 0..3 {
-        change(&scene);
-        scene = sent(scene, NOW, &[]);
+        change(&given);
+        given = sent(given, NOW, &[]);
     }
-    let reported = scene.rest();
+    let reported = given.rest();
     reported.ready();
     reported.out_of_sync(Reason::DriftPersists, &["again and again", "size is 1, declared is 4"]);
     reported.until(at(300));
-    change(&scene.after(300));
+    change(&given.after(300));
 }
 
 #[test]
 fn a_restart_is_not_delayed_by_a_refused_change() {
-    let scene = resized().failed(Action::Change, refused()).declaring(json!({"restartToken": "now"}));
-    assert!(matches!(scene.step(), ComputeStep::Restart { .. }));
+    let given = resized().failed(Action::Change, refused()).declaring(json!({"restartToken": "now"}));
+    assert!(matches!(given.step(), ComputeStep::Restart { .. }));
 }
 
 #[test]
 fn without_a_step_the_first_report_and_the_earliest_wake_count() {
     let window = json!({"disruption": {"policy": "Window", "window": {"schedule": "0 9 * * *", "duration": "2h"}}});
-    let scene = resized().declaring(window).declaring(json!({"restartToken": "now"}));
-    let reported = scene.observing(|observed| observed.stale_from = Some(at(20))).rest();
+    let given = resized().declaring(window).declaring(json!({"restartToken": "now"}));
+    let reported = given.observing(|observed| observed.stale_from = Some(at(20))).rest();
     reported.out_of_sync(Reason::WaitingForDisruption, &["size"]);
     reported.until(at(20));
 }

@@ -3,15 +3,15 @@
 use super::*;
 use crate::decide::Action;
 
-fn creates(scene: &Scene) -> (CreateIntent, NewCompute, RestartRecord) {
-    match scene.step() {
+fn creates(given: &Given) -> (CreateIntent, NewCompute, RestartRecord) {
+    match given.step() {
         ComputeStep::Create { intent, new, restart } => (intent, *new, restart),
         other => panic!("{other:?}"),
     }
 }
 
-fn binds(scene: &Scene, id: &str, origin: Origin) {
-    match scene.step() {
+fn binds(given: &Given, id: &str, origin: Origin) {
+    match given.step() {
         ComputeStep::Bind { binding, .. } => {
             let expected = Binding { id: id.into(), project: "p-1".into(), origin, at: NOW };
             assert_eq!(binding, expected);
@@ -23,10 +23,10 @@ fn binds(scene: &Scene, id: &str, origin: Origin) {
 #[test]
 fn a_primary_is_created_on_a_branch_without_one() {
     let others = [replica("ep-7"), with(compute("ep-8"), |compute| compute.branch_id = "br-dev".into())];
-    let scene = Scene::new()
+    let given = Given::new()
         .seeing(others)
         .declaring(json!({"size": {"autoscaling": {"min": 0.25, "max": 2}}, "scaleToZero": {"never": true}}));
-    let (intent, new, restart) = creates(&scene);
+    let (intent, new, restart) = creates(&given);
     let asked = Some(new.settings.clone());
     assert_eq!(intent, CreateIntent { at: NOW, branch: BRANCH.into(), baseline: [].into(), mark: None, asked });
     assert_eq!((new.branch_id.as_str(), new.role, &new.name), (BRANCH, Role::Primary, &None));
@@ -39,40 +39,40 @@ fn a_primary_is_created_on_a_branch_without_one() {
 
 #[test]
 fn the_token_that_a_compute_is_created_with_asks_for_no_restart() {
-    let scene = Scene::new()
+    let given = Given::new()
         .declaring(json!({"restartToken": "one"}))
         .identity(|identity| identity.restart_annotation = Some("two".into()));
-    let restart = creates(&scene).2;
+    let restart = creates(&given).2;
     assert_eq!((restart.token.as_str(), restart.annotation.as_str()), ("one", "two"));
 }
 
 #[test]
 fn the_existing_replicas_are_the_baseline_of_a_new_one() {
-    let scene = Scene::new().declaring(json!({"type": "ReadOnly"})).seeing([
+    let given = Given::new().declaring(json!({"type": "ReadOnly"})).seeing([
         compute("ep-1"),
         replica("ep-2"),
         replica("ep-3"),
         with(replica("ep-4"), |compute| compute.branch_id = "br-dev".into()),
     ]);
-    let (intent, new, _) = creates(&scene);
+    let (intent, new, _) = creates(&given);
     assert_eq!(intent.baseline, ["ep-2".to_owned(), "ep-3".to_owned()].into());
     assert_eq!(new.role, Role::Replica);
 }
 
 #[test]
 fn a_platform_that_shows_names_is_given_one_that_is_unique() {
-    let scene = Scene::new().observing(|observed| observed.name_support = NameSupport::Offered);
-    let (intent, new, _) = creates(&scene);
+    let given = Given::new().observing(|observed| observed.name_support = NameSupport::Offered);
+    let (intent, new, _) = creates(&given);
     assert_eq!(new.name.as_deref(), Some("orders-c1u57e-0a1b2c3d-00000007"));
     assert_eq!(intent.mark, new.name);
 }
 
 #[test]
 fn an_existing_primary_is_refused_adopted_or_observed_as_declared() {
-    let scene = Scene::new().seeing([compute("ep-1")]);
-    scene.rest().stalled(Reason::PrimaryExists, &["ep-1", BRANCH, "spec.existing to Adopt"]);
-    binds(&scene.clone().declaring(json!({"existing": "Adopt"})), "ep-1", Origin::Adopted);
-    let observe = scene.declaring(json!({"management": "Observe"}));
+    let given = Given::new().seeing([compute("ep-1")]);
+    given.rest().stalled(Reason::PrimaryExists, &["ep-1", BRANCH, "spec.existing to Adopt"]);
+    binds(&given.clone().declaring(json!({"existing": "Adopt"})), "ep-1", Origin::Adopted);
+    let observe = given.declaring(json!({"management": "Observe"}));
     binds(&observe, "ep-1", Origin::Observed);
     binds(&observe.clone().declaring(json!({"existing": "Adopt"})), "ep-1", Origin::Observed);
     let none = observe.seeing([]);
@@ -81,27 +81,27 @@ fn an_existing_primary_is_refused_adopted_or_observed_as_declared() {
 
 #[test]
 fn a_compute_that_is_named_is_imported_wherever_it_is() {
-    let scene = Scene::new().declaring(json!({"computeID": "ep-9"}));
-    scene.rest().stalled(Reason::ComputeNotFound, &["p-1", "ep-9", "spec.computeID"]);
+    let given = Given::new().declaring(json!({"computeID": "ep-9"}));
+    given.rest().stalled(Reason::ComputeNotFound, &["p-1", "ep-9", "spec.computeID"]);
     let elsewhere = with(compute("ep-9"), |compute| compute.branch_id = "br-dev".into());
-    binds(&scene.clone().seeing([elsewhere]), "ep-9", Origin::Imported);
-    let observe = scene.clone().declaring(json!({"management": "Observe"}));
+    binds(&given.clone().seeing([elsewhere]), "ep-9", Origin::Imported);
+    let observe = given.clone().declaring(json!({"management": "Observe"}));
     binds(&observe.seeing([compute("ep-9")]), "ep-9", Origin::Observed);
-    scene.seeing([replica("ep-9")]).rest().stalled(Reason::BindingConflict, &["ep-9 is a read replica", "ReadWrite"]);
-    let wanted = Scene::new().declaring(json!({"computeID": "ep-9", "type": "ReadOnly"})).seeing([compute("ep-9")]);
+    given.seeing([replica("ep-9")]).rest().stalled(Reason::BindingConflict, &["ep-9 is a read replica", "ReadWrite"]);
+    let wanted = Given::new().declaring(json!({"computeID": "ep-9", "type": "ReadOnly"})).seeing([compute("ep-9")]);
     wanted.rest().stalled(Reason::BindingConflict, &["the branch's primary", "ReadOnly"]);
 }
 
 #[test]
 fn what_another_resource_is_bound_to_is_not_adopted() {
-    for (what, scene) in [
-        ("adopted", Scene::new().declaring(json!({"existing": "Adopt"})).seeing([compute("ep-1")])),
-        ("refused", Scene::new().seeing([compute("ep-1")])),
-        ("observed", Scene::new().declaring(json!({"management": "Observe"})).seeing([compute("ep-1")])),
-        ("imported", Scene::new().declaring(json!({"computeID": "ep-1"})).seeing([compute("ep-1")])),
+    for (what, given) in [
+        ("adopted", Given::new().declaring(json!({"existing": "Adopt"})).seeing([compute("ep-1")])),
+        ("refused", Given::new().seeing([compute("ep-1")])),
+        ("observed", Given::new().declaring(json!({"management": "Observe"})).seeing([compute("ep-1")])),
+        ("imported", Given::new().declaring(json!({"computeID": "ep-1"})).seeing([compute("ep-1")])),
     ] {
         for older in [true, false] {
-            let reported = scene.clone().claimed("ep-1", older).rest();
+            let reported = given.clone().claimed("ep-1", older).rest();
             reported.stalled(Reason::ClaimedByAnother, &["Compute shop/other", "ep-1", "Delete one"]);
             assert_eq!(reported.wake, Wake::OnChange, "{what}");
         }
@@ -110,11 +110,11 @@ fn what_another_resource_is_bound_to_is_not_adopted() {
 
 #[test]
 fn the_older_of_two_resources_gets_the_primary() {
-    let rival = |scene: Scene| scene.observing(|observed| observed.claims.primary = Some("Compute a/older".into()));
-    rival(Scene::new()).rest().stalled(Reason::ClaimedByAnother, &["Compute a/older", BRANCH]);
-    creates(&rival(Scene::new().declaring(json!({"type": "ReadOnly"}))));
+    let rival = |given: Given| given.observing(|observed| observed.claims.primary = Some("Compute a/older".into()));
+    rival(Given::new()).rest().stalled(Reason::ClaimedByAnother, &["Compute a/older", BRANCH]);
+    creates(&rival(Given::new().declaring(json!({"type": "ReadOnly"}))));
     binds(
-        &rival(Scene::new().declaring(json!({"computeID": "ep-1"})).seeing([compute("ep-1")])),
+        &rival(Given::new().declaring(json!({"computeID": "ep-1"})).seeing([compute("ep-1")])),
         "ep-1",
         Origin::Imported,
     );
@@ -122,22 +122,22 @@ fn the_older_of_two_resources_gets_the_primary() {
 
 #[test]
 fn a_create_waits_its_turn_on_the_branch() {
-    let scene = Scene::new().observing(|observed| observed.claims.creating = Some("Compute shop/first".into()));
-    let reported = scene.rest();
+    let given = Given::new().observing(|observed| observed.claims.creating = Some("Compute shop/first".into()));
+    let reported = given.rest();
     reported.progressing(Reason::Creating);
     reported.until(at(2));
 }
 
 #[test]
 fn a_create_that_failed_is_tried_again_later_or_with_another_spec() {
-    let scene = Scene::new().failed(Action::Create, refused());
-    let reported = scene.rest();
+    let given = Given::new().failed(Action::Create, refused());
+    let reported = given.rest();
     reported.stalled(Reason::Refused, &["422", "not on this plan"]);
     reported.until(at(30));
-    creates(&scene.clone().after(30));
-    creates(&scene.observing(|observed| observed.meta.generation = 4));
+    creates(&given.clone().after(30));
+    creates(&given.observing(|observed| observed.meta.generation = 4));
     let throttled = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(40)) };
-    let reported = Scene::new().failed(Action::Create, throttled).rest();
+    let reported = Given::new().failed(Action::Create, throttled).rest();
     reported.progressing(Reason::PlatformBusy);
     reported.until(at(40));
 }

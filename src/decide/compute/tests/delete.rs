@@ -4,8 +4,8 @@ use super::*;
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{Action, Brake};
 
-fn deleting(scene: Scene) -> Scene {
-    scene.observing(|observed| observed.meta.deleting = true)
+fn deleting(given: Given) -> Given {
+    given.observing(|observed| observed.meta.deleting = true)
 }
 
 fn orphan() -> Value {
@@ -14,74 +14,74 @@ fn orphan() -> Value {
 
 #[test]
 fn the_compute_is_deleted_first() {
-    let scene = deleting(Scene::bound());
-    assert_eq!(scene.step(), ComputeStep::Delete { id: "ep-1".into() });
-    assert_eq!(scene.seeing([]).step(), ComputeStep::RemoveFinalizer);
+    let given = deleting(Given::bound());
+    assert_eq!(given.step(), ComputeStep::Delete { id: "ep-1".into() });
+    assert_eq!(given.seeing([]).step(), ComputeStep::RemoveFinalizer);
 }
 
 #[test]
 fn every_origin_is_deleted_unless_orphaned() {
     for origin in [Origin::Created, Origin::Adopted, Origin::Imported] {
-        let scene = deleting(Scene::bound().binding(|binding| binding.origin = origin));
-        assert!(matches!(scene.step(), ComputeStep::Delete { .. }), "{origin:?}");
-        assert_eq!(scene.declaring(orphan()).step(), ComputeStep::RemoveFinalizer, "{origin:?}");
+        let given = deleting(Given::bound().binding(|binding| binding.origin = origin));
+        assert!(matches!(given.step(), ComputeStep::Delete { .. }), "{origin:?}");
+        assert_eq!(given.declaring(orphan()).step(), ComputeStep::RemoveFinalizer, "{origin:?}");
     }
 }
 
 #[test]
 fn orphaning_needs_neither_account_nor_platform() {
     for leave in [orphan(), json!({"management": "Observe"})] {
-        for scene in [Scene::bound(), Scene::intended(), Scene::new().observing(|seen| seen.meta.has_finalizer = true)]
+        for given in [Given::bound(), Given::intended(), Given::new().observing(|seen| seen.meta.has_finalizer = true)]
         {
-            let scene = deleting(scene.declaring(leave.clone())).observing(|observed| {
+            let given = deleting(given.declaring(leave.clone())).observing(|observed| {
                 observed.account = AccountView::Missing { name: "Account prod".into() };
                 observed.snapshot = SnapshotState::Pending;
             });
-            assert_eq!(scene.step(), ComputeStep::RemoveFinalizer);
+            assert_eq!(given.step(), ComputeStep::RemoveFinalizer);
         }
     }
 }
 
 #[test]
 fn nothing_was_ever_asked_for() {
-    let scene = deleting(Scene::new()).observing(|observed| {
+    let given = deleting(Given::new()).observing(|observed| {
         observed.meta.has_finalizer = true;
         observed.account = AccountView::Missing { name: "Account prod".into() };
     });
-    assert_eq!(scene.step(), ComputeStep::RemoveFinalizer);
-    deleting(Scene::new()).rest().progressing(Reason::Deleting);
+    assert_eq!(given.step(), ComputeStep::RemoveFinalizer);
+    deleting(Given::new()).rest().progressing(Reason::Deleting);
 }
 
 #[test]
 fn a_paused_resource_waits() {
-    let scene = deleting(Scene::bound()).observing(|observed| observed.meta.paused = true);
-    scene.rest().unknown(Reason::Paused);
-    scene.declaring(orphan()).rest().unknown(Reason::Paused);
+    let given = deleting(Given::bound()).observing(|observed| observed.meta.paused = true);
+    given.rest().unknown(Reason::Paused);
+    given.declaring(orphan()).rest().unknown(Reason::Paused);
 }
 
 #[test]
 fn a_delete_that_is_refused_keeps_the_resource() {
-    let scene = deleting(Scene::bound()).failed(Action::Delete, refused());
-    let reported = scene.rest();
+    let given = deleting(Given::bound()).failed(Action::Delete, refused());
+    let reported = given.rest();
     reported.stalled(Reason::Refused, &["422", "not on this plan", "tries the deletion again", "Orphan"]);
     reported.until(at(30));
-    assert!(matches!(scene.clone().after(30).step(), ComputeStep::Delete { .. }));
-    assert_eq!(scene.declaring(orphan()).step(), ComputeStep::RemoveFinalizer);
+    assert!(matches!(given.clone().after(30).step(), ComputeStep::Delete { .. }));
+    assert_eq!(given.declaring(orphan()).step(), ComputeStep::RemoveFinalizer);
 }
 
 #[test]
 fn a_delete_that_was_confirmed_is_shown_by_the_list() {
-    let scene = deleting(Scene::bound()).remembering(|memory| memory.deleted = Some(NOW));
-    let reported = scene.rest();
+    let given = deleting(Given::bound()).remembering(|memory| memory.deleted = Some(NOW));
+    let reported = given.rest();
     reported.progressing(Reason::Deleting);
     reported.until(at(60));
-    assert!(matches!(scene.clone().after(60).step(), ComputeStep::Delete { .. }), "it is still there");
-    assert_eq!(scene.seeing([]).step(), ComputeStep::RemoveFinalizer);
+    assert!(matches!(given.clone().after(60).step(), ComputeStep::Delete { .. }), "it is still there");
+    assert_eq!(given.seeing([]).step(), ComputeStep::RemoveFinalizer);
 }
 
 #[test]
 fn a_list_that_may_lag_behind_the_create_proves_nothing() {
-    let young = deleting(Scene::bound().binding(|binding| binding.at = at(-10)).seeing([]));
+    let young = deleting(Given::bound().binding(|binding| binding.at = at(-10)).seeing([]));
     let reported = young.rest();
     reported.progressing(Reason::Deleting);
     reported.until(at(50));
@@ -92,30 +92,30 @@ fn a_list_that_may_lag_behind_the_create_proves_nothing() {
 
 #[test]
 fn the_compute_of_an_older_resource_is_not_deleted() {
-    assert_eq!(deleting(Scene::bound()).claimed("ep-1", true).step(), ComputeStep::RemoveFinalizer);
-    assert!(matches!(deleting(Scene::bound()).claimed("ep-1", false).step(), ComputeStep::Delete { .. }));
+    assert_eq!(deleting(Given::bound()).claimed("ep-1", true).step(), ComputeStep::RemoveFinalizer);
+    assert!(matches!(deleting(Given::bound()).claimed("ep-1", false).step(), ComputeStep::Delete { .. }));
 }
 
 #[test]
 fn an_unresolved_create_is_resolved_first() {
-    let scene = deleting(Scene::intended());
-    let reported = scene.rest();
+    let given = deleting(Given::intended());
+    let reported = given.rest();
     reported.progressing(Reason::ConfirmingCreate);
     reported.until(at(50));
-    assert_eq!(scene.clone().after(50).step(), ComputeStep::RemoveFinalizer);
-    match scene.clone().seeing([compute("ep-1")]).step() {
+    assert_eq!(given.clone().after(50).step(), ComputeStep::RemoveFinalizer);
+    match given.clone().seeing([compute("ep-1")]).step() {
         ComputeStep::Bind { binding, .. } => assert_eq!(binding.id, "ep-1"),
         other => panic!("{other:?}"),
     }
-    assert_eq!(scene.failed(Action::Create, refused()).step(), ComputeStep::RemoveFinalizer);
+    assert_eq!(given.failed(Action::Create, refused()).step(), ComputeStep::RemoveFinalizer);
 }
 
 #[test]
 fn an_ambiguous_create_is_reported_and_a_person_can_decide() {
-    let scene = deleting(Scene::intended()).declaring(json!({"type": "ReadOnly"}));
-    let scene = scene.seeing([replica("ep-1"), replica("ep-2")]);
-    scene.rest().stalled(Reason::AmbiguousCreate, &["ep-1, ep-2", "spec.computeID", "Orphan"]);
-    let named = scene.declaring(json!({"computeID": "ep-2"}));
+    let given = deleting(Given::intended()).declaring(json!({"type": "ReadOnly"}));
+    let given = given.seeing([replica("ep-1"), replica("ep-2")]);
+    given.rest().stalled(Reason::AmbiguousCreate, &["ep-1, ep-2", "spec.computeID", "Orphan"]);
+    let named = given.declaring(json!({"computeID": "ep-2"}));
     match named.step() {
         ComputeStep::Bind { binding, .. } => assert_eq!(binding.id, "ep-2"),
         other => panic!("{other:?}"),
@@ -126,52 +126,52 @@ fn an_ambiguous_create_is_reported_and_a_person_can_decide() {
 
 #[test]
 fn without_its_account_the_resource_waits_and_names_what_to_do() {
-    let scene = |account| deleting(Scene::bound()).observing(|observed| observed.account = account);
-    let missing = scene(AccountView::Missing { name: "Account prod".into() });
+    let given = |account| deleting(Given::bound()).observing(|observed| observed.account = account);
+    let missing = given(AccountView::Missing { name: "Account prod".into() });
     missing.rest().stalled(Reason::AccountNotFound, &["Account prod", "Restore the account", "Orphan"]);
     let broken = AccountView::NotReady { name: "Account prod".into(), message: "no Secret.".into() };
-    let reported = scene(broken).rest();
+    let reported = given(broken).rest();
     reported.unknown(Reason::AccountNotReady);
     assert!(matches!(&reported.health, Health::Unknown(_, text) if text.contains("Orphan")), "{reported:?}");
-    assert_eq!(scene(AccountView::Pending).decide(), Decision::silent());
+    assert_eq!(given(AccountView::Pending).decide(), Decision::silent());
 }
 
 #[test]
 fn a_failed_snapshot_does_not_count_as_deletion() {
-    let scene = |snapshot| deleting(Scene::bound()).observing(|observed| observed.snapshot = snapshot);
-    scene(SnapshotState::Failed(lost())).rest().unknown(Reason::PlatformUnreachable);
+    let given = |snapshot| deleting(Given::bound()).observing(|observed| observed.snapshot = snapshot);
+    given(SnapshotState::Failed(lost())).rest().unknown(Reason::PlatformUnreachable);
     let gone = SnapshotState::Failed(Fault::NotFound { message: "project not found".into() });
-    scene(gone).rest().stalled(Reason::Refused, &["p-1", "404", "Orphan"]);
-    assert_eq!(scene(SnapshotState::Pending).decide(), Decision::silent());
+    given(gone).rest().stalled(Reason::Refused, &["p-1", "404", "Orphan"]);
+    assert_eq!(given(SnapshotState::Pending).decide(), Decision::silent());
 }
 
 #[test]
 fn an_invalid_binding_blocks_only_what_would_be_deleted() {
     for problem in [InvalidAnnotation::Unreadable("expected value".into()), InvalidAnnotation::Edited] {
-        let scene = deleting(Scene::bound()).with_invalid_binding(&[problem], false);
-        scene.rest().stalled(Reason::BindingConflict, &["dbplane.dev/compute"]);
-        assert_eq!(scene.declaring(orphan()).step(), ComputeStep::RemoveFinalizer);
+        let given = deleting(Given::bound()).with_invalid_binding(&[problem], false);
+        given.rest().stalled(Reason::BindingConflict, &["dbplane.dev/compute"]);
+        assert_eq!(given.declaring(orphan()).step(), ComputeStep::RemoveFinalizer);
     }
 }
 
 #[test]
 fn a_copied_binding_is_dropped_and_its_compute_kept() {
     let copied = InvalidAnnotation::CopiedFrom("shop/other".into());
-    let scene = |annotations: &[InvalidAnnotation], others_valid| {
-        deleting(Scene::bound()).with_invalid_binding(annotations, others_valid)
+    let given = |annotations: &[InvalidAnnotation], others_valid| {
+        deleting(Given::bound()).with_invalid_binding(annotations, others_valid)
     };
-    assert_eq!(scene(std::slice::from_ref(&copied), false).step(), ComputeStep::RemoveFinalizer);
+    assert_eq!(given(std::slice::from_ref(&copied), false).step(), ComputeStep::RemoveFinalizer);
     // If it has a valid annotation of its own too, it may have a compute.
-    scene(std::slice::from_ref(&copied), true).rest().stalled(Reason::BindingConflict, &["shop/other"]);
-    scene(&[copied, InvalidAnnotation::Edited], false)
+    given(std::slice::from_ref(&copied), true).rest().stalled(Reason::BindingConflict, &["shop/other"]);
+    given(&[copied, InvalidAnnotation::Edited], false)
         .rest()
         .stalled(Reason::BindingConflict, &["shop/other", "not as dbplane wrote it"]);
 }
 
 #[test]
 fn a_paused_deletion_stays_paused_whatever_is_observed() {
-    let paused = deleting(Scene::bound()).observing(|observed| observed.meta.brake = Brake::Paused("wait".into()));
-    for scene in [
+    let paused = deleting(Given::bound()).observing(|observed| observed.meta.brake = Brake::Paused("wait".into()));
+    for given in [
         paused.clone(),
         paused.clone().seeing([]),
         paused.clone().observing(|observed| observed.snapshot = SnapshotState::Failed(lost())),
@@ -179,7 +179,7 @@ fn a_paused_deletion_stays_paused_whatever_is_observed() {
         paused.clone().observing(|observed| observed.meta.paused = true),
         paused.clone().failed(Action::Delete, refused()),
     ] {
-        let reported = scene.rest();
+        let reported = given.rest();
         reported.stalled(Reason::DeletionPaused, &["wait"]);
         assert_eq!(reported.wake, Wake::OnChange);
     }
@@ -206,9 +206,9 @@ fn only_a_list_without_the_compute_shows_that_it_is_deleted() {
     ];
     for fault in faults {
         let unreadable =
-            deleting(Scene::bound()).observing(|observed| observed.snapshot = SnapshotState::Failed(fault.clone()));
+            deleting(Given::bound()).observing(|observed| observed.snapshot = SnapshotState::Failed(fault.clone()));
         unreadable.rest();
-        let unanswered = deleting(Scene::bound()).failed(Action::Delete, fault);
+        let unanswered = deleting(Given::bound()).failed(Action::Delete, fault);
         unanswered.rest();
         assert!(matches!(unanswered.clone().after(3600).step(), ComputeStep::Delete { .. }));
         // Only this shows that it is deleted.

@@ -10,7 +10,7 @@ fn nothing_is_done_where_everything_is_as_declared() {
         (with(idle("ep-1"), |compute| compute.settings.disabled = Some(true)), "Disabled"),
         (with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Idle)), "can be used"),
     ] {
-        let reported = Scene::bound().seeing([compute]).rest();
+        let reported = Given::bound().seeing([compute]).rest();
         reported.in_sync();
         assert_eq!(reported.wake, Wake::OnChange);
         assert!(
@@ -23,7 +23,7 @@ fn nothing_is_done_where_everything_is_as_declared() {
 #[test]
 fn a_start_is_waited_for_and_not_for_ever() {
     let init = || with(compute("ep-1"), |compute| compute.current_state = ComputeState::Init);
-    let young = Scene::bound().binding(|binding| binding.at = at(-10)).seeing([init()]);
+    let young = Given::bound().binding(|binding| binding.at = at(-10)).seeing([init()]);
     let reported = young.rest();
     reported.progressing(Reason::Starting);
     reported.until(at(590));
@@ -34,18 +34,18 @@ fn a_start_is_waited_for_and_not_for_ever() {
 #[test]
 fn what_we_changed_is_not_ready_until_it_is_settled() {
     let pending = with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
-    let scene = Scene::bound().seeing([pending]);
-    scene.rest().ready();
-    scene.remembering(|memory| memory.changing = true).rest().progressing(Reason::Updating);
+    let given = Given::bound().seeing([pending]);
+    given.rest().ready();
+    given.remembering(|memory| memory.changing = true).rest().progressing(Reason::Updating);
 }
 
 #[test]
 fn a_snapshot_is_recorded_in_memory() {
-    let scene = Scene::bound().declaring(json!({"size": {"fixed": 2}}));
+    let given = Given::bound().declaring(json!({"size": {"fixed": 2}}));
     let mut memory = Memory::default();
     memory.changing = true;
     let mut remember = |found: Option<Compute>, now| {
-        remember(&mut memory, &scene.spec, found.as_ref(), now);
+        remember(&mut memory, &given.spec, found.as_ref(), now);
         (memory.changing, memory.missing_since)
     };
     let pending = with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Active));
@@ -63,35 +63,35 @@ fn the_platform_is_polled_fast_while_a_change_is_expected() {
     let mut deleted = Memory::default();
     deleted.deleted = Some(NOW);
     let plain = Memory::default();
-    for (scene, deleting, memory, seen, expected) in [
-        (Scene::new(), false, &plain, None, false),
-        (Scene::intended(), false, &plain, None, true),
-        (Scene::bound(), false, &plain, Some(compute("ep-1")), false),
-        (Scene::bound(), false, &plain, Some(idle("ep-1")), false),
-        (Scene::bound(), false, &plain, Some(pending()), true),
-        (Scene::bound(), false, &plain, Some(init()), true),
-        (Scene::bound(), false, &plain, None, true),
-        (Scene::bound(), true, &plain, Some(compute("ep-1")), false),
-        (Scene::bound(), true, &deleted, Some(compute("ep-1")), true),
+    for (given, deleting, memory, seen, expected) in [
+        (Given::new(), false, &plain, None, false),
+        (Given::intended(), false, &plain, None, true),
+        (Given::bound(), false, &plain, Some(compute("ep-1")), false),
+        (Given::bound(), false, &plain, Some(idle("ep-1")), false),
+        (Given::bound(), false, &plain, Some(pending()), true),
+        (Given::bound(), false, &plain, Some(init()), true),
+        (Given::bound(), false, &plain, None, true),
+        (Given::bound(), true, &plain, Some(compute("ep-1")), false),
+        (Given::bound(), true, &deleted, Some(compute("ep-1")), true),
     ] {
-        let identity = scene.observed.identity.unwrap();
+        let identity = given.observed.identity.unwrap();
         assert_eq!(is_awaiting(&identity, deleting, memory, seen.as_ref()), expected, "{identity:?} {seen:?}");
     }
 }
 
 #[test]
 fn a_missing_compute_is_recreated_after_the_settle_time() {
-    let scene = Scene::bound().seeing([]).remembering(|memory| memory.missing_since = Some(NOW));
+    let given = Given::bound().seeing([]).remembering(|memory| memory.missing_since = Some(NOW));
     for seconds in [0, 59] {
-        let reported = scene.clone().after(seconds).rest();
+        let reported = given.clone().after(seconds).rest();
         reported.unknown(Reason::ComputeNotFound);
         reported.until(at(60));
     }
-    assert!(matches!(scene.clone().after(60).step(), ComputeStep::Create { .. }));
-    let adopted = scene.clone().binding(|binding| binding.origin = Origin::Adopted);
+    assert!(matches!(given.clone().after(60).step(), ComputeStep::Create { .. }));
+    let adopted = given.clone().binding(|binding| binding.origin = Origin::Adopted);
     assert!(matches!(adopted.after(60).step(), ComputeStep::Create { .. }));
     // Someone may have created another primary meanwhile.
-    let taken = scene.seeing([compute("ep-2")]).after(60);
+    let taken = given.seeing([compute("ep-2")]).after(60);
     taken.rest().stalled(Reason::PrimaryExists, &["ep-2"]);
     match taken.declaring(json!({"existing": "Adopt"})).step() {
         ComputeStep::Bind { binding, .. } => {
@@ -113,9 +113,9 @@ fn nothing_is_recreated_where_the_project_could_not_be_read() {
         Fault::Throttled { status: 503, retry_after: None },
         lost(),
     ] {
-        for scene in [Scene::bound(), Scene::intended(), Scene::new()] {
-            let scene = scene.remembering(|memory| memory.missing_since = Some(at(-9999)));
-            let choice = scene.observing(|observed| observed.snapshot = SnapshotState::Failed(fault.clone())).decide();
+        for given in [Given::bound(), Given::intended(), Given::new()] {
+            let given = given.remembering(|memory| memory.missing_since = Some(at(-9999)));
+            let choice = given.observing(|observed| observed.snapshot = SnapshotState::Failed(fault.clone())).decide();
             assert_eq!(choice.step, None, "{fault:?}");
         }
     }
@@ -123,39 +123,39 @@ fn nothing_is_recreated_where_the_project_could_not_be_read() {
 
 #[test]
 fn what_other_credentials_did_not_see_proves_nothing() {
-    let scene = Scene::bound().seeing([]).remembering(|memory| memory.missing_since = Some(at(-300)));
-    assert!(matches!(scene.step(), ComputeStep::Create { .. }));
-    scene.remembering(Memory::credentials_changed).rest().unknown(Reason::ComputeNotFound);
+    let given = Given::bound().seeing([]).remembering(|memory| memory.missing_since = Some(at(-300)));
+    assert!(matches!(given.step(), ComputeStep::Create { .. }));
+    given.remembering(Memory::credentials_changed).rest().unknown(Reason::ComputeNotFound);
 }
 
 #[test]
 fn absence_before_the_binding_does_not_count() {
-    let scene = Scene::bound().seeing([]).remembering(|memory| memory.missing_since = Some(at(-300)));
-    let young = scene.clone().binding(|binding| binding.at = at(-10));
+    let given = Given::bound().seeing([]).remembering(|memory| memory.missing_since = Some(at(-300)));
+    let young = given.clone().binding(|binding| binding.at = at(-10));
     let reported = young.rest();
     reported.unknown(Reason::ComputeNotFound);
     reported.until(at(50));
-    assert!(matches!(scene.step(), ComputeStep::Create { .. }));
+    assert!(matches!(given.step(), ComputeStep::Create { .. }));
 }
 
 #[test]
 fn a_missing_compute_that_dbplane_did_not_create_is_reported() {
-    let gone = || Scene::bound().seeing([]).remembering(|memory| memory.missing_since = Some(NOW));
-    for scene in [
+    let gone = || Given::bound().seeing([]).remembering(|memory| memory.missing_since = Some(NOW));
+    for given in [
         gone().binding(|binding| binding.origin = Origin::Imported),
         gone().binding(|binding| binding.origin = Origin::Imported).declaring(json!({"computeID": "ep-1"})),
         gone().declaring(json!({"computeID": "ep-1"})),
         gone().binding(|binding| binding.origin = Origin::Observed),
         gone().declaring(json!({"management": "Observe"})),
     ] {
-        scene.rest().unknown(Reason::ComputeNotFound);
-        scene.after(60).rest().stalled(Reason::ComputeNotFound, &["ep-1", "Delete this resource"]);
+        given.rest().unknown(Reason::ComputeNotFound);
+        given.after(60).rest().stalled(Reason::ComputeNotFound, &["ep-1", "Delete this resource"]);
     }
 }
 
 #[test]
 fn a_contradicting_binding_is_not_acted_on() {
-    let differing = || Scene::bound().declaring(json!({"size": {"fixed": 4}}));
+    let differing = || Given::bound().declaring(json!({"size": {"fixed": 4}}));
     differing()
         .binding(|binding| binding.project = "p-2".into())
         .rest()
@@ -168,22 +168,22 @@ fn a_contradicting_binding_is_not_acted_on() {
 
 #[test]
 fn the_finalizer_is_added_before_the_compute_is_changed() {
-    let scene = Scene::bound()
+    let given = Given::bound()
         .declaring(json!({"size": {"fixed": 4}}))
         .observing(|observed| observed.meta.has_finalizer = false);
-    assert_eq!(scene.step(), ComputeStep::AddFinalizer);
+    assert_eq!(given.step(), ComputeStep::AddFinalizer);
 }
 
 #[test]
 fn an_observed_compute_is_never_changed() {
-    let scene = Scene::bound()
+    let given = Given::bound()
         .declaring(json!({"management": "Observe", "restartToken": "now", "connection": {"secretName": "db"}}))
         .observing(|observed| {
             observed.meta.has_finalizer = false;
             observed.secret = SecretView::Absent;
         });
-    scene.rest().in_sync();
-    let reported = scene.declaring(json!({"size": {"fixed": 4}, "branchID": "br-dev"})).rest();
+    given.rest().in_sync();
+    let reported = given.declaring(json!({"size": {"fixed": 4}, "branchID": "br-dev"})).rest();
     reported.ready();
     reported.out_of_sync(Reason::Drifted, &["branchID is br-main, declared is br-dev", "size is 1, declared is 4"]);
 }
@@ -192,8 +192,8 @@ mod connection {
     use super::*;
     use crate::decide::Action;
 
-    fn scene(secret: SecretView) -> Scene {
-        Scene::bound()
+    fn given(secret: SecretView) -> Given {
+        Given::bound()
             .declaring(json!({"connection": {"secretName": "orders-db"}}))
             .observing(|observed| observed.secret = secret)
     }
@@ -214,36 +214,36 @@ mod connection {
         let moved = other(|data| drop(data.insert("host".into(), "old".into())));
         let emptied = other(|data| drop(data.remove("port")));
         for secret in [SecretView::Absent, moved, emptied] {
-            assert_eq!(scene(secret).step(), ComputeStep::WriteConnection { data: data() });
+            assert_eq!(given(secret).step(), ComputeStep::WriteConnection { data: data() });
         }
-        scene(SecretView::Ours(data())).rest().in_sync();
-        scene(other(|data| drop(data.insert("password".into(), "theirs".into())))).rest().in_sync();
+        given(SecretView::Ours(data())).rest().in_sync();
+        given(other(|data| drop(data.insert("password".into(), "theirs".into())))).rest().in_sync();
     }
 
     #[test]
     fn waits_for_a_host() {
-        let scene = scene(SecretView::Absent).seeing([with(compute("ep-1"), |compute| compute.host = None)]);
-        scene.rest().in_sync();
+        let given = given(SecretView::Absent).seeing([with(compute("ep-1"), |compute| compute.host = None)]);
+        given.rest().in_sync();
     }
 
     #[test]
     fn of_another_owner_is_not_written_and_delays_nothing_else() {
-        let scene = scene(SecretView::Foreign("not dbplane's".into()));
-        scene.rest().stalled(Reason::SecretNotOurs, &["orders-db", "not dbplane's", "spec.connection.secretName"]);
-        let drifted = scene.clone().declaring(json!({"size": {"fixed": 4}}));
+        let given = given(SecretView::Foreign("not dbplane's".into()));
+        given.rest().stalled(Reason::SecretNotOurs, &["orders-db", "not dbplane's", "spec.connection.secretName"]);
+        let drifted = given.clone().declaring(json!({"size": {"fixed": 4}}));
         assert!(matches!(drifted.step(), ComputeStep::Change { .. }));
-        assert!(matches!(scene.declaring(json!({"restartToken": "now"})).step(), ComputeStep::Restart { .. }));
+        assert!(matches!(given.declaring(json!({"restartToken": "now"})).step(), ComputeStep::Restart { .. }));
     }
 
     #[test]
     fn that_cannot_be_written_is_reported_and_tried_again() {
-        let scene = scene(SecretView::Absent).remembering(|memory| {
+        let given = given(SecretView::Absent).remembering(|memory| {
             let problem = crate::decide::memory::Problem::Secret("Secret orders-db could not be written: quota".into());
             memory.failed(Action::WriteSecret, problem, 3, NOW);
         });
-        let reported = scene.rest();
+        let reported = given.rest();
         reported.stalled(Reason::SecretNotWritten, &["orders-db", "quota"]);
         reported.until(at(1));
-        assert!(matches!(scene.after(1).step(), ComputeStep::WriteConnection { .. }));
+        assert!(matches!(given.after(1).step(), ComputeStep::WriteConnection { .. }));
     }
 }

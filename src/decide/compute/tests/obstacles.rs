@@ -11,8 +11,8 @@ fn nothing_is_done_with_an_invalid_binding() {
         (InvalidAnnotation::Edited, "not as dbplane wrote it"),
         (InvalidAnnotation::CopiedFrom("shop/other".into()), "copied from shop/other"),
     ] {
-        for scene in [Scene::new(), Scene::bound()] {
-            scene
+        for given in [Given::new(), Given::bound()] {
+            given
                 .with_invalid_binding(std::slice::from_ref(&problem), false)
                 .rest()
                 .stalled(Reason::BindingConflict, &[reported, forget]);
@@ -22,9 +22,9 @@ fn nothing_is_done_with_an_invalid_binding() {
 
 #[test]
 fn a_paused_resource_is_left_alone() {
-    for scene in [Scene::new(), Scene::intended(), Scene::bound().declaring(json!({"size": {"fixed": 4}}))] {
-        let scene = scene.observing(|observed| observed.meta.paused = true);
-        let reported = scene.rest();
+    for given in [Given::new(), Given::intended(), Given::bound().declaring(json!({"size": {"fixed": 4}}))] {
+        let given = given.observing(|observed| observed.meta.paused = true);
+        let reported = given.rest();
         reported.unknown(Reason::Paused);
         assert_eq!(reported.wake, Wake::OnChange);
     }
@@ -37,11 +37,11 @@ fn an_account_that_cannot_be_used_is_reported() {
         (AccountView::Missing { name: name() }, Reason::AccountNotFound, "Create it"),
         (AccountView::NotAllowed { name: name() }, Reason::NamespaceNotAllowed, "spec.namespaces"),
     ] {
-        let scene = Scene::bound().observing(|observed| observed.account = account);
-        scene.rest().stalled(reason, &["Account prod", words]);
+        let given = Given::bound().observing(|observed| observed.account = account);
+        given.rest().stalled(reason, &["Account prod", words]);
     }
     let account = AccountView::NotReady { name: name(), message: "the key was revoked".into() };
-    let reported = Scene::bound().observing(|observed| observed.account = account).rest();
+    let reported = Given::bound().observing(|observed| observed.account = account).rest();
     reported.unknown(Reason::AccountNotReady);
     assert!(
         matches!(&reported.health, Health::Unknown(_, text) if text.contains("the key was revoked")),
@@ -51,31 +51,31 @@ fn an_account_that_cannot_be_used_is_reported() {
 
 #[test]
 fn nothing_is_reported_before_something_is_known() {
-    let account = Scene::bound().observing(|observed| observed.account = AccountView::Pending);
-    let snapshot = Scene::bound().observing(|observed| observed.snapshot = SnapshotState::Pending);
-    for scene in [account, snapshot] {
-        assert_eq!(scene.decide(), Decision::silent());
+    let account = Given::bound().observing(|observed| observed.account = AccountView::Pending);
+    let snapshot = Given::bound().observing(|observed| observed.snapshot = SnapshotState::Pending);
+    for given in [account, snapshot] {
+        assert_eq!(given.decide(), Decision::silent());
     }
 }
 
 #[test]
 fn a_failed_snapshot_is_not_an_empty_one() {
-    let scene = |fault| Scene::bound().observing(|observed| observed.snapshot = SnapshotState::Failed(fault));
-    scene(lost()).rest().unknown(Reason::PlatformUnreachable);
-    scene(Fault::Unauthorized { message: "revoked".into() }).rest().unknown(Reason::Unauthorized);
-    scene(Fault::Throttled { status: 429, retry_after: None }).rest().progressing(Reason::PlatformBusy);
-    let absent = scene(Fault::NotFound { message: "project not found".into() });
+    let given = |fault| Given::bound().observing(|observed| observed.snapshot = SnapshotState::Failed(fault));
+    given(lost()).rest().unknown(Reason::PlatformUnreachable);
+    given(Fault::Unauthorized { message: "revoked".into() }).rest().unknown(Reason::Unauthorized);
+    given(Fault::Throttled { status: 429, retry_after: None }).rest().progressing(Reason::PlatformBusy);
+    let absent = given(Fault::NotFound { message: "project not found".into() });
     absent.rest().stalled(Reason::Refused, &["Project p-1", "project not found", "spec.projectID"]);
-    let forbidden = scene(Fault::Forbidden { status: 404, message: "not allowed".into() });
+    let forbidden = given(Fault::Forbidden { status: 404, message: "not allowed".into() });
     forbidden.rest().stalled(Reason::Forbidden, &["Project p-1", "API key"]);
 }
 
 #[test]
 fn an_ageing_snapshot_is_used_until_it_is_too_old() {
-    let aging = |scene: Scene| scene.observing(|observed| observed.stale_from = Some(at(20)));
-    let reported = aging(Scene::bound()).rest();
+    let aging = |given: Given| given.observing(|observed| observed.stale_from = Some(at(20)));
+    let reported = aging(Given::bound()).rest();
     reported.in_sync();
     reported.until(at(20));
     let starting = with(compute("ep-1"), |compute| compute.current_state = ComputeState::Init);
-    aging(Scene::bound().binding(|binding| binding.at = at(-590)).seeing([starting])).rest().until(at(10));
+    aging(Given::bound().binding(|binding| binding.at = at(-590)).seeing([starting])).rest().until(at(10));
 }

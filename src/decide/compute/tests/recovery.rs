@@ -6,8 +6,8 @@ use crate::decide::Action;
 /// The mark of an intent.
 const MARK: &str = "orders-c1u57e-0a1b2c3d-00000001";
 
-fn marked() -> Scene {
-    Scene::intended()
+fn marked() -> Given {
+    Given::intended()
         .intent(|intent| intent.mark = Some(MARK.into()))
         .observing(|seen| seen.name_support = NameSupport::Kept)
 }
@@ -16,23 +16,23 @@ fn named(id: &str, name: &str) -> Compute {
     with(compute(id), |compute| compute.name = Some(name.into()))
 }
 
-fn finds(scene: &Scene, id: &str) {
-    match scene.step() {
+fn finds(given: &Given, id: &str) {
+    match given.step() {
         ComputeStep::Bind { binding, .. } => assert_eq!((binding.id.as_str(), binding.origin), (id, Origin::Created)),
         other => panic!("{other:?}"),
     }
 }
 
-fn gives_up(scene: &Scene) {
-    assert!(matches!(scene.step(), ComputeStep::DropIntent { .. }));
+fn gives_up(given: &Given) {
+    assert!(matches!(given.step(), ComputeStep::DropIntent { .. }));
 }
 
 /// The create asked for 1 CU and suspension after ten minutes.
-fn asking() -> Scene {
+fn asking() -> Given {
     let size = (cu(1.), cu(1.));
     let asked =
         Settings { min: size.0, max: size.1, suspend_after: Some(SuspendAfter::Seconds(600)), ..Settings::default() };
-    Scene::intended().intent(|intent| intent.asked = Some(asked))
+    Given::intended().intent(|intent| intent.asked = Some(asked))
 }
 
 fn suspending(after: Option<SuspendAfter>) -> Compute {
@@ -41,7 +41,7 @@ fn suspending(after: Option<SuspendAfter>) -> Compute {
 
 #[test]
 fn the_new_one_that_matches_is_bound() {
-    finds(&Scene::intended().seeing([compute("ep-0"), compute("ep-1")]), "ep-1");
+    finds(&Given::intended().seeing([compute("ep-0"), compute("ep-1")]), "ep-1");
     for seen in [None, Some(SuspendAfter::Seconds(600))] {
         finds(&asking().seeing([suspending(seen)]), "ep-1");
     }
@@ -57,7 +57,7 @@ fn the_requested_settings_count_and_not_a_later_spec() {
 
 #[test]
 fn an_intent_of_an_earlier_version_is_compared_with_the_spec() {
-    let earlier = || Scene::intended().intent(|intent| intent.asked = None);
+    let earlier = || Given::intended().intent(|intent| intent.asked = None);
     finds(&earlier().declaring(json!({"size": {"fixed": 4}})).seeing([compute("ep-1")]), "ep-1");
     let pooler = earlier().declaring(json!({"pooler": {"enabled": true}})).seeing([compute("ep-1")]);
     pooler.rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
@@ -66,44 +66,44 @@ fn an_intent_of_an_earlier_version_is_compared_with_the_spec() {
 #[test]
 fn nothing_new_is_a_proof_only_after_the_settle_time() {
     for seen in [vec![], vec![compute("ep-0")], vec![replica("ep-5")]] {
-        let scene = Scene::intended().seeing(seen);
-        let reported = scene.rest();
+        let given = Given::intended().seeing(seen);
+        let reported = given.rest();
         reported.progressing(Reason::ConfirmingCreate);
         reported.until(at(50));
-        assert_eq!(scene.clone().after(49).rest().wake, Wake::At(at(50)));
-        gives_up(&scene.after(50));
+        assert_eq!(given.clone().after(49).rest().wake, Wake::At(at(50)));
+        gives_up(&given.after(50));
     }
 }
 
 #[test]
 fn the_snapshot_has_to_be_late_enough_not_the_clock() {
-    let mut scene = Scene::intended();
-    scene.now = at(500);
-    scene.rest().progressing(Reason::ConfirmingCreate);
+    let mut given = Given::intended();
+    given.now = at(500);
+    given.rest().progressing(Reason::ConfirmingCreate);
 }
 
 #[test]
 fn one_that_does_not_match_is_reported_and_not_bound() {
-    let scene = asking().seeing([suspending(Some(SuspendAfter::Never))]);
+    let given = asking().seeing([suspending(Some(SuspendAfter::Never))]);
     for seconds in [0, 100] {
-        let reported = scene.clone().after(seconds).rest();
+        let reported = given.clone().after(seconds).rest();
         reported.stalled(Reason::AmbiguousCreate, &["ep-1", "kubectl -n shop patch compute orders", "create-intent-"]);
     }
 }
 
 #[test]
 fn several_are_reported_and_none_is_bound() {
-    let scene = Scene::intended().declaring(json!({"type": "ReadOnly"}));
-    let scene = scene.seeing([replica("ep-0"), replica("ep-1"), replica("ep-2")]);
-    scene.rest().stalled(Reason::AmbiguousCreate, &["ep-1, ep-2"]);
-    finds(&scene.claimed("ep-2", false), "ep-1");
+    let given = Given::intended().declaring(json!({"type": "ReadOnly"}));
+    let given = given.seeing([replica("ep-0"), replica("ep-1"), replica("ep-2")]);
+    given.rest().stalled(Reason::AmbiguousCreate, &["ep-1, ep-2"]);
+    finds(&given.claimed("ep-2", false), "ep-1");
 }
 
 #[test]
 fn the_answer_is_remembered_where_only_the_binding_could_not_be_written() {
-    let scene = Scene::intended().declaring(json!({"type": "ReadOnly"}));
-    let scene = scene.seeing([replica("ep-1"), replica("ep-2")]);
-    finds(&scene.remembering(|memory| memory.created = Some("ep-2".into())), "ep-2");
+    let given = Given::intended().declaring(json!({"type": "ReadOnly"}));
+    let given = given.seeing([replica("ep-1"), replica("ep-2")]);
+    finds(&given.remembering(|memory| memory.created = Some("ep-2".into())), "ep-2");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn what_certainly_did_not_happen_is_dropped_at_once() {
         (Fault::Server { status: 502, message: "bad gateway".into() }, false),
         (Fault::Undecodable { path: "endpoint".into(), message: "missing".into() }, false),
     ] {
-        let choice = Scene::intended().failed(Action::Create, fault.clone()).decide();
+        let choice = Given::intended().failed(Action::Create, fault.clone()).decide();
         assert_eq!(matches!(choice.step, Some(ComputeStep::DropIntent { .. })), dropped, "{fault:?}");
     }
 }
@@ -133,11 +133,11 @@ fn the_mark_decides_where_the_platform_keeps_names() {
 #[test]
 fn without_the_mark_a_compute_is_not_bound_where_the_platform_keeps_names() {
     for seen in [named("ep-1", "another"), compute("ep-1")] {
-        let scene = marked().seeing([seen]);
-        let reported = scene.rest();
+        let given = marked().seeing([seen]);
+        let reported = given.rest();
         reported.progressing(Reason::ConfirmingCreate);
         reported.until(at(50));
-        gives_up(&scene.after(50));
+        gives_up(&given.after(50));
     }
 }
 
@@ -155,17 +155,17 @@ fn without_names_the_baseline_decides_once_a_mark_would_have_shown() {
 
 #[test]
 fn a_compute_with_another_name_is_not_bound() {
-    let scene = Scene::intended().seeing([named("ep-1", "a person's")]);
-    scene.rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
+    let given = Given::intended().seeing([named("ep-1", "a person's")]);
+    given.rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
     let anothers = |observed: &mut ComputeObserved| observed.claims.marks.extend(["another's".to_owned()]);
-    finds(&Scene::intended().seeing([named("ep-1", "another's"), compute("ep-2")]).observing(anothers), "ep-2");
+    finds(&Given::intended().seeing([named("ep-1", "another's"), compute("ep-2")]).observing(anothers), "ep-2");
 }
 
 #[test]
 fn an_earlier_create_on_the_branch_is_resolved_first() {
     let behind =
-        |scene: Scene| scene.observing(|observed| observed.claims.creating = Some("Compute shop/first".into()));
-    let reported = behind(Scene::intended().seeing([compute("ep-1")])).rest();
+        |given: Given| given.observing(|observed| observed.claims.creating = Some("Compute shop/first".into()));
+    let reported = behind(Given::intended().seeing([compute("ep-1")])).rest();
     reported.progressing(Reason::ConfirmingCreate);
     reported.until(at(2));
     assert!(
@@ -173,29 +173,29 @@ fn an_earlier_create_on_the_branch_is_resolved_first() {
         "{reported:?}"
     );
     // Where the creates cannot be confused, no resource waits.
-    behind(Scene::intended()).rest().until(at(50));
-    gives_up(&behind(Scene::intended()).after(50));
+    behind(Given::intended()).rest().until(at(50));
+    gives_up(&behind(Given::intended()).after(50));
     finds(&behind(marked()).seeing([named("ep-2", MARK)]), "ep-2");
-    let deleting = behind(Scene::intended().seeing([compute("ep-1")])).observing(|seen| seen.meta.deleting = true);
+    let deleting = behind(Given::intended().seeing([compute("ep-1")])).observing(|seen| seen.meta.deleting = true);
     deleting.rest().progressing(Reason::ConfirmingCreate);
 }
 
 #[test]
 fn an_earlier_refusal_does_not_count_for_a_later_create() {
-    let scene = Scene::intended().intent(|intent| intent.at = at(1)).failed(Action::Create, refused());
-    scene.rest().progressing(Reason::ConfirmingCreate);
+    let given = Given::intended().intent(|intent| intent.at = at(1)).failed(Action::Create, refused());
+    given.rest().progressing(Reason::ConfirmingCreate);
 }
 
 #[test]
 fn the_intents_branch_counts_after_the_spec_changed_it() {
-    let scene = Scene::intended().declaring(json!({"branchID": "br-dev"})).seeing([compute("ep-1")]);
-    finds(&scene, "ep-1");
+    let given = Given::intended().declaring(json!({"branchID": "br-dev"})).seeing([compute("ep-1")]);
+    finds(&given, "ep-1");
 }
 
 #[test]
 fn a_person_can_name_the_compute() {
-    let scene = Scene::intended().declaring(json!({"computeID": "ep-2"})).seeing([compute("ep-1"), compute("ep-2")]);
-    match scene.step() {
+    let given = Given::intended().declaring(json!({"computeID": "ep-2"})).seeing([compute("ep-1"), compute("ep-2")]);
+    match given.step() {
         ComputeStep::Bind { binding, .. } => {
             assert_eq!((binding.id.as_str(), binding.origin), ("ep-2", Origin::Imported))
         }

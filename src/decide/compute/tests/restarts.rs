@@ -4,19 +4,19 @@ use super::*;
 use crate::decide::Action;
 use crate::decide::identity::BeforeRestart;
 
-fn asked() -> Scene {
-    Scene::bound().declaring(json!({"restartToken": "one"}))
+fn asked() -> Given {
+    Given::bound().declaring(json!({"restartToken": "one"}))
 }
 
 /// A restart that was recorded 10 s ago, and whose outcome was not.
-fn calling(seen: Compute) -> Scene {
+fn calling(seen: Compute) -> Given {
     let before = BeforeRestart { updated_at: Some(at(-3600)), started_at: Some(at(-3600)) };
     let record = RestartRecord { calling: Some(before), ..done("one", at(-10)) };
     asked().seeing([seen]).identity(|identity| identity.restart = Some(record))
 }
 
-fn restarts(scene: &Scene) -> RestartRecord {
-    match scene.step() {
+fn restarts(given: &Given) -> RestartRecord {
+    match given.step() {
         ComputeStep::Restart { id, record } => {
             assert_eq!(id, "ep-1");
             record
@@ -25,8 +25,8 @@ fn restarts(scene: &Scene) -> RestartRecord {
     }
 }
 
-fn notes(scene: &Scene) -> RestartRecord {
-    match scene.step() {
+fn notes(given: &Given) -> RestartRecord {
+    match given.step() {
         ComputeStep::RecordRestart { record } => record,
         other => panic!("{other:?}"),
     }
@@ -41,7 +41,7 @@ fn a_new_token_restarts_an_active_compute() {
     let record = restarts(&asked());
     assert_eq!((record.token.as_str(), record.at), ("one", NOW));
     assert_eq!(record.calling.unwrap().started_at, Some(at(-3600)));
-    let annotated = Scene::bound().identity(|identity| identity.restart_annotation = Some("two".into()));
+    let annotated = Given::bound().identity(|identity| identity.restart_annotation = Some("two".into()));
     assert_eq!(restarts(&annotated).annotation, "two");
     let both = asked().identity(|identity| identity.restart_annotation = Some("two".into()));
     let record = restarts(&both);
@@ -56,19 +56,19 @@ fn a_token_that_was_carried_out_restarts_nothing() {
 #[test]
 fn a_removed_token_restarts_nothing() {
     let both = RestartRecord { annotation: "two".into(), ..done("one", at(-60)) };
-    let scene = |record: &RestartRecord| Scene::bound().identity(|identity| identity.restart = Some(record.clone()));
-    scene(&both).rest().in_sync();
-    scene(&both).declaring(json!({"restartToken": "one"})).rest().in_sync();
-    scene(&both).identity(|identity| identity.restart_annotation = Some("two".into())).rest().in_sync();
+    let given = |record: &RestartRecord| Given::bound().identity(|identity| identity.restart = Some(record.clone()));
+    given(&both).rest().in_sync();
+    given(&both).declaring(json!({"restartToken": "one"})).rest().in_sync();
+    given(&both).identity(|identity| identity.restart_annotation = Some("two".into())).rest().in_sync();
     // What stays in the record is not requested again.
-    let record = restarts(&scene(&both).declaring(json!({"restartToken": "three"})));
+    let record = restarts(&given(&both).declaring(json!({"restartToken": "three"})));
     assert_eq!((record.token.as_str(), record.annotation.as_str()), ("three", "two"));
 }
 
 #[test]
 fn without_a_record_nothing_is_due() {
-    let scene = asked().identity(|identity| identity.restart = None);
-    assert_eq!(notes(&scene), done("one", NOW));
+    let given = asked().identity(|identity| identity.restart = None);
+    assert_eq!(notes(&given), done("one", NOW));
 }
 
 #[test]
@@ -100,18 +100,18 @@ fn a_restart_waits_for_its_time() {
 
 #[test]
 fn changes_come_before_the_restart() {
-    let scene = asked().declaring(json!({"size": {"fixed": 4}}));
-    assert!(matches!(scene.step(), ComputeStep::Change { .. }));
+    let given = asked().declaring(json!({"size": {"fixed": 4}}));
+    assert!(matches!(given.step(), ComputeStep::Change { .. }));
 }
 
 #[test]
 fn a_restart_that_is_refused_is_tried_again_later() {
     let record = restarts(&asked());
-    let scene = asked().identity(|identity| identity.restart = Some(record)).failed(Action::Restart, refused());
-    let reported = scene.rest();
+    let given = asked().identity(|identity| identity.restart = Some(record)).failed(Action::Restart, refused());
+    let reported = given.rest();
     reported.stalled(Reason::Refused, &["422"]);
     reported.until(at(30));
-    restarts(&scene.after(30));
+    restarts(&given.after(30));
 }
 
 #[test]
@@ -146,28 +146,28 @@ fn where_starts_are_not_dated_any_sign_counts() {
 
 #[test]
 fn without_any_sign_it_is_called_again_after_the_settle_time() {
-    let scene = calling(compute("ep-1"));
-    assert_eq!(scene.clone().after(49).decide().step, None);
-    assert_eq!(restarts(&scene.after(50)).at, at(50));
+    let given = calling(compute("ep-1"));
+    assert_eq!(given.clone().after(49).decide().step, None);
+    assert_eq!(restarts(&given.after(50)).at, at(50));
 }
 
 #[test]
 fn one_that_certainly_did_not_happen_is_called_again() {
     let fault = Fault::Busy { message: "busy".into(), retry_after: None };
-    let scene = calling(compute("ep-1")).failed(Action::Restart, fault);
-    let reported = scene.rest();
+    let given = calling(compute("ep-1")).failed(Action::Restart, fault);
+    let reported = given.rest();
     reported.progressing(Reason::PlatformBusy);
     reported.until(at(1));
-    restarts(&scene.after(1));
+    restarts(&given.after(1));
     let open = calling(compute("ep-1")).failed(Action::Restart, lost());
     open.rest().progressing(Reason::Restarting);
 }
 
 #[test]
 fn a_newer_token_waits_for_the_outcome_of_the_older() {
-    let scene = calling(with(compute("ep-1"), |compute| compute.started_at = Some(at(-5))));
-    let scene = scene.declaring(json!({"restartToken": "two"}));
-    let record = notes(&scene);
+    let given = calling(with(compute("ep-1"), |compute| compute.started_at = Some(at(-5))));
+    let given = given.declaring(json!({"restartToken": "two"}));
+    let record = notes(&given);
     assert_eq!(record, done("one", at(-10)));
-    assert_eq!(restarts(&scene.identity(|identity| identity.restart = Some(record))).token, "two");
+    assert_eq!(restarts(&given.identity(|identity| identity.restart = Some(record))).token, "two");
 }

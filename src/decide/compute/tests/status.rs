@@ -3,12 +3,12 @@
 use super::*;
 use crate::api::LastOperation;
 
-fn status_of(scene: &Scene, old: &ComputeStatus) -> ComputeStatus {
-    status(&Report::ready("fine"), &scene.observed, old, scene.now)
+fn status_of(given: &Given, old: &ComputeStatus) -> ComputeStatus {
+    status(&Report::ready("fine"), &given.observed, old, given.now)
 }
 
-fn active_at(time: Timestamp, state: ComputeState) -> Scene {
-    Scene::bound().seeing([with(compute("ep-1"), |compute| {
+fn active_at(time: Timestamp, state: ComputeState) -> Given {
+    Given::bound().seeing([with(compute("ep-1"), |compute| {
         compute.current_state = state;
         compute.last_active = Some(time);
     })])
@@ -20,7 +20,7 @@ fn it_shows_what_was_seen() {
         (compute.settings.min, compute.settings.max) = (cu(0.25), cu(2.));
         compute.pending_state = Some(ComputeState::Idle);
     });
-    let status = status_of(&Scene::bound().seeing([compute("ep-0"), seen]), &ComputeStatus::default());
+    let status = status_of(&Given::bound().seeing([compute("ep-0"), seen]), &ComputeStatus::default());
     assert_eq!(status.compute_id.as_deref(), Some("ep-1"));
     assert_eq!((status.type_, status.region.as_deref()), (Some(ComputeType::ReadWrite), Some("region-1")));
     assert_eq!(status.created_at, Some(at(-7200)));
@@ -35,21 +35,21 @@ fn it_shows_what_was_seen() {
 
 #[test]
 fn it_shows_the_type_that_the_compute_has_and_not_the_declared_one() {
-    let status = status_of(&Scene::bound().seeing([replica("ep-1")]), &ComputeStatus::default());
+    let status = status_of(&Given::bound().seeing([replica("ep-1")]), &ComputeStatus::default());
     assert_eq!(status.type_, Some(ComputeType::ReadOnly));
 }
 
 #[test]
 fn it_keeps_what_was_seen_while_nothing_can_be_seen() {
-    let old = status_of(&Scene::bound(), &ComputeStatus::default());
+    let old = status_of(&Given::bound(), &ComputeStatus::default());
     for snapshot in [SnapshotState::Pending, SnapshotState::Failed(lost())] {
-        let scene = Scene::bound().observing(|observed| observed.snapshot = snapshot);
-        let status = status_of(&scene, &old);
+        let given = Given::bound().observing(|observed| observed.snapshot = snapshot);
+        let status = status_of(&given, &old);
         assert_eq!((status.host, status.state), (old.host.clone(), old.state.clone()));
     }
-    let gone = status_of(&Scene::bound().seeing([]), &old);
+    let gone = status_of(&Given::bound().seeing([]), &old);
     assert_eq!((gone.compute_id.as_deref(), gone.host, gone.state), (Some("ep-1"), None, None));
-    let unbound = status_of(&Scene::new(), &old);
+    let unbound = status_of(&Given::new(), &old);
     assert_eq!((unbound.compute_id, unbound.last_operation), (None, None));
 }
 
@@ -82,7 +82,7 @@ fn fractions_of_seconds_are_left_out() {
         compute.current_state = ComputeState::Idle;
         (compute.last_active, compute.created_at) = (Some(time), Some(time));
     });
-    let status = status_of(&Scene::bound().seeing([seen]), &ComputeStatus::default());
+    let status = status_of(&Given::bound().seeing([seen]), &ComputeStatus::default());
     assert_eq!((status.last_active, status.created_at), (Some(NOW), Some(NOW)));
 }
 
@@ -95,17 +95,17 @@ fn the_last_operation_outlives_the_memory() {
         failures: Some(1),
     };
     let old = ComputeStatus { last_operation: Some(operation("old")), ..ComputeStatus::default() };
-    assert_eq!(status_of(&Scene::bound(), &old).last_operation, Some(operation("old")));
-    let scene = Scene::bound().remembering(|memory| memory.last_operation = Some(operation("new")));
-    assert_eq!(status_of(&scene, &old).last_operation, Some(operation("new")));
+    assert_eq!(status_of(&Given::bound(), &old).last_operation, Some(operation("old")));
+    let given = Given::bound().remembering(|memory| memory.last_operation = Some(operation("new")));
+    assert_eq!(status_of(&given, &old).last_operation, Some(operation("new")));
 }
 
 #[test]
 fn a_restart_is_shown_once_it_has_been_made() {
     let record = |calling| RestartRecord { token: "one".into(), annotation: "two".into(), at: at(-5), calling };
-    let scene = |record| Scene::bound().identity(|identity| identity.restart = Some(record));
-    let shown = status_of(&scene(record(None)), &ComputeStatus::default()).restart.unwrap();
+    let given = |record| Given::bound().identity(|identity| identity.restart = Some(record));
+    let shown = status_of(&given(record(None)), &ComputeStatus::default()).restart.unwrap();
     assert_eq!((shown.token.as_str(), shown.at), ("one two", at(-5)));
     let calling = crate::decide::identity::BeforeRestart { updated_at: None, started_at: None };
-    assert_eq!(status_of(&scene(record(Some(calling))), &ComputeStatus::default()).restart, None);
+    assert_eq!(status_of(&given(record(Some(calling))), &ComputeStatus::default()).restart, None);
 }

@@ -16,31 +16,31 @@ fn record(mark: Option<&str>) -> CreateIntent {
     }
 }
 
-fn recording(scene: Scene, records: impl IntoIterator<Item = CreateIntent>) -> Scene {
-    scene.identity(|identity| identity.unanswered = records.into_iter().collect())
+fn recording(given: Given, records: impl IntoIterator<Item = CreateIntent>) -> Given {
+    given.identity(|identity| identity.unanswered = records.into_iter().collect())
 }
 
 /// A resource without a compute, whose create of 100 s ago was never answered.
-fn empty() -> Scene {
-    recording(Scene::new(), [record(None)]).observing(|observed| observed.meta.has_finalizer = true)
+fn empty() -> Given {
+    recording(Given::new(), [record(None)]).observing(|observed| observed.meta.has_finalizer = true)
 }
 
 /// The same for a read replica that is bound to ep-1.
-fn bound() -> Scene {
-    let scene = recording(Scene::bound().declaring(json!({"type": "ReadOnly"})), [record(None)]);
-    scene.seeing([replica("ep-0"), replica("ep-1")])
+fn bound() -> Given {
+    let given = recording(Given::bound().declaring(json!({"type": "ReadOnly"})), [record(None)]);
+    given.seeing([replica("ep-0"), replica("ep-1")])
 }
 
 fn named(compute: Compute, name: &str) -> Compute {
     with(compute, |compute| compute.name = Some(name.into()))
 }
 
-fn keeping_names(scene: Scene) -> Scene {
-    scene.observing(|observed| observed.name_support = NameSupport::Kept)
+fn keeping_names(given: Given) -> Given {
+    given.observing(|observed| observed.name_support = NameSupport::Kept)
 }
 
-fn takes(scene: &Scene, id: &str) -> Vec<CreateIntent> {
-    match scene.step() {
+fn takes(given: &Given, id: &str) -> Vec<CreateIntent> {
+    match given.step() {
         ComputeStep::Bind { binding, unanswered, .. } => {
             assert_eq!((binding.id.as_str(), binding.origin), (id, Origin::Created));
             unanswered
@@ -49,8 +49,8 @@ fn takes(scene: &Scene, id: &str) -> Vec<CreateIntent> {
     }
 }
 
-fn creates(scene: &Scene) -> CreateIntent {
-    match scene.step() {
+fn creates(given: &Given) -> CreateIntent {
+    match given.step() {
         ComputeStep::Create { intent, .. } => intent,
         other => panic!("{other:?}"),
     }
@@ -58,10 +58,10 @@ fn creates(scene: &Scene) -> CreateIntent {
 
 #[test]
 fn a_create_that_was_never_answered_is_kept_on_record_and_one_that_was_refused_is_not() {
-    let scene = Scene::intended();
-    let intent = scene.observed.identity.clone().unwrap().intent.unwrap();
-    assert_eq!(scene.clone().after(50).step(), ComputeStep::DropIntent { unanswered: vec![intent.clone()] });
-    let earlier = recording(scene.clone(), [record(Some(MARK))]);
+    let given = Given::intended();
+    let intent = given.observed.identity.clone().unwrap().intent.unwrap();
+    assert_eq!(given.clone().after(50).step(), ComputeStep::DropIntent { unanswered: vec![intent.clone()] });
+    let earlier = recording(given.clone(), [record(Some(MARK))]);
     let both = vec![record(Some(MARK)), intent];
     assert_eq!(earlier.clone().after(50).step(), ComputeStep::DropIntent { unanswered: both });
     let refused = earlier.failed(Action::Create, refused());
@@ -90,12 +90,12 @@ fn a_late_compute_is_bound_by_a_resource_without_one() {
 #[test]
 fn what_does_not_match_a_record_is_ignored() {
     let other = |edit: fn(&mut Compute)| empty().seeing([with(compute("ep-9"), edit)]);
-    for scene in [
+    for given in [
         other(|compute| compute.settings.max = cu(4.)),
         other(|compute| compute.name = Some("a person's".into())),
         empty().seeing([compute("ep-0")]),
     ] {
-        scene.rest().stalled(Reason::PrimaryExists, &["existing to Adopt"]);
+        given.rest().stalled(Reason::PrimaryExists, &["existing to Adopt"]);
     }
     creates(&other(|compute| compute.branch_id = "br-dev".into()));
     empty().seeing([compute("ep-9")]).claimed("ep-9", false).rest().stalled(Reason::ClaimedByAnother, &["ep-9"]);
@@ -105,69 +105,69 @@ fn what_does_not_match_a_record_is_ignored() {
 
 #[test]
 fn what_carries_the_mark_is_bound_whatever_else_there_is() {
-    let scene = |record| keeping_names(recording(Scene::new().declaring(json!({"type": "ReadOnly"})), [record]));
+    let given = |record| keeping_names(recording(Given::new().declaring(json!({"type": "ReadOnly"})), [record]));
     let seen = [replica("ep-7"), replica("ep-8"), named(with(replica("ep-9"), |c| c.settings.max = cu(4.)), MARK)];
-    takes(&scene(record(Some(MARK))).seeing(seen.clone()), "ep-9");
-    creates(&scene(record(Some("another"))).seeing(seen));
+    takes(&given(record(Some(MARK))).seeing(seen.clone()), "ep-9");
+    creates(&given(record(Some("another"))).seeing(seen));
 }
 
 #[test]
 fn several_matches_are_reported_with_the_command_that_decides() {
-    let scene = empty().declaring(json!({"type": "ReadOnly"})).seeing([replica("ep-8"), replica("ep-9")]);
+    let given = empty().declaring(json!({"type": "ReadOnly"})).seeing([replica("ep-8"), replica("ep-9")]);
     let words = ["ep-8, ep-9", "kubectl -n shop annotate compute orders dbplane.dev/unanswered-creates-"];
-    scene.rest().stalled(Reason::AmbiguousCreate, &words);
+    given.rest().stalled(Reason::AmbiguousCreate, &words);
 }
 
 #[test]
 fn what_may_be_anothers_is_not_bound_before_that_is_resolved() {
-    let scene = empty().seeing([compute("ep-9")]);
-    let scene = scene.observing(|observed| observed.claims.creating = Some("Compute shop/first".into()));
-    scene.rest().progressing(Reason::ConfirmingCreate);
+    let given = empty().seeing([compute("ep-9")]);
+    let given = given.observing(|observed| observed.claims.creating = Some("Compute shop/first".into()));
+    given.rest().progressing(Reason::ConfirmingCreate);
 }
 
 #[test]
 fn the_next_create_carries_the_same_mark() {
-    let scene = recording(Scene::new(), [record(None), record(Some(MARK))]);
-    assert_eq!(creates(&keeping_names(scene.clone())).mark.as_deref(), Some(MARK));
-    assert_eq!(creates(&scene).mark, None, "where names are not kept there is none");
+    let given = recording(Given::new(), [record(None), record(Some(MARK))]);
+    assert_eq!(creates(&keeping_names(given.clone())).mark.as_deref(), Some(MARK));
+    assert_eq!(creates(&given).mark, None, "where names are not kept there is none");
 }
 
 #[test]
 fn one_resolved_create_keeps_the_records_of_the_others() {
     let intent = CreateIntent { at: at(-10), mark: Some(MARK.into()), ..record(None) };
-    let scene = recording(Scene::intended().intent(|stands| *stands = intent.clone()), [record(None)]);
-    let seen = scene.seeing([named(compute("ep-9"), MARK)]);
+    let given = recording(Given::intended().intent(|stands| *stands = intent.clone()), [record(None)]);
+    let seen = given.seeing([named(compute("ep-9"), MARK)]);
     assert_eq!(takes(&seen, "ep-9"), vec![record(None), intent.clone()]);
     let known = |stands: &mut CreateIntent| stands.baseline.extend(["ep-9".to_owned()]);
-    let earlier = recording(Scene::intended().intent(known), [record(None)]);
+    let earlier = recording(Given::intended().intent(known), [record(None)]);
     takes(&earlier.seeing([compute("ep-9")]), "ep-9");
     let answered = seen.remembering(|memory| memory.created = Some("ep-9".into()));
     assert_eq!(takes(&answered, "ep-9"), vec![record(None)]);
-    let alone = Scene::intended().seeing([compute("ep-9")]);
+    let alone = Given::intended().seeing([compute("ep-9")]);
     assert_eq!(takes(&alone, "ep-9"), vec![]);
 }
 
 #[test]
 fn a_late_compute_is_reported_by_a_bound_resource() {
-    let scene = bound().seeing([replica("ep-0"), replica("ep-1"), replica("ep-9")]);
-    let reported = scene.rest();
+    let given = bound().seeing([replica("ep-0"), replica("ep-1"), replica("ep-9")]);
+    let reported = given.rest();
     reported.ready();
     let commands =
         ["ep-9", "billed", "spec.computeID", "kubectl -n shop annotate compute orders dbplane.dev/unanswered-creates-"];
     reported.out_of_sync(Reason::StrayCompute, &commands);
     reported.until(at(30));
-    scene.clone().after(2 * DAY).rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
-    scene.clone().claimed("ep-9", false).rest().in_sync();
-    scene.observing(|observed| observed.claims.creating = Some("Compute shop/other".into())).rest().in_sync();
+    given.clone().after(2 * DAY).rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
+    given.clone().claimed("ep-9", false).rest().in_sync();
+    given.observing(|observed| observed.claims.creating = Some("Compute shop/other".into())).rest().in_sync();
 }
 
 #[test]
 fn with_marks_only_a_marked_compute_is_reported() {
-    let scene = keeping_names(recording(bound(), [record(Some(MARK))]));
+    let given = keeping_names(recording(bound(), [record(Some(MARK))]));
     let seen = [replica("ep-1"), replica("ep-8"), named(replica("ep-9"), MARK)];
-    let reported = scene.clone().seeing(seen).rest();
+    let reported = given.clone().seeing(seen).rest();
     reported.out_of_sync(Reason::StrayCompute, &[" ep-9 "]);
-    scene.seeing([named(replica("ep-1"), MARK)]).rest().in_sync();
+    given.seeing([named(replica("ep-1"), MARK)]).rest().in_sync();
 }
 
 #[test]
@@ -185,22 +185,22 @@ fn a_record_is_dropped_after_a_day_without_a_report() {
 mod deleting {
     use super::*;
 
-    fn deleting(scene: Scene) -> Scene {
-        scene.observing(|observed| observed.meta.deleting = true)
+    fn deleting(given: Given) -> Given {
+        given.observing(|observed| observed.meta.deleting = true)
     }
 
     #[test]
     fn a_marked_compute_is_deleted_with_the_resource() {
         let marked = named(replica("ep-9"), MARK);
-        let scene =
-            |scene: Scene| deleting(recording(scene.declaring(json!({"type": "ReadOnly"})), [record(Some(MARK))]));
-        takes(&scene(Scene::bound()).seeing([marked.clone()]), "ep-9");
-        takes(&scene(empty()).seeing([marked.clone()]), "ep-9");
-        let first = scene(Scene::bound()).seeing([replica("ep-1"), marked.clone()]);
+        let given =
+            |given: Given| deleting(recording(given.declaring(json!({"type": "ReadOnly"})), [record(Some(MARK))]));
+        takes(&given(Given::bound()).seeing([marked.clone()]), "ep-9");
+        takes(&given(empty()).seeing([marked.clone()]), "ep-9");
+        let first = given(Given::bound()).seeing([replica("ep-1"), marked.clone()]);
         assert_eq!(first.step(), ComputeStep::Delete { id: "ep-1".into() });
         let orphaned = first.declaring(json!({"deletion": "Orphan"}));
         assert_eq!(orphaned.step(), ComputeStep::RemoveFinalizer);
-        let bound = scene(Scene::bound()).binding(|binding| (binding.id, binding.at) = ("ep-9".into(), at(-1)));
+        let bound = given(Given::bound()).binding(|binding| (binding.id, binding.at) = ("ep-9".into(), at(-1)));
         let bound = bound.remembering(|memory| memory.deleted = Some(at(-2))).seeing([marked]);
         assert_eq!(bound.step(), ComputeStep::Delete { id: "ep-9".into() }, "another was deleted before");
     }

@@ -47,15 +47,15 @@ fn nothing_is_done_with_invalid_annotations() {
         (names::KEYS, edited, "not as dbplane wrote it"),
         (names::KEYS, elsewhere, "copied from shop/other"),
     ];
-    for (annotation, text, said) in cases {
+    for (annotation, text, words) in cases {
         let invalid = of_key(&annotations(&[(annotation, text)]), CI).unwrap_err();
         let given = |given: Given| given.but(|_, seen| seen.identity = Err(invalid.clone()));
         let forget = format!("kubectl -n shop annotate projectkey ci {annotation}-");
-        given(Given::in_use()).stalls(1, Reason::BindingConflict, &[said, &forget]);
+        given(Given::in_use()).stalls(1, Reason::BindingConflict, &[words, &forget]);
         let deleting = given(Given::deleting());
         match invalid.is_copy() {
             true => assert_eq!(deleting.step(1), KeyStep::RemoveFinalizer),
-            false => deleting.stalls(1, Reason::BindingConflict, &[said, &forget]),
+            false => deleting.stalls(1, Reason::BindingConflict, &[words, &forget]),
         }
     }
 }

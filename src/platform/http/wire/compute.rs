@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Misread, Page, Pagination, SettingsBody, array, lenient, parse};
+use super::{DecodeError, Page, Pagination, SettingsBody, array, lenient, parse};
 use crate::domain::{
     Compute, ComputeChange, ComputeState, ComputeUnits, NameSupport, NewCompute, Operation, PoolerMode, Role, Settings,
     Support, SuspendAfter,
@@ -80,8 +80,8 @@ struct SettingsItem {
 
 impl ComputeItem {
     /// `parent` is where the item stands in the answer. Without its identity, branch or type a compute cannot be placed.
-    fn into_compute(self, parent: &str, project: &str) -> Result<Compute, Misread> {
-        let missing = |field| Misread::missing(parent, field);
+    fn into_compute(self, parent: &str, project: &str) -> Result<Compute, DecodeError> {
+        let missing = |field| DecodeError::missing(parent, field);
         let support = self.support();
         let settings = Settings {
             min: self.autoscaling_limit_min_cu,
@@ -166,11 +166,11 @@ fn texts(settings: BTreeMap<String, Value>) -> BTreeMap<String, String> {
 }
 
 /// The answer to GET /projects/{project}/endpoints.
-pub(in crate::platform::http) fn computes(body: &[u8], project: &str) -> Result<Page<Compute>, Misread> {
+pub(in crate::platform::http) fn computes(body: &[u8], project: &str) -> Result<Page<Compute>, DecodeError> {
     let list: ComputeList = parse(body)?;
     let items = list.endpoints.into_iter().enumerate();
     let items = items.map(|(index, item)| item.into_compute(&format!("endpoints[{index}]"), project));
-    Ok(Page { items: items.collect::<Result<_, Misread>>()?, cursor: list.pagination.and_then(Pagination::cursor) })
+    Ok(Page { items: items.collect::<Result<_, DecodeError>>()?, cursor: list.pagination.and_then(Pagination::cursor) })
 }
 
 #[derive(Deserialize)]
@@ -195,7 +195,7 @@ struct OperationItem {
 }
 
 /// The answer to a change of a compute. Operations are a courtesy: one that cannot be read is left out.
-pub(in crate::platform::http) fn answer(body: &[u8], project: &str) -> Result<Answer, Misread> {
+pub(in crate::platform::http) fn answer(body: &[u8], project: &str) -> Result<Answer, DecodeError> {
     let item: AnswerItem = parse(body)?;
     let operations = item.operations.unwrap_or_default().into_iter();
     let operations = operations.filter_map(|value| serde_json::from_value::<OperationItem>(value).ok());

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-fn read(item: Value) -> Result<Compute, Misread> {
+fn read(item: Value) -> Result<Compute, DecodeError> {
     let list = json!({"endpoints": [item]});
     computes(list.to_string().as_bytes(), "asked").map(|mut page| page.items.remove(0))
 }

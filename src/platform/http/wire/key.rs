@@ -5,7 +5,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Misread, lenient, parse};
+use super::{DecodeError, lenient, parse};
 use crate::domain::{CreatedKey, KeyEntry};
 
 /// The body of a key's creation.
@@ -51,16 +51,16 @@ struct KeyRecord {
 }
 
 /// The answer to a key's creation. No text of an error holds any part of the body: it holds the secret.
-pub(in crate::platform::http) fn created(body: &[u8], name: &str) -> Result<CreatedKey, Misread> {
+pub(in crate::platform::http) fn created(body: &[u8], name: &str) -> Result<CreatedKey, DecodeError> {
     let record: KeyRecord = serde_json::from_slice(body)
-        .map_err(|_| Misread::new(".", "not the object that a key's creation should return"))?;
+        .map_err(|_| DecodeError::new(".", "not the object that a key's creation should return"))?;
     Ok(CreatedKey {
-        id: record.id.and_then(KeyId::value).ok_or_else(|| Misread::missing("", "id"))?,
+        id: record.id.and_then(KeyId::value).ok_or_else(|| DecodeError::missing("", "id"))?,
         secret: record
             .key
             .filter(|key| !key.is_empty())
             .map(SecretString::from)
-            .ok_or_else(|| Misread::missing("", "key"))?,
+            .ok_or_else(|| DecodeError::missing("", "key"))?,
         name: record.name.unwrap_or_else(|| name.to_owned()),
         created_at: record.created_at,
         created_by: creator(record.created_by),
@@ -90,10 +90,10 @@ fn creator(value: Value) -> Option<String> {
 }
 
 /// The list of keys: a bare array.
-pub(in crate::platform::http) fn keys(body: &[u8]) -> Result<Vec<KeyEntry>, Misread> {
+pub(in crate::platform::http) fn keys(body: &[u8]) -> Result<Vec<KeyEntry>, DecodeError> {
     let records: Vec<KeyRecord> = parse(body)?;
     let entries = records.into_iter().enumerate().map(|(index, record)| {
-        let missing = |field| Misread::missing(&format!("[{index}]"), field);
+        let missing = |field| DecodeError::missing(&format!("[{index}]"), field);
         Ok(KeyEntry {
             id: record.id.and_then(KeyId::value).ok_or_else(|| missing("id"))?,
             name: record.name.ok_or_else(|| missing("name"))?,
@@ -136,9 +136,9 @@ mod tests {
             (r#"{"id":1,"key":"s3cret-canary""#, "."),
             (r#""s3cret-canary""#, "."),
         ] {
-            let misread = created(body.as_bytes(), "n").unwrap_err();
-            assert_eq!(misread.path, path, "{body}");
-            assert!(!format!("{misread:?}").contains("canary"), "{misread:?}");
+            let error = created(body.as_bytes(), "n").unwrap_err();
+            assert_eq!(error.path, path, "{body}");
+            assert!(!format!("{error:?}").contains("canary"), "{error:?}");
         }
         assert_eq!(created(br#"{"id":"12","key":"x"}"#, "asked").unwrap().name, "asked");
     }

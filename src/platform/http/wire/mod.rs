@@ -20,12 +20,12 @@ pub(super) use project::projects;
 
 /// Where and why an answer could not be read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Misread {
+pub(super) struct DecodeError {
     pub path: String,
     pub message: String,
 }
 
-impl Misread {
+impl DecodeError {
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { path: path.into(), message: message.into() }
     }
@@ -62,10 +62,10 @@ impl Pagination {
     }
 }
 
-fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Misread> {
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, DecodeError> {
     let json = &mut serde_json::Deserializer::from_slice(body);
     serde_path_to_error::deserialize(json)
-        .map_err(|error| Misread::new(error.path().to_string(), error.inner().to_string()))
+        .map_err(|error| DecodeError::new(error.path().to_string(), error.inner().to_string()))
 }
 
 /// Null, absent or of another form: not reported.

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Misread, Page, Pagination, array, lenient, parse};
+use super::{DecodeError, Page, Pagination, array, lenient, parse};
 use crate::domain::Project;
 
 #[derive(Deserialize)]
@@ -24,16 +24,16 @@ struct ProjectItem {
 }
 
 /// The answer to GET /projects.
-pub(in crate::platform::http) fn projects(body: &[u8]) -> Result<Page<Project>, Misread> {
+pub(in crate::platform::http) fn projects(body: &[u8]) -> Result<Page<Project>, DecodeError> {
     let list: ProjectList = parse(body)?;
     let items = list.projects.into_iter().enumerate().map(|(index, item)| {
         Ok(Project {
-            id: item.id.ok_or_else(|| Misread::missing(&format!("projects[{index}]"), "id"))?,
+            id: item.id.ok_or_else(|| DecodeError::missing(&format!("projects[{index}]"), "id"))?,
             name: item.name,
             organization_id: item.org_id,
         })
     });
-    Ok(Page { items: items.collect::<Result<_, Misread>>()?, cursor: list.pagination.and_then(Pagination::cursor) })
+    Ok(Page { items: items.collect::<Result<_, DecodeError>>()?, cursor: list.pagination.and_then(Pagination::cursor) })
 }
 
 #[cfg(test)]
@@ -64,8 +64,8 @@ mod tests {
 
     #[test]
     fn a_missing_id_is_named_with_its_path() {
-        let misread = projects(br#"{"projects":[{"id":"a"},{"name":"b"}]}"#).unwrap_err();
-        assert_eq!(misread.path, "projects[1].id");
+        let error = projects(br#"{"projects":[{"id":"a"},{"name":"b"}]}"#).unwrap_err();
+        assert_eq!(error.path, "projects[1].id");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Who takes part: a control plane, a simulated platform, and the operator as its own ServiceAccount.
+//! What is started: a control plane, a simulated platform, and the operator as its own ServiceAccount.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,13 +6,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::console::Console;
-use super::stage::Stage;
 use super::support::{ControlPlane, Error, PATIENCE, Result, Running, free_port, wait_for};
+use super::terminal::Terminal;
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 const WORLD: &str = "deploy/examples/world.yaml";
 
-pub struct Cast {
+pub struct Environment {
     // The processes stand before the cluster, in whose sandbox they live: fields are dropped in this order.
     operator: Option<Running>,
     simulator: Running,
@@ -20,11 +20,11 @@ pub struct Cast {
     pub console: Console,
 }
 
-impl Cast {
+impl Environment {
     /// Starts the cluster and the simulated platform.
-    pub async fn assemble(stage: &Stage) -> Result<Self> {
+    pub async fn start(terminal: &Terminal) -> Result<Self> {
         let (_, mut simulator) = (program("dbplane")?, Command::new(program("dbplane-simulator")?));
-        stage.say("Starting a Kubernetes control plane and a simulated platform on this machine ...");
+        terminal.print("Starting a Kubernetes control plane and a simulated platform on this machine ...");
         let cluster = ControlPlane::start().await?;
         simulator.args(["--listen=127.0.0.1:0", "--world", WORLD]).current_dir(REPOSITORY);
         let mut simulator = cluster.sandbox().start("simulator", simulator)?;
@@ -38,7 +38,7 @@ impl Cast {
     }
 
     /// Starts the operator as the ServiceAccount that deploy/ installs, with its own token; ready on return.
-    pub async fn enter_operator(&mut self) -> Result<()> {
+    pub async fn start_operator(&mut self) -> Result<()> {
         let kubeconfig = self.cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await?;
         let health = format!("127.0.0.1:{}", free_port()?);
         let mut command = Command::new(program("dbplane")?);
@@ -64,7 +64,7 @@ impl Cast {
     }
 
     /// Goes on until one of the processes ends, which none should.
-    pub async fn stay(&mut self) -> Result<()> {
+    pub async fn until_one_ends(&mut self) -> Result<()> {
         loop {
             let processes = [Some(&mut self.simulator), self.operator.as_mut()];
             if let Some(error) = processes.into_iter().flatten().find_map(ended) {
@@ -74,8 +74,8 @@ impl Cast {
         }
     }
 
-    /// Makes a command see the cluster, kubectl and the repository as the reader of the demo would.
-    pub fn dress(&self, command: &mut Command) {
+    /// Makes a command see the cluster, kubectl and the repository as a person would who follows the demo.
+    pub fn configure(&self, command: &mut Command) {
         let kubectl = self.cluster.kubectl_command();
         for (name, value) in kubectl.get_envs() {
             match value {
@@ -105,12 +105,12 @@ impl Cast {
     }
 
     /// The end of the logs, for a step that failed.
-    pub fn last_words(&mut self) -> String {
-        let words = |process: &mut Running| match ended(process) {
+    pub fn last_logs(&mut self) -> String {
+        let last = |process: &mut Running| match ended(process) {
             Some(error) => format!("\n--- {error}"),
             None => format!("\n--- the last lines of the {}:\n{}", process.name(), process.last_lines(40)),
         };
-        [Some(&mut self.simulator), self.operator.as_mut()].into_iter().flatten().map(words).collect()
+        [Some(&mut self.simulator), self.operator.as_mut()].into_iter().flatten().map(last).collect()
     }
 }
 

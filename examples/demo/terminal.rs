@@ -1,17 +1,17 @@
-//! What the audience sees: headlines, commands with their output, and what was checked.
+//! What is printed: headlines, commands with their output, and what was checked.
 
 use std::cell::Cell;
 use std::io::IsTerminal;
 use std::process::{Command, Stdio};
 
-use super::cast::Cast;
+use super::environment::Environment;
 use super::support::{Error, Result};
 
 /// Writes to standard output, in colour where that is a terminal.
 #[derive(Debug)]
-pub struct Stage {
+pub struct Terminal {
     colour: bool,
-    scenes: Cell<u32>,
+    steps: Cell<u32>,
 }
 
 /// What a command printed, on both of its outputs, and whether it succeeded.
@@ -21,19 +21,19 @@ pub struct Shown {
     pub success: bool,
 }
 
-impl Stage {
+impl Terminal {
     pub fn new() -> Self {
         let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        Self { colour, scenes: Cell::new(0) }
+        Self { colour, steps: Cell::new(0) }
     }
 
     /// Begins a numbered step.
-    pub fn scene(&self, headline: &str) {
-        self.scenes.set(self.scenes.get() + 1);
-        println!("\n{}", self.paint("1", &format!("{}. {headline}", self.scenes.get())));
+    pub fn step(&self, headline: &str) {
+        self.steps.set(self.steps.get() + 1);
+        println!("\n{}", self.paint("1", &format!("{}. {headline}", self.steps.get())));
     }
 
-    pub fn say(&self, text: &str) {
+    pub fn print(&self, text: &str) {
         println!("{text}");
     }
 
@@ -52,9 +52,9 @@ impl Stage {
     }
 
     /// Shows a command line, runs it in bash as the cluster's administrator, and shows what it printed.
-    pub async fn show(&self, cast: &Cast, line: &str) -> Result<Shown> {
+    pub async fn show(&self, env: &Environment, line: &str) -> Result<Shown> {
         println!("   {}", self.paint("36", &format!("$ {line}")));
-        let shown = run(cast, line).await?;
+        let shown = run(env, line).await?;
         for line in shown.text.lines() {
             println!("   {}", self.paint("2", line));
         }
@@ -62,8 +62,8 @@ impl Stage {
     }
 
     /// The same for a command that has to succeed; what it printed.
-    pub async fn run(&self, cast: &Cast, line: &str) -> Result<String> {
-        let shown = self.show(cast, line).await?;
+    pub async fn run(&self, env: &Environment, line: &str) -> Result<String> {
+        let shown = self.show(env, line).await?;
         if shown.success { Ok(shown.text) } else { Err(Error::new(format!("this failed: {line}"))) }
     }
 
@@ -72,11 +72,11 @@ impl Stage {
     }
 }
 
-async fn run(cast: &Cast, line: &str) -> Result<Shown> {
+async fn run(env: &Environment, line: &str) -> Result<Shown> {
     let mut command = Command::new("bash");
     // One stream for both outputs keeps the order in which a terminal would show them.
     command.arg("-c").arg(format!("set -o pipefail; exec 2>&1; {line}"));
-    cast.dress(&mut command);
+    env.configure(&mut command);
     command.stdin(Stdio::null());
     let mut command = tokio::process::Command::from(command);
     let output = command.kill_on_drop(true).output().await.map_err(Error::while_doing("running bash"))?;
