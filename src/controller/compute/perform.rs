@@ -124,7 +124,7 @@ impl<E: Environment> Work<'_, E> {
         let id = &binding.id;
         let text = match binding.origin {
             Origin::Created => format!("Found compute {id}, which an interrupted create had made."),
-            Origin::Adopted => format!("Took over compute {id}."),
+            Origin::Adopted => format!("Adopted compute {id}."),
             Origin::Imported => format!("Imported compute {id}."),
             Origin::Observed => format!("Observing compute {id}."),
         };
