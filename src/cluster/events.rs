@@ -4,7 +4,7 @@ use kube::runtime::events::{self, EventType, Recorder, Reporter};
 use kube::{Client, Resource};
 use tracing::{debug, warn};
 
-use super::secrets::digest;
+use super::digest::digest;
 use crate::decide::names::FIELD_MANAGER;
 
 /// The longest note that the API server accepts.

@@ -1,11 +1,13 @@
 //! The port to the API server: metadata, status, events, and the Secrets that dbplane writes.
 
+mod digest;
 mod events;
 mod metadata;
 mod port;
 pub mod secrets;
 
+pub use digest::digest;
 pub use events::Event;
 pub use metadata::{MetadataPatch, resource_version};
 pub use port::{ApiServer, AppliedSecret, Cluster, Object};
-pub use secrets::{Owner, SecretContent, SecretState, WriteError, digest, owned_by};
+pub use secrets::{Owner, SecretContent, SecretState, WriteError, owned_by};

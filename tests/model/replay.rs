@@ -147,23 +147,7 @@ pub fn mutation() -> Option<Mutation> {
 /// Runs a pass of kind `K` from its beginning up to the first effect that has no answer yet.
 pub fn run<K: Kind>(base: &Print<Base>, tape: &[Entry], now: Timestamp, cluster: &Cluster) -> Progress {
     let replayed = tape.len();
-    let entries = tape.to_vec();
-    TAPE.with(|current| {
-        *current.borrow_mut() = Some(Tape {
-            entries,
-            position: 0,
-            now,
-            cluster: cluster.clone(),
-            pending: None,
-            wrote_at: None,
-            mutation: base.mutation,
-        });
-    });
-    let env = Replay {
-        state: ProcessState::from(base.contents.clone()),
-        base: base.clone(),
-        port: Port(ToTape(base.clone())),
-    };
+    let env = prepare(base, tape.to_vec(), now, cluster.clone());
     let object = base.caches[&base.resource].typed::<K::Object>();
     let mut running = pin!(pass::<K, Replay>(&env, &object));
     let polled = running.as_mut().poll(&mut Context::from_waker(Waker::noop()));
@@ -182,24 +166,17 @@ pub fn run<K: Kind>(base: &Print<Base>, tape: &[Entry], now: Timestamp, cluster:
     }
 }
 
+/// Lays the tape in, for the environment that plays it.
+fn prepare(base: &Print<Base>, entries: Vec<Entry>, now: Timestamp, cluster: Cluster) -> Replay {
+    let mutation = base.mutation;
+    let tape = Tape { entries, position: 0, now, cluster, pending: None, wrote_at: None, mutation };
+    TAPE.with(|current| *current.borrow_mut() = Some(tape));
+    Replay { state: ProcessState::from(base.contents.clone()), base: base.clone(), port: Port(ToTape(base.clone())) }
+}
+
 /// Runs something that only changes what the process remembers.
 pub fn outside_of_passes(base: &Print<Base>, now: Timestamp, act: impl FnOnce(&Replay)) -> Contents<Remote> {
-    TAPE.with(|current| {
-        *current.borrow_mut() = Some(Tape {
-            entries: Vec::new(),
-            position: 0,
-            now,
-            cluster: Cluster::default(),
-            pending: None,
-            wrote_at: None,
-            mutation: base.mutation,
-        });
-    });
-    let env = Replay {
-        state: ProcessState::from(base.contents.clone()),
-        base: base.clone(),
-        port: Port(ToTape(base.clone())),
-    };
+    let env = prepare(base, Vec::new(), now, Cluster::default());
     act(&env);
     TAPE.with(|current| current.borrow_mut().take());
     env.state.contents()
