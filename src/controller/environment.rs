@@ -107,6 +107,29 @@ pub trait KindVisitor {
     fn visit<K: Kind>(&mut self);
 }
 
+/// Selects objects of any kind.
+pub trait Selector {
+    fn selects<K: Kind>(&self, object: &K::Object) -> bool;
+}
+
+/// Has all selected objects decided on anew.
+pub fn wake_selected<E: Environment>(env: &E, selector: impl Selector) {
+    E::Kinds::each(&mut Waking { env, selector });
+}
+
+struct Waking<'a, E, S> {
+    env: &'a E,
+    selector: S,
+}
+
+impl<E: Environment, S: Selector> KindVisitor for Waking<'_, E, S> {
+    fn visit<K: Kind>(&mut self) {
+        for object in self.env.objects::<K::Object>(|object| self.selector.selects::<K>(object)) {
+            self.env.wake(ObjectRef::from_obj(object.as_ref()));
+        }
+    }
+}
+
 /// How one kind of resource is observed, decided on and acted on.
 pub trait Kind: Send + Sync + Sized + 'static {
     type Object: Managed;

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 
-use super::super::environment::{Environment, Kind, KindVisitor, Kinds};
+use super::super::environment::{Environment, Kind, KindVisitor, Kinds, Selector, wake_selected};
 use super::super::object::{AccountName, Managed, has_finalizer, uid};
 use super::super::pass::label;
 use crate::cluster::resource_version;
@@ -90,19 +89,14 @@ fn refers<K: Kind>(object: &K::Object, account: &AccountName) -> bool {
 
 /// Has the resources of an account decided on anew.
 pub fn wake<E: Environment>(env: &E, account: &AccountName) {
-    E::Kinds::each(&mut Wake { env, account });
+    wake_selected(env, ReferringTo(account));
 }
 
-struct Wake<'a, E> {
-    env: &'a E,
-    account: &'a AccountName,
-}
+struct ReferringTo<'a>(&'a AccountName);
 
-impl<E: Environment> KindVisitor for Wake<'_, E> {
-    fn visit<K: Kind>(&mut self) {
-        for object in self.env.objects::<K::Object>(|object| refers::<K>(object, self.account)) {
-            self.env.wake(ObjectRef::from_obj(object.as_ref()));
-        }
+impl Selector for ReferringTo<'_> {
+    fn selects<K: Kind>(&self, object: &K::Object) -> bool {
+        refers::<K>(object, self.0)
     }
 }
 

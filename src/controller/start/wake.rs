@@ -5,7 +5,7 @@ use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 
 use super::super::account::dependents::{reads_secret, writes_secret};
-use super::super::environment::{Environment, Kind, KindVisitor, Kinds};
+use super::super::environment::{Environment, Kind, KindVisitor, Kinds, Selector, wake_selected};
 use super::super::object::Managed;
 use crate::api::AccountKind;
 
@@ -39,42 +39,23 @@ impl<E: Environment> KindVisitor for Owner<'_, E> {
     }
 }
 
-/// Wakes all resources for which `concerned` holds, kind by kind.
-struct Concerned<'a, E, F> {
-    env: &'a E,
-    concerned: F,
-}
-
-/// What is asked of an object whatever its kind.
-trait Question {
-    fn concerns<K: Kind>(&self, object: &K::Object) -> bool;
-}
-
-impl<E: Environment, F: Question> KindVisitor for Concerned<'_, E, F> {
-    fn visit<K: Kind>(&mut self) {
-        for object in self.env.objects::<K::Object>(|object| self.concerned.concerns::<K>(object)) {
-            self.env.wake(ObjectRef::from_obj(object.as_ref()));
-        }
-    }
-}
-
 struct UsesSecret<'a>(&'a str, &'a str);
 
-impl Question for UsesSecret<'_> {
-    fn concerns<K: Kind>(&self, object: &K::Object) -> bool {
+impl Selector for UsesSecret<'_> {
+    fn selects<K: Kind>(&self, object: &K::Object) -> bool {
         reads_secret::<K>(object, (self.0, self.1)) || writes_secret::<K>(object, (self.0, self.1))
     }
 }
 
 /// Wakes whom a Secret concerns: accounts that read it, resources that write it.
 pub fn users_of_secret<E: Environment>(env: &E, namespace: &str, name: &str) {
-    E::Kinds::each(&mut Concerned { env, concerned: UsesSecret(namespace, name) });
+    wake_selected(env, UsesSecret(namespace, name));
 }
 
 struct Admitted<'a>(&'a str);
 
-impl Question for Admitted<'_> {
-    fn concerns<K: Kind>(&self, object: &K::Object) -> bool {
+impl Selector for Admitted<'_> {
+    fn selects<K: Kind>(&self, object: &K::Object) -> bool {
         object.namespace().as_deref() == Some(self.0)
             && K::account(object).is_some_and(|reference| reference.kind == AccountKind::ClusterAccount)
     }
@@ -82,13 +63,13 @@ impl Question for Admitted<'_> {
 
 /// Wakes the resources of a namespace whose ClusterAccount may admit them by the namespace's labels.
 pub fn users_of_cluster_accounts<E: Environment>(env: &E, namespace: &str) {
-    E::Kinds::each(&mut Concerned { env, concerned: Admitted(namespace) });
+    wake_selected(env, Admitted(namespace));
 }
 
 struct In<'a>(Option<&'a str>);
 
-impl Question for In<'_> {
-    fn concerns<K: Kind>(&self, object: &K::Object) -> bool {
+impl Selector for In<'_> {
+    fn selects<K: Kind>(&self, object: &K::Object) -> bool {
         let namespace = object.namespace();
         namespace.is_none() || self.0.is_none() || namespace.as_deref() == self.0
     }
@@ -96,5 +77,5 @@ impl Question for In<'_> {
 
 /// Wakes all resources that can have to do with one of a namespace.
 pub fn all_in<E: Environment>(env: &E, namespace: Option<&str>) {
-    E::Kinds::each(&mut Concerned { env, concerned: In(namespace) });
+    wake_selected(env, In(namespace));
 }
