@@ -56,11 +56,6 @@ use crate::domain::ComputeUnits;
     "self.type != 'ReadOnly' || self.management != 'Observe' || has(self.computeID)",
     "a branch can have several read replicas; name the one to observe in computeID",
 ))]
-#[x_kube(validation = rules::demand(
-    "!has(self.size) || !has(self.size.fixed) || self.size.fixed <= 16.0 \
-     || !has(self.scaleToZero) || !has(self.scaleToZero.after)",
-    "a fixed size above 16 does not scale to zero; remove scaleToZero.after, or choose a size up to 16",
-).field_path(".scaleToZero"))]
 pub struct ComputeSpec {
     /// The account whose credentials dbplane uses.
     #[x_kube(merge_strategy = MapMerge::Atomic)]
@@ -142,7 +137,7 @@ pub enum ComputeType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Size {
-    /// A fixed size in compute units (CU): 0.25, 0.5, 1 to 16, or an even number from 18 to 56. One CU is 1 vCPU and 4 GB of memory. Above 16 CU a compute does not scale to zero.
+    /// A fixed size in compute units (CU): 0.25, 0.5, 1 to 16, or an even number from 18 to 56. One CU is 1 vCPU and 4 GB of memory. Some platforms never suspend a compute above 16 CU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = rules::whole_size(" and 18 to 56 in steps of 2"))]
     pub fixed: Option<ComputeUnits>,
