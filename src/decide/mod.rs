@@ -174,6 +174,13 @@ impl AccountView {
     }
 }
 
+/// What to report while a person has paused the resource.
+fn paused(meta: &Meta) -> Option<Report> {
+    let meanwhile = if meta.deleting { "the deletion waits" } else { "nothing is written" };
+    let text = || format!("Paused by the annotation {}; {meanwhile}.", names::PAUSED);
+    meta.paused.then(|| Report::unknown(Reason::Paused, text()))
+}
+
 /// `length` after `time`, or the latest time that can be represented.
 pub fn later(time: Timestamp, length: Duration) -> Timestamp {
     let length = SignedDuration::try_from(length).unwrap_or(SignedDuration::MAX);

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use super::{Answer, Budget, Meter, Platform, Rate, RateLimited};
 use crate::domain::{
-    Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, Fault, KeyEntry, NewCompute, Project, Role, Settings,
-    Support,
+    Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project, Role,
+    Settings, Support,
 };
 
 /// An idle primary.
@@ -133,8 +133,8 @@ impl Platform for Fake {
     async fn list_computes(&self, _: &str) -> Result<Vec<Compute>, Fault> {
         self.called("list_computes", || self.computes.lock().unwrap().clone()).await
     }
-    async fn create_compute(&self, _: &str, _: &NewCompute) -> Result<Answer, Fault> {
-        self.called("create_compute", Answer::default).await
+    async fn create_compute(&self, _: &str, _: &NewCompute) -> Result<(Compute, Vec<Operation>), Fault> {
+        self.called("create_compute", || (compute("ep-new", "br-1"), Vec::new())).await
     }
     async fn update_compute(&self, _: &str, _: &str, _: &ComputeChange) -> Result<Answer, Fault> {
         self.called("update_compute", Answer::default).await

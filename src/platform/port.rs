@@ -22,8 +22,8 @@ pub trait Platform: Send + Sync + std::fmt::Debug {
     async fn list_projects(&self) -> Result<Vec<Project>, Fault>;
     /// All computes of a project.
     async fn list_computes(&self, project: &str) -> Result<Vec<Compute>, Fault>;
-    /// Creates a compute. Not idempotent.
-    async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<Answer, Fault>;
+    /// Creates a compute, and returns it with the operations that this started. Not idempotent.
+    async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<(Compute, Vec<Operation>), Fault>;
     /// Changes the named attributes of a compute.
     async fn update_compute(&self, project: &str, compute: &str, change: &ComputeChange) -> Result<Answer, Fault>;
     /// Deletes a compute. One that is already gone is a success where the platform says so with 204.

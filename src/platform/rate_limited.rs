@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::{Answer, Budget, Platform, PlatformClient, Priority};
-use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Project};
+use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project};
 
 /// Records every call that was sent to the platform, or could not be.
 pub trait Meter: Send + Sync {
@@ -251,7 +251,7 @@ impl Platform for RateLimited {
         self.read("list_computes", self.shared.inner.list_computes(project)).await
     }
 
-    async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<Answer, Fault> {
+    async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<(Compute, Vec<Operation>), Fault> {
         self.change("create_compute", self.shared.inner.create_compute(project, new)).await
     }
 

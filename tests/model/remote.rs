@@ -1,7 +1,7 @@
 //! The platform as the passes see it: every call is an effect.
 
 use async_trait::async_trait;
-use dbplane::domain::{ComputeChange, CreatedKey, Fault, KeyEntry, NewCompute, Project};
+use dbplane::domain::{Compute, ComputeChange, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project};
 use dbplane::platform::{Answer as PlatformAnswer, Platform, PlatformClient};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -42,12 +42,12 @@ impl PlatformClient for Remote {
 
 #[async_trait]
 impl Platform for Remote {
-    async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<PlatformAnswer, Fault> {
+    async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<(Compute, Vec<Operation>), Fault> {
         let Answer::Made(id) = self.call(Call::CreateCompute(new.name.clone())).await? else {
             unreachable!("a create makes something")
         };
         let made = super::effects::compute(id, new.name.clone(), true, project);
-        Ok(PlatformAnswer { compute: Some(made), operations: Vec::new() })
+        Ok((made, Vec::new()))
     }
 
     async fn delete_compute(&self, _: &str, compute: &String) -> Result<(), Fault> {

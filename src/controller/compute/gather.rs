@@ -115,8 +115,11 @@ fn others<E: Environment>(env: &E, object: &Compute, known: &ComputeIdentity, sn
     let scope = Scope::of(object, known, &ids);
     let concerned = |other: &Compute| scope.concerns(other) && uid(other) != me && platform(env, other) == here;
     let computes = env.objects::<Compute>(concerned);
-    let creating = computes.iter().map(|other| uid(other.as_ref())).filter(|uid| env.state().is_creating(uid));
-    Others { creating: creating.collect(), unreadable: env.unreadable::<Compute>(), computes }
+    let unreadable = env.unreadable::<Compute>();
+    let uids = computes.iter().map(|other| uid(other.as_ref()));
+    let uids = uids.chain(unreadable.iter().filter_map(|meta| meta.uid.clone()));
+    let creating = uids.filter(|uid| env.state().is_creating(uid)).collect();
+    Others { creating, unreadable, computes }
 }
 
 /// The computes whose other claimants matter: one's own, and those at hand.

@@ -18,7 +18,7 @@ use crate::decide::compute::ComputeStep;
 use crate::decide::identity::{Binding, CreateIntent, Origin, RestartRecord, Unanswered};
 use crate::decide::{Action, Reason, names};
 use crate::domain::{ComputeChange, Fault, NewCompute, Operation};
-use crate::platform::{Answer, Platform};
+use crate::platform::Platform;
 
 /// Performs one step.
 pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeStep) -> Result<(), StepError> {
@@ -45,7 +45,11 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
         ComputeStep::WriteConnection { data } => work.write_connection(data).await,
         ComputeStep::Delete { id } => work.delete(id).await,
         ComputeStep::RemoveFinalizer => work.remove_finalizer().await,
-        ComputeStep::RemoveFinalizerReportingStrays { strays } => work.remove_finalizer_beside(strays).await,
+        ComputeStep::RemoveFinalizerReportingStrays { event } => {
+            // The resource is the last place that knows of them.
+            work.publish(&Event::warning(Reason::StrayCompute.as_str(), event)).await;
+            work.remove_finalizer().await
+        }
     }
 }
 
@@ -78,17 +82,8 @@ impl<E: Environment> Work<'_, E> {
         recorded(self.env, &uid, Action::Create, intent.at)?;
         let answer = platform.create_compute(&self.object.spec.project_id, new).await;
         self.wrote();
-        let created = match self.settle(Action::Create, answer)? {
-            Answer { compute: Some(created), operations } => {
-                self.operation(&operations);
-                created
-            }
-            Answer { compute: None, .. } => {
-                let fault =
-                    Fault::Undecodable { path: "endpoint".into(), message: "the answer holds no compute".into() };
-                return Err(failed(Action::Create)(fault));
-            }
-        };
+        let (created, operations) = self.settle(Action::Create, answer)?;
+        self.operation(&operations);
         let binding = Binding {
             id: created.id.clone(),
             project: self.object.spec.project_id.clone(),
@@ -199,17 +194,6 @@ impl<E: Environment> Work<'_, E> {
         self.patch(self.object, &MetadataPatch::new().finalizer(false)).await?;
         self.env.stop_observing(self.object);
         forget::<Computes, E>(self.env, self.object);
-        Ok(())
-    }
-
-    async fn remove_finalizer_beside(&self, strays: &[String]) -> Result<(), StepError> {
-        let text = format!(
-            "A create of this resource that was never answered may have brought forth {} late. It is billed, and it is left: \
-             delete it in the platform's console, or import it with spec.computeID of another Compute.",
-            strays.join(", ")
-        );
-        self.remove_finalizer().await?;
-        self.publish(&Event::warning(Reason::StrayCompute.as_str(), text)).await;
         Ok(())
     }
 

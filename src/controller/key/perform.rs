@@ -261,7 +261,6 @@ impl<E: Environment> Work<'_, E> {
 
     async fn remove_finalizer(&self) -> Result<(), StepError> {
         self.patch(self.object, &MetadataPatch::new().finalizer(false)).await?;
-        self.env.state().take_unsaved_key(&self.uid());
         forget::<ProjectKeys, E>(self.env, self.object);
         Ok(())
     }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::super::identity::{Binding, CreateIntent, Origin};
-use super::super::{AccountView, Action, Decision, Health, Reason, Report, later};
+use super::super::{AccountView, Action, Decision, Health, Reason, Report, later, paused};
 use super::create::{await_turn, bind, create_outcome};
 use super::evidence::CreateOutcome;
-use super::stray::strays;
+use super::stray::{advice_on_deletion, strays};
 use super::{Case, Choice, ComputeStep, Snapshot, SnapshotState, await_person, is_orphaned, unreadable};
 
 /// How long a compute whose delete the platform confirmed may stay in its list before it is deleted again.
@@ -18,11 +18,8 @@ pub(super) fn decide(case: &Case) -> Choice {
     if !case.observed.meta.has_finalizer {
         return Decision::rest(Report::progressing(Reason::Deleting, "Nothing remains to be done."));
     }
-    if case.observed.meta.paused {
-        return Decision::rest(Report::unknown(
-            Reason::Paused,
-            "Paused by the annotation dbplane.dev/paused; the deletion waits.",
-        ));
+    if let Some(paused) = paused(&case.observed.meta) {
+        return Decision::rest(paused);
     }
     if is_orphaned(case.spec) {
         return remove_finalizer("The compute, if there is one, stays on the platform.");
@@ -118,7 +115,7 @@ fn finish(case: &Case, snapshot: &Snapshot, why: &str) -> Choice {
         (Some(ours), _) => bind(case, ours, Origin::Created),
         (None, ids) if ids.is_empty() => remove_finalizer(why),
         (None, strays) => Decision::act(
-            ComputeStep::RemoveFinalizerReportingStrays { strays },
+            ComputeStep::RemoveFinalizerReportingStrays { event: advice_on_deletion(&strays) },
             Report::progressing(Reason::Deleting, why),
         ),
     }

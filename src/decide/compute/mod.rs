@@ -21,7 +21,7 @@ pub use claims::{Claim, Claims, Scope, claims};
 use super::identity::{Binding, ComputeIdentity, CreateIntent, InvalidAnnotations, RestartRecord};
 use super::memory::of_fault;
 use super::names::ClusterId;
-use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, sizes};
+use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, paused, sizes};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, RestartStatus};
 use crate::domain::{Compute, ComputeChange, ComputeState, Fault, NameSupport, NewCompute, Role};
 
@@ -97,8 +97,9 @@ pub enum ComputeStep {
     Delete { id: String },
     /// Remove the finalizer.
     RemoveFinalizer,
-    /// Report the computes that may be the resource's and are not deleted, then remove the finalizer.
-    RemoveFinalizerReportingStrays { strays: Vec<String> },
+    /// Report by an event with this text the computes that may be the resource's and are not deleted, then remove the
+    /// finalizer.
+    RemoveFinalizerReportingStrays { event: String },
 }
 
 type Choice = Decision<ComputeStep>;
@@ -124,11 +125,8 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Cho
     if observed.meta.deleting {
         return delete::decide(&case);
     }
-    if observed.meta.paused {
-        return Decision::rest(Report::unknown(
-            Reason::Paused,
-            "Paused by the annotation dbplane.dev/paused; nothing is written.",
-        ));
+    if let Some(paused) = paused(&observed.meta) {
+        return Decision::rest(paused);
     }
     if observed.account == AccountView::Pending {
         return Decision::silent();

@@ -112,12 +112,20 @@ pub(super) fn report_strays(case: &Case, snapshot: &Snapshot, choice: Choice) ->
 fn advice(case: &Case, ids: &[String]) -> String {
     let meta = &case.observed.meta;
     format!(
-        "A create of this resource that was never answered may have created {} late. It is billed, this resource does not use \
-         it, and dbplane does not change it. Delete it in the platform's console. Or import it: create another Compute with \
-         spec.computeID. Or, if somebody else created it: kubectl -n {} annotate compute {} {}-",
-        ids.join(", "),
+        "{} Or, if somebody else created it: kubectl -n {} annotate compute {} {}-",
+        advice_on_deletion(ids),
         meta.namespace,
         meta.name,
         names::UNANSWERED_CREATES,
+    )
+}
+
+/// The same where the resource, and with it the record of its creates, goes.
+pub(super) fn advice_on_deletion(ids: &[String]) -> String {
+    format!(
+        "A create of this resource that was never answered may have created {} late. It is billed, this resource does not use \
+         it, and dbplane does not change it. Delete it in the platform's console. Or import it: create another Compute with \
+         spec.computeID.",
+        ids.join(", "),
     )
 }

@@ -1,7 +1,7 @@
 //! A ProjectKey that is being deleted: all of its keys are revoked first.
 
 use super::super::identity::{KeyIntent, KeyRecords};
-use super::super::{AccountView, Action, Decision, Health, Reason, Report, later};
+use super::super::{AccountView, Action, Decision, Health, Reason, Report, later, paused};
 use super::manual_revocation::{acknowledged, to_revoke_by_hand};
 use super::outcome::{CreateOutcome, Named, Revocation, create_outcome, give_up, keys, revocation, stray, without};
 use super::{Case, Choice, KeySecretView, KeyStep, Probe, SecretContents};
@@ -11,11 +11,8 @@ pub(super) fn decide(case: &Case) -> Choice {
     if !case.observed.meta.has_finalizer {
         return Decision::rest(deleting());
     }
-    if case.observed.meta.paused {
-        return Decision::rest(Report::unknown(
-            Reason::Paused,
-            "Paused by the annotation dbplane.dev/paused; the deletion waits.",
-        ));
+    if let Some(paused) = paused(&case.observed.meta) {
+        return Decision::rest(paused);
     }
     let records = &case.identity.records;
     if let Some(recorded) = unrecorded(case) {

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 pub use self::template::template;
 use super::identity::{InvalidAnnotations, KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
 use super::names::{ClusterId, Mark};
-use super::{AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, Wake, brake, later, memory};
+use super::{AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, Wake, brake, later, memory, paused};
 use crate::api::{KeyDeletion, KeyRecord, ProjectKeySpec, ProjectKeyStatus};
 use crate::domain::KeyEntry;
 
@@ -164,11 +164,8 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
         }
         return case.act(Action::WriteSecret, KeyStep::SaveSecret, saving());
     }
-    if observed.meta.paused {
-        return Decision::rest(Report::unknown(
-            Reason::Paused,
-            "Paused by the annotation dbplane.dev/paused; nothing is written.",
-        ));
+    if let Some(paused) = paused(&observed.meta) {
+        return Decision::rest(paused);
     }
     if identity.intent.is_none()
         && let Some(choice) = manual_revocation::acknowledged(&case)

@@ -23,7 +23,7 @@ use serde::Serialize;
 use self::exchange::{Call, Exchange, not_sent};
 use self::wire::{ChangeBody, CreateBody, CreateKeyBody, DecodeError, Page};
 use super::{Answer, Budget, ConnectError, Endpoint, Platform, Priority};
-use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Project};
+use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project};
 
 pub use self::transport::{Transport, Unanswered};
 
@@ -183,12 +183,12 @@ impl Platform for HttpPlatform {
         Ok(computes.into_values().collect())
     }
 
-    async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<Answer, Fault> {
+    async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<(Compute, Vec<Operation>), Fault> {
         let segments = ["projects", project, "endpoints"];
         let body = self.change(Method::POST, &segments, &CreateBody::new(new, &self.replica_type)).await??;
         let answer = wire::answer(&body, project).map_err(|error| self.undecodable(error))?;
         match answer.compute {
-            Some(_) => Ok(answer),
+            Some(compute) => Ok((compute, answer.operations)),
             None => Err(self.exchange.unreadable("endpoint", "missing")),
         }
     }

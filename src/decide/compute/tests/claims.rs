@@ -108,6 +108,10 @@ fn a_new_create_waits_for_every_unresolved_one_on_the_branch() {
     }
     let begun = claims(&mine.0, [&Other::new("other", 10).0], [], |uid| uid == "other");
     assert_eq!(begun.creating.as_deref(), Some("Compute shop/other"), "begun in this process");
+    let unreadable = Other::new("other", 10).0.metadata;
+    let begun = claims(&mine.0, [], [&unreadable], |uid| uid == "other");
+    assert_eq!(begun.creating.as_deref(), Some("Compute shop/other"), "and cannot be read since");
+    assert_eq!(claims(&mine.0, [], [&unreadable], |_| false).creating, None);
 }
 
 #[test]
