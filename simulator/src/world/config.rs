@@ -7,7 +7,8 @@ use super::errors::Refusal;
 use super::model::{ComputeConfig, ComputeDefaults, ComputeKind, ComputeSettings, Project};
 use super::sizes::{Plan, Range, default_range, fits_plan, judge};
 
-const SUSPEND_RANGE: std::ops::RangeInclusive<i64> = -1..=604_800;
+/// The seconds that scale to zero can be set to; -1 is never, 0 the default.
+pub(super) const SUSPEND_RANGE: std::ops::RangeInclusive<i64> = -1..=604_800;
 const LONGEST_NAME: usize = 64;
 
 /// The attributes that a request may set. Unknown ones are ignored, and null is the same as absent.

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::config::ComputeRequest;
+use super::config::{ComputeRequest, Rules, SUSPEND_RANGE};
+use super::errors::Refusal;
 use super::file::{
     DeclaredBranch, DeclaredCompute, DeclaredKey, DeclaredKeyKind, DeclaredOrganization, DeclaredProject, DeclaredUser,
     WorldFile, WorldFileError, fault,
@@ -15,7 +16,7 @@ use super::model::{
 };
 use super::projects::DEFAULT_REGION;
 use super::routes::is_path_id;
-use super::sizes::Range;
+use super::sizes::{Range, judge};
 use super::{Profile, World};
 
 impl World {
@@ -69,6 +70,8 @@ impl World {
             return fault(format!("{path}.owner"), format!("there is no organization or user {}", declared.owner));
         };
         let project = declared.build(path, owner, self.now)?;
+        let rules = self.rules(&project);
+        declared.check_defaults(path, rules)?;
         self.projects.insert(project.id.clone(), project);
         for (index, compute) in declared.computes.iter().enumerate() {
             let added = self.declare_compute(&declared.id, compute);
@@ -203,6 +206,19 @@ impl DeclaredUser {
 }
 
 impl DeclaredProject {
+    /// What computes get when nobody asks for anything must be what they could ask for.
+    fn check_defaults(&self, path: &str, rules: Rules) -> Result<(), WorldFileError> {
+        if let Some(size) = self.default_size
+            && let Err(refused) = judge(size.min.cu(), size.max.cu(), rules.plan, rules.profile)
+        {
+            return fault(format!("{path}.default_size"), Refusal::SizeRefused(refused).message());
+        }
+        match SUSPEND_RANGE.contains(&self.default_suspend_timeout_seconds) {
+            true => Ok(()),
+            false => fault(format!("{path}.default_suspend_timeout_seconds"), "it must be between -1 and 604800"),
+        }
+    }
+
     fn build(&self, path: &str, owner: Owner, now: Timestamp) -> Result<Project, WorldFileError> {
         if !is_path_id(&self.id) {
             return fault(format!("{path}.id"), "an id has 1 to 60 lower case letters, digits and hyphens");

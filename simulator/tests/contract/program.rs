@@ -128,14 +128,34 @@ fn the_program_tells_where_a_world_file_is_wrong() {
             "users: [{id: u}]\nprojects: [{id: p, owner: u, branches: [{id: b}], computes: [{branch: c}]}]",
             "projects[0].computes[0]",
         ),
+        (
+            "organizations: [{id: o, plan: scale}]\nprojects: [{id: p, owner: o, default_size: {min: 1, max: 56}}]",
+            "projects[0].default_size: autoscaling limit max 56",
+        ),
+        (
+            "organizations: [{id: o, plan: scale}]\nprojects: [{id: p, owner: o, default_size: {min: 4, max: 1}}]",
+            "projects[0].default_size: autoscaling limit min",
+        ),
+        ("users: [{id: u}]\nprojects: [{id: p, owner: u, default_size: {min: 8, max: 8}}]", "projects[0].default_size"),
+        (
+            "users: [{id: u}]\nprojects: [{id: p, owner: u, default_suspend_timeout_seconds: 9223372036854775807}]",
+            "projects[0].default_suspend_timeout_seconds",
+        ),
     ];
     for (yaml, place) in cases {
         std::fs::write(&world, yaml).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane-simulator"));
-        let output = command.args(["--listen", "127.0.0.1:0", "--world"]).arg(&world).output().unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(!output.status.success() && output.stdout.is_empty());
-        assert!(told.contains("world.yaml") && told.contains(place), "{told}");
+        command.args(["--listen", "127.0.0.1:0", "--world"]).arg(&world);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut printed = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut printed).unwrap();
+        // One that accepts the file would serve for ever.
+        child.kill().unwrap();
+        assert_eq!(printed, "", "{yaml}");
+        let output = child.wait_with_output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success());
+        assert!(errors.contains("world.yaml") && errors.contains(place), "{errors}");
     }
 }
 
