@@ -243,10 +243,11 @@ impl World {
         if busy { Err(Refusal::Busy) } else { Ok(()) }
     }
 
+    /// The specification deletes a compute on any branch.
     fn refuse_when_protected(&self, key: &ComputeKey) -> Result<(), Refusal> {
         let branch = self.computes.get(key).map(|compute| compute.config.branch_id.as_str());
         let branch = branch.and_then(|id| self.projects.get(&key.0)?.branches.get(id));
-        match self.profile.adds() && branch.is_some_and(|branch| branch.protected) {
+        match !self.profile.obeys() && branch.is_some_and(|branch| branch.protected) {
             true => Err(Refusal::BranchProtected),
             false => Ok(()),
         }

@@ -90,7 +90,7 @@ pub struct DeclaredBranch {
     pub id: String,
     pub name: Option<String>,
     pub parent: Option<String>,
-    /// Its computes cannot be deleted, but in the minimal profile.
+    /// It cannot be deleted; in the public profile, its computes neither.
     #[serde(default)]
     pub protected: bool,
     #[serde(default)]

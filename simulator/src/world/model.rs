@@ -107,7 +107,7 @@ pub struct Branch {
     pub parent: Option<String>,
     /// The project's root and default branch.
     pub default: bool,
-    /// The computes of a protected branch cannot be deleted, but in the minimal profile.
+    /// A protected branch cannot be deleted; in the public profile, its computes neither.
     pub protected: bool,
     pub created_at: Timestamp,
 }

@@ -93,18 +93,6 @@ async fn public_delete_of_an_active_compute_suspends_it_and_of_an_absent_one_is_
 }
 
 #[tokio::test]
-async fn delete_on_a_protected_branch_is_422() {
-    let attributes = json!({ "branch_id": "br-kept", "type": "read_write" });
-    let platform = Platform::public().await;
-    let path = platform.compute(attributes.clone()).await;
-    platform.advance(600);
-    platform.delete(&path, ORGANIZATION).await.expect(422);
-    let platform = Platform::minimal().await;
-    let path = platform.compute(attributes).await;
-    platform.delete(&path, ORGANIZATION).await.expect(200);
-}
-
-#[tokio::test]
 async fn public_start_and_suspend() {
     let platform = Platform::public().await;
     let path = platform.idle_primary().await;

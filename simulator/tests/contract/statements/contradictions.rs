@@ -22,6 +22,7 @@ const ROWS: &[(&str, &[&str])] = &[
     ("changing `type`", &["update_compute_type"]),
     ("restarting an idle compute", &["any_restart"]),
     ("deleting an active compute", &["any_delete", "delete_compute"]),
+    ("deleting a compute on a protected branch", &["any_delete_on_a_protected_branch"]),
     ("deleting a compute that is not there", &["delete_compute_absent"]),
     ("changing an idle compute", &["service_6_idle"]),
     ("the widest autoscaling range", &["limit_autoscaling"]),

@@ -137,6 +137,11 @@ statements! {
         "init: 200 [] absent; idle: 200 [] absent; active: 200 [] absent; disabled: 200 [] absent",
         "init: 423 object; idle: 200 [] absent; active: 200 [suspend_compute running] absent; disabled: 200 [] absent",
     );
+    any_delete_on_a_protected_branch: "compute: any, delete, removed: on any branch, as no condition is named", async |it| {
+        let path = it.compute(json!({ "branch_id": "br-kept", "type": "read_write" })).await;
+        it.advance(600);
+        outcome(&it.delete(&path, ORGANIZATION).await)
+    }, contradicted("200 []", "422");
 
     effect_1: "changing the size of a fixed-size compute restarts it and disconnects", async |it| {
         resized(&it, (1.0, 1.0), (2.0, 2.0)).await
