@@ -28,7 +28,9 @@ pub async fn of(scenarios: Vec<Scenario>, table: &mut Table) -> Result<usize> {
     // In the order in which they are written down.
     tallies.sort_by_key(|(place, _)| *place);
     let tallies: Vec<Tally> = tallies.into_iter().map(|(_, tally)| tally).collect();
-    Ok(rows(&tallies, begun, table))
+    let missed = tallies.iter().filter(|tally| !tally.reached_most());
+    let missed = missed.inspect(|tally| eprintln!("{}: too few of its points were reached", tally.scenario)).count();
+    Ok(rows(&tallies, begun, table) + missed)
 }
 
 /// One point by its name.

@@ -49,8 +49,13 @@ async fn verify() -> Result<bool> {
         [] => crashes::of(scenarios(), &mut table).await? + Orders::explore().rows(&mut table),
         ["--model"] => Orders::explore().rows(&mut table),
         ["--scenario", names] => {
-            let wanted: Vec<&str> = names.split(',').collect();
-            crashes::of(scenarios().into_iter().filter(|it| wanted.contains(&it.name)).collect(), &mut table).await?
+            let mut all = scenarios();
+            let mut wanted = Vec::new();
+            for name in names.split(',') {
+                let found = all.iter().position(|scenario| scenario.name == name);
+                wanted.push(all.remove(found.ok_or_else(|| Error::new(format!("there is no scenario {name}")))?));
+            }
+            crashes::of(wanted, &mut table).await?
         }
         ["--point", point] => crashes::at(point, &mut table).await?,
         _ => return Err(Error::new("usage: verify [--model | --scenario NAME,... | --point SCENARIO:MODE:NUMBER]")),

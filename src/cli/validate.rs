@@ -15,8 +15,8 @@ use files::Source;
 
 /// Check manifests of dbplane as the API server would, without a cluster
 ///
-/// Reads YAML and JSON, several documents and lists too. Objects of other kinds are skipped and counted. What an
-/// update may change, and whether what is named exists, only the cluster can tell.
+/// Reads YAML and JSON, several documents and lists too. Objects of other kinds are skipped and counted. Whether
+/// an update may change a field, and whether a named object exists, is not checked: that needs the cluster.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {

@@ -203,7 +203,7 @@ pub async fn dry_run<C: Cluster>(
     }
 }
 
-const FROM_BEFORE: &str = "what an earlier resource left";
+const FROM_BEFORE: &str = "from an earlier resource";
 
 fn applied(owner: &Owner, (name, uid): (&str, Option<&str>), content: &SecretContent) -> AppliedSecret {
     let bytes = |value: &SecretString| ByteString(value.expose_secret().as_bytes().to_vec());

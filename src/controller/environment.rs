@@ -79,7 +79,7 @@ pub trait Environment: Send + Sync + 'static {
     fn count_paused_deletions(&self, _kind: &str, _count: usize) {}
 }
 
-/// What passes are told to keep to.
+/// The settings of passes.
 #[derive(Clone, Debug)]
 pub struct PassSettings {
     pub limits: Limits,

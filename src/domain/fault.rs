@@ -46,8 +46,8 @@ pub enum Fault {
     /// A success whose body is not what it should be; `path` names the field. A change was made.
     #[error("the platform's answer cannot be read at {path}: {message}")]
     Undecodable { path: String, message: String },
-    /// A key was created, and the answer tells of one with this identifier that is not what was asked for. Whose it is
-    /// cannot be told, so its secret is dropped, and it is not revoked by that identifier.
+    /// A key was created, and the answer shows one with this identifier that is not what was asked for. Whose it is
+    /// is not known, so its secret is dropped, and it is not revoked by that identifier.
     #[error("the platform answered the creation of a key with key {id}, {message}; its secret is not used")]
     OtherKey { id: i64, message: String },
 }

@@ -44,11 +44,7 @@ pub struct Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // An unknown field is named in the message.
-        if !self.path.is_empty() && self.check != Check::UnknownField {
-            write!(f, "{}: ", self.path)?;
-        }
-        f.write_str(&self.message)
+        self.check.fmt(&self.path, &self.message, f)
     }
 }
 

@@ -26,7 +26,7 @@ pub use manifests::{Checked, Finding, Outcome};
 
 /// What a manifest is checked for; each has a name that machines know it by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(into = "&'static str")]
 pub enum Check {
     /// That it can be read.
     Yaml,
@@ -53,6 +53,14 @@ impl Check {
         }
     }
 
+    /// A problem found by this check, for people. An unknown field is named in the message.
+    fn fmt(self, path: &str, message: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self, path) {
+            (Check::UnknownField, _) | (_, "") => f.write_str(message),
+            _ => write!(f, "{path}: {message}"),
+        }
+    }
+
     pub fn describe(self) -> &'static str {
         match self {
             Check::Yaml => "The document is YAML or JSON, and sets no field twice.",
@@ -61,6 +69,12 @@ impl Check {
             Check::Schema => "Types, required fields, supported values and bounds are those of the definition.",
             Check::Rule => "The validation rules of the definition hold.",
         }
+    }
+}
+
+impl From<Check> for &'static str {
+    fn from(check: Check) -> Self {
+        check.name()
     }
 }
 
@@ -79,12 +93,7 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.path.as_str() {
-            // An unknown field is named in the message.
-            _ if self.check == Check::UnknownField => f.write_str(&self.message),
-            "" => f.write_str(&self.message),
-            path => write!(f, "{path}: {}", self.message),
-        }
+        self.check.fmt(&self.path, &self.message, f)
     }
 }
 

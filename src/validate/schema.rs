@@ -1,4 +1,4 @@
-//! The schema half: types, required fields, enums and bounds, told in the API server's words.
+//! The schema half: types, required fields, enums and bounds, in the API server's words.
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};

@@ -111,8 +111,8 @@ async fn send(client: &Client, method: Method, path: &str, body: &Value) -> Answ
         Ok(object) => Ok(object),
         Err(kube::Error::Api(status)) => {
             let causes = status.details.iter().flat_map(|details| &details.causes);
-            let told: Vec<String> = causes.map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
-            Err(if told.is_empty() { vec![status.message.clone()] } else { essential(told) })
+            let reported: Vec<String> = causes.map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+            Err(if reported.is_empty() { vec![status.message.clone()] } else { essential(reported) })
         }
         Err(error) => panic!("{error}"),
     }

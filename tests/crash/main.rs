@@ -16,7 +16,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use harness::{Extent, Lab, Plant, Tally, enumerate, scenarios, told_of};
+use harness::{Extent, Lab, Plant, Tally, enumerate, scenarios, violations_of};
 use tokio::task::JoinSet;
 
 const QUICK: [&str; 5] = ["create", "create-minimal", "create-two-minimal", "create-key", "create-key-minimal"];
@@ -44,14 +44,12 @@ async fn nothing_is_created_twice_or_lost_wherever_the_operator_dies() {
     }
     let violations: Vec<&String> = tallies.iter().flat_map(|tally| &tally.violations).collect();
     assert!(violations.is_empty(), "{violations:#?}");
-    // How many requests there are varies a little from time to time.
-    let reached = |tally: &Tally| tally.points > 0 && tally.tried * 10 > tally.points * 8;
-    assert!(tallies.iter().all(reached), "too many points were not reached: {tallies:?}");
+    assert!(tallies.iter().all(Tally::reached_most), "too many points were not reached: {tallies:?}");
 }
 
-/// What the checks above rest on: nothing is told of what is as it has to be, and everything of what is not.
+/// What the checks above rest on: nothing is reported where everything is as it has to be, and everything that is not.
 #[tokio::test]
-async fn what_breaks_a_promise_is_told() {
+async fn what_breaks_a_promise_is_reported() {
     let planted: [(Plant, &[&str]); 7] = [
         (Plant::Nothing, &[""]),
         (Plant::ForgottenKey, &["is valid and belongs to no resource", "keys created: 2 instead of 1"]),
@@ -62,9 +60,9 @@ async fn what_breaks_a_promise_is_told() {
         (Plant::RevokedKey, &["the key in Secret ci-key is answered with 401"]),
     ];
     let lab = Arc::new(Lab::open(PathBuf::from(env!("CARGO_BIN_EXE_dbplane"))).await.unwrap());
-    let told = told_of(lab, &planted.map(|(plant, _)| plant)).await.unwrap();
-    assert_eq!(told[0], "");
-    for ((plant, expected), told) in planted.iter().zip(&told) {
-        assert!(expected.iter().all(|text| told.contains(text)), "{plant:?}: {told:?}");
+    let found = violations_of(lab, &planted.map(|(plant, _)| plant)).await.unwrap();
+    assert_eq!(found[0], "");
+    for ((plant, expected), found) in planted.iter().zip(&found) {
+        assert!(expected.iter().all(|text| found.contains(text)), "{plant:?}: {found:?}");
     }
 }

@@ -175,7 +175,7 @@ async fn a_created_key_has_every_field() {
 
 #[tokio::test]
 async fn a_minted_key_that_is_not_what_was_asked_for_is_not_used() {
-    for (body, told) in [
+    for (body, reported) in [
         (r#"{"id":7,"key":"minted-secret","name":"n-2","project_id":"p"}"#, "not called what was asked for"),
         (r#"{"id":7,"key":"minted-secret","name":"n-1","project_id":"q"}"#, "of another project"),
     ] {
@@ -184,7 +184,7 @@ async fn a_minted_key_that_is_not_what_was_asked_for_is_not_used() {
         assert!(matches!(fault, Fault::OtherKey { id: 7, .. }), "{fault}");
         assert!(fault.may_have_happened() && !fault.is_refusal());
         let text = format!("{fault} {fault:?}");
-        assert!(text.contains(told) && !text.contains("minted-secret") && !text.contains("n-2"), "{text}");
+        assert!(text.contains(reported) && !text.contains("minted-secret") && !text.contains("n-2"), "{text}");
         assert_eq!(server.lines().len(), 1, "a key that may be somebody else's is not revoked");
     }
 }

@@ -41,7 +41,7 @@ pub enum Request {
     },
     Event {
         resource: Resource,
-        warning: bool,
+        reason: String,
         text: String,
     },
     ReadSecret(String),

@@ -1,4 +1,5 @@
-//! What the model checker and the property tests share: a cluster in memory, the port to it, and the promises.
+//! What the model checker and the property tests share: a cluster in memory, the port to it, and the promises, which the crash
+//! points check too.
 //!
 //! Use it with `#[path = "../in_memory/mod.rs"] mod in_memory;`.
 

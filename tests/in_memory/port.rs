@@ -56,7 +56,8 @@ impl<C: Carrier> Cluster for Port<C> {
     }
 
     async fn publish<K: Object>(&self, object: &K, event: &Event) {
-        let request = Request::Event { resource: resource(object), warning: event.warning, text: event.text.clone() };
+        let (reason, text) = (event.reason.clone(), event.text.clone());
+        let request = Request::Event { resource: resource(object), reason, text };
         let _ = self.0.carry(request).await;
     }
 

@@ -62,7 +62,7 @@ pub struct World {
     pub key_secrets: BTreeMap<String, Option<i64>>,
     /// The names of keys that are in the memory of a process, or recorded elsewhere than in annotations.
     pub known_keys: BTreeSet<String>,
-    /// Everything that conditions and warnings tell.
+    /// What people are asked to see to: the messages of conditions, and of events that name what is left.
     pub reported: String,
 }
 

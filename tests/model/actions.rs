@@ -29,8 +29,8 @@ pub enum Action {
     /// The answer is lost: a write of the cluster is carried out, a call of the platform may be, at some time.
     AnswerLost(usize, usize),
     Refused(usize, usize),
-    /// The process is told how the resource stands now.
-    Told(usize, usize),
+    /// The watch delivers the resource as it is now.
+    Delivered(usize, usize),
     /// The process reads the platform.
     Reads(usize),
     ReadsWhatWasBefore(usize),
@@ -63,7 +63,7 @@ pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
                 Action::Sent(p, i),
                 Action::AnswerLost(p, i),
                 Action::Refused(p, i),
-                Action::Told(p, i),
+                Action::Delivered(p, i),
                 Action::Pass(p, i),
             ]);
         }
@@ -107,7 +107,7 @@ pub fn happen(bound: &Bound, state: &State, action: Action) -> Option<State> {
             answered(bound, state, action, p, i)
         }
         Action::Sent(p, i) => answered_later(bound, state, p, i),
-        Action::Told(p, i) => told(bound, state, p, i),
+        Action::Delivered(p, i) => delivered(bound, state, p, i),
         Action::Reads(p) => read(bound, state, p, &state.platform, false),
         Action::ReadsWhatWasBefore(p) => {
             let mut next = state.clone();
@@ -185,7 +185,7 @@ fn answered_later(bound: &Bound, state: &State, p: usize, i: usize) -> Option<St
     Some(next)
 }
 
-fn told(bound: &Bound, state: &State, p: usize, i: usize) -> Option<State> {
+fn delivered(bound: &Bound, state: &State, p: usize, i: usize) -> Option<State> {
     let resource = bound.resource(i);
     let before = state.processes[p].caches.get(&resource);
     let now = state.cluster.objects.get(&resource);
@@ -362,7 +362,7 @@ fn foreign(bound: &Bound, state: &mut State) {
     match bound.subject {
         Subject::Computes { marks, .. } => {
             let name = marks.then(|| "theirs".to_owned());
-            state.platform.computes.insert(id, Compute { name, foreign: true, setting: marks });
+            state.platform.computes.insert(id, Compute { name, made_for: None, setting: marks });
         }
         Subject::Key { .. } => drop(state.platform.keys.insert(id, Key { name: "theirs".into(), foreign: true })),
     }
@@ -375,7 +375,7 @@ fn tick(bound: &Bound, state: &mut State) {
     let tick = state.tick;
     state.deletions.retain(|(_, _, at)| at + 2 > tick);
     state.platform.floating.retain(|floating| floating.until >= tick);
-    // Who waits for the platform for longer than a request may take is told that no answer came.
+    // Who waits for the platform for longer than a request may take gets no answer.
     for p in 0..state.processes.len() {
         for i in bound.all() {
             let waited = pending(state, p, i).filter(|it| calls_platform(&it.effect) && it.since + 1 < tick);

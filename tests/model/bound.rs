@@ -126,7 +126,7 @@ impl Bound {
         (kind, "prod".into())
     }
 
-    /// Whether statuses are written: the brake remembers in them, and an account tells by them.
+    /// Whether statuses are written: the brake remembers in them, where it can stop anything.
     pub fn statuses(&self) -> bool {
         self.deletes_per_minute < u32::from(self.deletions())
     }

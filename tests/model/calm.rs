@@ -80,7 +80,7 @@ fn step(bound: &Bound, state: &State) -> Option<(State, bool)> {
     if let Some(next) = first((0..state.platform.floating.len()).map(Action::CarriedLate).collect()) {
         return Some((next, true));
     }
-    let looked = first(each.iter().map(|(p, i)| Action::Told(*p, *i)).collect())
+    let looked = first(each.iter().map(|(p, i)| Action::Delivered(*p, *i)).collect())
         .or_else(|| first(processes.map(Action::Reads).collect()));
     if let Some(next) = looked {
         return Some((next, false));

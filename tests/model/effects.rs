@@ -17,7 +17,7 @@ use super::state::{Compute, Key, State};
 /// Whether it goes to the platform and changes something there.
 pub fn changes_platform(effect: &Effect) -> bool {
     let Effect::Platform(_, call) = effect else { return false };
-    matches!(call, Call::CreateCompute(_) | Call::DeleteCompute(_) | Call::CreateKey(_) | Call::RevokeKey(_))
+    matches!(call, Call::CreateCompute(..) | Call::DeleteCompute(_) | Call::CreateKey(_) | Call::RevokeKey(_))
 }
 
 /// Whether it goes to the platform.
@@ -68,14 +68,17 @@ fn mutated(bound: &Bound, state: &State, request: &Request) -> Request {
 
 fn carry_out(bound: &Bound, state: &mut State, call: &Call) -> Answer {
     match call {
-        Call::CreateCompute(name) => {
+        Call::CreateCompute(resource, name) => {
             state.platform.made += 1;
             let name = name.clone().filter(|_| bound.marks());
-            state.platform.computes.insert(state.platform.made, Compute { name, foreign: false, setting: true });
+            state
+                .platform
+                .computes
+                .insert(state.platform.made, Compute { name, made_for: Some(resource.clone()), setting: true });
             Answer::Made(state.platform.made)
         }
         Call::DeleteCompute(id) => {
-            if state.platform.computes.remove(id).is_some_and(|compute| compute.foreign) {
+            if state.platform.computes.remove(id).is_some_and(|compute| compute.made_for.is_none()) {
                 state.violation = Some("a foreign compute was deleted");
             }
             Answer::Done
@@ -112,7 +115,7 @@ fn unsupported() -> Fault {
 /// The answer that says that nothing was done.
 pub fn refusal(effect: &Effect) -> Answer {
     match effect {
-        Effect::Platform(_, Call::CreateCompute(_) | Call::CreateKey(_)) => {
+        Effect::Platform(_, Call::CreateCompute(..) | Call::CreateKey(_)) => {
             Answer::Fault(Fault::Busy { message: String::new(), retry_after: None })
         }
         effect if calls_platform(effect) => Answer::Fault(Fault::Throttled { status: 429, retry_after: None }),

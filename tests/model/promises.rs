@@ -13,9 +13,9 @@ use kube::ResourceExt;
 
 use super::bound::{Bound, Subject};
 use super::effects::secret_of;
-use super::in_memory::Print;
 use super::in_memory::cluster::Stored;
 use super::in_memory::promises::{self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World};
+use super::in_memory::{Print, Resource};
 use super::replay::{Call, Effect};
 use super::state::State;
 
@@ -45,6 +45,8 @@ pub fn broken(bound: &Bound, state: &State) -> Option<String> {
 
 /// Everything that the promises are about.
 fn world(bound: &Bound, state: &State) -> World {
+    let made_for =
+        |of: Option<&Resource>| of.map_or(Maker::SomebodyElse, |(_, name)| Maker::Operator(Some(name.clone())));
     let made_by = |foreign: bool| if foreign { Maker::SomebodyElse } else { Maker::Operator(None) };
     let computes = state.platform.computes.iter();
     let keys = state.platform.keys.iter();
@@ -60,7 +62,7 @@ fn world(bound: &Bound, state: &State) -> World {
     };
     World {
         computes: computes
-            .map(|(id, it)| LiveCompute { id: format!("ep-{id}"), made_by: made_by(it.foreign) })
+            .map(|(id, it)| LiveCompute { id: format!("ep-{id}"), made_by: made_for(it.made_for.as_ref()) })
             .collect(),
         keys: keys
             .map(|(id, it)| LiveKey { id: (*id).into(), name: it.name.clone(), made_by: made_by(it.foreign) })
@@ -102,7 +104,7 @@ pub fn unfinished(bound: &Bound, state: &State, reports: &[Option<Report>]) -> O
     let world = world(bound, state);
     for (i, report) in bound.subjects().zip(reports) {
         let Some(stored) = state.cluster.objects.get(&bound.resource(i)) else { continue };
-        let Some(report) = report else { continue };
+        let Some(report) = report else { return Some("it reports nothing".to_owned()) };
         let short = match bound.subject {
             _ if waits_for_a_person(bound, state, report) || waits_for_account(bound, state, stored, report) => None,
             _ if stored.is_deleting() => Some("the deletion does not end".to_owned()),
@@ -172,9 +174,9 @@ fn left_over(bound: &Bound, state: &State, world: &World, reports: &[Option<Repo
             _ => None,
         })
         .collect();
-    let told = |id: &str| reported.iter().any(|text| text.contains(id));
+    let is_reported = |id: &str| reported.iter().any(|text| text.contains(id));
     let someone_gone = world.resources.len() < bound.count();
     let left = promises::forgotten_computes(world);
-    let forgotten = left.into_iter().find(|it| !(bound.late && (told(&it.id) || someone_gone)))?;
+    let forgotten = left.into_iter().find(|it| !(bound.late && (is_reported(&it.id) || someone_gone)))?;
     Some(format!("{} is left over, and nobody reports it", forgotten.id))
 }

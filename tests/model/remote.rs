@@ -6,7 +6,7 @@ use dbplane::platform::{Answer as PlatformAnswer, Platform, PlatformClient};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::mutation::Mutation;
-use super::replay::{Answer, Call, Effect, effect, mutation};
+use super::replay::{Answer, Call, Effect, effect, mutation, resource};
 
 /// The platform as the passes see it, called with one of the account's API keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -43,7 +43,7 @@ impl PlatformClient for Remote {
 #[async_trait]
 impl Platform for Remote {
     async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<(Compute, Vec<Operation>), Fault> {
-        let Answer::Made(id) = self.call(Call::CreateCompute(new.name.clone())).await? else {
+        let Answer::Made(id) = self.call(Call::CreateCompute(resource(), new.name.clone())).await? else {
             unreachable!("a create makes something")
         };
         let made = super::effects::compute(id, new.name.clone(), true, project);

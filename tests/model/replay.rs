@@ -38,7 +38,8 @@ pub enum Effect {
 /// A call of the platform.
 #[derive(Clone, Debug, Hash)]
 pub enum Call {
-    CreateCompute(Option<String>),
+    /// For this resource, with this name.
+    CreateCompute(Resource, Option<String>),
     DeleteCompute(u8),
     CreateKey(String),
     RevokeKey(u8),
@@ -122,6 +123,7 @@ pub enum Reached {
 
 /// The tape of the pass that is being run, and what it may look at without anybody noticing.
 struct Tape {
+    resource: Resource,
     entries: Vec<Entry>,
     position: usize,
     now: Timestamp,
@@ -137,6 +139,11 @@ thread_local! {
 
 fn with_tape<T>(run: impl FnOnce(&mut Tape) -> T) -> T {
     TAPE.with(|tape| run(tape.borrow_mut().as_mut().expect("a pass is being run")))
+}
+
+/// Whose pass it is.
+pub fn resource() -> Resource {
+    with_tape(|tape| tape.resource.clone())
 }
 
 /// The rule that is broken on purpose in this run.
@@ -168,8 +175,8 @@ pub fn run<K: Kind>(base: &Print<Base>, tape: &[Entry], now: Timestamp, cluster:
 
 /// Lays the tape in, for the environment that plays it.
 fn prepare(base: &Print<Base>, entries: Vec<Entry>, now: Timestamp, cluster: Cluster) -> Replay {
-    let mutation = base.mutation;
-    let tape = Tape { entries, position: 0, now, cluster, pending: None, wrote_at: None, mutation };
+    let (resource, mutation) = (base.resource.clone(), base.mutation);
+    let tape = Tape { resource, entries, position: 0, now, cluster, pending: None, wrote_at: None, mutation };
     TAPE.with(|current| *current.borrow_mut() = Some(tape));
     Replay { state: ProcessState::from(base.contents.clone()), base: base.clone(), port: Port(ToTape(base.clone())) }
 }

@@ -22,7 +22,8 @@ use super::replay::{Effect, Flight};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Compute {
     pub name: Option<String>,
-    pub foreign: bool,
+    /// `None` for somebody else's.
+    pub made_for: Option<Resource>,
     /// The value of the one setting that is declared.
     pub setting: bool,
 }
@@ -117,7 +118,7 @@ impl State {
         if bound.foreign > 0 {
             // One that was there before, and that looks like what is wanted.
             platform.made = 1;
-            platform.computes.insert(1, Compute { name: None, foreign: true, setting: true });
+            platform.computes.insert(1, Compute { name: None, made_for: None, setting: true });
             platform.keys.insert(1, Key { name: "ci".into(), foreign: true });
         }
         let cluster = cluster(bound);
@@ -135,11 +136,7 @@ impl State {
                 foreign: bound.foreign,
                 lagging: bound.lagging,
                 deletions: bound.deletions(),
-                confirmations: if bound.deletes_per_minute < u32::from(bound.deletions()) {
-                    bound.deletions()
-                } else {
-                    0
-                },
+                confirmations: if bound.statuses() { bound.deletions() } else { 0 },
                 exchanges: bound.exchanges,
                 account_deletions: u8::from(bound.account_deletion),
                 admissions: bound.admissions,

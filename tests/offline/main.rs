@@ -1,4 +1,4 @@
-//! What can be said of the custom resource definitions without a cluster. tests/cluster says the same with one.
+//! What can be text of the custom resource definitions without a cluster. tests/cluster says the same with one.
 
 #![allow(
     clippy::unwrap_used,

@@ -103,7 +103,7 @@ fn junit_has_a_case_for_each_object() {
     let ran = validate(&["-o", "junit", BAD, "deploy/examples/account.yaml", "deploy/examples/namespace.yaml"]);
     let report = Report::deserialize(ran.out.as_bytes()).unwrap();
     assert_eq!((ran.code, report.tests, report.failures), (1, 3, 2));
-    let mut told = String::new();
+    let mut reported = String::new();
     let mut states = Vec::new();
     for (suite, case) in
         report.test_suites.iter().flat_map(|suite| suite.test_cases.iter().map(move |case| (suite, case)))
@@ -111,8 +111,8 @@ fn junit_has_a_case_for_each_object() {
         let failed = matches!(case.status, TestCaseStatus::NonSuccess { .. });
         states.push((suite.name.as_str(), case.name.as_str(), failed));
         if let TestCaseStatus::NonSuccess { description, .. } = &case.status {
-            told.push_str(description.as_ref().unwrap());
-            told.push('\n');
+            reported.push_str(description.as_ref().unwrap());
+            reported.push('\n');
         }
     }
     let expected = [
@@ -122,7 +122,7 @@ fn junit_has_a_case_for_each_object() {
     ];
     assert_eq!(states, expected);
     for (line, column, path) in MISTAKES {
-        assert!(told.contains(&format!("{BAD}:{line}:{column}: {path}: ")), "{told}");
+        assert!(reported.contains(&format!("{BAD}:{line}:{column}: {path}: ")), "{reported}");
     }
 }
 

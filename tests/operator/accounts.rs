@@ -66,7 +66,7 @@ async fn a_project_scoped_key_is_enough_for_computes() {
     fixture.until_ready("compute/orders").await;
     // A resource that names a project out of reach takes nothing from the others.
     fixture.apply(&compute("astray", "br-main-1", "").replace(PROJECT, "aaaa-other-000000")).await;
-    fixture.until("compute/astray", "told", |seen| condition(seen, "Ready").is_some()).await;
+    fixture.until("compute/astray", "reported", |seen| condition(seen, "Ready").is_some()).await;
     fixture.until_ready("account/prod").await;
     fixture.until_ready("compute/orders").await;
 }
@@ -94,8 +94,8 @@ async fn a_refused_key_stops_all_calls_until_its_secret_changes() {
     let refused = fixture.until_condition("account/prod", "Stalled", "True", "Unauthorized").await;
     assert!(message(&refused, "Stalled").contains("Put a valid API key into the Secret"));
     for dependent in ["compute/orders", "projectkey/ci"] {
-        let told = fixture.until_condition(dependent, "Ready", "Unknown", "AccountNotReady").await;
-        assert!(message(&told, "Ready").contains("401"), "{told}");
+        let reported = fixture.until_condition(dependent, "Ready", "Unknown", "AccountNotReady").await;
+        assert!(message(&reported, "Ready").contains("401"), "{reported}");
     }
     // Nothing but the one slow question, should it fall due.
     fixture.stays_silent(1).await;
@@ -116,11 +116,11 @@ async fn what_is_missing_is_reported_and_used_at_once_when_created() {
     let missing = fixture.until_condition("account/prod", "Stalled", "True", "CredentialsMissing").await;
     assert!(message(&missing, "Stalled").contains("Secret missing/platform-api-key does not exist"));
     fixture.apply(&compute("orders", "br-main-42", "")).await;
-    let told = fixture.until_condition("compute/orders", "Ready", "Unknown", "AccountNotReady").await;
-    assert!(message(&told, "Ready").contains("platform-api-key"), "{told}");
+    let reported = fixture.until_condition("compute/orders", "Ready", "Unknown", "AccountNotReady").await;
+    assert!(message(&reported, "Ready").contains("platform-api-key"), "{reported}");
     fixture.apply("apiVersion: v1\nkind: Secret\nmetadata: {name: platform-api-key}\nstringData: {other: x}\n").await;
     fixture
-        .until("account/prod", "told of the entry", |seen| {
+        .until("account/prod", "to name the entry", |seen| {
             condition(seen, "Stalled")
                 .is_some_and(|stalled| stalled["message"].as_str().unwrap().contains("has no entry api-key"))
         })

@@ -1,4 +1,4 @@
-//! Creates whose answers never come: found again, made once, told where that is not possible; and links that are restored.
+//! Creates whose answers never come: found again, made once, reported where that is not possible; and links that are restored.
 
 use std::collections::BTreeSet;
 
@@ -56,13 +56,13 @@ async fn without_marks_a_person_decides_with_the_reported_command() {
     let fixture = Fixture::minimal("unmarked").await;
     let twin = lost_with_a_twin(&fixture).await;
     let stalled = fixture.until_condition("compute/reader", "Stalled", "True", "AmbiguousCreate").await;
-    let said = message(&stalled, "Stalled");
+    let text = message(&stalled, "Stalled");
     let ids: BTreeSet<String> =
         fixture.computes().await.iter().map(|line| line["id"].as_str().unwrap().to_owned()).collect();
-    assert!(ids.len() == 2 && ids.contains(&twin) && ids.iter().all(|id| said.contains(id.as_str())), "{said}");
+    assert!(ids.len() == 2 && ids.contains(&twin) && ids.iter().all(|id| text.contains(id.as_str())), "{text}");
     polls(&fixture, 1).await;
     assert_eq!(fixture.count("POST"), 1);
-    let command = said.split("To name the right one: ").nth(1).and_then(|rest| rest.split(". If").next()).unwrap();
+    let command = text.split("To name the right one: ").nth(1).and_then(|rest| rest.split(". If").next()).unwrap();
     run(&fixture, command).await;
     let ready = fixture.until_ready("compute/reader").await;
     assert!(command.contains(&id(&ready)), "{command}");
@@ -96,8 +96,8 @@ async fn computes_of_one_branch_are_found_again_in_turn() {
 #[tokio::test]
 async fn a_create_that_is_carried_out_late_is_noticed() {
     tokio::join!(
-        a_late_compute_is_reported_and_kept("late-told", true),
-        a_late_compute_is_reported_and_kept("late-told-minimal", false),
+        a_late_compute_is_reported_and_kept("late-reported", true),
+        a_late_compute_is_reported_and_kept("late-reported-minimal", false),
         a_late_compute_is_bound_by_an_unbound_resource(),
         a_marked_compute_is_deleted_with_the_resource(),
     );
@@ -112,23 +112,23 @@ async fn late(name: &str, full: bool) -> Fixture {
     fixture
 }
 
-async fn told(fixture: &Fixture) -> (String, String) {
+async fn reported(fixture: &Fixture) -> (String, String) {
     fixture.wait_until("the late create", async || fixture.computes().await.len() == 3).await;
-    let told = fixture.until_condition("compute/reader", "Synced", "False", "StrayCompute").await;
-    assert_eq!(condition(&told, "Ready").unwrap()["status"], "True", "{told}");
+    let reported = fixture.until_condition("compute/reader", "Synced", "False", "StrayCompute").await;
+    assert_eq!(condition(&reported, "Ready").unwrap()["status"], "True", "{reported}");
     assert_eq!((fixture.count("POST"), fixture.computes().await.len()), (2, 3));
-    let said = message(&told, "Synced");
-    let own = id(&told);
+    let text = message(&reported, "Synced");
+    let own = id(&reported);
     let computes = fixture.computes().await;
     let stray = computes.iter().find(|line| line["type"] == "Read Replica" && line["id"] != *own).unwrap();
     let stray = stray["id"].as_str().unwrap().to_owned();
-    assert!(said.contains(&stray) && !said.contains(&own), "{said}");
-    (stray, said)
+    assert!(text.contains(&stray) && !text.contains(&own), "{text}");
+    (stray, text)
 }
 
 async fn a_late_compute_is_reported_and_kept(name: &str, full: bool) {
     let fixture = late(name, full).await;
-    let (stray, _) = told(&fixture).await;
+    let (stray, _) = reported(&fixture).await;
     assert!(fixture.event("compute/reader", "StrayCompute").await.contains(&stray));
     polls(&fixture, 1).await;
     assert_eq!(fixture.count("DELETE"), 0);
@@ -152,7 +152,7 @@ async fn a_late_compute_is_bound_by_an_unbound_resource() {
 async fn a_marked_compute_is_deleted_with_the_resource() {
     let fixture = late("late-deleted", true).await;
     let primary = fixture.computes().await[0]["id"].clone();
-    told(&fixture).await;
+    reported(&fixture).await;
     delete(&fixture, "compute/reader").await;
     fixture.until_gone("compute/reader").await;
     // Of the deletes some may have been refused while the computes were still starting.

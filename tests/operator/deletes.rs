@@ -58,6 +58,6 @@ fn message(object: &Value, kind: &str) -> String {
     condition(object, kind).and_then(|condition| condition["message"].as_str()).unwrap_or_default().to_owned()
 }
 
-fn is_told(object: &Value, reason: &str) -> bool {
+fn is_reported(object: &Value, reason: &str) -> bool {
     condition(object, "Stalled").is_some_and(|stalled| stalled["reason"] == reason)
 }

@@ -233,7 +233,7 @@ spec:
         .await;
         found.unwrap_or_else(|error| {
             let seen = serde_json::to_string_pretty(&last["status"]).unwrap();
-            panic!("{error}\nlast seen: {seen}\n{}\n{}", self.requests().join("\n"), self.said(30))
+            panic!("{error}\nlast seen: {seen}\n{}\n{}", self.requests().join("\n"), self.text(30))
         })
     }
 
@@ -254,7 +254,7 @@ spec:
     }
 
     /// What the operator logged of this namespace last.
-    fn said(&self, lines: usize) -> String {
+    fn text(&self, lines: usize) -> String {
         let log = self.shared.operator.log();
         let quoted = format!("\"{}\"", self.namespace);
         let mine: Vec<&str> = log.lines().filter(|line| line.contains(&quoted)).collect();
@@ -340,8 +340,8 @@ spec:
 
 impl Drop for Fixture {
     fn drop(&mut self) {
-        let steps = self.said(usize::MAX).matches("performing").count();
-        assert!(std::thread::panicking() || steps <= MOST_STEPS, "{steps} steps:\n{}", self.said(30));
+        let steps = self.text(usize::MAX).matches("performing").count();
+        assert!(std::thread::panicking() || steps <= MOST_STEPS, "{steps} steps:\n{}", self.text(30));
     }
 }
 

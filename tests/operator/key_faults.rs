@@ -56,8 +56,8 @@ async fn a_lost_answer_is_reported_where_keys_cannot_be_listed() {
     let lost = live.iter().find(|key| key["id"] != ready["status"]["keyID"]).unwrap();
     assert_eq!(live.len(), 2);
     assert_eq!(ready["status"]["lostKeys"][0]["name"], lost["name"]);
-    let told = fixture.event("projectkey/ci", "KeyLeft").await;
-    assert!(told.contains(lost["name"].as_str().unwrap()), "{told}");
+    let reported = fixture.event("projectkey/ci", "KeyLeft").await;
+    assert!(reported.contains(lost["name"].as_str().unwrap()), "{reported}");
     let synced = condition(&ready, "Synced").unwrap();
     assert_eq!((&synced["status"], &synced["reason"]), (&json!("False"), &json!("RevocationUnsupported")));
 }

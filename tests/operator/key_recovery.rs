@@ -126,9 +126,9 @@ async fn lost_keys_are_dropped_once_people_have_acknowledged_them() {
     let fixture = Fixture::minimal("key-acknowledged").await;
     fixture.fault(json!({"method": "POST", "path": CREATES, "kind": "lose_answer"}));
     fixture.apply(&key("ci", "")).await;
-    let told = fixture.until_condition("projectkey/ci", "Synced", "False", "RevocationUnsupported").await;
-    let lost = told["status"]["lostKeys"][0]["name"].as_str().unwrap();
-    let message = condition(&told, "Synced").unwrap()["message"].as_str().unwrap();
+    let reported = fixture.until_condition("projectkey/ci", "Synced", "False", "RevocationUnsupported").await;
+    let lost = reported["status"]["lostKeys"][0]["name"].as_str().unwrap();
+    let message = condition(&reported, "Synced").unwrap()["message"].as_str().unwrap();
     assert!(message.contains(lost), "{message}");
     let say = command(message);
     fixture.kubectl(&say.iter().map(String::as_str).collect::<Vec<_>>()).await;
@@ -140,7 +140,7 @@ async fn lost_keys_are_dropped_once_people_have_acknowledged_them() {
         .await;
     assert_eq!(clear["metadata"]["annotations"][names::REVOKED_KEYS], Value::Null);
     assert!(fixture.event("projectkey/ci", "KeyForgotten").await.contains(lost));
-    assert_eq!(clear["status"]["keyID"], told["status"]["keyID"]);
+    assert_eq!(clear["status"]["keyID"], reported["status"]["keyID"]);
 
     // Without the Secret nobody can be asked; the word of a person is enough.
     fixture.kubectl(&["annotate", "projectkey/ci", "dbplane.dev/paused=true"]).await;

@@ -84,8 +84,8 @@ async fn a_key_whose_secret_was_deleted_by_hand_is_replaced_and_reported() {
     let old = fixture.until_ready("projectkey/ci").await["status"]["keyID"].clone();
     fixture.kubectl(&["delete", "secret", "ci-key"]).await;
     let new = fixture.until_replaced("projectkey/ci", &old).await;
-    let told = fixture.event("projectkey/ci", "KeyReplaced").await;
-    assert!(told.contains("Secret ci-key was deleted or altered"), "{told}");
+    let reported = fixture.event("projectkey/ci", "KeyReplaced").await;
+    assert!(reported.contains("Secret ci-key was deleted or altered"), "{reported}");
     fixture.until_revoked(&old).await;
     let live = fixture.live_keys().await;
     assert_eq!(live.iter().map(|key| &key["id"]).collect::<Vec<_>>(), [&new["status"]["keyID"]]);
@@ -160,21 +160,21 @@ async fn of_two_keys_for_one_secret_the_older_owns_it() {
 async fn a_key_that_was_revoked_in_the_console_is_recreated_or_reported() {
     let fixture = Fixture::new("key-revoked").await;
     fixture.apply(&key("again", "")).await;
-    fixture.apply(&key("told", "  onRevoked: Report\n")).await;
+    fixture.apply(&key("reporting", "  onRevoked: Report\n")).await;
     let again = fixture.until_ready("projectkey/again").await["status"]["keyID"].clone();
-    let told = fixture.until_ready("projectkey/told").await["status"]["keyID"].clone();
+    let reported = fixture.until_ready("projectkey/reporting").await["status"]["keyID"].clone();
     fixture.revoke(&again).await;
-    fixture.revoke(&told).await;
+    fixture.revoke(&reported).await;
     let replaced = fixture.until_replaced("projectkey/again", &again).await;
     assert_eq!(replaced["status"]["previousKeys"], Value::Null);
     assert!(fixture.event("projectkey/again", "KeyReplaced").await.contains("was revoked"));
     assert_eq!(fixture.answer_to(&fixture.entry("again-key", "api-key").await.unwrap()).await, 200);
-    let stalled = fixture.until_condition("projectkey/told", "Stalled", "True", "KeyRevoked").await;
-    assert_eq!(stalled["status"]["keyID"], told);
-    fixture.event("projectkey/told", "KeyRevoked").await;
+    let stalled = fixture.until_condition("projectkey/reporting", "Stalled", "True", "KeyRevoked").await;
+    assert_eq!(stalled["status"]["keyID"], reported);
+    fixture.event("projectkey/reporting", "KeyRevoked").await;
     assert_eq!(fixture.count(CREATE), 3);
-    fixture.patch("projectkey/told", json!({"onRevoked": "Recreate"})).await;
-    fixture.until_replaced("projectkey/told", &told).await;
+    fixture.patch("projectkey/reporting", json!({"onRevoked": "Recreate"})).await;
+    fixture.until_replaced("projectkey/reporting", &reported).await;
 }
 
 /// Makes the key in use older by `hours`, as time would.

@@ -35,13 +35,13 @@ async fn a_clone_of_a_cluster_does_not_revoke_the_keys_of_the_original() {
     // The same resources under the operator of another cluster, as a backup that was restored there would be.
     let clone = Operator::start(&cluster, "clone", &["--cluster-id", "c1one0"]);
     cluster.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await.unwrap();
-    let told = async || {
+    let reported = async || {
         let stalled = key(&cluster).await.unwrap_or_default()["status"]["conditions"].clone();
         stalled
             .as_array()
             .is_some_and(|all| all.iter().any(|one| one["type"] == "Stalled" && one["reason"] == "KeyOfAnotherCluster"))
     };
-    wait_until("the clone to say whose the key is", PATIENCE, told).await.unwrap();
+    wait_until("the clone to say whose the key is", PATIENCE, reported).await.unwrap();
     stop(clone).await;
     assert_eq!(revocations(), 0);
 

@@ -41,11 +41,6 @@ impl Fault {
             Self::Refused(_) | Self::Unreachable => Carried::Never,
         }
     }
-
-    /// Whether the request arrives when it is no longer reckoned with.
-    pub fn is_late(&self) -> bool {
-        matches!(self.carried(), Carried::Late(after) if after >= TIMEOUT)
-    }
 }
 
 /// After so many seconds a request has been carried out, or never will be.

@@ -16,16 +16,14 @@ mod faults;
 mod history;
 #[path = "../in_memory/mod.rs"]
 mod in_memory;
+mod known;
 mod process;
 mod promises;
 mod run;
 mod simulation;
 
-use dbplane_simulator::world::Profile;
-use faults::{Carried, Fault, Hit, faults, late_faults};
-use history::{
-    Access, Chapter, Declared, Event, History, Subject, account, chapters, computes, deletes_per_minute, event, profile,
-};
+use faults::{faults, late_faults};
+use history::{History, Subject, account, chapters, computes, deletes_per_minute, event, profile};
 use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, RngSeed, TestCaseError};
 
@@ -47,23 +45,10 @@ fn holds(history: &History) -> Result<(), TestCaseError> {
     run::check(history).map_err(TestCaseError::fail)
 }
 
-/// Histories that once did not end well: a backup without owners, and one that was made between the two writes of a Secret.
 #[test]
-fn a_rebuilt_cluster_recognizes_its_connection_secrets() {
-    for faults in [vec![], vec![Hit { after: 7, fault: Fault::Dies(Carried::Now) }]] {
-        let computes = vec![Declared { branch: 0, primary: false, size: 0 }];
-        let chapters =
-            vec![Chapter { event: Event::Nothing, seconds: 2 }, Chapter { event: Event::Rebuild, seconds: 0 }];
-        let history = History {
-            profile: Profile::Public,
-            computes,
-            key: false,
-            chapters,
-            faults,
-            account: Access::Account,
-            deletes_per_minute: 30,
-        };
-        run::check(&history).unwrap();
+fn histories_that_once_did_not_end_well_end_well() {
+    for (what, history) in known::histories() {
+        run::check(&history).unwrap_or_else(|error| panic!("{what}: {error}"));
     }
 }
 

@@ -250,9 +250,9 @@ pub struct Carried(Shared);
 
 impl Carrier for Carried {
     async fn carry(&self, request: in_memory::Request) -> Result<Response, kube::Error> {
-        if let in_memory::Request::Event { warning, text, .. } = &request {
-            // What was done is published as well; that alone does not ask anybody to see to it.
-            if *warning {
+        if let in_memory::Request::Event { reason, text, .. } = &request {
+            // These ask a person to see to what is named; others only say what was done.
+            if ["KeyLeft", "StrayCompute"].contains(&reason.as_str()) {
                 self.0.lock().ledger.reported.push_str(&format!("{text}\n"));
             }
             return Ok(Response::Done);

@@ -9,7 +9,7 @@ use dbplane::decide::{identity, names};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 
-use super::history::compute;
+use super::history::{compute, key};
 use super::in_memory::Resource;
 use super::in_memory::promises::{self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World};
 use super::process::Process;
@@ -24,12 +24,16 @@ pub fn unbroken(run: &Run) -> Result<(), String> {
     too_many_deletions(run)?;
     let world = world(run);
     for number in 0..run.history.computes.len() {
-        if let Some(twice) = promises::made_twice(&world, &compute(number).1, run.most()) {
+        let most = 1 + run.late(&compute(number));
+        if let Some(twice) = promises::made_twice(&world, &compute(number).1, most) {
             return Err(twice);
         }
     }
+    if let Some(wrong) = promises::bound_wrongly(&world) {
+        return Err(wrong);
+    }
     let forgotten = promises::forgotten_keys(&world);
-    match forgotten.len() > run.late() {
+    match forgotten.len() > run.late(&key()) {
         true => Err(format!("the keys {forgotten:?} are forgotten")),
         false => Ok(()),
     }
@@ -90,7 +94,7 @@ fn recorded_key(object: Arc<ProjectKey>) -> RecordedKey {
 }
 
 /// What the resources say.
-pub fn said(run: &Run) -> Vec<String> {
+pub fn conditions_of_all(run: &Run) -> Vec<String> {
     let simulation = run.simulation.lock();
     let computes = simulation.cluster.all::<Compute>();
     let computes = computes.iter().map(|object| (object.name_any(), conditions(object.as_ref())));
@@ -131,7 +135,7 @@ pub fn kept(run: &Run) -> Result<(), String> {
         nothing_left(run, &world, &compute(number))?;
     }
     let gone = world.project_keys.is_empty();
-    match gone && promises::live_keys(&world) > run.late() && run.history.lists_keys() {
+    match gone && promises::live_keys(&world) > run.late(&key()) && run.history.lists_keys() {
         true => Err(format!("keys outlive their resource: {:?}", world.keys)),
         false => Ok(()),
     }
@@ -166,8 +170,7 @@ fn compute_kept(run: &Run, world: &World, resource: &BoundCompute) -> Result<(),
 fn key_kept(run: &Run, world: &World, resource: &RecordedKey) -> Result<(), String> {
     let object = resource.object.as_ref();
     let reason = reason(object, "Ready");
-    let by_hand = ["RevocationUnsupported", "KeysLeft"];
-    if !run.history.lists_keys() && by_hand.contains(&reason.as_str()) {
+    if !run.history.lists_keys() && reason == "RevocationUnsupported" {
         return Ok(());
     }
     if reason == "SecretNotOurs" && is_empty_and_unowned(&run.simulation.lock())
@@ -181,7 +184,7 @@ fn key_kept(run: &Run, world: &World, resource: &RecordedKey) -> Result<(), Stri
     if let Some(short) = promises::without_key(world, resource) {
         return Err(short);
     }
-    match promises::live_keys(world) > 1 + run.late() && run.history.lists_keys() {
+    match promises::live_keys(world) > 1 + run.late(&key()) && run.history.lists_keys() {
         true => Err(format!("more than one key is live: {:?}", world.keys)),
         false => Ok(()),
     }
@@ -205,7 +208,7 @@ fn nothing_left(run: &Run, world: &World, resource: &Resource) -> Result<(), Str
     let left = promises::forgotten_computes(world).into_iter().filter(|compute| compute.made_by == of);
     let forgotten: Vec<_> = left.filter(|compute| !reported.contains(&compute.id)).collect();
     // What comes after its resource is gone, nobody is left to notice.
-    let unnoticed = if object.is_none() { run.late() } else { 0 };
+    let unnoticed = if object.is_none() { run.late(resource) } else { 0 };
     match forgotten.len() > unnoticed {
         true => Err(format!("{forgotten:?} were created for {} and are left: {reported}", resource.1)),
         false => Ok(()),
@@ -213,15 +216,10 @@ fn nothing_left(run: &Run, world: &World, resource: &Resource) -> Result<(), Str
 }
 
 impl Run<'_> {
-    /// How many computes a resource may ever have at once.
-    fn most(&self) -> usize {
-        1 + self.late()
-    }
-
-    /// How many requests may be carried out when nobody reckons with them any more. A key that such a one brings forth is
-    /// found when its resource is deleted.
-    fn late(&self) -> usize {
-        self.history.faults.iter().filter(|hit| hit.fault.is_late()).count()
+    /// How many creates for the resource were carried out when nobody reckoned with them any more. A key that came so is found
+    /// when its resource is deleted.
+    fn late(&self, resource: &Resource) -> usize {
+        self.simulation.lock().ledger.late.iter().filter(|of| *of == resource).count()
     }
 
     /// An account that is being deleted takes nobody new: who has nothing on the platform waits for it to be gone, which it is

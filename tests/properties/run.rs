@@ -113,7 +113,7 @@ impl Run<'_> {
             let next = self.next(&round, LONGEST_WAIT);
             self.wait_until(next);
         }
-        Err(format!("it does not come to rest: {:#?}", promises::said(self)))
+        Err(format!("it does not come to rest: {:#?}", promises::conditions_of_all(self)))
     }
 
     fn rest(&mut self) -> Result<(), String> {

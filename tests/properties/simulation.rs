@@ -1,6 +1,6 @@
 //! What surrounds the operator: a clock, the simulator's world, a cluster, and the faults that are to come.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -36,8 +36,6 @@ keys:
 pub struct Ledger {
     /// Computes that the operator created, and for whom.
     pub computes: BTreeMap<String, Resource>,
-    /// Computes that people put into its care.
-    pub entrusted: BTreeSet<String>,
     pub keys: BTreeMap<i64, Resource>,
     /// What the operator did that it must never do.
     pub violations: Vec<String>,
@@ -45,8 +43,19 @@ pub struct Ledger {
     pub reported: String,
     /// Changes of the cluster and of the platform.
     pub writes: Vec<String>,
+    /// For whom something was created by a request that arrived when nobody reckoned with it any more.
+    pub late: Vec<Resource>,
     /// When this process deleted something on the platform because a resource that nobody confirmed is being deleted.
     pub deletions: Vec<Timestamp>,
+}
+
+/// A request that nobody waits for any more.
+#[derive(Debug)]
+struct OnTheWay {
+    sent: Timestamp,
+    arrives: Timestamp,
+    request: Request,
+    actor: Option<Resource>,
 }
 
 #[derive(Debug)]
@@ -57,8 +66,7 @@ pub struct Simulation {
     pub ledger: Ledger,
     /// Whose pass is being made.
     pub acting: Option<Resource>,
-    /// Requests that nobody waits for any more, and when they arrive.
-    on_the_way: Vec<(Timestamp, Request, Option<Resource>)>,
+    on_the_way: Vec<OnTheWay>,
     faults: Vec<Hit>,
     /// The process that runs is to die.
     pub dead: bool,
@@ -143,21 +151,26 @@ impl Simulation {
     pub fn advance(&mut self, by: Duration) {
         let until = self.now + by;
         while let Some(position) = self.due(until) {
-            let (at, request, actor) = self.on_the_way.remove(position);
-            self.now = self.now.max(at);
-            drop(self.carry(&request, actor.as_ref()));
+            let OnTheWay { sent, arrives, request, actor } = self.on_the_way.remove(position);
+            self.now = self.now.max(arrives);
+            let response = self.carry(&request, actor.as_ref());
+            let creates = request.method == Method::Post && (200..300).contains(&response.status);
+            if creates && arrives >= sent + REQUEST_TIMEOUT {
+                self.ledger.late.extend(actor);
+            }
         }
         self.now = until;
         self.world.advance_to(until);
     }
 
     fn due(&self, until: Timestamp) -> Option<usize> {
-        let due = self.on_the_way.iter().enumerate().filter(|(_, (at, ..))| *at <= until);
-        due.min_by_key(|(_, (at, ..))| *at).map(|(position, _)| position)
+        let due = self.on_the_way.iter().enumerate().filter(|(_, it)| it.arrives <= until);
+        due.min_by_key(|(_, it)| it.arrives).map(|(position, _)| position)
     }
 
     pub fn post(&mut self, request: Request, after: Duration) {
-        self.on_the_way.push((self.now + after, request, self.acting.clone()));
+        let (sent, actor) = (self.now, self.acting.clone());
+        self.on_the_way.push(OnTheWay { sent, arrives: sent + after, request, actor });
     }
 
     /// Carries out a request of the operator, made for `actor`, and keeps the books.
@@ -229,7 +242,7 @@ impl Ledger {
 
     fn touched(&mut self, id: &str, actor: &Resource) {
         let own = self.computes.get(id).is_some_and(|made_for| made_for == actor);
-        if !own && !self.entrusted.contains(id) {
+        if !own {
             self.violations.push(format!("{} {} changed or deleted {id}, which is not its own", actor.0, actor.1));
         }
     }

@@ -70,7 +70,7 @@ pub(super) fn restored(spec: &ProjectKeySpec, secret: &Secret, base_url: &str) -
             KeySecretView::Restored { key, version: secret.resource_version().unwrap_or_default() }
         }
         SecretContents::Nothing | SecretContents::Altered => {
-            KeySecretView::Foreign("what an earlier resource left".to_owned())
+            KeySecretView::Foreign("from an earlier resource".to_owned())
         }
     }
 }

@@ -41,7 +41,7 @@ pub fn note_paused<K: Managed, E: Environment>(env: &E, object: &K, paused: bool
     }
 }
 
-/// Whether another resource of the namespace was told to wait; its own status says so, also to the next process.
+/// Whether the deletion of another resource of the namespace is paused; its own status says so, also to the next process.
 struct Others<'a, E> {
     env: &'a E,
     me: String,

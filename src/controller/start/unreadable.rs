@@ -62,7 +62,7 @@ async fn write<K: Managed>(env: &Live, Invalid { meta, error }: &Invalid) -> Res
 fn status(before: &Value, generation: i64, error: &str, env: &Live) -> Value {
     let conditions: Vec<Condition> = serde_json::from_value(before["conditions"].clone()).unwrap_or_default();
     let message = format!(
-        "The stored object cannot be read: {error}. What it has on the platform is left as it is. Correct the field that is \
+        "The stored object cannot be read: {error}. dbplane changes nothing that it has on the platform. Correct the field that is \
          named, with kubectl edit or by applying the manifest again."
     );
     let report = Report::stalled(Reason::Unreadable, message);

@@ -1,4 +1,4 @@
-//! What may be said of a platform's words: one line, of bounded length, without a token.
+//! What is shown of a platform's texts: one line, of bounded length, without a token.
 
 const LONGEST: usize = 300;
 const REDACTED: &str = "[redacted]";

@@ -12,7 +12,7 @@ use super::point::{Outcome, label, run};
 use super::scenarios::{Scenario, scenarios};
 use crate::support::{Error, Result};
 
-/// After how many points it is said how far a scenario has come.
+/// After how many points it is text how far a scenario has come.
 const STRIDE: usize = 100;
 
 /// What became of a scenario's points.
@@ -91,7 +91,7 @@ pub async fn single(lab: Arc<Lab>, name: &str) -> Result<Tally> {
     let outcome = point(lab, found.clone(), fault).await;
     if let Ok(outcome) = &outcome {
         tally.requests = outcome.counted.len();
-        let _ = writeln!(std::io::stderr(), "{}\n", outcome.story);
+        let _ = writeln!(std::io::stderr(), "{}\n", outcome.transcript);
     }
     tally.note(name, outcome);
     Ok(tally)
@@ -103,16 +103,21 @@ async fn point(lab: Arc<Lab>, scenario: Scenario, fault: Option<Fault>) -> Resul
 }
 
 impl Tally {
+    /// Whether the check was one: how many requests there are varies a little from time to time.
+    pub fn reached_most(&self) -> bool {
+        self.points > 0 && self.tried * 10 > self.points * 8
+    }
+
     fn note(&mut self, name: &str, outcome: Result<Outcome>) {
         let violations = match outcome {
-            Ok(Outcome { met, mut violations, story, .. }) => {
+            Ok(Outcome { met, mut violations, transcript, .. }) => {
                 match met {
                     Some(_) => self.tried += 1,
                     None if name.ends_with(":none:0") => {}
                     None => self.not_reached += 1,
                 }
-                if !violations.is_empty() && !story.is_empty() {
-                    violations.push(story);
+                if !violations.is_empty() && !transcript.is_empty() {
+                    violations.push(transcript);
                 }
                 violations
             }

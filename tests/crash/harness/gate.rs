@@ -174,7 +174,7 @@ impl Gate {
 
     pub fn signal(&self, signal: Signal) {
         if let Some(victim) = self.state().victim {
-            // It may have ended by itself, which is found out and told elsewhere.
+            // It may have ended by itself, which is found out and reported elsewhere.
             let _ = kill(victim, signal);
         }
     }

@@ -26,5 +26,5 @@ mod world;
 pub use enumerate::{Tally, enumerate, single};
 pub use lab::Lab;
 pub use modes::Extent;
-pub use planted::{Plant, told_of};
+pub use planted::{Plant, violations_of};
 pub use scenarios::{Scenario, scenarios};

@@ -57,8 +57,3 @@ pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
 pub fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
-
-/// An annotation that holds JSON.
-pub fn annotation(object: &Value, name: &str) -> Option<Value> {
-    serde_json::from_str(object["metadata"]["annotations"][name].as_str()?).ok()
-}

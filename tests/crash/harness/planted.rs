@@ -1,4 +1,4 @@
-//! What is done on purpose to see that it is told.
+//! Promises that are broken on purpose, to see that this is reported.
 
 use std::sync::Arc;
 
@@ -26,22 +26,22 @@ pub enum Plant {
     RevokedKey,
 }
 
-/// Settles a Compute and a ProjectKey, then does these things one after the other; all that is told after each.
-pub async fn told_of(lab: Arc<Lab>, plants: &[Plant]) -> Result<Vec<String>> {
+/// Settles a Compute and a ProjectKey, then does these things one after the other; all violations after each.
+pub async fn violations_of(lab: Arc<Lab>, plants: &[Plant]) -> Result<Vec<String>> {
     let goal = Goal { computes: vec!["orders"], keys: vec!["ci"], created: 1, created_keys: 1, ..Goal::default() };
     let scenario =
         Scenario::new("planted", Vec::new(), goal).after(vec![compute("orders", SHARED_BRANCH, "ReadOnly"), key("ci")]);
     let mut site = Site::open(lab, &scenario, "planted").await?;
     set_the_scene(&mut site, &scenario).await?;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for plant in plants {
         put(&site, *plant).await?;
         let mut found: Vec<String> = unsettled(&site, &scenario.goal).await?.into_iter().collect();
         found.extend(violations(&site, &scenario.goal, None).await?);
         found.extend(leaks(&site).await?);
-        told.push(found.join("\n"));
+        reported.push(found.join("\n"));
     }
-    Ok(told)
+    Ok(reported)
 }
 
 async fn put(site: &Site, plant: Plant) -> Result<()> {

@@ -25,7 +25,7 @@ pub struct Outcome {
     pub counted: Vec<Counted>,
     pub violations: Vec<String>,
     /// For whoever looks into it.
-    pub story: String,
+    pub transcript: String,
 }
 
 /// The name of a point, which `make verify point=` takes.
@@ -41,8 +41,8 @@ pub async fn run(lab: Arc<Lab>, scenario: &Scenario, fault: Option<Fault>) -> Re
     let mut site = Site::open(lab, scenario, &namespace).await?;
     let outcome = play(&mut site, scenario, fault).await;
     match outcome {
-        Ok(outcome) => Ok(Outcome { story: story(&site), ..outcome }),
-        Err(error) => Err(Error::new(format!("{error}\n{}", story(&site)))),
+        Ok(outcome) => Ok(Outcome { transcript: transcript(&site), ..outcome }),
+        Err(error) => Err(Error::new(format!("{error}\n{}", transcript(&site)))),
     }
 }
 
@@ -59,7 +59,7 @@ async fn play(site: &mut Site, scenario: &Scenario, fault: Option<Fault>) -> Res
     let met = site.gate.met();
     found.extend(violations(site, &scenario.goal, met.as_ref()).await?);
     found.extend(leaks(site).await?);
-    Ok(Outcome { met, counted: site.gate.counted(), violations: found, story: String::new() })
+    Ok(Outcome { met, counted: site.gate.counted(), violations: found, transcript: String::new() })
 }
 
 pub async fn set_the_scene(site: &mut Site, scenario: &Scenario) -> Result<()> {
@@ -134,12 +134,12 @@ async fn come_to_rest(site: &mut Site, goal: &Goal) -> Result<Option<String>> {
 }
 
 /// What happened.
-fn story(site: &Site) -> String {
+fn transcript(site: &Site) -> String {
     let passed = site.gate.log();
     let shown = passed.iter().filter(|line| !line.contains("watch=true")).cloned().collect::<Vec<_>>();
     let log = site.log();
-    let said: Vec<&str> = log.lines().collect();
-    format!("requests:\n{}\nlog:\n{}", last(&shown, 60).join("\n"), last(&said, 40).join("\n"))
+    let text: Vec<&str> = log.lines().collect();
+    format!("requests:\n{}\nlog:\n{}", last(&shown, 60).join("\n"), last(&text, 40).join("\n"))
 }
 
 fn last<T>(lines: &[T], count: usize) -> &[T] {

@@ -1,4 +1,4 @@
-//! No token of a point may be found in anything that the operator has said.
+//! No token of a point may be found in anything that the operator has text.
 
 use serde_json::json;
 

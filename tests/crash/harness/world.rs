@@ -21,8 +21,7 @@ pub async fn world(site: &Site, goal: &Goal) -> Result<World> {
         true => (Vec::new(), Vec::new()),
         false => (site.objects.list("Compute").await?, site.objects.list("ProjectKey").await?),
     };
-    let statuses = computes.iter().chain(&keys).map(|object| object["status"].to_string());
-    let reported = statuses.collect::<String>();
+    let reported = computes.iter().chain(&keys).map(reported).collect();
     let mut key_secrets = BTreeMap::new();
     for key in &keys {
         if let Some(name) = key["spec"]["secret"]["name"].as_str() {
@@ -39,6 +38,14 @@ pub async fn world(site: &Site, goal: &Goal) -> Result<World> {
         known_keys: BTreeSet::new(),
         reported,
     })
+}
+
+/// What the status of a resource asks people to see to: its conditions' messages, and keys that are not in use.
+fn reported(object: &Value) -> String {
+    let status = &object["status"];
+    let messages =
+        status["conditions"].as_array().into_iter().flatten().map(|condition| condition["message"].to_string());
+    messages.chain(["lostKeys", "previousKeys"].map(|keys| status[keys].to_string())).collect()
 }
 
 fn live_computes(site: &Site) -> Result<Vec<LiveCompute>> {

@@ -1,4 +1,4 @@
-//! A platform that fails: what is tried again, when, and what is said meanwhile.
+//! A platform that fails: what is tried again, when, and what is text meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -93,8 +93,8 @@ async fn a_key_that_is_revoked_stops_every_call_until_there_is_another() {
         .find(|key| key["name"] == "laptop" && key["owner"] == "user-ada")
         .unwrap_or_else(|| panic!("{keys:?}"));
     fixture.console(Method::POST, &format!("/api_keys/{}/revoke", key["id"]), json!({})).await;
-    let told = fixture.until_condition("compute/orders", "Ready", "Unknown", "AccountNotReady").await;
-    assert!(message(&told, "Ready").contains("401"), "{told}");
+    let reported = fixture.until_condition("compute/orders", "Ready", "Unknown", "AccountNotReady").await;
+    assert!(message(&reported, "Ready").contains("401"), "{reported}");
     let asked = fixture.requests().len();
     fixture.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
     fixture.until("compute/orders", "seen", |seen| seen["status"]["observedGeneration"] == 2).await;

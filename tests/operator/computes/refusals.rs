@@ -1,4 +1,4 @@
-//! What the platform refuses or ignores: told in its own words, tried again slowly, and at once with another spec.
+//! What the platform refuses or ignores: reported in its own words, tried again slowly, and at once with another spec.
 
 use reqwest::Method;
 use serde_json::json;
@@ -47,8 +47,8 @@ async fn a_delete_that_is_refused_keeps_the_resource_until_it_is_allowed() {
     fixture.fault(json!({"method": "DELETE", "status": 422, "times": 1000, "body": body}));
     delete(&fixture, "compute/orders").await;
     let stalled = fixture.until_condition("compute/orders", "Stalled", "True", "Refused").await;
-    let said = message(&stalled, "Stalled");
-    assert!(said.contains("protected branch") && said.contains("Orphan"), "{said}");
+    let text = message(&stalled, "Stalled");
+    assert!(text.contains("protected branch") && text.contains("Orphan"), "{text}");
     polls(&fixture, 2).await;
     assert_eq!(fixture.count("DELETE"), 1);
     fixture.platform.clear_faults();
@@ -74,8 +74,8 @@ async fn a_setting_that_the_platform_ignores_is_reported_and_sent_once() {
     let fixture = Fixture::minimal("ignored").await;
     create(&fixture, "  scaleToZero: {after: 10m}\n").await;
     let seen = fixture.until_condition("compute/orders", "Synced", "False", "SettingNotApplied").await;
-    let said = message(&seen, "Synced");
-    assert!(said.contains("scaleToZero is not reported, declared is after 600s"), "{said}");
+    let text = message(&seen, "Synced");
+    assert!(text.contains("scaleToZero is not reported, declared is after 600s"), "{text}");
     polls(&fixture, 2).await;
     assert_eq!((fixture.count("POST"), fixture.count("PATCH")), (1, 1));
     // Everything else goes on.

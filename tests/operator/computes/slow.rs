@@ -72,8 +72,8 @@ async fn an_imported_compute_that_someone_else_deleted_is_reported() {
 async fn a_platform_that_can_no_longer_be_read_is_reported() {
     let (fixture, _) = created("unreadable", "").await;
     fixture.fault(json!({"kind": "drop", "times": 1_000_000}));
-    let told = fixture.until_condition("compute/orders", "Ready", "Unknown", "PlatformUnreachable").await;
-    assert!(told["status"]["host"].is_string(), "what was seen stays: {told}");
+    let reported = fixture.until_condition("compute/orders", "Ready", "Unknown", "PlatformUnreachable").await;
+    assert!(reported["status"]["host"].is_string(), "what was seen stays: {reported}");
     fixture.platform.clear_faults();
     fixture.until_ready("compute/orders").await;
     assert_eq!(writes(&fixture).len(), 1);

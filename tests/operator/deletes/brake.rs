@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Alone, delete, is_told, message};
+use super::{Alone, delete, is_reported, message};
 use crate::fixture::{Fixture, compute};
 use crate::keys::key;
 use crate::support::{PATIENCE, wait_for};
@@ -11,15 +11,15 @@ use crate::support::{PATIENCE, wait_for};
 async fn waiting(fixture: &Fixture, objects: &[String], count: usize) -> Vec<String> {
     let mut left = Vec::new();
     let what = format!("{count} deletions to wait");
-    let told = wait_for(&what, PATIENCE, async || {
+    let reported = wait_for(&what, PATIENCE, async || {
         left.clear();
         for object in objects {
             left.extend(fixture.get(object).await.map(|seen| (object.clone(), seen)));
         }
-        let all = left.iter().all(|(_, seen)| is_told(seen, "DeletionPaused"));
+        let all = left.iter().all(|(_, seen)| is_reported(seen, "DeletionPaused"));
         (all && left.len() == count).then(|| left.iter().map(|(object, _)| object.clone()).collect())
     });
-    told.await.unwrap_or_else(|error| panic!("{error}: {left:#?}\n{:?}", fixture.requests()))
+    reported.await.unwrap_or_else(|error| panic!("{error}: {left:#?}\n{:?}", fixture.requests()))
 }
 
 async fn confirm(fixture: &Fixture, object: &str) {
@@ -61,21 +61,21 @@ async fn apply_keys(fixture: &Fixture) {
 async fn computes_wait(alone: &mut Alone, fixture: &Fixture) {
     const PAUSED: &str = "dbplane_deletions_paused{kind=\"Compute\"}";
     fixture.kubectl(&["delete", "computes", "--all", "--wait=false"]).await;
-    let told = waiting(fixture, &names("compute", "reader"), 3).await;
+    let reported = waiting(fixture, &names("compute", "reader"), 3).await;
     assert_eq!(fixture.count("DELETE"), 2);
     assert_eq!(alone.metric(PAUSED).await, Some(3));
     assert_eq!(alone.metric("dbplane_platform_deletes_total{kind=\"Compute\"}").await, Some(2));
-    let before = fixture.get(&told[0]).await.unwrap();
-    let said = message(&before, "Stalled");
-    assert!(said.contains("confirm-deletion=true") && said.contains("Orphan"), "{said}");
-    assert_eq!(fixture.event(&told[0], "DeletionPaused").await, said);
+    let before = fixture.get(&reported[0]).await.unwrap();
+    let text = message(&before, "Stalled");
+    assert!(text.contains("confirm-deletion=true") && text.contains("Orphan"), "{text}");
+    assert_eq!(fixture.event(&reported[0], "DeletionPaused").await, text);
 
-    // A new process has deleted nothing within the last minute; who was told to wait still waits.
+    // A new process has deleted nothing within the last minute; what waits still waits.
     alone.kill();
     alone.start().await;
     fixture.wait_until("everybody to be looked at again", async || alone.metric(PAUSED).await == Some(3)).await;
     assert_eq!(fixture.count("DELETE"), 2);
-    assert_eq!(fixture.get(&told[0]).await.unwrap(), before, "waiting writes nothing");
+    assert_eq!(fixture.get(&reported[0]).await.unwrap(), before, "waiting writes nothing");
 
     // Nobody else of the namespace goes unasked meanwhile.
     fixture.apply(&compute("orders", "br-main-42", "")).await;
@@ -84,15 +84,15 @@ async fn computes_wait(alone: &mut Alone, fixture: &Fixture) {
     let next = fixture.until_condition("compute/orders", "Stalled", "True", "DeletionPaused").await;
     assert!(message(&next, "Stalled").contains("other deletions in namespace braked wait"), "{next}");
 
-    confirm(fixture, &told[0]).await;
-    fixture.until_gone(&told[0]).await;
+    confirm(fixture, &reported[0]).await;
+    fixture.until_gone(&reported[0]).await;
     assert_eq!(fixture.count("DELETE"), 3);
-    fixture.patch(&told[1], json!({"deletion": "Orphan"})).await;
-    fixture.until_gone(&told[1]).await;
+    fixture.patch(&reported[1], json!({"deletion": "Orphan"})).await;
+    fixture.until_gone(&reported[1]).await;
     assert_eq!((fixture.count("DELETE"), fixture.computes().await.len()), (3, 3));
     fixture.wait_until("two to wait", async || alone.metric(PAUSED).await == Some(2)).await;
     fixture.kubectl(&["annotate", "computes", "--all", "dbplane.dev/confirm-deletion=true"]).await;
-    fixture.until_gone(&told[2]).await;
+    fixture.until_gone(&reported[2]).await;
     fixture.until_gone("compute/orders").await;
     assert_eq!((fixture.count("DELETE"), fixture.computes().await.len()), (5, 1), "one was left on purpose");
     fixture.wait_until("nobody to wait", async || alone.metric(PAUSED).await == Some(0)).await;
@@ -103,7 +103,7 @@ async fn keys_wait(alone: &Alone, fixture: &Fixture) {
     let objects = names("projectkey", "ci");
     let deleted: Vec<&str> = objects[..4].iter().map(String::as_str).collect();
     fixture.kubectl(&[&["delete", "--wait=false"], deleted.as_slice()].concat()).await;
-    let told = waiting(fixture, &objects[..4], 2).await;
+    let reported = waiting(fixture, &objects[..4], 2).await;
     assert_eq!((fixture.count("DELETE"), fixture.live_keys().await.len()), (2, 3));
     assert_eq!(alone.metric("dbplane_deletions_paused{kind=\"ProjectKey\"}").await, Some(2));
     // A key that is replaced has nothing to do with it.
@@ -111,9 +111,9 @@ async fn keys_wait(alone: &Alone, fixture: &Fixture) {
     fixture.kubectl(&["delete", "secret", "ci-5-key"]).await;
     fixture.until_replaced(&objects[4], &old).await;
     fixture.until_revoked(&old).await;
-    confirm(fixture, &told[0]).await;
-    fixture.until_gone(&told[0]).await;
-    fixture.patch(&told[1], json!({"deletion": "Orphan"})).await;
-    fixture.until_gone(&told[1]).await;
+    confirm(fixture, &reported[0]).await;
+    fixture.until_gone(&reported[0]).await;
+    fixture.patch(&reported[1], json!({"deletion": "Orphan"})).await;
+    fixture.until_gone(&reported[1]).await;
     assert_eq!((fixture.count("DELETE"), fixture.live_keys().await.len()), (4, 2));
 }

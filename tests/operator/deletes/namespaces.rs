@@ -153,8 +153,8 @@ async fn an_account_that_is_being_deleted_is_used_for_nothing_new() {
     delete(&fixture, "account/prod").await;
     fixture.until_condition("account/prod", "Ready", "False", "InUse").await;
     fixture.apply(&compute("late", "br-dev-7", "")).await;
-    let told = fixture.until_condition("compute/late", "Ready", "Unknown", "AccountNotReady").await;
-    assert!(message(&told, "Ready").contains("being deleted"), "{told}");
+    let reported = fixture.until_condition("compute/late", "Ready", "Unknown", "AccountNotReady").await;
+    assert!(message(&reported, "Ready").contains("being deleted"), "{reported}");
     assert_eq!(fixture.count("POST"), 1);
     // Nor does what has nothing on the platform hold it.
     delete(&fixture, "compute/orders").await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{delete, is_told, message};
+use super::{delete, is_reported, message};
 use crate::fixture::{Fixture, ORGANIZATION_KEY, compute, condition};
 
 const LISTS: &str = "/endpoints$";
@@ -30,12 +30,15 @@ async fn unseen(name: &str, fault: Value, reason: &str) {
     order.as_object_mut().unwrap().extend(fault.as_object().unwrap().clone());
     fixture.fault(order);
     delete(&fixture, "compute/orders").await;
-    let told = fixture
+    let reported = fixture
         .until("compute/orders", reason, |seen| condition(seen, "Ready").is_some_and(|ready| ready["reason"] == reason))
         .await;
     let reads = fixture.count("GET");
     fixture.wait_until("more to be read in vain", async || fixture.count("GET") >= reads + 2).await;
-    let still = fixture.get("compute/orders").await.unwrap_or_else(|| panic!("{name}: let go after {told}"));
+    let still = fixture
+        .get("compute/orders")
+        .await
+        .unwrap_or_else(|| panic!("{name}: the finalizer was removed after {reported}"));
     assert!(still["metadata"]["finalizers"].to_string().contains("dbplane.dev/finalizer"), "{still}");
     fixture.platform.clear_faults();
     fixture.until_gone("compute/orders").await;
@@ -64,8 +67,8 @@ async fn a_protected_compute_is_deleted_once_unprotected() {
     let body = json!({"code": "", "message": "endpoints of a protected branch cannot be deleted"});
     fixture.fault(json!({"method": "DELETE", "status": 422, "body": body}));
     delete(&fixture, "compute/orders").await;
-    let told = fixture.until("compute/orders", "refused", |seen| is_told(seen, "Refused")).await;
-    assert!(message(&told, "Stalled").contains("protected branch"), "{told}");
+    let reported = fixture.until("compute/orders", "refused", |seen| is_reported(seen, "Refused")).await;
+    assert!(message(&reported, "Stalled").contains("protected branch"), "{reported}");
     fixture.until_gone("compute/orders").await;
     assert_eq!((fixture.count("DELETE"), fixture.computes().await.len()), (2, 0));
 }

@@ -3,7 +3,7 @@
 use dbplane_simulator::world::Profile;
 use serde_json::json;
 
-use super::{delete, is_told, message};
+use super::{delete, is_reported, message};
 use crate::fixture::{Fixture, compute};
 use crate::keys::key;
 
@@ -61,10 +61,10 @@ async fn a_key_that_cannot_be_revoked() {
     fixture.apply(&key("ci", "")).await;
     fixture.wait_until("the create to be sent", async || fixture.count(CREATE) == 1).await;
     delete(&fixture, "projectkey/ci").await;
-    let told = fixture.until("projectkey/ci", "told", |seen| is_told(seen, "RevocationUnsupported")).await;
+    let reported = fixture.until("projectkey/ci", "reported", |seen| is_reported(seen, "RevocationUnsupported")).await;
     let live = fixture.live_keys().await;
     assert_eq!(live.len(), 1);
-    assert!(message(&told, "Stalled").contains(live[0]["name"].as_str().unwrap()), "{told}");
+    assert!(message(&reported, "Stalled").contains(live[0]["name"].as_str().unwrap()), "{reported}");
     assert_eq!(fixture.count(CREATE), 1);
     fixture.patch("projectkey/ci", json!({"deletion": "Orphan"})).await;
     fixture.until_gone("projectkey/ci").await;

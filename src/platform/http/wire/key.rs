@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_minted_key_is_compared_with_what_was_asked_for() {
+    fn a_created_key_is_compared_with_what_was_asked_for() {
         let name = "which is not called what was asked for";
         let project = "which is of another project";
         for (body, expected) in [
