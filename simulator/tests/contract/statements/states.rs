@@ -65,6 +65,12 @@ statements! {
         it.activity(&path).await.expect(200);
         it.newest_operation().await
     }, added("start_compute", "404");
+    idle_activity_disabled: "compute: idle, any activity: what a disabled one does is not shown", async |it| {
+        let path = it.primary_that_is("disabled").await;
+        let refused = it.activity(&path).await.status;
+        it.advance(5);
+        format!("{refused} {}", it.state(&path).await)
+    }, same("409 idle");
     active_inactivity: "compute: active, inactivity of 5 minutes by default, idle", async |it| {
         let path = it.active_primary().await;
         it.activity(&path).await.expect(200);
