@@ -25,6 +25,7 @@ const ROWS: &[(&str, &[&str])] = &[
     ("deleting a compute on a protected branch", &["any_delete_on_a_protected_branch"]),
     ("deleting a compute that is not there", &["delete_compute_absent"]),
     ("changing an idle compute", &["service_6_idle"]),
+    ("giving an active compute a new name", &["service_6_name"]),
     ("the widest autoscaling range", &["limit_autoscaling"]),
     ("sizes of the paid plans", &["limit_paid_plans"]),
     ("sizes of the free plan", &["limit_free_plan", "limit_paid_sizes"]),
@@ -61,12 +62,24 @@ fn what_differs_in_public_is_in_the_table_of_the_page() {
         statements().filter(|it| it.expected.default != it.expected.public).map(|it| it.name).collect();
     let listed: BTreeSet<&str> = ROWS.iter().flat_map(|(_, names)| *names).copied().collect();
     assert_eq!(listed, differ);
+    let topics: Vec<&str> = rows_of_the_page().iter().map(|row| row[0]).collect();
+    assert_eq!(topics, ROWS.iter().map(|(topic, _)| *topic).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_table_of_the_page_names_minimal_where_it_differs_from_default() {
+    for (row, (_, names)) in rows_of_the_page().into_iter().zip(ROWS) {
+        let mut shown = statements().filter(|it| names.contains(&it.name));
+        let differs = shown.any(|it| it.expected.minimal != it.expected.default);
+        assert!(!differs || row[1].contains("minimal"), "{row:?}");
+    }
+}
+
+/// The cells of each row of the page's table.
+fn rows_of_the_page() -> Vec<Vec<&'static str>> {
     let section = PAGE.split_once(HEADING).unwrap().1;
     let section = section.split("\n## ").next().unwrap();
-    let topics: Vec<&str> = section
-        .lines()
-        .filter_map(|line| line.strip_prefix("| ")?.split(" | ").next())
-        .filter(|topic| *topic != "topic")
-        .collect();
-    assert_eq!(topics, ROWS.iter().map(|(topic, _)| *topic).collect::<Vec<_>>());
+    let rows =
+        section.lines().filter_map(|line| line.strip_prefix("| ")).map(|row| row.split(" | ").collect::<Vec<_>>());
+    rows.filter(|row| row[0] != "topic").collect()
 }

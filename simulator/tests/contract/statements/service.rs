@@ -43,6 +43,10 @@ statements! {
         it.advance(5);
         format!("{} {}", outcome(&answer), it.state(&path).await)
     }, contradicted("200 [apply_config running] idle", "200 [] idle");
+    service_6_name: "actions that change a compute create operation records: a new name too, where computes have names", async |it| {
+        let path = it.active_primary().await;
+        outcome(&it.patch(&path, ORGANIZATION, endpoint(json!({ "name": "orders" }))).await)
+    }, Expected { default: "200 [apply_config running]", public: "200 []", minimal: "200 []" };
     service_6_nothing: "what changes nothing creates no operation records", async |it| {
         let path = it.active_primary().await;
         outcome(&it.patch(&path, ORGANIZATION, endpoint(json!({}))).await)
