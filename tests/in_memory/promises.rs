@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dbplane::api::{Compute, ProjectKey};
-use dbplane::decide::identity::{ComputeIdentity, Origin, ProjectKeyIdentity};
+use dbplane::controller::object::Managed;
+use dbplane::decide::identity::{self, ComputeIdentity, Origin, ProjectKeyIdentity};
 use kube::ResourceExt;
 
 /// A compute on the platform.
@@ -49,6 +50,21 @@ pub struct BoundCompute {
 pub struct RecordedKey {
     pub object: Arc<ProjectKey>,
     pub identity: Arc<ProjectKeyIdentity>,
+}
+
+/// Annotations that are not the resource's own record nothing.
+impl From<Arc<Compute>> for BoundCompute {
+    fn from(object: Arc<Compute>) -> Self {
+        let identity = identity::of_compute(object.annotations(), object.meta_observed().object_key());
+        Self { identity: Arc::new(identity.unwrap_or_default()), object }
+    }
+}
+
+impl From<Arc<ProjectKey>> for RecordedKey {
+    fn from(object: Arc<ProjectKey>) -> Self {
+        let identity = identity::of_key(object.annotations(), object.meta_observed().object_key());
+        Self { identity: Arc::new(identity.unwrap_or_default()), object }
+    }
 }
 
 /// Everything that the promises are about, at one moment.

@@ -1,11 +1,10 @@
 //! What holds after every pass, and how things stand once all is at rest.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use dbplane::api::{Compute, Condition, ProjectKey};
 use dbplane::controller::object::Managed;
-use dbplane::decide::{identity, names};
+use dbplane::decide::names;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 
@@ -75,22 +74,12 @@ fn world(run: &Run) -> World {
         keys: keys
             .map(|key| LiveKey { made_by: made_by(simulation.ledger.keys.get(&key.id)), id: key.id, name: key.name })
             .collect(),
-        resources: simulation.cluster.all::<Compute>().into_iter().map(bound).collect(),
-        project_keys: simulation.cluster.all::<ProjectKey>().into_iter().map(recorded_key).collect(),
+        resources: simulation.cluster.all::<Compute>().into_iter().map(BoundCompute::from).collect(),
+        project_keys: simulation.cluster.all::<ProjectKey>().into_iter().map(RecordedKey::from).collect(),
         key_secrets: simulation.cluster.secrets.iter().map(|(name, secret)| (name.clone(), of_key(secret))).collect(),
         known_keys: simulation.cluster.secrets.values().filter_map(|secret| recorded(secret)).chain(unsaved).collect(),
         reported: simulation.ledger.reported.clone(),
     }
-}
-
-fn bound(object: Arc<Compute>) -> BoundCompute {
-    let identity = identity::of_compute(object.annotations(), object.meta_observed().object_key()).unwrap_or_default();
-    BoundCompute { object, identity: Arc::new(identity) }
-}
-
-fn recorded_key(object: Arc<ProjectKey>) -> RecordedKey {
-    let identity = identity::of_key(object.annotations(), object.meta_observed().object_key()).unwrap_or_default();
-    RecordedKey { object, identity: Arc::new(identity) }
 }
 
 /// What the resources say.

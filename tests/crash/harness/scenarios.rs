@@ -68,6 +68,10 @@ impl Scenario {
     fn minimal(self, name: &'static str) -> Self {
         Self { name, profile: Profile::Minimal, ..self }
     }
+
+    fn public(self, name: &'static str) -> Self {
+        Self { name, profile: Profile::Public, ..self }
+    }
 }
 
 fn replica(name: &str) -> Value {
@@ -87,6 +91,7 @@ fn creates() -> Vec<Scenario> {
     vec![
         create.clone(),
         create.clone().minimal("create-minimal"),
+        create.clone().public("create-public"),
         twice.clone().minimal("create-two-minimal"),
         twice,
         Scenario::new("create-sized", vec![Act::Create(sized)], one),
@@ -113,11 +118,14 @@ fn changes() -> Vec<Scenario> {
     let primary = || with(compute("orders", EMPTY_BRANCH, "ReadWrite"), &json!({"size": {"fixed": 1}}));
     let change = |spec: Value| vec![Act::Change("Compute", "orders", spec)];
     let adopt = with(compute("orders", BRANCH_TO_ADOPT, "ReadWrite"), &json!({"existing": "Adopt"}));
+    let restart =
+        Scenario::new("restart", change(json!({"restartToken": "once"})), Goal { restarted: 1, ..kept.clone() })
+            .after(vec![primary()]);
     vec![
         Scenario::new("resize", change(json!({"size": {"fixed": 2}})), Goal { changed: 1, ..kept.clone() })
             .after(vec![primary()]),
-        Scenario::new("restart", change(json!({"restartToken": "once"})), Goal { restarted: 1, ..kept.clone() })
-            .after(vec![primary()]),
+        restart.clone(),
+        restart.public("restart-public"),
         Scenario::new("adopt", vec![Act::Create(adopt)], Goal { created: 0, ..kept }),
     ]
 }
@@ -127,8 +135,10 @@ fn deletes() -> Vec<Scenario> {
     let everything = Goal { created: 2, deleted: 2, created_keys: 2, namespace_gone: true, ..Goal::default() };
     let shop = || vec![replica("orders"), replica("reports"), key("ci"), key("cd")];
     let namespace = Scenario::new("delete-namespace", vec![Act::DeleteNamespace], everything).after(shop());
+    let delete = Scenario::new("delete", vec![Act::Delete("Compute", "orders")], gone).after(vec![replica("orders")]);
     vec![
-        Scenario::new("delete", vec![Act::Delete("Compute", "orders")], gone).after(vec![replica("orders")]),
+        delete.clone(),
+        delete.public("delete-public"),
         Scenario::new("delete-key", vec![Act::Delete("ProjectKey", "ci")], Goal { created_keys: 1, ..Goal::default() })
             .after(vec![key("ci")]),
         namespace.clone(),

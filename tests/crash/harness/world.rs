@@ -3,10 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dbplane::api::{Compute, ProjectKey};
-use dbplane::controller::object::Managed;
-use dbplane::decide::{identity, names};
-use kube::ResourceExt;
+use dbplane::decide::names;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -32,8 +29,8 @@ pub async fn world(site: &Site, goal: &Goal) -> Result<World> {
     Ok(World {
         computes: live_computes(site)?,
         keys: live_keys(site)?,
-        resources: computes.iter().map(bound).collect::<Result<_>>()?,
-        project_keys: keys.iter().map(recorded).collect::<Result<_>>()?,
+        resources: computes.iter().map(|object| typed(object).map(BoundCompute::from)).collect::<Result<_>>()?,
+        project_keys: keys.iter().map(|object| typed(object).map(RecordedKey::from)).collect::<Result<_>>()?,
         key_secrets,
         known_keys: BTreeSet::new(),
         reported,
@@ -69,18 +66,6 @@ fn key_of(secret: &Value) -> Option<i64> {
     secret["metadata"]["annotations"][names::SECRET_KEY_ID].as_str()?.parse().ok()
 }
 
-fn bound(object: &Value) -> Result<BoundCompute> {
-    let object: Compute = typed(object)?;
-    let identity = identity::of_compute(object.annotations(), object.meta_observed().object_key());
-    Ok(BoundCompute { identity: Arc::new(identity.unwrap_or_default()), object: Arc::new(object) })
-}
-
-fn recorded(object: &Value) -> Result<RecordedKey> {
-    let object: ProjectKey = typed(object)?;
-    let identity = identity::of_key(object.annotations(), object.meta_observed().object_key());
-    Ok(RecordedKey { identity: Arc::new(identity.unwrap_or_default()), object: Arc::new(object) })
-}
-
-fn typed<T: DeserializeOwned>(object: &Value) -> Result<T> {
-    serde_json::from_value(object.clone()).map_err(Error::while_doing("reading an object"))
+fn typed<T: DeserializeOwned>(object: &Value) -> Result<Arc<T>> {
+    serde_json::from_value(object.clone()).map(Arc::new).map_err(Error::while_doing("reading an object"))
 }

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::existing::resize;
-use super::{created, line, message, polls, writes};
+use super::{create, created, line, message, polls, writes};
 use crate::fixture::Fixture;
 
 async fn resized(fixture: &Fixture, size: &str) {
@@ -23,6 +23,25 @@ async fn only_what_differs_is_patched() {
     let seen = fixture.get("compute/orders").await.unwrap();
     assert_eq!(seen["status"]["observedGeneration"], 2);
     assert_eq!(fixture.count("PATCH"), 1);
+}
+
+#[tokio::test]
+async fn settings_and_disabled_hold_on_every_platform() {
+    for fixture in [
+        Fixture::new("settings").await,
+        Fixture::public("settings-public").await,
+        Fixture::minimal("settings-minimal").await,
+    ] {
+        create(&fixture, "  postgresSettings: {work_mem: 64MB}\n  disabled: true\n").await;
+        fixture.until_condition("compute/orders", "Synced", "True", "InSync").await;
+        let spec = json!({"postgresSettings": {"work_mem": "128MB"}, "disabled": false});
+        fixture.patch("compute/orders", spec).await;
+        fixture.until("compute/orders", "changed", |seen| seen["status"]["observedGeneration"] == 2).await;
+        fixture.until_condition("compute/orders", "Synced", "True", "InSync").await;
+        fixture.until_ready("compute/orders").await;
+        polls(&fixture, 2).await;
+        assert_eq!((fixture.count("POST"), fixture.count("PATCH")), (1, 1), "{}", fixture.namespace);
+    }
 }
 
 #[tokio::test]
