@@ -238,7 +238,7 @@ impl World {
         let project = self.projects.get_mut(&id.to_owned()).ok_or(Refusal::Absent { what: "project" })?;
         project.owner = to;
         project.updated_at = now;
-        self.plan_all_anew();
+        self.plans_changed();
         Ok(())
     }
 
@@ -247,8 +247,7 @@ impl World {
         self.advance_to(now);
         let found = self.head.organizations.get_mut(organization).ok_or(Refusal::Absent { what: "organization" })?;
         found.plan = plan;
-        self.head_touched = true;
-        self.plan_all_anew();
+        self.plans_changed();
         Ok(())
     }
 

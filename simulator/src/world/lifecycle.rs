@@ -56,15 +56,22 @@ impl World {
         match compute.state {
             State::Active => {
                 let since = compute.last_active.unwrap_or(compute.created_at);
-                Some((since + self.inactivity_of(compute)?, Event::Inactive))
+                let due = since + self.inactivity_of(compute)?;
+                Some((due.max(self.last_change(compute)), Event::Inactive))
             }
             State::Idle if self.profile.adds() && !compute.config.disabled => {
                 let every = self.head.settings.availability_check_seconds?;
                 let since = compute.suspended_at.unwrap_or(compute.created_at);
-                Some((since + SignedDuration::from_secs(i64::from(every.max(1))), Event::Check))
+                let due = since + SignedDuration::from_secs(i64::from(every.max(1)));
+                Some((due.max(self.last_change(compute)), Event::Check))
             }
             State::Idle | State::Init => None,
         }
+    }
+
+    /// When something last changed that decides what the compute does by itself. What that makes due happens no earlier.
+    fn last_change(&self, compute: &Compute) -> Timestamp {
+        self.head.plans_changed_at.map_or(compute.updated_at, |at| at.max(compute.updated_at))
     }
 
     fn step(&mut self, key: &ComputeKey) {
@@ -204,8 +211,14 @@ impl World {
         self.computes.get_mut(key)
     }
 
-    /// Plans every compute anew, after something changed that they all depend on.
-    pub(super) fn plan_all_anew(&mut self) {
+    /// Plans every compute anew, after what an account pays for, or which account pays, has changed.
+    pub(super) fn plans_changed(&mut self) {
+        self.head.plans_changed_at = Some(self.now);
+        self.head_touched = true;
+        self.plan_all_anew();
+    }
+
+    fn plan_all_anew(&mut self) {
         for (key, _) in self.computes.iter() {
             self.agenda.stale(key);
         }

@@ -92,6 +92,9 @@ struct Head {
     users: BTreeMap<String, User>,
     generator: Generator,
     next_operation: u64,
+    /// When a plan or the owner of a project last changed. State files of before do not have it.
+    #[serde(default)]
+    plans_changed_at: Option<Timestamp>,
 }
 
 /// A simulated platform: cheap to clone, the same from the same seed and the same requests.

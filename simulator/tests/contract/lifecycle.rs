@@ -1,6 +1,7 @@
 //! The states of a compute and what moves it between them.
 
-use serde_json::json;
+use reqwest::Method;
+use serde_json::{Value, json};
 
 use crate::support::*;
 
@@ -47,5 +48,62 @@ async fn a_compute_that_is_enabled_again_wakes() {
         platform.activity(&path).await.expect(200);
         platform.advance(5);
         assert_eq!(platform.states(&path).await, state("active", None));
+    }
+}
+
+/// A time of a compute, to be compared.
+fn time(compute: &Value, name: &str) -> jiff::Timestamp {
+    compute[name].as_str().unwrap_or_else(|| panic!("no {name} in {compute}")).parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_shorter_timeout_suspends_no_earlier_than_it_was_set() {
+    for profile in BEYOND {
+        let platform = Platform::start(profile).await;
+        let mut attributes = primary();
+        attributes["suspend_timeout_seconds"] = 3600.into();
+        let path = platform.compute(attributes).await;
+        platform.advance(2000);
+        let changed = platform.simulator.now();
+        let shorter = json!({ "endpoint": { "suspend_timeout_seconds": 60 } });
+        platform.patch(&path, ORGANIZATION, shorter).await.expect(200);
+        platform.advance(5);
+        let compute = platform.listed(&path).await;
+        assert_eq!(compute["current_state"], "idle");
+        assert!(time(&compute, "suspended_at") >= changed && time(&compute, "updated_at") >= changed, "{compute}");
+        let used = platform.get("/projects/shop-1", ORGANIZATION).await.body["project"]["cpu_used_sec"].as_u64();
+        assert!(used >= Some(1999), "{used:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_plan_suspends_no_earlier_than_it_was_made() {
+    let platform = Platform::public().await;
+    let mut attributes = primary();
+    attributes["suspend_timeout_seconds"] = (-1).into();
+    let path = platform.compute(attributes).await;
+    platform.advance(2000);
+    let changed = platform.simulator.now();
+    platform.console(Method::PATCH, "/organizations/org-scale-1", json!({ "plan": "free" })).await.expect(200);
+    platform.advance(5);
+    let compute = platform.listed(&path).await;
+    assert_eq!(compute["current_state"], "idle");
+    assert!(time(&compute, "suspended_at") >= changed, "{compute}");
+}
+
+#[tokio::test]
+async fn a_compute_is_checked_no_earlier_than_it_was_enabled() {
+    let yaml = WORLD.replace("settings:", "settings:\n  availability_check_seconds: 3600");
+    for profile in BEYOND {
+        let platform = Platform::start_with(options(&yaml, profile)).await;
+        let mut attributes = primary();
+        attributes["disabled"] = true.into();
+        let path = platform.compute(attributes).await;
+        platform.advance(10_000);
+        let enabled = platform.simulator.now();
+        platform.patch(&path, ORGANIZATION, json!({ "endpoint": { "disabled": false } })).await.expect(200);
+        platform.advance(5);
+        let compute = platform.listed(&path).await;
+        assert!(time(&compute, "started_at") >= enabled && time(&compute, "updated_at") >= enabled, "{compute}");
     }
 }
