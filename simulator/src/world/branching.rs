@@ -90,8 +90,12 @@ impl World {
         if let Some(project) = self.projects.get_mut(&project_id) {
             project.branches.insert(id.clone(), branch);
         }
+        let first_operation = self.head.next_operation;
         let made = self.computes_for_branch(context, &id, request.endpoints);
-        let operations = made.inspect_err(|_| self.remove_branch(&project_id, &id))?;
+        let operations = made.inspect_err(|_| {
+            self.remove_branch(&project_id, &id);
+            self.forget_operations(&project_id, first_operation);
+        })?;
         let project = self.projects.get(&project_id).ok_or(Refusal::Absent { what: "project" })?;
         let branch = project.branches.get(&id).ok_or(Refusal::Absent { what: "branch" })?;
         let computes = self.computes_of(&project_id).filter(|compute| compute.config.branch_id == id);

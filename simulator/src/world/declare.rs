@@ -121,10 +121,7 @@ impl World {
             compute.state = if declared.active { State::Active } else { State::Idle };
         }
         // Nobody asked for it: it is as if it had always been there.
-        let operations: Vec<_> = self.operations.iter().map(|(number, _)| number.clone()).collect();
-        for number in operations {
-            self.operations.remove(&number);
-        }
+        self.forget_operations(project_id, 0);
         Ok(())
     }
 

@@ -205,6 +205,15 @@ impl World {
         self.operations.insert((project, operation.number), operation);
     }
 
+    /// Takes out the records of a project's operations, from this number on: as if nobody had asked for them.
+    pub(super) fn forget_operations(&mut self, project_id: &str, first: u64) {
+        let since = (project_id.to_owned(), first)..=(project_id.to_owned(), u64::MAX);
+        let forgotten: Vec<_> = self.operations.range(since).map(|(key, _)| key.clone()).collect();
+        for key in forgotten {
+            self.operations.remove(&key);
+        }
+    }
+
     /// A compute to be changed. Every change goes through here, so that what is due for it is planned anew.
     pub(super) fn compute_mut(&mut self, key: &ComputeKey) -> Option<&mut Compute> {
         self.agenda.stale(key);

@@ -107,6 +107,8 @@ async fn branches_are_created_and_deleted() {
         platform.post("/projects/shop-1/branches", ORGANIZATION, refused).await.expect(400);
         let branches = platform.get("/projects/shop-1/branches", ORGANIZATION).await;
         assert_eq!(branches.body["branches"].as_array().unwrap().len(), 4, "a refused branch leaves nothing behind");
+        let recorded = platform.get("/projects/shop-1/operations", ORGANIZATION).await.operations();
+        assert_eq!(recorded, operations(&[("start_compute", "running")]), "nor do its computes leave operations");
         for (branch, status) in
             [("br-main", 422), ("br-kept", 422), (id.as_str(), 200), (id.as_str(), 404), ("br-dev", 200)]
         {
