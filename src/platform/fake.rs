@@ -167,7 +167,7 @@ impl Platform for Fake {
     }
 }
 
-/// Remembers what it is told.
+/// Remembers what was measured.
 #[derive(Debug, Default)]
 pub(super) struct Notes(pub Mutex<Vec<(&'static str, &'static str, f64)>>);
 

@@ -41,17 +41,17 @@ fn other_kinds_are_skipped_and_counted() {
 }
 
 #[test]
-fn a_kind_or_version_that_is_none_of_ours_is_told() {
-    let told = |text: &str| check(text).checked[0].findings[0].clone();
-    let version = told(&GOOD.replace("v1alpha1", "v1"));
+fn a_kind_or_version_that_is_not_ours_is_reported() {
+    let finding = |text: &str| check(text).checked[0].findings[0].clone();
+    let version = finding(&GOOD.replace("v1alpha1", "v1"));
     assert_eq!((version.position.line, version.path.as_str()), (1, "apiVersion"));
     assert!(version.message.ends_with("write dbplane.dev/v1alpha1"), "{version:?}");
-    let kind = told(&GOOD.replace("Compute", "Computer"));
+    let kind = finding(&GOOD.replace("Compute", "Computer"));
     assert_eq!((kind.position.line, kind.path.as_str()), (2, "kind"));
     assert!(kind.message.contains("it has Account, ClusterAccount, Compute, ProjectKey"), "{kind:?}");
-    assert_eq!(told(&GOOD.replace("apiVersion: dbplane.dev/v1alpha1\n", "")).path, "apiVersion");
-    assert_eq!(told(&GOOD.replace("dbplane.dev/v1alpha1", "v1alpha1")).path, "apiVersion");
-    assert_eq!(told(&GOOD.replace("kind: Compute\n", "")).path, "kind");
+    assert_eq!(finding(&GOOD.replace("apiVersion: dbplane.dev/v1alpha1\n", "")).path, "apiVersion");
+    assert_eq!(finding(&GOOD.replace("dbplane.dev/v1alpha1", "v1alpha1")).path, "apiVersion");
+    assert_eq!(finding(&GOOD.replace("kind: Compute\n", "")).path, "kind");
 }
 
 #[test]

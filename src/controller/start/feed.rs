@@ -83,12 +83,12 @@ struct News<K: Kind> {
     /// They cannot be read.
     invalid: Vec<Invalid>,
     /// They could not be read, and are gone or can be read now.
-    left: Vec<Arc<ObjectMeta>>,
+    no_longer_invalid: Vec<Arc<ObjectMeta>>,
 }
 
 impl<K: Kind> Default for News<K> {
     fn default() -> Self {
-        Self { gone: Vec::new(), invalid: Vec::new(), left: Vec::new() }
+        Self { gone: Vec::new(), invalid: Vec::new(), no_longer_invalid: Vec::new() }
     }
 }
 
@@ -147,12 +147,12 @@ impl<K: Kind> Reader<K> {
             }
             InitDone => {
                 let listed = std::mem::take(&mut self.listed);
-                (news.invalid, news.left) = self.unreadable.replace(self.namespace.as_deref(), listed);
+                (news.invalid, news.no_longer_invalid) = self.unreadable.replace(self.namespace.as_deref(), listed);
                 news.gone = std::mem::take(&mut self.before);
                 Some(InitDone)
             }
             Apply(DeserializeGuard(Ok(object))) => {
-                news.left.extend(self.unreadable.remove(object.meta()));
+                news.no_longer_invalid.extend(self.unreadable.remove(object.meta()));
                 Some(Apply(object))
             }
             Apply(DeserializeGuard(Err(invalid))) => {
@@ -170,7 +170,7 @@ impl<K: Kind> Reader<K> {
                 Some(Delete(object))
             }
             Delete(DeserializeGuard(Err(invalid))) => {
-                news.left.extend(self.unreadable.remove(&invalid.metadata));
+                news.no_longer_invalid.extend(self.unreadable.remove(&invalid.metadata));
                 None
             }
         }
@@ -189,7 +189,7 @@ impl<K: Kind> Reader<K> {
             );
             tokio::spawn(unreadable::report::<K::Object>(env.clone(), self.unreadable.clone(), invalid));
         }
-        for meta in news.left {
+        for meta in news.no_longer_invalid {
             if self.store.find(|object| object.meta().uid == meta.uid).is_none() {
                 env.state().forget(meta.uid.as_deref().unwrap_or_default());
             }

@@ -51,7 +51,7 @@ impl Bench {
     fn judged(&mut self, event: watcher::Event<Guarded>) -> (Vec<String>, Vec<String>) {
         let (_, news) = self.reader.apply(event);
         let invalid = news.invalid.iter().filter_map(|invalid| invalid.meta.uid.clone());
-        (invalid.collect(), news.left.iter().filter_map(|meta| meta.uid.clone()).collect())
+        (invalid.collect(), news.no_longer_invalid.iter().filter_map(|meta| meta.uid.clone()).collect())
     }
 
     fn listed(&mut self, objects: impl IntoIterator<Item = Guarded>) -> Vec<String> {
@@ -133,13 +133,13 @@ fn an_error_is_news_once_and_again_when_the_object_was_edited() {
 fn what_can_be_read_again_is_told_to_those_who_waited_for_it() {
     let mut bench = Bench::new();
     bench.listed([invalid("a", "1"), invalid("b", "2"), invalid("c", "3")]);
-    let left = |bench: &mut Bench, event| bench.judged(event).1;
-    assert_eq!(left(&mut bench, watcher::Event::Apply(readable("a", "1"))), ["1"]);
-    assert!(left(&mut bench, watcher::Event::Apply(readable("a", "1"))).is_empty());
+    let no_longer = |bench: &mut Bench, event| bench.judged(event).1;
+    assert_eq!(no_longer(&mut bench, watcher::Event::Apply(readable("a", "1"))), ["1"]);
+    assert!(no_longer(&mut bench, watcher::Event::Apply(readable("a", "1"))).is_empty());
     bench.happens(watcher::Event::Init);
     bench.happens(watcher::Event::InitApply(readable("a", "1")));
     bench.happens(watcher::Event::InitApply(readable("b", "2")));
-    assert_eq!(left(&mut bench, watcher::Event::InitDone), ["2", "3"]);
+    assert_eq!(no_longer(&mut bench, watcher::Event::InitDone), ["2", "3"]);
     // Whoever is told finds it in the store.
     assert_eq!(bench.known().0, names(&["a", "b"]));
 }
