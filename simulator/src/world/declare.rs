@@ -29,6 +29,7 @@ impl World {
         unique("users", file.users.iter().map(|user| &user.id))?;
         unique("organizations", file.organizations.iter().map(|organization| &organization.id))?;
         unique("projects", file.projects.iter().map(|project| &project.id))?;
+        unique_computes(&file.projects)?;
         for user in &file.users {
             world.head.users.insert(user.id.clone(), user.build());
         }
@@ -50,6 +51,7 @@ impl World {
                 return fault(format!("{path}.members[{index}].user"), format!("there is no user {}", member.user));
             }
         }
+        path_id(path, &declared.id)?;
         if self.head.users.contains_key(&declared.id) {
             return fault(format!("{path}.id"), format!("{} is the id of a user", declared.id));
         }
@@ -105,9 +107,6 @@ impl World {
                 return Err(format!(
                     "the id {id} does not begin with ep-, or has other signs than a-z, 0-9 and hyphens"
                 ));
-            }
-            if self.computes.get(&(key.0.clone(), id.clone())).is_some() {
-                return Err(format!("{id} is declared twice"));
             }
             compute.host = compute.host.replacen(&compute.id, id, 1);
             compute.id.clone_from(id);
@@ -217,13 +216,12 @@ impl DeclaredProject {
     }
 
     fn build(&self, path: &str, owner: Owner, now: Timestamp) -> Result<Project, WorldFileError> {
-        if !is_path_id(&self.id) {
-            return fault(format!("{path}.id"), "an id has 1 to 60 lower case letters, digits and hyphens");
-        }
+        path_id(path, &self.id)?;
         unique(&format!("{path}.branches"), self.branches.iter().map(|branch| &branch.id))?;
         let marked = self.branches.iter().any(|branch| branch.default);
         let mut branches = BTreeMap::new();
         for (index, branch) in self.branches.iter().enumerate() {
+            path_id(&format!("{path}.branches[{index}]"), &branch.id)?;
             let default = if marked { branch.default } else { index == 0 };
             let orphan =
                 branch.parent.as_ref().filter(|parent| !self.branches.iter().any(|other| other.id == **parent));
@@ -280,6 +278,30 @@ fn unique<'a>(path: &str, ids: impl Iterator<Item = &'a String>) -> Result<(), W
         }
         if !seen.insert(id) {
             return fault(format!("{path}[{index}].id"), format!("{id} is declared twice"));
+        }
+    }
+    Ok(())
+}
+
+/// An id that stands in paths must be one that a path may have.
+fn path_id(path: &str, id: &str) -> Result<(), WorldFileError> {
+    match is_path_id(id) {
+        true => Ok(()),
+        false => fault(format!("{path}.id"), "an id has 1 to 60 lower case letters, digits and hyphens"),
+    }
+}
+
+/// The platform has no two computes of the same id, in whichever projects.
+fn unique_computes(projects: &[DeclaredProject]) -> Result<(), WorldFileError> {
+    let mut seen = BTreeSet::new();
+    for (project_index, project) in projects.iter().enumerate() {
+        for (index, compute) in project.computes.iter().enumerate() {
+            if let Some(id) = compute.id.as_ref().filter(|id| !seen.insert(*id)) {
+                return fault(
+                    format!("projects[{project_index}].computes[{index}].id"),
+                    format!("{id} is declared twice"),
+                );
+            }
         }
     }
     Ok(())

@@ -141,6 +141,15 @@ fn the_program_tells_where_a_world_file_is_wrong() {
             "users: [{id: u}]\nprojects: [{id: p, owner: u, default_suspend_timeout_seconds: 9223372036854775807}]",
             "projects[0].default_suspend_timeout_seconds",
         ),
+        ("organizations: [{id: Org_1, plan: free}]", "organizations[0].id"),
+        ("users: [{id: u}]\nprojects: [{id: p, owner: u, branches: [{id: b/c}]}]", "projects[0].branches[0].id"),
+        (
+            "users: [{id: u}]
+projects:
+  - {id: p, owner: u, branches: [{id: b}], computes: [{id: ep-1, branch: b}]}
+  - {id: q, owner: u, branches: [{id: b}], computes: [{id: ep-2, branch: b}, {id: ep-1, branch: b, type: read_only}]}",
+            "projects[1].computes[1].id",
+        ),
     ];
     for (yaml, place) in cases {
         std::fs::write(&world, yaml).unwrap();
