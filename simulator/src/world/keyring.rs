@@ -34,7 +34,7 @@ impl KeyRing {
     fn index(&mut self, key: &Key) {
         self.by_token.insert(key.token.clone(), key.id);
         if key.revoked_at.is_none() {
-            self.names.insert((key.reach.account().to_owned(), key.name.clone()));
+            self.names.insert(account_and_name(key));
         }
     }
 
@@ -71,9 +71,13 @@ impl KeyRing {
         let key = self.keys.get_mut(&id)?;
         if key.revoked_at.is_none() {
             key.revoked_at = Some(at);
-            self.names.remove(&(key.reach.account().to_owned(), key.name.clone()));
+            let name = account_and_name(key);
+            // Only the public profile refuses a second key of one name.
+            if !self.iter().any(|other| other.revoked_at.is_none() && account_and_name(other) == name) {
+                self.names.remove(&name);
+            }
         }
-        Some(key)
+        self.get(id)
     }
 
     /// All keys in the order of their creation.
@@ -95,6 +99,10 @@ impl KeyRing {
     pub fn take_touched(&mut self) -> Vec<(i64, Option<&Key>)> {
         self.keys.take_touched()
     }
+}
+
+fn account_and_name(key: &Key) -> (String, String) {
+    (key.reach.account().to_owned(), key.name.clone())
 }
 
 impl Serialize for KeyRing {

@@ -281,7 +281,7 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// The account that the key belongs to: its rate is counted and its names are unique there.
+    /// The account that the key belongs to: its rate is counted there, and in the public profile its names are unique there.
     pub fn account(&self) -> &str {
         match self {
             Reach::Personal { user } => user,

@@ -13,6 +13,8 @@ const ROWS: &[(&str, &[&str])] = &[
     ("the project list, personal key", &["personal_own_projects_in_the_list", "personal_organization_in_the_list"]),
     ("the project list, project-scoped key", &["scoped_list"]),
     ("the project list, more than ten projects", &["list_projects_sends_nothing"]),
+    ("creating a key with the name of another", &["key_none_create_same_name"]),
+    ("creating a key with a name of more than 64 characters", &["key_none_create_long_name"]),
     ("deleting a branch with a project-scoped key", &["scoped_destroys_nothing"]),
     ("`settings` of a fresh compute", &["compute_settings"]),
     ("creating a compute without `type`", &["create_compute_type"]),

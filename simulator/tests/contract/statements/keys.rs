@@ -81,6 +81,16 @@ statements! {
         let listed = it.console(Method::GET, "/api_keys", Value::Null).await;
         format!("{} {}", it.get(COMPUTES, &secret).await.status, listed.text.contains(&secret))
     }, same("200 false");
+    key_none_create_same_name: "key: (none), create, active: whatever other keys are called, as the only condition is the creator", async |it| {
+        let mut seen = Vec::new();
+        for _ in 0..2 {
+            seen.push(it.post(KEYS, ADMIN, for_shop("ci")).await.status);
+        }
+        joined(seen)
+    }, contradicted("200 200", "200 409");
+    key_none_create_long_name: "key: (none), create, active: however long its name is", async |it| {
+        it.post(KEYS, ADMIN, for_shop(&"a".repeat(65))).await.status.to_string()
+    }, contradicted("200", "400");
     key_active_revoke: "key: active, revoke, revoked; immediate and permanent, every later request returns 401", async |it| {
         let secret = it.project_key("ci").await.text_at("/key");
         it.revoke("ci").await.expect(200);
