@@ -72,7 +72,7 @@ impl World {
             false => parse_json(&context.request.body)?,
         };
         let project = self.project(context)?;
-        let root = || project.branches.values().find(|branch| branch.default).map(|branch| branch.id.clone());
+        let root = || project.default_branch().map(|branch| branch.id.clone());
         let parent = request.branch.parent_id.filter(|id| !id.is_empty()).or_else(root);
         if parent.as_ref().is_some_and(|parent| !project.branches.contains_key(parent)) {
             return Err(Refusal::Absent { what: "branch" });
@@ -143,12 +143,7 @@ impl World {
 
     /// Takes out a branch and its computes.
     fn remove_branch(&mut self, project_id: &str, branch_id: &str) {
-        let of_branch = self.computes_of(project_id).filter(|compute| compute.config.branch_id == branch_id);
-        let keys: Vec<_> = of_branch.map(|compute| (project_id.to_owned(), compute.id.clone())).collect();
-        for key in keys {
-            self.agenda.stale(&key);
-            self.computes.remove(&key);
-        }
+        self.take_out_computes(project_id, |compute| compute.config.branch_id == branch_id);
         if let Some(project) = self.projects.get_mut(&project_id.to_owned()) {
             project.branches.remove(branch_id);
         }

@@ -189,6 +189,16 @@ impl World {
         Ok(body)
     }
 
+    /// Takes out computes whose project or branch goes.
+    pub(super) fn take_out_computes(&mut self, project_id: &str, which: impl Fn(&Compute) -> bool) {
+        let gone = self.computes_of(project_id).filter(|compute| which(compute));
+        let keys: Vec<_> = gone.map(|compute| (project_id.to_owned(), compute.id.clone())).collect();
+        for key in keys {
+            self.agenda.stale(&key);
+            self.computes.remove(&key);
+        }
+    }
+
     pub(super) fn restart_compute(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let key = self.compute_key(context)?;
         let compute = self.computes.get(&key).ok_or(ABSENT)?;

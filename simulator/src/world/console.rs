@@ -8,30 +8,13 @@ use super::declare::administrator;
 use super::errors::Refusal;
 use super::model::{Action, Compute, ComputeKind, Key, Owner, Reach, State};
 use super::operations::release;
+pub use super::shapes::CreatedKey;
 use super::shapes::Stamp;
 use super::sizes::{Capacity, Plan, Size, capacity};
 use super::{ComputeKey, Profile, World};
 
 /// SQLSTATE of a full disk.
 const DISK_FULL: &str = "53100";
-
-/// A key as the console shows it at its creation: the only time the secret is seen.
-#[derive(Serialize)]
-pub struct NewKey {
-    pub id: i64,
-    pub key: String,
-    pub name: String,
-    pub created_at: String,
-    pub created_by: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub project_id: Option<String>,
-}
-
-impl std::fmt::Debug for NewKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NewKey").field("id", &self.id).field("name", &self.name).finish_non_exhaustive()
-    }
-}
 
 /// A user or an organization.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -99,13 +82,19 @@ pub struct DatabaseError {
 
 impl World {
     /// Creates a personal key of a user.
-    pub fn console_create_personal_key(&mut self, user: &str, name: &str, now: Timestamp) -> Result<NewKey, Refusal> {
+    pub fn console_create_personal_key(
+        &mut self,
+        user: &str,
+        name: &str,
+        now: Timestamp,
+    ) -> Result<CreatedKey, Refusal> {
         self.advance_to(now);
         if !self.head.users.contains_key(user) {
             return Err(Refusal::Absent { what: "user" });
         }
         let user = user.to_owned();
-        self.mint(name.to_owned(), Reach::Personal { user: user.clone() }, user, self.now).map(|key| new_key(&key))
+        self.mint(name.to_owned(), Reach::Personal { user: user.clone() }, user, self.now)
+            .map(|key| CreatedKey::from(&key))
     }
 
     /// Creates a key of an organization, or of one of its projects, as one of its administrators would.
@@ -115,7 +104,7 @@ impl World {
         name: &str,
         project: Option<String>,
         now: Timestamp,
-    ) -> Result<NewKey, Refusal> {
+    ) -> Result<CreatedKey, Refusal> {
         self.advance_to(now);
         let found = self.head.organizations.get(organization).ok_or(Refusal::Absent { what: "organization" })?;
         let created_by = administrator(found).ok_or(Refusal::AdminsOnly)?;
@@ -124,7 +113,7 @@ impl World {
             Some(project) => self.scope(organization, project)?,
             None => Reach::Organization { organization },
         };
-        self.mint(name.to_owned(), reach, created_by, self.now).map(|key| new_key(&key))
+        self.mint(name.to_owned(), reach, created_by, self.now).map(|key| CreatedKey::from(&key))
     }
 
     /// Who may have a key.
@@ -302,17 +291,6 @@ impl World {
 fn console_request(attributes: &serde_json::Value) -> Result<ComputeRequest, Refusal> {
     let body = serde_json::json!({ "endpoint": attributes }).to_string();
     ComputeRequest::parse(body.as_bytes(), Profile::Default)
-}
-
-fn new_key(key: &Key) -> NewKey {
-    NewKey {
-        id: key.id,
-        key: key.token.reveal().to_owned(),
-        name: key.name.clone(),
-        created_at: text(key.created_at),
-        created_by: key.created_by.clone(),
-        project_id: key.reach.project().map(str::to_owned),
-    }
 }
 
 fn key_line(key: &Key) -> KeyLine {

@@ -14,9 +14,9 @@ use super::ids::Generator;
 use super::model::{
     Branch, ComputeDefaults, ComputeKind, Key, Maintenance, Organization, Owner, Project, Reach, Role, State, User,
 };
-use super::projects::DEFAULT_REGION;
+use super::projects::{DEFAULT_PG_VERSION, DEFAULT_PLATFORM, DEFAULT_PROVISIONER, DEFAULT_REGION, DEFAULT_SIZE_LIMIT};
 use super::routes::is_path_id;
-use super::sizes::{Range, judge};
+use super::sizes::judge;
 use super::{Profile, World};
 
 impl World {
@@ -236,15 +236,15 @@ impl DeclaredProject {
             name: or(&self.name, &self.id),
             owner,
             region_id: or(&self.region_id, DEFAULT_REGION),
-            platform_id: or(&self.platform_id, "aws"),
-            provisioner: or(&self.provisioner, "k8s-neonvm"),
-            pg_version: self.pg_version.unwrap_or(17),
+            platform_id: or(&self.platform_id, DEFAULT_PLATFORM),
+            provisioner: or(&self.provisioner, DEFAULT_PROVISIONER),
+            pg_version: self.pg_version.unwrap_or(DEFAULT_PG_VERSION),
             locked: self.locked,
             cpu_used_sec: 0,
-            branch_logical_size_limit: self.branch_logical_size_limit.unwrap_or(512),
+            branch_logical_size_limit: self.branch_logical_size_limit.unwrap_or(DEFAULT_SIZE_LIMIT),
             branches,
             defaults: ComputeDefaults {
-                range: self.default_size.map(|size| Range { min: size.min, max: size.max }),
+                range: self.default_size,
                 suspend_timeout_seconds: self.default_suspend_timeout_seconds,
             },
             maintenance: Maintenance {

@@ -6,7 +6,7 @@ use thiserror::Error;
 use super::model::{ComputeKind, MaintenanceWindow, Role};
 use super::secret::Token;
 use super::settings::Settings;
-use super::sizes::{Plan, Size};
+use super::sizes::{Plan, Range};
 
 /// A declared world. Unknown fields are refused.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -64,7 +64,7 @@ pub struct DeclaredProject {
     pub locked: bool,
     /// In MiB.
     pub branch_logical_size_limit: Option<u64>,
-    pub default_size: Option<DeclaredSize>,
+    pub default_size: Option<Range>,
     #[serde(default)]
     pub default_suspend_timeout_seconds: i64,
     pub maintenance_window: Option<MaintenanceWindow>,
@@ -73,14 +73,6 @@ pub struct DeclaredProject {
     pub branches: Vec<DeclaredBranch>,
     #[serde(default)]
     pub computes: Vec<DeclaredCompute>,
-}
-
-/// Sizes in CU.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DeclaredSize {
-    pub min: Size,
-    pub max: Size,
 }
 
 /// A branch. When none is marked, the first one is the default branch.
@@ -105,7 +97,7 @@ pub struct DeclaredCompute {
     pub branch: String,
     #[serde(rename = "type", default = "read_write")]
     pub kind: ComputeKind,
-    pub size: Option<DeclaredSize>,
+    pub size: Option<Range>,
     pub suspend_timeout_seconds: Option<i64>,
     pub name: Option<String>,
     #[serde(default)]

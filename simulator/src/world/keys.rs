@@ -156,17 +156,6 @@ fn of_organization(key: &Key, organization: &str) -> bool {
 }
 
 /// The one answer with the secret in it.
-pub(super) fn created_key(key: &Key) -> CreatedKey<'_> {
-    CreatedKey {
-        id: key.id,
-        key: key.token.reveal(),
-        name: &key.name,
-        created_at: Stamp(key.created_at),
-        created_by: &key.created_by,
-        project_id: key.reach.project(),
-    }
-}
-
 fn created(key: &Key) -> Reply {
-    Reply::ok(&created_key(key))
+    Reply::ok(&CreatedKey::from(key))
 }

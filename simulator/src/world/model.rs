@@ -74,6 +74,13 @@ pub struct Project {
     pub updated_at: Timestamp,
 }
 
+impl Project {
+    /// The root branch, where a new branch begins that names no parent.
+    pub fn default_branch(&self) -> Option<&Branch> {
+        self.branches.values().find(|branch| branch.default)
+    }
+}
+
 /// What a new compute of a project gets when the request is silent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ComputeDefaults {

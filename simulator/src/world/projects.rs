@@ -17,9 +17,13 @@ use super::{Context, Profile, World};
 
 const LIMIT: Limit = Limit { default: 10, max: 400 };
 const HISTORY_RETENTION_SECONDS: u32 = 86_400;
-const DEFAULT_PG_VERSION: u32 = 17;
-/// The region of a project that names none.
+/// What a project has that says nothing else, here and below.
 pub(super) const DEFAULT_REGION: &str = "aws-us-east-2";
+pub(super) const DEFAULT_PLATFORM: &str = "aws";
+pub(super) const DEFAULT_PROVISIONER: &str = "k8s-neonvm";
+pub(super) const DEFAULT_PG_VERSION: u32 = 17;
+/// In MiB.
+pub(super) const DEFAULT_SIZE_LIMIT: u64 = 512;
 pub(super) const MEBIBYTE: u64 = 1 << 20;
 
 /// `POST /projects`; unknown attributes are ignored.
@@ -208,12 +212,12 @@ impl World {
             id,
             owner,
             region_id: request.region_id.unwrap_or_else(|| DEFAULT_REGION.to_owned()),
-            platform_id: "aws".to_owned(),
-            provisioner: "k8s-neonvm".to_owned(),
+            platform_id: DEFAULT_PLATFORM.to_owned(),
+            provisioner: DEFAULT_PROVISIONER.to_owned(),
             pg_version: request.pg_version.unwrap_or(DEFAULT_PG_VERSION),
             locked: false,
             cpu_used_sec: 0,
-            branch_logical_size_limit: 512,
+            branch_logical_size_limit: DEFAULT_SIZE_LIMIT,
             branches: [(branch_id, branch)].into(),
             defaults: ComputeDefaults::default(),
             maintenance: Maintenance::default(),
@@ -229,11 +233,7 @@ impl World {
         }
         let id = project.id.clone();
         let answer = Reply::ok(&OneProject { project: self.project_shape(project, true) });
-        let computes: Vec<_> = self.computes_of(&id).map(|compute| (id.clone(), compute.id.clone())).collect();
-        for key in computes {
-            self.agenda.stale(&key);
-            self.computes.remove(&key);
-        }
+        self.take_out_computes(&id, |_| true);
         self.projects.remove(&id);
         Ok(answer)
     }
@@ -244,7 +244,7 @@ impl World {
         let required =
             |name: &str| request.query_value(name).ok_or_else(|| Refusal::invalid(format!("{name} is required")));
         let (database, role) = (required("database_name")?, required("role_name")?);
-        let default_branch = project.branches.values().find(|branch| branch.default).map(|branch| branch.id.clone());
+        let default_branch = project.default_branch().map(|branch| branch.id.clone());
         let branch = request.query_value("branch_id").or(default_branch).unwrap_or_default();
         let compute = match request.query_value("endpoint_id") {
             Some(id) => self.computes_of(&project.id).find(|compute| compute.id == id),

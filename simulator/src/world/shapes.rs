@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
-use super::model::{Action, ComputeKind, ComputeSettings, MaintenanceWindow, State};
+use super::model::{Action, ComputeKind, ComputeSettings, Key, MaintenanceWindow, State};
 use super::sizes::Size;
 
 /// A time as the API writes it: UTC, whole seconds.
@@ -284,16 +284,35 @@ pub(super) struct AnnotatedObject<'a> {
     pub id: &'a str,
 }
 
-/// The answer to the creation of a key: the only one that holds the secret.
+/// The answer to the creation of a key, in the console too: the only one that holds the secret.
 #[derive(Serialize)]
-pub(super) struct CreatedKey<'a> {
+pub struct CreatedKey {
     pub id: i64,
-    pub key: &'a str,
-    pub name: &'a str,
-    pub created_at: Stamp,
-    pub created_by: &'a str,
+    pub key: String,
+    pub name: String,
+    pub created_at: String,
+    pub created_by: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub project_id: Option<&'a str>,
+    pub project_id: Option<String>,
+}
+
+impl std::fmt::Debug for CreatedKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CreatedKey").field("id", &self.id).field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl From<&Key> for CreatedKey {
+    fn from(key: &Key) -> Self {
+        Self {
+            id: key.id,
+            key: key.token.reveal().to_owned(),
+            name: key.name.clone(),
+            created_at: Stamp(key.created_at).to_string(),
+            created_by: key.created_by.clone(),
+            project_id: key.reach.project().map(str::to_owned),
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]

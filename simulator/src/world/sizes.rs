@@ -10,19 +10,17 @@ use super::Profile;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Size(u16);
 
-const QUARTER: Size = Size(1);
-const LARGEST_AUTOSCALED: Size = Size(16 * 4);
 const LARGEST_FIXED: Size = Size(56 * 4);
 const WIDEST_SPAN_QUARTERS: u16 = 8 * 4;
 const LARGEST_FREE: Size = Size(2 * 4);
 
 impl Size {
     /// 0.25 CU, the smallest size.
-    pub const SMALLEST: Size = QUARTER;
+    pub const SMALLEST: Size = Size(1);
     /// 1 CU.
     pub const ONE: Size = Size(4);
     /// 16 CU, the largest size that may be autoscaled (and, in the public profile, suspended).
-    pub const LARGEST_AUTOSCALED: Size = LARGEST_AUTOSCALED;
+    pub const LARGEST_AUTOSCALED: Size = Size(16 * 4);
 
     /// The size of that many CU, or `None` when no compute has it. 0.25, 0.5, 1 to 16 and the even integers from 18 to 56 exist.
     pub fn from_cu(cu: f64) -> Option<Self> {
@@ -84,6 +82,7 @@ impl<'de> Deserialize<'de> for Size {
 
 /// A compute's sizes: fixed when both ends are equal, autoscaled between them otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Range {
     pub min: Size,
     pub max: Size,
@@ -110,7 +109,7 @@ impl std::fmt::Display for Range {
     }
 }
 
-/// What an account pays for. It bounds the sizes and the scale-to-zero settings.
+/// What an account pays for. It bounds the sizes; in the public profile, the scale-to-zero settings too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Plan {
@@ -160,7 +159,7 @@ pub enum SizeFault {
 
 /// The range that a request for `min` and `max` CU gets on this plan, or why it is refused.
 pub fn judge(min: f64, max: f64, plan: Plan, profile: Profile) -> Result<Range, SizeFault> {
-    if let Some(cu) = [min, max].into_iter().find(|cu| cu.is_nan() || *cu < QUARTER.cu()) {
+    if let Some(cu) = [min, max].into_iter().find(|cu| cu.is_nan() || *cu < Size::SMALLEST.cu()) {
         return Err(SizeFault::TooSmall { cu });
     }
     if min > max {
@@ -168,7 +167,7 @@ pub fn judge(min: f64, max: f64, plan: Plan, profile: Profile) -> Result<Range, 
     }
     let known = |cu: f64| Size::from_cu(cu).ok_or(SizeFault::NoSuchSize { cu });
     let range = Range { min: known(min)?, max: known(max)? };
-    if !range.is_fixed() && range.max > LARGEST_AUTOSCALED {
+    if !range.is_fixed() && range.max > Size::LARGEST_AUTOSCALED {
         return Err(SizeFault::AutoscaledTooLarge { max: range.max });
     }
     let span = range.max.0 - range.min.0;
@@ -185,10 +184,10 @@ pub fn judge(min: f64, max: f64, plan: Plan, profile: Profile) -> Result<Range, 
 pub(super) fn fits_plan(range: Range, plan: Plan, profile: Profile) -> bool {
     match (profile.obeys(), plan) {
         // The specification: up to 1 GB, and neither a configurable size nor autoscaling.
-        (true, Plan::Free) => range == Range::fixed(QUARTER),
+        (true, Plan::Free) => range == Range::fixed(Size::SMALLEST),
         (true, Plan::Launch | Plan::Scale) => true,
         (false, Plan::Free) => range.max <= LARGEST_FREE,
-        (false, Plan::Launch) => range.max <= LARGEST_AUTOSCALED,
+        (false, Plan::Launch) => range.max <= Size::LARGEST_AUTOSCALED,
         (false, Plan::Scale) => true,
     }
 }
@@ -196,9 +195,9 @@ pub(super) fn fits_plan(range: Range, plan: Plan, profile: Profile) -> bool {
 /// The largest size that a plan may scale to.
 pub fn ceiling(plan: Plan, profile: Profile) -> Size {
     match (profile.obeys(), plan) {
-        (true, Plan::Free) => QUARTER,
+        (true, Plan::Free) => Size::SMALLEST,
         (false, Plan::Free) => LARGEST_FREE,
-        (_, Plan::Launch | Plan::Scale) => LARGEST_AUTOSCALED,
+        (_, Plan::Launch | Plan::Scale) => Size::LARGEST_AUTOSCALED,
     }
 }
 
