@@ -138,7 +138,7 @@ fn authorization(headers: &HeaderMap) -> Option<Token> {
 
 async fn work(shell: &Arc<Shell>, request: message::Request) -> Response {
     match shell.perform(move |world, now| world.respond(&request, now)).await {
-        Ok(answer) => spoken(answer),
+        Ok(answer) => http_response(answer),
         Err(error) => {
             tracing::error!(%error, "the state could not be saved");
             json(StatusCode::INTERNAL_SERVER_ERROR, br#"{"message":"the state could not be saved"}"#.to_vec())
@@ -155,7 +155,7 @@ fn work_late(shell: &Arc<Shell>, request: message::Request, delay: Duration) {
     });
 }
 
-fn spoken(answer: message::Response) -> Response {
+fn http_response(answer: message::Response) -> Response {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = match answer.body.is_empty() {
         true => status.into_response(),

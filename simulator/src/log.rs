@@ -69,7 +69,7 @@ impl RequestLog {
 
 /// The known parameters of a query: others could hold anything.
 pub fn known_query(query: &str) -> String {
-    const KNOWN: [&str; 12] = [
+    const KNOWN: [&str; 14] = [
         "cursor",
         "limit",
         "search",
@@ -81,6 +81,8 @@ pub fn known_query(query: &str) -> String {
         "branch_id",
         "endpoint_id",
         "pooled",
+        "database_name",
+        "role_name",
         "include_deleted",
     ];
     let known =
@@ -123,5 +125,7 @@ mod tests {
     #[test]
     fn only_known_parameters_are_noted() {
         assert_eq!(known_query("limit=5&token=secret&org_id=o&x"), "limit=5&org_id=o");
+        let connection = "database_name=app&role_name=app_owner&pooled=true";
+        assert_eq!(known_query(connection), connection);
     }
 }

@@ -98,7 +98,7 @@ async fn run(arguments: Arguments) -> Result<(), String> {
         seed: arguments.seed.unwrap_or(defaults.seed),
         ..defaults
     };
-    // Before the address is told: whoever reads it may send the signal at once.
+    // Before the address is printed: whoever reads it may send the signal at once.
     let mut terminate = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| error.to_string())?;
     let listener =

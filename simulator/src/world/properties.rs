@@ -19,9 +19,9 @@ keys:
   - {type: organization, owner: org-1, name: all, token: all}
 ";
 
-/// Something that is done, some milliseconds after what was done before.
+/// Something that is done, some milliseconds after the event before.
 #[derive(Debug, Clone)]
-struct Deed {
+struct Event {
     after_ms: i64,
     what: What,
 }
@@ -56,9 +56,9 @@ fn what() -> impl Strategy<Value = What> {
     ]
 }
 
-fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+fn events() -> impl Strategy<Value = Vec<Event>> {
     let pause = prop_oneof![0..2_000_i64, 0..400_000_i64];
-    prop::collection::vec((pause, what()).prop_map(|(after_ms, what)| Deed { after_ms, what }), 0..40)
+    prop::collection::vec((pause, what()).prop_map(|(after_ms, what)| Event { after_ms, what }), 0..40)
 }
 
 fn profile() -> impl Strategy<Value = Profile> {
@@ -128,28 +128,28 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     #[test]
-    fn time_that_passes_in_one_leap_or_in_many_steps_leads_to_the_same(deeds in deeds(), profile in profile()) {
+    fn time_that_passes_in_one_leap_or_in_many_steps_leads_to_the_same(events in events(), profile in profile()) {
         let (mut leaping, mut stepping) = (world(profile), world(profile));
         let mut now = begin();
-        for deed in &deeds {
-            let next = now + SignedDuration::from_millis(deed.after_ms);
+        for event in &events {
+            let next = now + SignedDuration::from_millis(event.after_ms);
             for part in 1..8 {
-                stepping.advance_to(now + SignedDuration::from_millis(deed.after_ms * part / 8));
+                stepping.advance_to(now + SignedDuration::from_millis(event.after_ms * part / 8));
             }
             now = next;
-            prop_assert_eq!(perform(&mut leaping, &deed.what, now), perform(&mut stepping, &deed.what, now));
+            prop_assert_eq!(perform(&mut leaping, &event.what, now), perform(&mut stepping, &event.what, now));
         }
         prop_assert_eq!(saved(&leaping), saved(&stepping));
     }
 
     #[test]
-    fn a_restored_world_goes_on_as_if_it_had_never_stopped(before in deeds(), after in deeds(), profile in profile()) {
+    fn a_restored_world_goes_on_as_if_it_had_never_stopped(before in events(), after in events(), profile in profile()) {
         let mut original = world(profile);
         let mut store: std::collections::BTreeMap<(&str, String), Vec<u8>> = Default::default();
         let mut now = begin();
-        for deed in &before {
-            now += SignedDuration::from_millis(deed.after_ms);
-            perform(&mut original, &deed.what, now);
+        for event in &before {
+            now += SignedDuration::from_millis(event.after_ms);
+            perform(&mut original, &event.what, now);
             for Row { table, key, value } in original.take_changes() {
                 match value {
                     Some(value) => store.insert((table.name(), key), value),
@@ -160,9 +160,9 @@ proptest! {
         prop_assume!(!store.is_empty());
         let rows = store.into_iter().filter_map(|((table, _), value)| Some((super::rows::Table::parse(table)?, value)));
         let mut restored = World::restore(rows, profile).unwrap();
-        for deed in &after {
-            now += SignedDuration::from_millis(deed.after_ms);
-            prop_assert_eq!(perform(&mut original, &deed.what, now), perform(&mut restored, &deed.what, now));
+        for event in &after {
+            now += SignedDuration::from_millis(event.after_ms);
+            prop_assert_eq!(perform(&mut original, &event.what, now), perform(&mut restored, &event.what, now));
         }
         original.advance_to(now);
         restored.advance_to(now);
@@ -170,13 +170,13 @@ proptest! {
     }
 
     #[test]
-    fn a_branch_never_has_two_primaries_and_everything_settles(deeds in deeds(), profile in profile()) {
+    fn a_branch_never_has_two_primaries_and_everything_settles(events in events(), profile in profile()) {
         let mut world = world(profile);
         let mut now = begin();
-        for deed in &deeds {
-            now += SignedDuration::from_millis(deed.after_ms);
-            let status = perform(&mut world, &deed.what, now);
-            prop_assert!(matches!(status, 200 | 201 | 204 | 401 | 404 | 409 | 423), "{:?}: {}", deed, status);
+        for event in &events {
+            now += SignedDuration::from_millis(event.after_ms);
+            let status = perform(&mut world, &event.what, now);
+            prop_assert!(matches!(status, 200 | 201 | 204 | 401 | 404 | 409 | 423), "{:?}: {}", event, status);
             let lines = world.console_computes(None);
             let mut primaries: Vec<&str> = lines.iter().filter(|line| line.kind == "Primary").map(|line| line.branch_id.as_str()).collect();
             let all = primaries.len();

@@ -1,4 +1,4 @@
-//! The knobs of a world: times, limits, and how strict the platform is.
+//! The settings of a world: times, limits, and how strict the platform is.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
