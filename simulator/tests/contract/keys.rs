@@ -28,31 +28,21 @@ async fn a_world_says_where_a_personal_key_names_the_organization() {
 }
 
 #[tokio::test]
-async fn key_type_project_scoped_creates_and_deletes_no_projects() {
-    let platform = Platform::new().await;
-    platform.post("/projects", SCOPED, json!({ "project": { "name": "new" } })).await.expect(404);
-    let answer = platform.delete("/projects/shop-1", SCOPED).await.expect(404);
-    assert!(answer.message().starts_with("not allowed"), "{answer:?}");
-    platform.get("/projects/shop-1", ORGANIZATION).await.expect(200);
+async fn a_project_scoped_key_that_deletes_its_project_learns_that_it_may_not() {
+    for profile in BEYOND {
+        let answer = Platform::start(profile).await.delete("/projects/shop-1", SCOPED).await.expect(404);
+        assert!(answer.message().starts_with("not allowed"), "{answer:?}");
+    }
 }
 
 #[tokio::test]
-async fn create_project_scoped_key_takes_key_name_and_a_project_of_the_organization() {
+async fn a_key_is_not_created_without_a_name_or_an_object() {
     for profile in Profile::ALL {
         let platform = Platform::start(profile).await;
-        let cases = [
-            (json!({ "project_id": "shop-1" }), 400),
-            (json!({ "key_name": "", "project_id": "shop-1" }), 400),
-            (json!({ "key_name": 5, "project_id": "shop-1" }), 400),
-            (json!({ "key_name": "a", "project_id": "nowhere" }), 404),
-            (json!({ "key_name": "a", "project_id": "hobby-4" }), 404),
-            (json!([]), 400),
-        ];
-        for (body, status) in cases {
-            platform.post(KEYS, ADMIN, body).await.expect(status);
+        for body in [json!({ "key_name": "", "project_id": "shop-1" }), json!([])] {
+            platform.post(KEYS, ADMIN, body).await.expect(400);
         }
     }
-    Platform::minimal().await.post(KEYS, ADMIN, json!({ "key_name": "a" })).await.expect(400);
 }
 
 #[tokio::test]

@@ -10,6 +10,12 @@ statements! {
     responses_are_json: "requests and responses are JSON", async |it| {
         it.get("/projects", ORGANIZATION).await.headers["content-type"].to_str().unwrap().to_owned()
     }, same("application/json");
+    accept_and_content_type: "an Accept header of application/json is used for responses, a Content-Type header when a body is sent", async |it| {
+        let request = it.http.post(format!("{}{COMPUTES}", it.simulator.base_url())).bearer_auth(ORGANIZATION);
+        let request = request.header("accept", "application/json").header("content-type", "application/json");
+        let answer = request.body(endpoint(primary()).to_string()).send().await.unwrap();
+        format!("{} {}", answer.status().as_u16(), answer.headers()["content-type"].to_str().unwrap())
+    }, same("201 application/json");
 
     create_key: "POST /organizations/{org_id}/api_keys returns the API key object", async |it| {
         joined(fields(&it.project_key("ci").await.body))
