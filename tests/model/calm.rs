@@ -30,7 +30,7 @@ impl Calm {
         let mut here = State { left: Left::default(), ..state.clone() };
         let mut path = Vec::new();
         let mut quiet = 0;
-        while quiet < REST {
+        loop {
             let print = hash(&here);
             if self.0.contains(&print) {
                 self.0.extend(path);
@@ -46,6 +46,7 @@ impl Calm {
                     next
                 }
                 Some((next, false)) => next,
+                None if quiet == REST => break,
                 None => {
                     quiet += 1;
                     happen(bound, &here, Action::Tick).unwrap()

@@ -132,7 +132,8 @@ fn waits_for_a_person(bound: &Bound, state: &State, report: &Report) -> bool {
     }
 }
 
-/// Who has nothing on the platform waits for an account that is deleted, or being deleted, until people create it anew.
+/// Who has nothing on the platform waits for an account that is deleted, or being deleted, until people create it anew. So does
+/// who was beginning to have something in one process as the account went in another.
 fn waits_for_account(bound: &Bound, state: &State, stored: &Stored, report: &Report) -> bool {
     let account = state.cluster.objects.get(&bound.account_resource());
     let goes = account.is_none_or(|account| account.is_deleting());
@@ -141,7 +142,8 @@ fn waits_for_account(bound: &Bound, state: &State, stored: &Stored, report: &Rep
         &report.health,
         Health::Stalled(Reason::AccountNotFound, _) | Health::Unknown(Reason::AccountNotReady, _)
     );
-    bound.account_deletion && goes && says_so && !has_finalizer
+    let unknown = account.is_none() && state.begun > 1;
+    bound.account_deletion && goes && says_so && (!has_finalizer || unknown)
 }
 
 fn admits(bound: &Bound, state: &State) -> bool {

@@ -53,7 +53,10 @@ impl<E: Environment> KindVisitor for Search<'_, E> {
 fn dependent<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Dependent {
     let meta = object.meta_observed();
     let uid = uid(object);
-    let changing = env.state().resource(&uid).in_step || env.state().is_outdated(&uid, resource_version(object));
+    let state = env.state();
+    // An intent that was written without an answer may be in the object, which the cache does not show.
+    let changing =
+        state.resource(&uid).in_step || state.is_outdated(&uid, resource_version(object)) || state.is_creating(&uid);
     Dependent {
         label: label(object),
         needs_it: meta.has_finalizer || changing,

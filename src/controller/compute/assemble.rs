@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
+
 use super::super::object::{Managed, uid};
 use super::gather::Facts;
 use crate::api::Compute;
 use crate::cluster::{Owner, SecretState};
 use crate::decide::compute::{ComputeObserved, SecretView, claims};
+use crate::decide::later;
 
 pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved {
     let others = &facts.others;
@@ -23,10 +26,16 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         name_support: facts.excerpt.name_support,
         memory: facts.remembered.memory.clone(),
         stale_from: facts.excerpt.stale_from,
+        recording_until: recording_until(facts),
         limits: facts.settings.limits,
         cluster: facts.settings.cluster.clone(),
         draw: facts.draw,
     }
+}
+
+fn recording_until<P>(facts: &Facts<P>) -> Option<Timestamp> {
+    let (_, at) = facts.remembered.create.as_ref()?.recording?;
+    Some(later(at, facts.settings.limits.settle)).filter(|until| facts.now < *until)
 }
 
 /// The connection Secret, as it was read.

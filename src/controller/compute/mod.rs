@@ -81,15 +81,15 @@ impl Kind for Computes {
     }
 
     fn announce<E: Environment>(env: &E, object: &Compute, facts: &Facts<E::Client>, observed: &ComputeObserved) {
-        if let Some(account) = &facts.access.wake {
-            access::wake(env, account);
-        }
         let known = facts.known();
         let resolved = known.binding.is_some() || known.intent.is_none();
         let settle = facts.settings.limits.settle;
         let over = || env.state().create_resolved(&observed.uid, resource_version(object), facts.now, settle);
         if resolved && over() {
             wake_on_branch(env, object, |other| !other.annotations().contains_key(names::BINDING));
+        }
+        if let Some(account) = &facts.access.wake {
+            access::wake(env, account);
         }
     }
 
