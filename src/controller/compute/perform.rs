@@ -103,7 +103,8 @@ impl<E: Environment> Work<'_, E> {
         self.env.state().recording_create(&uid, resource_version(self.object), at);
         let patched = self.patch(self.object, patch).await;
         let answered = match &patched {
-            Err(StepError::Cluster(kube::Error::Api(status))) => status.code < 500,
+            // Where it has changed, it may be by an earlier intent of ours that was not answered.
+            Err(StepError::Cluster(kube::Error::Api(status))) => status.code < 500 && status.code != 409,
             Err(_) => false,
             Ok(_) => true,
         };
