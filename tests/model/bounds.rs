@@ -88,9 +88,7 @@ fn large() -> Vec<Bound> {
         Bound { exchanges: 1, lost: 1, crashes: 1, ticks: 2, ..with(AccountKind::Account) },
         Bound { account_deletion: true, deletion: true, lost: 1, crashes: 1, ticks: 1, ..with(AccountKind::Account) },
         Bound { admissions: 2, lost: 1, deletion: true, ticks: 1, ..with(AccountKind::ClusterAccount) },
-        Bound { account_deletion: true, leaders: 2, ticks: 0, ..with(AccountKind::Account) },
-        Bound { ticks: 2, ..braked(TWO) },
-        Bound { crashes: 1, ..braked(TWO) },
+        Bound { ticks: 0, ..braked(TWO) },
     ]
 }
 

@@ -164,15 +164,7 @@ fn unfinished_key(bound: &Bound, world: &World, resource: &RecordedKey) -> Optio
 
 /// What is on the platform and no resource's, unless it is reported.
 fn left_over(bound: &Bound, state: &State, world: &World, reports: &[Option<Report>]) -> Option<String> {
-    // What has an intent on record and waits for its account finds its compute once there is an account again.
-    let waits = |i: usize, report: &Report| {
-        let stored = state.cluster.objects.get(&bound.resource(i));
-        stored.is_some_and(|stored| {
-            bound_compute(bound, stored).identity.intent.is_some() && waits_for_account(bound, state, stored, report)
-        })
-    };
-    let mut known = bound.subjects().zip(reports).filter_map(|(i, report)| Some((i, report.as_ref()?)));
-    let open = known.any(|(i, report)| waits_for_a_person(bound, state, report) || waits(i, report));
+    let open = reports.iter().flatten().any(|report| waits_for_a_person(bound, state, report));
     if !matches!(bound.subject, Subject::Computes { .. }) || open {
         return None;
     }
