@@ -76,7 +76,7 @@ fn large() -> Vec<Bound> {
         Bound { lost: 1, crashes: 1, ..Bound::of(TWO) },
         Bound { lost: 1, foreign: 1, ..Bound::of(TWO) },
         Bound { lost: 2, ..Bound::of(TWO_NAMES) },
-        Bound { lost: 1, deletion: true, ticks: 1, ..Bound::of(TWO) },
+        Bound { lost: 1, deletion: true, ..Bound::of(TWO) },
         Bound { lost: 1, ticks: 1, ..Bound::of(THREE) },
         Bound { lost: 2, refused: 1, crashes: 1, foreign: 1, ..Bound::of(KEY) },
         Bound { lost: 1, refused: 1, crashes: 1, deletion: true, ..Bound::of(KEY) },
