@@ -94,6 +94,10 @@ impl Unreadable {
         self.with(|known| known.values().map(|invalid| invalid.meta.clone()).collect())
     }
 
+    pub fn count(&self) -> usize {
+        self.with(|known| known.len())
+    }
+
     /// Whether this very object cannot be read.
     pub fn has<K: Managed>(&self, object: &K) -> bool {
         self.with(|known| known.get(&key(object.meta())).is_some_and(|invalid| invalid.meta.uid == object.meta().uid))
@@ -125,7 +129,7 @@ impl Unreadable {
             known.extend(found.iter().map(|invalid| (key(&invalid.meta), invalid.clone())));
             let news = |invalid: &Invalid| !invalid.is_as_before(before.get(&key(&invalid.meta)));
             let news = found.iter().filter(|invalid| news(invalid)).cloned().collect();
-            before.retain(|_, before| found.iter().all(|invalid| invalid.meta.uid != before.meta.uid));
+            before.retain(|key, before| known.get(key).is_none_or(|now| now.meta.uid != before.meta.uid));
             (news, before.into_values().map(|invalid| invalid.meta).collect())
         })
     }

@@ -195,7 +195,7 @@ impl<K: Kind> Reader<K> {
             }
             wake::all_in::<Live>(env.as_ref(), meta.namespace.as_deref());
         }
-        env.metrics.unreadable(&K::Object::kind(&()), self.unreadable.all().len());
+        env.metrics.unreadable(&K::Object::kind(&()), self.unreadable.count());
     }
 }
 
