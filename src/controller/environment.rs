@@ -170,11 +170,10 @@ pub trait Kind: Send + Sync + Sized + 'static {
     fn announce<E: Environment>(_env: &E, _object: &Self::Object, _facts: &Self::Facts<E>, _observed: &Self::Observed) {
     }
 
+    /// Performs a step. Whatever the decision rested on, the step says all that follows from it.
     fn perform<E: Environment>(
         env: &E,
         object: &Self::Object,
-        facts: &Self::Facts<E>,
-        observed: &Self::Observed,
         step: &Self::Step,
     ) -> impl Future<Output = Result<(), StepError>> + Send;
 

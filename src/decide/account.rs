@@ -78,10 +78,10 @@ pub enum Verdict {
 /// One side effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccountStep {
-    /// Add the finalizers to the account and its Secret.
-    Protect,
-    /// Remove both finalizers.
-    Unprotect,
+    /// Add the finalizer to the account, to its Secret, or to both.
+    Protect { account: bool, secret: bool },
+    /// Remove it there.
+    Unprotect { account: bool, secret: bool },
     /// Remove the finalizer of a Secret that a person deletes while the account stays.
     UnprotectSecret,
     /// Ask the platform whether it accepts the credentials.
@@ -93,7 +93,7 @@ pub fn decide(observed: &AccountObserved, now: Timestamp) -> Decision<AccountSte
     if observed.meta.deleting && observed.blocking.is_empty() {
         let report = Report::progressing(Reason::Deleting, "Nothing uses the account any more.");
         return if observed.meta.has_finalizer {
-            Decision::act(AccountStep::Unprotect, report)
+            Decision::act(unprotection(observed), report)
         } else {
             Decision::rest(report)
         };
@@ -160,17 +160,28 @@ fn with_earlier(found: AccountCapabilities, observed: &AccountObserved, old: &Ac
 fn protect(observed: &AccountObserved, now: Timestamp) -> Option<AccountStep> {
     if observed.meta.deleting {
         let recreated = matches!(observed.secret, Some(SecretProtection { protected: false, deleting: None, .. }));
-        return (recreated && observed.meta.has_finalizer).then_some(AccountStep::Protect);
+        return (recreated && observed.meta.has_finalizer).then(|| protection(observed));
     }
     let used = !observed.users.is_empty();
     match observed.secret {
-        Some(SecretProtection { protected: false, deleting: None, .. }) if used => Some(AccountStep::Protect),
+        Some(SecretProtection { protected: false, deleting: None, .. }) if used => Some(protection(observed)),
         _ if patience(observed).is_some_and(|until| until <= now) => Some(AccountStep::UnprotectSecret),
         _ if used != observed.meta.has_finalizer => {
-            Some(if used { AccountStep::Protect } else { AccountStep::Unprotect })
+            Some(if used { protection(observed) } else { unprotection(observed) })
         }
         _ => None,
     }
+}
+
+/// The API server adds no finalizer to what is being deleted.
+fn protection(observed: &AccountObserved) -> AccountStep {
+    let secret = matches!(observed.secret, Some(SecretProtection { protected: false, deleting: None, .. }));
+    AccountStep::Protect { account: !observed.meta.has_finalizer, secret }
+}
+
+fn unprotection(observed: &AccountObserved) -> AccountStep {
+    let secret = observed.secret.is_some_and(|secret| secret.protected);
+    AccountStep::Unprotect { account: observed.meta.has_finalizer, secret }
 }
 
 /// Until when a Secret stays protected that a person deletes while the account stays: `kubectl delete secret` must not hang.

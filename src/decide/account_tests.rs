@@ -57,14 +57,29 @@ fn reported(observed: &AccountObserved) -> (Health, Wake) {
     (decision.report.unwrap().health, decision.wake)
 }
 
+fn protect(account: bool, secret: bool) -> Option<AccountStep> {
+    Some(AccountStep::Protect { account, secret })
+}
+
+fn unprotect(account: bool, secret: bool) -> Option<AccountStep> {
+    Some(AccountStep::Unprotect { account, secret })
+}
+
 #[test]
 fn the_account_and_its_secret_are_protected_exactly_while_used() {
     let unused = |seen: &mut AccountObserved| (seen.users, seen.blocking) = (Vec::new(), Vec::new());
     let unprotected = Some(SecretProtection::default());
     assert_eq!(step(&in_use(), 1), None);
-    assert_eq!(step(&but(|seen| seen.meta.has_finalizer = false), 1), Some(AccountStep::Protect));
-    assert_eq!(step(&but(|seen| seen.secret = unprotected), 1), Some(AccountStep::Protect));
-    assert_eq!(step(&but(unused), 1), Some(AccountStep::Unprotect));
+    assert_eq!(step(&but(|seen| seen.meta.has_finalizer = false), 1), protect(true, false));
+    assert_eq!(step(&but(|seen| seen.secret = unprotected), 1), protect(false, true));
+    let new = but(|seen| (seen.meta.has_finalizer, seen.secret) = (false, unprotected));
+    assert_eq!(step(&new, 1), protect(true, true));
+    assert_eq!(step(&but(unused), 1), unprotect(true, true));
+    let without_secret = but(|seen| {
+        unused(seen);
+        seen.secret = None;
+    });
+    assert_eq!(step(&without_secret, 1), unprotect(true, false));
     let free = but(|seen| {
         unused(seen);
         (seen.meta.has_finalizer, seen.secret) = (false, unprotected);
@@ -113,9 +128,9 @@ fn deletion_waits_for_blocking_resources_and_names_them() {
     // Users without anything on the platform do not block it.
     // Credentials that were created again are needed until its users are deleted.
     let put_back = but(|seen| (seen.meta.deleting, seen.secret) = (true, Some(SecretProtection::default())));
-    assert_eq!(step(&put_back, 1), Some(AccountStep::Protect));
+    assert_eq!(step(&put_back, 1), protect(false, true));
     let free = but(|seen| (seen.meta.deleting, seen.blocking) = (true, Vec::new()));
-    assert_eq!(step(&free, 1), Some(AccountStep::Unprotect));
+    assert_eq!(step(&free, 1), unprotect(true, true));
     let released = but(|seen| {
         (seen.meta.deleting, seen.blocking, seen.meta.has_finalizer) = (true, Vec::new(), false);
     });

@@ -207,14 +207,8 @@ macro_rules! mutated {
                 <$kind>::announce(env, object, facts, observed);
             }
 
-            async fn perform<E: Environment>(
-                env: &E,
-                object: &$object,
-                facts: &Self::Facts<E>,
-                observed: &$observed,
-                step: &$step,
-            ) -> Result<(), StepError> {
-                <$kind>::perform(env, object, facts, observed, step).await
+            async fn perform<E: Environment>(env: &E, object: &$object, step: &$step) -> Result<(), StepError> {
+                <$kind>::perform(env, object, step).await
             }
 
             fn status(report: &Report, object: &$object, observed: &$observed, now: Timestamp) -> $status {
@@ -298,14 +292,8 @@ impl<A: AnyAccount> Kind for MutatedAccounts<A> {
         Accounts::<A>::announce(env, object, facts, observed);
     }
 
-    async fn perform<E: Environment>(
-        env: &E,
-        object: &A,
-        facts: &Self::Facts<E>,
-        observed: &AccountObserved,
-        step: &AccountStep,
-    ) -> Result<(), StepError> {
-        Accounts::<A>::perform(env, object, facts, observed, step).await
+    async fn perform<E: Environment>(env: &E, object: &A, step: &AccountStep) -> Result<(), StepError> {
+        Accounts::<A>::perform(env, object, step).await
     }
 
     fn status(report: &Report, object: &A, observed: &AccountObserved, now: Timestamp) -> dbplane::api::AccountStatus {

@@ -137,14 +137,8 @@ impl<A: AnyAccount> Kind for Accounts<A> {
         }
     }
 
-    async fn perform<E: Environment>(
-        env: &E,
-        object: &A,
-        facts: &Facts<E::Client>,
-        observed: &AccountObserved,
-        step: &AccountStep,
-    ) -> Result<(), StepError> {
-        perform::perform(env, object, (observed, facts.connection.as_ref()), *step).await
+    async fn perform<E: Environment>(env: &E, object: &A, step: &AccountStep) -> Result<(), StepError> {
+        perform::perform(env, object, *step).await
     }
 
     fn status(report: &Report, object: &A, observed: &AccountObserved, now: Timestamp) -> AccountStatus {

@@ -7,58 +7,67 @@ use super::super::state::Connection;
 use super::{AnyAccount, dependents};
 use crate::api::AccountCapabilities;
 use crate::cluster::{MetadataPatch, secrets};
-use crate::decide::account::{AccountObserved, AccountStep, Check, Verdict};
+use crate::decide::account::{AccountStep, Check, Verdict};
 use crate::domain::{Fault, NameSupport, Support};
 use crate::platform::{Platform, PlatformClient};
 
 pub(super) async fn perform<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
-    (observed, connection): (&AccountObserved, Option<&Connection<E::Client>>),
     step: AccountStep,
 ) -> Result<(), StepError> {
     match step {
-        AccountStep::Protect => protect(env, object, observed, true).await,
-        AccountStep::Unprotect => protect(env, object, observed, false).await,
-        AccountStep::UnprotectSecret => {
-            let reference = object.credential();
-            Ok(secrets::protect(env.cluster(), &reference.namespace, &reference.name, false).await?)
-        }
+        AccountStep::Protect { account, secret } => protect(env, object, (account, secret)).await,
+        AccountStep::Unprotect { account, secret } => unprotect(env, object, (account, secret)).await,
+        AccountStep::UnprotectSecret => protect_secret(env, object, false).await,
         AccountStep::Check => {
-            if let Some(connection) = connection {
-                let check = check(env, object, connection).await;
-                env.state().account_checked(&object.account_name(), connection.number, check);
+            let name = object.account_name();
+            if let Some(connection) = env.state().account(&name).and_then(|entry| entry.connection) {
+                let check = check(env, object, &connection).await;
+                env.state().account_checked(&name, connection.number, check);
             }
             Ok(())
         }
     }
 }
 
-/// The Secret gets its finalizer before the account does and loses it before, so that credentials never go first.
+/// The Secret gets its finalizer before the account does, so that credentials never go first.
 async fn protect<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
-    observed: &AccountObserved,
-    protected: bool,
+    (account, secret): (bool, bool),
 ) -> Result<(), StepError> {
-    let secret_differs = match observed.secret {
-        None => false,
-        Some(secret) if secret.protected => !protected && !is_shared(env, object),
-        // The API server takes no new finalizer for what is being deleted.
-        Some(secret) => protected && secret.deleting.is_none(),
-    };
-    if secret_differs {
-        let reference = object.credential();
-        secrets::protect(env.cluster(), &reference.namespace, &reference.name, protected).await?;
+    if secret {
+        protect_secret(env, object, true).await?;
     }
-    if observed.meta.has_finalizer != protected {
-        patch_metadata(env, object, &MetadataPatch::new().finalizer(protected)).await?;
+    if account {
+        patch_metadata(env, object, &MetadataPatch::new().finalizer(true)).await?;
     }
-    if !protected && object.meta().deletion_timestamp.is_some() {
+    Ok(())
+}
+
+/// The Secret loses its finalizer first: the account is the one that remembers it.
+async fn unprotect<A: AnyAccount, E: Environment>(
+    env: &E,
+    object: &A,
+    (account, secret): (bool, bool),
+) -> Result<(), StepError> {
+    if secret && !is_shared(env, object) {
+        protect_secret(env, object, false).await?;
+    }
+    if account {
+        patch_metadata(env, object, &MetadataPatch::new().finalizer(false)).await?;
+    }
+    if object.meta().deletion_timestamp.is_some() {
         env.state().forget_account(&object.account_name());
         env.state().forget(&uid(object));
     }
     Ok(())
+}
+
+async fn protect_secret<A: AnyAccount, E: Environment>(env: &E, object: &A, protected: bool) -> Result<(), StepError> {
+    let reference = object.credential();
+    Ok(secrets::protect(env.cluster(), &reference.namespace, &reference.name, protected).await?)
 }
 
 /// Whether another account in use has the same Secret.

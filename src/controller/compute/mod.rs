@@ -93,13 +93,7 @@ impl Kind for Computes {
         }
     }
 
-    async fn perform<E: Environment>(
-        env: &E,
-        object: &Compute,
-        _facts: &Facts<E::Client>,
-        _observed: &ComputeObserved,
-        step: &ComputeStep,
-    ) -> Result<(), StepError> {
+    async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeStep) -> Result<(), StepError> {
         perform::perform(env, object, step).await
     }
 

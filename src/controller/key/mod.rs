@@ -79,14 +79,8 @@ impl Kind for ProjectKeys {
         }
     }
 
-    async fn perform<E: Environment>(
-        env: &E,
-        object: &ProjectKey,
-        _facts: &Facts<E::Client>,
-        observed: &KeyObserved,
-        step: &KeyStep,
-    ) -> Result<(), StepError> {
-        perform::perform(env, object, observed, step).await
+    async fn perform<E: Environment>(env: &E, object: &ProjectKey, step: &KeyStep) -> Result<(), StepError> {
+        perform::perform(env, object, step).await
     }
 
     fn status(report: &Report, object: &ProjectKey, observed: &KeyObserved, now: Timestamp) -> ProjectKeyStatus {

@@ -5,15 +5,15 @@ use secrecy::SecretString;
 
 use super::super::access;
 use super::super::environment::{Environment, StepError};
-use super::super::object::uid;
+use super::super::object::{Managed, uid};
 use super::super::pass::calls::{failed, patch_metadata, publish, recorded, secret_written};
 use super::super::pass::forget;
 use super::super::state::{Connection, UnsavedKey};
 use super::{ProjectKeys, secret};
 use crate::api::ProjectKey;
 use crate::cluster::{Event, MetadataPatch, Owner, SecretState, WriteError, secrets};
-use crate::decide::identity::{KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
-use crate::decide::key::{KeyListing, KeyObserved, KeyStep, Probe, SecretContents};
+use crate::decide::identity::{self, KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
+use crate::decide::key::{KeyListing, KeyStep, Probe, SecretContents};
 use crate::decide::memory::Problem;
 use crate::decide::{Action, names};
 use crate::domain::Fault;
@@ -23,14 +23,9 @@ use crate::platform::Platform;
 const KEY_LENGTH: usize = 256;
 
 /// Performs one step.
-pub async fn perform<E: Environment>(
-    env: &E,
-    object: &ProjectKey,
-    observed: &KeyObserved,
-    step: &KeyStep,
-) -> Result<(), StepError> {
-    let identity = observed.identity.clone().unwrap_or_default();
-    let work = Work { env, object, identity };
+pub async fn perform<E: Environment>(env: &E, object: &ProjectKey, step: &KeyStep) -> Result<(), StepError> {
+    let identity = identity::of_key(object.annotations(), object.meta_observed().object_key());
+    let work = Work { env, object, identity: identity.unwrap_or_default() };
     match step {
         KeyStep::AddFinalizer => work.patch(object, &MetadataPatch::new().finalizer(true)).await.map(drop),
         KeyStep::PrepareSecret => work.prepare().await,

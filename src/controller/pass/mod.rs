@@ -56,7 +56,7 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
     K::announce(env, object, &facts, &observed);
     if let Some(step) = decision.step.take() {
         debug!(?step, "performing");
-        match perform::<K, E>(env, object, (&facts, &observed), &step).await {
+        match perform::<K, E>(env, object, &observed, &step).await {
             Ok(()) => return Ok(Pass::only(Next::Now)),
             Err(StepError::Cluster(error)) => return Err(error),
             Err(StepError::Failed(action, problem)) => {
@@ -100,14 +100,14 @@ fn decide<K: Kind, E: Environment>(
 async fn perform<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
-    (facts, observed): (&K::Facts<E>, &K::Observed),
+    observed: &K::Observed,
     step: &K::Step,
 ) -> Result<(), StepError> {
     let _in_step = env.state().begin_step(&uid(object));
     if access::is_lost_since::<K, E>(env, object, observed) {
         return Ok(());
     }
-    K::perform(env, object, facts, observed, step).await
+    K::perform(env, object, step).await
 }
 
 /// Writes the status if it differs, and an event where its headline is news.
