@@ -18,6 +18,12 @@ impl<T: Debug> Print<T> {
     pub fn of(value: T) -> Self {
         Self(Arc::new((hash(&format!("{value:?}")), value)))
     }
+
+    /// The value as it was before, where it is the same, which takes no room of its own.
+    pub fn unless_same(before: Option<&Self>, value: T) -> Self {
+        let now = Self::of(value);
+        before.filter(|before| **before == now).cloned().unwrap_or(now)
+    }
 }
 
 impl<T> Print<T> {

@@ -1,5 +1,7 @@
 //! What can happen next.
 
+use std::sync::Arc;
+
 use dbplane::controller::environment::{Kind, KindVisitor, Kinds};
 use dbplane::controller::registry::AllKinds;
 use dbplane::decide::names;
@@ -181,7 +183,7 @@ fn answered_later(bound: &Bound, state: &State, p: usize, i: usize) -> Option<St
     let came = Some(apply(bound, &mut next, &effect));
     let flight = next.processes[p].flights.get(&i)?.clone_inner();
     let flight = Flight { pending: Pending { effect, since, came }, ..flight };
-    next.processes[p].flights.insert(i, flight.print());
+    next.process_mut(p).flights.insert(i, flight.print());
     Some(next)
 }
 
@@ -194,9 +196,9 @@ fn delivered(bound: &Bound, state: &State, p: usize, i: usize) -> Option<State> 
     }
     let mut next = state.clone();
     match now {
-        Some(now) => drop(next.processes[p].caches.insert(resource, now.clone())),
+        Some(now) => drop(next.process_mut(p).caches.insert(resource, now.clone())),
         None => {
-            next.processes[p].caches.remove(&resource);
+            next.process_mut(p).caches.remove(&resource);
             gone(bound, &mut next, p, before?);
         }
     }
@@ -206,7 +208,7 @@ fn delivered(bound: &Bound, state: &State, p: usize, i: usize) -> Option<State> 
 /// The process hears that an object is gone.
 fn gone(bound: &Bound, state: &mut State, p: usize, stored: &Print<Stored>) {
     let now = state.now(p);
-    let process = &mut state.processes[p];
+    let process = state.process_mut(p);
     let base = Base {
         resource: bound.account_resource(),
         contents: process.contents(),
@@ -254,7 +256,7 @@ fn leads(bound: &Bound, state: &State) -> Option<State> {
         return None;
     }
     let mut next = state.clone();
-    next.processes.push(process(bound, &state.cluster, state.begun));
+    next.processes.push(Arc::new(process(bound, &state.cluster, state.begun)));
     next.begun += 1;
     Some(next)
 }
@@ -275,7 +277,7 @@ fn elsewhere(bound: &Bound, state: &State, action: Action) -> Option<State> {
             next.left.deletions = state.left.deletions.checked_sub(1)?;
             let resource = bound.resource(i);
             state.cluster.objects.get(&resource).filter(|stored| !stored.is_deleting())?;
-            next.cluster.delete(&resource, at(0));
+            next.cluster_mut().delete(&resource, at(0));
         }
         _ => tick(bound, &mut next),
     }
@@ -296,22 +298,24 @@ fn people(bound: &Bound, state: &State, action: Action) -> Option<State> {
             if !waits || confirmed == "true" {
                 return None;
             }
-            next.cluster.edit(&resource, &json!({"metadata": {"annotations": {names::CONFIRM_DELETION: "true"}}}));
+            next.cluster_mut()
+                .edit(&resource, &json!({"metadata": {"annotations": {names::CONFIRM_DELETION: "true"}}}));
         }
         Action::KeyExchanged => {
             next.left.exchanges = state.left.exchanges.checked_sub(1)?;
             next.platform.accepted += 1;
-            next.cluster.put_secret("platform-api-key", credential(next.platform.accepted));
+            let credential = credential(next.platform.accepted);
+            next.cluster_mut().put_secret("platform-api-key", credential);
         }
         Action::AccountDeleted => {
             next.left.account_deletions = state.left.account_deletions.checked_sub(1)?;
-            next.cluster.delete(&account, at(0));
+            next.cluster_mut().delete(&account, at(0));
         }
         _ => {
             next.left.admissions = state.left.admissions.checked_sub(1)?;
             let admits = state.cluster.objects.get(&account)?.value["spec"]["namespaces"]["names"] == json!(["shop"]);
             let names = if admits { json!([]) } else { json!(["shop"]) };
-            next.cluster.edit(&account, &json!({"spec": {"namespaces": {"names": names}}}));
+            next.cluster_mut().edit(&account, &json!({"spec": {"namespaces": {"names": names}}}));
         }
     }
     Some(next)
@@ -349,7 +353,7 @@ fn read(bound: &Bound, state: &State, p: usize, platform: &Platform, failed: boo
     });
     let mut next = state.clone();
     let at = state.now(p);
-    let process = &mut next.processes[p];
+    let process = next.process_mut(p);
     process.read = Some(Print::of(Read { connection, at, computes }));
     process.wrote_since.clear();
     (hash(&next.processes[p]) != hash(&state.processes[p])).then_some(next)

@@ -60,7 +60,7 @@ fn braked(subject: Subject) -> Bound {
     Bound { deletion: true, deletes_per_minute: 1, ticks: 1, ..Bound::of(subject) }
 }
 
-/// What six gigabytes have room for.
+/// What four gigabytes have room for.
 const MOST: usize = 4_000_000;
 
 fn large() -> Vec<Bound> {
@@ -88,7 +88,8 @@ fn large() -> Vec<Bound> {
         Bound { exchanges: 1, lost: 1, crashes: 1, ticks: 2, ..with(AccountKind::Account) },
         Bound { account_deletion: true, deletion: true, lost: 1, crashes: 1, ticks: 1, ..with(AccountKind::Account) },
         Bound { admissions: 2, lost: 1, deletion: true, ticks: 1, ..with(AccountKind::ClusterAccount) },
-        Bound { ticks: 0, ..braked(TWO) },
+        braked(TWO),
+        Bound { crashes: 1, ticks: 0, ..braked(TWO) },
     ]
 }
 

@@ -36,7 +36,10 @@ pub fn writes(effect: &Effect) -> bool {
 /// Carries an effect out.
 pub fn apply(bound: &Bound, state: &mut State, effect: &Effect) -> Answer {
     match effect {
-        Effect::Cluster(request) => Answer::Cluster(state.cluster.handle(&mutated(bound, state, request))),
+        Effect::Cluster(request) => {
+            let request = mutated(bound, state, request);
+            Answer::Cluster(state.cluster_mut().handle(&request))
+        }
         Effect::Platform(key, _) if *key != state.platform.accepted => {
             Answer::Fault(Fault::Unauthorized { message: String::new() })
         }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use dbplane::decide::identity::{ComputeIdentity, ProjectKeyIdentity};
 
+use super::in_memory::{Print, hash};
 use super::pass::After;
+use super::replay::Flight;
 
 /// Answers by the hash of their question.
 pub struct Memo<V>(RefCell<HashMap<u64, V>>);
@@ -37,4 +39,12 @@ pub struct Memos {
     pub answers: Memo<After>,
     pub bound: Memo<Arc<ComputeIdentity>>,
     pub recorded: Memo<Arc<ProjectKeyIdentity>>,
+    flights: Memo<Print<Flight>>,
+}
+
+impl Memos {
+    /// The first of all passes under way that are the same.
+    pub fn flight(&self, flight: Print<Flight>) -> Print<Flight> {
+        self.flights.get(hash(&flight), || flight)
+    }
 }

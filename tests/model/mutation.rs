@@ -13,7 +13,7 @@ use dbplane::domain::NameSupport;
 use jiff::Timestamp;
 use std::marker::PhantomData;
 
-use super::replay::mutation;
+use super::replay::{decides_on, mutation, resolves};
 
 /// One rule, broken where the shipped code meets its surroundings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,6 +200,7 @@ macro_rules! mutated {
             }
 
             fn decide(object: &$object, observed: &$observed, now: Timestamp) -> Decision<$step> {
+                decides_on(observed, now);
                 $decide(object, observed, now)
             }
 
@@ -208,11 +209,14 @@ macro_rules! mutated {
             }
 
             async fn perform<E: Environment>(env: &E, object: &$object, step: &$step) -> Result<(), StepError> {
+                resolves(step);
                 <$kind>::perform(env, object, step).await
             }
 
             fn status(report: &Report, object: &$object, observed: &$observed, now: Timestamp) -> $status {
-                <$kind>::status(report, object, observed, now)
+                let status = <$kind>::status(report, object, observed, now);
+                resolves(&status);
+                status
             }
 
             fn set_memory(observed: &mut $observed, memory: Memory) {
@@ -285,6 +289,7 @@ impl<A: AnyAccount> Kind for MutatedAccounts<A> {
     }
 
     fn decide(object: &A, observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
+        decides_on(observed, now);
         Accounts::<A>::decide(object, observed, now)
     }
 
@@ -293,11 +298,14 @@ impl<A: AnyAccount> Kind for MutatedAccounts<A> {
     }
 
     async fn perform<E: Environment>(env: &E, object: &A, step: &AccountStep) -> Result<(), StepError> {
+        resolves(step);
         Accounts::<A>::perform(env, object, step).await
     }
 
     fn status(report: &Report, object: &A, observed: &AccountObserved, now: Timestamp) -> dbplane::api::AccountStatus {
-        Accounts::<A>::status(report, object, observed, now)
+        let status = Accounts::<A>::status(report, object, observed, now);
+        resolves(&status);
+        status
     }
 
     fn credentials(object: &A) -> Option<(String, String)> {

@@ -100,7 +100,7 @@ fn settled_deletes(state: &State) -> bool {
 }
 
 /// How a state in which nothing happens any more falls short; `reports` is what the resources say.
-pub fn unfinished(bound: &Bound, state: &State, reports: &[Option<Report>]) -> Option<String> {
+pub fn unfinished(bound: &Bound, state: &State, reports: &[Option<Arc<Report>>]) -> Option<String> {
     let world = world(bound, state);
     for (i, report) in bound.subjects().zip(reports) {
         let Some(stored) = state.cluster.objects.get(&bound.resource(i)) else { continue };
@@ -163,7 +163,7 @@ fn unfinished_key(bound: &Bound, world: &World, resource: &RecordedKey) -> Optio
 }
 
 /// What is on the platform and no resource's, unless it is reported.
-fn left_over(bound: &Bound, state: &State, world: &World, reports: &[Option<Report>]) -> Option<String> {
+fn left_over(bound: &Bound, state: &State, world: &World, reports: &[Option<Arc<Report>>]) -> Option<String> {
     let open = reports.iter().flatten().any(|report| waits_for_a_person(bound, state, report));
     if !matches!(bound.subject, Subject::Computes { .. }) || open {
         return None;

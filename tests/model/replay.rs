@@ -4,6 +4,8 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::hash::Hash;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -22,7 +24,7 @@ use kube::runtime::reflector::ObjectRef;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::in_memory::cluster::{Stored, kind};
-use super::in_memory::{Carrier, Cluster, Port, Print, Request, Resource, Response, refused};
+use super::in_memory::{Carrier, Cluster, Port, Print, Request, Resource, Response, hash, refused};
 use super::mutation::Mutation;
 use super::remote::Remote;
 use super::state::Read;
@@ -65,14 +67,29 @@ pub struct Flight {
     pub base: Print<Base>,
     /// What the clock said and what was answered, in their order.
     pub tape: Vec<Entry>,
+    /// What it was resolved to do, once it was.
+    pub resolved: Option<Resolved>,
     pub pending: Pending,
 }
 
 impl Flight {
+    /// Passes that have resolved to do the same are the same, whatever led to it.
     pub fn print(self) -> Print<Self> {
-        let hash = super::in_memory::hash(&(&self.base, format!("{:?} {:?}", self.tape, self.pending)));
-        Print::hashed(hash, self)
+        let (rests_on, since) = match self.resolved {
+            Some(resolved) => (resolved.rests_on, resolved.position),
+            None => (hash(&self.base), 0),
+        };
+        let came = format!("{:?} {:?}", &self.tape[since..], self.pending);
+        Print::hashed(hash(&(rests_on, came)), self)
     }
+}
+
+/// What a pass was resolved to do: what follows rests on this, and no longer on everything that it began with.
+#[derive(Clone, Copy, Debug)]
+pub struct Resolved {
+    rests_on: u64,
+    /// What was on the tape before.
+    position: usize,
 }
 
 /// What a pass began with.
@@ -111,6 +128,7 @@ pub enum Entry {
 pub struct Progress {
     pub contents: Contents<Remote>,
     pub tape: Vec<Entry>,
+    pub resolved: Option<Resolved>,
     /// A change of the platform has ended that had not before.
     pub wrote: bool,
     pub reached: Reached,
@@ -130,6 +148,10 @@ struct Tape {
     cluster: Cluster,
     pending: Option<Effect>,
     wrote_at: Option<usize>,
+    /// A hash of what the last decision rested on, where the status is written.
+    observed: Option<u64>,
+    statuses: bool,
+    resolved: Option<Resolved>,
     mutation: Option<Mutation>,
 }
 
@@ -151,6 +173,29 @@ pub fn mutation() -> Option<Mutation> {
     with_tape(|tape| tape.mutation)
 }
 
+/// The pass decides on this.
+pub fn decides_on(observed: &impl Debug, now: Timestamp) {
+    with_tape(|tape| tape.observed = tape.statuses.then(|| hash(&format!("{observed:?} {now}"))));
+}
+
+/// The pass is resolved to do this with its object. Whatever it does next rests on that, on what it remembers of the object,
+/// and on what it looks at from now on; where the status is written, also on what the decision rested on.
+pub fn resolves(what: &impl Debug) {
+    with_tape(|tape| {
+        let rests_on = hash(&(&tape.resource, format!("{what:?}"), tape.observed, tape.is_untouched()));
+        tape.resolved = Some(Resolved { rests_on, position: tape.position });
+    });
+}
+
+/// The pass looks at this.
+fn looks_at(what: &impl Hash) {
+    with_tape(|tape| {
+        if let Some(resolved) = &mut tape.resolved {
+            resolved.rests_on = hash(&(resolved.rests_on, what));
+        }
+    });
+}
+
 /// Runs a pass of kind `K` from its beginning up to the first effect that has no answer yet.
 pub fn run<K: Kind>(base: &Print<Base>, tape: &[Entry], now: Timestamp, cluster: &Cluster) -> Progress {
     let replayed = tape.len();
@@ -160,6 +205,7 @@ pub fn run<K: Kind>(base: &Print<Base>, tape: &[Entry], now: Timestamp, cluster:
     let polled = running.as_mut().poll(&mut Context::from_waker(Waker::noop()));
     // What the process remembers while the pass waits: its step is under way.
     let contents = env.state.contents();
+    looks_at(&remembered(base, &contents));
     let tape = TAPE.with(|current| current.borrow_mut().take().unwrap());
     let reached = match polled {
         Poll::Ready(result) => Reached::End(result),
@@ -169,14 +215,33 @@ pub fn run<K: Kind>(base: &Print<Base>, tape: &[Entry], now: Timestamp, cluster:
         contents,
         wrote: tape.wrote_at.is_some_and(|position| position >= replayed),
         tape: tape.entries,
+        resolved: tape.resolved,
         reached,
     }
+}
+
+/// What a step can look at of what the process remembers: the resource, and the accounts.
+fn remembered(base: &Base, contents: &Contents<Remote>) -> String {
+    let object = &base.caches[&base.resource];
+    format!("{object:?} {:?} {:?}", contents.resources.get(object.uid()), contents.accounts)
 }
 
 /// Lays the tape in, for the environment that plays it.
 fn prepare(base: &Print<Base>, entries: Vec<Entry>, now: Timestamp, cluster: Cluster) -> Replay {
     let (resource, mutation) = (base.resource.clone(), base.mutation);
-    let tape = Tape { resource, entries, position: 0, now, cluster, pending: None, wrote_at: None, mutation };
+    let tape = Tape {
+        resource,
+        entries,
+        position: 0,
+        now,
+        cluster,
+        pending: None,
+        wrote_at: None,
+        observed: None,
+        statuses: base.statuses,
+        resolved: None,
+        mutation,
+    };
     TAPE.with(|current| *current.borrow_mut() = Some(tape));
     Replay { state: ProcessState::from(base.contents.clone()), base: base.clone(), port: Port(ToTape(base.clone())) }
 }
@@ -314,12 +379,15 @@ impl Environment for Replay {
     }
 
     fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
-        Some(self.base.caches.get(&(kind::<K>(), reference.name.clone()))?.typed())
+        let object = self.base.caches.get(&(kind::<K>(), reference.name.clone()));
+        looks_at(&object);
+        Some(object?.typed())
     }
 
     fn objects<K: Managed>(&self, wanted: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
         let kind = kind::<K>();
         let objects = self.base.caches.iter().filter(|((this, _), _)| *this == kind);
+        looks_at(&objects.clone().map(|(_, stored)| stored).collect::<Vec<_>>());
         objects.map(|(_, stored)| stored.typed::<K>()).filter(|object| wanted(object)).collect()
     }
 
@@ -336,6 +404,7 @@ impl Environment for Replay {
     }
 
     fn latest_snapshot(&self, _: &Compute, connection: &Connection<Remote>, _: Interest) -> LatestSnapshot {
+        looks_at(&(&self.base.read, self.base.fresh, with_tape(|tape| tape.has_ticked())));
         let Some(read) = self.base.read.as_ref().filter(|read| read.connection == connection.number) else {
             return LatestSnapshot::default();
         };

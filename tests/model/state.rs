@@ -1,6 +1,7 @@
 //! Everything that there is at one moment: platform, cluster, processes, requests under way.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use dbplane::api::AccountKind;
@@ -101,8 +102,8 @@ pub struct Left {
 pub struct State {
     pub tick: u8,
     pub platform: Platform,
-    pub cluster: Cluster,
-    pub processes: Vec<Process>,
+    pub cluster: Arc<Cluster>,
+    pub processes: Vec<Arc<Process>>,
     /// How many processes there ever were.
     pub begun: u8,
     pub left: Left,
@@ -125,8 +126,8 @@ impl State {
         Self {
             tick: 0,
             platform,
-            processes: vec![process(bound, &cluster, 0)],
-            cluster,
+            processes: vec![Arc::new(process(bound, &cluster, 0))],
+            cluster: Arc::new(cluster),
             begun: 1,
             left: Left {
                 lost: bound.lost,
@@ -144,6 +145,16 @@ impl State {
             deletions: Vec::new(),
             violation: None,
         }
+    }
+
+    /// Process `p`, to be changed in this state alone.
+    pub fn process_mut(&mut self, p: usize) -> &mut Process {
+        Arc::make_mut(&mut self.processes[p])
+    }
+
+    /// The cluster, to be changed in this state alone.
+    pub fn cluster_mut(&mut self) -> &mut Cluster {
+        Arc::make_mut(&mut self.cluster)
     }
 
     /// What the clock of process `p` says.
