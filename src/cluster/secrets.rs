@@ -98,6 +98,16 @@ impl SecretState {
         let owner = secret.owner_references().first().map(|other| owned_by(&other.kind, &other.name));
         Self::Foreign(owner.unwrap_or_else(|| "not dbplane's".to_owned()))
     }
+
+    /// The owner's own, if there is one; an error where it belongs to something else.
+    fn own(self) -> Result<Option<Box<Secret>>, WriteError> {
+        match self {
+            Self::Absent => Ok(None),
+            Self::Ours(secret) => Ok(Some(secret)),
+            Self::Foreign(who) => Err(WriteError::Foreign(who)),
+            Self::Restored(_) => Err(WriteError::Foreign(FROM_BEFORE.to_owned())),
+        }
+    }
 }
 
 /// Why a Secret was not written.
@@ -156,18 +166,13 @@ pub async fn write_own<C: Cluster>(
     name: &str,
     content: &SecretContent,
 ) -> Result<(), WriteError> {
-    match state(cluster, owner, name).await? {
-        SecretState::Foreign(who) => Err(WriteError::Foreign(who)),
-        SecretState::Restored(_) => Err(WriteError::Foreign(FROM_BEFORE.to_owned())),
-        SecretState::Ours(secret) => {
-            Ok(write(cluster, owner, (name, secret.metadata.uid.as_deref()), content).await.map(drop)?)
-        }
-        SecretState::Absent => {
-            // Created, not applied: a Secret that appears in between is not written over.
-            create_empty(cluster, owner, name).await?;
-            Ok(write(cluster, owner, (name, None), content).await.map(drop)?)
-        }
+    let own = state(cluster, owner, name).await?.own()?;
+    if own.is_none() {
+        // Created, not applied: a Secret that appears in between is not written over.
+        create_empty(cluster, owner, name).await?;
     }
+    let uid = own.and_then(|secret| secret.metadata.uid);
+    Ok(write(cluster, owner, (name, uid.as_deref()), content).await.map(drop)?)
 }
 
 /// The same for a Secret that holds nothing irreplaceable: a Secret of a former resource of this name is adopted first.
@@ -192,18 +197,16 @@ pub async fn dry_run<C: Cluster>(
     name: &str,
     content: &SecretContent,
 ) -> Result<(), WriteError> {
-    match state(cluster, owner, name).await? {
-        SecretState::Ours(secret) if secret.metadata.deletion_timestamp.is_none() => {
-            let applied = applied(owner, (name, None), content);
-            Ok(cluster.apply_secret(&owner.namespace, &applied, true).await.map(drop)?)
-        }
-        SecretState::Ours(_) | SecretState::Absent => Err(WriteError::Gone),
-        SecretState::Foreign(who) => Err(WriteError::Foreign(who)),
-        SecretState::Restored(_) => Err(WriteError::Foreign(FROM_BEFORE.to_owned())),
+    let own = state(cluster, owner, name).await?.own()?;
+    if own.is_none_or(|secret| secret.metadata.deletion_timestamp.is_some()) {
+        return Err(WriteError::Gone);
     }
+    let applied = applied(owner, (name, None), content);
+    Ok(cluster.apply_secret(&owner.namespace, &applied, true).await.map(drop)?)
 }
 
-const FROM_BEFORE: &str = "from an earlier resource";
+/// Whose a Secret is that dbplane made for a former resource, as messages name it.
+pub const FROM_BEFORE: &str = "from an earlier resource";
 
 fn applied(owner: &Owner, (name, uid): (&str, Option<&str>), content: &SecretContent) -> AppliedSecret {
     let bytes = |value: &SecretString| ByteString(value.expose_secret().as_bytes().to_vec());

@@ -9,10 +9,10 @@ use kube::ResourceExt;
 
 use super::super::access::{self, Access};
 use super::super::environment::{Environment, PassSettings};
-use super::super::object::{Managed, uid};
+use super::super::object::{AccountName, Managed, uid};
 use super::super::state::ResourceState;
 use super::excerpt::{Excerpt, Matters};
-use crate::api::{AccountKind, Compute};
+use crate::api::Compute;
 use crate::cluster::{Owner, SecretState, secrets};
 use crate::decide::compute::{Scope, SnapshotState};
 use crate::decide::identity::{self, ComputeIdentity, InvalidAnnotations};
@@ -129,17 +129,10 @@ fn ids(known: &ComputeIdentity, snapshot: &SnapshotState) -> BTreeSet<String> {
     computes.iter().map(|compute| compute.id.clone()).chain(bound).collect()
 }
 
-/// The account's own words tell the platform, whether or not it can be used at present: a rival is one also while its
-/// account is down.
+/// Where a Compute's platform is. A rival is one also while its account is down.
 fn platform<E: Environment>(env: &E, compute: &Compute) -> Option<String> {
-    let name = super::super::object::AccountName::of(&compute.spec.account_ref, compute);
-    let base_url = match name.kind {
-        AccountKind::Account => env.object::<crate::api::Account>(&name.object_ref())?.spec.platform.base_url.clone(),
-        AccountKind::ClusterAccount => {
-            env.object::<crate::api::ClusterAccount>(&name.object_ref())?.spec.platform.base_url.clone()
-        }
-    };
-    Some(base_url.trim_end_matches('/').to_owned())
+    let name = AccountName::of(&compute.spec.account_ref, compute);
+    access::read(env, &name, |_, access| access.base_url.trim_end_matches('/').to_owned())
 }
 
 async fn secret<E: Environment>(env: &E, object: &Compute) -> Result<Option<(Owner, SecretState)>, kube::Error> {

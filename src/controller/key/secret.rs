@@ -7,7 +7,7 @@ use kube::ResourceExt;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::api::ProjectKeySpec;
-use crate::cluster::{SecretContent, digest};
+use crate::cluster::{SecretContent, digest, secrets};
 use crate::decide::identity::KeyIdentity;
 use crate::decide::key::{KeySecretView, SecretContents, template};
 use crate::decide::names::{MANAGED_BY, SECRET_DIGEST, SECRET_KEY, SECRET_KEY_ID, SECRET_SHAPE};
@@ -69,9 +69,7 @@ pub(super) fn restored(spec: &ProjectKeySpec, secret: &Secret, base_url: &str) -
         SecretContents::Key { key, .. } => {
             KeySecretView::Restored { key, version: secret.resource_version().unwrap_or_default() }
         }
-        SecretContents::Nothing | SecretContents::Altered => {
-            KeySecretView::Foreign("from an earlier resource".to_owned())
-        }
+        SecretContents::Nothing | SecretContents::Altered => KeySecretView::Foreign(secrets::FROM_BEFORE.to_owned()),
     }
 }
 
