@@ -49,6 +49,17 @@ fn of_computes() -> Vec<(&'static str, History)> {
             ),
         ),
         (
+            "an account whose next check shows that names are kept, beside a Compute that waits for a person",
+            History {
+                profile: Profile::Default,
+                ..computes(
+                    &[&replica, &Declared { branch: 1, ..replica.clone() }],
+                    &[(Event::ForeignCompute(1, false), 18), (Event::Nothing, 118)],
+                    &[(21, Fault::Silence(Carried::Never)), (1, Fault::Silence(Carried::Now))],
+                )
+            },
+        ),
+        (
             "a copy of a resource that is then deleted and applied again",
             computes(
                 &[&replica, &primary],

@@ -31,8 +31,10 @@ const MOMENT: Duration = Duration::from_millis(500);
 const POLL: Duration = Duration::from_secs(30);
 /// Longer than any pause between two tries: who writes nothing for so long is at rest.
 const REST: Duration = Duration::from_secs(2 * 3600);
-/// Who is asked so often and writes nothing is at rest too.
+/// Who is asked so often and writes nothing is at rest too, once accounts were checked again.
 const IDLE_ROUNDS: usize = 60;
+/// Accounts are checked so often: the next check may find what nobody has written down since the last.
+const CHECK: Duration = Duration::from_secs(3600);
 const LONGEST_WAIT: Duration = Duration::from_secs(1800);
 const MOST_ROUNDS: usize = 600;
 
@@ -98,7 +100,7 @@ impl Run<'_> {
         self.repair();
         // Whatever is still on the way arrives.
         self.go_on(1000)?;
-        let (mut written, mut since, mut idle) = (0, self.now(), 0);
+        let (mut written, mut since, mut idle, mut checked) = (0, self.now(), 0, false);
         for _ in 0..MOST_ROUNDS {
             self.repair();
             let round = self.round()?;
@@ -107,10 +109,15 @@ impl Run<'_> {
             if writes > written {
                 (written, since, idle) = (writes, self.now(), 0);
             }
-            if self.now() > since + REST || idle > IDLE_ROUNDS {
+            if self.now() > since + REST || checked && idle > IDLE_ROUNDS {
                 return self.rest();
             }
-            let next = self.next(&round, LONGEST_WAIT);
+            let next = if idle > IDLE_ROUNDS {
+                (checked, idle) = (true, 0);
+                self.now() + CHECK
+            } else {
+                self.next(&round, LONGEST_WAIT)
+            };
             self.wait_until(next);
         }
         Err(format!("it does not come to rest: {:#?}", promises::conditions_of_all(self)))
