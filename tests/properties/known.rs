@@ -7,45 +7,25 @@ use super::history::{Access, Chapter, Declared, Event, History};
 
 /// What went wrong, and the history.
 pub fn histories() -> Vec<(&'static str, History)> {
-    [of_computes(), of_keys()].concat()
+    [of_computes(), of_late_creates(), of_keys()].concat()
 }
 
 fn of_computes() -> Vec<(&'static str, History)> {
-    let replica = Declared { branch: 0, primary: false, size: 0 };
-    let primary = Declared { primary: true, ..replica.clone() };
-    let elsewhere = Declared { branch: 1, ..primary.clone() };
-    let computes = |computes: &[&Declared], chapters: &[(Event, u16)], faults: &[(u16, Fault)]| {
-        history(Profile::Public, computes, chapters, faults)
-    };
-    let dies = |carried| Fault::Dies(carried);
-    let silence = Fault::Silence(Carried::Never);
     vec![
         (
             "a connection Secret that a backup restored without its owner",
-            computes(&[&replica], &[(Event::Nothing, 2), (Event::Rebuild, 0)], &[]),
+            computes(&[&replica()], &[(Event::Nothing, 2), (Event::Rebuild, 0)], &[]),
         ),
         (
             "one that the backup has from between the two writes of it",
-            computes(&[&replica], &[(Event::Nothing, 2), (Event::Rebuild, 0)], &[(7, dies(Carried::Now))]),
-        ),
-        (
-            "a create that arrives after its successor has given up waiting",
-            computes(
-                &[&replica],
-                &[(Event::Nothing, 72)],
-                &[(3, dies(Carried::Now)), (1, silence.clone()), (3, silence.clone()), (4, dies(Carried::Late(66)))],
-            ),
+            computes(&[&replica()], &[(Event::Nothing, 2), (Event::Rebuild, 0)], &[(7, Fault::Dies(Carried::Now))]),
         ),
         (
             "a primary that somebody else creates while the process dies",
-            computes(&[&elsewhere, &replica], &[(Event::ForeignCompute(1, true), 0)], &[(5, dies(Carried::Now))]),
-        ),
-        (
-            "a create that arrives after its resource was deleted",
             computes(
-                &[&replica],
-                &[(Event::Nothing, 1), (Event::Delete(0), 0)],
-                &[(2, silence), (3, dies(Carried::Late(66)))],
+                &[&elsewhere(primary()), &replica()],
+                &[(Event::ForeignCompute(1, true), 0)],
+                &[(5, Fault::Dies(Carried::Now))],
             ),
         ),
         (
@@ -53,7 +33,7 @@ fn of_computes() -> Vec<(&'static str, History)> {
             History {
                 profile: Profile::Default,
                 ..computes(
-                    &[&replica, &Declared { branch: 1, ..replica.clone() }],
+                    &[&replica(), &elsewhere(replica())],
                     &[(Event::ForeignCompute(1, false), 18), (Event::Nothing, 118)],
                     &[(21, Fault::Silence(Carried::Never)), (1, Fault::Silence(Carried::Now))],
                 )
@@ -62,12 +42,65 @@ fn of_computes() -> Vec<(&'static str, History)> {
         (
             "a copy of a resource that is then deleted and applied again",
             computes(
-                &[&replica, &primary],
+                &[&replica(), &primary()],
                 &[(Event::Copied(1), 0), (Event::Delete(1), 7), (Event::Reapply(1, false), 0)],
-                &[(19, dies(Carried::Now))],
+                &[(19, Fault::Dies(Carried::Now))],
             ),
         ),
     ]
+}
+
+/// Creates that are carried out when nobody reckons with them any more.
+fn of_late_creates() -> Vec<(&'static str, History)> {
+    vec![
+        (
+            "a create that arrives after its successor has given up waiting",
+            computes(
+                &[&replica()],
+                &[(Event::Nothing, 72)],
+                &[(3, Fault::Dies(Carried::Now)), (1, SILENCE), (3, SILENCE), (4, Fault::Dies(Carried::Late(66)))],
+            ),
+        ),
+        (
+            "a create that arrives after its resource was deleted",
+            computes(
+                &[&replica()],
+                &[(Event::Nothing, 1), (Event::Delete(0), 0)],
+                &[(2, SILENCE), (3, Fault::Dies(Carried::Late(66)))],
+            ),
+        ),
+        (
+            "a create that arrives after its resource was deleted, and another of that name was created",
+            History {
+                key: true,
+                profile: Profile::Minimal,
+                ..computes(
+                    &[&elsewhere(replica()), &elsewhere(replica())],
+                    &[(Event::Reapply(0, false), 90), (Event::Delete(1), 8), (Event::Reapply(1, false), 0)],
+                    &[(5, SILENCE), (0, SILENCE), (34, Fault::Silence(Carried::Late(91)))],
+                )
+            },
+        ),
+    ]
+}
+
+const SILENCE: Fault = Fault::Silence(Carried::Never);
+
+fn replica() -> Declared {
+    Declared { branch: 0, primary: false, size: 0 }
+}
+
+fn primary() -> Declared {
+    Declared { primary: true, ..replica() }
+}
+
+/// On the other branch.
+fn elsewhere(declared: Declared) -> Declared {
+    Declared { branch: 1, ..declared }
+}
+
+fn computes(computes: &[&Declared], chapters: &[(Event, u16)], faults: &[(u16, Fault)]) -> History {
+    history(Profile::Public, computes, chapters, faults)
 }
 
 fn of_keys() -> Vec<(&'static str, History)> {

@@ -196,8 +196,9 @@ fn nothing_left(run: &Run, world: &World, resource: &Resource) -> Result<(), Str
     let of = Maker::Operator(Some(resource.1.clone()));
     let left = promises::forgotten_computes(world).into_iter().filter(|compute| compute.made_by == of);
     let forgotten: Vec<_> = left.filter(|compute| !reported.contains(&compute.id)).collect();
-    // What comes after its resource is gone, nobody is left to notice.
-    let unnoticed = if object.is_none() { run.late(resource) } else { 0 };
+    // What comes after its resource is gone, nobody is left to notice: one that is created anew knows nothing of it.
+    let uid = object.and_then(|object| object.uid());
+    let unnoticed = run.late_for(resource, |maker| Some(maker) != uid.as_deref());
     match forgotten.len() > unnoticed {
         true => Err(format!("{forgotten:?} were created for {} and are left: {reported}", resource.1)),
         false => Ok(()),
@@ -208,7 +209,13 @@ impl Run<'_> {
     /// How many creates for the resource were carried out when nobody reckoned with them any more. A key that came so is found
     /// when its resource is deleted.
     fn late(&self, resource: &Resource) -> usize {
-        self.simulation.lock().ledger.late.iter().filter(|of| *of == resource).count()
+        self.late_for(resource, |_| true)
+    }
+
+    /// The same for those objects of this name whose UID is wanted.
+    fn late_for(&self, resource: &Resource, wanted: impl Fn(&str) -> bool) -> usize {
+        let simulation = self.simulation.lock();
+        simulation.ledger.late.iter().filter(|maker| maker.resource == *resource && wanted(&maker.uid)).count()
     }
 
     /// An account that is being deleted takes nobody new: who has nothing on the platform waits for it to be gone, which it is

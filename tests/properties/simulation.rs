@@ -44,7 +44,7 @@ pub struct Ledger {
     /// Changes of the cluster and of the platform.
     pub writes: Vec<String>,
     /// For whom something was created by a request that arrived when nobody reckoned with it any more.
-    pub late: Vec<Resource>,
+    pub late: Vec<Maker>,
     /// When this process deleted something on the platform because a resource that nobody confirmed is being deleted.
     pub deletions: Vec<Timestamp>,
 }
@@ -55,7 +55,14 @@ struct OnTheWay {
     sent: Timestamp,
     arrives: Timestamp,
     request: Request,
-    actor: Option<Resource>,
+    maker: Option<Maker>,
+}
+
+/// For whom something was created: another object of the same name has another UID.
+#[derive(Clone, Debug)]
+pub struct Maker {
+    pub resource: Resource,
+    pub uid: String,
 }
 
 #[derive(Debug)]
@@ -151,12 +158,12 @@ impl Simulation {
     pub fn advance(&mut self, by: Duration) {
         let until = self.now + by;
         while let Some(position) = self.due(until) {
-            let OnTheWay { sent, arrives, request, actor } = self.on_the_way.remove(position);
+            let OnTheWay { sent, arrives, request, maker } = self.on_the_way.remove(position);
             self.now = self.now.max(arrives);
-            let response = self.carry(&request, actor.as_ref());
+            let response = self.carry(&request, maker.as_ref().map(|maker| &maker.resource));
             let creates = request.method == Method::Post && (200..300).contains(&response.status);
             if creates && arrives >= sent + REQUEST_TIMEOUT {
-                self.ledger.late.extend(actor);
+                self.ledger.late.extend(maker);
             }
         }
         self.now = until;
@@ -169,8 +176,12 @@ impl Simulation {
     }
 
     pub fn post(&mut self, request: Request, after: Duration) {
-        let (sent, actor) = (self.now, self.acting.clone());
-        self.on_the_way.push(OnTheWay { sent, arrives: sent + after, request, actor });
+        let sent = self.now;
+        let maker = self.acting.clone().and_then(|resource| {
+            let uid = self.cluster.objects.get(&resource)?.uid().to_owned();
+            Some(Maker { resource, uid })
+        });
+        self.on_the_way.push(OnTheWay { sent, arrives: sent + after, request, maker });
     }
 
     /// Carries out a request of the operator, made for `actor`, and keeps the books.
