@@ -48,15 +48,14 @@ async fn every_status_of_a_change_and_of_a_read() {
 }
 
 #[tokio::test]
-async fn an_error_page_becomes_one_short_line() {
+async fn an_error_page_is_described_and_not_quoted() {
     let page = format!(
         "<!DOCTYPE html>\n<html><head><title>524</title></head><body>{}</body></html>",
         "<p>A timeout\r\noccurred</p>".repeat(200)
     );
     let server = Server::acting([with_headers(524, &[("content-type", "text/html")], &page)]).await;
     let text = create(&server.platform()).await.to_string();
-    assert!(text.contains("524 A timeout occurred") && text.chars().count() < 400, "{text}");
-    assert!(!text.contains(['<', '\n', '\r']), "{text}");
+    assert!(text.contains("524") && text.contains("an HTML page") && !text.contains("occurred"), "{text}");
 }
 
 #[tokio::test]

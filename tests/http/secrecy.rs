@@ -72,9 +72,30 @@ async fn not_the_created_one_where_its_answer_cannot_be_read() {
         assert_silent(&format!("{fault} {fault:?}"));
         assert!(fault.may_have_happened());
     }
+    // Some say that it went wrong, and answer with the key all the same.
+    for body in [
+        r#"{"id":1,"key":"canary-minted","name":"n"}"#,
+        r#"{"error":{"key":"canary-minted"}}"#,
+        r#"["canary-minted"]"#,
+        "canary-minted",
+        r#"{"message":"made canary_minted_0123456789abcdefgh"}"#,
+    ] {
+        let server = Server::acting([answer(500, body)]).await;
+        let fault = server.platform().create_key("org-a", "n", "p").await.unwrap_err();
+        assert_silent(&format!("{fault} {fault:?}"));
+    }
     let server = Server::acting([answer(200, r#"{"id":1,"key":"canary-minted","name":"n"}"#)]).await;
     let key = server.platform().create_key("org-a", "n", "p").await.unwrap();
     assert_silent(&format!("{key:?}"));
+}
+
+#[tokio::test]
+async fn no_value_of_an_answer_that_cannot_be_read() {
+    for body in [r#"{"projects":"canary-value"}"#, r#"{"projects":[{"id":1},"canary-value"]}"#, r#""canary-value""#] {
+        let server = Server::acting([answer(200, body)]).await;
+        let fault = server.platform().list_projects().await.unwrap_err();
+        assert_silent(&format!("{fault} {fault:?}"));
+    }
 }
 
 #[tokio::test]

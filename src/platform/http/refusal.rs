@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use serde_json::Value;
 
-use super::text::{tidy, without_markup};
+use super::text::{NO_REASON, described, tidy, tidy_identifier};
 use crate::domain::Fault;
 
 /// The longest wait that a platform can impose with one Retry-After.
@@ -65,7 +65,7 @@ fn redirected(location: Option<&str>, secret: &str) -> String {
     format!("a redirect{target}, which is not followed because the API key would go with it; check the base URL")
 }
 
-/// What an error body says, whatever its form.
+/// What an error body says: the message, as the platform writes it or as servers of its family do.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ErrorBody {
     message: String,
@@ -75,14 +75,17 @@ struct ErrorBody {
 
 impl ErrorBody {
     fn from_body(body: &[u8]) -> Self {
-        match serde_json::from_slice(body) {
+        let read = match serde_json::from_slice(body) {
             Ok(Value::Object(members)) => Self::from_members(&members),
-            Ok(Value::String(message)) => Self { message, ..Self::default() },
-            _ => Self { message: without_markup(&String::from_utf8_lossy(body)), ..Self::default() },
+            _ => Self::default(),
+        };
+        match read.message.is_empty() {
+            true => Self { message: described(body).to_owned(), ..read },
+            false => read,
         }
     }
 
-    /// `{message}`, `{error}` and `{error: {message, code}}`; anything else is shown as it is.
+    /// `{message}`, `{error}` and `{error: {message, code}}`.
     fn from_members(members: &serde_json::Map<String, Value>) -> Self {
         let text = |members: &serde_json::Map<String, Value>, name| {
             let text = members.get(name).and_then(Value::as_str)?;
@@ -91,10 +94,7 @@ impl ErrorBody {
         let inner = members.get("error").and_then(Value::as_object);
         let find = |name| text(members, name).or_else(|| text(inner?, name));
         Self {
-            message: find("message").or_else(|| text(members, "error")).unwrap_or_else(|| match members.is_empty() {
-                true => String::new(),
-                false => Value::Object(members.clone()).to_string(),
-            }),
+            message: find("message").or_else(|| text(members, "error")).unwrap_or_default(),
             code: find("code"),
             request_id: find("request_id"),
         }
@@ -108,13 +108,15 @@ impl ErrorBody {
     fn into_message(self, request_id: Option<&str>, secret: &str) -> String {
         let mut message = tidy(&self.message, secret);
         if message.is_empty() {
-            message = "no reason given".to_owned();
+            NO_REASON.clone_into(&mut message);
         }
-        let request_id = self.request_id.as_deref().or(request_id);
-        let marks = [("code", self.code.as_deref()), ("request", request_id)];
+        // The body may be anything, and what looks like a token in it may be one.
+        let own = |value: Option<&str>| value.map(|value| tidy_identifier(&tidy(value, secret), secret));
+        let request = own(self.request_id.as_deref()).or_else(|| Some(tidy_identifier(request_id?, secret)));
+        let marks = [("code", own(self.code.as_deref())), ("request", request)];
         let marks = marks.into_iter().filter_map(|(name, value)| {
-            let value: String = tidy(value?, secret).chars().take(64).collect();
-            (!value.is_empty()).then(|| format!("{name} {value}"))
+            let value = value.filter(|value| !value.is_empty())?;
+            Some(format!("{name} {value}"))
         });
         let marks: Vec<_> = marks.collect();
         if !marks.is_empty() {

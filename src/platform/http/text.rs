@@ -1,17 +1,59 @@
-//! What is shown of a platform's texts: one line, of bounded length, without a token.
+//! What is shown of a platform's texts: its own messages, on one line of bounded length, without anything like a token.
 
 const LONGEST: usize = 300;
+const LONGEST_IDENTIFIER: usize = 64;
 const REDACTED: &str = "[redacted]";
 
-/// `raw` on one line of at most 300 characters, without control characters, and without `secret` should it occur there.
+/// `raw` on one line of at most 300 characters, without control characters, and without `secret` or anything else that has the
+/// form of a token.
 pub(super) fn tidy(raw: &str, secret: &str) -> String {
     // Before anything is cut: a part of a token is still a secret.
-    let raw = match secret {
+    line(&without_tokens(&without(raw, secret)))
+}
+
+/// The same for an identifier, which may have the form of a token.
+pub(super) fn tidy_identifier(raw: &str, secret: &str) -> String {
+    line(&without(raw, secret)).chars().take(LONGEST_IDENTIFIER).collect()
+}
+
+fn without(raw: &str, secret: &str) -> String {
+    match secret {
         "" => raw.to_owned(),
         _ => raw.replace(secret, REDACTED),
-    };
+    }
+}
+
+fn without_tokens(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(is_of_token) {
+        let (before, from) = rest.split_at(start);
+        let end = from.find(|c| !is_of_token(c)).unwrap_or(from.len());
+        let (run, after) = from.split_at(end);
+        clean.push_str(before);
+        clean.push_str(if is_token(run) { REDACTED } else { run });
+        rest = after;
+    }
+    clean + rest
+}
+
+/// The characters of base64 and of what joins the parts of a token.
+fn is_of_token(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+' | '/' | '=')
+}
+
+/// Words and identifiers are shorter between two marks, UUIDs as well, or have no digits.
+fn is_token(run: &str) -> bool {
+    let has = |part: &str, wanted: fn(&u8) -> bool| part.as_bytes().iter().any(wanted);
+    run.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| {
+        let mixed = has(part, u8::is_ascii_digit) && has(part, u8::is_ascii_alphabetic);
+        part.len() >= 40 || part.len() >= 16 && mixed
+    })
+}
+
+fn line(text: &str) -> String {
     let mut line = String::new();
-    for word in raw.split(|c: char| c.is_whitespace() || is_hidden(c)).filter(|word| !word.is_empty()) {
+    for word in text.split(|c: char| c.is_whitespace() || is_hidden(c)).filter(|word| !word.is_empty()) {
         if !line.is_empty() {
             line.push(' ');
         }
@@ -34,34 +76,24 @@ fn bounded(mut line: String) -> String {
     line
 }
 
-/// The words of an HTML page. Anything else is returned as it is.
-pub(super) fn without_markup(text: &str) -> String {
+/// What an answer is that is none of the platform's errors. It is not quoted: it may be anything, a new key included.
+pub(super) fn described(body: &[u8]) -> &'static str {
+    let text = String::from_utf8_lossy(body);
     let start = text.trim_start().to_ascii_lowercase();
-    if !(start.starts_with("<!") || start.starts_with("<html") || start.contains("</")) {
-        return text.to_owned();
+    if start.is_empty() {
+        return NO_REASON;
     }
-    let mut words = String::new();
-    let mut rest = text;
-    while let Some(open) = rest.find('<') {
-        words.push_str(&rest[..open]);
-        words.push(' ');
-        let tag = &rest[open..];
-        let end = ["script", "style"]
-            .into_iter()
-            .find(|name| is_tag(tag, name))
-            .map_or(">".to_owned(), |name| format!("</{name}>"));
-        let Some(close) = tag.to_ascii_lowercase().find(&end) else {
-            return words;
-        };
-        rest = &tag[close + end.len()..];
+    if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() {
+        return "JSON without a message, which is not how the platform answers";
     }
-    words.push_str(rest);
-    words
+    match start.starts_with("<!") || start.starts_with("<html") || start.contains("</") {
+        true => "an HTML page, which is not how the platform answers",
+        false => "text, which is not how the platform answers",
+    }
 }
 
-fn is_tag(tag: &str, name: &str) -> bool {
-    tag.get(1..=name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
-}
+/// What stands where an answer has no text.
+pub(super) const NO_REASON: &str = "no reason given";
 
 #[cfg(test)]
 mod tests {
@@ -86,12 +118,46 @@ mod tests {
     }
 
     #[test]
-    fn markup_is_stripped() {
-        let page = "<!DOCTYPE html><html><head><style>a{}</style><title>524: timed out</title></head>\
-            <body onload='x'><script>alert('<b>')</script><p>A &lt; B</p></body></html>";
-        assert_eq!(tidy(&without_markup(page), ""), "524: timed out A &lt; B");
-        assert_eq!(without_markup("min <= max"), "min <= max");
-        assert_eq!(tidy(&without_markup("<html><body>cut <scr"), ""), "cut");
-        assert_eq!(tidy(&without_markup("<html><script>never closed"), ""), "");
+    fn what_has_the_form_of_a_token_is_taken_out() {
+        let hex = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+        for token in [
+            "napi_3kd9s0qwlx82mzn4".to_owned(),
+            "eyJhbGciOiJIUzI1NiJ9".to_owned(),
+            "A".repeat(40),
+            hex.to_owned(),
+            "dGhpcyBpcyBhIHNlY3JldCBrZXk5+/==".to_owned(),
+        ] {
+            assert_eq!(tidy(&format!("key '{token}', refused"), ""), "key '[redacted]', refused");
+        }
+        for plain in [
+            "endpoint ep-cool-darkness-a1b2c3d4 of br-wispy-meadow-91827364 in aws-eu-central-1 is in use",
+            "request 5f0c2b1e-9d3a-4c77-8a55-0f1e2d3c4b5a failed: ENDPOINT_SETTINGS_CONFLICT, limit 0.25 to 8",
+            "autoscalingLimitMaximumComputeUnits must be a number; see https://platform.example/docs/limits",
+        ] {
+            assert_eq!(tidy(plain, ""), plain);
+        }
+    }
+
+    #[test]
+    fn an_identifier_of_any_form_is_kept_unless_it_is_the_secret() {
+        let hex = "9f86d081884c7d659a2feaa0c55ad015";
+        assert_eq!(tidy_identifier(hex, "secret"), hex);
+        assert_eq!(tidy_identifier("of-secret", "secret"), "of-[redacted]");
+    }
+
+    #[test]
+    fn what_is_none_of_the_platforms_errors_is_described() {
+        for (body, expected) in [
+            ("", NO_REASON),
+            (" \n", NO_REASON),
+            ("<!DOCTYPE html><html><head><title>524</title>", "an HTML page"),
+            ("\n<HTML><script>never closed", "an HTML page"),
+            ("upstream connect error", "text"),
+            ("min <= max", "text"),
+            ("[1]", "JSON"),
+            (r#"{"detail": "m"}"#, "JSON"),
+        ] {
+            assert!(described(body.as_bytes()).starts_with(expected), "{body}: {}", described(body.as_bytes()));
+        }
     }
 }

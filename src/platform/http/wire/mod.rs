@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use serde::de::{DeserializeOwned, Deserializer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::error::Category;
 
 pub(super) use compute::{ChangeBody, CreateBody, answer, computes};
 pub(super) use key::{CreateKeyBody, created, difference, keys, revoked};
@@ -65,7 +66,22 @@ impl Pagination {
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, DecodeError> {
     let json = &mut serde_json::Deserializer::from_slice(body);
     serde_path_to_error::deserialize(json)
-        .map_err(|error| DecodeError::new(error.path().to_string(), error.inner().to_string()))
+        .map_err(|error| DecodeError::new(error.path().to_string(), reason(error.inner())))
+}
+
+/// Why something could not be read. The library's own words quote what stands there instead, which may be a secret.
+fn reason(error: &serde_json::Error) -> String {
+    let place = format!("at line {} column {}", error.line(), error.column());
+    match error.classify() {
+        Category::Eof => format!("the answer ends early, {place}"),
+        Category::Io | Category::Syntax => format!("not JSON, {place}"),
+        Category::Data => {
+            let text = error.to_string();
+            let expected = text.rsplit_once("expected ").map(|(_, expected)| format!("expected {expected}"));
+            let known = ["missing field", "duplicate field"].iter().any(|start| text.starts_with(start));
+            expected.unwrap_or_else(|| if known { text } else { format!("of another form, {place}") })
+        }
+    }
 }
 
 /// Null, absent or of another form: not reported.
