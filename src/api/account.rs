@@ -180,7 +180,7 @@ pub struct NamespaceAccess {
 /// What this account's credentials can reach on the platform.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(transform = schema::plain)]
+#[schemars(transform = schema::status)]
 pub struct AccountStatus {
     /// Number of projects that the credentials can list; absent where they may not list projects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -195,7 +195,7 @@ pub struct AccountStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-    /// The generation of the spec that this status describes.
+    /// The generation of the spec that this status describes; -1 until dbplane has looked at the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }

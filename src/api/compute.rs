@@ -285,7 +285,7 @@ pub struct Connection {
 /// The last observed state of the compute.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(transform = schema::plain)]
+#[schemars(transform = schema::status)]
 pub struct ComputeStatus {
     /// The platform's identifier of the compute.
     #[serde(rename = "computeID", default, skip_serializing_if = "Option::is_none")]
@@ -329,7 +329,7 @@ pub struct ComputeStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-    /// The generation of the spec that this status describes.
+    /// The generation of the spec that this status describes; -1 until dbplane has looked at the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }

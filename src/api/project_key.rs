@@ -144,7 +144,7 @@ pub enum KeyDeletion {
 /// The last observed state of the key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(transform = schema::plain)]
+#[schemars(transform = schema::status)]
 pub struct ProjectKeyStatus {
     /// The platform's identifier of the key in use.
     #[serde(rename = "keyID", default, skip_serializing_if = "Option::is_none")]
@@ -176,7 +176,7 @@ pub struct ProjectKeyStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-    /// The generation of the spec that this status describes.
+    /// The generation of the spec that this status describes; -1 until dbplane has looked at the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }

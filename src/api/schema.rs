@@ -35,6 +35,17 @@ pub(super) fn plain(schema: &mut Schema) {
     object.insert("format".into(), format.into());
 }
 
+/// For `#[schemars(transform = ...)]` on the status of a kind.
+///
+/// Until the operator has looked at an object, its status is of no generation that exists: whoever asks whether the object is
+/// as declared, as kstatus does, is told that this is not known yet.
+pub(super) fn status(schema: &mut Schema) {
+    plain(schema);
+    schema.insert("default".into(), json!({"observedGeneration": NOT_OBSERVED}));
+}
+
+const NOT_OBSERVED: i64 = -1;
+
 /// `anyOf: [T, null]` becomes T, with the description of the field rather than of T.
 fn hoist_option(object: &mut Map<String, Value>) {
     let inner = match object.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) {

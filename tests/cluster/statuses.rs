@@ -41,6 +41,11 @@ where
     let (version, kind) = (K::api_version(&()), K::kind(&()));
     let object = json!({"apiVersion": version, "kind": kind, "metadata": {"name": "full"}, "spec": spec});
     let created = api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+    // Nobody has looked at it: kstatus calls it InProgress, because this is not the generation that it has.
+    let not_observed = json!({"observedGeneration": -1});
+    assert_eq!(serde_json::to_value(created.status()).unwrap(), not_observed);
+    let read = api.get(&created.name_any()).await.unwrap();
+    assert_eq!(serde_json::to_value(read.status()).unwrap(), not_observed);
     let patch = json!({"apiVersion": version, "kind": kind, "status": status});
     let mut params = PatchParams::apply("test");
     params.field_validation = Some(ValidationDirective::Strict);
