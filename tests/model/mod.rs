@@ -19,6 +19,7 @@ mod bounds;
 mod calm;
 mod effects;
 mod explore;
+mod flight;
 #[path = "../in_memory/mod.rs"]
 mod in_memory;
 mod memo;
