@@ -91,7 +91,12 @@ async fn not_the_created_one_where_its_answer_cannot_be_read() {
 
 #[tokio::test]
 async fn no_value_of_an_answer_that_cannot_be_read() {
-    for body in [r#"{"projects":"canary-value"}"#, r#"{"projects":[{"id":1},"canary-value"]}"#, r#""canary-value""#] {
+    for body in [
+        r#"{"projects":"canary-value"}"#,
+        r#"{"projects":"a list, expected canary-value"}"#,
+        r#"{"projects":[{"id":1},"canary-value"]}"#,
+        r#""canary-value""#,
+    ] {
         let server = Server::acting([answer(200, body)]).await;
         let fault = server.platform().list_projects().await.unwrap_err();
         assert_silent(&format!("{fault} {fault:?}"));

@@ -77,9 +77,12 @@ fn reason(error: &serde_json::Error) -> String {
         Category::Io | Category::Syntax => format!("not JSON, {place}"),
         Category::Data => {
             let text = error.to_string();
-            let expected = text.rsplit_once("expected ").map(|(_, expected)| format!("expected {expected}"));
-            let known = ["missing field", "duplicate field"].iter().any(|start| text.starts_with(start));
-            expected.unwrap_or_else(|| if known { text } else { format!("of another form, {place}") })
+            let starts = |starts: [&str; 2]| starts.iter().any(|start| text.starts_with(start));
+            match text.rsplit_once(", expected ") {
+                Some((_, expected)) if starts(["invalid ", "unknown "]) => format!("expected {expected}"),
+                _ if starts(["missing field", "duplicate field"]) => text,
+                _ => format!("of another form, {place}"),
+            }
         }
     }
 }
