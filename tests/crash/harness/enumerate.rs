@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::gate::Counted;
 use super::lab::Lab;
 use super::modes::{Extent, Fault};
 use super::point::{Outcome, label, run};
@@ -37,13 +36,8 @@ pub async fn enumerate(lab: Arc<Lab>, scenario: Scenario, extent: Extent) -> Tal
     let counted = outcome.as_ref().map(|outcome| outcome.counted.clone()).unwrap_or_default();
     tally.requests = counted.len();
     tally.note(&label(&scenario, None), outcome);
-    // While two operators read the platform at different times, they correct each other's status over and over.
-    let worth = |request: &Counted| scenario.operators == 1 || !request.repeated;
     let points = scenario.modes(extent).iter().flat_map(|mode| {
-        let tried = counted
-            .iter()
-            .zip(1..)
-            .filter(|(request, _)| worth(request) && extent.tries(*mode, (request.side, request.write)));
+        let tried = counted.iter().zip(1..).filter(|(request, _)| extent.tries(*mode, (request.side, request.write)));
         tried.map(|(_, at)| Fault { mode: *mode, at })
     });
     let mut running = JoinSet::new();

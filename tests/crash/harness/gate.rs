@@ -12,12 +12,14 @@ use super::modes::{Fault, Mode, Side};
 /// How long the API server refuses writes in an outage.
 const OUTAGE: Duration = Duration::from_secs(3);
 
-/// How many requests that are alike are worth being tried where two operators repeat them.
+/// How many requests that are alike have a number, where they are repeated for as long as something else takes.
 const DIFFERENT: usize = 4;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Gate {
     state: Mutex<State>,
+    /// How many requests that are alike have a number.
+    alike: usize,
 }
 
 #[derive(Debug, Default)]
@@ -42,8 +44,6 @@ struct State {
 pub struct Counted {
     pub side: Side,
     pub write: bool,
-    /// Whether so many alike came before it that it is a mere repetition.
-    pub repeated: bool,
 }
 
 /// The request that went wrong.
@@ -99,6 +99,11 @@ impl Caller<'_> {
 }
 
 impl Gate {
+    /// With `repeats`, mere repetitions have no number: how many there are differs too much from time to time.
+    pub fn new(repeats: bool) -> Self {
+        Self { state: Mutex::default(), alike: if repeats { DIFFERENT } else { usize::MAX } }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -132,12 +137,13 @@ impl Gate {
         if write {
             state.last_write = Some(Instant::now());
         }
-        let counts = state.armed && !caller.is_watch();
-        if counts {
+        let counts = state.armed && !caller.is_watch() && {
             let times = state.alike.entry(caller.kind()).or_default();
             *times += 1;
-            let repeated = *times > DIFFERENT;
-            state.counted.push(Counted { side: caller.side, write, repeated });
+            *times <= self.alike
+        };
+        if counts {
+            state.counted.push(Counted { side: caller.side, write });
         }
         let number = if counts { format!("#{}", state.counted.len()) } else { "-".to_owned() };
         let line =

@@ -50,7 +50,7 @@ impl Site {
     /// An account and the operators, on a platform of its own, in a namespace of that name.
     pub async fn open(lab: Arc<Lab>, scenario: &Scenario, name: &str) -> Result<Self> {
         let platform = Platform::start(scenario.profile).await?;
-        let gate = Arc::new(Gate::default());
+        let gate = Arc::new(Gate::new(scenario.repeats()));
         let door = async |side, upstream: String, http: &reqwest::Client| {
             let (http, gate) = (http.clone(), gate.clone());
             proxy::open(Behind { side, upstream, http, gate, cluster_account: name.to_owned() }).await
