@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
+use super::gate::Counted;
 use super::lab::Lab;
-use super::modes::{Extent, Fault};
+use super::modes::{Extent, Fault, Mode};
 use super::point::{Outcome, label, run};
 use super::scenarios::{Scenario, scenarios};
 use crate::support::{Error, Result};
@@ -18,7 +19,7 @@ const STRIDE: usize = 100;
 #[derive(Debug, Default)]
 pub struct Tally {
     pub scenario: String,
-    /// Requests from the act to the end, without faults.
+    /// Requests from the act to the end, in the first of two runs without a fault.
     pub requests: usize,
     /// Points that these requests give.
     pub points: usize,
@@ -26,33 +27,35 @@ pub struct Tally {
     pub tried: usize,
     /// Points with a number that no request had that time.
     pub not_reached: usize,
+    /// Points that the shorter of the two runs gives, and how many of these were not reached.
+    expected: (usize, usize),
     pub violations: Vec<String>,
 }
 
-/// Counts the scenario's requests without a fault, then tries every one of them in every mode that suits it.
+/// Counts the scenario's requests without a fault, then tries every one of them in every mode that suits it. How many requests
+/// there are varies from time to time: at the end they are counted once more.
 pub async fn enumerate(lab: Arc<Lab>, scenario: Scenario, extent: Extent) -> Tally {
     let mut tally = Tally { scenario: scenario.name.to_owned(), ..Tally::default() };
-    let outcome = point(lab.clone(), scenario.clone(), None).await;
-    let counted = outcome.as_ref().map(|outcome| outcome.counted.clone()).unwrap_or_default();
+    let counted = tally.count_requests(&lab, &scenario, 0).await;
     tally.requests = counted.len();
-    tally.note(&label(&scenario, None), outcome);
     let points = scenario.modes(extent).iter().flat_map(|mode| {
         let tried = counted.iter().zip(1..).filter(|(request, _)| extent.tries(*mode, (request.side, request.write)));
         tried.map(|(_, at)| Fault { mode: *mode, at })
     });
+    let points: Vec<Fault> = points.collect();
+    tally.points = points.len();
     let mut running = JoinSet::new();
-    for fault in points {
-        tally.points += 1;
+    for fault in points.iter().copied() {
         let (lab, scenario) = (lab.clone(), scenario.clone());
-        running.spawn(async move {
-            let name = label(&scenario, Some(fault));
-            (name, point(lab, scenario, Some(fault)).await)
-        });
+        running.spawn(async move { (fault, point(lab, scenario, fault).await) });
     }
-    let mut done = 0;
+    let (mut done, mut missed) = (0, Vec::new());
     while let Some(ended) = running.join_next().await {
         match ended {
-            Ok((name, outcome)) => tally.note(&name, outcome),
+            Ok((fault, outcome)) => {
+                missed.extend(outcome.as_ref().is_ok_and(|outcome| outcome.met.is_none()).then_some(fault));
+                tally.note(&label(&scenario, fault), outcome);
+            }
             Err(error) => tally.violations.push(format!("a point broke off: {error}")),
         }
         done += 1;
@@ -60,6 +63,9 @@ pub async fn enumerate(lab: Arc<Lab>, scenario: Scenario, extent: Extent) -> Tal
             let _ = writeln!(std::io::stderr(), "{}: {done} of {} points", scenario.name, tally.points);
         }
     }
+    let shorter = tally.count_requests(&lab, &scenario, 1).await.len().min(tally.requests);
+    let expected = |faults: &[Fault]| faults.iter().filter(|fault| fault.at <= shorter).count();
+    tally.expected = (expected(&points), expected(&missed));
     tally
 }
 
@@ -74,13 +80,8 @@ pub async fn single(lab: Arc<Lab>, name: &str) -> Result<Tally> {
         let names: Vec<&str> = known.iter().map(|known| known.name).collect();
         return Err(Error::new(format!("there is no scenario {scenario:?}; there are {}", names.join(", "))));
     };
-    let fault = match *mode {
-        "none" => None,
-        mode => {
-            let at = at.parse().map_err(Error::while_doing(format!("reading the number {at:?}")))?;
-            Some(Fault { mode: mode.parse()?, at })
-        }
-    };
+    let at = at.parse().map_err(Error::while_doing(format!("reading the number {at:?}")))?;
+    let fault = Fault { mode: mode.parse()?, at };
     let mut tally = Tally { scenario: name.to_owned(), ..Tally::default() };
     let outcome = point(lab, found.clone(), fault).await;
     if let Ok(outcome) = &outcome {
@@ -91,15 +92,25 @@ pub async fn single(lab: Arc<Lab>, name: &str) -> Result<Tally> {
     Ok(tally)
 }
 
-async fn point(lab: Arc<Lab>, scenario: Scenario, fault: Option<Fault>) -> Result<Outcome> {
+async fn point(lab: Arc<Lab>, scenario: Scenario, fault: Fault) -> Result<Outcome> {
     let _place = lab.place().await?;
     run(lab.clone(), &scenario, fault).await
 }
 
 impl Tally {
-    /// Whether the check was one: how many requests there are varies a little from time to time.
+    /// Whether the check was one.
     pub fn reached_most(&self) -> bool {
-        self.points > 0 && self.tried * 10 > self.points * 8
+        let (expected, missed) = self.expected;
+        expected > 0 && missed * 10 < expected * 2
+    }
+
+    /// The requests of one run without a fault.
+    async fn count_requests(&mut self, lab: &Arc<Lab>, scenario: &Scenario, turn: usize) -> Vec<Counted> {
+        let fault = Fault { mode: Mode::Nothing, at: turn };
+        let outcome = point(lab.clone(), scenario.clone(), fault).await;
+        let counted = outcome.as_ref().map(|outcome| outcome.counted.clone()).unwrap_or_default();
+        self.note(&label(scenario, fault), outcome);
+        counted
     }
 
     fn note(&mut self, name: &str, outcome: Result<Outcome>) {
@@ -107,7 +118,7 @@ impl Tally {
             Ok(Outcome { met, mut violations, transcript, .. }) => {
                 match met {
                     Some(_) => self.tried += 1,
-                    None if name.ends_with(":none:0") => {}
+                    None if name.contains(":none:") => {}
                     None => self.not_reached += 1,
                 }
                 if !violations.is_empty() && !transcript.is_empty() {

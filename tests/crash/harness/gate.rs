@@ -109,10 +109,10 @@ impl Gate {
     }
 
     /// From now on requests are counted, and this fault is waited for.
-    pub fn arm(&self, fault: Option<Fault>) {
+    pub fn arm(&self, fault: Fault) {
         let mut state = self.state();
         state.armed = true;
-        state.fault = fault;
+        state.fault = Some(fault);
         state.last_write = Some(Instant::now());
     }
 

@@ -13,6 +13,8 @@ pub enum Side {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
+    /// Nothing.
+    Nothing,
     /// The operator is killed, and the request is never forwarded.
     KillBefore,
     /// It is carried out; the operator is killed before the answer returns.
@@ -61,6 +63,7 @@ impl Mode {
     /// Whether such a thing can happen to such a request.
     pub fn suits(self, side: Side, write: bool) -> bool {
         match self {
+            Self::Nothing => false,
             Self::Instead(409) => side == Side::ApiServer && write,
             Self::Instead(423) => side == Side::Platform && write,
             // Writes are what is refused: an outage that begins with a read is one that began with the write before.
@@ -86,6 +89,7 @@ impl Mode {
 
     fn words(self) -> Option<&'static str> {
         Some(match self {
+            Self::Nothing => "none",
             Self::KillBefore => "kill-before",
             Self::KillAfter => "kill-after",
             Self::Lost => "lost",
@@ -113,7 +117,7 @@ impl FromStr for Mode {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let found = Self::ALL.into_iter().find(|mode| mode.to_string() == text);
+        let found = Self::ALL.into_iter().chain([Self::Nothing]).find(|mode| mode.to_string() == text);
         let all = || Self::ALL.map(|mode| mode.to_string()).join(", ");
         found.ok_or_else(|| Error::new(format!("there is no way to fail called {text:?}; there are {}", all())))
     }
@@ -133,7 +137,7 @@ impl Extent {
     }
 }
 
-/// Which request, counted from the act on, and what goes wrong with it.
+/// Which request, counted from the act on, and what goes wrong with it; where nothing does, which of several tries it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     pub mode: Mode,

@@ -29,14 +29,11 @@ pub struct Outcome {
 }
 
 /// The name of a point, which `make verify point=` takes.
-pub fn label(scenario: &Scenario, fault: Option<Fault>) -> String {
-    match fault {
-        Some(Fault { mode, at }) => format!("{}:{mode}:{at}", scenario.name),
-        None => format!("{}:none:0", scenario.name),
-    }
+pub fn label(scenario: &Scenario, Fault { mode, at }: Fault) -> String {
+    format!("{}:{mode}:{at}", scenario.name)
 }
 
-pub async fn run(lab: Arc<Lab>, scenario: &Scenario, fault: Option<Fault>) -> Result<Outcome> {
+pub async fn run(lab: Arc<Lab>, scenario: &Scenario, fault: Fault) -> Result<Outcome> {
     let namespace = label(scenario, fault).replace(':', "-");
     let mut site = Site::open(lab, scenario, &namespace).await?;
     let outcome = play(&mut site, scenario, fault).await;
@@ -46,7 +43,7 @@ pub async fn run(lab: Arc<Lab>, scenario: &Scenario, fault: Option<Fault>) -> Re
     }
 }
 
-async fn play(site: &mut Site, scenario: &Scenario, fault: Option<Fault>) -> Result<Outcome> {
+async fn play(site: &mut Site, scenario: &Scenario, fault: Fault) -> Result<Outcome> {
     set_the_scene(site, scenario).await?;
     site.gate.arm(fault);
     for act in &scenario.act {

@@ -135,7 +135,7 @@ impl Behind {
                 self.gate.begin_outage();
                 self.gate.signal(Signal::SIGTERM);
             }
-            None | Some(Mode::KillBefore | Mode::Instead(_) | Mode::Frozen) => {}
+            None | Some(Mode::Nothing | Mode::KillBefore | Mode::Instead(_) | Mode::Frozen) => {}
         }
         (answer.status, answer.headers, answer.body).into_response()
     }
