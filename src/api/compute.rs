@@ -329,6 +329,9 @@ pub struct ComputeStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+    /// What dbplane has recorded of this resource: the compute that it is bound to, and creates and restarts whose outcome is not known. The same as the annotation dbplane.dev/record, which is restored from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<String>,
     /// The generation of the spec that this status describes; -1 until dbplane has looked at the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,

@@ -176,6 +176,9 @@ pub struct ProjectKeyStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+    /// What dbplane has recorded of this resource: its keys, and the creation of a key whose outcome is not known. The same as the annotation dbplane.dev/record, which is restored from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<String>,
     /// The generation of the spec that this status describes; -1 until dbplane has looked at the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,

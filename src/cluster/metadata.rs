@@ -1,11 +1,9 @@
 //! Finalizers and annotations: patched together, and only onto the version that a decision was made on.
 
 use kube::{Resource, ResourceExt};
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::decide::names::FINALIZER;
-use crate::decide::seal::{ObjectKey, seal};
+use crate::decide::names::{FINALIZER, RECORD};
 
 /// A change of an object's finalizer and annotations.
 #[derive(Clone, Debug, Default)]
@@ -19,11 +17,10 @@ impl MetadataPatch {
         Self::default()
     }
 
-    /// Writes an annotation, sealed for the object that is patched.
+    /// Writes the record.
     #[must_use]
-    pub fn set<T: Serialize>(mut self, annotation: &str, value: &T) -> Self {
-        // Plain data with text keys always serializes; nothing at all would be refused when it is read.
-        self.annotations.insert(annotation.to_owned(), serde_json::to_value(value).unwrap_or_default());
+    pub fn record(mut self, text: String) -> Self {
+        self.annotations.insert(RECORD.to_owned(), Value::String(text));
         self
     }
 
@@ -43,22 +40,11 @@ impl MetadataPatch {
 
     /// The merge patch for `object` as given.
     pub fn body<K: Resource>(&self, object: &K) -> Value {
-        let mut metadata = json!({"resourceVersion": object.resource_version(), "annotations": self.sealed(object)});
+        let mut metadata = json!({"resourceVersion": object.resource_version(), "annotations": self.annotations});
         if let Some(present) = self.finalizer {
             metadata["finalizers"] = json!(finalizers(object, present));
         }
         json!({"metadata": metadata})
-    }
-
-    /// The annotations as they are written to `object`; null removes one.
-    pub fn sealed<K: Resource>(&self, object: &K) -> Map<String, Value> {
-        let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
-        let object_key = ObjectKey { namespace: &namespace, name: &name };
-        let text = |annotation: &String, value: &Value| match value {
-            Value::Null => Value::Null,
-            value => Value::String(seal(annotation, value, object_key)),
-        };
-        self.annotations.iter().map(|(annotation, value)| (annotation.clone(), text(annotation, value))).collect()
     }
 }
 

@@ -35,7 +35,7 @@ pub trait Cluster: Send + Sync {
         patch: &MetadataPatch,
     ) -> impl Future<Output = Result<K, kube::Error>> + Send;
 
-    /// Writes the whole status of an object; fields that are not given are removed.
+    /// Writes the whole status of an object if it still has the given version; fields that are not given are removed.
     fn apply_status<K>(&self, object: &K, status: &K::Status) -> impl Future<Output = Result<K, kube::Error>> + Send
     where
         K: Object + HasStatus<Status: Serialize + Sync>;
@@ -156,7 +156,11 @@ impl Cluster for ApiServer {
             "apiVersion": K::api_version(&()),
             "kind": K::kind(&()),
             // The UID keeps the status off an object of the same name that was created since.
-            "metadata": {"name": object.name_any(), "uid": object.uid()},
+            "metadata": {
+                "name": object.name_any(),
+                "uid": object.uid(),
+                "resourceVersion": object.resource_version(),
+            },
             "status": status,
         }));
         let request = requests(object).patch_subresource("status", &object.name_any(), &applied(), &body);

@@ -205,6 +205,11 @@ pub trait Kind: Send + Sync + Sized + 'static {
         None
     }
 
+    /// Whether an object has to keep our finalizer, whether it has it or not.
+    fn is_held(_object: &Self::Object) -> bool {
+        false
+    }
+
     /// The platform's project that an object is in.
     fn project(_object: &Self::Object) -> Option<&str> {
         None

@@ -12,11 +12,18 @@ use serde::Serialize;
 
 use crate::api::{AccountKind, AccountRef, Condition, ObjectMeta};
 use crate::cluster::Object;
+use crate::decide::identity::Record;
+use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{Brake, Meta, names};
 
 /// The status of a custom resource of ours.
 pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
     fn conditions(&self) -> &[Condition];
+
+    /// Where the status has a copy of the record.
+    fn record_mut(&mut self) -> Option<&mut Option<String>> {
+        None
+    }
 }
 
 /// A custom resource of ours.
@@ -38,6 +45,8 @@ pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
             generation: self.meta().generation.unwrap_or_default(),
             deleting: self.meta().deletion_timestamp.is_some(),
             has_finalizer: has_finalizer(self.meta()),
+            record: None,
+            record_lost: false,
             paused: self.is_annotated(names::PAUSED),
             brake: Brake::of(
                 self.is_annotated(names::CONFIRM_DELETION),
@@ -50,6 +59,15 @@ pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
     fn is_annotated(&self, annotation: &str) -> bool {
         self.annotations().get(annotation).is_some_and(|value| value == "true")
     }
+}
+
+/// The same with the object's record.
+pub fn meta_observed<K: Managed, T>(object: &K, record: Result<&Record<T>, &InvalidAnnotation>) -> Meta {
+    let (record, record_lost) = match record {
+        Ok(record) => (record.text.clone(), !record.is_annotated),
+        Err(_) => (None, false),
+    };
+    Meta { record, record_lost, ..object.meta_observed() }
 }
 
 /// The API of a namespaced kind.

@@ -1,13 +1,17 @@
-//! What links a resource to the platform: annotations, so that a backup restored without status keeps it.
+//! What links a resource to the platform: its record.
+//!
+//! The record is an annotation, so that a backup that is restored without status keeps it, and a copy of it is in the status,
+//! which no manifest replaces. Of two versions the newer one counts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::seal::{InvalidAnnotation, ObjectKey};
-use super::{names, seal};
+use super::names::RECORD;
+use super::seal::{self, InvalidAnnotation, ObjectKey};
+use crate::api::{Compute, ObjectMeta, ProjectKey};
 use crate::domain::Settings;
 
 /// How a Compute was bound to its compute.
@@ -60,12 +64,6 @@ impl CreateIntent {
     }
 }
 
-/// Creates that were never answered and whose result no snapshot has shown, as an annotation.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unanswered {
-    pub creates: Vec<CreateIntent>,
-}
-
 /// The restart that was asked for last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestartRecord {
@@ -89,16 +87,19 @@ pub struct BeforeRestart {
     pub started_at: Option<Timestamp>,
 }
 
-/// A Compute's annotations.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What is recorded of a Compute.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComputeIdentity {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding: Option<Binding>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<CreateIntent>,
-    /// Creates that were never answered and whose result no snapshot has shown.
+    /// Creates that were never answered and whose result no snapshot has shown: a compute that one of them creates late is
+    /// recognized by this.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<CreateIntent>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<RestartRecord>,
-    /// The value of the restart annotation that people set.
-    pub restart_annotation: Option<String>,
 }
 
 impl ComputeIdentity {
@@ -201,10 +202,12 @@ impl KeyRecords {
     }
 }
 
-/// A ProjectKey's annotations.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What is recorded of a ProjectKey.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectKeyIdentity {
+    #[serde(default)]
     pub records: KeyRecords,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<KeyIntent>,
 }
 
@@ -222,94 +225,125 @@ impl ProjectKeyIdentity {
     }
 }
 
-/// Annotations that are not valid. dbplane makes no decision based on them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidAnnotations {
-    pub annotations: Vec<(&'static str, InvalidAnnotation)>,
-    /// Whether other annotations of the resource are valid.
-    pub others_valid: bool,
-}
-
-impl InvalidAnnotations {
-    /// Whether all of them were copied from another resource, to which they belong.
+impl InvalidAnnotation {
+    /// Whether the record was copied from another resource, to which it belongs.
     pub fn is_copy(&self) -> bool {
-        !self.others_valid
-            && self.annotations.iter().all(|(_, problem)| matches!(problem, InvalidAnnotation::CopiedFrom(_)))
+        matches!(self, Self::CopiedFrom(_))
     }
 
     /// What is wrong, and what to do about it. `kind` as kubectl takes it.
     pub fn explain(&self, kind: &str, object_key: ObjectKey) -> String {
-        let problems: Vec<String> =
-            self.annotations.iter().map(|(annotation, problem)| problem.describe(annotation)).collect();
-        let removed: Vec<String> = self.annotations.iter().map(|(annotation, _)| format!("{annotation}-")).collect();
         let ObjectKey { namespace, name } = object_key;
-        let forget = format!("kubectl -n {namespace} annotate {kind} {name} {}", removed.join(" "));
-        let problems = problems.join(" ");
-        if self.is_copy() {
-            return format!("{problems} dbplane does nothing until it is removed here: {forget}");
-        }
-        format!(
-            "{problems} dbplane does nothing until the value that it wrote is restored. To remove the link instead: {forget}"
-        )
-    }
-}
-
-impl InvalidAnnotation {
-    fn describe(&self, annotation: &str) -> String {
+        let forget = format!("kubectl -n {namespace} annotate {kind} {name} {RECORD}-");
+        let restored = "dbplane does nothing until the value that it wrote is restored. To remove the link instead";
         match self {
-            Self::Unreadable(error) => format!("The annotation {annotation} cannot be read ({error})."),
-            Self::Edited => format!("The annotation {annotation} is not as dbplane wrote it."),
-            Self::CopiedFrom(other) => {
-                format!("The annotation {annotation} was copied from {other} and belongs to that resource.")
+            Self::Unreadable(error) => {
+                format!("The annotation {RECORD} cannot be read ({error}). {restored}: {forget}")
             }
+            Self::Edited => format!("The annotation {RECORD} is not as dbplane wrote it. {restored}: {forget}"),
+            Self::CopiedFrom(other) => format!(
+                "The annotation {RECORD} was copied from {other} and belongs to that resource. dbplane does nothing until it is \
+                 removed here: {forget}"
+            ),
         }
     }
 }
 
-type Annotations = BTreeMap<String, String>;
+/// The record of a resource, as the annotation and the status have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record<T> {
+    pub identity: T,
+    /// What the annotation and the status are to hold; `None` where nothing was recorded yet.
+    pub text: Option<String>,
+    /// Whether the annotation holds it.
+    pub is_annotated: bool,
+    serial: u64,
+}
 
-/// A Compute's records, from its annotations.
-pub fn of_compute(annotations: &Annotations, object_key: ObjectKey) -> Result<ComputeIdentity, InvalidAnnotations> {
-    let mut sealed = Sealed::of(annotations, object_key);
-    let identity = ComputeIdentity {
-        binding: sealed.open(names::BINDING),
-        intent: sealed.open(names::CREATE_INTENT),
-        unanswered: sealed.open::<Unanswered>(names::UNANSWERED_CREATES).unwrap_or_default().creates,
-        restart: sealed.open(names::RESTART_RECORD),
-        restart_annotation: annotations.get(names::RESTART).cloned(),
+impl<T: Default> Default for Record<T> {
+    fn default() -> Self {
+        Self { identity: T::default(), text: None, is_annotated: true, serial: 0 }
+    }
+}
+
+impl<T: Serialize> Record<T> {
+    /// The text of the next version.
+    pub fn next(&self, identity: &T, meta: &ObjectMeta) -> String {
+        let uid = meta.uid.clone().unwrap_or_default();
+        seal::seal(RECORD, &Version { serial: self.serial + 1, uid, identity }, object_key(meta))
+    }
+}
+
+/// One version of a record.
+#[derive(Serialize, Deserialize)]
+struct Version<T> {
+    /// Higher than that of the version before.
+    serial: u64,
+    /// Of the resource. One that was restored from a backup has another.
+    uid: String,
+    #[serde(flatten)]
+    identity: T,
+}
+
+impl<T> Version<T> {
+    /// A version of this very object is newer than one of an object that a backup restored.
+    fn rank(&self, meta: &ObjectMeta) -> (bool, u64) {
+        (meta.uid.as_ref() == Some(&self.uid), self.serial)
+    }
+}
+
+/// What is recorded of a Compute.
+///
+/// # Errors
+/// Where the status has no record and the annotation is not what dbplane wrote.
+pub fn of_compute(object: &Compute) -> Result<Record<ComputeIdentity>, InvalidAnnotation> {
+    newest(&object.metadata, object.status.as_ref().and_then(|status| status.record.as_deref()))
+}
+
+/// What is recorded of a Compute that cannot be read, as far as its metadata tells.
+///
+/// # Errors
+/// Where the annotation is not what dbplane wrote.
+pub fn of_unreadable_compute(meta: &ObjectMeta) -> Result<Record<ComputeIdentity>, InvalidAnnotation> {
+    newest(meta, None)
+}
+
+/// What is recorded of a ProjectKey.
+///
+/// # Errors
+/// Where the status has no record and the annotation is not what dbplane wrote.
+pub fn of_key(object: &ProjectKey) -> Result<Record<ProjectKeyIdentity>, InvalidAnnotation> {
+    newest(&object.metadata, object.status.as_ref().and_then(|status| status.record.as_deref()))
+}
+
+/// The newer of the annotation and the status. A status that is not what dbplane wrote counts for nothing.
+fn newest<T: DeserializeOwned + Default>(
+    meta: &ObjectMeta,
+    status: Option<&str>,
+) -> Result<Record<T>, InvalidAnnotation> {
+    let open = |text: &str| seal::open::<Version<T>>(RECORD, text, object_key(meta));
+    let annotation = meta.annotations.as_ref().and_then(|annotations| annotations.get(RECORD)).map(String::as_str);
+    let of_status = status.and_then(|text| Some((text, open(text).ok()?)));
+    let of_annotation = annotation.map(|text| Ok((text, open(text)?)));
+    let (text, version) = match (of_annotation, of_status) {
+        (Some(Ok(annotation)), Some(status)) if annotation.1.rank(meta) > status.1.rank(meta) => annotation,
+        (_, Some(status)) => status,
+        (Some(annotation), None) => annotation?,
+        (None, None) => return Ok(Record::default()),
     };
-    sealed.finish(identity)
+    Ok(Record {
+        is_annotated: annotation == Some(text),
+        text: Some(text.to_owned()),
+        identity: version.identity,
+        serial: version.serial,
+    })
 }
 
-/// A ProjectKey's records, from its annotations.
-pub fn of_key(annotations: &Annotations, object_key: ObjectKey) -> Result<ProjectKeyIdentity, InvalidAnnotations> {
-    let mut sealed = Sealed::of(annotations, object_key);
-    let identity = ProjectKeyIdentity {
-        records: sealed.open(names::KEYS).unwrap_or_default(),
-        intent: sealed.open(names::KEY_INTENT),
-    };
-    sealed.finish(identity)
+/// The namespace and name of an object.
+pub fn object_key(meta: &ObjectMeta) -> ObjectKey<'_> {
+    let [namespace, name] = [&meta.namespace, &meta.name].map(|part| part.as_deref().unwrap_or_default());
+    ObjectKey { namespace, name }
 }
 
-/// A resource's annotations while they are read.
-struct Sealed<'a> {
-    annotations: &'a Annotations,
-    object_key: ObjectKey<'a>,
-    invalid: InvalidAnnotations,
-}
-
-impl<'a> Sealed<'a> {
-    fn of(annotations: &'a Annotations, object_key: ObjectKey<'a>) -> Self {
-        Self { annotations, object_key, invalid: InvalidAnnotations { annotations: Vec::new(), others_valid: false } }
-    }
-
-    fn open<T: DeserializeOwned>(&mut self, annotation: &'static str) -> Option<T> {
-        let opened = seal::open(annotation, self.annotations.get(annotation)?, self.object_key);
-        self.invalid.others_valid |= opened.is_ok();
-        opened.map_err(|problem| self.invalid.annotations.push((annotation, problem))).ok()
-    }
-
-    fn finish<T>(self, identity: T) -> Result<T, InvalidAnnotations> {
-        if self.invalid.annotations.is_empty() { Ok(identity) } else { Err(self.invalid) }
-    }
-}
+#[cfg(test)]
+mod tests;

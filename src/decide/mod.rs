@@ -103,6 +103,10 @@ pub struct Meta {
     pub generation: i64,
     pub deleting: bool,
     pub has_finalizer: bool,
+    /// The newest version of its record.
+    pub record: Option<String>,
+    /// The annotation is not that version: it was removed, edited, or replaced by an older one.
+    pub record_lost: bool,
     pub paused: bool,
     pub brake: Brake,
 }

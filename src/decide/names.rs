@@ -16,23 +16,14 @@ pub const PAUSED: &str = "dbplane.dev/paused";
 pub const RESTART: &str = "dbplane.dev/restart";
 /// Keys that people have revoked themselves: names or numbers separated by commas, or `all`.
 pub const REVOKED_KEYS: &str = "dbplane.dev/revoked-keys";
+/// Computes that no create of the resource has created, as people have found out: identifiers separated by commas.
+pub const NOT_CREATED: &str = "dbplane.dev/not-created";
 
 /// `"true"` confirms a deletion that the brake on mass deletion has paused.
 pub const CONFIRM_DELETION: &str = "dbplane.dev/confirm-deletion";
 
-/// The binding of a Compute to its compute.
-pub const BINDING: &str = "dbplane.dev/compute";
-/// The intent to create a compute.
-pub const CREATE_INTENT: &str = "dbplane.dev/create-intent";
-/// Creates that were never answered and whose result no snapshot has shown: a compute that one of them creates late is
-/// recognized by this record.
-pub const UNANSWERED_CREATES: &str = "dbplane.dev/unanswered-creates";
-/// The restart that was asked for last.
-pub const RESTART_RECORD: &str = "dbplane.dev/restart-record";
-/// The keys of a ProjectKey.
-pub const KEYS: &str = "dbplane.dev/keys";
-/// The intent to create a key.
-pub const KEY_INTENT: &str = "dbplane.dev/key-intent";
+/// The record of a resource: its intents, and what it is bound to. The status has a copy.
+pub const RECORD: &str = "dbplane.dev/record";
 
 /// On a Secret: the identifier of the key in it.
 pub const SECRET_KEY_ID: &str = "dbplane.dev/key-id";

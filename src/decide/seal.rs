@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     const ORDERS: ObjectKey = ObjectKey { namespace: "shop", name: "orders" };
-    const LINK: &str = "dbplane.dev/compute";
+    const LINK: &str = "dbplane.dev/record";
 
     fn sealed() -> String {
         seal(LINK, &json!({"id": "ep-1", "at": 7}), ORDERS)
@@ -109,7 +109,7 @@ mod tests {
             assert_eq!(open::<Value>(LINK, &text, ORDERS), Err(InvalidAnnotation::Edited), "{text}");
         }
         assert_eq!(
-            open::<Value>("dbplane.dev/keys", &sealed(), ORDERS),
+            open::<Value>("dbplane.dev/other", &sealed(), ORDERS),
             Err(InvalidAnnotation::Edited),
             "another annotation's text"
         );

@@ -109,6 +109,7 @@ async fn of_a_compute() {
         }),
         restart: Some(RestartStatus { token: "1".to_owned(), at: instant() }),
         conditions: conditions(),
+        record: Some("{}".to_owned()),
         observed_generation: Some(1),
     };
     let spec = json!({"accountRef": {"name": "a"}, "projectID": "p", "branchID": "b", "type": "ReadWrite"});
@@ -128,6 +129,7 @@ async fn of_a_project_key() {
         previous_keys: vec![record(Some(1))],
         lost_keys: vec![record(None)],
         conditions: conditions(),
+        record: Some("{}".to_owned()),
         observed_generation: Some(1),
     };
     let spec = json!({"accountRef": {"name": "a"}, "projectID": "p", "keyName": "ci", "secret": {"name": "ci"}});

@@ -28,11 +28,13 @@ pub enum Request {
         uid: String,
         patch: String,
     },
-    /// Server-side apply of the status, as text: what is left out goes.
+    /// Server-side apply of the status, as text, onto the version that it names: what is left out goes.
     ApplyStatus {
         resource: Resource,
         uid: String,
-        status: String,
+        patch: String,
+        /// Whether the record in it is the one that the object has already.
+        same_record: bool,
     },
     /// A new object, as text.
     Create {
@@ -142,6 +144,15 @@ impl Cluster {
         self.put(resource, next);
     }
 
+    /// Replaces an object by its manifest: what the manifest does not have goes, but for the status.
+    pub fn replace(&mut self, resource: &Resource) {
+        let Some(stored) = self.objects.get(resource) else { return };
+        let mut next = stored.value.clone();
+        let metadata = next["metadata"].as_object_mut().unwrap();
+        metadata.retain(|name, _| !["annotations", "finalizers"].contains(&name.as_str()));
+        self.put(resource, next);
+    }
+
     /// Deletes an object; it goes at once where nothing holds it.
     pub fn delete(&mut self, resource: &Resource, now: Timestamp) {
         let Some(stored) = self.objects.get(resource) else { return };
@@ -219,7 +230,7 @@ impl Cluster {
     pub fn handle(&mut self, request: &Request) -> Result<Response, u16> {
         match request {
             Request::PatchMetadata { resource, uid, patch } => self.change(resource, uid, patch, patched),
-            Request::ApplyStatus { resource, uid, status } => self.change(resource, uid, status, with_status),
+            Request::ApplyStatus { resource, uid, patch, .. } => self.change(resource, uid, patch, with_status),
             Request::Create { resource, .. } if self.objects.contains_key(resource) => Err(409),
             Request::Create { resource, object } => {
                 let object: Value = serde_json::from_str(object).unwrap();
@@ -345,9 +356,14 @@ fn patched(stands: &Value, patch: &str) -> Option<Value> {
     Some(next)
 }
 
-fn with_status(stands: &Value, status: &str) -> Option<Value> {
+/// `None` where the patch names another version.
+fn with_status(stands: &Value, patch: &str) -> Option<Value> {
+    let patch: Value = serde_json::from_str(patch).unwrap();
+    if patch["metadata"]["resourceVersion"] != stands["metadata"]["resourceVersion"] {
+        return None;
+    }
     let mut next = stands.clone();
-    next["status"] = serde_json::from_str(status).unwrap();
+    next["status"] = patch["status"].clone();
     Some(next)
 }
 

@@ -46,8 +46,14 @@ impl<C: Carrier> Cluster for Port<C> {
         K: Object + HasStatus<Status: Serialize + Sync>,
     {
         let (resource, uid) = (resource(object), object.uid().unwrap_or_default());
-        let status = json!(status).to_string();
-        self.0.carry(Request::ApplyStatus { resource, uid, status }).await.map(read)
+        let (before, status) = (json!(object)["status"].take(), json!(status));
+        let same_record = before["record"] == status["record"];
+        let patch = json!({"metadata": {"resourceVersion": object.resource_version()}, "status": status}).to_string();
+        match self.0.carry(Request::ApplyStatus { resource, uid, patch, same_record }).await? {
+            // It is left out.
+            Response::Done => Ok(object.clone()),
+            other => Ok(read(other)),
+        }
     }
 
     async fn create<K: Object>(&self, object: &K) -> Result<K, kube::Error> {

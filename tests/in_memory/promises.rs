@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dbplane::api::{Compute, ProjectKey};
-use dbplane::controller::object::Managed;
 use dbplane::decide::identity::{self, ComputeIdentity, Origin, ProjectKeyIdentity};
 use kube::ResourceExt;
 
@@ -38,32 +37,32 @@ impl Maker {
     }
 }
 
-/// A Compute with what its annotations record.
+/// A Compute with what is recorded of it.
 #[derive(Clone, Debug)]
 pub struct BoundCompute {
     pub object: Arc<Compute>,
     pub identity: Arc<ComputeIdentity>,
 }
 
-/// A ProjectKey with what its annotations record.
+/// A ProjectKey with what is recorded of it.
 #[derive(Clone, Debug)]
 pub struct RecordedKey {
     pub object: Arc<ProjectKey>,
     pub identity: Arc<ProjectKeyIdentity>,
 }
 
-/// Annotations that are not the resource's own record nothing.
+/// A record that is not the resource's own says nothing.
 impl From<Arc<Compute>> for BoundCompute {
     fn from(object: Arc<Compute>) -> Self {
-        let identity = identity::of_compute(object.annotations(), object.meta_observed().object_key());
-        Self { identity: Arc::new(identity.unwrap_or_default()), object }
+        let record = identity::of_compute(&object).unwrap_or_default();
+        Self { identity: Arc::new(record.identity), object }
     }
 }
 
 impl From<Arc<ProjectKey>> for RecordedKey {
     fn from(object: Arc<ProjectKey>) -> Self {
-        let identity = identity::of_key(object.annotations(), object.meta_observed().object_key());
-        Self { identity: Arc::new(identity.unwrap_or_default()), object }
+        let record = identity::of_key(&object).unwrap_or_default();
+        Self { identity: Arc::new(record.identity), object }
     }
 }
 
@@ -76,7 +75,7 @@ pub struct World {
     pub project_keys: Vec<RecordedKey>,
     /// By the name of each Secret that holds a key: the number of that key, as far as the Secret tells.
     pub key_secrets: BTreeMap<String, Option<i64>>,
-    /// The names of keys that are in the memory of a process, or recorded elsewhere than in annotations.
+    /// The names of keys that are in the memory of a process, or recorded elsewhere than in the record.
     pub known_keys: BTreeSet<String>,
     /// What people are asked to see to: the messages of conditions, and of events that name what is left.
     pub reported: String,
@@ -113,7 +112,7 @@ pub fn bound_wrongly(world: &World) -> Option<String> {
     None
 }
 
-/// Never lost: the keys of ours that neither annotations, nor Secrets, nor a process, nor a report know of.
+/// Never lost: the keys of ours that neither records, nor Secrets, nor a process, nor a report know of.
 pub fn forgotten_keys(world: &World) -> Vec<&LiveKey> {
     let recorded = |key: &LiveKey| world.project_keys.iter().any(|it| it.identity.names().any(|name| name == key.name));
     let known = |key: &LiveKey| world.known_keys.contains(&key.name) || world.reported.contains(&key.name);

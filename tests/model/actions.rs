@@ -7,15 +7,13 @@ use dbplane::controller::registry::AllKinds;
 use dbplane::decide::names;
 use dbplane::domain::Fault;
 use kube::Resource as _;
-use serde_json::json;
 
 use super::bound::{Bound, Subject};
-use super::effects::{
-    apply, calls_platform, changes_platform, compute, credential, named_elsewhere, refusal, silence, writes,
-};
+use super::effects::{apply, calls_platform, changes_platform, compute, named_elsewhere, refusal, silence, writes};
 use super::in_memory::cluster::Stored;
 use super::in_memory::{Print, hash};
 use super::pass::{answer, pass};
+use super::people::{has_finalizer, is_recorded, people, rewritten};
 use super::replay::{Answer, Base, Call, Effect, Flight, Pending, Replay, outside_of_passes};
 use super::state::{Compute, Floating, Key, Platform, Read, State, at, process};
 
@@ -42,6 +40,11 @@ pub enum Action {
     ForeignOneAppears,
     UserDeletes(usize),
     UserConfirms(usize),
+    /// Somebody replaces the resource by its manifest.
+    UserReplaces(usize),
+    /// Somebody exports the resource, and applies the older record later.
+    UserExports(usize),
+    UserApplies(usize),
     KeyExchanged,
     AccountDeleted,
     /// The ClusterAccount ceases to admit the namespace, or admits it again.
@@ -81,7 +84,13 @@ pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
         try_all(&[Action::CarriedLate(number)]);
     }
     for i in bound.subjects() {
-        try_all(&[Action::UserDeletes(i), Action::UserConfirms(i)]);
+        try_all(&[
+            Action::UserDeletes(i),
+            Action::UserConfirms(i),
+            Action::UserReplaces(i),
+            Action::UserExports(i),
+            Action::UserApplies(i),
+        ]);
     }
     try_all(&[
         Action::ForeignOneAppears,
@@ -126,6 +135,7 @@ pub fn happen(bound: &Bound, state: &State, action: Action) -> Option<State> {
         Action::CarriedLate(_) | Action::ForeignOneAppears | Action::UserDeletes(_) | Action::Tick => {
             elsewhere(bound, state, action)
         }
+        Action::UserReplaces(i) | Action::UserExports(i) | Action::UserApplies(i) => rewritten(bound, state, action, i),
         Action::UserConfirms(_) | Action::KeyExchanged | Action::AccountDeleted | Action::AdmissionChanged => {
             people(bound, state, action)
         }
@@ -152,7 +162,7 @@ fn with_deletion(bound: &Bound, mut state: State, p: usize, i: usize) -> State {
     let stored = state.cluster.objects.get(&bound.resource(i));
     let confirmed = stored.is_some_and(|it| it.value["metadata"]["annotations"][names::CONFIRM_DELETION] == "true");
     let known = state.deletions.iter().any(|(_, other, _)| *other == id);
-    if bound.statuses() && !confirmed && !known {
+    if bound.is_braked() && !confirmed && !known {
         state.deletions.push((state.processes[p].number, id, state.tick));
     }
     state
@@ -276,47 +286,13 @@ fn elsewhere(bound: &Bound, state: &State, action: Action) -> Option<State> {
         Action::UserDeletes(i) => {
             next.left.deletions = state.left.deletions.checked_sub(1)?;
             let resource = bound.resource(i);
-            state.cluster.objects.get(&resource).filter(|stored| !stored.is_deleting())?;
+            // Who removes the finalizer and deletes before the next pass has the resource forgotten.
+            let held =
+                |stored: &&Print<Stored>| bound.replacements == 0 || has_finalizer(stored) || !is_recorded(stored);
+            state.cluster.objects.get(&resource).filter(|stored| !stored.is_deleting()).filter(held)?;
             next.cluster_mut().delete(&resource, at(0));
         }
         _ => tick(bound, &mut next),
-    }
-    Some(next)
-}
-
-/// What people do beside deleting resources.
-fn people(bound: &Bound, state: &State, action: Action) -> Option<State> {
-    let mut next = state.clone();
-    let account = bound.account_resource();
-    match action {
-        Action::UserConfirms(i) => {
-            next.left.confirmations = state.left.confirmations.checked_sub(1)?;
-            let resource = bound.resource(i);
-            let stored = state.cluster.objects.get(&resource)?;
-            let waits = stored.value["status"].to_string().contains("DeletionPaused");
-            let confirmed = &stored.value["metadata"]["annotations"][names::CONFIRM_DELETION];
-            if !waits || confirmed == "true" {
-                return None;
-            }
-            next.cluster_mut()
-                .edit(&resource, &json!({"metadata": {"annotations": {names::CONFIRM_DELETION: "true"}}}));
-        }
-        Action::KeyExchanged => {
-            next.left.exchanges = state.left.exchanges.checked_sub(1)?;
-            next.platform.accepted += 1;
-            let credential = credential(next.platform.accepted);
-            next.cluster_mut().put_secret("platform-api-key", credential);
-        }
-        Action::AccountDeleted => {
-            next.left.account_deletions = state.left.account_deletions.checked_sub(1)?;
-            next.cluster_mut().delete(&account, at(0));
-        }
-        _ => {
-            next.left.admissions = state.left.admissions.checked_sub(1)?;
-            let admits = state.cluster.objects.get(&account)?.value["spec"]["namespaces"]["names"] == json!(["shop"]);
-            let names = if admits { json!([]) } else { json!(["shop"]) };
-            next.cluster_mut().edit(&account, &json!({"spec": {"namespaces": {"names": names}}}));
-        }
     }
     Some(next)
 }

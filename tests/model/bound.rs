@@ -25,6 +25,17 @@ pub enum Subject {
     Key { revoke: bool },
 }
 
+/// What of the statuses is written: they multiply the states, and are left out where nothing depends on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statuses {
+    /// The record of a resource is in its annotation, and nobody takes it away.
+    Nothing,
+    /// The copy of the record.
+    Record,
+    /// The brake remembers in conditions.
+    Whole,
+}
+
 /// One model. Every number is how often a thing may happen at most.
 pub struct Bound {
     pub subject: Subject,
@@ -60,6 +71,10 @@ pub struct Bound {
     pub account_deletion: bool,
     /// How often a ClusterAccount ceases to admit the namespace, or admits it again.
     pub admissions: u8,
+    /// How often a resource is replaced by its manifest, which has neither annotations nor finalizers.
+    pub replacements: u8,
+    /// How often an older record is applied, as it was exported at any time before.
+    pub older: u8,
     /// How many deletions a minute need no confirmation.
     pub deletes_per_minute: u32,
     pub mutation: Option<Mutation>,
@@ -86,6 +101,8 @@ impl Bound {
             exchanges: 0,
             account_deletion: false,
             admissions: 0,
+            replacements: 0,
+            older: 0,
             deletes_per_minute: 30,
             mutation: None,
             memos: Memos::default(),
@@ -126,9 +143,22 @@ impl Bound {
         (kind, "prod".into())
     }
 
-    /// Whether statuses are written: the brake remembers in them, where it can stop anything.
-    pub fn statuses(&self) -> bool {
+    /// Whether the brake can stop anything.
+    pub fn is_braked(&self) -> bool {
         self.deletes_per_minute < u32::from(self.deletions())
+    }
+
+    /// Whether people rewrite records.
+    pub fn is_rewritten(&self) -> bool {
+        self.replacements > 0 || self.older > 0
+    }
+
+    pub fn statuses(&self) -> Statuses {
+        match (self.is_braked(), self.is_rewritten() && !self.is(Mutation::SkipCopy)) {
+            (true, _) => Statuses::Whole,
+            (false, true) => Statuses::Record,
+            (false, false) => Statuses::Nothing,
+        }
     }
 
     pub fn settings(&self) -> PassSettings {
@@ -192,10 +222,12 @@ impl fmt::Display for Bound {
         count(self.leaders - 1, "second leader", "more leaders");
         count(self.exchanges, "exchanged API key", "exchanged API keys");
         count(self.admissions, "change of who is admitted", "changes of who is admitted");
+        count(self.replacements, "replacement by a manifest", "replacements by manifests");
+        count(self.older, "older record applied", "older records applied");
         count(self.ticks, "tick", "ticks");
         parts.extend(self.account.map(|kind| format!("with its {kind:?}")));
         parts.extend(self.account_deletion.then(|| "the account is deleted".to_owned()));
-        parts.extend(self.statuses().then(|| format!("{} deletion a minute", self.deletes_per_minute)));
+        parts.extend(self.is_braked().then(|| format!("{} deletion a minute", self.deletes_per_minute)));
         parts.extend(self.late.then(|| "creates of any lateness".to_owned()));
         parts.extend((self.creates < u8::MAX).then(|| format!("creates: {}", self.creates)));
         if let Some(mutation) = self.mutation {

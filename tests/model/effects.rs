@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dbplane::decide::names;
+use dbplane::decide::seal::{ObjectKey, open, seal};
 use dbplane::domain::{self, ComputeState, Fault, KeyEntry, NameSupport, Role, Settings, Support};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::bound::Bound;
 use super::in_memory::Request;
+use super::in_memory::cluster::NAMESPACE;
 use super::mutation::Mutation;
 use super::replay::{Answer, Call, Effect};
 use super::state::{Compute, Key, State};
@@ -50,7 +52,10 @@ pub fn apply(bound: &Bound, state: &mut State, effect: &Effect) -> Answer {
 /// The request, as a process with a broken rule would make it.
 fn mutated(bound: &Bound, state: &State, request: &Request) -> Request {
     let mut request = request.clone();
-    let Request::PatchMetadata { resource, patch, .. } = &mut request else { return request };
+    let (Request::PatchMetadata { resource, patch, .. } | Request::ApplyStatus { resource, patch, .. }) = &mut request
+    else {
+        return request;
+    };
     let mut value: Value = match bound.mutation {
         Some(Mutation::SkipVersion | Mutation::SkipIntent) => serde_json::from_str(patch).unwrap(),
         _ => return request,
@@ -60,10 +65,13 @@ fn mutated(bound: &Bound, state: &State, request: &Request) -> Request {
     {
         value["metadata"]["resourceVersion"] = json!(stored.version().to_string());
     }
-    if bound.is(Mutation::SkipIntent) {
-        let annotations = value["metadata"]["annotations"].as_object_mut().unwrap();
-        annotations
-            .retain(|name, text| text.is_null() || ![names::CREATE_INTENT, names::KEY_INTENT].contains(&name.as_str()));
+    if bound.is(Mutation::SkipIntent)
+        && let Some(text) = value["metadata"]["annotations"][names::RECORD].as_str()
+    {
+        let object_key = ObjectKey { namespace: NAMESPACE, name: &resource.1 };
+        let mut record: Value = open(names::RECORD, text, object_key).unwrap();
+        record.as_object_mut().unwrap().remove("intent");
+        value["metadata"]["annotations"][names::RECORD] = json!(seal(names::RECORD, &record, object_key));
     }
     *patch = value.to_string();
     request

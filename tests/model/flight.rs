@@ -7,6 +7,7 @@ use dbplane::controller::state::Contents;
 use dbplane::domain::{Fault, KeyEntry};
 use jiff::Timestamp;
 
+use super::bound::Statuses;
 use super::in_memory::cluster::Stored;
 use super::in_memory::{Print, Request, Resource, Response, hash};
 use super::mutation::Mutation;
@@ -86,8 +87,7 @@ pub struct Base {
     /// Whether the read began after the resource's last write.
     pub fresh: bool,
     pub settings: PassSettings,
-    /// Whether statuses are written: they are left out where nothing depends on them.
-    pub statuses: bool,
+    pub statuses: Statuses,
     pub mutation: Option<Mutation>,
 }
 

@@ -25,6 +25,7 @@ mod in_memory;
 mod memo;
 mod mutation;
 mod pass;
+mod people;
 mod promises;
 mod remote;
 mod replay;

@@ -13,7 +13,7 @@ use dbplane::domain::NameSupport;
 use jiff::Timestamp;
 use std::marker::PhantomData;
 
-use super::replay::{decides_on, mutation, resolves};
+use super::replay::{decides_on, mutation, resolves, resolves_to_report};
 
 /// One rule, broken where the shipped code meets its surroundings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +62,10 @@ pub enum Mutation {
     ForgetBrake,
     /// An account goes although resources need it.
     AbandonDependents,
+    /// The status has no copy of the record.
+    SkipCopy,
+    /// A record that was lost or replaced is not written again, nor the finalizer.
+    SkipRestore,
 }
 
 impl Mutation {
@@ -107,6 +111,10 @@ impl Mutation {
                 if let Ok(identity) = &mut observed.identity {
                     identity.unanswered.clear();
                 }
+            }
+            Self::SkipRestore => {
+                observed.meta.record_lost = false;
+                observed.meta.has_finalizer = true;
             }
             Self::ForgetBrake => observed.meta.brake = Brake::Free,
             Self::FailedListIsEmpty => {
@@ -215,7 +223,7 @@ macro_rules! mutated {
 
             fn status(report: &Report, object: &$object, observed: &$observed, now: Timestamp) -> $status {
                 let status = <$kind>::status(report, object, observed, now);
-                resolves(&status);
+                resolves_to_report(&status, status.record.as_deref());
                 status
             }
 
@@ -304,7 +312,7 @@ impl<A: AnyAccount> Kind for MutatedAccounts<A> {
 
     fn status(report: &Report, object: &A, observed: &AccountObserved, now: Timestamp) -> dbplane::api::AccountStatus {
         let status = Accounts::<A>::status(report, object, observed, now);
-        resolves(&status);
+        resolves_to_report(&status, None);
         status
     }
 

@@ -120,7 +120,7 @@ fn proceed(bound: &Bound, state: &State, (p, i): (usize, usize), (base, tape): (
     };
     let process = &state.processes[p];
     // Where nothing depends on the brake and the account stands, only the resource's own part changes.
-    let shared = bound.account.is_some() || bound.statuses();
+    let shared = bound.account.is_some() || bound.is_braked();
     let uid = base.caches[&base.resource].uid().to_owned();
     let before = process.resources.get(&uid);
     let mut after = After {

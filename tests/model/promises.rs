@@ -5,17 +5,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dbplane::api::{Compute, ProjectKey};
-use dbplane::controller::object::Managed;
-use dbplane::decide::identity;
-use dbplane::decide::{Health, Reason, Report, Sync};
+use dbplane::decide::{Health, Reason, Report, Sync, identity, names};
 use k8s_openapi::api::core::v1::Secret;
-use kube::ResourceExt;
 
-use super::bound::{Bound, Subject};
+use super::bound::{Bound, Statuses, Subject};
 use super::effects::secret_of;
 use super::in_memory::cluster::Stored;
 use super::in_memory::promises::{self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World};
 use super::in_memory::{Print, Resource};
+use super::people::has_finalizer;
 use super::replay::{Call, Effect};
 use super::state::State;
 
@@ -77,19 +75,19 @@ fn world(bound: &Bound, state: &State) -> World {
 
 fn bound_compute(bound: &Bound, stored: &Print<Stored>) -> BoundCompute {
     let object = stored.typed::<Compute>();
-    let identity = bound.memos.bound.get(super::in_memory::hash(stored), || {
-        let key = object.meta_observed();
-        Arc::new(identity::of_compute(object.annotations(), key.object_key()).unwrap())
-    });
+    let identity = bound
+        .memos
+        .bound
+        .get(super::in_memory::hash(stored), || Arc::new(identity::of_compute(&object).unwrap().identity));
     BoundCompute { object, identity }
 }
 
 fn recorded_key(bound: &Bound, stored: &Print<Stored>) -> RecordedKey {
     let object = stored.typed::<ProjectKey>();
-    let identity = bound.memos.recorded.get(super::in_memory::hash(stored), || {
-        let key = object.meta_observed();
-        Arc::new(identity::of_key(object.annotations(), key.object_key()).unwrap())
-    });
+    let identity = bound
+        .memos
+        .recorded
+        .get(super::in_memory::hash(stored), || Arc::new(identity::of_key(&object).unwrap().identity));
     RecordedKey { object, identity }
 }
 
@@ -108,6 +106,10 @@ pub fn unfinished(bound: &Bound, state: &State, reports: &[Option<Arc<Report>>])
         let short = match bound.subject {
             _ if waits_for_a_person(bound, state, report) || waits_for_account(bound, state, stored, report) => None,
             _ if stored.is_deleting() => Some("the deletion does not end".to_owned()),
+            _ if !has_finalizer(stored) => Some("no finalizer holds it".to_owned()),
+            _ if bound.statuses() == Statuses::Record && !is_annotated(stored) => {
+                Some("its record is not an annotation".to_owned())
+            }
             Subject::Computes { .. } => unfinished_compute(&world, &bound_compute(bound, stored), report),
             Subject::Key { .. } => unfinished_key(bound, &world, &recorded_key(bound, stored)),
         };
@@ -118,13 +120,18 @@ pub fn unfinished(bound: &Bound, state: &State, reports: &[Option<Arc<Report>>])
     left_over(bound, state, &world, reports)
 }
 
+/// Whether the annotation has the same record as the status.
+fn is_annotated(stored: &Stored) -> bool {
+    stored.value["metadata"]["annotations"][names::RECORD] == stored.value["status"]["record"]
+}
+
 /// Where the evidence leaves it open, a person is asked.
 fn waits_for_a_person(bound: &Bound, state: &State, report: &Report) -> bool {
     let tell_apart = bound.marks() || (bound.leaders == 1 && bound.foreign == 0 && !bound.late);
     match &report.health {
         Health::Stalled(Reason::AmbiguousCreate, _) => !tell_apart,
         Health::Stalled(Reason::RevocationUnsupported, _) => !bound.revokes(),
-        Health::Stalled(Reason::DeletionPaused, _) => bound.statuses(),
+        Health::Stalled(Reason::DeletionPaused, _) => bound.is_braked(),
         Health::Stalled(Reason::NamespaceNotAllowed, _) => !admits(bound, state),
         // It waits for one that does.
         Health::Progressing(Reason::Creating | Reason::ConfirmingCreate, _) => !tell_apart && bound.count() > 1,
@@ -137,13 +144,12 @@ fn waits_for_a_person(bound: &Bound, state: &State, report: &Report) -> bool {
 fn waits_for_account(bound: &Bound, state: &State, stored: &Stored, report: &Report) -> bool {
     let account = state.cluster.objects.get(&bound.account_resource());
     let goes = account.is_none_or(|account| account.is_deleting());
-    let has_finalizer = stored.value["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
     let says_so = matches!(
         &report.health,
         Health::Stalled(Reason::AccountNotFound, _) | Health::Unknown(Reason::AccountNotReady, _)
     );
     let unknown = account.is_none() && state.begun > 1;
-    bound.account_deletion && goes && says_so && (!has_finalizer || unknown)
+    bound.account_deletion && goes && says_so && (!has_finalizer(stored) || unknown)
 }
 
 fn admits(bound: &Bound, state: &State) -> bool {

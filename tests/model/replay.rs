@@ -22,7 +22,9 @@ use futures::future::poll_fn;
 use jiff::Timestamp;
 use kube::runtime::reflector::ObjectRef;
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Value, json};
 
+use super::bound::Statuses;
 pub use super::flight::{Answer, Base, Call, Effect, Entry, Flight, Pending, Resolved};
 use super::in_memory::cluster::kind;
 use super::in_memory::{Carrier, Cluster, Port, Print, Request, Resource, Response, hash, refused};
@@ -55,7 +57,7 @@ struct Tape {
     wrote_at: Option<usize>,
     /// A hash of what the last decision rested on, where the status is written.
     observed: Option<u64>,
-    statuses: bool,
+    statuses: Statuses,
     resolved: Option<Resolved>,
     mutation: Option<Mutation>,
 }
@@ -80,7 +82,10 @@ pub fn mutation() -> Option<Mutation> {
 
 /// The pass decides on this.
 pub fn decides_on(observed: &impl Debug, now: Timestamp) {
-    with_tape(|tape| tape.observed = tape.statuses.then(|| hash(&format!("{observed:?} {now}"))));
+    with_tape(|tape| {
+        let matters = tape.statuses == Statuses::Whole;
+        tape.observed = matters.then(|| hash(&format!("{observed:?} {now}")));
+    });
 }
 
 /// The pass is resolved to do this with its object. Whatever it does next rests on that, on what it remembers of the object,
@@ -90,6 +95,15 @@ pub fn resolves(what: &impl Debug) {
         let rests_on = hash(&(&tape.resource, format!("{what:?}"), tape.observed, tape.is_untouched()));
         tape.resolved = Some(Resolved { rests_on, position: tape.position });
     });
+}
+
+/// The pass is resolved to write this status.
+pub fn resolves_to_report(status: &impl Debug, record: Option<&str>) {
+    match with_tape(|tape| tape.statuses) {
+        Statuses::Whole => resolves(status),
+        Statuses::Record => resolves(&record),
+        Statuses::Nothing => resolves(&()),
+    }
 }
 
 /// The pass looks at this.
@@ -220,13 +234,15 @@ pub struct Replay {
 pub struct ToTape(Print<Base>);
 
 impl Carrier for ToTape {
-    async fn carry(&self, request: Request) -> Result<Response, kube::Error> {
-        match &request {
+    async fn carry(&self, mut request: Request) -> Result<Response, kube::Error> {
+        match &mut request {
             Request::Event { .. } => return Ok(Response::Done),
-            // Left out where nothing depends on it.
-            Request::ApplyStatus { resource, .. } if !self.0.statuses => {
-                return Ok(Response::Object(self.0.caches[resource].clone()));
-            }
+            Request::ApplyStatus { patch, same_record, .. } => match self.0.statuses {
+                Statuses::Nothing => return Ok(Response::Done),
+                Statuses::Record if *same_record => return Ok(Response::Done),
+                Statuses::Record => *patch = record_alone(patch),
+                Statuses::Whole => {}
+            },
             _ => {}
         }
         match effect(Effect::Cluster(request)).await {
@@ -235,6 +251,12 @@ impl Carrier for ToTape {
             other => unreachable!("{other:?}"),
         }
     }
+}
+
+fn record_alone(patch: &str) -> String {
+    let mut patch: Value = serde_json::from_str(patch).unwrap();
+    patch["status"] = json!({"record": patch["status"]["record"]});
+    patch.to_string()
 }
 
 impl Environment for Replay {

@@ -96,6 +96,8 @@ pub struct Left {
     pub exchanges: u8,
     pub account_deletions: u8,
     pub admissions: u8,
+    pub replacements: u8,
+    pub older: u8,
 }
 
 #[derive(Clone, Debug, Hash)]
@@ -109,6 +111,8 @@ pub struct State {
     pub left: Left,
     /// Who deleted what on the platform within the last minute, unconfirmed: process, compute, tick.
     pub deletions: Vec<(u8, u8, u8)>,
+    /// The record of a resource, as somebody has exported it.
+    pub exported: Option<(usize, String)>,
     /// What nobody may do, done.
     pub violation: Option<&'static str>,
 }
@@ -137,11 +141,14 @@ impl State {
                 foreign: bound.foreign,
                 lagging: bound.lagging,
                 deletions: bound.deletions(),
-                confirmations: if bound.statuses() { bound.deletions() } else { 0 },
+                confirmations: if bound.is_braked() { bound.deletions() } else { 0 },
                 exchanges: bound.exchanges,
                 account_deletions: u8::from(bound.account_deletion),
                 admissions: bound.admissions,
+                replacements: bound.replacements,
+                older: bound.older,
             },
+            exported: None,
             deletions: Vec::new(),
             violation: None,
         }

@@ -56,7 +56,7 @@ async fn no_token_leaves_the_operator() {
     for (place, word) in [
         ("log", "TRACE"),
         ("events", "KeyCreated"),
-        ("resources", "dbplane.dev/keys"),
+        ("resources", "dbplane.dev/record"),
         ("leases", "dbplane"),
         ("metrics", "dbplane_platform_requests_total"),
         ("audit", "projectkeys"),

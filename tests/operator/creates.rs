@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use dbplane::decide::names;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -66,7 +67,7 @@ async fn without_marks_a_person_decides_with_the_reported_command() {
     run(&fixture, command).await;
     let ready = fixture.until_ready("compute/reader").await;
     assert!(command.contains(&id(&ready)), "{command}");
-    assert!(ready["metadata"]["annotations"]["dbplane.dev/create-intent"].is_null(), "{ready}");
+    assert!(!ready["status"]["record"].as_str().unwrap().contains("intent"), "{ready}");
     assert_eq!((fixture.count("POST"), fixture.computes().await.len()), (1, 2));
 }
 
@@ -192,26 +193,23 @@ async fn a_namespace_that_is_restored_has_its_computes_again_and_creates_nothing
 }
 
 #[tokio::test]
-async fn an_edited_binding_is_reported_and_not_followed() {
+async fn an_edited_record_is_restored_and_not_followed() {
     let (fixture, bound) = created("edited", "").await;
     let other = by_hand(&fixture, "br-dev-7", "read_write").await;
     let seen = fixture.get("compute/orders").await.unwrap();
-    let link = seen["metadata"]["annotations"]["dbplane.dev/compute"].as_str().unwrap().to_owned();
-    for edited in [link.replace(&bound, &other), link.replace(PROJECT, "quiet-sea-654321")] {
-        assert_ne!(edited, link);
-        let annotation = format!("dbplane.dev/compute={edited}");
+    let record = seen["metadata"]["annotations"][names::RECORD].as_str().unwrap().to_owned();
+    for edited in [record.replace(&bound, &other), record.replace(PROJECT, "quiet-sea-654321")] {
+        assert_ne!(edited, record);
+        let annotation = format!("{}={edited}", names::RECORD);
         fixture.kubectl(&["annotate", "--overwrite", "compute", "orders", &annotation]).await;
-        fixture.patch("compute/orders", json!({"size": {"fixed": 4}})).await;
-        let stalled = fixture.until_condition("compute/orders", "Stalled", "True", "BindingConflict").await;
-        assert!(message(&stalled, "Stalled").contains("not as dbplane wrote it"), "{stalled}");
-        polls(&fixture, 1).await;
-        assert_eq!(writes(&fixture).len(), 1, "the create alone");
-        fixture.patch("compute/orders", json!({"size": null})).await;
         fixture
-            .kubectl(&["annotate", "--overwrite", "compute", "orders", &format!("dbplane.dev/compute={link}")])
+            .until("compute/orders", "restored", |seen| {
+                seen["metadata"]["annotations"][names::RECORD] == record.as_str()
+            })
             .await;
         assert_eq!(id(&fixture.until_ready("compute/orders").await), bound);
     }
+    assert_eq!(writes(&fixture).len(), 1, "the create alone");
 }
 
 #[tokio::test]

@@ -173,20 +173,20 @@ async fn annotations_that_are_copied_or_removed_do_no_harm() {
     fixture.apply(&key("ci", "")).await;
     let ready = fixture.until_ready("projectkey/ci").await;
     let token = fixture.entry("ci-key", "api-key").await.unwrap();
-    let annotation = ready["metadata"]["annotations"]["dbplane.dev/keys"].as_str().unwrap();
+    let annotation = ready["metadata"]["annotations"]["dbplane.dev/record"].as_str().unwrap();
     let copy = key("copy", "").replace(
         "metadata: {name: copy}",
-        &format!("metadata: {{name: copy, annotations: {{dbplane.dev/keys: '{annotation}'}}}}"),
+        &format!("metadata: {{name: copy, annotations: {{dbplane.dev/record: '{annotation}'}}}}"),
     );
     fixture.apply(&copy).await;
     fixture.until_condition("projectkey/copy", "Stalled", "True", "BindingConflict").await;
     fixture.kubectl(&["delete", "projectkey", "copy", "--wait=false"]).await;
     fixture.until_gone("projectkey/copy").await;
     assert_eq!(fixture.answer_to(&token).await, 200);
-    // The Secret tells which key it is.
-    fixture.kubectl(&["annotate", "projectkey", "ci", "dbplane.dev/keys-"]).await;
+    // The status has it too.
+    fixture.kubectl(&["annotate", "projectkey", "ci", "dbplane.dev/record-"]).await;
     fixture
-        .until("projectkey/ci", "restored", |seen| seen["metadata"]["annotations"]["dbplane.dev/keys"].is_string())
+        .until("projectkey/ci", "restored", |seen| seen["metadata"]["annotations"]["dbplane.dev/record"].is_string())
         .await;
     assert_eq!(fixture.until_ready("projectkey/ci").await["status"]["keyID"], ready["status"]["keyID"]);
     assert_eq!(fixture.count(CREATE), 1);

@@ -88,30 +88,24 @@ async fn a_secret_from_a_backup_with_an_unrecorded_key_is_not_adopted() {
 }
 
 #[tokio::test]
-async fn edited_key_records_are_not_followed() {
+async fn an_edited_record_is_restored_and_not_followed() {
     let fixture = Fixture::new("key-edited").await;
     fixture.apply(&key("ci", "")).await;
     fixture.apply(&key("cd", "")).await;
     let ready = fixture.until_ready("projectkey/ci").await;
     let other = fixture.until_ready("projectkey/cd").await["status"]["keyID"].to_string();
-    let records = ready["metadata"]["annotations"][names::KEYS].as_str().unwrap();
-    let edited = records.replace(&format!("\"id\":{}", ready["status"]["keyID"]), &format!("\"id\":{other}"));
-    assert_ne!(edited, records);
-    fixture.kubectl(&["annotate", "--overwrite", "projectkey/ci", &format!("{}={edited}", names::KEYS)]).await;
-    fixture.until_condition("projectkey/ci", "Stalled", "True", "BindingConflict").await;
+    let record = ready["metadata"]["annotations"][names::RECORD].as_str().unwrap();
+    let edited = record.replace(&format!("\"id\":{}", ready["status"]["keyID"]), &format!("\"id\":{other}"));
+    assert_ne!(edited, record);
+    fixture.kubectl(&["annotate", "--overwrite", "projectkey/ci", &format!("{}={edited}", names::RECORD)]).await;
+    fixture.until("projectkey/ci", "restored", |seen| seen["metadata"]["annotations"][names::RECORD] == record).await;
+    // Also where the resource is deleted in the same moment, its own key goes.
+    fixture.kubectl(&["annotate", "--overwrite", "projectkey/ci", &format!("{}={edited}", names::RECORD)]).await;
     fixture.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await;
-    fixture
-        .until("projectkey/ci", "held", |seen| {
-            seen["metadata"]["deletionTimestamp"].is_string()
-                && condition(seen, "Stalled").is_some_and(|stalled| stalled["reason"] == "BindingConflict")
-        })
-        .await;
-    assert_eq!(fixture.count(REVOKE), 0);
-    // As it was, it is believed again, and its own key goes.
-    fixture.kubectl(&["annotate", "--overwrite", "projectkey/ci", &format!("{}={records}", names::KEYS)]).await;
     fixture.until_gone("projectkey/ci").await;
     let live = fixture.live_keys().await;
     assert_eq!(live.iter().map(|key| key["id"].to_string()).collect::<Vec<_>>(), [other]);
+    assert_eq!(fixture.count(REVOKE), 1);
 }
 
 /// The command that a message ends with, as kubectl's arguments after the namespace.

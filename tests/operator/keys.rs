@@ -1,11 +1,10 @@
 //! ProjectKeys, end to end: minted, kept, replaced, revoked.
 
-use dbplane::decide::identity::KeyRecords;
 use dbplane::decide::names;
-use dbplane::decide::seal::{ObjectKey, open, seal};
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, PROJECT, condition};
+use crate::support::aged;
 
 pub fn key(name: &str, more: &str) -> String {
     key_into(name, &format!("{{name: {name}-key}}"), more)
@@ -180,12 +179,8 @@ async fn a_key_that_was_revoked_in_the_console_is_recreated_or_reported() {
 /// Makes the key in use older by `hours`, as time would.
 async fn age(fixture: &Fixture, object: &str, hours: i64) {
     let seen = fixture.get(object).await.unwrap();
-    let text = seen["metadata"]["annotations"]["dbplane.dev/keys"].as_str().unwrap();
-    let object_key = ObjectKey { namespace: &fixture.namespace, name: object.split_once('/').unwrap().1 };
-    let mut records: KeyRecords = open(names::KEYS, text, object_key).unwrap();
-    let current = records.current.as_mut().unwrap();
-    current.at -= jiff::SignedDuration::from_hours(hours);
-    let annotation = format!("{}={}", names::KEYS, seal(names::KEYS, &records, object_key));
+    let aged = aged(&seen, jiff::SignedDuration::from_hours(hours)).unwrap();
+    let annotation = format!("{}={}", names::RECORD, aged["metadata"]["annotations"][names::RECORD].as_str().unwrap());
     fixture.kubectl(&["annotate", object, "--overwrite", &annotation]).await;
 }
 

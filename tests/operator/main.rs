@@ -18,5 +18,6 @@ mod fixture;
 mod key_faults;
 mod key_recovery;
 mod keys;
+mod rewritten;
 #[path = "../support/mod.rs"]
 mod support;

@@ -133,9 +133,9 @@ fn creates(platform: &Simulator) -> usize {
     requests.iter().filter(|entry| entry.method == "POST" && entry.path.ends_with("/endpoints")).count()
 }
 
-async fn annotation(cluster: &ControlPlane, name: &str) -> String {
-    let path = format!("jsonpath={{.metadata.annotations.dbplane\\.dev/{name}}}");
-    cluster.kubectl(&["get", "compute", "orders", "-o", &path]).await.unwrap()
+async fn record(cluster: &ControlPlane) -> String {
+    let path = "jsonpath={.metadata.annotations.dbplane\\.dev/record}";
+    cluster.kubectl(&["get", "compute", "orders", "-o", path]).await.unwrap()
 }
 
 async fn until_ready(cluster: &ControlPlane) {

@@ -4,7 +4,7 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 
 use crate::support::{PATIENCE, wait_until};
-use crate::{KEY, Operator, annotation, cluster, creates, declare, platform, until_ready};
+use crate::{KEY, Operator, cluster, creates, declare, platform, record, until_ready};
 
 #[tokio::test]
 async fn a_create_that_is_under_way_is_ended_and_recorded() {
@@ -14,13 +14,13 @@ async fn a_create_that_is_under_way_is_ended_and_recorded() {
     platform.order_fault(serde_json::from_value(slow).unwrap()).unwrap();
     declare(&cluster, &platform).await;
     let mut operator = Operator::start(&cluster, "operator", &[]);
-    let intended = async || !annotation(&cluster, "create-intent").await.is_empty();
+    let intended = async || record(&cluster).await.contains("intent");
     wait_until("the create to be under way", PATIENCE, intended).await.unwrap();
     operator.process.signal(Signal::SIGTERM).unwrap();
     let status = operator.process.wait(PATIENCE).await.unwrap();
     assert!(status.success(), "{status}");
-    assert!(annotation(&cluster, "compute").await.contains("ep-"), "the create was not recorded");
-    assert_eq!(annotation(&cluster, "create-intent").await, "");
+    let record = record(&cluster).await;
+    assert!(record.contains("binding") && !record.contains("intent"), "the create was not recorded: {record}");
     assert_eq!(creates(&platform), 1);
     // The next process finds it and creates nothing.
     let _next = Operator::start(&cluster, "next", &[]);

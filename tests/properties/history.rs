@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::accounts::CREDENTIAL;
 use super::faults::Hit;
+use super::in_memory::cluster::Stored;
 use super::in_memory::{Print, Resource};
 use super::run::Run;
 use super::simulation::{PROJECT, Simulation};
@@ -68,6 +69,11 @@ pub enum Event {
     /// The cluster is rebuilt from a backup: new UIDs, no statuses.
     Rebuild,
     StatusRemoved(usize),
+    /// It is replaced by its manifest, which has neither annotations nor finalizers.
+    Replaced(usize),
+    KeyReplaced,
+    /// Its record is exported, and applied again the next time.
+    OlderRecord(usize),
     Edited(usize),
     Copied(usize),
     ForeignCompute(u8, bool),
@@ -115,6 +121,8 @@ pub fn event(subject: Subject) -> BoxedStrategy<Event> {
         3 => which().prop_map(Event::Delete),
         2 => (which(), any::<bool>()).prop_map(|(which, backup)| Event::Reapply(which, backup)),
         1 => which().prop_map(Event::StatusRemoved),
+        2 => which().prop_map(Event::Replaced),
+        2 => which().prop_map(Event::OlderRecord),
         1 => which().prop_map(Event::Edited),
         1 => which().prop_map(Event::Copied),
         1 => (0..2_u8, any::<bool>()).prop_map(|(branch, primary)| Event::ForeignCompute(branch, primary)),
@@ -122,6 +130,7 @@ pub fn event(subject: Subject) -> BoxedStrategy<Event> {
     ];
     let of_keys = prop_oneof![
         1 => Just(Event::ForeignKey),
+        1 => Just(Event::KeyReplaced),
         1 => Just(Event::KeyRevoked),
         1 => Just(Event::SecretRemoved),
         2 => Just(Event::KeyDeleted),
@@ -225,7 +234,11 @@ impl Run<'_> {
             Event::Delete(which) => self.delete(&compute(*which)),
             Event::Reapply(which, backup) => self.reapply(&compute(*which), *backup),
             Event::Rebuild => self.rebuild(),
+            Event::StatusRemoved(which) if self.is_rewritten(&compute(*which)) => {}
             Event::StatusRemoved(which) => self.edit(*which, &json!({"status": null}), &json!({})),
+            Event::Replaced(which) => self.replace(&compute(*which)),
+            Event::KeyReplaced => self.replace(&key()),
+            Event::OlderRecord(which) => self.apply_older(&compute(*which)),
             Event::Edited(which) => self.tamper(&compute(*which)),
             Event::Copied(which) => self.copy(&compute(*which)),
             Event::ForeignCompute(branch, primary) => self.foreign_compute(*branch, *primary),
@@ -271,6 +284,10 @@ impl Run<'_> {
 
     fn delete(&mut self, resource: &Resource) {
         let mut simulation = self.simulation.lock();
+        if simulation.cluster.objects.get(resource).is_some_and(|stored| is_without_finalizer(stored)) {
+            // It would be gone before anybody could notice.
+            return;
+        }
         let now = simulation.now;
         if let Some(annotations) = annotations(&simulation, resource) {
             self.backups.insert(resource.clone(), annotations);
@@ -297,8 +314,14 @@ impl Run<'_> {
         for resource in simulation.cluster.resources() {
             let object = simulation.cluster.forget(&resource).unwrap();
             let going = !object["metadata"]["deletionTimestamp"].is_null();
-            let annotations = &object["metadata"]["annotations"];
-            simulation.cluster.create(&resource, &object["spec"], annotations, now);
+            let mut annotations = object["metadata"]["annotations"].clone();
+            if let Some(record) = object["status"]["record"].as_str()
+                && annotations[names::RECORD].is_null()
+            {
+                // The backup was made before.
+                annotations[names::RECORD] = json!(record);
+            }
+            simulation.cluster.create(&resource, &object["spec"], &annotations, now);
             let held = json!({"metadata": {"finalizers": object["metadata"]["finalizers"]}});
             simulation.cluster.edit(&resource, &held);
             if going {
@@ -310,29 +333,6 @@ impl Run<'_> {
             ownerless.metadata.owner_references = None;
             *secret = Print::of(ownerless);
         }
-    }
-
-    fn tamper(&mut self, resource: &Resource) {
-        let mut simulation = self.simulation.lock();
-        let Some(annotations) = annotations(&simulation, resource) else { return };
-        let Some(text) = annotations[names::BINDING].as_str() else { return };
-        let edited = text.replacen("\"id\":\"ep-", "\"id\":\"ep-x", 1);
-        simulation.cluster.edit(resource, &json!({"metadata": {"annotations": {names::BINDING: edited}}}));
-        self.tampered.insert(resource.clone());
-    }
-
-    fn copy(&mut self, resource: &Resource) {
-        let mut simulation = self.simulation.lock();
-        let (Some(spec), Some(annotations)) = (self.history.spec(resource), annotations(&simulation, resource)) else {
-            return;
-        };
-        let copy = ("Compute", format!("copy-of-{}", resource.1));
-        if self::annotations(&simulation, &copy).is_some() || annotations[names::BINDING].is_null() {
-            return;
-        }
-        let now = simulation.now;
-        simulation.cluster.create(&copy, &spec, &annotations, now);
-        self.tampered.insert(copy);
     }
 
     fn foreign_compute(&mut self, branch: u8, primary: bool) {
@@ -357,6 +357,12 @@ impl Run<'_> {
             let _ = simulation.world.console_delete_compute(&id, now);
         }
     }
+}
+
+/// Whether people have removed the finalizer of a resource that has something on the platform.
+fn is_without_finalizer(stored: &Stored) -> bool {
+    let finalizers = &stored.value["metadata"]["finalizers"];
+    stored.value["status"]["record"].is_string() && finalizers.as_array().is_none_or(Vec::is_empty)
 }
 
 /// The annotations of an object, where there is one.

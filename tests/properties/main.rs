@@ -19,6 +19,7 @@ mod in_memory;
 mod known;
 mod process;
 mod promises;
+mod rewriting;
 mod run;
 mod simulation;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dbplane::api::{Compute, Condition, ProjectKey};
 use dbplane::controller::object::Managed;
-use dbplane::decide::names;
+use dbplane::decide::{identity, names};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 
@@ -137,10 +137,10 @@ fn explained<K: Managed>(error: &str, object: &K) -> String {
 fn compute_kept(run: &Run, world: &World, resource: &BoundCompute) -> Result<(), String> {
     let object = resource.object.as_ref();
     let reason = reason(object, "Ready");
-    if run.tampered.contains(&("Compute", object.name_any())) {
+    if identity::of_compute(object).is_err() {
         return match reason.as_str() {
             "BindingConflict" => Ok(()),
-            _ => Err("its annotations are not its own, and nobody reports it".to_owned()),
+            _ => Err("its record is not its own, and nobody reports it".to_owned()),
         };
     }
     if run.person_asked(object, &reason) || run.waits_for_account(object, &reason) {
@@ -188,8 +188,8 @@ fn is_empty_and_unowned(simulation: &Simulation) -> bool {
 /// What was created for a resource is its own, or it is reported.
 fn nothing_left(run: &Run, world: &World, resource: &Resource) -> Result<(), String> {
     let object = world.resources.iter().map(|it| it.object.as_ref()).find(|object| object.name_any() == resource.1);
-    let excused = object.is_some_and(|object| run.person_asked(object, &reason(object, "Ready")));
-    if run.tampered.contains(resource) || excused {
+    let invalid = |object: &Compute| identity::of_compute(object).is_err();
+    if object.is_some_and(|object| invalid(object) || run.person_asked(object, &reason(object, "Ready"))) {
         return Ok(());
     }
     let reported = object.iter().flat_map(|object| conditions(*object)).map(|it| it.message).collect::<String>();
@@ -236,7 +236,7 @@ impl Run<'_> {
         match reason {
             "AmbiguousCreate" | "PrimaryExists" => foreign(primary),
             // A copy that is older declares the same primary, until a person deletes it.
-            "ClaimedByAnother" => primary && self.tampered.iter().any(|(_, name)| name.starts_with("copy-of-")),
+            "ClaimedByAnother" => primary && self.copied,
             // It waits for one on the branch that does.
             "Creating" | "ConfirmingCreate" => {
                 conditions(object).iter().any(|condition| condition.message.contains("comes first"))

@@ -17,8 +17,10 @@ pub struct Run<'a> {
     pub simulation: Shared,
     pub process: Option<Process>,
     pub backups: BTreeMap<Resource, Value>,
-    /// Resources whose annotations people edited or copied: nothing is to be done for these any more.
-    pub tampered: BTreeSet<Resource>,
+    /// Records as they were exported, by the UID of the resource.
+    pub exported: BTreeMap<String, Value>,
+    /// Whether people have copied a resource with its annotations.
+    pub copied: bool,
     /// The name and the text of the platform's key that the account has.
     pub credential: (String, String),
     /// On which branches others have created primaries, or replicas.
@@ -53,7 +55,8 @@ pub fn check(history: &History) -> Result<(), String> {
         simulation,
         credential: (TOKEN_NAME.to_owned(), TOKEN.to_owned()),
         backups: BTreeMap::new(),
-        tampered: BTreeSet::new(),
+        exported: BTreeMap::new(),
+        copied: false,
         foreign: BTreeSet::new(),
     };
     run.set_up_account();

@@ -9,6 +9,7 @@ mod kinds;
 mod kubeconfig;
 mod ports;
 pub mod process;
+mod records;
 mod sandbox;
 pub mod tokens;
 
@@ -18,6 +19,7 @@ pub use control_plane::{ControlPlane, Options};
 pub use kinds::{definition_files, objects};
 pub use ports::{free_listener, free_port};
 pub use process::{PATIENCE, Running, wait_for, wait_until};
+pub use records::aged;
 pub use sandbox::Sandbox;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;

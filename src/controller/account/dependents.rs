@@ -59,7 +59,7 @@ fn dependent<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Dependent 
         state.resource(&uid).in_step || state.is_outdated(&uid, resource_version(object)) || state.is_creating(&uid);
     Dependent {
         label: label(object),
-        needs_it: meta.has_finalizer || changing,
+        needs_it: meta.has_finalizer || changing || !meta.deleting && K::is_held(object),
         deleting: meta.deleting,
         project: K::project(object).map(str::to_owned),
     }

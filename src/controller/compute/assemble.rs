@@ -1,24 +1,27 @@
 //! What a decision about a Compute rests on, put together from what was looked at. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
+use kube::ResourceExt;
 
-use super::super::object::{Managed, uid};
+use super::super::object::{meta_observed, uid};
 use super::gather::Facts;
 use crate::api::Compute;
 use crate::cluster::{Owner, SecretState};
 use crate::decide::compute::{ComputeObserved, SecretView, claims};
-use crate::decide::later;
+use crate::decide::{later, names};
 
 pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved {
     let others = &facts.others;
     let computes = others.computes.iter().map(AsRef::as_ref);
     let unreadable = others.unreadable.iter().map(AsRef::as_ref);
     ComputeObserved {
-        meta: object.meta_observed(),
+        meta: meta_observed(object, facts.record.as_ref()),
         uid: uid(object),
-        identity: facts.identity.clone(),
+        identity: facts.record.clone().map(|record| record.identity),
+        restart_annotation: object.annotations().get(names::RESTART).cloned(),
+        not_created: listed(object.annotations().get(names::NOT_CREATED)),
         account: facts.access.view.clone(),
         snapshot: facts.excerpt.snapshot.clone(),
         claims: claims(object, computes, unreadable, |uid| others.creating.contains(uid)),
@@ -31,6 +34,12 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         cluster: facts.settings.cluster.clone(),
         draw: facts.draw,
     }
+}
+
+/// The words of an annotation that people write, separated by commas.
+fn listed(annotation: Option<&String>) -> BTreeSet<String> {
+    let words = annotation.into_iter().flat_map(|text| text.split(',')).map(str::trim);
+    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 fn recording_until<P>(facts: &Facts<P>) -> Option<Timestamp> {

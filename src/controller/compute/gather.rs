@@ -1,28 +1,28 @@
-//! What is looked at for a Compute: its annotations, its account, the project's snapshot, other Computes, its Secret.
+//! What is looked at for a Compute: its record, its account, the project's snapshot, other Computes, its Secret.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::ResourceExt;
 
 use super::super::access::{self, Access};
 use super::super::environment::{Environment, PassSettings};
-use super::super::object::{AccountName, Managed, uid};
+use super::super::object::{AccountName, uid};
 use super::super::state::ResourceState;
 use super::excerpt::{Excerpt, Matters};
 use crate::api::Compute;
 use crate::cluster::{Owner, SecretState, secrets};
 use crate::decide::compute::{Scope, SnapshotState};
-use crate::decide::identity::{self, ComputeIdentity, InvalidAnnotations};
+use crate::decide::identity::{self, ComputeIdentity, Record};
+use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{AccountView, later};
 use crate::platform::LatestSnapshot;
 
 /// What was looked at.
 #[derive(Debug)]
 pub struct Facts<P> {
-    pub identity: Result<ComputeIdentity, InvalidAnnotations>,
+    pub record: Result<Record<ComputeIdentity>, InvalidAnnotation>,
     pub access: Access<P>,
     pub excerpt: Excerpt,
     pub others: Others,
@@ -46,9 +46,9 @@ pub struct Others {
 }
 
 impl<P> Facts<P> {
-    /// What the annotations link the resource to; nothing where they are invalid.
+    /// What is recorded; nothing where that is invalid.
     pub fn known(&self) -> ComputeIdentity {
-        self.identity.clone().unwrap_or_default()
+        self.record.clone().unwrap_or_default().identity
     }
 }
 
@@ -57,14 +57,13 @@ pub(super) async fn gather<E: Environment>(
     object: &Compute,
     now: Timestamp,
 ) -> Result<Facts<E::Client>, kube::Error> {
-    let meta = object.meta_observed();
-    let identity = identity::of_compute(object.annotations(), meta.object_key());
-    let known = identity.clone().unwrap_or_default();
+    let record = identity::of_compute(object);
+    let known = record.clone().unwrap_or_default().identity;
     let access = access::of(env, &object.spec.account_ref, object);
     let (excerpt, remembered) = look(env, object, &known, &access, now);
     Ok(Facts {
         others: others(env, object, &known, &excerpt.snapshot),
-        identity,
+        record,
         access,
         excerpt,
         secret: secret(env, object).await?,

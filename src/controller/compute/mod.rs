@@ -7,7 +7,7 @@ mod perform;
 
 use jiff::Timestamp;
 use kube::runtime::reflector::ObjectRef;
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::{Api, Client, Resource};
 
 pub use gather::Facts;
 
@@ -18,7 +18,8 @@ use super::pass::forget;
 use crate::api::{AccountRef, Compute, ComputeStatus, Condition};
 use crate::cluster::resource_version;
 use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState};
-use crate::decide::{AccountView, Brake, Decision, Memory, Report, names};
+use crate::decide::identity::of_compute;
+use crate::decide::{AccountView, Brake, Decision, Memory, Report};
 
 impl Managed for Compute {
     fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
@@ -32,6 +33,10 @@ impl Managed for Compute {
 impl Status for ComputeStatus {
     fn conditions(&self) -> &[Condition] {
         &self.conditions
+    }
+
+    fn record_mut(&mut self) -> Option<&mut Option<String>> {
+        Some(&mut self.record)
     }
 }
 
@@ -86,7 +91,7 @@ impl Kind for Computes {
         let settle = facts.settings.limits.settle;
         let over = || env.state().create_resolved(&observed.uid, resource_version(object), facts.now, settle);
         if resolved && over() {
-            wake_on_branch(env, object, |other| !other.annotations().contains_key(names::BINDING));
+            wake_on_branch(env, object, is_unbound);
         }
         if let Some(account) = &facts.access.wake {
             access::wake(env, account);
@@ -124,6 +129,10 @@ impl Kind for Computes {
         Some(&observed.account)
     }
 
+    fn is_held(object: &Compute) -> bool {
+        of_compute(object).is_ok_and(|record| compute::is_held(&object.spec, &record.identity))
+    }
+
     fn project(object: &Compute) -> Option<&str> {
         Some(&object.spec.project_id)
     }
@@ -138,6 +147,10 @@ impl Kind for Computes {
         // They may have waited for its create, or for what it claimed.
         wake_on_branch(env, object, |_| true);
     }
+}
+
+fn is_unbound(compute: &Compute) -> bool {
+    of_compute(compute).is_ok_and(|record| record.identity.binding.is_none())
 }
 
 /// Has other Computes of the branch decided on anew.

@@ -8,15 +8,15 @@ use secrecy::SecretString;
 use super::super::access;
 use super::super::environment::{Environment, StepError};
 use super::super::object::uid;
-use super::super::pass::calls::{failed, patch_metadata, publish, recorded, secret_written};
+use super::super::pass::calls::{confirm_record, failed, patch_metadata, publish, restore, secret_written};
 use super::super::pass::forget;
 use super::super::state::{Connection, Place};
 use super::Computes;
 use crate::api::{Compute, LastOperation, Management};
 use crate::cluster::{Event, MetadataPatch, Owner, SecretContent, resource_version, secrets};
 use crate::decide::compute::ComputeStep;
-use crate::decide::identity::{Binding, CreateIntent, Origin, RestartRecord, Unanswered};
-use crate::decide::{Action, Reason, names};
+use crate::decide::identity::{self, Binding, ComputeIdentity, CreateIntent, Origin, RestartRecord};
+use crate::decide::{Action, Reason};
 use crate::domain::{ComputeChange, Fault, NewCompute, Operation};
 use crate::platform::Platform;
 
@@ -26,13 +26,23 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
     match step {
         ComputeStep::Create { intent, new, restart } => work.create(intent, new, restart).await,
         ComputeStep::Bind { binding, restart, unanswered } => {
-            work.bind_to(binding, recording(unanswered).set(names::RESTART_RECORD, restart)).await
+            let bound = ComputeIdentity {
+                binding: Some(binding.clone()),
+                intent: None,
+                unanswered: unanswered.clone(),
+                restart: Some(restart.clone()),
+            };
+            work.bind_to(binding, bound).await
         }
         ComputeStep::DropIntent { unanswered } => {
-            work.patch(object, &recording(unanswered).remove(names::CREATE_INTENT)).await.map(drop)
+            let unanswered = unanswered.clone();
+            work.record(|known| ComputeIdentity { intent: None, unanswered, ..known }).await
         }
-        ComputeStep::RecordUnanswered { unanswered } => work.patch(object, &recording(unanswered)).await.map(drop),
-        ComputeStep::AddFinalizer => work.patch(object, &MetadataPatch::new().finalizer(true)).await.map(drop),
+        ComputeStep::RecordUnanswered { unanswered } => {
+            let unanswered = unanswered.clone();
+            work.record(|known| ComputeIdentity { unanswered, ..known }).await
+        }
+        ComputeStep::Restore { record, finalizer } => restore(env, object, record.as_deref(), *finalizer).await,
         ComputeStep::Change { id, change, parts, because } => {
             work.change(id, change, because).await?;
             env.state().change_sent(&uid(object), parts, env.now());
@@ -40,7 +50,8 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
         }
         ComputeStep::Restart { id, record } => work.restart(id, record).await,
         ComputeStep::RecordRestart { record } => {
-            work.patch(object, &MetadataPatch::new().set(names::RESTART_RECORD, record)).await.map(drop)
+            let restart = Some(record.clone());
+            work.record(|known| ComputeIdentity { restart, ..known }).await
         }
         ComputeStep::WriteConnection { data } => work.write_connection(data).await,
         ComputeStep::Delete { id } => work.delete(id).await,
@@ -53,12 +64,10 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
     }
 }
 
-/// Keeps what unanswered creates are recognized by.
-fn recording(unanswered: &[CreateIntent]) -> MetadataPatch {
-    match unanswered {
-        [] => MetadataPatch::new().remove(names::UNANSWERED_CREATES),
-        some => MetadataPatch::new().set(names::UNANSWERED_CREATES, &Unanswered { creates: some.to_vec() }),
-    }
+/// Changes the record of an object as given.
+fn recording(object: &Compute, change: impl FnOnce(ComputeIdentity) -> ComputeIdentity) -> MetadataPatch {
+    let known = identity::of_compute(object).unwrap_or_default();
+    MetadataPatch::new().record(known.next(&change(known.identity.clone()), &object.metadata))
 }
 
 struct Work<'a, E> {
@@ -77,9 +86,9 @@ impl<E: Environment> Work<'_, E> {
         }
         let Some(platform) = self.admitted(Action::Create).await? else { return Ok(()) };
         let intent = &CreateIntent { at: self.env.now(), ..intent.clone() };
-        let patch = MetadataPatch::new().finalizer(true).set(names::CREATE_INTENT, intent).remove(names::BINDING);
-        let intended = self.record_intent(&patch, intent.at).await?;
-        recorded(self.env, &uid, Action::Create, intent.at)?;
+        let intended = |known| ComputeIdentity { intent: Some(intent.clone()), binding: None, ..known };
+        let intended = self.record_intent(&recording(self.object, intended).finalizer(true), intent.at).await?;
+        let intended = confirm_record(self.env, &intended, Action::Create, intent.at).await?;
         let answer = platform.create_compute(&self.object.spec.project_id, new).await;
         self.wrote();
         let (created, operations) = self.settle(Action::Create, answer)?;
@@ -91,7 +100,13 @@ impl<E: Environment> Work<'_, E> {
             at: intent.at,
         };
         self.env.state().compute_created(&uid, &created.id);
-        self.bind(&intended, &binding, MetadataPatch::new().set(names::RESTART_RECORD, restart)).await?;
+        let bound = recording(&intended, |known| ComputeIdentity {
+            binding: Some(binding),
+            intent: None,
+            restart: Some(restart.clone()),
+            ..known
+        });
+        self.bind(&intended, bound).await?;
         self.publish(&Event::normal("Created", format!("Created compute {} on branch {}.", created.id, intent.branch)))
             .await;
         Ok(())
@@ -115,8 +130,8 @@ impl<E: Environment> Work<'_, E> {
     }
 
     /// A compute that exists.
-    async fn bind_to(&self, binding: &Binding, patch: MetadataPatch) -> Result<(), StepError> {
-        self.bind(self.object, binding, patch).await?;
+    async fn bind_to(&self, binding: &Binding, bound: ComputeIdentity) -> Result<(), StepError> {
+        self.bind(self.object, recording(self.object, |_| bound)).await?;
         let id = &binding.id;
         let text = match binding.origin {
             Origin::Created => format!("Found compute {id}, which an interrupted create had made."),
@@ -128,12 +143,8 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    async fn bind(&self, object: &Compute, binding: &Binding, patch: MetadataPatch) -> Result<(), StepError> {
-        let patch = patch
-            .set(names::BINDING, binding)
-            .remove(names::CREATE_INTENT)
-            .finalizer(self.object.spec.management == Management::Full);
-        self.patch(object, &patch).await?;
+    async fn bind(&self, object: &Compute, patch: MetadataPatch) -> Result<(), StepError> {
+        self.patch(object, &patch.finalizer(self.object.spec.management == Management::Full)).await?;
         self.env.state().compute_bound(&uid(object));
         Ok(())
     }
@@ -152,14 +163,16 @@ impl<E: Environment> Work<'_, E> {
     async fn restart(&self, id: &str, record: &RestartRecord) -> Result<(), StepError> {
         let Some(platform) = self.admitted(Action::Restart).await? else { return Ok(()) };
         let record = &RestartRecord { at: self.env.now(), ..record.clone() };
-        let stands = self.patch(self.object, &MetadataPatch::new().set(names::RESTART_RECORD, record)).await?;
-        recorded(self.env, &uid(self.object), Action::Restart, record.at)?;
+        let calling = |known| ComputeIdentity { restart: Some(record.clone()), ..known };
+        let stands = self.patch(self.object, &recording(self.object, calling)).await?;
+        let stands = confirm_record(self.env, &stands, Action::Restart, record.at).await?;
         let answer = platform.restart_compute(&self.object.spec.project_id, &id.to_owned()).await;
         self.wrote();
         let answer = self.settle(Action::Restart, answer)?;
         self.operation(&answer.operations);
         let done = RestartRecord { calling: None, ..record.clone() };
-        self.patch(&stands, &MetadataPatch::new().set(names::RESTART_RECORD, &done)).await?;
+        let done = |known| ComputeIdentity { restart: Some(done), ..known };
+        self.patch(&stands, &recording(&stands, done)).await?;
         self.publish(&Event::normal("Restarted", format!("Restarted compute {id}."))).await;
         Ok(())
     }
@@ -214,6 +227,10 @@ impl<E: Environment> Work<'_, E> {
 
     fn connection(&self) -> Result<Connection<E::Client>, StepError> {
         access::connection(self.env, &self.object.spec.account_ref, self.object, Action::Change)
+    }
+
+    async fn record(&self, change: impl FnOnce(ComputeIdentity) -> ComputeIdentity) -> Result<(), StepError> {
+        self.patch(self.object, &recording(self.object, change)).await.map(drop)
     }
 
     async fn patch(&self, object: &Compute, patch: &MetadataPatch) -> Result<Compute, StepError> {

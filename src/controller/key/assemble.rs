@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
-use super::super::object::{Managed, uid};
+use super::super::object::{meta_observed, uid};
 use super::gather::{Facts, Rival, rank};
 use super::secret;
 use crate::api::{ProjectKey, ProjectKeySpec};
@@ -23,10 +23,10 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
     let remembered = &facts.remembered;
     let (listing, not_offered_until) = listing(remembered.key.listing.as_ref(), facts.now);
     KeyObserved {
-        meta: object.meta_observed(),
+        meta: meta_observed(object, facts.record.as_ref()),
         uid: uid(object),
         created: object.meta().creation_timestamp.as_ref().map_or(facts.now, |time| time.0),
-        identity: facts.identity.clone(),
+        identity: facts.record.clone().map(|record| record.identity),
         account: facts.access.view.clone(),
         rival: rival(object, &facts.rivals, &secret),
         secret,

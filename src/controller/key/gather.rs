@@ -1,20 +1,21 @@
-//! What is looked at for a ProjectKey: its annotations, its account, its Secret, and what was asked of the platform before.
+//! What is looked at for a ProjectKey: its record, its account, its Secret, and what was asked of the platform before.
 
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
 use super::super::access::{self, Access};
 use super::super::environment::{Environment, Kind, KindVisitor, Kinds, PassSettings};
-use super::super::object::{Managed, uid};
+use super::super::object::uid;
 use super::super::state::ResourceState;
 use crate::api::ProjectKey;
 use crate::cluster::{Owner, SecretState, secrets};
-use crate::decide::identity::{self, InvalidAnnotations, ProjectKeyIdentity};
+use crate::decide::identity::{self, ProjectKeyIdentity, Record};
+use crate::decide::seal::InvalidAnnotation;
 
 /// What was looked at.
 #[derive(Debug)]
 pub struct Facts<P> {
-    pub identity: Result<ProjectKeyIdentity, InvalidAnnotations>,
+    pub record: Result<Record<ProjectKeyIdentity>, InvalidAnnotation>,
     pub access: Access<P>,
     /// Where the account's platform is; empty while that is not known.
     pub base_url: String,
@@ -50,7 +51,7 @@ pub(super) async fn gather<E: Environment>(
 ) -> Result<Facts<E::Client>, kube::Error> {
     let reference = &object.spec.account_ref;
     Ok(Facts {
-        identity: identity::of_key(object.annotations(), object.meta_observed().object_key()),
+        record: identity::of_key(object),
         access: access::of(env, reference, object),
         base_url: access::base_url(env, reference, object),
         rivals: rivals(env, object),

@@ -17,6 +17,7 @@ use super::environment::{Environment, Kind, StepError};
 use super::object::{Managed, Status, namespaced};
 use super::pass::forget;
 use crate::api::{AccountRef, Condition, ProjectKey, ProjectKeyStatus};
+use crate::decide::identity::of_key;
 use crate::decide::key::{self, KeyObserved, KeyStep};
 use crate::decide::{AccountView, Brake, Decision, Memory, Report};
 
@@ -32,6 +33,10 @@ impl Managed for ProjectKey {
 impl Status for ProjectKeyStatus {
     fn conditions(&self) -> &[Condition] {
         &self.conditions
+    }
+
+    fn record_mut(&mut self) -> Option<&mut Option<String>> {
+        Some(&mut self.record)
     }
 }
 
@@ -65,7 +70,7 @@ impl Kind for ProjectKeys {
         observed: &mut KeyObserved,
         now: Timestamp,
     ) {
-        let intended = facts.identity.as_ref().ok().and_then(|identity| identity.intent.as_ref());
+        let intended = facts.record.as_ref().ok().and_then(|record| record.identity.intent.as_ref());
         observed.memory = env.state().key_observed(&observed.uid, intended.map(|intent| intent.at), now);
     }
 
@@ -100,6 +105,10 @@ impl Kind for ProjectKeys {
 
     fn pause_deletion(observed: &mut KeyObserved, message: String) {
         observed.meta.brake = Brake::Paused(message);
+    }
+
+    fn is_held(object: &ProjectKey) -> bool {
+        of_key(object).is_ok_and(|record| key::is_held(&record.identity))
     }
 
     fn account(object: &ProjectKey) -> Option<&AccountRef> {

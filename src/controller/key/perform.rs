@@ -5,8 +5,8 @@ use secrecy::SecretString;
 
 use super::super::access;
 use super::super::environment::{Environment, StepError};
-use super::super::object::{Managed, uid};
-use super::super::pass::calls::{failed, patch_metadata, publish, recorded, secret_written};
+use super::super::object::uid;
+use super::super::pass::calls::{confirm_record, failed, patch_metadata, publish, restore, secret_written};
 use super::super::pass::forget;
 use super::super::state::{Connection, UnsavedKey};
 use super::{ProjectKeys, secret};
@@ -24,10 +24,9 @@ const KEY_LENGTH: usize = 256;
 
 /// Performs one step.
 pub async fn perform<E: Environment>(env: &E, object: &ProjectKey, step: &KeyStep) -> Result<(), StepError> {
-    let identity = identity::of_key(object.annotations(), object.meta_observed().object_key());
-    let work = Work { env, object, identity: identity.unwrap_or_default() };
+    let work = Work { env, object, identity: identity::of_key(object).unwrap_or_default().identity };
     match step {
-        KeyStep::AddFinalizer => work.patch(object, &MetadataPatch::new().finalizer(true)).await.map(drop),
+        KeyStep::Restore { record } => restore(env, object, record.as_deref(), true).await,
         KeyStep::PrepareSecret => work.prepare().await,
         KeyStep::AdoptSecret { key, version } => work.adopt_secret(key, version).await,
         KeyStep::CreateKey { intent, because } => work.create_key(intent, because.as_deref()).await,
@@ -41,6 +40,17 @@ pub async fn perform<E: Environment>(env: &E, object: &ProjectKey, step: &KeySte
         KeyStep::Probe => work.probe().await,
         KeyStep::RemoveFinalizer => work.remove_finalizer().await,
     }
+}
+
+/// Changes the record of an object as given.
+fn recording(object: &ProjectKey, change: impl FnOnce(ProjectKeyIdentity) -> ProjectKeyIdentity) -> MetadataPatch {
+    let known = identity::of_key(object).unwrap_or_default();
+    MetadataPatch::new().record(known.next(&change(known.identity.clone()), &object.metadata))
+}
+
+/// Records these keys; no creation is open.
+fn recording_keys(object: &ProjectKey, records: &KeyRecords) -> MetadataPatch {
+    recording(object, |_| ProjectKeyIdentity { records: records.clone(), intent: None })
 }
 
 struct Work<'a, E> {
@@ -67,8 +77,9 @@ impl<E: Environment> Work<'_, E> {
     }
 
     async fn acknowledge(&self, records: &KeyRecords, event: &str) -> Result<(), StepError> {
-        let patch = MetadataPatch::new().set(names::KEYS, records).remove(names::REVOKED_KEYS);
-        self.patch(self.object, &patch).await?;
+        let records = records.clone();
+        let patch = recording(self.object, |known| ProjectKeyIdentity { records, ..known });
+        self.patch(self.object, &patch.remove(names::REVOKED_KEYS)).await?;
         self.publish(&Event::normal("KeyForgotten", event)).await;
         Ok(())
     }
@@ -85,9 +96,10 @@ impl<E: Environment> Work<'_, E> {
             self.publish(&Event::warning("KeyReplaced", why)).await;
         }
         let intent = &KeyIntent { at: self.env.now(), ..intent.clone() };
-        let intended = self.patch(self.object, &MetadataPatch::new().set(names::KEY_INTENT, intent)).await?;
+        let intended = |known| ProjectKeyIdentity { intent: Some(intent.clone()), ..known };
+        let intended = self.patch(self.object, &recording(self.object, intended)).await?;
         self.env.state().keys_outdated(&self.uid());
-        recorded(self.env, &self.uid(), Action::CreateKey, intent.at)?;
+        let intended = confirm_record(self.env, &intended, Action::CreateKey, intent.at).await?;
         let created = platform.create_key(&organization, &intent.name, &self.object.spec.project_id).await;
         let created = created.map_err(failed(Action::CreateKey))?;
         let key = KeyIdentity {
@@ -130,14 +142,15 @@ impl<E: Environment> Work<'_, E> {
         let Some(unsaved) = self.env.state().unsaved_key(&self.uid()) else { return Ok(()) };
         write_unsaved(self.env, object, &unsaved).await?;
         let records = self.identity.records.succeeded_by(unsaved.key.clone(), &unsaved.intent);
-        self.patch(object, &MetadataPatch::new().set(names::KEYS, &records).remove(names::KEY_INTENT)).await?;
+        self.patch(object, &recording_keys(object, &records)).await?;
         self.env.state().take_unsaved_key(&self.uid());
         Ok(())
     }
 
     /// What another process has begun since stays recorded.
     async fn give_up_unsaved(&self, records: &KeyRecords) -> Result<(), StepError> {
-        self.patch(self.object, &MetadataPatch::new().set(names::KEYS, records)).await?;
+        let records = records.clone();
+        self.patch(self.object, &recording(self.object, |known| ProjectKeyIdentity { records, ..known })).await?;
         if let Some(unsaved) = self.env.state().take_unsaved_key(&self.uid()) {
             unsaved.log_loss("another process took its creation for interrupted; the key is replaced");
         }
@@ -174,7 +187,7 @@ impl<E: Environment> Work<'_, E> {
     }
 
     async fn record(&self, records: &KeyRecords, event: Option<&str>) -> Result<(), StepError> {
-        self.patch(self.object, &MetadataPatch::new().set(names::KEYS, records).remove(names::KEY_INTENT)).await?;
+        self.patch(self.object, &recording_keys(self.object, records)).await?;
         self.env.state().probe_outdated(&self.uid());
         // A key that is recorded as gone is kept in memory for nobody.
         let unsaved = self.env.state().unsaved_key(&self.uid());

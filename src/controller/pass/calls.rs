@@ -5,9 +5,10 @@ use kube::ResourceExt;
 use tracing::info;
 
 use super::super::environment::{Environment, StepError};
-use super::super::object::{Managed, uid};
+use super::super::object::{Managed, Status, uid};
 use crate::cluster::{Cluster, Event, MetadataPatch, WriteError, resource_version};
 use crate::decide::memory::Problem;
+use crate::decide::names::RECORD;
 use crate::decide::{Action, later};
 use crate::domain::Fault;
 
@@ -28,15 +29,42 @@ pub async fn publish<K: Managed, E: Environment>(env: &E, object: &K, event: &Ev
     env.cluster().publish(object, event).await;
 }
 
-/// A call is recorded, and about to be made. It must have ended when a successor takes its absence for a proof: where
-/// recording it took too long it is not made.
-pub fn recorded<E: Environment>(env: &E, uid: &str, action: Action, at: Timestamp) -> Result<(), StepError> {
-    env.state().call_recorded(uid, action, at);
-    if env.now() < later(at, env.settings().slack()) {
-        return Ok(());
+/// Writes the record of an object anew where it was lost, and the finalizer.
+pub async fn restore<K: Managed, E: Environment>(
+    env: &E,
+    object: &K,
+    record: Option<&str>,
+    finalizer: bool,
+) -> Result<(), StepError> {
+    let patch = MetadataPatch::new().finalizer(finalizer);
+    let patch = record.into_iter().fold(patch, |patch, text| patch.record(text.to_owned()));
+    patch_metadata(env, object, &patch).await.map(drop)
+}
+
+/// A call is recorded in the annotation of `object`, and about to be made. Its record is copied to the status first, where no
+/// manifest replaces it. The call must have ended when a successor takes its absence for a proof: where recording it took too
+/// long it is not made.
+pub async fn confirm_record<K: Managed, E: Environment>(
+    env: &E,
+    object: &K,
+    action: Action,
+    at: Timestamp,
+) -> Result<K, StepError> {
+    let uid = uid(object);
+    env.state().call_recorded(&uid, action, at);
+    let not_made = |message: String| failed(action)(Fault::Transport { message });
+    let mut status = object.status().cloned().unwrap_or_default();
+    if let Some(copy) = status.record_mut() {
+        *copy = object.annotations().get(RECORD).cloned();
     }
-    let message = "recording the call took too long, so it was not made".to_owned();
-    Err(failed(action)(Fault::Transport { message }))
+    let confirmed = env.cluster().apply_status(object, &status).await;
+    let confirmed =
+        confirmed.map_err(|error| not_made(format!("the call could not be recorded, and was not made: {error}")))?;
+    env.state().wrote_version(&uid, resource_version(&confirmed));
+    if env.now() < later(at, env.settings().slack()) {
+        return Ok(confirmed);
+    }
+    Err(not_made("recording the call took too long, so it was not made".to_owned()))
 }
 
 /// For `map_err`: an action that the platform did not carry out.

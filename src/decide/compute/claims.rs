@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::super::identity::{self, ComputeIdentity, CreateIntent};
+use super::super::identity::{self, ComputeIdentity, CreateIntent, object_key};
 use super::super::names;
-use super::super::seal::ObjectKey;
 use crate::api::{Compute, ComputeSpec, ComputeType, ObjectMeta};
 
 /// The claims of other resources on the same branch and computes.
@@ -51,32 +50,34 @@ impl<'a> Scope<'a> {
     pub fn concerns(&self, other: &Compute) -> bool {
         other.spec.project_id == self.mine.spec.project_id
             && (self.branches.contains(&other.spec.branch_id)
-                || mentions(other, names::BINDING, self.ids)
-                || mentions(other, names::CREATE_INTENT, &self.branches))
+                || mentions(other, self.ids)
+                || mentions(other, &self.branches))
     }
 }
 
-fn mentions(other: &Compute, annotation: &str, words: &BTreeSet<String>) -> bool {
-    let text = other.metadata.annotations.as_ref().and_then(|annotations| annotations.get(annotation));
-    text.is_some_and(|text| words.iter().any(|word| text.contains(word.as_str())))
+/// Whether a resource's record may name one of these words.
+fn mentions(other: &Compute, words: &BTreeSet<String>) -> bool {
+    let annotation = other.metadata.annotations.as_ref().and_then(|annotations| annotations.get(names::RECORD));
+    let status = other.status.as_ref().and_then(|status| status.record.as_ref());
+    annotation.into_iter().chain(status).any(|text| words.iter().any(|word| text.contains(word.as_str())))
 }
 
 /// What the others on the same platform claim that matters to `mine`. `unreadable` are those whose spec cannot be read: what
-/// their annotations claim is theirs all the same. `creating` tells who has begun a create in this process, which its
-/// annotations as they are known may not show yet.
+/// their records claim is theirs all the same. `creating` tells who has begun a create in this process, which its record as
+/// it is known may not show yet.
 pub fn claims<'a>(
     mine: &'a Compute,
     others: impl IntoIterator<Item = &'a Compute>,
     unreadable: impl IntoIterator<Item = &'a ObjectMeta>,
     creating: impl Fn(&str) -> bool,
 ) -> Claims {
-    let readable = others.into_iter().map(|other| Other::of(&other.metadata, Some(&other.spec)));
-    let unreadable = unreadable.into_iter().map(|meta| Other::of(meta, None));
+    let readable = others.into_iter().map(Other::of);
+    let unreadable = unreadable.into_iter().map(Other::unreadable);
     let others: Vec<Other> = readable
         .chain(unreadable)
         .filter(|other| other.is_in(&mine.spec.project_id) && other.meta.uid != mine.metadata.uid)
         .collect();
-    let mine = Mine { spec: &mine.spec, other: Other::of(&mine.metadata, Some(&mine.spec)) };
+    let mine = Mine { spec: &mine.spec, other: Other::of(mine) };
     Claims {
         bound: bound(&others, &mine.other),
         primary: primary(&others, &mine),
@@ -85,7 +86,7 @@ pub fn claims<'a>(
     }
 }
 
-/// A resource with what its annotations say; nothing where they are invalid.
+/// A resource with what is recorded of it; nothing where that is invalid.
 struct Other<'a> {
     meta: &'a ObjectMeta,
     /// `None` where it cannot be read.
@@ -99,10 +100,14 @@ struct Mine<'a> {
 }
 
 impl<'a> Other<'a> {
-    fn of(meta: &'a ObjectMeta, spec: Option<&'a ComputeSpec>) -> Self {
-        let annotations = meta.annotations.as_ref();
-        let identity = annotations.and_then(|annotations| identity::of_compute(annotations, object_key(meta)).ok());
-        Self { meta, spec, identity: identity.unwrap_or_default() }
+    fn of(object: &'a Compute) -> Self {
+        let record = identity::of_compute(object).unwrap_or_default();
+        Self { meta: &object.metadata, spec: Some(&object.spec), identity: record.identity }
+    }
+
+    fn unreadable(meta: &'a ObjectMeta) -> Self {
+        let record = identity::of_unreadable_compute(meta).unwrap_or_default();
+        Self { meta, spec: None, identity: record.identity }
     }
 
     /// Whether it is in a project, or may be.
@@ -136,11 +141,6 @@ impl<'a> Other<'a> {
     fn label(&self) -> String {
         format!("Compute {}", object_key(self.meta))
     }
-}
-
-fn object_key(meta: &ObjectMeta) -> ObjectKey<'_> {
-    let [namespace, name] = [&meta.namespace, &meta.name].map(|part| part.as_deref().unwrap_or_default());
-    ObjectKey { namespace, name }
 }
 
 fn bound(others: &[Other], mine: &Other) -> BTreeMap<String, Claim> {

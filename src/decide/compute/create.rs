@@ -20,7 +20,7 @@ pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
             return await_turn(case, Reason::ConfirmingCreate, other, &case.spec.branch_id);
         }
         Some(CreateOutcome::Ambiguous(candidates)) => {
-            return await_person(case, ambiguous(case, &candidates, names::UNANSWERED_CREATES));
+            return await_person(case, ambiguous(case, &candidates));
         }
         Some(CreateOutcome::NotCreated | CreateOutcome::NotKnownYet(_)) | None => {}
     }
@@ -74,7 +74,7 @@ pub(super) fn recover(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -
             until,
         ),
         CreateOutcome::Behind(other) => await_turn(case, Reason::ConfirmingCreate, other, &intent.branch),
-        CreateOutcome::Ambiguous(candidates) => await_person(case, ambiguous(case, &candidates, names::CREATE_INTENT)),
+        CreateOutcome::Ambiguous(candidates) => await_person(case, ambiguous(case, &candidates)),
     }
 }
 
@@ -192,22 +192,20 @@ pub(super) fn wrong_role(case: &Case, found: &Compute) -> Report {
     Report::stalled(Reason::BindingConflict, format!("Compute {} is {is}, and spec.type is {declared}.", found.id))
 }
 
-fn ambiguous(case: &Case, candidates: &[&Compute], record: &str) -> Report {
-    let ids: Vec<&str> = candidates.iter().map(|compute| compute.id.as_str()).collect();
+fn ambiguous(case: &Case, candidates: &[&Compute]) -> Report {
+    let ids: Vec<String> = candidates.iter().map(|compute| compute.id.clone()).collect();
     let meta = &case.observed.meta;
     Report::stalled(
         Reason::AmbiguousCreate,
         format!(
             "A create was sent and not answered. dbplane cannot determine which of these computes it created: {}. To name the right \
              one: kubectl -n {} patch compute {} --type merge -p '{{\"spec\":{{\"computeID\":\"{}\"}}}}'. If it is none of them: \
-             kubectl -n {} annotate compute {} {}-",
+             {}",
             ids.join(", "),
             meta.namespace,
             meta.name,
-            ids.first().unwrap_or(&"COMPUTE-ID"),
-            meta.namespace,
-            meta.name,
-            record,
+            ids.first().map_or("COMPUTE-ID", String::as_str),
+            stray::none_of(case, &ids),
         ),
     )
 }

@@ -26,7 +26,9 @@ pub(super) struct CreateEvidence<'a> {
 }
 
 pub(super) fn evidence<'a>(case: &Case, intent: &CreateIntent, snapshot: &Snapshot<'a>) -> CreateEvidence<'a> {
-    let is_marked = |compute: &&Compute| intent.mark.is_some() && compute.name == intent.mark;
+    // People may know better.
+    let is_excluded = |compute: &Compute| case.observed.not_created.contains(&compute.id);
+    let is_marked = |compute: &&Compute| intent.mark.is_some() && compute.name == intent.mark && !is_excluded(compute);
     let is_theirs =
         |compute: &Compute| compute.name.as_ref().is_some_and(|name| case.observed.claims.marks.contains(name));
     let names_decide = intent.mark.is_some() && case.observed.name_support == NameSupport::Kept;
@@ -36,6 +38,7 @@ pub(super) fn evidence<'a>(case: &Case, intent: &CreateIntent, snapshot: &Snapsh
             && !intent.baseline.contains(&compute.id)
             && !case.is_taken(compute)
             && !is_theirs(compute)
+            && !is_excluded(compute)
     };
     CreateEvidence {
         marked: snapshot.computes.iter().filter(is_marked).collect(),

@@ -12,15 +12,16 @@ mod stray;
 mod tests;
 mod update;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
 pub use claims::{Claim, Claims, Scope, claims};
 
-use super::identity::{Binding, ComputeIdentity, CreateIntent, InvalidAnnotations, RestartRecord};
+use super::identity::{Binding, ComputeIdentity, CreateIntent, RestartRecord};
 use super::memory::of_fault;
 use super::names::ClusterId;
+use super::seal::InvalidAnnotation;
 use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, paused, sizes};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, RestartStatus};
 use crate::domain::{Compute, ComputeChange, ComputeState, Fault, NameSupport, NewCompute, Role};
@@ -30,7 +31,11 @@ use crate::domain::{Compute, ComputeChange, ComputeState, Fault, NameSupport, Ne
 pub struct ComputeObserved {
     pub meta: Meta,
     pub uid: String,
-    pub identity: Result<ComputeIdentity, InvalidAnnotations>,
+    pub identity: Result<ComputeIdentity, InvalidAnnotation>,
+    /// The value of the restart annotation that people set.
+    pub restart_annotation: Option<String>,
+    /// Computes that no create of this resource has created, as people have found out.
+    pub not_created: BTreeSet<String>,
     pub account: AccountView,
     pub snapshot: SnapshotState,
     pub claims: Claims,
@@ -40,7 +45,7 @@ pub struct ComputeObserved {
     pub memory: Memory,
     /// Newer reads fail; from then on the existing snapshot is no longer used.
     pub stale_from: Option<Timestamp>,
-    /// Until when an intent that was written without an answer may be in the annotations, although they do not show it.
+    /// Until when an intent that was written without an answer may be recorded, although the record does not show it.
     pub recording_until: Option<Timestamp>,
     pub limits: Limits,
     /// The cluster that the operator runs for, for unique names.
@@ -85,8 +90,8 @@ pub enum ComputeStep {
     DropIntent { unanswered: Vec<CreateIntent> },
     /// Record the creates that stay unanswered.
     RecordUnanswered { unanswered: Vec<CreateIntent> },
-    /// Add the finalizer, so that the resource stays until its compute is deleted or orphaned.
-    AddFinalizer,
+    /// Write the record again, and the finalizer, so that the resource stays until its compute is deleted or orphaned.
+    Restore { record: Option<String>, finalizer: bool },
     /// Change a compute; `parts` is what corrects each field.
     Change { id: String, change: ComputeChange, parts: BTreeMap<String, ComputeChange>, because: String },
     /// Write the restart record, call the platform, complete the record.
@@ -119,7 +124,7 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Cho
     }
     let identity = match &observed.identity {
         Ok(identity) => identity,
-        Err(invalid) => return invalid_annotations(spec, observed, invalid),
+        Err(invalid) => return invalid_record(spec, observed, invalid),
     };
     let case = Case { spec, observed, identity, now };
     if observed.meta.deleting {
@@ -127,6 +132,9 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Cho
     }
     if let Some(paused) = paused(&observed.meta) {
         return Decision::rest(paused);
+    }
+    if let Some(choice) = restore(&case) {
+        return choice;
     }
     if observed.account == AccountView::Pending {
         return Decision::silent();
@@ -146,6 +154,23 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Cho
             }
         }
     }
+}
+
+/// The record is kept as an annotation too, and whatever has one is held by the finalizer: whoever replaces a resource by its
+/// manifest removes both.
+fn restore(case: &Case) -> Option<Choice> {
+    let finalizer = is_held(case.spec, case.identity);
+    let meta = &case.observed.meta;
+    (meta.record_lost || finalizer && !meta.has_finalizer).then(|| {
+        let step = ComputeStep::Restore { record: meta.record.clone(), finalizer: finalizer || meta.has_finalizer };
+        Decision::act(step, Report::progressing(Reason::Updating, "The record of this resource is being restored."))
+    })
+}
+
+/// Whether the finalizer keeps the resource, because dbplane has, or may have, created something for it.
+pub fn is_held(spec: &ComputeSpec, identity: &ComputeIdentity) -> bool {
+    let ComputeIdentity { binding, intent, unanswered, .. } = identity;
+    spec.management == Management::Full && (binding.is_some() || intent.is_some() || !unanswered.is_empty())
 }
 
 /// Waits for a person. They may also give a candidate to another resource, which changes nothing here: hence the timer.
@@ -199,6 +224,7 @@ pub fn status(report: &Report, observed: &ComputeObserved, old: &ComputeStatus, 
     status.restart = restart.filter(|record| record.calling.is_none()).and_then(restarted);
     status.conditions = report.conditions(&old.conditions, observed.meta.generation, now);
     status.observed_generation = Some(observed.meta.generation);
+    status.record = observed.meta.record.clone();
     status
 }
 
@@ -254,7 +280,7 @@ impl Case<'_> {
         let or_before = |asked: Option<&String>, before: Option<&String>| asked.or(before).cloned().unwrap_or_default();
         RestartRecord {
             token: or_before(self.spec.restart_token.as_ref(), before.map(|record| &record.token)),
-            annotation: or_before(self.identity.restart_annotation.as_ref(), before.map(|record| &record.annotation)),
+            annotation: or_before(self.observed.restart_annotation.as_ref(), before.map(|record| &record.annotation)),
             at: self.now,
             calling: None,
         }
@@ -314,9 +340,9 @@ fn is_orphaned(spec: &ComputeSpec) -> bool {
     spec.deletion == Deletion::Orphan || spec.management == Management::Observe
 }
 
-/// With invalid annotations nothing is done, except for removing the finalizer where the compute stays on the platform
+/// With an invalid record nothing is done, except for removing the finalizer where the compute stays on the platform
 /// anyway.
-fn invalid_annotations(spec: &ComputeSpec, observed: &ComputeObserved, invalid: &InvalidAnnotations) -> Choice {
+fn invalid_record(spec: &ComputeSpec, observed: &ComputeObserved, invalid: &InvalidAnnotation) -> Choice {
     let meta = &observed.meta;
     if meta.deleting && meta.has_finalizer && !meta.paused && (is_orphaned(spec) || invalid.is_copy()) {
         return delete::remove_finalizer("The compute, if there is one, stays on the platform.");

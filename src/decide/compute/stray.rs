@@ -1,10 +1,13 @@
 //! Computes that an unanswered create creates after the settle time: a resource without a compute binds to such a compute, one
 //! that is bound already reports it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::super::identity::{CreateIntent, Origin};
-use super::super::{Action, Decision, Reason, Sync, Wake, later, names};
+use super::super::names::NOT_CREATED;
+use super::super::seal::ObjectKey;
+use super::super::{Action, Decision, Reason, Sync, Wake, later};
 use super::evidence::{CreateOutcome, evidence, matches};
 use super::{Case, Choice, ComputeStep, Snapshot, await_person};
 use crate::api::Management;
@@ -110,14 +113,16 @@ pub(super) fn report_strays(case: &Case, snapshot: &Snapshot, choice: Choice) ->
 }
 
 fn advice(case: &Case, ids: &[String]) -> String {
-    let meta = &case.observed.meta;
-    format!(
-        "{} Or, if somebody else created it: kubectl -n {} annotate compute {} {}-",
-        advice_on_deletion(ids),
-        meta.namespace,
-        meta.name,
-        names::UNANSWERED_CREATES,
-    )
+    format!("{} Or, if somebody else created it: {}", advice_on_deletion(ids), none_of(case, ids))
+}
+
+/// How a person says that no create of the resource has created these computes.
+pub(super) fn none_of(case: &Case, ids: &[String]) -> String {
+    let ObjectKey { namespace, name } = case.observed.meta.object_key();
+    let known = case.observed.not_created.iter().map(String::as_str);
+    let all: BTreeSet<&str> = known.chain(ids.iter().map(String::as_str)).collect();
+    let all: Vec<&str> = all.into_iter().collect();
+    format!("kubectl -n {namespace} annotate --overwrite compute {name} {NOT_CREATED}={}", all.join(","))
 }
 
 /// The same where the resource, and with it the record of its creates, goes.

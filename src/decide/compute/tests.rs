@@ -103,6 +103,8 @@ impl Given {
             meta: Meta { namespace: "shop".into(), name: "orders".into(), generation: 3, ..Meta::default() },
             uid: "0a1b2c3d-4e5f".into(),
             identity: Ok(ComputeIdentity::default()),
+            restart_annotation: None,
+            not_created: BTreeSet::new(),
             account: AccountView::Usable { organization: None },
             snapshot: SnapshotState::Taken { at: NOW, computes: Vec::new() },
             claims: Claims::default(),
@@ -139,10 +141,9 @@ impl Given {
         given.identity(|identity| identity.intent = Some(intent))
     }
 
-    /// The binding is invalid for these reasons.
-    pub fn with_invalid_binding(self, annotations: &[InvalidAnnotation], others_valid: bool) -> Self {
-        let annotations = annotations.iter().map(|problem| (names::BINDING, problem.clone())).collect();
-        self.observing(|observed| observed.identity = Err(InvalidAnnotations { annotations, others_valid }))
+    /// The record is invalid for this reason.
+    pub fn with_invalid_record(self, problem: &InvalidAnnotation) -> Self {
+        self.observing(|observed| observed.identity = Err(problem.clone()))
     }
 
     /// Declares more.

@@ -54,7 +54,7 @@ pub(super) fn decide(case: &Case) -> Choice {
     }
 }
 
-/// Records a key in memory that the annotations do not have. It will be revoked, so it need not be written to its Secret.
+/// Records a key in memory that the record does not have. It will be revoked, so it need not be written to its Secret.
 fn unrecorded(case: &Case) -> Option<KeyStep> {
     let key = case.observed.unsaved.as_ref()?;
     let records = &case.identity.records;

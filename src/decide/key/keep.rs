@@ -24,14 +24,14 @@ pub(super) fn decide(case: &Case) -> Choice {
         }
     }
     if !case.observed.meta.has_finalizer {
-        return Decision::act(KeyStep::AddFinalizer, creating());
+        return case.restore();
     }
     if let Some(intent) = &case.identity.intent {
         return resolve(case, intent);
     }
     match (&case.identity.records.current, &case.secret) {
         (None, KeySecretView::Absent) => case.act(Action::WriteSecret, KeyStep::PrepareSecret, creating()),
-        // The annotations were removed; the Secret still identifies its key.
+        // The record was removed; the Secret still identifies its key.
         (None, KeySecretView::Ours(SecretContents::Key { key, .. })) if !is_lost(&case.identity.records, &key.name) => {
             let records = KeyRecords { current: Some(key.clone()), ..case.identity.records.clone() };
             Decision::act(KeyStep::Record { records, event: None }, creating())
@@ -93,7 +93,7 @@ fn foreign(case: &Case, owner: &str) -> Choice {
     ))
 }
 
-fn creating() -> Report {
+pub(super) fn creating() -> Report {
     Report::progressing(Reason::Creating, "The key is being created.")
 }
 

@@ -13,8 +13,9 @@ mod upkeep;
 use jiff::Timestamp;
 
 pub use self::template::template;
-use super::identity::{InvalidAnnotations, KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
+use super::identity::{KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
 use super::names::{ClusterId, Mark};
+use super::seal::InvalidAnnotation;
 use super::{AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, Wake, brake, later, memory, paused};
 use crate::api::{KeyDeletion, KeyRecord, ProjectKeySpec, ProjectKeyStatus};
 use crate::domain::KeyEntry;
@@ -25,7 +26,7 @@ pub struct KeyObserved {
     pub meta: Meta,
     pub uid: String,
     pub created: Timestamp,
-    pub identity: Result<ProjectKeyIdentity, InvalidAnnotations>,
+    pub identity: Result<ProjectKeyIdentity, InvalidAnnotation>,
     pub account: AccountView,
     pub secret: KeySecretView,
     /// A resource that names the same Secret and is older, or owns it.
@@ -101,8 +102,8 @@ pub enum Probe {
 /// One side effect.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KeyStep {
-    /// Add the finalizer, so that the resource stays until its keys are revoked or orphaned.
-    AddFinalizer,
+    /// Write the record again, and the finalizer, so that the resource stays until its keys are revoked or orphaned.
+    Restore { record: Option<String> },
     /// Create the Secret, empty: whatever could fail after the creation of the key is tried before.
     PrepareSecret,
     /// Make this resource the owner of a Secret from a backup, if the Secret still has that version.
@@ -148,7 +149,7 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     }
     let identity = match &observed.identity {
         Ok(identity) => identity,
-        Err(invalid) => return invalid_annotations(spec, observed, invalid),
+        Err(invalid) => return invalid_record(spec, observed, invalid),
     };
     let case = Case { spec, observed, identity, secret: trusted(&observed.secret, identity), now };
     if observed.meta.deleting {
@@ -167,6 +168,9 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     if let Some(paused) = paused(&observed.meta) {
         return Decision::rest(paused);
     }
+    if observed.meta.record_lost || !observed.meta.has_finalizer && is_held(identity) {
+        return case.restore();
+    }
     if identity.intent.is_none()
         && let Some(choice) = manual_revocation::acknowledged(&case)
     {
@@ -181,8 +185,13 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     }
 }
 
-/// With invalid annotations nothing is done, except for removing the finalizer where the keys stay valid anyway.
-fn invalid_annotations(spec: &ProjectKeySpec, observed: &KeyObserved, invalid: &InvalidAnnotations) -> Choice {
+/// Whether the finalizer keeps the resource, because there are keys, or may be.
+pub fn is_held(identity: &ProjectKeyIdentity) -> bool {
+    identity.names().next().is_some()
+}
+
+/// With an invalid record nothing is done, except for removing the finalizer where the keys stay valid anyway.
+fn invalid_record(spec: &ProjectKeySpec, observed: &KeyObserved, invalid: &InvalidAnnotation) -> Choice {
     let meta = &observed.meta;
     let orphaned = spec.deletion == KeyDeletion::Orphan || invalid.is_copy();
     if meta.deleting && meta.has_finalizer && !meta.paused && orphaned {
@@ -198,7 +207,7 @@ fn saving() -> Report {
     Report::progressing(Reason::Creating, "The key is being written to its Secret.")
 }
 
-/// A Secret from a backup is trusted if the annotations record its key: the two were written together.
+/// A Secret from a backup is trusted if the record has its key: the two were written together.
 fn trusted(secret: &KeySecretView, identity: &ProjectKeyIdentity) -> KeySecretView {
     let KeySecretView::Restored { key, .. } = secret else { return secret.clone() };
     let intended = identity.intent.as_ref().is_some_and(|intent| intent.name == key.name);
@@ -206,9 +215,7 @@ fn trusted(secret: &KeySecretView, identity: &ProjectKeyIdentity) -> KeySecretVi
     if intended || known {
         return secret.clone();
     }
-    KeySecretView::Foreign(
-        "from an earlier resource, with a key that the annotations of this one do not record".to_owned(),
-    )
+    KeySecretView::Foreign("from an earlier resource, with a key that the record of this one does not have".to_owned())
 }
 
 /// The status that goes with a decision.
@@ -239,6 +246,7 @@ pub fn status(
             .map(|key| KeyRecord { id: key.id, name: key.name.clone(), since: key.since })
             .collect(),
         conditions: report.conditions(&old.conditions, observed.meta.generation, now),
+        record: observed.meta.record.clone(),
         observed_generation: Some(observed.meta.generation),
     }
 }
@@ -262,6 +270,12 @@ impl Case<'_> {
         }
     }
 
+    /// The record is kept as an annotation too, and whatever has one is held by the finalizer: whoever replaces a resource by
+    /// its manifest removes both.
+    fn restore(&self) -> Choice {
+        Decision::act(KeyStep::Restore { record: self.observed.meta.record.clone() }, keep::creating())
+    }
+
     fn backoff(&self, action: Action) -> Option<memory::Backoff> {
         self.observed.memory.backoff(action, self.observed.meta.generation, self.now)
     }
@@ -271,7 +285,7 @@ impl Case<'_> {
         self.backoff(Action::WriteSecret).or_else(|| self.backoff(Action::CreateKey))
     }
 
-    /// Whether the annotations expect a key in memory. They do also where all of them were removed.
+    /// Whether the record expects a key in memory. It does also where nothing is recorded.
     fn expects(&self, key: &KeyIdentity) -> bool {
         let intended = self.identity.intent.as_ref().is_some_and(|intent| intent.name == key.name);
         let in_use = self.identity.records.current.as_ref().is_some_and(|current| current.name == key.name);

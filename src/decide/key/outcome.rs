@@ -99,7 +99,7 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
     }
 }
 
-/// A key of this resource that its annotations do not record: a call created it after the attempt was given up.
+/// A key of this resource that its record does not have: a call created it after the attempt was given up.
 pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
     let KeyListing::Read { keys, .. } = &case.observed.listing else { return None };
     let attempt = |name: &str| {

@@ -38,9 +38,10 @@ pub async fn enumerate(lab: Arc<Lab>, scenario: Scenario, extent: Extent) -> Tal
     let mut tally = Tally { scenario: scenario.name.to_owned(), ..Tally::default() };
     let counted = tally.count_requests(&lab, &scenario, 0).await;
     tally.requests = counted.len();
-    let points = scenario.modes(extent).iter().flat_map(|mode| {
-        let tried = counted.iter().zip(1..).filter(|(request, _)| extent.tries(*mode, (request.side, request.write)));
-        tried.map(|(_, at)| Fault { mode: *mode, at })
+    let points = scenario.modes(extent).into_iter().flat_map(|mode| {
+        let tried =
+            counted.iter().zip(1..).filter(move |(request, _)| extent.tries(mode, (request.side, request.write)));
+        tried.map(move |(_, at)| Fault { mode, at })
     });
     let points: Vec<Fault> = points.collect();
     tally.points = points.len();

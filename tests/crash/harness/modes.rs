@@ -35,6 +35,10 @@ pub enum Mode {
     Outage,
     /// Both.
     TermOutage,
+    /// Before it is forwarded, all resources are replaced by their manifests, which have neither annotations nor finalizers.
+    Replaced,
+    /// Before it is forwarded, all annotations of all resources are removed.
+    Stripped,
 }
 
 impl Mode {
@@ -59,6 +63,9 @@ impl Mode {
         Self::Outage,
         Self::TermOutage,
     ];
+
+    /// What people do meanwhile; nothing of it is for resources that are being deleted.
+    pub const REWRITES: [Self; 2] = [Self::Replaced, Self::Stripped];
 
     /// Whether such a thing can happen to such a request.
     pub fn suits(self, side: Side, write: bool) -> bool {
@@ -98,6 +105,8 @@ impl Mode {
             Self::Term => "term",
             Self::Outage => "outage",
             Self::TermOutage => "term-outage",
+            Self::Replaced => "replaced",
+            Self::Stripped => "stripped",
             Self::Instead(_) | Self::After(_) => return None,
         })
     }
@@ -117,8 +126,9 @@ impl FromStr for Mode {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let found = Self::ALL.into_iter().chain([Self::Nothing]).find(|mode| mode.to_string() == text);
-        let all = || Self::ALL.map(|mode| mode.to_string()).join(", ");
+        let known = [Self::ALL.as_slice(), &Self::REWRITES, &[Self::Nothing]].concat();
+        let found = known.iter().copied().find(|mode| mode.to_string() == text);
+        let all = || known.iter().map(Self::to_string).collect::<Vec<_>>().join(", ");
         found.ok_or_else(|| Error::new(format!("there is no way to fail called {text:?}; there are {}", all())))
     }
 }

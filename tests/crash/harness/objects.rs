@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use crate::support::{Error, Result, objects};
 
+/// How often an object is replaced that changes meanwhile.
+const TRIES: usize = 20;
+
 #[derive(Clone)]
 pub struct Objects {
     client: Client,
@@ -32,6 +35,37 @@ impl Objects {
     pub async fn patch(&self, kind: &str, name: &str, patch: &Value) -> Result<()> {
         self.api(kind).patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
         Ok(())
+    }
+
+    /// Replaces all resources that are not being deleted by their manifests, or removes their annotations alone.
+    pub async fn rewrite(&self, replace: bool) -> Result<()> {
+        for kind in ["Compute", "ProjectKey"] {
+            for object in self.list(kind).await? {
+                let metadata = &object["metadata"];
+                if metadata["deletionTimestamp"].is_null() {
+                    self.rewrite_one(kind, name(&object), replace).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn rewrite_one(&self, kind: &str, name: &str, replace: bool) -> Result<()> {
+        let api = self.api(kind);
+        for _ in 0..TRIES {
+            let Some(mut object) = api.get_opt(name).await? else { return Ok(()) };
+            object.metadata.annotations = None;
+            object.metadata.managed_fields = None;
+            if replace {
+                object.metadata.finalizers = None;
+            }
+            match api.replace(name, &PostParams::default(), &object).await {
+                // Somebody else has written it since.
+                Err(kube::Error::Api(status)) if status.code == 409 => {}
+                other => return Ok(other.map(drop)?),
+            }
+        }
+        Err(Error::new(format!("{kind} {name} changes too often to be replaced")))
     }
 
     pub async fn delete(&self, kind: &str, name: &str) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use dbplane::decide::names::RECORD;
 use k8s_openapi::ByteString;
 use serde_json::Value;
 
@@ -67,8 +68,15 @@ fn unready(object: &Value) -> Option<String> {
     if let Some(kind) = ["Reconciling", "Stalled"].into_iter().find(|kind| condition(object, kind).is_some()) {
         return Some(format!("is {kind}"));
     }
-    let intent = ["dbplane.dev/create-intent", "dbplane.dev/key-intent"];
-    intent.into_iter().find(|name| meta["annotations"][name].is_string()).map(|name| format!("still has {name}"))
+    if meta["finalizers"].as_array().is_none_or(Vec::is_empty) {
+        return Some("is held by no finalizer".to_owned());
+    }
+    let annotation = &meta["annotations"][RECORD];
+    if *annotation != object["status"]["record"] {
+        return Some("has another record in its annotation than in its status".to_owned());
+    }
+    let is_open = annotation.as_str().is_some_and(|text| text.contains("\"intent\":"));
+    is_open.then(|| "still has an intent".to_owned())
 }
 
 /// The platform has what the resources have, and no more.

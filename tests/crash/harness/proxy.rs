@@ -19,6 +19,7 @@ use tokio::task::JoinHandle;
 
 use super::gate::{Caller, Gate, Verdict, path};
 use super::modes::{Mode, Side};
+use super::objects::Objects;
 use crate::support::{Error, Result};
 
 const LARGEST_BODY: usize = 8 << 20;
@@ -41,13 +42,14 @@ impl Drop for Door {
     }
 }
 
-#[derive(Debug)]
 pub struct Behind {
     pub side: Side,
     /// Where the requests go, without a path.
     pub upstream: String,
     pub http: reqwest::Client,
     pub gate: Arc<Gate>,
+    /// The objects of the point's namespace.
+    pub objects: Objects,
     /// The one ClusterAccount that the operator gets to see: those of other points are none of its business.
     pub cluster_account: String,
 }
@@ -109,6 +111,11 @@ impl Behind {
             }
             Some(Mode::Instead(status)) => return self.refusal(status),
             Some(Mode::Frozen) => self.gate.signal(Signal::SIGSTOP),
+            Some(rewrite @ (Mode::Replaced | Mode::Stripped)) => {
+                if let Err(error) = self.objects.rewrite(rewrite == Mode::Replaced).await {
+                    return (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response();
+                }
+            }
             _ => {}
         }
         let answer = match self.carry_out(call).await {
@@ -135,7 +142,10 @@ impl Behind {
                 self.gate.begin_outage();
                 self.gate.signal(Signal::SIGTERM);
             }
-            None | Some(Mode::Nothing | Mode::KillBefore | Mode::Instead(_) | Mode::Frozen) => {}
+            None
+            | Some(
+                Mode::Nothing | Mode::KillBefore | Mode::Instead(_) | Mode::Frozen | Mode::Replaced | Mode::Stripped,
+            ) => {}
         }
         (answer.status, answer.headers, answer.body).into_response()
     }

@@ -49,11 +49,13 @@ pub struct Goal {
 
 impl Scenario {
     /// In which ways its requests go wrong. Where there are very many of them, in those that differ most.
-    pub fn modes(&self, extent: Extent) -> &'static [Mode] {
+    pub fn modes(&self, extent: Extent) -> Vec<Mode> {
+        let stays = !self.goal.computes.is_empty() || !self.goal.keys.is_empty();
         match extent {
-            Extent::Quick => &Mode::QUICK,
-            Extent::Whole if self.repeats() => &Mode::FEW,
-            Extent::Whole => &Mode::ALL,
+            Extent::Quick => Mode::QUICK.to_vec(),
+            Extent::Whole if self.repeats() => Mode::FEW.to_vec(),
+            Extent::Whole if stays => [Mode::ALL.as_slice(), &Mode::REWRITES].concat(),
+            Extent::Whole => Mode::ALL.to_vec(),
         }
     }
 

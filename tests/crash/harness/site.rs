@@ -3,9 +3,6 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use dbplane::decide::identity::KeyRecords;
-use dbplane::decide::names::KEYS;
-use dbplane::decide::seal::{InvalidAnnotation, ObjectKey, open, seal};
 use jiff::SignedDuration;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -18,7 +15,7 @@ use super::objects::Objects;
 use super::platform::Platform;
 use super::proxy::{self, Behind, Door};
 use super::scenarios::{Act, Scenario};
-use crate::support::{Error, Result, Running, free_port};
+use crate::support::{Error, Result, Running, aged, free_port};
 
 /// A Secret that is nobody's business.
 pub const FOREIGN_SECRET: &str = "unrelated";
@@ -51,9 +48,10 @@ impl Site {
     pub async fn open(lab: Arc<Lab>, scenario: &Scenario, name: &str) -> Result<Self> {
         let platform = Platform::start(scenario.profile).await?;
         let gate = Arc::new(Gate::new(scenario.repeats()));
+        let objects = Objects::new(lab.client.clone(), name);
         let door = async |side, upstream: String, http: &reqwest::Client| {
-            let (http, gate) = (http.clone(), gate.clone());
-            proxy::open(Behind { side, upstream, http, gate, cluster_account: name.to_owned() }).await
+            let (http, gate, objects) = (http.clone(), gate.clone(), objects.clone());
+            proxy::open(Behind { side, upstream, http, gate, objects, cluster_account: name.to_owned() }).await
         };
         let base_url = platform.simulator.base_url();
         let origin = base_url.trim_end_matches("/api/v2").to_owned();
@@ -61,7 +59,6 @@ impl Site {
             door(Side::ApiServer, lab.cluster.url(), &lab.upstream).await?,
             door(Side::Platform, origin, &lab.http).await?,
         ];
-        let objects = Objects::new(lab.client.clone(), name);
         objects.create(&namespace(name)).await?;
         objects.create(&secret(FOREIGN_SECRET, "somebody's")).await?;
         let foreign_secret = objects.get("Secret", FOREIGN_SECRET).await?.unwrap_or_default();
@@ -133,15 +130,7 @@ impl Site {
 
     async fn age(&self, name: &str) -> Result<()> {
         let object = self.objects.get("ProjectKey", name).await?.unwrap_or_default();
-        let text = object["metadata"]["annotations"][KEYS].as_str().unwrap_or_default();
-        let object_key = ObjectKey { namespace: &self.objects.namespace, name };
-        let records: Result<KeyRecords, InvalidAnnotation> = open(KEYS, text, object_key);
-        let mut records = records.map_err(|flaw| Error::new(format!("the keys of {name}: {flaw:?}")))?;
-        if let Some(current) = &mut records.current {
-            current.at -= SignedDuration::from_hours(2);
-        }
-        let aged = json!({"metadata": {"annotations": {KEYS: seal(KEYS, &records, object_key)}}});
-        self.objects.patch("ProjectKey", name, &aged).await
+        self.objects.patch("ProjectKey", name, &aged(&object, SignedDuration::from_hours(2))?).await
     }
 
     pub async fn declare(&self, manifest: &Value) -> Result<()> {

@@ -3,7 +3,6 @@
 use super::*;
 use crate::api;
 use crate::decide::identity::of_compute;
-use crate::decide::seal::{ObjectKey, seal};
 
 /// A Compute that was created that many seconds after another.
 struct Other(api::Compute);
@@ -30,15 +29,8 @@ impl Other {
     fn linked(mut self, links: impl FnOnce(&mut ComputeIdentity)) -> Self {
         let mut identity = ComputeIdentity::default();
         links(&mut identity);
-        let (namespace, name) = ("shop", self.0.metadata.name.clone().unwrap());
-        let object_key = ObjectKey { namespace, name: &name };
-        let annotations = self.0.metadata.annotations.get_or_insert_default();
-        if let Some(binding) = &identity.binding {
-            annotations.insert(names::BINDING.into(), seal(names::BINDING, binding, object_key));
-        }
-        if let Some(intent) = &identity.intent {
-            annotations.insert(names::CREATE_INTENT.into(), seal(names::CREATE_INTENT, intent, object_key));
-        }
+        let record = of_compute(&self.0).unwrap().next(&identity, &self.0.metadata);
+        self.0.metadata.annotations.get_or_insert_default().insert(names::RECORD.into(), record);
         self
     }
 
@@ -130,8 +122,7 @@ fn unresolved_creates_are_resolved_from_the_first_to_the_last() {
 #[test]
 fn resources_outside_the_scope_claim_nothing() {
     let mine = Other::new("mine", 0).creating_on("br-old", 0);
-    let object_key = ObjectKey { namespace: "shop", name: "mine" };
-    let identity = of_compute(mine.0.metadata.annotations.as_ref().unwrap(), object_key).unwrap();
+    let identity = of_compute(&mine.0).unwrap().identity;
     let ids = ["ep-1".to_owned()].into();
     let scope = Scope::of(&mine.0, &identity, &ids);
     let elsewhere = |other: Other| other.declaring(|spec| spec.branch_id = "br-dev".into());

@@ -41,7 +41,7 @@ fn a_primary_is_created_on_a_branch_without_one() {
 fn the_token_that_a_compute_is_created_with_asks_for_no_restart() {
     let given = Given::new()
         .declaring(json!({"restartToken": "one"}))
-        .identity(|identity| identity.restart_annotation = Some("two".into()));
+        .observing(|observed| observed.restart_annotation = Some("two".into()));
     let restart = creates(&given).2;
     assert_eq!((restart.token.as_str(), restart.annotation.as_str()), ("one", "two"));
 }

@@ -146,26 +146,18 @@ fn a_failed_snapshot_does_not_count_as_deletion() {
 }
 
 #[test]
-fn an_invalid_binding_blocks_only_what_would_be_deleted() {
+fn an_invalid_record_blocks_only_what_would_be_deleted() {
     for problem in [InvalidAnnotation::Unreadable("expected value".into()), InvalidAnnotation::Edited] {
-        let given = deleting(Given::bound()).with_invalid_binding(&[problem], false);
-        given.rest().stalled(Reason::BindingConflict, &["dbplane.dev/compute"]);
+        let given = deleting(Given::bound()).with_invalid_record(&problem);
+        given.rest().stalled(Reason::BindingConflict, &["dbplane.dev/record"]);
         assert_eq!(given.declaring(orphan()).step(), ComputeStep::RemoveFinalizer);
     }
 }
 
 #[test]
-fn a_copied_binding_is_dropped_and_its_compute_kept() {
+fn a_copied_record_is_dropped_and_its_compute_kept() {
     let copied = InvalidAnnotation::CopiedFrom("shop/other".into());
-    let given = |annotations: &[InvalidAnnotation], others_valid| {
-        deleting(Given::bound()).with_invalid_binding(annotations, others_valid)
-    };
-    assert_eq!(given(std::slice::from_ref(&copied), false).step(), ComputeStep::RemoveFinalizer);
-    // If it has a valid annotation of its own too, it may have a compute.
-    given(std::slice::from_ref(&copied), true).rest().stalled(Reason::BindingConflict, &["shop/other"]);
-    given(&[copied, InvalidAnnotation::Edited], false)
-        .rest()
-        .stalled(Reason::BindingConflict, &["shop/other", "not as dbplane wrote it"]);
+    assert_eq!(deleting(Given::bound()).with_invalid_record(&copied).step(), ComputeStep::RemoveFinalizer);
 }
 
 #[test]

@@ -4,20 +4,42 @@ use super::*;
 use crate::decide::seal::InvalidAnnotation;
 
 #[test]
-fn nothing_is_done_with_an_invalid_binding() {
-    let forget = "kubectl -n shop annotate compute orders dbplane.dev/compute-";
+fn nothing_is_done_with_an_invalid_record() {
+    let forget = "kubectl -n shop annotate compute orders dbplane.dev/record-";
     for (problem, reported) in [
         (InvalidAnnotation::Unreadable("expected value".into()), "expected value"),
         (InvalidAnnotation::Edited, "not as dbplane wrote it"),
         (InvalidAnnotation::CopiedFrom("shop/other".into()), "copied from shop/other"),
     ] {
         for given in [Given::new(), Given::bound()] {
-            given
-                .with_invalid_binding(std::slice::from_ref(&problem), false)
-                .rest()
-                .stalled(Reason::BindingConflict, &[reported, forget]);
+            given.with_invalid_record(&problem).rest().stalled(Reason::BindingConflict, &[reported, forget]);
         }
     }
+}
+
+#[test]
+fn a_record_that_was_lost_is_written_again_before_anything_else() {
+    let text = || Some("the record".to_owned());
+    let losing = |given: Given| {
+        given.observing(|observed| {
+            observed.meta.record = text();
+            observed.meta.record_lost = true;
+            observed.meta.has_finalizer = false;
+            observed.account = AccountView::Pending;
+        })
+    };
+    for given in [Given::bound(), Given::intended()] {
+        let restored = ComputeStep::Restore { record: text(), finalizer: true };
+        assert_eq!(losing(given.clone()).step(), restored);
+        let finalizer = losing(given.clone()).observing(|observed| observed.meta.record_lost = false);
+        assert_eq!(finalizer.step(), restored, "the finalizer alone");
+        let paused = losing(given).observing(|observed| observed.meta.paused = true);
+        paused.rest().unknown(Reason::Paused);
+    }
+    let observing = losing(Given::bound()).declaring(json!({"management": "Observe"}));
+    assert_eq!(observing.step(), ComputeStep::Restore { record: text(), finalizer: false });
+    let nothing = losing(Given::new()).observing(|observed| observed.meta.record_lost = false);
+    assert_eq!(nothing.decide(), Decision::silent(), "nothing is held where nothing was begun");
 }
 
 #[test]

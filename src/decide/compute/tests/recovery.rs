@@ -87,7 +87,10 @@ fn one_that_does_not_match_is_reported_and_not_bound() {
     let given = asking().seeing([suspending(Some(SuspendAfter::Never))]);
     for seconds in [0, 100] {
         let reported = given.clone().after(seconds).rest();
-        reported.stalled(Reason::AmbiguousCreate, &["ep-1", "kubectl -n shop patch compute orders", "create-intent-"]);
+        reported.stalled(
+            Reason::AmbiguousCreate,
+            &["ep-1", "kubectl -n shop patch compute orders", "dbplane.dev/not-created=ep-1"],
+        );
     }
 }
 

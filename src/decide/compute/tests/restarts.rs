@@ -41,9 +41,9 @@ fn a_new_token_restarts_an_active_compute() {
     let record = restarts(&asked());
     assert_eq!((record.token.as_str(), record.at), ("one", NOW));
     assert_eq!(record.calling.unwrap().started_at, Some(at(-3600)));
-    let annotated = Given::bound().identity(|identity| identity.restart_annotation = Some("two".into()));
+    let annotated = Given::bound().observing(|observed| observed.restart_annotation = Some("two".into()));
     assert_eq!(restarts(&annotated).annotation, "two");
-    let both = asked().identity(|identity| identity.restart_annotation = Some("two".into()));
+    let both = asked().observing(|observed| observed.restart_annotation = Some("two".into()));
     let record = restarts(&both);
     assert_eq!((record.token.as_str(), record.annotation.as_str()), ("one", "two"));
 }
@@ -59,7 +59,7 @@ fn a_removed_token_restarts_nothing() {
     let given = |record: &RestartRecord| Given::bound().identity(|identity| identity.restart = Some(record.clone()));
     given(&both).rest().in_sync();
     given(&both).declaring(json!({"restartToken": "one"})).rest().in_sync();
-    given(&both).identity(|identity| identity.restart_annotation = Some("two".into())).rest().in_sync();
+    given(&both).observing(|observed| observed.restart_annotation = Some("two".into())).rest().in_sync();
     // What stays in the record is not requested again.
     let record = restarts(&given(&both).declaring(json!({"restartToken": "three"})));
     assert_eq!((record.token.as_str(), record.annotation.as_str()), ("three", "two"));

@@ -17,12 +17,13 @@ fn record(mark: Option<&str>) -> CreateIntent {
 }
 
 fn recording(given: Given, records: impl IntoIterator<Item = CreateIntent>) -> Given {
+    let given = given.observing(|observed| observed.meta.has_finalizer = true);
     given.identity(|identity| identity.unanswered = records.into_iter().collect())
 }
 
 /// A resource without a compute, whose create of 100 s ago was never answered.
 fn empty() -> Given {
-    recording(Given::new(), [record(None)]).observing(|observed| observed.meta.has_finalizer = true)
+    recording(Given::new(), [record(None)])
 }
 
 /// The same for a read replica that is bound to ep-1.
@@ -114,7 +115,7 @@ fn what_carries_the_mark_is_bound_whatever_else_there_is() {
 #[test]
 fn several_matches_are_reported_with_the_command_that_decides() {
     let given = empty().declaring(json!({"type": "ReadOnly"})).seeing([replica("ep-8"), replica("ep-9")]);
-    let words = ["ep-8, ep-9", "kubectl -n shop annotate compute orders dbplane.dev/unanswered-creates-"];
+    let words = ["ep-8, ep-9", "kubectl -n shop annotate --overwrite compute orders dbplane.dev/not-created=ep-8,ep-9"];
     given.rest().stalled(Reason::AmbiguousCreate, &words);
 }
 
@@ -148,12 +149,30 @@ fn one_resolved_create_keeps_the_records_of_the_others() {
 }
 
 #[test]
+fn what_people_exclude_is_not_the_result_of_a_create() {
+    let excluding = |given: Given, ids: &[&str]| {
+        given.observing(|observed| observed.not_created = ids.iter().map(|id| (*id).to_owned()).collect())
+    };
+    let several = || empty().declaring(json!({"type": "ReadOnly"})).seeing([replica("ep-8"), replica("ep-9")]);
+    takes(&excluding(several(), &["ep-8"]), "ep-9");
+    creates(&excluding(several(), &["ep-8", "ep-9"]));
+    let late = bound().seeing([replica("ep-0"), replica("ep-1"), replica("ep-9")]);
+    excluding(late.clone(), &["ep-9"]).rest().in_sync();
+    let command = "dbplane.dev/not-created=ep-5,ep-9";
+    excluding(late, &["ep-5"]).rest().out_of_sync(Reason::StrayCompute, &["ep-9", command]);
+}
+
+#[test]
 fn a_late_compute_is_reported_by_a_bound_resource() {
     let given = bound().seeing([replica("ep-0"), replica("ep-1"), replica("ep-9")]);
     let reported = given.rest();
     reported.ready();
-    let commands =
-        ["ep-9", "billed", "spec.computeID", "kubectl -n shop annotate compute orders dbplane.dev/unanswered-creates-"];
+    let commands = [
+        "ep-9",
+        "billed",
+        "spec.computeID",
+        "kubectl -n shop annotate --overwrite compute orders dbplane.dev/not-created=ep-9",
+    ];
     reported.out_of_sync(Reason::StrayCompute, &commands);
     reported.until(at(30));
     given.clone().after(2 * DAY).rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn finalizer_then_secret_then_key() {
     let given = Given::new().but(|_, seen| seen.meta.has_finalizer = false);
-    assert_eq!(given.step(0), KeyStep::AddFinalizer);
+    assert_eq!(given.step(0), KeyStep::Restore { record: None });
     assert_eq!(Given::new().step(0), KeyStep::PrepareSecret);
     let (intent, because) = created(Given::new().secret(KeySecretView::Ours(SecretContents::Nothing)).step(5));
     assert_eq!(intent, KeyIntent { organization: Some("org-1".to_owned()), ..super::intent(NAME, 5) });

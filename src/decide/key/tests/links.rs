@@ -1,61 +1,43 @@
-//! Annotations, status and template.
+//! Record, status and template.
 
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::decide::identity::of_key;
-use crate::decide::names;
-use crate::decide::seal::{ObjectKey, seal};
-
-const CI: ObjectKey = ObjectKey { namespace: "shop", name: "ci" };
-
-fn annotations(pairs: &[(&str, String)]) -> BTreeMap<String, String> {
-    pairs.iter().map(|(name, text)| ((*name).to_owned(), text.clone())).collect()
-}
 
 #[test]
-fn annotations_read_back_what_was_written() {
-    let records = KeyRecords {
-        rotated_at: Some(at(9)),
-        previous: vec![retired(5, 100)],
-        lost: vec![lost("gone"), LostKey { id: Some(7), ..lost("left") }],
-        ..records(i64::MAX)
+fn a_record_that_was_lost_is_written_again_before_anything_else() {
+    let text = || Some("the record".to_owned());
+    let losing = |given: Given| {
+        given.but(|_, seen| {
+            seen.meta.record = text();
+            seen.meta.record_lost = true;
+            seen.account = AccountView::Pending;
+        })
     };
-    for intent in [
-        intent(NAME, 5),
-        KeyIntent { retire_previous_at: Some(at(50)), ..intent(NAME, 5) },
-        KeyIntent { previous_revoked: true, ..intent(NAME, 5) },
-    ] {
-        let text = annotations(&[
-            (names::KEYS, seal(names::KEYS, &records, CI)),
-            (names::KEY_INTENT, seal(names::KEY_INTENT, &intent, CI)),
-        ]);
-        let identity = ProjectKeyIdentity { records: records.clone(), intent: Some(intent) };
-        assert_eq!(of_key(&text, CI), Ok(identity));
+    for given in [Given::in_use(), Given::new().intent(intent(NAME, 5))] {
+        assert_eq!(losing(given.clone()).step(5), KeyStep::Restore { record: text() });
+        let finalizer = losing(given).but(|_, seen| {
+            seen.meta.record_lost = false;
+            seen.meta.has_finalizer = false;
+        });
+        assert_eq!(finalizer.step(5), KeyStep::Restore { record: text() }, "the finalizer alone");
     }
-    assert_eq!(of_key(&BTreeMap::new(), CI), Ok(ProjectKeyIdentity::default()));
 }
 
 #[test]
-fn nothing_is_done_with_invalid_annotations() {
-    let elsewhere = seal(names::KEYS, &records(1), ObjectKey { name: "other", ..CI });
-    let edited = seal(names::KEYS, &records(1), CI).replace("\"id\":1", "\"id\":2");
-    let cases = [
-        (names::KEYS, "{".to_owned(), "cannot be read"),
-        (names::KEY_INTENT, String::new(), "cannot be read"),
-        (names::KEY_INTENT, seal(names::KEY_INTENT, &lost("a"), CI), "cannot be read"),
-        (names::KEYS, edited, "not as dbplane wrote it"),
-        (names::KEYS, elsewhere, "copied from shop/other"),
-    ];
-    for (annotation, text, words) in cases {
-        let invalid = of_key(&annotations(&[(annotation, text)]), CI).unwrap_err();
+fn nothing_is_done_with_an_invalid_record() {
+    for (invalid, words) in [
+        (InvalidAnnotation::Unreadable("expected value".to_owned()), "cannot be read"),
+        (InvalidAnnotation::Edited, "not as dbplane wrote it"),
+        (InvalidAnnotation::CopiedFrom("shop/other".to_owned()), "copied from shop/other"),
+    ] {
         let given = |given: Given| given.but(|_, seen| seen.identity = Err(invalid.clone()));
-        let forget = format!("kubectl -n shop annotate projectkey ci {annotation}-");
-        given(Given::in_use()).stalls(1, Reason::BindingConflict, &[words, &forget]);
+        let forget = "kubectl -n shop annotate projectkey ci dbplane.dev/record-";
+        given(Given::in_use()).stalls(1, Reason::BindingConflict, &[words, forget]);
         let deleting = given(Given::deleting());
         match invalid.is_copy() {
             true => assert_eq!(deleting.step(1), KeyStep::RemoveFinalizer),
-            false => deleting.stalls(1, Reason::BindingConflict, &[words, &forget]),
+            false => deleting.stalls(1, Reason::BindingConflict, &[words, forget]),
         }
     }
 }
@@ -97,7 +79,8 @@ fn a_template_is_filled_once() {
         ("", ""),
     ];
     for (text, filled) in cases {
-        let given = Given::new().but(|spec, _| spec.secret.template = annotations(&[("entry", text.to_owned())]));
+        let given =
+            Given::new().but(|spec, _| spec.secret.template = BTreeMap::from([("entry".to_owned(), text.to_owned())]));
         let key = KeyIdentity { name: "ci {{ key }}".to_owned(), ..key(1) };
         let entries = template(&given.spec, &key, "s3cret", "https://p/api/v2");
         assert_eq!(entries["entry"], filled);

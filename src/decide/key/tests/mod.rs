@@ -61,6 +61,7 @@ fn records(current: i64) -> KeyRecords {
 }
 
 /// A spec and an observation, which each test changes.
+#[derive(Clone)]
 struct Given {
     spec: ProjectKeySpec,
     observed: KeyObserved,

@@ -1,0 +1,136 @@
+//! Which version of a record counts.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+const NAME: &str = "orders";
+const UID: &str = "uid-1";
+
+/// A Compute with these texts of its record, in the annotation and in the status.
+fn compute(annotation: Option<&str>, status: Option<&str>) -> Compute {
+    let mut object = json!({
+        "apiVersion": "dbplane.dev/v1alpha1",
+        "kind": "Compute",
+        "metadata": {"namespace": "shop", "name": NAME, "uid": UID},
+        "spec": {"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": "br-1", "type": "ReadOnly"},
+    });
+    if let Some(text) = annotation {
+        object["metadata"]["annotations"] = json!({RECORD: text});
+    }
+    if let Some(text) = status {
+        object["status"] = json!({"record": text});
+    }
+    serde_json::from_value(object).unwrap()
+}
+
+fn bound(id: &str) -> ComputeIdentity {
+    let at = Timestamp::UNIX_EPOCH;
+    let binding = Binding { id: id.to_owned(), project: "p-1".to_owned(), origin: Origin::Created, at };
+    ComputeIdentity { binding: Some(binding), ..ComputeIdentity::default() }
+}
+
+/// The versions of a record, each bound to the compute of its number.
+fn versions(uid: &str, count: usize) -> Vec<String> {
+    let mut object = compute(None, None);
+    object.metadata.uid = Some(uid.to_owned());
+    let mut texts = Vec::new();
+    for number in 1..=count {
+        let text = of_compute(&object).unwrap().next(&bound(&format!("ep-{number}")), &object.metadata);
+        object.metadata.annotations = Some([(RECORD.to_owned(), text.clone())].into());
+        texts.push(text);
+    }
+    texts
+}
+
+fn read(annotation: Option<&str>, status: Option<&str>) -> (Option<String>, bool) {
+    let record = of_compute(&compute(annotation, status)).unwrap();
+    (record.identity.binding.map(|binding| binding.id), record.is_annotated)
+}
+
+#[test]
+fn what_was_written_is_read_back() {
+    let meta = compute(None, None).metadata;
+    let at = Timestamp::UNIX_EPOCH;
+    let intent = CreateIntent {
+        at,
+        branch: "br-1".to_owned(),
+        baseline: ["ep-0".to_owned()].into(),
+        mark: Some("orders-1".to_owned()),
+        asked: Some(Settings { passwordless_access: Some(true), ..Settings::default() }),
+    };
+    let calling = BeforeRestart { updated_at: Some(at), started_at: None };
+    let restart = RestartRecord { token: "one".to_owned(), annotation: "two".to_owned(), at, calling: Some(calling) };
+    let identity = ComputeIdentity {
+        intent: Some(intent.clone()),
+        unanswered: vec![intent],
+        restart: Some(restart),
+        ..bound("ep-1")
+    };
+    let text = Record::default().next(&identity, &meta);
+    assert_eq!(of_compute(&compute(Some(&text), None)).unwrap().identity, identity);
+    assert_eq!(of_compute(&compute(None, Some(&text))).unwrap().identity, identity);
+    let key = KeyIdentity { id: i64::MAX, name: "ci".to_owned(), at, created_at: None, created_by: None };
+    let lost = LostKey { id: None, name: "gone".to_owned(), since: at };
+    let records = KeyRecords { current: Some(key), lost: vec![lost], ..KeyRecords::default() };
+    let intent = KeyIntent { name: "ci-2".to_owned(), at, previous_revoked: true, ..KeyIntent::default() };
+    let identity = ProjectKeyIdentity { records, intent: Some(intent) };
+    let text = Record::default().next(&identity, &meta);
+    let opened: Version<ProjectKeyIdentity> = seal::open(RECORD, &text, object_key(&meta)).unwrap();
+    assert_eq!(opened.identity, identity);
+}
+
+#[test]
+fn the_newer_version_counts() {
+    let texts = versions(UID, 3);
+    let [one, two, three] = texts.as_slice() else { panic!("{texts:?}") };
+    let ep = |number: usize| Some(format!("ep-{number}"));
+    for (what, annotation, status, expected) in [
+        ("nothing recorded", None, None, (None, true)),
+        ("a backup without status", Some(two), None, (ep(2), true)),
+        ("replaced by a manifest", None, Some(two), (ep(2), false)),
+        ("the same", Some(two), Some(two), (ep(2), true)),
+        ("the status is not written yet", Some(three), Some(two), (ep(3), true)),
+        ("an older annotation was applied", Some(one), Some(three), (ep(3), false)),
+    ] {
+        assert_eq!(read(annotation.map(String::as_str), status.map(String::as_str)), expected, "{what}");
+    }
+}
+
+#[test]
+fn an_annotation_of_a_former_resource_of_the_name_is_older() {
+    let (former, here) = (versions("uid-0", 5), versions(UID, 1));
+    assert_eq!(read(Some(&former[4]), Some(&here[0])), (Some("ep-1".to_owned()), false));
+    assert_eq!(read(Some(&former[4]), None), (Some("ep-5".to_owned()), true), "it came from a backup");
+    assert_eq!(read(Some(&former[4]), Some(&former[3])), (Some("ep-5".to_owned()), true), "with its status");
+    let next = of_compute(&compute(Some(&former[4]), None)).unwrap();
+    let next = next.next(&bound("ep-6"), &compute(None, None).metadata);
+    assert_eq!(read(Some(&former[4]), Some(&next)), (Some("ep-6".to_owned()), false));
+}
+
+#[test]
+fn an_invalid_annotation_matters_only_where_the_status_has_no_record() {
+    let good = versions(UID, 2).remove(1);
+    let elsewhere = {
+        let mut meta = compute(None, None).metadata;
+        meta.name = Some("other".to_owned());
+        Record::default().next(&bound("ep-9"), &meta)
+    };
+    let edited = good.replace("ep-2", "ep-9");
+    for (text, problem) in [
+        (edited.as_str(), InvalidAnnotation::Edited),
+        (elsewhere.as_str(), InvalidAnnotation::CopiedFrom("shop/other".to_owned())),
+    ] {
+        assert_eq!(of_compute(&compute(Some(text), None)).unwrap_err(), problem);
+        assert_eq!(read(Some(text), Some(&good)), (Some("ep-2".to_owned()), false));
+        assert_eq!(
+            read(Some(&good), Some(text)),
+            (Some("ep-2".to_owned()), true),
+            "in the status it counts for nothing"
+        );
+    }
+    assert!(matches!(of_compute(&compute(Some("{"), None)), Err(InvalidAnnotation::Unreadable(_))));
+    let other: Value = json!({"serial": 1, "uid": UID, "binding": {"id": 7}});
+    let text = seal::seal(RECORD, &other, ObjectKey { namespace: "shop", name: NAME });
+    assert!(matches!(of_compute(&compute(Some(&text), None)), Err(InvalidAnnotation::Unreadable(_))));
+}

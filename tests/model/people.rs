@@ -1,0 +1,84 @@
+//! What people do beside deleting resources.
+
+use dbplane::decide::names;
+use serde_json::json;
+
+use super::actions::Action;
+use super::bound::Bound;
+use super::effects::credential;
+use super::in_memory::cluster::Stored;
+use super::state::{State, at};
+
+/// What people do to the annotations of a resource that is not being deleted.
+pub fn rewritten(bound: &Bound, state: &State, action: Action, i: usize) -> Option<State> {
+    let mut next = state.clone();
+    let resource = bound.resource(i);
+    let stored = state.cluster.objects.get(&resource).filter(|stored| !stored.is_deleting())?;
+    let record = stored.value["metadata"]["annotations"][names::RECORD].as_str();
+    match action {
+        Action::UserReplaces(_) => {
+            next.left.replacements = state.left.replacements.checked_sub(1)?;
+            if record.is_none() && !has_finalizer(stored) {
+                return None;
+            }
+            next.cluster_mut().replace(&resource);
+        }
+        Action::UserExports(_) => {
+            if state.left.older == 0 || state.exported.is_some() {
+                return None;
+            }
+            next.exported = Some((i, record?.to_owned()));
+        }
+        _ => {
+            next.left.older = state.left.older.checked_sub(1)?;
+            let (_, text) = next.exported.take_if(|(of, text)| *of == i && Some(text.as_str()) != record)?;
+            next.cluster_mut().edit(&resource, &json!({"metadata": {"annotations": {names::RECORD: text}}}));
+        }
+    }
+    Some(next)
+}
+
+pub fn has_finalizer(stored: &Stored) -> bool {
+    stored.value["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
+}
+
+pub fn is_recorded(stored: &Stored) -> bool {
+    !stored.value["status"]["record"].is_null()
+}
+
+/// What people do to the account and to what waits for them.
+pub fn people(bound: &Bound, state: &State, action: Action) -> Option<State> {
+    let mut next = state.clone();
+    let account = bound.account_resource();
+    match action {
+        Action::UserConfirms(i) => {
+            next.left.confirmations = state.left.confirmations.checked_sub(1)?;
+            let resource = bound.resource(i);
+            let stored = state.cluster.objects.get(&resource)?;
+            let waits = stored.value["status"].to_string().contains("DeletionPaused");
+            let confirmed = &stored.value["metadata"]["annotations"][names::CONFIRM_DELETION];
+            if !waits || confirmed == "true" {
+                return None;
+            }
+            next.cluster_mut()
+                .edit(&resource, &json!({"metadata": {"annotations": {names::CONFIRM_DELETION: "true"}}}));
+        }
+        Action::KeyExchanged => {
+            next.left.exchanges = state.left.exchanges.checked_sub(1)?;
+            next.platform.accepted += 1;
+            let credential = credential(next.platform.accepted);
+            next.cluster_mut().put_secret("platform-api-key", credential);
+        }
+        Action::AccountDeleted => {
+            next.left.account_deletions = state.left.account_deletions.checked_sub(1)?;
+            next.cluster_mut().delete(&account, at(0));
+        }
+        _ => {
+            next.left.admissions = state.left.admissions.checked_sub(1)?;
+            let admits = state.cluster.objects.get(&account)?.value["spec"]["namespaces"]["names"] == json!(["shop"]);
+            let names = if admits { json!([]) } else { json!(["shop"]) };
+            next.cluster_mut().edit(&account, &json!({"spec": {"namespaces": {"names": names}}}));
+        }
+    }
+    Some(next)
+}

@@ -1,0 +1,93 @@
+//! Resources that people and tools rewrite: replaced by their manifests, stripped of annotations, given older ones.
+
+use dbplane::decide::names::{FINALIZER, RECORD};
+use serde_json::{Value, json};
+
+use crate::computes::{polls, writes};
+use crate::fixture::{Fixture, compute, condition};
+use crate::keys::key;
+
+/// What `kubectl replace` does, and the tools that force: a PUT of the manifest.
+async fn replace(fixture: &Fixture, manifest: &str) {
+    let arguments = ["-n", &fixture.namespace, "replace", "-f", "-"];
+    fixture.shared.cluster.kubectl_with_input(&arguments, manifest).await.unwrap();
+}
+
+/// Waits until a resource has its record and its finalizer again.
+async fn restored(fixture: &Fixture, object: &str, record: &Value) -> Value {
+    let seen = fixture
+        .until(object, "as it was recorded", |seen| {
+            seen["metadata"]["annotations"][RECORD] == *record && seen["metadata"]["finalizers"] == json!([FINALIZER])
+        })
+        .await;
+    assert!(condition(&seen, "Stalled").is_none(), "{seen}");
+    seen
+}
+
+fn id(object: &Value) -> String {
+    object["status"]["computeID"].as_str().unwrap().to_owned()
+}
+
+fn record(object: &Value) -> Value {
+    let record = &object["metadata"]["annotations"][RECORD];
+    assert!(record.is_string() && *record == object["status"]["record"], "{object}");
+    record.clone()
+}
+
+fn reader(size: u8) -> String {
+    compute("reader", "br-main-42", &format!("  size: {{fixed: {size}}}\n")).replace("ReadWrite", "ReadOnly")
+}
+
+#[tokio::test]
+async fn a_replaced_resource_keeps_what_it_has_on_the_platform() {
+    let fixture = Fixture::new("replaced").await;
+    let manifests = [
+        ("compute/orders", compute("orders", "br-main-42", "  restartToken: one\n")),
+        ("compute/reader", reader(1)),
+        ("projectkey/ci", key("ci", "")),
+    ];
+    for (_, manifest) in &manifests {
+        fixture.apply(manifest).await;
+    }
+    fixture.until_ready("compute/orders").await;
+    fixture.patch("compute/orders", json!({"restartToken": "two"})).await;
+    fixture.until("compute/orders", "restarted", |seen| seen["status"]["restart"]["token"] == "two").await;
+    for (object, manifest) in &manifests {
+        let ready = fixture.until_ready(object).await;
+        let before = (record(&ready), writes(&fixture).len());
+        replace(&fixture, &manifest.replace("restartToken: one", "restartToken: two")).await;
+        let after = restored(&fixture, object, &before.0).await;
+        for field in ["computeID", "keyID"] {
+            assert_eq!(after["status"][field], ready["status"][field], "{object}");
+        }
+        polls(&fixture, 1).await;
+        fixture.until_ready(object).await;
+        assert_eq!(writes(&fixture).len(), before.1, "{object}: nothing is created, restarted or revoked");
+    }
+    for (object, _) in &manifests {
+        fixture.kubectl(&["delete", object, "--wait=false"]).await;
+        fixture.until_gone(object).await;
+    }
+    assert_eq!((fixture.computes().await.len(), fixture.live_keys().await.len()), (0, 0));
+}
+
+#[tokio::test]
+async fn an_older_record_does_not_count() {
+    let fixture = Fixture::new("older").await;
+    fixture.apply(&reader(1)).await;
+    let first = fixture.until_ready("compute/reader").await;
+    fixture.console(reqwest::Method::DELETE, &format!("/computes/{}", id(&first)), json!({})).await;
+    let second = fixture
+        .until("compute/reader", "created again", |seen| seen["status"]["computeID"] != first["status"]["computeID"]);
+    second.await;
+    let second = fixture.until_ready("compute/reader").await;
+    assert_ne!(id(&second), id(&first));
+    let older = format!("{RECORD}={}", record(&first).as_str().unwrap());
+    fixture.kubectl(&["annotate", "--overwrite", "compute/reader", &older]).await;
+    restored(&fixture, "compute/reader", &record(&second)).await;
+    fixture.kubectl(&["annotate", "compute/reader", &format!("{RECORD}-")]).await;
+    restored(&fixture, "compute/reader", &record(&second)).await;
+    polls(&fixture, 1).await;
+    assert_eq!(id(&fixture.until_ready("compute/reader").await), id(&second));
+    assert_eq!((fixture.computes().await.len(), writes(&fixture).len()), (1, 2), "the two creates alone");
+}
