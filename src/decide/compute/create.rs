@@ -15,7 +15,7 @@ pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
         return import(case, snapshot, id);
     }
     match stray::late(case, snapshot) {
-        Some(CreateOutcome::Created(found)) => return bind(case, found, Origin::Created),
+        Some(CreateOutcome::Created(found)) => return bind(case, snapshot, found, Origin::Created),
         Some(CreateOutcome::Behind(other)) => {
             return await_turn(case, Reason::ConfirmingCreate, other, &case.spec.branch_id);
         }
@@ -38,8 +38,8 @@ pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
         ));
     }
     match (primary, case.spec.management, case.spec.existing) {
-        (Some(found), Management::Observe, _) => bind(case, found, Origin::Observed),
-        (Some(found), Management::Full, Existing::Adopt) => bind(case, found, Origin::Adopted),
+        (Some(found), Management::Observe, _) => bind(case, snapshot, found, Origin::Observed),
+        (Some(found), Management::Full, Existing::Adopt) => bind(case, snapshot, found, Origin::Adopted),
         (Some(found), Management::Full, Existing::Refuse) => Decision::rest(Report::stalled(
             Reason::PrimaryExists,
             format!(
@@ -61,7 +61,7 @@ pub(super) fn recover(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -
         return import(case, snapshot, id);
     }
     match create_outcome(case, intent, snapshot) {
-        CreateOutcome::Created(found) => bind(case, found, Origin::Created),
+        CreateOutcome::Created(found) => bind(case, snapshot, found, Origin::Created),
         CreateOutcome::NotCreated => Decision::act(
             ComputeStep::DropIntent { unanswered: stray::unanswered(case, intent) },
             Report::progressing(Reason::Creating, "An earlier create was not carried out. dbplane tries it again."),
@@ -162,18 +162,18 @@ fn import(case: &Case, snapshot: &Snapshot, id: &str) -> Choice {
             ),
         )),
         Some(found) if found.role != case.role() => Decision::rest(wrong_role(case, found)),
-        Some(found) if case.spec.management == Management::Observe => bind(case, found, Origin::Observed),
-        Some(found) => bind(case, found, Origin::Imported),
+        Some(found) if case.spec.management == Management::Observe => bind(case, snapshot, found, Origin::Observed),
+        Some(found) => bind(case, snapshot, found, Origin::Imported),
     }
 }
 
 /// Binds the resource to a compute that no other resource is bound to.
-pub(super) fn bind(case: &Case, found: &Compute, origin: Origin) -> Choice {
+pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Origin) -> Choice {
     if let Some(claim) = case.observed.claims.bound.get(&found.id) {
         return Decision::rest(claimed(&format!("compute {}", found.id), &claim.by));
     }
     let binding = Binding { id: found.id.clone(), project: case.spec.project_id.clone(), origin, at: case.now };
-    let unanswered = stray::unanswered_beside(case, found, origin);
+    let unanswered = stray::unanswered_beside(case, found, snapshot);
     Decision::act(
         ComputeStep::Bind { binding, restart: case.restart_asked(), unanswered },
         Report::progressing(Reason::Creating, format!("Compute {} is being bound.", found.id)),

@@ -54,16 +54,12 @@ pub(super) fn decide(case: &Case) -> Choice {
 
 /// A create was begun: its outcome is determined first.
 fn unresolved(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -> Choice {
-    if let Some(id) = &case.spec.compute_id {
-        return match snapshot.find(id).filter(|found| !case.observed.claims.bound.contains_key(&found.id)) {
-            Some(found) => bind(case, found, Origin::Imported),
-            None => remove_finalizer(
-                "The compute that spec.computeID names does not exist, or belongs to another resource.",
-            ),
-        };
+    let named = case.spec.compute_id.as_ref().and_then(|id| snapshot.find(id));
+    if let Some(found) = named.filter(|found| !case.observed.claims.bound.contains_key(&found.id)) {
+        return bind(case, snapshot, found, Origin::Imported);
     }
     match create_outcome(case, intent, snapshot) {
-        CreateOutcome::Created(found) => bind(case, found, Origin::Created),
+        CreateOutcome::Created(found) => bind(case, snapshot, found, Origin::Created),
         CreateOutcome::NotCreated => finish(case, snapshot, "No compute was created."),
         CreateOutcome::Behind(other) => await_turn(case, Reason::ConfirmingCreate, other, &intent.branch),
         CreateOutcome::NotKnownYet(until) => Decision::wait(
@@ -112,7 +108,7 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
 fn finish(case: &Case, snapshot: &Snapshot, why: &str) -> Choice {
     let strays = strays(case, snapshot);
     match (strays.marked.first(), strays.ids()) {
-        (Some(ours), _) => bind(case, ours, Origin::Created),
+        (Some(ours), _) => bind(case, snapshot, ours, Origin::Created),
         (None, ids) if ids.is_empty() => remove_finalizer(why),
         (None, strays) => Decision::act(
             ComputeStep::RemoveFinalizerReportingStrays { event: advice_on_deletion(&strays) },

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::super::identity::{CreateIntent, Origin};
+use super::super::identity::CreateIntent;
 use super::super::names::NOT_CREATED;
 use super::super::seal::ObjectKey;
 use super::super::{Action, Decision, Reason, Sync, Wake, later};
@@ -26,14 +26,16 @@ pub(super) fn unanswered(case: &Case, intent: &CreateIntent) -> Vec<CreateIntent
 }
 
 /// The same once the resource is bound to `found`. Which of several creates created it is not known, so the computes of the
-/// others may still appear.
-pub(super) fn unanswered_beside(case: &Case, found: &Compute, origin: Origin) -> Vec<CreateIntent> {
+/// others may still appear; nor has an open create created what was there before it, or on another branch.
+pub(super) fn unanswered_beside(case: &Case, found: &Compute, snapshot: &Snapshot) -> Vec<CreateIntent> {
     let before = &case.identity.unanswered;
-    let answered = case.observed.memory.created.as_ref() == Some(&found.id);
-    match &case.identity.intent {
-        Some(intent) if origin == Origin::Created && !before.is_empty() && !answered => intent.noted_in(before),
-        _ => before.clone(),
+    let Some(intent) = &case.identity.intent else { return before.clone() };
+    if case.observed.memory.created.as_ref() == Some(&found.id) {
+        return before.clone();
     }
+    let shown = evidence(case, intent, snapshot);
+    let may_be_it = shown.marked.iter().chain(&shown.new).any(|compute| compute.id == found.id);
+    if may_be_it && before.is_empty() { Vec::new() } else { unanswered(case, intent) }
 }
 
 /// Unbound computes that unanswered creates may have created.

@@ -120,8 +120,22 @@ fn an_ambiguous_create_is_reported_and_a_person_can_decide() {
         ComputeStep::Bind { binding, .. } => assert_eq!(binding.id, "ep-2"),
         other => panic!("{other:?}"),
     }
-    assert_eq!(named.clone().claimed("ep-2", false).step(), ComputeStep::RemoveFinalizer);
-    assert_eq!(named.seeing([]).step(), ComputeStep::RemoveFinalizer);
+}
+
+#[test]
+fn a_compute_id_that_names_nothing_does_not_make_an_open_create_forgotten() {
+    let given = deleting(Given::intended()).declaring(json!({"computeID": "ep-9"}));
+    given.rest().until(at(50));
+    assert_eq!(given.clone().after(50).step(), ComputeStep::RemoveFinalizer);
+    for given in [
+        given.clone().seeing([compute("ep-1")]),
+        given.seeing([compute("ep-1"), compute("ep-9")]).claimed("ep-9", false),
+    ] {
+        match given.step() {
+            ComputeStep::Bind { binding, .. } => assert_eq!(binding.id, "ep-1"),
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 #[test]

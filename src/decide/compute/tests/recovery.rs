@@ -196,6 +196,22 @@ fn the_intents_branch_counts_after_the_spec_changed_it() {
 }
 
 #[test]
+fn an_import_leaves_an_open_create_on_record() {
+    let unanswered = |given: &Given| match given.step() {
+        ComputeStep::Bind { unanswered, .. } => unanswered.len(),
+        other => panic!("{other:?}"),
+    };
+    let importing = |id: &str| Given::intended().declaring(json!({"computeID": id}));
+    let before = with(compute("ep-0"), |compute| compute.branch_id = BRANCH.into());
+    let elsewhere = with(compute("ep-7"), |compute| compute.branch_id = "br-dev".into());
+    assert_eq!(unanswered(&importing("ep-0").seeing([before.clone()])), 1, "it was there before the create");
+    assert_eq!(unanswered(&importing("ep-7").seeing([elsewhere])), 1, "on another branch");
+    assert_eq!(unanswered(&importing("ep-1").seeing([before.clone(), compute("ep-1")])), 0, "it is what was created");
+    let refused = importing("ep-0").failed(Action::Create, refused());
+    assert_eq!(unanswered(&refused.seeing([before])), 0, "nothing was created");
+}
+
+#[test]
 fn a_person_can_name_the_compute() {
     let given = Given::intended().declaring(json!({"computeID": "ep-2"})).seeing([compute("ep-1"), compute("ep-2")]);
     match given.step() {
