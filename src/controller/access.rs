@@ -9,7 +9,7 @@ use kube::core::{Selector, SelectorExt};
 use super::environment::{Environment, Kind, StepError};
 use super::object::{AccountName, has_finalizer};
 use super::state::{AccountEntry, Connection};
-use crate::api::{Account, AccountKind, AccountRef, ClusterAccount, NamespaceAccess, PlatformAccess};
+use crate::api::{Account, AccountKind, AccountRef, ClusterAccount, NamespaceAccess};
 use crate::decide::account::Availability;
 use crate::decide::memory::Problem;
 use crate::decide::{AccountView, Action};
@@ -108,26 +108,12 @@ fn is_lost<K: Resource>(account: &ObjectMeta, object: &K) -> bool {
     account.deletion_timestamp.is_some() && !has_finalizer(object.meta())
 }
 
-/// What an account says of itself, whether or not it can be used at present; `None` where there is no such account.
-pub fn read<E: Environment, T>(
-    env: &E,
-    name: &AccountName,
-    read: impl Fn(&ObjectMeta, &PlatformAccess) -> T,
-) -> Option<T> {
-    match name.kind {
-        AccountKind::Account => {
-            let account = env.object::<Account>(&name.object_ref())?;
-            Some(read(&account.metadata, &account.spec.platform))
-        }
-        AccountKind::ClusterAccount => {
-            let account = env.object::<ClusterAccount>(&name.object_ref())?;
-            Some(read(&account.metadata, &account.spec.platform))
-        }
-    }
-}
-
+/// The metadata of an account, whether or not it can be used at present; `None` where there is no such account.
 fn meta<E: Environment>(env: &E, name: &AccountName) -> Option<ObjectMeta> {
-    read(env, name, |meta, _| meta.clone())
+    match name.kind {
+        AccountKind::Account => Some(env.object::<Account>(&name.object_ref())?.metadata.clone()),
+        AccountKind::ClusterAccount => Some(env.object::<ClusterAccount>(&name.object_ref())?.metadata.clone()),
+    }
 }
 
 /// Whether an account admits a namespace; an Account admits its own.

@@ -32,6 +32,9 @@ pub enum Origin {
 pub struct Binding {
     pub id: String,
     pub project: String,
+    /// The base URL of the platform that it is on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform: Option<String>,
     pub origin: Origin,
     pub at: Timestamp,
 }
@@ -41,6 +44,9 @@ pub struct Binding {
 pub struct CreateIntent {
     pub at: Timestamp,
     pub branch: String,
+    /// The base URL of the platform that it is sent to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform: Option<String>,
     /// The computes of that type that the branch had before the create.
     pub baseline: BTreeSet<String>,
     /// The unique name that the create gives the compute, where the platform shows names.
@@ -103,6 +109,12 @@ pub struct ComputeIdentity {
 }
 
 impl ComputeIdentity {
+    /// Where the compute is, or was to be created.
+    pub fn platform(&self) -> Option<&str> {
+        let intended = || self.intent.iter().chain(self.unanswered.last()).find_map(|intent| intent.platform.as_ref());
+        self.binding.as_ref().and_then(|binding| binding.platform.as_ref()).or_else(intended).map(String::as_str)
+    }
+
     /// When the call was recorded whose outcome is not known.
     pub fn recorded(&self) -> Option<Timestamp> {
         let restart = self.restart.as_ref().filter(|record| record.calling.is_some());

@@ -37,7 +37,7 @@ async fn an_account_reports_what_its_credentials_see() {
     let fixture = Fixture::new("account").await;
     let ready = fixture.until_ready("account/prod").await;
     assert!(ready["status"]["projectCount"].as_u64().unwrap() >= 1, "{ready}");
-    assert_eq!(ready["status"]["projects"][0], PROJECT);
+    assert_eq!(ready["status"]["projects"][0], fixture.project);
     assert_eq!(ready["status"]["capabilities"]["keyListing"], true);
     // By reading alone.
     assert_eq!(fixture.count("GET"), fixture.requests().len());
@@ -50,13 +50,13 @@ async fn an_account_reports_what_its_credentials_see() {
 #[tokio::test]
 async fn a_project_scoped_key_is_enough_for_computes() {
     let scoped = async |fixture: &Fixture| {
-        let form = json!({"key_name": "scoped", "project_id": PROJECT});
+        let form = json!({"key_name": "scoped", "project_id": fixture.project});
         let (token, _) = fixture.console_key("/organizations/org-cool-darkness-1/api_keys", form).await;
         fixture.account_with(&token).await;
         fixture.until_ready("account/prod").await
     };
-    let ready = scoped(&Fixture::bare("scoped-default").await).await;
-    assert_eq!(ready["status"]["projects"], json!([PROJECT]));
+    let fixture = Fixture::bare("scoped-default").await;
+    assert_eq!(scoped(&fixture).await["status"]["projects"], json!([fixture.project]));
     // The public API refuses the list to such a key.
     let fixture = Fixture::on("scoped", |options| options.profile = Profile::Public).await;
     let ready = scoped(&fixture).await;
@@ -76,7 +76,7 @@ async fn an_organization_key_is_enough_for_computes() {
     let fixture = Fixture::bare("organization").await;
     fixture.account_with(ORGANIZATION_KEY).await;
     let ready = fixture.until_ready("account/prod").await;
-    assert_eq!(ready["status"]["projects"], json!([PROJECT]));
+    assert_eq!(ready["status"]["projects"], json!([fixture.project]));
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.until_ready("compute/orders").await;
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::fixture::{Fixture, PROJECT, Shared, compute};
+use crate::fixture::{Fixture, Shared, compute};
 use crate::keys::key_into;
 use crate::support::tokens;
 
@@ -112,6 +112,6 @@ async fn exercise(fixture: &Fixture) -> Vec<String> {
     fixture.until_ready("compute/orders").await;
     fixture.kubectl(&["delete", "projectkey", "cd", "--wait=false"]).await;
     fixture.until_gone("projectkey/cd").await;
-    assert_eq!(fixture.live_keys().await.iter().filter(|key| key["project_id"] == PROJECT).count(), 1);
+    assert_eq!(fixture.live_keys().await.iter().filter(|key| key["project_id"] == fixture.project).count(), 1);
     tokens
 }

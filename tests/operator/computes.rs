@@ -32,7 +32,7 @@ pub async fn create(fixture: &Fixture, more: &str) -> String {
 
 /// A compute that somebody created in the console some time ago.
 pub async fn by_hand(fixture: &Fixture, branch: &str, kind: &str) -> String {
-    let form = json!({"project_id": PROJECT, "branch_id": branch, "type": kind});
+    let form = json!({"project_id": fixture.project, "branch_id": branch, "type": kind});
     let line = fixture.console(Method::POST, "/computes", form).await;
     fixture.platform.advance(Duration::from_secs(10)).unwrap();
     line["id"].as_str().unwrap().to_owned()

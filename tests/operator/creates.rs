@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use dbplane::decide::names;
+use dbplane_simulator::{self as simulator, Options};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::computes::existing::resize;
 use crate::computes::{by_hand, create, created, delete, message, polls, writes};
-use crate::fixture::{Fixture, PROJECT, compute, condition};
+use crate::fixture::{Fixture, compute, condition, listener, world};
 
 const BRANCH: &str = "br-main-42";
 
@@ -19,7 +20,7 @@ fn reader(name: &str, more: &str) -> String {
 /// What somebody else creates at the same time; nothing but a name could tell it from ours.
 async fn twin(fixture: &Fixture, more: Value) -> String {
     let size = resize(1);
-    let mut form = json!({"project_id": PROJECT, "branch_id": BRANCH, "type": "read_only"});
+    let mut form = json!({"project_id": fixture.project, "branch_id": BRANCH, "type": "read_only"});
     for part in [size, more] {
         form.as_object_mut().unwrap().extend(part.as_object().unwrap().clone());
     }
@@ -198,7 +199,7 @@ async fn an_edited_record_is_restored_and_not_followed() {
     let other = by_hand(&fixture, "br-dev-7", "read_write").await;
     let seen = fixture.get("compute/orders").await.unwrap();
     let record = seen["metadata"]["annotations"][names::RECORD].as_str().unwrap().to_owned();
-    for edited in [record.replace(&bound, &other), record.replace(PROJECT, "quiet-sea-654321")] {
+    for edited in [record.replace(&bound, &other), record.replace(&fixture.project, "quiet-sea-654321")] {
         assert_ne!(edited, record);
         let annotation = format!("{}={edited}", names::RECORD);
         fixture.kubectl(&["annotate", "--overwrite", "compute", "orders", &annotation]).await;
@@ -227,4 +228,75 @@ async fn repeated_drift_is_corrected_three_times_and_reported() {
     fixture.until_condition("compute/orders", "Synced", "False", "DriftPersists").await;
     polls(&fixture, 2).await;
     assert_eq!(fixture.count("PATCH"), 3);
+}
+
+#[tokio::test]
+async fn two_accounts_of_one_platform_share_claims_however_they_spell_it() {
+    let fixture = Fixture::new("spelled").await;
+    fixture.apply(&compute("first", BRANCH, "")).await;
+    let first = id(&fixture.until_ready("compute/first").await);
+    let other = fixture.platform.base_url().replace("127.0.0.1", "localhost");
+    assert_ne!(other, fixture.platform.base_url());
+    fixture
+        .apply(&format!(
+            "apiVersion: dbplane.dev/v1alpha1
+kind: Account
+metadata: {{name: other}}
+spec:
+  baseURL: {other}
+  organizationID: org-cool-darkness-1
+  apiKeySecretRef: {{name: platform-api-key, key: api-key}}
+"
+        ))
+        .await;
+    let through = |manifest: &str| manifest.replace("{name: prod}", "{name: other}");
+    fixture.apply(&through(&compute("second", BRANCH, "  existing: Adopt\n"))).await;
+    fixture
+        .apply(&through(&reader("third", &format!("  computeID: {first}\n")).replace("ReadOnly", "ReadWrite")))
+        .await;
+    for name in ["second", "third"] {
+        let object = format!("compute/{name}");
+        let stalled = fixture.until_condition(&object, "Stalled", "True", "ClaimedByAnother").await;
+        assert!(message(&stalled, "Stalled").contains("spelled/first"), "{stalled}");
+    }
+    // Whose account is gone keeps what it has.
+    fixture.patch("compute/first", json!({"accountRef": {"name": "gone"}})).await;
+    fixture.until_condition("compute/first", "Stalled", "True", "AccountNotFound").await;
+    polls(&fixture, 2).await;
+    for name in ["second", "third"] {
+        fixture.until_condition(&format!("compute/{name}"), "Stalled", "True", "ClaimedByAnother").await;
+    }
+    assert_eq!(writes(&fixture).len(), 1, "the create alone");
+}
+
+#[tokio::test]
+async fn an_account_of_another_platform_creates_nothing_anew() {
+    let (fixture, bound) = created("moved", "").await;
+    let other = simulator::serve(listener(), Options::new(world(&fixture.project))).await.unwrap();
+    let requests = || other.requests(0).into_iter().filter(|entry| entry.method != "GET").count();
+    let here = fixture.get("account/prod").await.unwrap()["spec"].clone();
+    let mut there = here.clone();
+    there["baseURL"] = json!(other.base_url());
+    let account =
+        json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": "Account", "metadata": {"name": "there"}, "spec": there});
+    fixture.apply(&account.to_string()).await;
+    fixture.until_ready("account/there").await;
+    fixture.patch("compute/orders", json!({"accountRef": {"name": "there"}})).await;
+    let stalled = fixture.until_condition("compute/orders", "Stalled", "True", "BindingConflict").await;
+    let text = message(&stalled, "Stalled");
+    assert!(
+        text.contains(&bound) && text.contains(&fixture.platform.base_url()) && text.contains(&other.base_url()),
+        "{text}"
+    );
+    delete(&fixture, "compute/orders").await;
+    fixture
+        .until("compute/orders", "held", |seen| {
+            seen["metadata"]["deletionTimestamp"].is_string() && condition(seen, "Stalled").is_some()
+        })
+        .await;
+    assert_eq!((requests(), fixture.computes().await.len()), (0, 1));
+    fixture.patch("compute/orders", json!({"accountRef": {"name": "prod"}})).await;
+    fixture.until_gone("compute/orders").await;
+    assert_eq!((requests(), fixture.computes().await.len()), (0, 0));
+    other.stop().await;
 }

@@ -20,6 +20,7 @@ use crate::support::{
 /// The tokens of the sample world.
 pub const ADMIN: &str = "demo-personal-key-not-a-secret";
 pub const ORGANIZATION_KEY: &str = "demo-organization-key-not-a-secret";
+/// The sample project, as manifests name it. Each test has one of its own: resources of all platforms share claims.
 pub const PROJECT: &str = "aged-wind-123456";
 
 /// The control plane and the operator of this test process.
@@ -111,6 +112,12 @@ pub fn listener() -> TcpListener {
 /// More steps than any test has cause for; a loop makes hundreds a second.
 const MOST_STEPS: usize = 60;
 
+/// The sample world, with this project.
+pub fn world(project: &str) -> WorldFile {
+    let world = std::fs::read_to_string(root().join("deploy/examples/world.yaml")).unwrap();
+    WorldFile::parse(&world.replace(PROJECT, project)).unwrap()
+}
+
 /// The fixture of one test. Whatever a test is about, it fails when the operator went round in circles.
 pub struct Fixture {
     pub shared: &'static Shared,
@@ -118,6 +125,7 @@ pub struct Fixture {
     client: Client,
     pub namespace: String,
     pub platform: Simulator,
+    pub project: String,
 }
 
 impl Fixture {
@@ -133,18 +141,13 @@ impl Fixture {
 
     /// The same in a control plane of one's own.
     pub async fn within(shared: &'static Shared, name: &str, shape: impl FnOnce(&mut Platform)) -> Self {
-        let mut options = Platform::new(Self::world());
+        let project = format!("{name}-123456");
+        let mut options = Platform::new(world(&project));
         shape(&mut options);
         let platform = simulator::serve(listener(), options).await.unwrap();
         shared.cluster.kubectl(&["create", "namespace", name]).await.unwrap();
         let client = shared.cluster.client().await.unwrap();
-        Self { shared, client, namespace: name.to_owned(), platform }
-    }
-
-    /// The sample world.
-    pub fn world() -> WorldFile {
-        let world = std::fs::read_to_string(root().join("deploy/examples/world.yaml")).unwrap();
-        WorldFile::parse(&world).unwrap()
+        Self { shared, client, namespace: name.to_owned(), platform, project }
     }
 
     /// The same, with the Account `prod` of an administrator.
@@ -202,7 +205,18 @@ spec:
     }
 
     pub async fn apply(&self, manifest: &str) {
-        self.shared.cluster.kubectl_with_input(&["-n", &self.namespace, "apply", "-f", "-"], manifest).await.unwrap();
+        self.send("apply", manifest).await;
+    }
+
+    /// What `kubectl replace` does, and the tools that force: a PUT of the manifest.
+    pub async fn replace(&self, manifest: &str) {
+        self.send("replace", manifest).await;
+    }
+
+    async fn send(&self, verb: &str, manifest: &str) {
+        let arguments = ["-n", &self.namespace, verb, "-f", "-"];
+        let manifest = manifest.replace(PROJECT, &self.project);
+        self.shared.cluster.kubectl_with_input(&arguments, &manifest).await.unwrap();
     }
 
     pub async fn kubectl(&self, args: &[&str]) -> String {
@@ -303,14 +317,14 @@ spec:
 
     /// What the platform answers to a key that lists the sample project's computes.
     pub async fn answer_to(&self, token: &str) -> u16 {
-        let url = format!("{}/projects/{PROJECT}/endpoints", self.platform.base_url());
+        let url = format!("{}/projects/{}/endpoints", self.platform.base_url(), self.project);
         reqwest::Client::new().get(url).bearer_auth(token).send().await.unwrap().status().as_u16()
     }
 
     /// The keys of the sample project that are not revoked.
     pub async fn live_keys(&self) -> Vec<Value> {
         let mut keys = self.keys().await;
-        keys.retain(|key| key["project_id"] == PROJECT && key["revoked"] == false);
+        keys.retain(|key| key["project_id"] == self.project && key["revoked"] == false);
         keys
     }
 

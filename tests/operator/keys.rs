@@ -64,7 +64,8 @@ async fn a_key_is_created_into_its_secret_and_revoked_with_it() {
     assert_eq!(meta["ownerReferences"][0]["uid"], ready["metadata"]["uid"]);
     assert_eq!(meta["ownerReferences"][0]["controller"], true);
     let token = fixture.entry("ci-key", "token").await.unwrap();
-    let filled = format!("KEY={token} ID={id} NAME={name} PROJECT={PROJECT} URL={}", fixture.platform.base_url());
+    let filled =
+        format!("KEY={token} ID={id} NAME={name} PROJECT={} URL={}", fixture.project, fixture.platform.base_url());
     assert_eq!(fixture.entry("ci-key", ".env").await.unwrap(), filled);
 
     assert_eq!(fixture.answer_to(&token).await, 200);

@@ -7,12 +7,6 @@ use crate::computes::{polls, writes};
 use crate::fixture::{Fixture, compute, condition};
 use crate::keys::key;
 
-/// What `kubectl replace` does, and the tools that force: a PUT of the manifest.
-async fn replace(fixture: &Fixture, manifest: &str) {
-    let arguments = ["-n", &fixture.namespace, "replace", "-f", "-"];
-    fixture.shared.cluster.kubectl_with_input(&arguments, manifest).await.unwrap();
-}
-
 /// Waits until a resource has its record and its finalizer again.
 async fn restored(fixture: &Fixture, object: &str, record: &Value) -> Value {
     let seen = fixture
@@ -55,7 +49,7 @@ async fn a_replaced_resource_keeps_what_it_has_on_the_platform() {
     for (object, manifest) in &manifests {
         let ready = fixture.until_ready(object).await;
         let before = (record(&ready), writes(&fixture).len());
-        replace(&fixture, &manifest.replace("restartToken: one", "restartToken: two")).await;
+        fixture.replace(&manifest.replace("restartToken: one", "restartToken: two")).await;
         let after = restored(&fixture, object, &before.0).await;
         for field in ["computeID", "keyID"] {
             assert_eq!(after["status"][field], ready["status"][field], "{object}");

@@ -23,6 +23,7 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         restart_annotation: object.annotations().get(names::RESTART).cloned(),
         not_created: listed(object.annotations().get(names::NOT_CREATED)),
         account: facts.access.view.clone(),
+        platform: facts.access.connection.as_ref().map(|connection| platform(&connection.access.base_url)),
         snapshot: facts.excerpt.snapshot.clone(),
         claims: claims(object, computes, unreadable, |uid| others.creating.contains(uid)),
         secret: facts.secret.as_ref().map_or(SecretView::NotWanted, |(owner, state)| secret_view(owner, state)),
@@ -34,6 +35,10 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         cluster: facts.settings.cluster.clone(),
         draw: facts.draw,
     }
+}
+
+fn platform(base_url: &str) -> String {
+    base_url.trim_end_matches('/').to_owned()
 }
 
 /// The words of an annotation that people write, separated by commas.

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::super::access::{self, Access};
 use super::super::environment::{Environment, PassSettings};
-use super::super::object::{AccountName, uid};
+use super::super::object::uid;
 use super::super::state::ResourceState;
 use super::excerpt::{Excerpt, Matters};
 use crate::api::Compute;
@@ -107,12 +107,13 @@ fn is_awaiting(object: &Compute, known: &ComputeIdentity, remembered: &ResourceS
     })
 }
 
-/// Who else may claim the branches and the computes that matter to `object`.
+/// Who else may claim the branches and the computes that matter to `object`, through whatever account: one platform has many
+/// spellings, and a rival is one also while its account is down or missing.
 fn others<E: Environment>(env: &E, object: &Compute, known: &ComputeIdentity, snapshot: &SnapshotState) -> Others {
-    let (me, here) = (uid(object), platform(env, object));
+    let me = uid(object);
     let ids = ids(known, snapshot);
     let scope = Scope::of(object, known, &ids);
-    let concerned = |other: &Compute| scope.concerns(other) && uid(other) != me && platform(env, other) == here;
+    let concerned = |other: &Compute| scope.concerns(other) && uid(other) != me;
     let computes = env.objects::<Compute>(concerned);
     let unreadable = env.unreadable::<Compute>();
     let uids = computes.iter().map(|other| uid(other.as_ref()));
@@ -126,12 +127,6 @@ fn ids(known: &ComputeIdentity, snapshot: &SnapshotState) -> BTreeSet<String> {
     let computes = if let SnapshotState::Taken { computes, .. } = snapshot { computes.as_slice() } else { &[] };
     let bound = known.binding.iter().map(|binding| binding.id.clone());
     computes.iter().map(|compute| compute.id.clone()).chain(bound).collect()
-}
-
-/// Where a Compute's platform is. A rival is one also while its account is down.
-fn platform<E: Environment>(env: &E, compute: &Compute) -> Option<String> {
-    let name = AccountName::of(&compute.spec.account_ref, compute);
-    access::read(env, &name, |_, access| access.base_url.trim_end_matches('/').to_owned())
 }
 
 async fn secret<E: Environment>(env: &E, object: &Compute) -> Result<Option<(Owner, SecretState)>, kube::Error> {

@@ -38,6 +38,10 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
             let unanswered = unanswered.clone();
             work.record(|known| ComputeIdentity { intent: None, unanswered, ..known }).await
         }
+        ComputeStep::RecordPlatform { binding } => {
+            let binding = Some(binding.clone());
+            work.record(|known| ComputeIdentity { binding, ..known }).await
+        }
         ComputeStep::RecordUnanswered { unanswered } => {
             let unanswered = unanswered.clone();
             work.record(|known| ComputeIdentity { unanswered, ..known }).await
@@ -79,7 +83,7 @@ impl<E: Environment> Work<'_, E> {
     /// Intent, call, binding: whatever happens in between, a successor finds out what became of it.
     async fn create(&self, intent: &CreateIntent, new: &NewCompute, restart: &RestartRecord) -> Result<(), StepError> {
         let uid = uid(self.object);
-        if !self.env.state().begin_create(&uid, self.place(&intent.branch)?) {
+        if !self.env.state().begin_create(&uid, self.place(&intent.branch)) {
             // Another create on the branch was begun since the decision.
             let message = "another create on the branch comes first".to_owned();
             return Err(failed(Action::Create)(Fault::Busy { message, retry_after: None }));
@@ -96,6 +100,7 @@ impl<E: Environment> Work<'_, E> {
         let binding = Binding {
             id: created.id.clone(),
             project: self.object.spec.project_id.clone(),
+            platform: intent.platform.clone(),
             origin: Origin::Created,
             at: intent.at,
         };
@@ -211,12 +216,8 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    fn place(&self, branch: &str) -> Result<Place, StepError> {
-        Ok(Place {
-            platform: self.connection()?.access.base_url.trim_end_matches('/').to_owned(),
-            project: self.object.spec.project_id.clone(),
-            branch: branch.to_owned(),
-        })
+    fn place(&self, branch: &str) -> Place {
+        Place { project: self.object.spec.project_id.clone(), branch: branch.to_owned() }
     }
 
     /// A place in the account's budget, taken before the call is recorded; `None` where the process stops meanwhile.

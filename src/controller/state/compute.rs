@@ -11,10 +11,9 @@ use crate::decide::{Action, Memory, later};
 use crate::domain::{ComputeChange, Fault};
 use crate::platform::Tick;
 
-/// Where a create is made; the same identifiers mean something else on another platform.
+/// Where a create is made, through whatever account: one platform has many spellings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    pub platform: String,
     pub project: String,
     pub branch: String,
 }

@@ -3,8 +3,8 @@ use crate::decide::identity::{KeyIdentity, KeyIntent};
 
 type State = ProcessState<()>;
 
-fn place(platform: &str, branch: &str) -> Place {
-    Place { platform: platform.into(), project: "p".into(), branch: branch.into() }
+fn place(project: &str, branch: &str) -> Place {
+    Place { project: project.into(), branch: branch.into() }
 }
 
 const SETTLE: std::time::Duration = std::time::Duration::from_secs(60);
@@ -43,7 +43,7 @@ fn a_branch_has_one_create_at_a_time_until_it_is_resolved() {
     assert!(state.begin_create("one", place("a", "br-1")));
     assert!(!state.begin_create("two", place("a", "br-1")));
     assert!(state.begin_create("three", place("a", "br-2")));
-    assert!(state.begin_create("four", place("b", "br-1")), "another platform");
+    assert!(state.begin_create("four", place("b", "br-1")), "another project");
     assert!(!resolved(&state, "one"), "it is running");
     assert!(state.is_creating("one"));
     drop(step);

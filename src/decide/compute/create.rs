@@ -124,6 +124,7 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
     let intent = CreateIntent {
         at: case.now,
         branch: case.spec.branch_id.clone(),
+        platform: case.observed.platform.clone(),
         baseline,
         mark: mark.clone(),
         asked: Some(settings.clone()),
@@ -172,7 +173,13 @@ pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Or
     if let Some(claim) = case.observed.claims.bound.get(&found.id) {
         return Decision::rest(claimed(&format!("compute {}", found.id), &claim.by));
     }
-    let binding = Binding { id: found.id.clone(), project: case.spec.project_id.clone(), origin, at: case.now };
+    let binding = Binding {
+        id: found.id.clone(),
+        project: case.spec.project_id.clone(),
+        platform: case.observed.platform.clone(),
+        origin,
+        at: case.now,
+    };
     let unanswered = stray::unanswered_beside(case, found, snapshot);
     Decision::act(
         ComputeStep::Bind { binding, restart: case.restart_asked(), unanswered },

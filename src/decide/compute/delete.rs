@@ -7,7 +7,7 @@ use super::super::{AccountView, Action, Decision, Health, Reason, Report, later,
 use super::create::{await_turn, bind, create_outcome};
 use super::evidence::CreateOutcome;
 use super::stray::{advice_on_deletion, strays};
-use super::{Case, Choice, ComputeStep, Snapshot, SnapshotState, await_person, is_orphaned, unreadable};
+use super::{Case, Choice, ComputeStep, Snapshot, SnapshotState, await_person, elsewhere, is_orphaned, unreadable};
 
 /// How long a compute whose delete the platform confirmed may stay in its list before it is deleted again.
 const DELETE_AGAIN: Duration = Duration::from_secs(60);
@@ -43,6 +43,9 @@ pub(super) fn decide(case: &Case) -> Choice {
         SnapshotState::Failed(fault) => Decision::rest(Report::of(advised(unreadable(case.spec, fault)))),
         SnapshotState::Taken { at, computes } => {
             let snapshot = Snapshot { at: *at, computes };
+            if let Some(report) = elsewhere(case, &snapshot) {
+                return Decision::rest(report);
+            }
             match (&case.identity.binding, &case.identity.intent) {
                 (Some(binding), _) => remove(case, binding, &snapshot),
                 (None, Some(intent)) => unresolved(case, intent, &snapshot),

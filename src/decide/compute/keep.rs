@@ -7,7 +7,7 @@ use super::connection::connection;
 use super::create::{adopt_or_create, claimed, wrong_role};
 use super::restart::restart;
 use super::update::update;
-use super::{Case, Choice, Snapshot, is_settled, stray};
+use super::{Case, Choice, ComputeStep, Snapshot, is_settled, stray};
 use crate::api::Management;
 use crate::domain::{Compute, ComputeState};
 
@@ -25,6 +25,11 @@ pub(super) fn decide(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Cho
 }
 
 fn keep_or_observe(case: &Case, binding: &Binding, compute: &Compute, snapshot: &Snapshot) -> Choice {
+    if case.observed.platform.is_some() && case.observed.platform != binding.platform {
+        let report = health(case, binding, compute);
+        let binding = Binding { platform: case.observed.platform.clone(), ..binding.clone() };
+        return Decision::act(ComputeStep::RecordPlatform { binding }, report);
+    }
     if case.spec.management == Management::Observe {
         return observe(case, binding, compute);
     }

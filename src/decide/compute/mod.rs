@@ -37,6 +37,8 @@ pub struct ComputeObserved {
     /// Computes that no create of this resource has created, as people have found out.
     pub not_created: BTreeSet<String>,
     pub account: AccountView,
+    /// The base URL of the account's platform.
+    pub platform: Option<String>,
     pub snapshot: SnapshotState,
     pub claims: Claims,
     pub secret: SecretView,
@@ -88,6 +90,8 @@ pub enum ComputeStep {
     Bind { binding: Binding, restart: RestartRecord, unanswered: Vec<CreateIntent> },
     /// Remove the intent: its create was not carried out, or is no longer waited for.
     DropIntent { unanswered: Vec<CreateIntent> },
+    /// Record the binding under the platform's present spelling.
+    RecordPlatform { binding: Binding },
     /// Record the creates that stay unanswered.
     RecordUnanswered { unanswered: Vec<CreateIntent> },
     /// Write the record again, and the finalizer, so that the resource stays until its compute is deleted or orphaned.
@@ -147,6 +151,9 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Cho
         SnapshotState::Failed(fault) => Decision::rest(Report::of(unreadable(spec, fault))),
         SnapshotState::Taken { at, computes } => {
             let snapshot = Snapshot { at: *at, computes };
+            if let Some(report) = elsewhere(&case, &snapshot) {
+                return Decision::rest(report);
+            }
             match (&identity.binding, &identity.intent) {
                 (Some(binding), _) => keep::decide(&case, binding, &snapshot),
                 (None, Some(intent)) => create::recover(&case, intent, &snapshot),
@@ -165,6 +172,28 @@ fn restore(case: &Case) -> Option<Choice> {
         let step = ComputeStep::Restore { record: meta.record.clone(), finalizer: finalizer || meta.has_finalizer };
         Decision::act(step, Report::progressing(Reason::Updating, "The record of this resource is being restored."))
     })
+}
+
+/// The account is now one of another platform, which does not show the compute: that says nothing of the compute, nor of an
+/// open create. One platform may have several spellings; where the compute is shown it is the same one.
+fn elsewhere(case: &Case, snapshot: &Snapshot) -> Option<Report> {
+    let (recorded, here) = (case.identity.platform()?, case.observed.platform.as_deref()?);
+    let bound = case.identity.binding.as_ref();
+    if recorded == here || bound.is_some_and(|binding| snapshot.find(&binding.id).is_some()) {
+        return None;
+    }
+    let what = bound.map_or("A create of this resource that is not resolved".to_owned(), |binding| {
+        format!("Compute {}", binding.id)
+    });
+    let name = &case.spec.account_ref.name;
+    Some(Report::stalled(
+        Reason::BindingConflict,
+        format!(
+            "{what} is on the platform at {recorded}, but {name} is for {here}, which does not show it. Set spec.accountRef to an account \
+             for {recorded}. For a compute on the other platform, create another Compute. To delete this one and keep what it has, set \
+             spec.deletion to Orphan.",
+        ),
+    ))
 }
 
 /// Whether the finalizer keeps the resource, because dbplane has, or may have, created something for it.

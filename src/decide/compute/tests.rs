@@ -106,6 +106,7 @@ impl Given {
             restart_annotation: None,
             not_created: BTreeSet::new(),
             account: AccountView::Usable { organization: None },
+            platform: None,
             snapshot: SnapshotState::Taken { at: NOW, computes: Vec::new() },
             claims: Claims::default(),
             secret: SecretView::NotWanted,
@@ -124,7 +125,13 @@ impl Given {
     pub fn bound() -> Self {
         let mut given = Self::new().seeing([compute("ep-1")]);
         given.observed.meta.has_finalizer = true;
-        let binding = Binding { id: "ep-1".into(), project: "p-1".into(), origin: Origin::Created, at: at(-3600) };
+        let binding = Binding {
+            id: "ep-1".into(),
+            project: "p-1".into(),
+            platform: None,
+            origin: Origin::Created,
+            at: at(-3600),
+        };
         let restart = RestartRecord { token: String::new(), annotation: String::new(), at: at(-3600), calling: None };
         given.identity(|identity| {
             identity.binding = Some(binding);
@@ -135,7 +142,14 @@ impl Given {
     /// A Compute whose create was begun 10 s ago and is not resolved.
     pub fn intended() -> Self {
         let (branch, baseline) = (BRANCH.into(), ["ep-0".into()].into());
-        let intent = CreateIntent { at: at(-10), branch, baseline, mark: None, asked: Some(Settings::default()) };
+        let intent = CreateIntent {
+            at: at(-10),
+            branch,
+            platform: None,
+            baseline,
+            mark: None,
+            asked: Some(Settings::default()),
+        };
         let mut given = Self::new();
         given.observed.meta.has_finalizer = true;
         given.identity(|identity| identity.intent = Some(intent))

@@ -26,7 +26,7 @@ fn compute(annotation: Option<&str>, status: Option<&str>) -> Compute {
 
 fn bound(id: &str) -> ComputeIdentity {
     let at = Timestamp::UNIX_EPOCH;
-    let binding = Binding { id: id.to_owned(), project: "p-1".to_owned(), origin: Origin::Created, at };
+    let binding = Binding { id: id.to_owned(), project: "p-1".to_owned(), platform: None, origin: Origin::Created, at };
     ComputeIdentity { binding: Some(binding), ..ComputeIdentity::default() }
 }
 
@@ -55,6 +55,7 @@ fn what_was_written_is_read_back() {
     let intent = CreateIntent {
         at,
         branch: "br-1".to_owned(),
+        platform: Some("https://platform.example/api/v2".to_owned()),
         baseline: ["ep-0".to_owned()].into(),
         mark: Some("orders-1".to_owned()),
         asked: Some(Settings { passwordless_access: Some(true), ..Settings::default() }),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::{created, delete, message, polls, writes};
-use crate::fixture::{ADMIN, Fixture, compute, free_address};
+use crate::fixture::{ADMIN, Fixture, compute, free_address, world};
 
 #[tokio::test]
 async fn a_create_whose_answer_was_lost_is_found_and_not_made_twice() {
@@ -78,8 +78,9 @@ async fn a_platform_that_is_not_there_yet_is_waited_for() {
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     let waiting = fixture.until_condition("compute/orders", "Ready", "Unknown", "PlatformUnreachable").await;
     assert!(message(&waiting, "Ready").contains("cannot be reached"), "{waiting}");
-    let platform =
-        simulator::serve(TcpListener::bind(&address).await.unwrap(), Options::new(Fixture::world())).await.unwrap();
+    let platform = simulator::serve(TcpListener::bind(&address).await.unwrap(), Options::new(world(&fixture.project)))
+        .await
+        .unwrap();
     fixture.until_ready("compute/orders").await;
     platform.stop().await;
 }

@@ -50,7 +50,8 @@ async fn a_settled_operator_writes_nothing_and_reads_one_list_a_poll() {
     assert_eq!(versions(&fixture).await, before);
     assert_eq!(written(&fixture)[wrote.len()..], [] as [String; 0]);
     let since = fixture.requests().split_off(asked);
-    assert!(since.iter().all(|request| request == "GET /projects/aged-wind-123456/endpoints"), "{since:?}");
+    let list = format!("GET /projects/{}/endpoints", fixture.project);
+    assert!(since.iter().all(|request| *request == list), "{since:?}");
     assert!(since.len() <= 4, "{since:?}");
 }
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Alone, delete, message};
-use crate::fixture::{ADMIN, Fixture, compute};
+use crate::fixture::{ADMIN, Fixture, PROJECT, compute};
 use crate::keys::key;
 
 const OBJECTS: [&str; 4] = ["compute/orders", "compute/reader", "projectkey/cd", "projectkey/ci"];
@@ -127,7 +127,7 @@ spec:
     fixture.apply(&account).await;
     let everywhere = "{name: everywhere, kind: ClusterAccount}";
     furnish(&fixture, everywhere).await;
-    other.apply(&key("far", "").replace("{name: prod}", everywhere)).await;
+    other.apply(&key("far", "").replace("{name: prod}", everywhere).replace(PROJECT, &fixture.project)).await;
     other.until_ready("projectkey/far").await;
     // Its users of all namespaces hold it, and are named.
     delete(&fixture, "clusteraccount/everywhere").await;

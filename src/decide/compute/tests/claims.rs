@@ -35,7 +35,8 @@ impl Other {
     }
 
     fn bound(self, id: &str) -> Self {
-        let binding = Binding { id: id.into(), project: "p-1".into(), origin: Origin::Created, at: NOW };
+        let binding =
+            Binding { id: id.into(), project: "p-1".into(), platform: None, origin: Origin::Created, at: NOW };
         self.linked(|identity| identity.binding = Some(binding))
     }
 
@@ -45,7 +46,14 @@ impl Other {
 
     fn creating_on(self, branch: &str, begun: i64) -> Self {
         let mark = Some(format!("mark-{}", self.0.metadata.name.as_deref().unwrap()));
-        let intent = CreateIntent { at: at(begun), branch: branch.into(), baseline: [].into(), mark, asked: None };
+        let intent = CreateIntent {
+            at: at(begun),
+            branch: branch.into(),
+            platform: None,
+            baseline: [].into(),
+            mark,
+            asked: None,
+        };
         self.linked(|identity| identity.intent = Some(intent))
     }
 }

@@ -13,7 +13,7 @@ fn creates(given: &Given) -> (CreateIntent, NewCompute, RestartRecord) {
 fn binds(given: &Given, id: &str, origin: Origin) {
     match given.step() {
         ComputeStep::Bind { binding, .. } => {
-            let expected = Binding { id: id.into(), project: "p-1".into(), origin, at: NOW };
+            let expected = Binding { id: id.into(), project: "p-1".into(), platform: None, origin, at: NOW };
             assert_eq!(binding, expected);
         }
         other => panic!("{other:?}"),
@@ -28,7 +28,10 @@ fn a_primary_is_created_on_a_branch_without_one() {
         .declaring(json!({"size": {"autoscaling": {"min": 0.25, "max": 2}}, "scaleToZero": {"never": true}}));
     let (intent, new, restart) = creates(&given);
     let asked = Some(new.settings.clone());
-    assert_eq!(intent, CreateIntent { at: NOW, branch: BRANCH.into(), baseline: [].into(), mark: None, asked });
+    assert_eq!(
+        intent,
+        CreateIntent { at: NOW, branch: BRANCH.into(), platform: None, baseline: [].into(), mark: None, asked }
+    );
     assert_eq!((new.branch_id.as_str(), new.role, &new.name), (BRANCH, Role::Primary, &None));
     assert_eq!((new.settings.min, new.settings.max), (cu(0.25), cu(2.)));
     assert_eq!(new.settings.suspend_after, Some(SuspendAfter::Never));

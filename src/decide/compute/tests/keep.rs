@@ -167,6 +167,34 @@ fn a_contradicting_binding_is_not_acted_on() {
 }
 
 #[test]
+fn an_account_of_another_platform_says_nothing_of_the_compute() {
+    let (here, there) = ("https://here.example/api/v2", "https://there.example/api/v2");
+    let on = |platform: &str| {
+        let given = Given::bound().binding(|binding| binding.platform = Some(here.into()));
+        given.observing(|observed| observed.platform = Some(platform.into()))
+    };
+    on(here).rest().in_sync();
+    let words = ["ep-1", here, there, "spec.accountRef", "Orphan"];
+    let deleting = |given: Given| given.observing(|observed| observed.meta.deleting = true);
+    for seconds in [0, 7200] {
+        on(there).seeing([]).after(seconds).rest().stalled(Reason::BindingConflict, &words);
+        deleting(on(there)).seeing([]).after(seconds).rest().stalled(Reason::BindingConflict, &words);
+    }
+    let orphaned = deleting(on(there)).seeing([]).declaring(json!({"deletion": "Orphan"}));
+    assert_eq!(orphaned.step(), ComputeStep::RemoveFinalizer);
+    match on(there).step() {
+        ComputeStep::RecordPlatform { binding } => {
+            assert_eq!((binding.id.as_str(), binding.platform.as_deref()), ("ep-1", Some(there)))
+        }
+        other => panic!("another spelling of the same platform: {other:?}"),
+    }
+    let open = Given::intended().intent(|intent| intent.platform = Some(here.into()));
+    let open = open.observing(|observed| observed.platform = Some(there.into())).after(7200);
+    open.rest().stalled(Reason::BindingConflict, &["create", here, there]);
+    deleting(open).rest().stalled(Reason::BindingConflict, &["create", here, there]);
+}
+
+#[test]
 fn the_finalizer_is_added_before_the_compute_is_changed() {
     let given = Given::bound()
         .declaring(json!({"size": {"fixed": 4}}))

@@ -9,6 +9,7 @@ const DAY: i64 = 24 * 3600;
 fn record(mark: Option<&str>) -> CreateIntent {
     CreateIntent {
         at: at(-100),
+        platform: None,
         branch: BRANCH.into(),
         baseline: ["ep-0".into()].into(),
         mark: mark.map(Into::into),
