@@ -279,10 +279,13 @@ impl<T: Default> Default for Record<T> {
 }
 
 impl<T: Serialize> Record<T> {
-    /// The text of the next version.
+    /// The text of the next version. Its number is higher than those of all versions that the object ever had, also of one that
+    /// was lost before it was copied: it is the version of the object that it is written to.
     pub fn next(&self, identity: &T, meta: &ObjectMeta) -> String {
         let uid = meta.uid.clone().unwrap_or_default();
-        seal::seal(RECORD, &Version { serial: self.serial + 1, uid, identity }, object_key(meta))
+        let version = meta.resource_version.as_ref().and_then(|version| version.parse().ok()).unwrap_or_default();
+        let serial = (self.serial + 1).max(version);
+        seal::seal(RECORD, &Version { serial, uid, identity }, object_key(meta))
     }
 }
 
