@@ -13,7 +13,7 @@ use crate::fixture::{Fixture, compute, condition, listener, world};
 
 const BRANCH: &str = "br-main-42";
 
-fn reader(name: &str, more: &str) -> String {
+pub fn reader(name: &str, more: &str) -> String {
     compute(name, BRANCH, &format!("  size: {{fixed: 1}}\n{more}")).replace("ReadWrite", "ReadOnly")
 }
 
@@ -36,7 +36,7 @@ async fn lost_with_a_twin(fixture: &Fixture) -> String {
     twin(fixture, json!({})).await
 }
 
-fn id(seen: &Value) -> String {
+pub fn id(seen: &Value) -> String {
     seen["status"]["computeID"].as_str().unwrap().to_owned()
 }
 
@@ -237,18 +237,7 @@ async fn two_accounts_of_one_platform_share_claims_however_they_spell_it() {
     let first = id(&fixture.until_ready("compute/first").await);
     let other = fixture.platform.base_url().replace("127.0.0.1", "localhost");
     assert_ne!(other, fixture.platform.base_url());
-    fixture
-        .apply(&format!(
-            "apiVersion: dbplane.dev/v1alpha1
-kind: Account
-metadata: {{name: other}}
-spec:
-  baseURL: {other}
-  organizationID: org-cool-darkness-1
-  apiKeySecretRef: {{name: platform-api-key, key: api-key}}
-"
-        ))
-        .await;
+    fixture.account_named("other", &other).await;
     let through = |manifest: &str| manifest.replace("{name: prod}", "{name: other}");
     fixture.apply(&through(&compute("second", BRANCH, "  existing: Adopt\n"))).await;
     fixture
@@ -274,12 +263,7 @@ async fn an_account_of_another_platform_creates_nothing_anew() {
     let (fixture, bound) = created("moved", "").await;
     let other = simulator::serve(listener(), Options::new(world(&fixture.project))).await.unwrap();
     let requests = || other.requests(0).into_iter().filter(|entry| entry.method != "GET").count();
-    let here = fixture.get("account/prod").await.unwrap()["spec"].clone();
-    let mut there = here.clone();
-    there["baseURL"] = json!(other.base_url());
-    let account =
-        json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": "Account", "metadata": {"name": "there"}, "spec": there});
-    fixture.apply(&account.to_string()).await;
+    fixture.account_named("there", &other.base_url()).await;
     fixture.until_ready("account/there").await;
     fixture.patch("compute/orders", json!({"accountRef": {"name": "there"}})).await;
     let stalled = fixture.until_condition("compute/orders", "Stalled", "True", "BindingConflict").await;

@@ -183,10 +183,14 @@ impl Fixture {
 
     /// The Account `prod`, wherever its platform is.
     pub async fn account_at(&self, base_url: &str) {
+        self.account_named("prod", base_url).await;
+    }
+
+    pub async fn account_named(&self, name: &str, base_url: &str) {
         let account = format!(
             "apiVersion: dbplane.dev/v1alpha1
 kind: Account
-metadata: {{name: prod}}
+metadata: {{name: {name}}}
 spec:
   baseURL: {base_url}
   organizationID: org-cool-darkness-1

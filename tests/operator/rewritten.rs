@@ -4,6 +4,7 @@ use dbplane::decide::names::{FINALIZER, RECORD};
 use serde_json::{Value, json};
 
 use crate::computes::{polls, writes};
+use crate::creates::{id, reader};
 use crate::fixture::{Fixture, compute, condition};
 use crate::keys::key;
 
@@ -18,18 +19,10 @@ async fn restored(fixture: &Fixture, object: &str, record: &Value) -> Value {
     seen
 }
 
-fn id(object: &Value) -> String {
-    object["status"]["computeID"].as_str().unwrap().to_owned()
-}
-
 fn record(object: &Value) -> Value {
     let record = &object["metadata"]["annotations"][RECORD];
     assert!(record.is_string() && *record == object["status"]["record"], "{object}");
     record.clone()
-}
-
-fn reader(size: u8) -> String {
-    compute("reader", "br-main-42", &format!("  size: {{fixed: {size}}}\n")).replace("ReadWrite", "ReadOnly")
 }
 
 #[tokio::test]
@@ -37,7 +30,7 @@ async fn a_replaced_resource_keeps_what_it_has_on_the_platform() {
     let fixture = Fixture::new("replaced").await;
     let manifests = [
         ("compute/orders", compute("orders", "br-main-42", "  restartToken: one\n")),
-        ("compute/reader", reader(1)),
+        ("compute/reader", reader("reader", "")),
         ("projectkey/ci", key("ci", "")),
     ];
     for (_, manifest) in &manifests {
@@ -68,7 +61,7 @@ async fn a_replaced_resource_keeps_what_it_has_on_the_platform() {
 #[tokio::test]
 async fn an_older_record_does_not_count() {
     let fixture = Fixture::new("older").await;
-    fixture.apply(&reader(1)).await;
+    fixture.apply(&reader("reader", "")).await;
     let first = fixture.until_ready("compute/reader").await;
     fixture.console(reqwest::Method::DELETE, &format!("/computes/{}", id(&first)), json!({})).await;
     let second = fixture
