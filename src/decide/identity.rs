@@ -115,6 +115,11 @@ impl ComputeIdentity {
         self.binding.as_ref().and_then(|binding| binding.platform.as_ref()).or_else(intended).map(String::as_str)
     }
 
+    /// The intent of a create that is not resolved.
+    pub fn open_create(&self) -> Option<&CreateIntent> {
+        self.intent.as_ref().filter(|_| self.binding.is_none())
+    }
+
     /// When the call was recorded whose outcome is not known.
     pub fn recorded(&self) -> Option<Timestamp> {
         let restart = self.restart.as_ref().filter(|record| record.calling.is_some());
@@ -265,6 +270,8 @@ impl InvalidAnnotation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record<T> {
     pub identity: T,
+    /// The older copy in the status: it counts again if the annotation is lost before the status is written.
+    pub before: Option<T>,
     /// What the annotation and the status are to hold; `None` where nothing was recorded yet.
     pub text: Option<String>,
     /// Whether the annotation holds it.
@@ -274,7 +281,15 @@ pub struct Record<T> {
 
 impl<T: Default> Default for Record<T> {
     fn default() -> Self {
-        Self { identity: T::default(), text: None, is_annotated: true, serial: 0 }
+        Self { identity: T::default(), before: None, text: None, is_annotated: true, serial: 0 }
+    }
+}
+
+impl Record<ComputeIdentity> {
+    /// The intent of a create that is not resolved, or may become so again.
+    pub fn open_create(&self) -> Option<&CreateIntent> {
+        let before = || self.before.as_ref().and_then(ComputeIdentity::open_create);
+        self.identity.open_create().or_else(before)
     }
 }
 
@@ -340,13 +355,16 @@ fn newest<T: DeserializeOwned + Default>(
     let annotation = meta.annotations.as_ref().and_then(|annotations| annotations.get(RECORD)).map(String::as_str);
     let of_status = status.and_then(|text| Some((text, open(text).ok()?)));
     let of_annotation = annotation.map(|text| Ok((text, open(text)?)));
-    let (text, version) = match (of_annotation, of_status) {
-        (Some(Ok(annotation)), Some(status)) if annotation.1.rank(meta) > status.1.rank(meta) => annotation,
-        (_, Some(status)) => status,
-        (Some(annotation), None) => annotation?,
+    let ((text, version), before) = match (of_annotation, of_status) {
+        (Some(Ok(annotation)), Some((_, status))) if annotation.1.rank(meta) > status.rank(meta) => {
+            (annotation, Some(status.identity))
+        }
+        (_, Some(status)) => (status, None),
+        (Some(annotation), None) => (annotation?, None),
         (None, None) => return Ok(Record::default()),
     };
     Ok(Record {
+        before,
         is_annotated: annotation == Some(text),
         text: Some(text.to_owned()),
         identity: version.identity,

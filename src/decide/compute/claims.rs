@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::super::identity::{self, ComputeIdentity, CreateIntent, object_key};
+use super::super::identity::{self, ComputeIdentity, CreateIntent, Record, object_key};
 use super::super::names;
 use crate::api::{Compute, ComputeSpec, ComputeType, ObjectMeta};
 
@@ -91,7 +91,7 @@ struct Other<'a> {
     meta: &'a ObjectMeta,
     /// `None` where it cannot be read.
     spec: Option<&'a ComputeSpec>,
-    identity: ComputeIdentity,
+    record: Record<ComputeIdentity>,
 }
 
 struct Mine<'a> {
@@ -101,18 +101,20 @@ struct Mine<'a> {
 
 impl<'a> Other<'a> {
     fn of(object: &'a Compute) -> Self {
-        let record = identity::of_compute(object).unwrap_or_default();
-        Self { meta: &object.metadata, spec: Some(&object.spec), identity: record.identity }
+        Self {
+            meta: &object.metadata,
+            spec: Some(&object.spec),
+            record: identity::of_compute(object).unwrap_or_default(),
+        }
     }
 
     fn unreadable(meta: &'a ObjectMeta) -> Self {
-        let record = identity::of_unreadable_compute(meta).unwrap_or_default();
-        Self { meta, spec: None, identity: record.identity }
+        Self { meta, spec: None, record: identity::of_unreadable_compute(meta).unwrap_or_default() }
     }
 
     /// Whether it is in a project, or may be.
     fn is_in(&self, project: &str) -> bool {
-        match (self.spec, &self.identity.binding) {
+        match (self.spec, &self.record.identity.binding) {
             (Some(spec), _) => spec.project_id == project,
             (None, Some(binding)) => binding.project == project,
             (None, None) => true,
@@ -121,7 +123,7 @@ impl<'a> Other<'a> {
 
     /// The intent of a create that is not resolved.
     fn intent(&self) -> Option<&CreateIntent> {
-        self.identity.intent.as_ref().filter(|_| self.identity.binding.is_none())
+        self.record.identity.open_create()
     }
 
     fn uid(&self) -> &str {
@@ -146,7 +148,7 @@ impl<'a> Other<'a> {
 fn bound(others: &[Other], mine: &Other) -> BTreeMap<String, Claim> {
     let mut bound: BTreeMap<String, Claim> = BTreeMap::new();
     for other in others {
-        let Some(binding) = &other.identity.binding else { continue };
+        let Some(binding) = &other.record.identity.binding else { continue };
         let claim = Claim { by: other.label(), older: other.is_older_than(mine) };
         let stronger = bound.get(&binding.id).is_none_or(|known| !known.older && claim.older);
         if stronger {
@@ -172,7 +174,7 @@ fn primary(others: &[Other], mine: &Mine) -> Option<String> {
 fn first_create(others: &[Other], mine: &Mine, creating: impl Fn(&str) -> bool) -> Option<String> {
     let Some(intent) = mine.other.intent() else {
         let branch = &mine.spec.branch_id;
-        let first = others.iter().find(|other| match other.intent() {
+        let first = others.iter().find(|other| match other.record.open_create() {
             Some(theirs) => theirs.branch == *branch,
             None => other.spec.is_none_or(|spec| spec.branch_id == *branch) && creating(other.uid()),
         });

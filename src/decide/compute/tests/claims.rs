@@ -34,6 +34,13 @@ impl Other {
         self
     }
 
+    /// What was recorded so far is also in the status; what is recorded from now on is not.
+    fn copied(mut self) -> Self {
+        let record = of_compute(&self.0).unwrap().text;
+        self.0.status.get_or_insert_default().record = record;
+        self
+    }
+
     fn bound(self, id: &str) -> Self {
         let binding =
             Binding { id: id.into(), project: "p-1".into(), platform: None, origin: Origin::Created, at: NOW };
@@ -101,7 +108,13 @@ fn a_new_create_waits_for_every_unresolved_one_on_the_branch() {
             true,
         ),
         ("on another branch, changed in the spec since", Other::new("other", 10).creating_on("br-dev", 0), false),
-        ("one that is resolved", Other::new("other", 10).creating(0).bound("ep-1"), false),
+        ("one that is resolved, restored without status", Other::new("other", 10).creating(0).bound("ep-1"), false),
+        (
+            "one that is resolved in the annotation alone",
+            Other::new("other", 10).creating(0).copied().bound("ep-1"),
+            true,
+        ),
+        ("one that is resolved", Other::new("other", 10).creating(0).copied().bound("ep-1").copied(), false),
         ("none", Other::new("other", 10), false),
     ] {
         assert_eq!(claimed(&mine, &[other]).creating.is_some(), waits, "{what}");
