@@ -1,6 +1,5 @@
 //! ProjectKeys, end to end: minted, kept, replaced, revoked.
 
-use dbplane::decide::names;
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, PROJECT, condition};
@@ -181,8 +180,7 @@ async fn a_key_that_was_revoked_in_the_console_is_recreated_or_reported() {
 async fn age(fixture: &Fixture, object: &str, hours: i64) {
     let seen = fixture.get(object).await.unwrap();
     let aged = aged(&seen, jiff::SignedDuration::from_hours(hours)).unwrap();
-    let annotation = format!("{}={}", names::RECORD, aged["metadata"]["annotations"][names::RECORD].as_str().unwrap());
-    fixture.kubectl(&["annotate", object, "--overwrite", &annotation]).await;
+    fixture.kubectl(&["patch", object, "--subresource=status", "--type=merge", "-p", &aged.to_string()]).await;
 }
 
 #[tokio::test]

@@ -2,13 +2,12 @@
 
 use dbplane::api::ProjectKey;
 use dbplane::decide::identity::of_key;
-use dbplane::decide::names::RECORD;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::{Error, Result};
 
-/// The merge patch that makes the key that a ProjectKey has in use older.
+/// The merge patch of the status that makes the key that a ProjectKey has in use older. Whoever replaces the manifest leaves it there.
 pub fn aged(object: &Value, by: SignedDuration) -> Result<Value> {
     let object: ProjectKey =
         serde_json::from_value(object.clone()).map_err(Error::while_doing("reading a ProjectKey"))?;
@@ -17,5 +16,5 @@ pub fn aged(object: &Value, by: SignedDuration) -> Result<Value> {
     if let Some(current) = &mut identity.records.current {
         current.at -= by;
     }
-    Ok(json!({"metadata": {"annotations": {RECORD: record.next(&identity, &object.metadata)}}}))
+    Ok(json!({"status": {"record": record.next(&identity, &object.metadata)}}))
 }

@@ -37,6 +37,11 @@ impl Objects {
         Ok(())
     }
 
+    pub async fn patch_status(&self, kind: &str, name: &str, patch: &Value) -> Result<()> {
+        self.api(kind).patch_status(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        Ok(())
+    }
+
     /// Replaces all resources that are not being deleted by their manifests, or removes their annotations alone.
     pub async fn rewrite(&self, replace: bool) -> Result<()> {
         for kind in ["Compute", "ProjectKey"] {

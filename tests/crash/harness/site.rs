@@ -130,7 +130,7 @@ impl Site {
 
     async fn age(&self, name: &str) -> Result<()> {
         let object = self.objects.get("ProjectKey", name).await?.unwrap_or_default();
-        self.objects.patch("ProjectKey", name, &aged(&object, SignedDuration::from_hours(2))?).await
+        self.objects.patch_status("ProjectKey", name, &aged(&object, SignedDuration::from_hours(2))?).await
     }
 
     pub async fn declare(&self, manifest: &Value) -> Result<()> {
