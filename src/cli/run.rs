@@ -10,8 +10,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::config::Settings;
-use crate::controller::{self, LEASE_DURATION, Operator};
+use crate::controller::{self, Operator};
 use crate::decide::Limits;
+use crate::decide::lease::LEASE_DURATION;
 use crate::decide::names::ClusterId;
 use crate::telemetry::health::{bind, serve_health, serve_metrics};
 use crate::telemetry::logs::{self, LogFormat};

@@ -25,8 +25,8 @@ use crate::cluster::ApiServer;
 use crate::config::Settings;
 use crate::domain::Fault;
 use crate::platform::{
-    Access, Connect, ConnectError, Endpoint, Interest, LatestSnapshot, Observers, OverHttp, Rate, RateLimited, Source,
-    Tick,
+    Access, Connect, ConnectError, Endpoint, Interest, LatestSnapshot, Leadership, Observers, OverHttp, Rate,
+    RateLimited, Source, Tick,
 };
 use crate::telemetry::Metrics;
 
@@ -41,6 +41,7 @@ pub struct Live {
     pub observers: Observers<ObjectRef<Compute>>,
     pub state: ProcessState<RateLimited>,
     pub metrics: Arc<Metrics>,
+    pub leadership: Leadership,
     /// This very environment, for tasks that outlive the call that starts them.
     pub this: std::sync::Weak<Live>,
     /// Set once all stores are filled; nothing is decided before.
@@ -139,6 +140,7 @@ impl Environment for Live {
                 requests_per_minute: limit.requests_per_minute,
                 burst: limit.burst.unwrap_or(standard.burst),
             }),
+            leadership: self.leadership.clone(),
         };
         let client = OverHttp::default().connect(&access, key, self.metrics.clone())?;
         self.wake_when_gate_moves(&client, name.clone());

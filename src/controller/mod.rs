@@ -18,4 +18,4 @@ pub mod state;
 pub use compute::Computes;
 pub use key::ProjectKeys;
 pub use registry::definitions;
-pub use start::{LEASE_DURATION, Operator, run};
+pub use start::{Operator, run};

@@ -11,6 +11,7 @@ mod disruption;
 mod drift;
 pub mod identity;
 pub mod key;
+pub mod lease;
 pub mod memory;
 pub mod names;
 mod reason;

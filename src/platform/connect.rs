@@ -6,7 +6,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 use thiserror::Error;
 
-use super::{Budget, HttpOptions, HttpPlatform, Meter, Rate, RateLimited, Transport};
+use super::{Budget, HttpOptions, HttpPlatform, Leadership, Meter, Rate, RateLimited, Transport};
 
 /// Where the platform is, and for which organization it is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub struct Access {
     /// For a whole request, from its first byte to the last byte of the answer.
     pub request_timeout: Duration,
     pub rate: Rate,
+    /// Changes are made only while it holds.
+    pub leadership: Leadership,
 }
 
 /// Makes clients: [`OverHttp`] when the operator runs, and what a test puts in its place.
@@ -84,7 +86,8 @@ impl Connect for OverHttp {
             None => HttpPlatform::new(endpoint, secret.clone(), &options)?,
         };
         let budget = Arc::new(Budget::new(access.rate));
-        Ok(RateLimited::new(Arc::new(platform.sharing(Arc::clone(&budget))), budget, meter))
+        let limited = RateLimited::new(Arc::new(platform.sharing(Arc::clone(&budget))), budget, meter);
+        Ok(limited.while_leading(access.leadership.clone()))
     }
 }
 

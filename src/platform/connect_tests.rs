@@ -23,6 +23,7 @@ impl Transport for Pages {
 
 fn access(base_url: &str) -> Access {
     Access {
+        leadership: Leadership::default(),
         endpoint: Endpoint {
             base_url: base_url.to_owned(),
             organization_id: Some("org-a".to_owned()),

@@ -5,6 +5,7 @@ mod connect;
 #[cfg(test)]
 mod fake;
 mod http;
+mod leadership;
 mod observer;
 mod port;
 mod rate_limited;
@@ -12,6 +13,7 @@ mod rate_limited;
 pub use budget::{Budget, Jitter, Priority, Rate};
 pub use connect::{Access, Connect, ConnectError, Endpoint, OverHttp};
 pub use http::{HttpOptions, HttpPlatform, Transport, Unanswered};
+pub use leadership::Leadership;
 pub use observer::{Interest, LatestSnapshot, Observers, Snapshot, Source, Tick};
 pub use port::{Answer, Platform, PlatformClient};
 pub use rate_limited::{Admitted, Meter, NoMeter, RateLimited};

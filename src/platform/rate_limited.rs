@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{Answer, Budget, Platform, PlatformClient, Priority};
+use super::{Answer, Budget, Leadership, Platform, PlatformClient, Priority};
 use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project};
 
 /// Records every call that was sent to the platform, or could not be.
@@ -40,6 +40,7 @@ pub struct RateLimited {
     shared: Arc<Shared>,
     reads: Priority,
     entry: Entry,
+    leadership: Leadership,
 }
 
 struct Shared {
@@ -78,7 +79,14 @@ impl RateLimited {
     /// `inner` within `budget`. The gate is open, and reads have the priority of [`Priority::FreshRead`].
     pub fn new(inner: Arc<dyn Platform>, budget: Arc<Budget>, meter: Arc<dyn Meter>) -> Self {
         let shared = Shared { inner, budget, meter, gate: watch::Sender::new(None) };
-        Self { shared: Arc::new(shared), reads: Priority::FreshRead, entry: Entry::GateAndBudget }
+        let leadership = Leadership::default();
+        Self { shared: Arc::new(shared), reads: Priority::FreshRead, entry: Entry::GateAndBudget, leadership }
+    }
+
+    /// The same platform; changes are made only while `leadership` holds.
+    #[must_use]
+    pub fn while_leading(self, leadership: Leadership) -> Self {
+        Self { leadership, ..self }
     }
 
     /// The same platform; its reads wait as `priority` says. Changes always have [`Priority::Change`].
@@ -160,7 +168,14 @@ impl RateLimited {
             self.shared.budget.acquire(Priority::Change).await;
         }
         self.gate()?;
+        self.leads()?;
         self.own(self.timed(name, call).await)
+    }
+
+    /// Asked right before a change is sent.
+    fn leads(&self) -> Result<(), Fault> {
+        let message = || "this process may no longer be the leader; nothing was sent".to_owned();
+        self.leadership.holds().then_some(()).ok_or_else(|| Fault::Transport { message: message() })
     }
 
     /// Whether the platform accepts the account's own key just now.
@@ -275,6 +290,7 @@ impl Platform for RateLimited {
             self.shared.budget.acquire_key_creation().await;
         }
         self.gate()?;
+        self.leads()?;
         let call = self.shared.inner.create_key(organization, name, project);
         self.own(self.timed("create_key", call).await)
     }

@@ -197,3 +197,22 @@ async fn views_are_of_one_platform() {
     assert!(rate_limited.is_same(&rate_limited.at(Priority::Poll)) && rate_limited.is_same(&rate_limited.probing()));
     assert!(!rate_limited.is_same(&fake.rate_limited()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn without_the_lead_no_change_is_sent() {
+    let fake = Fake::of([]);
+    let leadership = Leadership::elected();
+    let rate_limited = fake.rate_limited().as_ref().clone().while_leading(leadership.clone());
+    let admitted = rate_limited.admit_change().await.unwrap();
+    let refused = |fault: &Fault| matches!(fault, Fault::Transport { message } if message.contains("leader"));
+    for changing in [&rate_limited, &admitted] {
+        assert!(changing.create_compute("p", &new_compute()).await.is_err_and(|fault| refused(&fault)));
+        assert!(changing.create_key("o", "n", "p").await.is_err_and(|fault| refused(&fault)));
+        assert!(changing.delete_compute("p", &"ep-1".to_owned()).await.is_err_and(|fault| refused(&fault)));
+        assert!(changing.revoke_key("o", 1).await.is_err_and(|fault| refused(&fault)));
+    }
+    assert_eq!(fake.count(), 0);
+    rate_limited.list_computes("p").await.unwrap();
+    leadership.extend(crate::clock::since_boot() + Duration::from_secs(60));
+    admitted.create_compute("p", &new_compute()).await.unwrap();
+}

@@ -1,7 +1,41 @@
 //! Leader election: one acts, another takes over.
 
-use crate::support::PATIENCE;
+use std::fs;
+use std::path::PathBuf;
+
+use nix::sys::signal::Signal;
+
+use crate::support::{ControlPlane, Forwarder, PATIENCE};
 use crate::{Operator, cluster, creates, declare, platform, until_ready};
+use dbplane_simulator::Simulator;
+
+async fn holder(cluster: &ControlPlane) -> String {
+    let path = "jsonpath={.spec.holderIdentity}";
+    cluster.kubectl(&["-n", "default", "get", "lease", "dbplane", "-o", path]).await.unwrap_or_default()
+}
+
+/// Declares another size, and waits until the status shows it.
+async fn resize(cluster: &ControlPlane, size: u32) {
+    let spec = format!(r#"{{"spec":{{"size":{{"fixed":{size}}}}}}}"#);
+    cluster.kubectl(&["patch", "compute", "orders", "--type", "merge", "-p", &spec]).await.unwrap();
+    let wanted = format!("--for=jsonpath={{.status.size}}={size}");
+    cluster.kubectl(&["wait", "--timeout=60s", &wanted, "compute/orders"]).await.unwrap();
+}
+
+/// How often the platform was asked to change a compute.
+fn changes(platform: &Simulator) -> usize {
+    platform.requests(0).iter().filter(|entry| entry.method == "PATCH").count()
+}
+
+/// The administrator's kubeconfig, by way of `forwarder`.
+fn kubeconfig_by_way_of(forwarder: &Forwarder, cluster: &ControlPlane) -> PathBuf {
+    let config = fs::read_to_string(cluster.kubeconfig_path()).unwrap();
+    let direct = cluster.url().trim_start_matches("https://").to_owned();
+    assert!(config.contains(&direct));
+    let path = cluster.sandbox().folder().join("forwarded.kubeconfig");
+    fs::write(&path, config.replace(&direct, &forwarder.address().to_string())).unwrap();
+    path
+}
 
 #[tokio::test]
 async fn one_acts_and_the_other_takes_over_when_it_leaves() {
@@ -9,22 +43,55 @@ async fn one_acts_and_the_other_takes_over_when_it_leaves() {
     let platform = platform().await;
     let mut first = Operator::start(&cluster, "first", &["--leader-elect"]);
     first.until_ready().await;
-    let holder = async || {
-        let path = "jsonpath={.spec.holderIdentity}";
-        cluster.kubectl(&["-n", "default", "get", "lease", "dbplane", "-o", path]).await.unwrap_or_default()
-    };
     let second = Operator::start(&cluster, "second", &["--leader-elect"]);
     declare(&cluster, &platform).await;
     until_ready(&cluster).await;
-    assert_eq!(holder().await, "first");
+    assert!(holder(&cluster).await.starts_with("first_"));
     assert_eq!(creates(&platform), 1);
     first.process.terminate(PATIENCE).await.unwrap();
     second.until_ready().await;
-    cluster
-        .kubectl(&["patch", "compute", "orders", "--type", "merge", "-p", r#"{"spec":{"size":{"fixed":2}}}"#])
-        .await
-        .unwrap();
-    cluster.kubectl(&["wait", "--timeout=60s", "--for=jsonpath={.status.size}=2", "compute/orders"]).await.unwrap();
-    assert_eq!(holder().await, "second");
+    resize(&cluster, 2).await;
+    assert!(holder(&cluster).await.starts_with("second_"));
     assert_eq!(creates(&platform), 1);
+}
+
+#[tokio::test]
+async fn a_leader_that_is_cut_off_changes_nothing_beside_its_successor() {
+    let cluster = cluster().await;
+    let platform = platform().await;
+    let api_server = cluster.url().trim_start_matches("https://").to_owned();
+    let forwarder = Forwarder::start(api_server).await.unwrap();
+    let through = kubeconfig_by_way_of(&forwarder, &cluster);
+    let mut first = Operator::start_as(&through, &cluster, "first", &["--leader-elect", "--request-timeout=5"]);
+    first.until_ready().await;
+    declare(&cluster, &platform).await;
+    until_ready(&cluster).await;
+    let _second = Operator::start(&cluster, "second", &["--leader-elect"]);
+    forwarder.cut();
+    // The first one knows nothing of these sizes, but sees on the platform what its successor makes of them.
+    resize(&cluster, 2).await;
+    resize(&cluster, 4).await;
+    let status = first.process.wait(PATIENCE).await.unwrap();
+    assert!(!status.success() && first.process.log().contains("the lead is lost"), "{}", first.process.log());
+    forwarder.mend();
+    resize(&cluster, 8).await;
+    assert_eq!(changes(&platform), 3, "each size is asked for once, and no other: {:?}", platform.requests(0));
+    assert!(!first.process.log().contains("Changed compute"), "{}", first.process.log());
+}
+
+#[tokio::test]
+async fn a_leader_that_was_frozen_changes_nothing_beside_its_successor() {
+    let cluster = cluster().await;
+    let platform = platform().await;
+    let mut first = Operator::start(&cluster, "first", &["--leader-elect", "--request-timeout=5"]);
+    first.until_ready().await;
+    declare(&cluster, &platform).await;
+    until_ready(&cluster).await;
+    let _second = Operator::start(&cluster, "second", &["--leader-elect"]);
+    first.process.signal(Signal::SIGSTOP).unwrap();
+    resize(&cluster, 2).await;
+    first.process.signal(Signal::SIGCONT).unwrap();
+    let status = first.process.wait(PATIENCE).await.unwrap();
+    assert!(!status.success() && first.process.log().contains("the lead is lost"), "{}", first.process.log());
+    assert_eq!(changes(&platform), 1, "{:?}", platform.requests(0));
 }

@@ -5,6 +5,7 @@
 #![allow(dead_code, unused_imports, reason = "every test target compiles all of this and uses a part of it")]
 
 pub mod control_plane;
+mod forwarder;
 mod kinds;
 mod kubeconfig;
 mod ports;
@@ -16,6 +17,7 @@ pub mod tokens;
 use std::fmt;
 
 pub use control_plane::{ControlPlane, Options};
+pub use forwarder::Forwarder;
 pub use kinds::{definition_files, objects};
 pub use ports::{free_listener, free_port};
 pub use process::{PATIENCE, Running, wait_for, wait_until};

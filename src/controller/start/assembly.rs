@@ -29,7 +29,7 @@ use crate::clock;
 use crate::cluster::ApiServer;
 use crate::config::Settings;
 use crate::decide::names::ClusterId;
-use crate::platform::Observers;
+use crate::platform::{Leadership, Observers};
 use crate::telemetry::{Metrics, Readiness};
 
 /// What readiness says until the stores are filled.
@@ -45,14 +45,18 @@ pub struct Assembly {
     filled: Vec<Task>,
 }
 
+/// What the environment is made of.
+pub struct Inputs {
+    pub client: Client,
+    pub settings: Settings,
+    pub cluster: ClusterId,
+    pub metrics: Arc<Metrics>,
+    pub leadership: Leadership,
+}
+
 impl Assembly {
-    pub fn new(
-        client: Client,
-        settings: Settings,
-        cluster: ClusterId,
-        metrics: Arc<Metrics>,
-        stop: &CancellationToken,
-    ) -> Self {
+    pub fn new(inputs: Inputs, stop: &CancellationToken) -> Self {
+        let Inputs { client, settings, cluster, metrics, leadership } = inputs;
         let scopes: Vec<Option<String>> = match settings.watch_namespaces.as_slice() {
             [] => vec![None],
             names => names.iter().cloned().map(Some).collect(),
@@ -75,6 +79,7 @@ impl Assembly {
             stores,
             namespaces,
             state: ProcessState::default(),
+            leadership,
             metrics,
             this: this.clone(),
             synced: CancellationToken::new(),

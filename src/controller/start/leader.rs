@@ -2,71 +2,192 @@
 
 use std::time::Duration;
 
-use kube::Client;
-use kube_lease_manager::LeaseManagerBuilder;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::api::PostParams;
+use kube::{Api, Client, ResourceExt};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use crate::clock;
+use crate::decide::lease::{Candidate, LEASE_DURATION, LeaseStep, LeaseView};
+use crate::platform::Leadership;
+
 const LEASE: &str = "dbplane";
-/// How long a lease is valid. A successor makes no change before it has expired. The settle time has to be longer.
-pub const LEASE_DURATION: Duration = Duration::from_secs(15);
-/// How much earlier it is renewed.
-const GRACE: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_secs(2);
-
-/// Waits for the lead; `None` when stopped before. What is returned ends when the lead is lost.
-pub async fn lead(client: &Client, identity: &str, stop: &CancellationToken) -> Option<Lead> {
-    info!(lease = LEASE, "waiting for the lead");
-    loop {
-        match contend(client, identity, stop).await {
-            Ok(lead) => {
-                info!("leading");
-                return Some(lead);
-            }
-            Err(error) if !stop.is_cancelled() => warn!(error, "the lease cannot be used"),
-            Err(_) => {}
-        }
-        tokio::select! {
-            () = stop.cancelled() => return None,
-            () = tokio::time::sleep(PAUSE) => {}
-        }
-    }
-}
-
-async fn contend(client: &Client, identity: &str, stop: &CancellationToken) -> Result<Lead, String> {
-    let manager = LeaseManagerBuilder::new(client.clone(), LEASE)
-        .with_namespace(client.default_namespace())
-        .with_identity(identity)
-        .with_duration(LEASE_DURATION.as_secs())
-        .with_grace(GRACE.as_secs())
-        .build();
-    let (mut state, task) = manager.await.map_err(|error| error.to_string())?.watch().await;
-    tokio::select! {
-        () = stop.cancelled() => return Err("the operator is stopping".to_owned()),
-        led = state.wait_for(|led| *led) => { led.map_err(|error| error.to_string())?; }
-    }
-    Ok(Lead { state, task })
-}
+/// For one request, so that a leader that gets no answer to one renewal has time for others.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The lead.
 #[derive(Debug)]
 pub struct Lead {
-    state: tokio::sync::watch::Receiver<bool>,
-    task: tokio::task::JoinHandle<kube_lease_manager::Result<kube_lease_manager::LeaseManager>>,
+    pub leadership: Leadership,
+    lost: CancellationToken,
+    release: CancellationToken,
+    renewal: JoinHandle<()>,
+}
+
+/// Waits for the lead; `None` when stopped before.
+pub async fn lead(client: &Client, identity: &str, stop: &CancellationToken) -> Option<Lead> {
+    info!(lease = LEASE, "waiting for the lead");
+    let mut contender = Contender::new(client, identity);
+    while contender.candidate.leads_until().is_none() {
+        tokio::select! {
+            () = contender.step() => {}
+            () = stop.cancelled() => return None,
+        }
+    }
+    info!("leading");
+    let leadership = contender.leadership.clone();
+    let (lost, release) = (CancellationToken::new(), CancellationToken::new());
+    let renewal = tokio::spawn(contender.renew(lost.clone(), release.clone()));
+    Some(Lead { leadership, lost, release, renewal })
 }
 
 impl Lead {
     /// Returns when the lead is lost.
     pub async fn lost(&self) {
-        // An error is a closed channel: the manager is gone, and so is the lead.
-        let _ = self.state.clone().wait_for(|led| !*led).await;
+        self.lost.cancelled().await;
     }
 
     /// Gives the lead up, so that a successor need not wait for the lease to run out.
     pub async fn release(self) {
-        drop(self.state);
-        if let Ok(Err(error)) = self.task.await {
-            warn!(%error, "the lease could not be released");
+        self.release.cancel();
+        let _ = self.renewal.await;
+    }
+}
+
+/// A process that wants to lead, or leads, at the API server.
+#[derive(Debug)]
+struct Contender {
+    api: Api<Lease>,
+    candidate: Candidate,
+    leadership: Leadership,
+    /// As it was read or written last.
+    lease: Option<Lease>,
+}
+
+impl Contender {
+    fn new(client: &Client, identity: &str) -> Self {
+        Self {
+            api: Api::default_namespaced(client.clone()),
+            // Another process of the same name, such as a container that was started anew, is another candidate.
+            candidate: Candidate::new(format!("{identity}_{:08x}", rand::random::<u32>())),
+            leadership: Leadership::elected(),
+            lease: None,
         }
+    }
+
+    /// Leads until the lead is lost, or given up.
+    async fn renew(mut self, lost: CancellationToken, release: CancellationToken) {
+        while let Some(until) = self.candidate.leads_until() {
+            let left = until.saturating_sub(clock::since_boot());
+            tokio::select! {
+                () = self.step() => {}
+                () = tokio::time::sleep(left) => {}
+                () = release.cancelled() => return self.release().await,
+            }
+            if !self.leadership.holds() {
+                break;
+            }
+        }
+        warn!(lease = LEASE, "the lead is lost: the lease could not be renewed in time, or is another's");
+        self.leadership.end();
+        lost.cancel();
+    }
+
+    /// One request, or a pause.
+    async fn step(&mut self) {
+        let sent = clock::since_boot();
+        let step = self.candidate.next(sent);
+        let asked = match &step {
+            LeaseStep::Wait(pause) => return tokio::time::sleep(*pause).await,
+            LeaseStep::Read => self.within(self.api.get_opt(LEASE)).await,
+            LeaseStep::Write(_) => self.within(self.write()).await.map(Some),
+        };
+        let now = clock::since_boot();
+        match (step, asked) {
+            (LeaseStep::Write(_), Ok(Some(lease))) => {
+                self.candidate.written(view(&lease), sent, now);
+                self.lease = Some(lease);
+            }
+            (_, Ok(lease)) => {
+                self.candidate.read(lease.as_ref().map(view), now);
+                self.lease = lease;
+            }
+            (LeaseStep::Write(_), Err(Failure::Changed)) => self.candidate.changed(),
+            (_, Err(failure)) => {
+                warn!(lease = LEASE, %failure, "the lease cannot be read or written");
+                self.candidate.failed(now);
+            }
+        }
+        self.leadership.extend(self.candidate.leads_until().unwrap_or_default());
+    }
+
+    /// Writes the lease as this process's, if it is still as it was read.
+    async fn write(&self) -> kube::Result<Lease> {
+        let now = MicroTime(clock::now());
+        let mut lease = self.lease.clone().unwrap_or_default();
+        let spec = lease.spec.get_or_insert_default();
+        if spec.holder_identity.as_deref() != Some(self.candidate.identity()) {
+            spec.holder_identity = Some(self.candidate.identity().to_owned());
+            spec.acquire_time = Some(now.clone());
+            spec.lease_transitions = Some(spec.lease_transitions.map_or(0, |count| count.saturating_add(1)));
+        }
+        spec.lease_duration_seconds = i32::try_from(LEASE_DURATION.as_secs()).ok();
+        spec.renew_time = Some(now);
+        match self.lease {
+            Some(_) => self.api.replace(LEASE, &PostParams::default(), &lease).await,
+            None => {
+                lease.metadata.name = Some(LEASE.to_owned());
+                self.api.create(&PostParams::default(), &lease).await
+            }
+        }
+    }
+
+    async fn release(mut self) {
+        self.leadership.end();
+        let Some(mut lease) = self.lease.take() else { return };
+        let spec = lease.spec.get_or_insert_default();
+        if spec.holder_identity.take().as_deref() != Some(self.candidate.identity()) {
+            return;
+        }
+        let options = PostParams::default();
+        if let Err(failure) = self.within(self.api.replace(LEASE, &options, &lease)).await {
+            warn!(lease = LEASE, %failure, "the lease could not be released");
+        }
+    }
+
+    async fn within<T>(&self, request: impl Future<Output = kube::Result<T>>) -> Result<T, Failure> {
+        match tokio::time::timeout(REQUEST_TIMEOUT, request).await {
+            Ok(Ok(answer)) => Ok(answer),
+            // Another process has written it, or deleted it.
+            Ok(Err(kube::Error::Api(status))) if status.code == 409 || status.code == 404 && self.lease.is_some() => {
+                Err(Failure::Changed)
+            }
+            Ok(Err(error)) => Err(Failure::Refused(error.to_string())),
+            Err(_) => Err(Failure::Unanswered),
+        }
+    }
+}
+
+/// Why a request for the lease came to nothing.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("it was changed meanwhile")]
+    Changed,
+    #[error("{0}")]
+    Refused(String),
+    #[error("no answer within {REQUEST_TIMEOUT:?}")]
+    Unanswered,
+}
+
+fn view(lease: &Lease) -> LeaseView {
+    let LeaseSpec { holder_identity, lease_duration_seconds, .. } = lease.spec.clone().unwrap_or_default();
+    let seconds = lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or_default();
+    LeaseView {
+        holder: holder_identity.filter(|holder| !holder.is_empty()),
+        duration: Duration::from_secs(seconds),
+        version: lease.resource_version().unwrap_or_default(),
     }
 }

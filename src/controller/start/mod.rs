@@ -10,5 +10,4 @@ mod unreadable;
 mod waiting;
 mod wake;
 
-pub use leader::LEASE_DURATION;
 pub use run::{Operator, run};

@@ -8,10 +8,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::super::key::flush;
-use super::assembly::Assembly;
+use super::assembly::{Assembly, Inputs};
 use super::{leader, waiting};
 use crate::config::Settings;
 use crate::decide::names::ClusterId;
+use crate::platform::Leadership;
 use crate::telemetry::{Metrics, Readiness};
 
 /// How long keys that are not in their Secrets yet are tried to be saved when the operator stops.
@@ -40,13 +41,13 @@ impl std::fmt::Debug for Operator {
 pub async fn run(operator: Operator, stop: CancellationToken) -> Result<(), String> {
     let Some(cluster) = prepared(&operator, &stop).await? else { return Ok(()) };
     if !operator.leader_elect {
-        control(operator, cluster, stop).await;
+        control(operator, cluster, Leadership::default(), stop).await;
         return Ok(());
     }
     let Some(lead) = leader::lead(&operator.client, &operator.settings.identity, &stop).await else { return Ok(()) };
     let well = while_leading(operator, cluster, &lead, stop).await;
     lead.release().await;
-    if well { Ok(()) } else { Err("the lead was lost to another process".to_owned()) }
+    if well { Ok(()) } else { Err("the lead was lost".to_owned()) }
 }
 
 /// Waits for what is missing; which cluster this is, or `None` where the operator is stopped before that is known.
@@ -65,12 +66,11 @@ async fn prepared(operator: &Operator, stop: &CancellationToken) -> Result<Optio
 /// Nothing may be begun once another process may lead.
 async fn while_leading(operator: Operator, cluster: ClusterId, lead: &leader::Lead, stop: CancellationToken) -> bool {
     let until = stop.child_token();
-    let work = control(operator, cluster, until.clone());
+    let work = control(operator, cluster, lead.leadership.clone(), until.clone());
     tokio::pin!(work);
     tokio::select! {
         () = &mut work => true,
         () = lead.lost() => {
-            warn!("the lead is lost");
             until.cancel();
             work.await;
             false
@@ -79,10 +79,10 @@ async fn while_leading(operator: Operator, cluster: ClusterId, lead: &leader::Le
 }
 
 /// Passes that are running when `stop` comes are ended; then what they left in memory is saved.
-async fn control(operator: Operator, cluster: ClusterId, stop: CancellationToken) {
+async fn control(operator: Operator, cluster: ClusterId, leadership: Leadership, stop: CancellationToken) {
     let Operator { client, settings, readiness, metrics, .. } = operator;
     let longest = settings.request_timeout.saturating_add(PASS_GRACE);
-    let assembly = Assembly::new(client, settings, cluster, metrics, &stop);
+    let assembly = Assembly::new(Inputs { client, settings, cluster, metrics, leadership }, &stop);
     let env = assembly.env.clone();
     tokio::select! {
         () = assembly.run(&readiness, &stop) => info!("no pass is running any more"),

@@ -1,0 +1,53 @@
+//! Whether this process may make changes, by its own clock.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::clock;
+
+/// The right to make changes. Clones are one right. It is asked right before a call: a process that was frozen, or that hears
+/// nothing of the lease, finds out by itself that its time has run out.
+#[derive(Clone, Debug, Default)]
+pub struct Leadership(Option<Arc<AtomicU64>>);
+
+impl Leadership {
+    /// What leader election gives and takes. The default is a process that needs none.
+    pub fn elected() -> Self {
+        Self(Some(Arc::default()))
+    }
+
+    /// It holds until then, on the clock that counts from the machine's start.
+    pub fn extend(&self, until: Duration) {
+        let Some(known) = &self.0 else { return };
+        known.store(u64::try_from(until.as_nanos()).unwrap_or(u64::MAX), Ordering::SeqCst);
+    }
+
+    pub fn end(&self) {
+        self.extend(Duration::ZERO);
+    }
+
+    pub fn holds(&self) -> bool {
+        self.0.as_ref().is_none_or(|until| clock::since_boot() < Duration::from_nanos(until.load(Ordering::SeqCst)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_holds_until_it_runs_out_or_is_ended() {
+        assert!(Leadership::default().holds(), "no election");
+        let elected = Leadership::elected();
+        assert!(!elected.holds(), "not elected yet");
+        let shared = elected.clone();
+        elected.extend(clock::since_boot() + Duration::from_secs(60));
+        assert!(shared.holds());
+        elected.extend(clock::since_boot());
+        assert!(!shared.holds(), "it has run out");
+        elected.extend(clock::since_boot() + Duration::from_secs(60));
+        elected.end();
+        assert!(!shared.holds());
+    }
+}
