@@ -17,6 +17,8 @@ pub enum Action {
     Change,
     Restart,
     Delete,
+    /// Asking for one compute.
+    Ask,
     CreateKey,
     Revoke,
     ListKeys,
@@ -53,6 +55,13 @@ pub struct Sent {
     pub in_force: Option<Timestamp>,
 }
 
+/// Whether a compute exists, as the platform answered at that time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    pub at: Timestamp,
+    pub exists: bool,
+}
+
 /// What one process remembers of a resource.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
@@ -67,6 +76,8 @@ pub struct Memory {
     pub created: Option<String>,
     /// Since when snapshots lack the compute that the resource is bound to.
     pub missing_since: Option<Timestamp>,
+    /// What the platform answered last when it was asked for that compute.
+    pub asked: Option<Asked>,
     /// The call whose outcome is unknown: when it was recorded, and when this process first saw that record.
     unresolved: Option<(Timestamp, Timestamp)>,
     /// The operation that our last change started.
@@ -112,7 +123,7 @@ impl Memory {
     /// The account has other credentials: what the platform refused to the old ones is tried again at once, and what the
     /// old ones did not see proves nothing.
     pub fn credentials_changed(&mut self) {
-        self.missing_since = None;
+        (self.missing_since, self.asked) = (None, None);
         for failure in self.failures.values_mut() {
             failure.generation = ANOTHER;
         }

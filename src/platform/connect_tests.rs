@@ -7,7 +7,7 @@ use super::*;
 use crate::platform::fake::Notes;
 use crate::platform::{Platform, Unanswered};
 
-/// Answers every request with one more page, and remembers what it was asked.
+/// Answers with four pages, and remembers what it was asked.
 #[derive(Debug, Default)]
 struct Pages(Mutex<Vec<String>>);
 
@@ -16,7 +16,10 @@ impl Transport for Pages {
     async fn carry(&self, request: reqwest::Request) -> Result<reqwest::Response, Unanswered> {
         let mut asked = self.0.lock().unwrap();
         asked.push(request.url().to_string());
-        let body = format!(r#"{{"projects":[{{"id":"a"}}],"pagination":{{"cursor":"{}"}}}}"#, asked.len().min(3));
+        let body = match asked.len() {
+            page @ ..4 => format!(r#"{{"projects":[{{"id":"a"}}],"pagination":{{"cursor":"{page}"}}}}"#),
+            _ => r#"{"projects":[{"id":"b"}]}"#.to_owned(),
+        };
         Ok(axum::http::Response::new(body).into())
     }
 }

@@ -133,6 +133,9 @@ impl Platform for Fake {
     async fn list_computes(&self, _: &str) -> Result<Vec<Compute>, Fault> {
         self.called("list_computes", || self.computes.lock().unwrap().clone()).await
     }
+    async fn has_compute(&self, _: &str, id: &str) -> Result<bool, Fault> {
+        self.called("has_compute", || self.computes.lock().unwrap().iter().any(|compute| compute.id == id)).await
+    }
     async fn create_compute(&self, _: &str, _: &NewCompute) -> Result<(Compute, Vec<Operation>), Fault> {
         self.called("create_compute", || (compute("ep-new", "br-1"), Vec::new())).await
     }

@@ -22,6 +22,8 @@ pub trait Platform: Send + Sync + std::fmt::Debug {
     async fn list_projects(&self) -> Result<Vec<Project>, Fault>;
     /// All computes of a project.
     async fn list_computes(&self, project: &str) -> Result<Vec<Compute>, Fault>;
+    /// Whether a compute exists, by a request for it alone. Changes nothing.
+    async fn has_compute(&self, project: &str, compute: &str) -> Result<bool, Fault>;
     /// Creates a compute, and returns it with the operations that this started. Not idempotent.
     async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<(Compute, Vec<Operation>), Fault>;
     /// Changes the named attributes of a compute.

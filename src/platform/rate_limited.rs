@@ -266,6 +266,10 @@ impl Platform for RateLimited {
         self.read("list_computes", self.shared.inner.list_computes(project)).await
     }
 
+    async fn has_compute(&self, project: &str, compute: &str) -> Result<bool, Fault> {
+        self.read("has_compute", self.shared.inner.has_compute(project, compute)).await
+    }
+
     async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<(Compute, Vec<Operation>), Fault> {
         self.change("create_compute", self.shared.inner.create_compute(project, new)).await
     }

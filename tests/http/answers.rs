@@ -45,7 +45,8 @@ async fn pages_are_followed_to_the_end() {
 async fn further_pages_are_taken_from_the_budget() {
     let page =
         |cursor: &str| answer(200, &format!(r#"{{"projects":[{{"id":"a"}}],"pagination":{{"cursor":"{cursor}"}}}}"#));
-    let server = Server::acting([page("1"), page("2"), page("3"), page("3")]).await;
+    let last = answer(200, r#"{"projects":[]}"#);
+    let server = Server::acting([page("1"), page("2"), page("3"), last]).await;
     let budget = Arc::new(Budget::new(Rate { requests_per_minute: 600, burst: 1 }));
     let platform = server.platform().sharing(budget);
     let start = Instant::now();
@@ -56,15 +57,24 @@ async fn further_pages_are_taken_from_the_budget() {
 
 #[tokio::test]
 async fn a_cursor_on_the_last_page_does_not_make_a_loop() {
-    for last in [
-        r#"{"projects":[{"id":"b"}],"pagination":{"cursor":"same"}}"#,
-        r#"{"projects":[],"pagination":{"cursor":"other"}}"#,
+    let first = r#"{"projects":[{"id":"a"}],"pagination":{"cursor":"same"}}"#;
+    for (last, requests) in [
+        // Where the cursor leads is looked at once.
+        (r#"{"projects":[{"id":"b"}],"pagination":{"cursor":"same"}}"#, 3),
+        (r#"{"projects":[],"pagination":{"cursor":"other"}}"#, 2),
     ] {
-        let first = r#"{"projects":[{"id":"a"}],"pagination":{"cursor":"same"}}"#;
         let server = Server::acting([answer(200, first), answer(200, last)]).await;
         server.platform().list_projects().await.unwrap();
-        assert_eq!(server.lines().len(), 2, "{last}");
+        assert_eq!(server.lines().len(), requests, "{last}");
     }
+}
+
+#[tokio::test]
+async fn a_repeated_cursor_that_leads_further_is_a_fault_and_not_a_part_of_a_list() {
+    let page = |id: &str| answer(200, &format!(r#"{{"projects":[{{"id":"{id}"}}],"pagination":{{"cursor":"same"}}}}"#));
+    let server = Server::acting([page("a"), page("b"), page("c")]).await;
+    let fault = server.platform().list_projects().await.unwrap_err();
+    assert!(matches!(&fault, Fault::Undecodable { path, .. } if path == "pagination"), "{fault}");
 }
 
 #[tokio::test]
@@ -250,4 +260,31 @@ async fn a_probed_key_is_revoked_only_where_the_platform_says_401() {
     let server = Server::acting([answer(401, "")]).await;
     let outcome = server.platform().probe_key(&SecretString::from("not\u{7f}sendable"), "p").await;
     assert!(matches!(outcome, Err(Fault::Transport { .. })), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn a_compute_is_missing_only_where_a_call_that_every_platform_has_says_so() {
+    let no_such = || answer(404, r#"{"message":"endpoint not found"}"#);
+    let no_route = || answer(404, r#"{"message":"this route does not exist"}"#);
+    let unchanged = || answer(200, r#"{"endpoint":{"id":"ep-a","branch_id":"b","type":"read_only"},"operations":[]}"#);
+    for (acts, expected) in [
+        (vec![unchanged()], Ok(true)),
+        (vec![no_such(), no_such()], Ok(false)),
+        (vec![no_route(), no_such()], Ok(false)),
+        (vec![answer(405, ""), no_such()], Ok(false)),
+        (vec![no_route(), unchanged()], Ok(true)),
+        (vec![no_such(), unchanged()], Ok(true)),
+        (vec![answer(404, r#"{"message":"not allowed"}"#)], Err("forbidden")),
+        (vec![answer(500, "")], Err("server")),
+        (vec![no_such(), no_route()], Err("unsupported")),
+        (vec![no_such(), answer(422, "")], Err("rejected")),
+    ] {
+        let count = acts.len();
+        let server = Server::acting(acts).await;
+        let answered = server.platform().has_compute("p", "ep-a").await;
+        assert_eq!(answered.as_ref().copied().map_err(Fault::kind), expected, "{answered:?}");
+        let [get, patch] =
+            ["GET", "PATCH"].map(|method| format!("{method} /api/v2/projects/p/endpoints/ep-a?org_id=org-a"));
+        assert_eq!(server.lines(), [get, patch][..count]);
+    }
 }

@@ -13,6 +13,8 @@ use kube::ResourceExt;
 pub struct LiveCompute {
     pub id: String,
     pub made_by: Maker,
+    /// Made so late that its create counted as not carried out.
+    pub late: bool,
 }
 
 /// A key on the platform that is valid.
@@ -81,17 +83,17 @@ pub struct World {
     pub reported: String,
 }
 
-/// Never twice: the computes that were made for one resource, where there are more than `most`.
+/// Never twice: the computes that were made in time for one resource, where there are more than `most`.
 pub fn made_twice(world: &World, name: &str, most: usize) -> Option<String> {
     let of = Maker::Operator(Some(name.to_owned()));
-    let made: Vec<_> =
-        world.computes.iter().filter(|compute| compute.made_by == of).map(|compute| &compute.id).collect();
+    let made = world.computes.iter().filter(|compute| compute.made_by == of && !compute.late);
+    let made: Vec<_> = made.map(|compute| &compute.id).collect();
     (made.len() > most).then(|| format!("{made:?} were all created for {name}"))
 }
 
-/// Never twice: more computes of ours than there are resources that could have them.
+/// Never twice: more computes of ours, made in time, than there are resources that could have them.
 pub fn more_than_resources(world: &World) -> Option<String> {
-    let ours = world.computes.iter().filter(|compute| compute.made_by.is_operator()).count();
+    let ours = world.computes.iter().filter(|compute| compute.made_by.is_operator() && !compute.late).count();
     let resources = world.resources.len();
     (ours > resources).then(|| format!("{ours} computes of ours for {resources} resources"))
 }

@@ -13,7 +13,7 @@ use super::effects::{apply, calls_platform, changes_platform, compute, named_els
 use super::in_memory::cluster::Stored;
 use super::in_memory::{Print, hash};
 use super::pass::{answer, pass};
-use super::people::{has_finalizer, is_recorded, people, rewritten};
+use super::people::{exposed, has_finalizer, is_recorded, people, rewritten};
 use super::replay::{Answer, Base, Call, Effect, Flight, Pending, Replay, outside_of_passes};
 use super::state::{Compute, Floating, Key, Platform, Read, State, at, process};
 
@@ -35,9 +35,13 @@ pub enum Action {
     Reads(usize),
     ReadsWhatWasBefore(usize),
     ReadFails(usize),
+    /// The list is answered, and lacks this compute.
+    ReadsAllBut(usize, u8),
     /// A request whose answer was lost is carried out.
     CarriedLate(usize),
     ForeignOneAppears,
+    /// Somebody deletes a compute in the console.
+    Vanishes(u8),
     UserDeletes(usize),
     UserConfirms(usize),
     /// Somebody replaces the resource by its manifest.
@@ -58,6 +62,7 @@ pub enum Action {
 /// Everything that can happen now, and what comes of it.
 pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
     let mut next = Vec::new();
+    let exposed = exposed(bound, state);
     let mut try_all = |actions: &[Action]| {
         next.extend(actions.iter().filter_map(|action| Some((*action, happen(bound, state, *action)?))));
     };
@@ -79,9 +84,15 @@ pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
             Action::Dies(p, false),
             Action::Dies(p, true),
         ]);
+        for id in &exposed {
+            try_all(&[Action::ReadsAllBut(p, *id)]);
+        }
     }
     for number in 0..state.platform.floating.len() {
         try_all(&[Action::CarriedLate(number)]);
+    }
+    for id in &exposed {
+        try_all(&[Action::Vanishes(*id)]);
     }
     for i in bound.subjects() {
         try_all(&[
@@ -125,6 +136,13 @@ pub fn happen(bound: &Bound, state: &State, action: Action) -> Option<State> {
             next.left.lagging = state.left.lagging.checked_sub(1)?;
             read(bound, &next, p, state.platform.before.as_ref()?, false)
         }
+        Action::ReadsAllBut(p, id) => {
+            let mut next = state.clone();
+            next.left.partial = state.left.partial.checked_sub(1)?;
+            let mut shown = state.platform.clone();
+            shown.computes.remove(&id)?;
+            read(bound, &next, p, &shown, false)
+        }
         Action::ReadFails(p) => {
             let mut next = state.clone();
             next.left.refused = state.left.refused.checked_sub(1)?;
@@ -132,9 +150,11 @@ pub fn happen(bound: &Bound, state: &State, action: Action) -> Option<State> {
         }
         Action::Dies(p, sends) => dies(bound, state, p, sends),
         Action::Leads => leads(bound, state),
-        Action::CarriedLate(_) | Action::ForeignOneAppears | Action::UserDeletes(_) | Action::Tick => {
-            elsewhere(bound, state, action)
-        }
+        Action::CarriedLate(_)
+        | Action::ForeignOneAppears
+        | Action::Vanishes(_)
+        | Action::UserDeletes(_)
+        | Action::Tick => elsewhere(bound, state, action),
         Action::UserReplaces(i) | Action::UserExports(i) | Action::UserApplies(i) => rewritten(bound, state, action, i),
         Action::UserConfirms(_) | Action::KeyExchanged | Action::AccountDeleted | Action::AdmissionChanged => {
             people(bound, state, action)
@@ -276,12 +296,20 @@ fn elsewhere(bound: &Bound, state: &State, action: Action) -> Option<State> {
     let mut next = state.clone();
     match action {
         Action::CarriedLate(number) => {
-            let floating = next.platform.floating.remove(number);
-            apply(bound, &mut next, &floating.effect);
+            let Floating { effect, in_time, .. } = next.platform.floating.remove(number);
+            if let Answer::Made(id) = apply(bound, &mut next, &effect)
+                && let Some(made) = next.platform.computes.get_mut(&id)
+            {
+                made.late = state.tick > in_time;
+            }
         }
         Action::ForeignOneAppears => {
             next.left.foreign = state.left.foreign.checked_sub(1)?;
             foreign(bound, &mut next);
+        }
+        Action::Vanishes(id) => {
+            next.left.vanishing = state.left.vanishing.checked_sub(1)?;
+            next.platform.computes.remove(&id)?;
         }
         Action::UserDeletes(i) => {
             next.left.deletions = state.left.deletions.checked_sub(1)?;
@@ -304,8 +332,9 @@ pub fn pending(state: &State, p: usize, i: usize) -> Option<Pending> {
 /// What was sent and is not answered: the cluster has done it, the platform may do it within a request's time.
 fn sent(bound: &Bound, state: &mut State, effect: &Effect, since: u8) {
     if changes_platform(effect) {
-        let until = if bound.late { u8::MAX } else { since + 1 };
-        state.platform.floating.push(Floating { effect: effect.clone(), until });
+        let in_time = since + 1;
+        let until = if bound.late { u8::MAX } else { in_time };
+        state.platform.floating.push(Floating { effect: effect.clone(), until, in_time });
     } else if !calls_platform(effect) {
         apply(bound, state, effect);
     }
@@ -342,7 +371,7 @@ fn foreign(bound: &Bound, state: &mut State) {
     match bound.subject {
         Subject::Computes { marks, .. } => {
             let name = marks.then(|| "theirs".to_owned());
-            state.platform.computes.insert(id, Compute { name, made_for: None, setting: marks });
+            state.platform.computes.insert(id, Compute { name, made_for: None, setting: marks, late: false });
         }
         Subject::Key { .. } => drop(state.platform.keys.insert(id, Key { name: "theirs".into(), foreign: true })),
     }

@@ -57,6 +57,10 @@ pub struct Bound {
     pub foreign: u8,
     /// Lists that show the platform as it was one tick before.
     pub lagging: u8,
+    /// Lists that are answered as if they were whole, and lack a compute that a resource is bound to.
+    pub partial: u8,
+    /// Computes that somebody deletes in the console.
+    pub vanishing: u8,
     /// Whether a request whose answer was lost may be carried out at any later time, and not only within a tick.
     pub late: bool,
     /// Creates that reach the platform before the faults end.
@@ -94,6 +98,8 @@ impl Bound {
             deletion: false,
             foreign: 0,
             lagging: 0,
+            partial: 0,
+            vanishing: 0,
             late: false,
             creates: u8::MAX,
             most: 400_000,
@@ -219,6 +225,8 @@ impl fmt::Display for Bound {
         count(self.deletions(), "deletion", "deletions");
         count(self.foreign, "foreign create", "foreign creates");
         count(self.lagging, "lagging list", "lagging lists");
+        count(self.partial, "partial list", "partial lists");
+        count(self.vanishing, "compute deleted by somebody", "computes deleted by somebody");
         count(self.leaders - 1, "second leader", "more leaders");
         count(self.exchanges, "exchanged API key", "exchanged API keys");
         count(self.admissions, "change of who is admitted", "changes of who is admitted");

@@ -82,18 +82,20 @@ fn carry_out(bound: &Bound, state: &mut State, call: &Call) -> Answer {
         Call::CreateCompute(resource, name) => {
             state.platform.made += 1;
             let name = name.clone().filter(|_| bound.marks());
-            state
-                .platform
-                .computes
-                .insert(state.platform.made, Compute { name, made_for: Some(resource.clone()), setting: true });
+            state.platform.computes.insert(
+                state.platform.made,
+                Compute { name, made_for: Some(resource.clone()), setting: true, late: false },
+            );
             Answer::Made(state.platform.made)
         }
         Call::DeleteCompute(id) => {
-            if state.platform.computes.remove(id).is_some_and(|compute| compute.made_for.is_none()) {
+            let Some(removed) = state.platform.computes.remove(id) else { return no_such_compute() };
+            if removed.made_for.is_none() {
                 state.violation = Some("a foreign compute was deleted");
             }
             Answer::Done
         }
+        Call::HasCompute(id) if !state.platform.computes.contains_key(id) => no_such_compute(),
         Call::CreateKey(name) => {
             state.platform.made += 1;
             state.platform.keys.insert(state.platform.made, Key { name: name.clone(), foreign: false });
@@ -111,12 +113,16 @@ fn carry_out(bound: &Bound, state: &mut State, call: &Call) -> Answer {
             true => Answer::Done,
             false => Answer::Fault(Fault::Unauthorized { message: String::new() }),
         },
-        Call::ListProjects | Call::ListComputes => Answer::Done,
+        Call::ListProjects | Call::ListComputes | Call::HasCompute(_) => Answer::Done,
     }
 }
 
 fn entry(id: u8, key: &Key) -> KeyEntry {
     KeyEntry { id: id.into(), name: key.name.clone(), project_id: Some("p-1".into()), created_at: None }
+}
+
+fn no_such_compute() -> Answer {
+    Answer::Fault(Fault::NotFound { message: String::new() })
 }
 
 fn unsupported() -> Fault {

@@ -27,6 +27,7 @@ pub enum Effect {
 pub enum Call {
     /// For this resource, with this name.
     CreateCompute(Resource, Option<String>),
+    HasCompute(u8),
     DeleteCompute(u8),
     CreateKey(String),
     RevokeKey(u8),

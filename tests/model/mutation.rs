@@ -8,6 +8,7 @@ use dbplane::decide::account::{AccountObserved, AccountStep};
 use dbplane::decide::compute::{ComputeObserved, ComputeStep, SnapshotState};
 use dbplane::decide::identity::LostKey;
 use dbplane::decide::key::{KeyListing, KeyObserved, KeyStep};
+use dbplane::decide::memory::Asked;
 use dbplane::decide::{AccountView, Brake, Decision, Memory, Report};
 use dbplane::domain::NameSupport;
 use jiff::Timestamp;
@@ -40,6 +41,8 @@ pub enum Mutation {
     IgnoreSettings,
     /// A list that failed counts as empty.
     FailedListIsEmpty,
+    /// A list that lacks a compute proves that it does not exist.
+    TrustLists,
     /// A resource is released although a create of it is not resolved.
     ReleaseUnresolved,
     /// Keys are revoked whatever they are called.
@@ -60,6 +63,8 @@ pub enum Mutation {
     IgnoreBrake,
     /// What was told to wait does not go on waiting.
     ForgetBrake,
+    /// A key is written into its Secret whatever another process has recorded since.
+    WriteUnchecked,
     /// An account goes although resources need it.
     AbandonDependents,
     /// The status has no copy of the record.
@@ -117,6 +122,7 @@ impl Mutation {
                 observed.meta.has_finalizer = true;
             }
             Self::ForgetBrake => observed.meta.brake = Brake::Free,
+            Self::TrustLists => trust_list(observed, now),
             Self::FailedListIsEmpty => {
                 if let SnapshotState::Failed(_) = &observed.snapshot {
                     observed.snapshot = SnapshotState::Taken { at: now, computes: Vec::new() };
@@ -169,6 +175,17 @@ impl Mutation {
             }
             _ => {}
         }
+    }
+}
+
+/// A compute that the list lacks does not exist, and is deleted.
+fn trust_list(observed: &mut ComputeObserved, now: Timestamp) {
+    observed.memory.asked = Some(Asked { at: now, exists: false });
+    let id = observed.identity.as_ref().ok().and_then(|identity| Some(&identity.binding.as_ref()?.id));
+    if let (Some(id), SnapshotState::Taken { computes, .. }) = (id, &observed.snapshot)
+        && computes.iter().all(|compute| compute.id != *id)
+    {
+        observed.memory.deleted = Some(now);
     }
 }
 

@@ -7,6 +7,8 @@ use super::actions::Action;
 use super::bound::Bound;
 use super::effects::credential;
 use super::in_memory::cluster::Stored;
+use super::promises::bound_compute;
+use super::remote::number;
 use super::state::{State, at};
 
 /// What people do to the annotations of a resource that is not being deleted.
@@ -81,4 +83,14 @@ pub fn people(bound: &Bound, state: &State, action: Action) -> Option<State> {
         }
     }
     Some(next)
+}
+
+/// The computes that resources are bound to, where anything can happen to them.
+pub fn exposed(bound: &Bound, state: &State) -> Vec<u8> {
+    if state.left.partial == 0 && state.left.vanishing == 0 {
+        return Vec::new();
+    }
+    let computes = state.cluster.objects.iter().filter(|((kind, _), _)| *kind == "Compute");
+    let recorded = computes.map(|(_, stored)| bound_compute(bound, stored).identity);
+    recorded.filter_map(|identity| Some(number(&identity.binding.as_ref()?.id))).collect()
 }

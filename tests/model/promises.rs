@@ -1,11 +1,10 @@
 //! What holds in every state, and how things stand once all is quiet. The promises themselves are shared with the property
 //! tests; what the bounds leave open is excused here.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dbplane::api::{Compute, ProjectKey};
-use dbplane::decide::{Health, Reason, Report, Sync, identity, names};
+use dbplane::decide::{Health, Reason, Report, identity, names};
 use k8s_openapi::api::core::v1::Secret;
 
 use super::bound::{Bound, Statuses, Subject};
@@ -31,14 +30,24 @@ pub fn broken(bound: &Bound, state: &State) -> Option<String> {
     let world = world(bound, state);
     match bound.subject {
         Subject::Computes { .. } => {
-            let twice = promises::more_than_resources(&world).filter(|_| !bound.late && settled_deletes(state));
-            twice.or_else(|| promises::bound_wrongly(&world))
+            let twice = bound.subjects().find_map(|i| promises::made_twice(&world, &bound.resource(i).1, 1));
+            let too_many = || promises::more_than_resources(&world).filter(|_| settled_deletes(state));
+            twice.or_else(too_many).or_else(|| promises::bound_wrongly(&world))
         }
         Subject::Key { .. } => {
             let forgotten = promises::forgotten_keys(&world);
-            forgotten.first().map(|key| format!("the key {} is forgotten", key.name))
+            let forgotten = forgotten.first().map(|key| format!("the key {} is forgotten", key.name));
+            forgotten.or_else(|| piled_up(bound, &world))
         }
     }
+}
+
+/// A key is revoked before another is created for it; where that cannot be, three are the most that nobody has. Of two leaders
+/// each may have one more under way.
+fn piled_up(bound: &Bound, world: &World) -> Option<String> {
+    let most = if bound.revokes() { 1 } else { 4 } + usize::from(bound.leaders - 1);
+    let live = promises::live_keys(world);
+    (live > most).then(|| format!("{live} keys are live"))
 }
 
 /// Everything that the promises are about.
@@ -60,7 +69,11 @@ fn world(bound: &Bound, state: &State) -> World {
     };
     World {
         computes: computes
-            .map(|(id, it)| LiveCompute { id: format!("ep-{id}"), made_by: made_for(it.made_for.as_ref()) })
+            .map(|(id, it)| LiveCompute {
+                id: format!("ep-{id}"),
+                made_by: made_for(it.made_for.as_ref()),
+                late: it.late,
+            })
             .collect(),
         keys: keys
             .map(|(id, it)| LiveKey { id: (*id).into(), name: it.name.clone(), made_by: made_by(it.foreign) })
@@ -73,7 +86,8 @@ fn world(bound: &Bound, state: &State) -> World {
     }
 }
 
-fn bound_compute(bound: &Bound, stored: &Print<Stored>) -> BoundCompute {
+/// A Compute with its record.
+pub fn bound_compute(bound: &Bound, stored: &Print<Stored>) -> BoundCompute {
     let object = stored.typed::<Compute>();
     let identity = bound
         .memos
@@ -168,23 +182,24 @@ fn unfinished_key(bound: &Bound, world: &World, resource: &RecordedKey) -> Optio
     short.or_else(|| (bound.revokes() && live > 1).then(|| format!("{live} keys are live")))
 }
 
-/// What is on the platform and no resource's, unless it is reported.
+/// What is on the platform and no resource's, unless its resource names it, or cannot look at present.
 fn left_over(bound: &Bound, state: &State, world: &World, reports: &[Option<Arc<Report>>]) -> Option<String> {
-    let open = reports.iter().flatten().any(|report| waits_for_a_person(bound, state, report));
-    if !matches!(bound.subject, Subject::Computes { .. }) || open {
+    if !matches!(bound.subject, Subject::Computes { .. }) {
         return None;
     }
-    let reported: BTreeSet<&str> = reports
-        .iter()
-        .flatten()
-        .filter_map(|report| match &report.sync {
-            Sync::OutOfSync(Reason::StrayCompute, text) => Some(text.as_str()),
-            _ => None,
-        })
-        .collect();
-    let is_reported = |id: &str| reported.iter().any(|text| text.contains(id));
-    let someone_gone = world.resources.len() < bound.count();
-    let left = promises::forgotten_computes(world);
-    let forgotten = left.into_iter().find(|it| !(bound.late && (is_reported(&it.id) || someone_gone)))?;
+    let known = |compute: &LiveCompute| {
+        let made_for = bound.subjects().find(|i| compute.made_by == Maker::Operator(Some(bound.resource(*i).1)));
+        let resource = made_for.and_then(|i| Some((i, state.cluster.objects.get(&bound.resource(i))?)));
+        let Some((i, stored)) = resource else { return compute.late };
+        let report = reports[i].as_deref();
+        let identity = bound_compute(bound, stored).identity;
+        let may_be_found = identity.intent.is_some() || !identity.unanswered.is_empty();
+        let waits = report.is_some_and(|report| {
+            waits_for_a_person(bound, state, report)
+                && !matches!(report.health, Health::Stalled(Reason::AmbiguousCreate, _))
+        });
+        report.is_some_and(|report| format!("{report:?}").contains(&compute.id)) || waits && may_be_found
+    };
+    let forgotten = promises::forgotten_computes(world).into_iter().find(|compute| !known(compute))?;
     Some(format!("{} is left over, and nobody reports it", forgotten.id))
 }

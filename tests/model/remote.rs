@@ -26,7 +26,8 @@ impl Remote {
     }
 }
 
-fn number(id: &str) -> u8 {
+/// The number of a compute, by its id.
+pub fn number(id: &str) -> u8 {
     id.trim_start_matches("ep-").parse().unwrap()
 }
 
@@ -48,6 +49,14 @@ impl Platform for Remote {
         };
         let made = super::effects::compute(id, new.name.clone(), true, project);
         Ok((made, Vec::new()))
+    }
+
+    async fn has_compute(&self, _: &str, compute: &str) -> Result<bool, Fault> {
+        match self.call(Call::HasCompute(number(compute))).await {
+            Ok(_) => Ok(true),
+            Err(Fault::NotFound { .. }) => Ok(false),
+            Err(fault) => Err(fault),
+        }
     }
 
     async fn delete_compute(&self, _: &str, compute: &String) -> Result<(), Fault> {

@@ -237,6 +237,9 @@ impl Carrier for ToTape {
     async fn carry(&self, mut request: Request) -> Result<Response, kube::Error> {
         match &mut request {
             Request::Event { .. } => return Ok(Response::Done),
+            Request::ReadObject(resource) if self.0.mutation == Some(Mutation::WriteUnchecked) => {
+                return Ok(Response::Object(self.0.caches[&*resource].clone()));
+            }
             Request::ApplyStatus { patch, same_record, .. } => match self.0.statuses {
                 Statuses::Nothing => return Ok(Response::Done),
                 Statuses::Record if *same_record => return Ok(Response::Done),

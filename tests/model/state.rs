@@ -27,6 +27,8 @@ pub struct Compute {
     pub made_for: Option<Resource>,
     /// The value of the one setting that is declared.
     pub setting: bool,
+    /// Made after the time in which a create can be carried out.
+    pub late: bool,
 }
 
 /// A key of the platform.
@@ -40,8 +42,9 @@ pub struct Key {
 #[derive(Clone, Debug, Hash)]
 pub struct Floating {
     pub effect: Effect,
-    /// The last tick at which it may.
+    /// The last tick at which it may, and at which it is not late.
     pub until: u8,
+    pub in_time: u8,
 }
 
 #[derive(Clone, Debug, Default, Hash)]
@@ -91,6 +94,8 @@ pub struct Left {
     pub crashes: u8,
     pub foreign: u8,
     pub lagging: u8,
+    pub partial: u8,
+    pub vanishing: u8,
     pub deletions: u8,
     pub confirmations: u8,
     pub exchanges: u8,
@@ -123,7 +128,7 @@ impl State {
         if bound.foreign > 0 {
             // One that was there before, and that looks like what is wanted.
             platform.made = 1;
-            platform.computes.insert(1, Compute { name: None, made_for: None, setting: true });
+            platform.computes.insert(1, Compute { name: None, made_for: None, setting: true, late: false });
             platform.keys.insert(1, Key { name: "ci".into(), foreign: true });
         }
         let cluster = cluster(bound);
@@ -140,6 +145,8 @@ impl State {
                 crashes: bound.crashes,
                 foreign: bound.foreign,
                 lagging: bound.lagging,
+                partial: bound.partial,
+                vanishing: bound.vanishing,
                 deletions: bound.deletions(),
                 confirmations: if bound.is_braked() { bound.deletions() } else { 0 },
                 exchanges: bound.exchanges,

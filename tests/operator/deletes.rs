@@ -3,6 +3,7 @@
 mod brake;
 mod namespaces;
 mod refusals;
+mod unlisted;
 mod unresolved;
 
 use nix::sys::signal::{Signal, kill};

@@ -69,6 +69,7 @@ fn world(run: &Run) -> World {
             .map(|compute| LiveCompute {
                 made_by: made_by(simulation.ledger.computes.get(&compute.id)),
                 id: compute.id,
+                late: false,
             })
             .collect(),
         keys: keys

@@ -16,6 +16,7 @@ use crate::api::{Compute, LastOperation, Management};
 use crate::cluster::{Event, MetadataPatch, Owner, SecretContent, resource_version, secrets};
 use crate::decide::compute::ComputeStep;
 use crate::decide::identity::{self, Binding, ComputeIdentity, CreateIntent, Origin, RestartRecord};
+use crate::decide::memory::Asked;
 use crate::decide::{Action, Reason};
 use crate::domain::{ComputeChange, Fault, NewCompute, Operation};
 use crate::platform::Platform;
@@ -58,6 +59,7 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
             work.record(|known| ComputeIdentity { restart, ..known }).await
         }
         ComputeStep::WriteConnection { data } => work.write_connection(data).await,
+        ComputeStep::Ask { id } => work.ask(id).await,
         ComputeStep::Delete { id } => work.delete(id).await,
         ComputeStep::RemoveFinalizer => work.remove_finalizer().await,
         ComputeStep::RemoveFinalizerReportingStrays { event } => {
@@ -179,6 +181,14 @@ impl<E: Environment> Work<'_, E> {
         let done = |known| ComputeIdentity { restart: Some(done), ..known };
         self.patch(&stands, &recording(&stands, done)).await?;
         self.publish(&Event::normal("Restarted", format!("Restarted compute {id}."))).await;
+        Ok(())
+    }
+
+    async fn ask(&self, id: &str) -> Result<(), StepError> {
+        let connection = self.connection()?;
+        let answer = connection.platform.has_compute(&self.object.spec.project_id, id).await;
+        let exists = answer.map_err(failed(Action::Ask))?;
+        self.env.state().compute_asked(&uid(self.object), Asked { at: self.env.now(), exists });
         Ok(())
     }
 

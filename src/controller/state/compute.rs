@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::{ProcessState, ResourceState};
 use crate::api::LastOperation;
+use crate::decide::memory::Asked;
 use crate::decide::{Action, Memory, later};
 use crate::domain::{ComputeChange, Fault};
 use crate::platform::Tick;
@@ -136,6 +137,14 @@ impl<P> ProcessState<P> {
     /// The resource is bound to its compute.
     pub fn compute_bound(&self, uid: &str) {
         self.update(uid, |resource| resource.memory.created = None);
+    }
+
+    /// The platform was asked for a compute.
+    pub fn compute_asked(&self, uid: &str, asked: Asked) {
+        self.update(uid, |resource| {
+            resource.memory.succeeded(Action::Ask);
+            resource.memory.asked = Some(asked);
+        });
     }
 
     /// The platform confirmed the delete.

@@ -1,4 +1,5 @@
-//! A Compute that is being deleted: its compute is deleted first, and counts as deleted once a successful snapshot lacks it.
+//! A Compute that is being deleted: its compute is deleted first, and counts as deleted once the platform has answered so and a
+//! successful snapshot lacks it.
 
 use std::time::Duration;
 
@@ -6,8 +7,9 @@ use super::super::identity::{Binding, CreateIntent, Origin};
 use super::super::{AccountView, Action, Decision, Health, Reason, Report, later, paused};
 use super::create::{await_turn, bind, create_outcome};
 use super::evidence::CreateOutcome;
+use super::record::elsewhere;
 use super::stray::{advice_on_deletion, strays};
-use super::{Case, Choice, ComputeStep, Snapshot, SnapshotState, await_person, elsewhere, is_orphaned, unreadable};
+use super::{Case, Choice, ComputeStep, Snapshot, SnapshotState, await_person, is_orphaned, unreadable};
 
 /// How long a compute whose delete the platform confirmed may stay in its list before it is deleted again.
 const DELETE_AGAIN: Duration = Duration::from_secs(60);
@@ -99,10 +101,11 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     let listed_from = later(binding.at, case.observed.limits.settle);
     match (snapshot.find(&binding.id), again) {
         (Some(_), Some(again)) if case.now < again => Decision::wait(deleting, again),
-        (Some(_), _) => delete(case, binding, deleting),
-        // Soon after a create the list may not show the compute yet.
+        // Soon after a create the platform may not know the compute everywhere.
         (None, None) if snapshot.at < listed_from => Decision::wait(deleting, listed_from),
-        (None, _) => finish(case, snapshot, &format!("Compute {} is deleted.", binding.id)),
+        // A list that lacks it proves nothing by itself; the answer to the delete does.
+        (Some(_), _) | (None, None) => delete(case, binding, deleting),
+        (None, Some(_)) => finish(case, snapshot, &format!("Compute {} is deleted.", binding.id)),
     }
 }
 

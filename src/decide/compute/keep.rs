@@ -1,8 +1,13 @@
 //! A Compute that is bound: keep its compute as declared, restart it on request.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
+
 use super::super::drift::{self, Difference};
 use super::super::identity::{Binding, Origin};
-use super::super::{Decision, Health, Reason, Report, Sync, later};
+use super::super::memory::Asked;
+use super::super::{Action, Decision, Health, Reason, Report, Sync, later};
 use super::connection::connection;
 use super::create::{adopt_or_create, claimed, wrong_role};
 use super::restart::restart;
@@ -72,6 +77,11 @@ fn missing(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
         );
         return Decision::wait(report, gone);
     }
+    if case.spec.management == Management::Full
+        && let Some(choice) = unproven(case, binding, since)
+    {
+        return choice;
+    }
     let ours = matches!(binding.origin, Origin::Created | Origin::Adopted) && case.spec.compute_id.is_none();
     if ours && case.spec.management == Management::Full {
         // The branch may have another primary by now, which is treated as for a new resource.
@@ -86,6 +96,27 @@ fn missing(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
         ),
     ))
 }
+
+/// A list that lacks the compute proves nothing by itself: the platform is asked for it. `None` once it answered that there is
+/// no such compute.
+fn unproven(case: &Case, binding: &Binding, since: Timestamp) -> Option<Choice> {
+    let unknown = |message| Report::unknown(Reason::ComputeNotFound, message);
+    match case.observed.memory.asked.filter(|asked| asked.at >= since) {
+        Some(Asked { exists: false, .. }) => None,
+        Some(Asked { at, .. }) if case.now < later(at, ASK_AGAIN) => {
+            let message =
+                format!("Compute {} exists, but is not in the project's list. dbplane waits for the list.", binding.id);
+            Some(Decision::wait(unknown(message), later(at, ASK_AGAIN)))
+        }
+        _ => {
+            let message = format!("Compute {} is not in the project's list. dbplane asks for it.", binding.id);
+            Some(case.act(Action::Ask, ComputeStep::Ask { id: binding.id.clone() }, unknown(message)))
+        }
+    }
+}
+
+/// How often to ask for a compute that exists and is not listed.
+const ASK_AGAIN: Duration = Duration::from_secs(60);
 
 fn observe(case: &Case, binding: &Binding, compute: &Compute) -> Choice {
     let differences = drift::differences(case.spec, compute);

@@ -6,6 +6,7 @@ mod create;
 mod delete;
 mod evidence;
 mod keep;
+mod record;
 mod restart;
 mod stray;
 #[cfg(test)]
@@ -17,12 +18,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 pub use claims::{Claim, Claims, Scope, claims};
+pub use record::is_held;
 
 use super::identity::{Binding, ComputeIdentity, CreateIntent, RestartRecord};
 use super::memory::of_fault;
 use super::names::ClusterId;
 use super::seal::InvalidAnnotation;
-use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, paused, sizes};
+use super::{AccountView, Decision, Health, Limits, Memory, Meta, Report, Wake, brake, later, paused, sizes};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, RestartStatus};
 use crate::domain::{Compute, ComputeChange, ComputeState, Fault, NameSupport, NewCompute, Role};
 
@@ -104,6 +106,8 @@ pub enum ComputeStep {
     RecordRestart { record: RestartRecord },
     /// Write the connection Secret.
     WriteConnection { data: BTreeMap<String, String> },
+    /// Ask the platform for one compute, which its list lacks.
+    Ask { id: String },
     /// Delete a compute.
     Delete { id: String },
     /// Remove the finalizer.
@@ -128,7 +132,7 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Cho
     }
     let identity = match &observed.identity {
         Ok(identity) => identity,
-        Err(invalid) => return invalid_record(spec, observed, invalid),
+        Err(invalid) => return record::invalid(spec, observed, invalid),
     };
     let case = Case { spec, observed, identity, now };
     if observed.meta.deleting {
@@ -137,7 +141,7 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Cho
     if let Some(paused) = paused(&observed.meta) {
         return Decision::rest(paused);
     }
-    if let Some(choice) = restore(&case) {
+    if let Some(choice) = record::restore(&case) {
         return choice;
     }
     if observed.account == AccountView::Pending {
@@ -151,7 +155,7 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Cho
         SnapshotState::Failed(fault) => Decision::rest(Report::of(unreadable(spec, fault))),
         SnapshotState::Taken { at, computes } => {
             let snapshot = Snapshot { at: *at, computes };
-            if let Some(report) = elsewhere(&case, &snapshot) {
+            if let Some(report) = record::elsewhere(&case, &snapshot) {
                 return Decision::rest(report);
             }
             match (&identity.binding, &identity.intent) {
@@ -161,45 +165,6 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Cho
             }
         }
     }
-}
-
-/// The record is kept as an annotation too, and whatever has one is held by the finalizer: whoever replaces a resource by its
-/// manifest removes both.
-fn restore(case: &Case) -> Option<Choice> {
-    let finalizer = is_held(case.spec, case.identity);
-    let meta = &case.observed.meta;
-    (meta.record_lost || finalizer && !meta.has_finalizer).then(|| {
-        let step = ComputeStep::Restore { record: meta.record.clone(), finalizer: finalizer || meta.has_finalizer };
-        Decision::act(step, Report::progressing(Reason::Updating, "The record of this resource is being restored."))
-    })
-}
-
-/// The account is now one of another platform, which does not show the compute: that says nothing of the compute, nor of an
-/// open create. One platform may have several spellings; where the compute is shown it is the same one.
-fn elsewhere(case: &Case, snapshot: &Snapshot) -> Option<Report> {
-    let (recorded, here) = (case.identity.platform()?, case.observed.platform.as_deref()?);
-    let bound = case.identity.binding.as_ref();
-    if recorded == here || bound.is_some_and(|binding| snapshot.find(&binding.id).is_some()) {
-        return None;
-    }
-    let what = bound.map_or("A create of this resource that is not resolved".to_owned(), |binding| {
-        format!("Compute {}", binding.id)
-    });
-    let name = &case.spec.account_ref.name;
-    Some(Report::stalled(
-        Reason::BindingConflict,
-        format!(
-            "{what} is on the platform at {recorded}, but {name} is for {here}, which does not show it. Set spec.accountRef to an account \
-             for {recorded}. For a compute on the other platform, create another Compute. To delete this one and keep what it has, set \
-             spec.deletion to Orphan.",
-        ),
-    ))
-}
-
-/// Whether the finalizer keeps the resource, because dbplane has, or may have, created something for it.
-pub fn is_held(spec: &ComputeSpec, identity: &ComputeIdentity) -> bool {
-    let ComputeIdentity { binding, intent, unanswered, .. } = identity;
-    spec.management == Management::Full && (binding.is_some() || intent.is_some() || !unanswered.is_empty())
 }
 
 /// Waits for a person. They may also give a candidate to another resource, which changes nothing here: hence the timer.
@@ -216,7 +181,7 @@ pub fn remember(memory: &mut Memory, spec: &ComputeSpec, found: Option<&Compute>
         memory.missing_since.get_or_insert(now);
         return;
     };
-    memory.missing_since = None;
+    (memory.missing_since, memory.asked) = (None, None);
     let differences = super::drift::differences(spec, found);
     memory.note_differing(&differences.iter().map(|difference| difference.field.as_str()).collect::<Vec<_>>(), now);
     if is_settled(found) {
@@ -367,16 +332,6 @@ fn to_the_second(time: Timestamp) -> Option<Timestamp> {
 /// Whether the compute is left on the platform when the resource goes.
 fn is_orphaned(spec: &ComputeSpec) -> bool {
     spec.deletion == Deletion::Orphan || spec.management == Management::Observe
-}
-
-/// With an invalid record nothing is done, except for removing the finalizer where the compute stays on the platform
-/// anyway.
-fn invalid_record(spec: &ComputeSpec, observed: &ComputeObserved, invalid: &InvalidAnnotation) -> Choice {
-    let meta = &observed.meta;
-    if meta.deleting && meta.has_finalizer && !meta.paused && (is_orphaned(spec) || invalid.is_copy()) {
-        return delete::remove_finalizer("The compute, if there is one, stays on the platform.");
-    }
-    Decision::rest(Report::stalled(Reason::BindingConflict, invalid.explain("compute", meta.object_key())))
 }
 
 /// What to report when the project's computes could not be read.

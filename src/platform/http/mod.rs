@@ -127,15 +127,17 @@ impl HttpPlatform {
         self.exchange.send(call).await
     }
 
-    /// All pages of a list. The first request asks for no page; a platform that does not page gets no other.
+    /// All pages of a list, up to an empty one or one without a cursor. The first request asks for no page; a platform that does
+    /// not page gets no other. The last page may repeat a cursor: then it leads to nothing that was not seen.
     async fn pages<T>(
         &self,
         segments: &[&str],
         limit: Option<&str>,
         read: impl Fn(&[u8]) -> Result<Page<T>, DecodeError>,
+        id: impl Fn(&T) -> &str,
     ) -> Result<Vec<T>, Fault> {
-        let mut items = Vec::new();
-        let mut seen = HashSet::new();
+        let (mut items, mut ids) = (Vec::new(), HashSet::new());
+        let (mut cursors, mut repeated) = (HashSet::new(), false);
         let mut cursor: Option<String> = None;
         for _ in 0..MOST_PAGES {
             let mut query: Vec<(&str, &str)> = Vec::new();
@@ -146,13 +148,22 @@ impl HttpPlatform {
             }
             let call = Call { query: &query, ..Call::get(segments) };
             let page = read(&self.exchange.send(call).await??).map_err(|error| self.undecodable(error))?;
-            // The last page may carry a cursor as well.
-            let last = page.items.is_empty();
-            items.extend(page.items);
+            let news = page.items.iter().filter(|item| ids.insert(id(item).to_owned())).count();
             match page.cursor {
-                Some(next) if !last && seen.insert(next.clone()) => cursor = Some(next),
-                _ => return Ok(items),
+                _ if repeated && news > 0 => {
+                    return Err(self.exchange.unreadable("pagination", "a repeated cursor leads to further entries"));
+                }
+                _ if repeated => return Ok(items),
+                Some(next) if !page.items.is_empty() => {
+                    repeated = !cursors.insert(next.clone());
+                    cursor = Some(next);
+                }
+                _ => {
+                    items.extend(page.items);
+                    return Ok(items);
+                }
             }
+            items.extend(page.items);
         }
         Err(self.exchange.unreadable("pagination", "the list does not end"))
     }
@@ -160,27 +171,48 @@ impl HttpPlatform {
     /// What a 404 on a revocation means: no such key, or no such call. Whoever cannot list keys cannot tell, and must not
     /// take the key for revoked.
     async fn explain_missing(&self, organization: &str, id: i64, message: String) -> Fault {
-        self.further_request().await;
-        match self.list_keys(organization).await {
-            Ok(keys) if keys.iter().any(|key| key.id == id) => Fault::Unsupported { status: 404, message },
-            Ok(_) => Fault::NotFound { message },
+        match self.is_listed(organization, id).await {
+            Ok(true) => Fault::Unsupported { status: 404, message },
+            Ok(false) => Fault::NotFound { message },
             Err(fault) => fault,
         }
+    }
+
+    async fn is_listed(&self, organization: &str, id: i64) -> Result<bool, Fault> {
+        self.further_request().await;
+        Ok(self.list_keys(organization).await?.iter().any(|key| key.id == id))
     }
 }
 
 #[async_trait]
 impl Platform for HttpPlatform {
     async fn list_projects(&self) -> Result<Vec<Project>, Fault> {
-        self.pages(&["projects"], Some(PROJECTS_A_PAGE), wire::projects).await
+        self.pages(&["projects"], Some(PROJECTS_A_PAGE), wire::projects, |project| &project.id).await
     }
 
     async fn list_computes(&self, project: &str) -> Result<Vec<Compute>, Fault> {
         let read = |body: &[u8]| wire::computes(body, project);
-        let computes = self.pages(&["projects", project, "endpoints"], None, read).await?;
+        let computes = self.pages(&["projects", project, "endpoints"], None, read, |compute| &compute.id).await?;
         // A list that shifts while its pages are read shows a compute twice.
         let computes: BTreeMap<_, _> = computes.into_iter().map(|compute| (compute.id.clone(), compute)).collect();
         Ok(computes.into_values().collect())
+    }
+
+    async fn has_compute(&self, project: &str, compute: &str) -> Result<bool, Fault> {
+        let segments = ["projects", project, "endpoints", compute];
+        match self.exchange.send(Call::get(&segments)).await {
+            Ok(_) => return Ok(true),
+            // The compute is missing, or this call, which not every platform has.
+            Err(Fault::NotFound { .. } | Fault::Unsupported { .. }) => {}
+            Err(fault) => return Err(fault),
+        }
+        self.further_request().await;
+        // Every platform has this one; it names no attribute to change.
+        match self.change(Method::PATCH, &segments, &ChangeBody::from(&ComputeChange::default())).await {
+            Ok(_) => Ok(true),
+            Err(Fault::NotFound { .. }) => Ok(false),
+            Err(fault) => Err(fault),
+        }
     }
 
     async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<(Compute, Vec<Operation>), Fault> {
@@ -247,12 +279,17 @@ impl Platform for HttpPlatform {
     async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault> {
         let id_text = id.to_string();
         let segments = ["organizations", organization, "api_keys", id_text.as_str()];
+        let not_revoked = |message: &str| Fault::Rejected { status: 200, message: message.to_owned() };
         match self.exchange.send(Call::new(Method::DELETE, &segments)).await {
-            Ok(Ok(body)) if !wire::revoked(&body) => Err(Fault::Rejected {
-                status: 200,
-                message: "the answer to the revocation says that the key is not revoked".to_owned(),
-            }),
-            Ok(_) => Ok(()),
+            Ok(Ok(body)) if body.is_empty() => Ok(()),
+            Ok(body) => match body.ok().and_then(|body| wire::revoked(&body)) {
+                Some(true) => Ok(()),
+                Some(false) => Err(not_revoked("the answer to the revocation says that the key is not revoked")),
+                None if self.is_listed(organization, id).await? => {
+                    Err(not_revoked("the answer to the revocation is unreadable, and the key is still listed"))
+                }
+                None => Ok(()),
+            },
             Err(Fault::NotFound { message }) => Err(self.explain_missing(organization, id, message).await),
             Err(fault) => Err(fault),
         }

@@ -47,11 +47,11 @@ fn reported(object: &Value) -> String {
 
 fn live_computes(site: &Site) -> Result<Vec<LiveCompute>> {
     let ours = site.platform.computes()?.into_iter();
-    let ours = ours.map(|id| LiveCompute { id, made_by: Maker::Operator(None) });
+    let ours = ours.map(|id| LiveCompute { id, made_by: Maker::Operator(None), late: false });
     let mut all: Vec<LiveCompute> = ours.collect();
     for id in FOREIGN.into_iter().chain([TO_ADOPT]) {
         if site.platform.has(id)? {
-            all.push(LiveCompute { id: id.to_owned(), made_by: Maker::SomebodyElse });
+            all.push(LiveCompute { id: id.to_owned(), made_by: Maker::SomebodyElse, late: false });
         }
     }
     Ok(all)

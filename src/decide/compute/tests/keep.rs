@@ -1,6 +1,8 @@
 //! A Compute that is bound.
 
 use super::*;
+use crate::decide::Action;
+use crate::decide::memory::Asked;
 
 #[test]
 fn nothing_is_done_where_everything_is_as_declared() {
@@ -79,6 +81,13 @@ fn the_platform_is_polled_fast_while_a_change_is_expected() {
     }
 }
 
+/// The list lacks the compute since then, and the platform said that there is none such.
+fn gone(since: Timestamp) -> Given {
+    Given::bound().seeing([]).remembering(|memory| {
+        (memory.missing_since, memory.asked) = (Some(since), Some(Asked { at: since, exists: false }));
+    })
+}
+
 #[test]
 fn a_missing_compute_is_recreated_after_the_settle_time() {
     let given = Given::bound().seeing([]).remembering(|memory| memory.missing_since = Some(NOW));
@@ -87,6 +96,7 @@ fn a_missing_compute_is_recreated_after_the_settle_time() {
         reported.unknown(Reason::ComputeNotFound);
         reported.until(at(60));
     }
+    let given = given.remembering(|memory| memory.asked = Some(Asked { at: at(60), exists: false }));
     assert!(matches!(given.clone().after(60).step(), ComputeStep::Create { .. }));
     let adopted = given.clone().binding(|binding| binding.origin = Origin::Adopted);
     assert!(matches!(adopted.after(60).step(), ComputeStep::Create { .. }));
@@ -99,6 +109,27 @@ fn a_missing_compute_is_recreated_after_the_settle_time() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn a_list_that_lacks_a_compute_is_not_believed_before_the_platform_was_asked_for_it() {
+    let given = Given::bound().seeing([]).remembering(|memory| memory.missing_since = Some(NOW)).after(60);
+    assert_eq!(given.step(), ComputeStep::Ask { id: "ep-1".into() });
+    let asked = |at, exists| given.clone().remembering(|memory| memory.asked = Some(Asked { at, exists }));
+    let there = asked(at(60), true);
+    let reported = there.rest();
+    reported.unknown(Reason::ComputeNotFound);
+    reported.until(at(120));
+    assert_eq!(there.after(120).step(), ComputeStep::Ask { id: "ep-1".into() });
+    assert_eq!(asked(at(-1), false).step(), ComputeStep::Ask { id: "ep-1".into() }, "that was before");
+    let refused = given.clone().failed(Action::Ask, refused());
+    refused.rest().stalled(Reason::Refused, &["422"]);
+    assert_eq!(refused.after(3600).step(), ComputeStep::Ask { id: "ep-1".into() });
+    let observed = given.clone().declaring(json!({"management": "Observe"}));
+    observed.rest().stalled(Reason::ComputeNotFound, &["ep-1"]);
+    let mut memory = asked(at(60), false).observed.memory;
+    remember(&mut memory, &given.spec, Some(&compute("ep-1")), at(61));
+    assert_eq!((memory.asked, memory.missing_since), (None, None), "it was listed again");
 }
 
 #[test]
@@ -123,14 +154,14 @@ fn nothing_is_recreated_where_the_project_could_not_be_read() {
 
 #[test]
 fn what_other_credentials_did_not_see_proves_nothing() {
-    let given = Given::bound().seeing([]).remembering(|memory| memory.missing_since = Some(at(-300)));
+    let given = gone(at(-300));
     assert!(matches!(given.step(), ComputeStep::Create { .. }));
     given.remembering(Memory::credentials_changed).rest().unknown(Reason::ComputeNotFound);
 }
 
 #[test]
 fn absence_before_the_binding_does_not_count() {
-    let given = Given::bound().seeing([]).remembering(|memory| memory.missing_since = Some(at(-300)));
+    let given = gone(at(-300));
     let young = given.clone().binding(|binding| binding.at = at(-10));
     let reported = young.rest();
     reported.unknown(Reason::ComputeNotFound);
@@ -140,13 +171,12 @@ fn absence_before_the_binding_does_not_count() {
 
 #[test]
 fn a_missing_compute_that_dbplane_did_not_create_is_reported() {
-    let gone = || Given::bound().seeing([]).remembering(|memory| memory.missing_since = Some(NOW));
     for given in [
-        gone().binding(|binding| binding.origin = Origin::Imported),
-        gone().binding(|binding| binding.origin = Origin::Imported).declaring(json!({"computeID": "ep-1"})),
-        gone().declaring(json!({"computeID": "ep-1"})),
-        gone().binding(|binding| binding.origin = Origin::Observed),
-        gone().declaring(json!({"management": "Observe"})),
+        gone(NOW).binding(|binding| binding.origin = Origin::Imported),
+        gone(NOW).binding(|binding| binding.origin = Origin::Imported).declaring(json!({"computeID": "ep-1"})),
+        gone(NOW).declaring(json!({"computeID": "ep-1"})),
+        gone(NOW).binding(|binding| binding.origin = Origin::Observed),
+        gone(NOW).declaring(json!({"management": "Observe"})),
     ] {
         given.rest().unknown(Reason::ComputeNotFound);
         given.after(60).rest().stalled(Reason::ComputeNotFound, &["ep-1", "Delete this resource"]);

@@ -209,12 +209,17 @@ mod deleting {
         given.observing(|observed| observed.meta.deleting = true)
     }
 
+    /// The platform confirmed the delete of the bound compute.
+    fn deleted(given: Given) -> Given {
+        deleting(given).remembering(|memory| memory.deleted = Some(NOW))
+    }
+
     #[test]
     fn a_marked_compute_is_deleted_with_the_resource() {
         let marked = named(replica("ep-9"), MARK);
         let given =
             |given: Given| deleting(recording(given.declaring(json!({"type": "ReadOnly"})), [record(Some(MARK))]));
-        takes(&given(Given::bound()).seeing([marked.clone()]), "ep-9");
+        takes(&deleted(given(Given::bound())).seeing([marked.clone()]), "ep-9");
         takes(&given(empty()).seeing([marked.clone()]), "ep-9");
         let first = given(Given::bound()).seeing([replica("ep-1"), marked.clone()]);
         assert_eq!(first.step(), ComputeStep::Delete { id: "ep-1".into() });
@@ -227,7 +232,7 @@ mod deleting {
 
     #[test]
     fn a_matching_compute_is_reported_and_not_deleted() {
-        for given in [deleting(empty()).seeing([compute("ep-9")]), deleting(bound()).seeing([replica("ep-9")])] {
+        for given in [deleting(empty()).seeing([compute("ep-9")]), deleted(bound()).seeing([replica("ep-9")])] {
             let ComputeStep::RemoveFinalizerReportingStrays { event } = given.step() else { panic!("another step") };
             mentions(&event, &["ep-9", "billed", "console", "spec.computeID"]);
         }

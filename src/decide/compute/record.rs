@@ -1,0 +1,57 @@
+//! The record of a Compute: kept in both places, and of the platform that it was made on.
+
+use super::super::identity::ComputeIdentity;
+use super::super::seal::InvalidAnnotation;
+use super::super::{Decision, Reason, Report};
+use super::delete::remove_finalizer;
+use super::{Case, Choice, ComputeObserved, ComputeStep, Snapshot, is_orphaned};
+use crate::api::{ComputeSpec, Management};
+
+/// The record is kept as an annotation too, and whatever has one is held by the finalizer: whoever replaces a resource by its
+/// manifest removes both.
+pub(super) fn restore(case: &Case) -> Option<Choice> {
+    let finalizer = is_held(case.spec, case.identity);
+    let meta = &case.observed.meta;
+    (meta.record_lost || finalizer && !meta.has_finalizer).then(|| {
+        let step = ComputeStep::Restore { record: meta.record.clone(), finalizer: finalizer || meta.has_finalizer };
+        Decision::act(step, Report::progressing(Reason::Updating, "The record of this resource is being restored."))
+    })
+}
+
+/// The account is now one of another platform, which does not show the compute: that says nothing of the compute, nor of an
+/// open create. One platform may have several spellings; where the compute is shown it is the same one.
+pub(super) fn elsewhere(case: &Case, snapshot: &Snapshot) -> Option<Report> {
+    let (recorded, here) = (case.identity.platform()?, case.observed.platform.as_deref()?);
+    let bound = case.identity.binding.as_ref();
+    if recorded == here || bound.is_some_and(|binding| snapshot.find(&binding.id).is_some()) {
+        return None;
+    }
+    let what = bound.map_or("A create of this resource that is not resolved".to_owned(), |binding| {
+        format!("Compute {}", binding.id)
+    });
+    let name = &case.spec.account_ref.name;
+    Some(Report::stalled(
+        Reason::BindingConflict,
+        format!(
+            "{what} is on the platform at {recorded}, but {name} is for {here}, which does not show it. Set spec.accountRef to an account \
+             for {recorded}. For a compute on the other platform, create another Compute. To delete this one and keep what it has, set \
+             spec.deletion to Orphan.",
+        ),
+    ))
+}
+
+/// Whether the finalizer keeps the resource, because dbplane has, or may have, created something for it.
+pub fn is_held(spec: &ComputeSpec, identity: &ComputeIdentity) -> bool {
+    let ComputeIdentity { binding, intent, unanswered, .. } = identity;
+    spec.management == Management::Full && (binding.is_some() || intent.is_some() || !unanswered.is_empty())
+}
+
+/// With an invalid record nothing is done, except for removing the finalizer where the compute stays on the platform
+/// anyway.
+pub(super) fn invalid(spec: &ComputeSpec, observed: &ComputeObserved, invalid: &InvalidAnnotation) -> Choice {
+    let meta = &observed.meta;
+    if meta.deleting && meta.has_finalizer && !meta.paused && (is_orphaned(spec) || invalid.is_copy()) {
+        return remove_finalizer("The compute, if there is one, stays on the platform.");
+    }
+    Decision::rest(Report::stalled(Reason::BindingConflict, invalid.explain("compute", meta.object_key())))
+}
