@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use k8s_openapi::api::core::v1::{Namespace, Secret};
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{GetParams, Patch, PatchParams, PostParams};
 use kube::core::Request;
 use kube::core::object::HasStatus;
 use kube::{Api, Client, Resource, ResourceExt};
@@ -39,6 +39,9 @@ pub trait Cluster: Send + Sync {
     fn apply_status<K>(&self, object: &K, status: &K::Status) -> impl Future<Output = Result<K, kube::Error>> + Send
     where
         K: Object + HasStatus<Status: Serialize + Sync>;
+
+    /// An object as it is now, and not as a watch has shown it; `None` where it is gone, or another has its name.
+    fn current<K: Object>(&self, object: &K) -> impl Future<Output = Result<Option<K>, kube::Error>> + Send;
 
     /// Creates an object. The API server answers 409 if one of that name exists.
     fn create<K: Object>(&self, object: &K) -> impl Future<Output = Result<K, kube::Error>> + Send;
@@ -76,8 +79,9 @@ pub trait Cluster: Send + Sync {
 #[derive(Clone)]
 pub struct AppliedSecret {
     pub name: String,
-    /// Applies only to the Secret with this UID, if one is given.
+    /// Applies only to the Secret with this UID and version, where they are given.
     pub uid: Option<String>,
+    pub version: Option<String>,
     pub secret: Secret,
 }
 
@@ -98,6 +102,7 @@ impl AppliedSecret {
             "metadata": {
                 "name": self.name,
                 "uid": self.uid,
+                "resourceVersion": self.version,
                 "labels": metadata.labels,
                 "annotations": metadata.annotations,
                 "ownerReferences": metadata.owner_references,
@@ -165,6 +170,15 @@ impl Cluster for ApiServer {
         }));
         let request = requests(object).patch_subresource("status", &object.name_any(), &applied(), &body);
         self.client.request(request.map_err(kube::Error::BuildRequest)?).await
+    }
+
+    async fn current<K: Object>(&self, object: &K) -> Result<Option<K>, kube::Error> {
+        let request = requests(object).get(&object.name_any(), &GetParams::default());
+        let found: Option<K> = match self.client.request(request.map_err(kube::Error::BuildRequest)?).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => None,
+            found => Some(found?),
+        };
+        Ok(found.filter(|found| found.meta().uid == object.meta().uid))
     }
 
     async fn create<K: Object>(&self, object: &K) -> Result<K, kube::Error> {

@@ -148,31 +148,33 @@ pub async fn adopt<C: Cluster>(cluster: &C, owner: &Owner, name: &str, version: 
     cluster.patch_secret_metadata(&owner.namespace, name, &metadata).await
 }
 
-/// Writes dbplane's entries; entries of others stay. With `uid`, only to the Secret with that UID. Returns the Secret as it is
-/// then.
+/// Writes dbplane's entries; entries of others stay. Only onto the Secret as it was found. Returns the Secret as it is then.
 pub async fn write<C: Cluster>(
     cluster: &C,
     owner: &Owner,
-    (name, uid): (&str, Option<&str>),
+    (name, found): (&str, Option<&Secret>),
     content: &SecretContent,
 ) -> Result<Secret, kube::Error> {
-    cluster.apply_secret(&owner.namespace, &applied(owner, (name, uid), content), false).await
+    cluster.apply_secret(&owner.namespace, &applied(owner, (name, found), content), false).await
 }
 
-/// Writes a Secret that is absent or `owner`'s; refuses one that belongs to something else by now.
+/// The owner's own Secret, if there is one.
+pub async fn own<C: Cluster>(cluster: &C, owner: &Owner, name: &str) -> Result<Option<Box<Secret>>, WriteError> {
+    state(cluster, owner, name).await?.own()
+}
+
+/// Writes the owner's own Secret as it was found, or a new one. Returns the Secret as it is then.
 pub async fn write_own<C: Cluster>(
     cluster: &C,
     owner: &Owner,
-    name: &str,
+    (name, own): (&str, Option<&Secret>),
     content: &SecretContent,
-) -> Result<(), WriteError> {
-    let own = state(cluster, owner, name).await?.own()?;
+) -> Result<Secret, WriteError> {
     if own.is_none() {
         // Created, not applied: a Secret that appears in between is not written over.
         create_empty(cluster, owner, name).await?;
     }
-    let uid = own.and_then(|secret| secret.metadata.uid);
-    Ok(write(cluster, owner, (name, uid.as_deref()), content).await.map(drop)?)
+    Ok(write(cluster, owner, (name, own), content).await?)
 }
 
 /// The same for a Secret that holds nothing irreplaceable: a Secret of a former resource of this name is adopted first.
@@ -187,28 +189,29 @@ pub async fn write_replaceable<C: Cluster>(
     {
         adopt(cluster, owner, name, &secret.resource_version().unwrap_or_default()).await?;
     }
-    write_own(cluster, owner, name, content).await
+    let own = own(cluster, owner, name).await?;
+    write_own(cluster, owner, (name, own.as_deref()), content).await.map(drop)
 }
 
-/// Makes sure that a Secret is `owner`'s, and that the API server would accept this content.
+/// Makes sure that a Secret is `owner`'s, and that the API server would accept this content. Returns the Secret as it would be.
 pub async fn dry_run<C: Cluster>(
     cluster: &C,
     owner: &Owner,
     name: &str,
     content: &SecretContent,
-) -> Result<(), WriteError> {
-    let own = state(cluster, owner, name).await?.own()?;
+) -> Result<Secret, WriteError> {
+    let own = own(cluster, owner, name).await?;
     if own.is_none_or(|secret| secret.metadata.deletion_timestamp.is_some()) {
         return Err(WriteError::Gone);
     }
     let applied = applied(owner, (name, None), content);
-    Ok(cluster.apply_secret(&owner.namespace, &applied, true).await.map(drop)?)
+    Ok(cluster.apply_secret(&owner.namespace, &applied, true).await?)
 }
 
 /// Whose a Secret is that dbplane made for a former resource, as messages name it.
 pub const FROM_BEFORE: &str = "from an earlier resource";
 
-fn applied(owner: &Owner, (name, uid): (&str, Option<&str>), content: &SecretContent) -> AppliedSecret {
+fn applied(owner: &Owner, (name, found): (&str, Option<&Secret>), content: &SecretContent) -> AppliedSecret {
     let bytes = |value: &SecretString| ByteString(value.expose_secret().as_bytes().to_vec());
     let mut labels = content.labels.clone();
     labels.insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
@@ -223,7 +226,8 @@ fn applied(owner: &Owner, (name, uid): (&str, Option<&str>), content: &SecretCon
         type_: Some("Opaque".to_owned()),
         ..Secret::default()
     };
-    AppliedSecret { name: name.to_owned(), uid: uid.map(str::to_owned), secret }
+    let (uid, version) = found.map(|found| (found.uid(), found.resource_version())).unwrap_or_default();
+    AppliedSecret { name: name.to_owned(), uid, version, secret }
 }
 
 /// A Secret for `owner`, before there is anything to put into it.

@@ -46,11 +46,13 @@ pub enum Request {
         reason: String,
         text: String,
     },
+    ReadObject(Resource),
     ReadSecret(String),
     CreateSecret(String, Print<Secret>),
     ApplySecret {
         name: String,
         uid: Option<String>,
+        version: Option<String>,
         secret: Print<Secret>,
         dry_run: bool,
     },
@@ -66,7 +68,7 @@ impl Request {
     /// Whether it changes anything.
     pub fn writes(&self) -> bool {
         match self {
-            Self::ReadSecret(_) | Self::IsNamespaceTerminating | Self::Event { .. } => false,
+            Self::ReadObject(_) | Self::ReadSecret(_) | Self::IsNamespaceTerminating | Self::Event { .. } => false,
             Self::ApplySecret { dry_run, .. } => !dry_run,
             _ => true,
         }
@@ -239,6 +241,7 @@ impl Cluster {
                 Ok(Response::Object(self.objects[resource].clone()))
             }
             Request::Event { .. } => Ok(Response::Done),
+            Request::ReadObject(resource) => self.objects.get(resource).cloned().map(Response::Object).ok_or(404),
             Request::ReadSecret(name) => Ok(Response::Secret(self.secrets.get(name).cloned())),
             Request::CreateSecret(name, _) if self.secrets.contains_key(name) => Err(409),
             Request::CreateSecret(name, secret) => {
@@ -246,7 +249,9 @@ impl Cluster {
                 self.number(&mut secret);
                 self.put_new_secret(name, secret)
             }
-            Request::ApplySecret { name, uid, secret, dry_run } => self.apply_secret((name, uid), secret, *dry_run),
+            Request::ApplySecret { name, uid, version, secret, dry_run } => {
+                self.apply_secret(name, (uid, version), secret, *dry_run)
+            }
             Request::PatchSecret { name, metadata } => self.patch_secret(name, metadata),
             Request::IsNamespaceTerminating => Ok(Response::Terminating(self.terminating)),
         }
@@ -290,12 +295,16 @@ impl Cluster {
 
     fn apply_secret(
         &mut self,
-        (name, uid): (&str, &Option<String>),
+        name: &str,
+        (uid, version): (&Option<String>, &Option<String>),
         applied: &Secret,
         dry_run: bool,
     ) -> Result<Response, u16> {
         let stands = self.secrets.get(name).cloned();
-        if uid.is_some() && stands.as_ref().and_then(|secret| secret.metadata.uid.clone()) != *uid {
+        let is_as_found = |wanted: &Option<String>, stands: Option<String>| wanted.is_none() || stands == *wanted;
+        if !is_as_found(uid, stands.as_ref().and_then(|secret| secret.uid()))
+            || !is_as_found(version, stands.as_ref().and_then(|secret| secret.resource_version()))
+        {
             return Err(409);
         }
         let mut secret = match &stands {

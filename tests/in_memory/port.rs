@@ -56,6 +56,14 @@ impl<C: Carrier> Cluster for Port<C> {
         }
     }
 
+    async fn current<K: Object>(&self, object: &K) -> Result<Option<K>, kube::Error> {
+        match self.0.carry(Request::ReadObject(resource(object))).await {
+            Ok(found) => Ok(Some(read::<K>(found)).filter(|found| found.meta().uid == object.meta().uid)),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     async fn create<K: Object>(&self, object: &K) -> Result<K, kube::Error> {
         let object_text = json!(object).to_string();
         self.0.carry(Request::Create { resource: resource(object), object: object_text }).await.map(read)
@@ -80,8 +88,9 @@ impl<C: Carrier> Cluster for Port<C> {
     }
 
     async fn apply_secret(&self, _: &str, secret: &AppliedSecret, dry_run: bool) -> Result<Secret, kube::Error> {
-        let AppliedSecret { name, uid, secret } = secret.clone();
-        match self.0.carry(Request::ApplySecret { name, uid, secret: Print::of(secret), dry_run }).await? {
+        let AppliedSecret { name, uid, version, secret } = secret.clone();
+        let secret = Print::of(secret);
+        match self.0.carry(Request::ApplySecret { name, uid, version, secret, dry_run }).await? {
             Response::Secret(Some(secret)) => Ok(secret.clone_inner()),
             other => panic!("not a Secret: {other:?}"),
         }

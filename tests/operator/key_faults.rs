@@ -191,3 +191,109 @@ async fn annotations_that_are_copied_or_removed_do_no_harm() {
     assert_eq!(fixture.until_ready("projectkey/ci").await["status"]["keyID"], ready["status"]["keyID"]);
     assert_eq!(fixture.count(CREATE), 1);
 }
+
+#[tokio::test]
+async fn keys_whose_answers_are_lost_do_not_pile_up() {
+    tokio::join!(they_are_revoked_before_the_next(), they_are_three_at_most());
+}
+
+async fn they_are_revoked_before_the_next() {
+    let fixture = Fixture::new("pile").await;
+    fixture.fault(json!({"method": "POST", "path": CREATES, "kind": "lose_answer", "times": 1_000_000}));
+    fixture.apply(&key("ci", "")).await;
+    let mut most = 0;
+    fixture
+        .wait_until("five creations", async || {
+            most = most.max(fixture.live_keys().await.len());
+            fixture.count(CREATE) >= 5
+        })
+        .await;
+    assert!(most <= 1, "{most} keys were live at once");
+    fixture.platform.clear_faults();
+    let ready = fixture.until_ready("projectkey/ci").await;
+    assert_eq!((fixture.live_keys().await.len(), &ready["status"]["lostKeys"]), (1, &Value::Null));
+}
+
+async fn they_are_three_at_most() {
+    let fixture = Fixture::minimal("pile-minimal").await;
+    fixture.fault(json!({"method": "POST", "path": CREATES, "kind": "lose_answer", "times": 1_000_000}));
+    fixture.apply(&key("ci", "")).await;
+    let stalled = fixture.until_condition("projectkey/ci", "Stalled", "True", "RevocationUnsupported").await;
+    let message = condition(&stalled, "Stalled").unwrap()["message"].as_str().unwrap();
+    let live = fixture.live_keys().await;
+    assert!(live.iter().all(|key| message.contains(key["name"].as_str().unwrap())), "{message}");
+    fixture.platform.clear_faults();
+    assert_eq!((fixture.count(CREATE), live.len()), (3, 3), "{message}");
+    fixture.kubectl(&["annotate", "projectkey", "ci", "dbplane.dev/revoked-keys=all"]).await;
+    fixture.until_ready("projectkey/ci").await;
+    assert_eq!(fixture.count(CREATE), 4);
+}
+
+/// A policy of the namespace that replaces what is in Secrets whose names begin with `ci`, in dry runs too or not.
+async fn altering(fixture: &Fixture, dry_runs: bool) -> String {
+    let (namespace, name) = (&fixture.namespace, format!("alter-{}", fixture.namespace));
+    let condition = if dry_runs { "true" } else { "!(has(request.dryRun) && request.dryRun)" };
+    let policy = format!(
+        r#"apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {{name: {name}}}
+spec:
+  reinvocationPolicy: Never
+  failurePolicy: Fail
+  matchConstraints:
+    namespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: {namespace}}}}}
+    resourceRules: [{{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [secrets]}}]
+  matchConditions:
+    - {{name: wanted, expression: "object.metadata.name.startsWith('ci') && has(object.data) && {condition}"}}
+  mutations:
+    - patchType: JSONPatch
+      jsonPatch: {{expression: '[JSONPatch{{op: "add", path: "/data", value: {{"api-key": "eA=="}}}}]'}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {{name: {name}}}
+spec: {{policyName: {name}}}
+"#
+    );
+    fixture.apply(&policy).await;
+    fixture
+        .wait_until("the policy to be in force", async || {
+            fixture.secret("ci-probe", "probe").await;
+            fixture.entry("ci-probe", "api-key").await.as_deref() == Some("x")
+        })
+        .await;
+    name
+}
+
+#[tokio::test]
+async fn a_policy_that_alters_the_secret_costs_no_further_key() {
+    tokio::join!(altered_after_a_clean_rehearsal(), altered_in_the_rehearsal());
+}
+
+async fn altered_after_a_clean_rehearsal() {
+    let fixture = Fixture::new("altered").await;
+    let policy = altering(&fixture, false).await;
+    fixture.apply(&key("ci", "")).await;
+    let stalled = fixture.until_condition("projectkey/ci", "Stalled", "True", "SecretNotWritten").await;
+    let message = condition(&stalled, "Stalled").unwrap()["message"].as_str().unwrap();
+    assert!(message.contains("entry api-key"), "{message}");
+    let version = async || fixture.get("projectkey/ci").await.unwrap()["metadata"]["resourceVersion"].clone();
+    let before = version().await;
+    fixture.kubectl(&["label", "projectkey", "ci", "touched=yes"]).await;
+    fixture.wait_until("the resource to be touched", async || version().await != before).await;
+    fixture.kubectl(&["delete", "mutatingadmissionpolicybinding,mutatingadmissionpolicy", &policy]).await;
+    fixture.until_ready("projectkey/ci").await;
+    assert_eq!((fixture.count(CREATE), fixture.live_keys().await.len()), (1, 1));
+    assert_eq!(fixture.answer_to(&fixture.entry("ci-key", "api-key").await.unwrap()).await, 200);
+}
+
+async fn altered_in_the_rehearsal() {
+    let fixture = Fixture::new("altered-rehearsal").await;
+    let policy = altering(&fixture, true).await;
+    fixture.apply(&key("ci", "")).await;
+    fixture.until_condition("projectkey/ci", "Stalled", "True", "SecretNotWritten").await;
+    assert_eq!(fixture.count(CREATE), 0);
+    fixture.kubectl(&["delete", "mutatingadmissionpolicybinding,mutatingadmissionpolicy", &policy]).await;
+    fixture.until_ready("projectkey/ci").await;
+    assert_eq!((fixture.count(CREATE), fixture.live_keys().await.len()), (1, 1));
+}

@@ -1,5 +1,6 @@
 //! What is done for a ProjectKey: one step, recorded where a successor finds it. A secret is shown once and is kept until it is saved.
 
+use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use secrecy::SecretString;
 
@@ -11,7 +12,7 @@ use super::super::pass::forget;
 use super::super::state::{Connection, UnsavedKey};
 use super::{ProjectKeys, secret};
 use crate::api::ProjectKey;
-use crate::cluster::{Event, MetadataPatch, Owner, SecretState, WriteError, secrets};
+use crate::cluster::{Cluster, Event, MetadataPatch, Owner, SecretContent, SecretState, WriteError, secrets};
 use crate::decide::identity::{self, KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
 use crate::decide::key::{KeyListing, KeyStep, Probe, SecretContents};
 use crate::decide::memory::Problem;
@@ -134,7 +135,7 @@ impl<E: Environment> Work<'_, E> {
         let stand_in = SecretString::from("-".repeat(KEY_LENGTH));
         let content = secret::content(&self.object.spec, &key, &stand_in, base_url);
         let accepted = secrets::dry_run(self.env.cluster(), &owner, name, &content).await;
-        secret_written(self.env, &self.uid(), accepted, name)
+        stored(self.env, self.object, accepted, &content)
     }
 
     /// Writes the key that is held in memory, then records it.
@@ -168,22 +169,8 @@ impl<E: Environment> Work<'_, E> {
             return Ok(());
         };
         let content = secret::content(&self.object.spec, &key, &value, &url);
-        let written = secrets::write(cluster, &owner, (name, found.metadata.uid.as_deref()), &content).await;
-        let kept = match &written {
-            Ok(written) => {
-                secret::secret_contents(&self.object.spec, written, &url).0
-                    == SecretContents::Key { key, as_declared: true }
-            }
-            Err(_) => true,
-        };
-        secret_written(self.env, &self.uid(), written.map(drop).map_err(WriteError::from), name)?;
-        if kept {
-            return Ok(());
-        }
-        // Written again at once it would be changed again at once.
-        let message =
-            format!("Secret {name} was written and does not hold what was written; something changes it on the way.");
-        Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)))
+        let written = secrets::write(cluster, &owner, (name, Some(&found)), &content).await;
+        stored(self.env, self.object, written.map_err(WriteError::from), &content)
     }
 
     async fn record(&self, records: &KeyRecords, event: Option<&str>) -> Result<(), StepError> {
@@ -238,7 +225,9 @@ impl<E: Environment> Work<'_, E> {
         let probe = match self.current_secret().await? {
             None => Probe::NotAsked(Some(now)),
             Some((connection, value)) => match connection.platform.probe_key(&value, project).await {
-                Err(Fault::Unauthorized { .. }) => Probe::Revoked(now),
+                Err(Fault::Unauthorized { .. }) => {
+                    self.env.state().resource(&self.uid()).key.probe.unwrap_or(Probe::NotAsked(None)).refused(now)
+                }
                 Ok(()) => Probe::Accepted(now),
                 // Anything else says nothing about the key.
                 Err(_) => Probe::NotAsked(Some(now)),
@@ -301,7 +290,8 @@ fn organization<P>(connection: &Connection<P>, action: Action) -> Result<String,
     })
 }
 
-/// Writes a key that is held in memory into its Secret.
+/// Writes a key that is held in memory into its Secret, unless another process has given the key up meanwhile. The Secret is looked
+/// at before the record: whoever gives the key up writes a successor later than that, and is not written over.
 pub(super) async fn write_unsaved<E: Environment>(
     env: &E,
     object: &ProjectKey,
@@ -310,6 +300,38 @@ pub(super) async fn write_unsaved<E: Environment>(
     let Some(owner) = Owner::of(object) else { return Ok(()) };
     let url = access::base_url(env, &object.spec.account_ref, object);
     let content = secret::content(&object.spec, &unsaved.key, &unsaved.secret, &url);
-    let written = secrets::write_own(env.cluster(), &owner, &object.spec.secret.name, &content).await;
-    secret_written(env, &uid(object), written, &object.spec.secret.name)
+    let name = &object.spec.secret.name;
+    let cluster = env.cluster();
+    let own = match secrets::own(cluster, &owner, name).await {
+        Ok(own) => own,
+        Err(error) => return secret_written(env, &uid(object), Err(error), name),
+    };
+    let now = cluster.current(object).await?.map(|now| identity::of_key(&now).unwrap_or_default().identity);
+    if now.is_some_and(|identity| !identity.expects(&unsaved.key.name)) {
+        let message = format!("Secret {name} was not written: another process has given up key {}", unsaved.key.name);
+        return Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)));
+    }
+    let written = secrets::write_own(cluster, &owner, (name, own.as_deref()), &content).await;
+    stored(env, object, written, &content)
+}
+
+/// What came of the write of a Secret. What is stored has to be what was sent: a webhook or a policy may change it on the way, and
+/// would do so again.
+fn stored<E: Environment>(
+    env: &E,
+    object: &ProjectKey,
+    written: Result<Secret, WriteError>,
+    sent: &SecretContent,
+) -> Result<(), StepError> {
+    let name = &object.spec.secret.name;
+    let differing = written.as_ref().map(|stored| secret::differing(sent, stored)).unwrap_or_default();
+    if differing.is_empty() {
+        return secret_written(env, &uid(object), written.map(drop), name);
+    }
+    let message = format!(
+        "Secret {name} is not stored as dbplane writes it: {}. Find what changes it on the way (a mutating webhook or policy), and exempt it. \
+         No other key is created meanwhile.",
+        differing.join(", ")
+    );
+    Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)))
 }

@@ -73,8 +73,26 @@ pub(super) fn restored(spec: &ProjectKeySpec, secret: &Secret, base_url: &str) -
     }
 }
 
+/// What of a Secret is not as it was to be written, for people: entries, labels, annotations, and never a value.
+pub(super) fn differing(wanted: &SecretContent, stored: &Secret) -> Vec<String> {
+    let entries = wanted.data.iter().filter(|(entry, wanted)| {
+        text(stored, entry).is_none_or(|stands| stands.expose_secret() != wanted.expose_secret())
+    });
+    let entries = entries.map(|(entry, _)| format!("entry {entry}"));
+    let labels = missing(stored.labels(), &wanted.labels).map(|name| format!("label {name}"));
+    let annotations = missing(stored.annotations(), &wanted.annotations).map(|name| format!("annotation {name}"));
+    entries.chain(labels).chain(annotations).collect()
+}
+
+fn missing<'a>(
+    stands: &BTreeMap<String, String>,
+    wanted: &'a BTreeMap<String, String>,
+) -> impl Iterator<Item = &'a String> {
+    wanted.iter().filter(|(name, value)| stands.get(*name) != Some(value)).map(|(name, _)| name)
+}
+
 fn holds(stands: &BTreeMap<String, String>, wanted: &BTreeMap<String, String>) -> bool {
-    wanted.iter().all(|(name, value)| stands.get(name) == Some(value))
+    missing(stands, wanted).next().is_none()
 }
 
 fn text(secret: &Secret, entry: &str) -> Option<SecretString> {

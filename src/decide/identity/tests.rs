@@ -72,7 +72,7 @@ fn what_was_written_is_read_back() {
     assert_eq!(of_compute(&compute(Some(&text), None)).unwrap().identity, identity);
     assert_eq!(of_compute(&compute(None, Some(&text))).unwrap().identity, identity);
     let key = KeyIdentity { id: i64::MAX, name: "ci".to_owned(), at, created_at: None, created_by: None };
-    let lost = LostKey { id: None, name: "gone".to_owned(), since: at };
+    let lost = LostKey { id: None, name: "gone".to_owned(), since: at, because: LostBecause::Unanswered };
     let records = KeyRecords { current: Some(key), lost: vec![lost], ..KeyRecords::default() };
     let intent = KeyIntent { name: "ci-2".to_owned(), at, previous_revoked: true, ..KeyIntent::default() };
     let identity = ProjectKeyIdentity { records, intent: Some(intent) };

@@ -4,7 +4,7 @@ use super::super::identity::{KeyIntent, KeyRecords};
 use super::super::{AccountView, Action, Decision, Health, Reason, Report, later, paused};
 use super::manual_revocation::{acknowledged, to_revoke_by_hand};
 use super::outcome::{CreateOutcome, Named, Revocation, create_outcome, give_up, keys, revocation, stray, without};
-use super::{Case, Choice, KeySecretView, KeyStep, Probe, SecretContents};
+use super::{Case, Choice, KeySecretView, KeyStep, Probe, REFUSED_AGAIN, SecretContents};
 use crate::api::KeyDeletion;
 
 pub(super) fn decide(case: &Case) -> Choice {
@@ -131,19 +131,20 @@ fn without_revoke_call(case: &Case, records: &KeyRecords) -> Choice {
         return Decision::rest(manual_report(case));
     }
     match case.observed.probe {
-        Probe::Revoked(_) => {
+        probe if probe.is_revoked() => {
             let records = asked.map_or_else(|| records.clone(), |key| without(records, &key.name));
             Decision::act(KeyStep::Record { records, event: None }, deleting())
         }
-        Probe::Accepted(at) | Probe::NotAsked(Some(at)) if case.now < later(at, ASK_AGAIN) => {
-            Decision::wait(manual_report(case), later(at, ASK_AGAIN))
+        Probe::Accepted(at) | Probe::Refused { at, .. } | Probe::NotAsked(Some(at))
+            if case.now < later(at, REFUSED_AGAIN) =>
+        {
+            Decision::wait(manual_report(case), later(at, REFUSED_AGAIN))
         }
-        Probe::Accepted(_) | Probe::NotAsked(_) => Decision::act(KeyStep::Probe, manual_report(case)),
+        Probe::Accepted(_) | Probe::Refused { .. } | Probe::NotAsked(_) => {
+            Decision::act(KeyStep::Probe, manual_report(case))
+        }
     }
 }
-
-/// How often a key is checked that a person has to revoke in the console.
-const ASK_AGAIN: std::time::Duration = std::time::Duration::from_secs(15);
 
 fn deleting() -> Report {
     Report::progressing(Reason::Deleting, "The key is being revoked.")

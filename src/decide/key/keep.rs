@@ -1,14 +1,17 @@
 //! A ProjectKey that is not being deleted: its key is created, kept in the Secret, and replaced when it is lost or revoked.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use super::super::identity::{KeyIdentity, KeyIntent, KeyRecords};
 use super::super::memory::Backoff;
 use super::super::{Action, Decision, Reason, Report, later};
 use super::intent::{Retiring, intent};
-use super::outcome::{CreateOutcome, create_outcome, give_up, is_lost};
+use super::lost::before_another;
+use super::outcome::{CreateOutcome, create_outcome, give_up};
 use super::upkeep;
-use super::{Case, Choice, KeyListing, KeySecretView, KeyStep, Probe, SecretContents};
+use super::{Case, Choice, KeyListing, KeySecretView, KeyStep, Probe, REFUSED_AGAIN, SecretContents};
 use crate::api::OnRevoked;
 
 pub(super) fn decide(case: &Case) -> Choice {
@@ -31,9 +34,9 @@ pub(super) fn decide(case: &Case) -> Choice {
     }
     match (&case.identity.records.current, &case.secret) {
         (None, KeySecretView::Absent) => case.act(Action::WriteSecret, KeyStep::PrepareSecret, creating()),
-        // The record was removed; the Secret still identifies its key.
-        (None, KeySecretView::Ours(SecretContents::Key { key, .. })) if !is_lost(&case.identity.records, &key.name) => {
-            let records = KeyRecords { current: Some(key.clone()), ..case.identity.records.clone() };
+        // There is no record any more; the Secret still identifies its key.
+        (None, KeySecretView::Ours(SecretContents::Key { key, .. })) if case.observed.meta.record.is_none() => {
+            let records = KeyRecords { current: Some(key.clone()), ..KeyRecords::default() };
             Decision::act(KeyStep::Record { records, event: None }, creating())
         }
         (None, _) => create_key(case, (None, None), creating()),
@@ -45,12 +48,33 @@ pub(super) fn decide(case: &Case) -> Choice {
         }
         (Some(current), KeySecretView::Ours(SecretContents::Key { key, as_declared })) if key.id == current.id => {
             match case.observed.probe {
-                Probe::Revoked(at) => revoked(case, current, at),
+                Probe::Refused { at, .. } => revoked(case, current, at),
                 _ => upkeep::decide(case, current, *as_declared),
             }
         }
-        (Some(current), _) => replace(case, Retiring::At(case.now), &gone(case, current)),
+        (Some(current), _) => match replaced_lately(case) {
+            Some(until) => Decision::wait(altered_again(case, current, until), until),
+            None => replace(case, Retiring::At(case.now), &gone(case, current)),
+        },
     }
+}
+
+/// How soon a key that replaced another one may itself be replaced because its Secret was altered: something that alters it again
+/// and again must not cost one key each time.
+const REPLACE_AGAIN: Duration = Duration::from_secs(300);
+
+fn replaced_lately(case: &Case) -> Option<Timestamp> {
+    case.identity.records.rotated_at.map(|at| later(at, REPLACE_AGAIN)).filter(|until| case.now < *until)
+}
+
+fn altered_again(case: &Case, current: &KeyIdentity, until: Timestamp) -> Report {
+    Report::stalled(
+        Reason::SecretNotWritten,
+        format!(
+            "Secret {} was deleted or altered soon after key {} was written into it. Find what changes it. The key is replaced at {until}.",
+            case.spec.secret.name, current.name
+        ),
+    )
 }
 
 /// The Secret of a resource that was restored from a backup: dbplane adopts it.
@@ -114,6 +138,9 @@ fn create_key(case: &Case, (retiring, because): (Option<Retiring>, Option<&str>)
         let message = format!("Secret {name} is being deleted. dbplane creates the key when that is done.");
         return Decision::rest(Report::progressing(Reason::Creating, message));
     }
+    if let Some(choice) = before_another(case, &report) {
+        return choice;
+    }
     match case.key_creation_backoff() {
         Some(Backoff { health, until }) => Decision::wait(Report::of(health), until),
         None => {
@@ -156,28 +183,27 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
     }
 }
 
-/// How often a key is checked that the platform refuses although it lists it.
-const ASK_AGAIN: std::time::Duration = std::time::Duration::from_secs(15);
-
-/// The platform refused the key itself. Where keys can be listed, the list has to confirm that it is revoked: replacing a key
-/// by mistake would revoke one in use.
+/// The platform refused the key itself. It has to do so twice, and where keys can be listed, the list has to confirm that the key is
+/// revoked: a key that is replaced by mistake stays valid, and nobody knows of it.
 fn revoked(case: &Case, current: &KeyIdentity, at: Timestamp) -> Choice {
     let unconfirmed = Report::unknown(
         Reason::KeyRevoked,
         format!("The platform does not accept key {}. dbplane checks whether it was revoked.", current.name),
     );
+    let again = later(at, REFUSED_AGAIN);
     match &case.observed.listing {
+        _ if !case.observed.probe.is_revoked() => {}
         KeyListing::NotRead => return case.act(Action::ListKeys, KeyStep::ListKeys, unconfirmed),
-        KeyListing::Read { keys, .. } if keys.iter().any(|key| key.id == current.id) => {
-            let again = later(at, ASK_AGAIN);
-            return if case.now < again {
-                Decision::wait(unconfirmed, again)
-            } else {
-                Decision::act(KeyStep::Probe, unconfirmed)
-            };
-        }
-        KeyListing::Read { .. } | KeyListing::NotOffered => {}
+        KeyListing::Read { keys, .. } if keys.iter().any(|key| key.id == current.id) => {}
+        KeyListing::Read { .. } | KeyListing::NotOffered => return replace_revoked(case, current),
     }
+    match case.now < again {
+        true => Decision::wait(unconfirmed, again),
+        false => Decision::act(KeyStep::Probe, unconfirmed),
+    }
+}
+
+fn replace_revoked(case: &Case, current: &KeyIdentity) -> Choice {
     match case.spec.on_revoked {
         OnRevoked::Recreate => {
             let why = format!("Key {} was revoked on the platform. It is being replaced.", current.name);

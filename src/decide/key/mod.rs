@@ -3,6 +3,7 @@
 mod delete;
 mod intent;
 mod keep;
+mod lost;
 mod manual_revocation;
 mod outcome;
 mod template;
@@ -10,10 +11,12 @@ mod template;
 mod tests;
 mod upkeep;
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 pub use self::template::template;
-use super::identity::{KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
+use super::identity::{KeyIdentity, KeyIntent, KeyRecords, LostBecause, LostKey, ProjectKeyIdentity};
 use super::names::{ClusterId, Mark};
 use super::seal::InvalidAnnotation;
 use super::{AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, Wake, brake, later, memory, paused};
@@ -96,7 +99,30 @@ pub enum Probe {
     /// It is not known: the last check, if there was one, was at that time and gave no answer.
     NotAsked(Option<Timestamp>),
     Accepted(Timestamp),
-    Revoked(Timestamp),
+    /// It was refused at that time, and each time since `since`.
+    Refused {
+        at: Timestamp,
+        since: Timestamp,
+    },
+}
+
+/// So far apart are two checks that refuse a key, before it counts as revoked. How often to check such a key.
+const REFUSED_AGAIN: Duration = Duration::from_secs(15);
+
+impl Probe {
+    /// The platform has refused the key.
+    #[must_use]
+    pub fn refused(self, at: Timestamp) -> Self {
+        match self {
+            Self::Refused { since, .. } => Self::Refused { at, since },
+            Self::NotAsked(_) | Self::Accepted(_) => Self::Refused { at, since: at },
+        }
+    }
+
+    /// Whether the key is revoked: one refusal may be a mistake of a moment.
+    fn is_revoked(self) -> bool {
+        matches!(self, Self::Refused { at, since } if at >= later(since, REFUSED_AGAIN))
+    }
 }
 
 /// One side effect.
@@ -157,7 +183,7 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     }
     // A secret in memory comes first: the platform shows it only once.
     if let Some(key) = observed.unsaved.as_ref().filter(|_| !matches!(case.secret, KeySecretView::Foreign(_))) {
-        if !case.expects(key) {
+        if !identity.expects(&key.name) {
             return Decision::act(case.give_up_unsaved(key), saving());
         }
         if let Some(step) = case.adopt_step() {
@@ -285,15 +311,10 @@ impl Case<'_> {
         self.backoff(Action::WriteSecret).or_else(|| self.backoff(Action::CreateKey))
     }
 
-    /// Whether the record expects a key in memory. It does also where nothing is recorded.
-    fn expects(&self, key: &KeyIdentity) -> bool {
-        let intended = self.identity.intent.as_ref().is_some_and(|intent| intent.name == key.name);
-        let in_use = self.identity.records.current.as_ref().is_some_and(|current| current.name == key.name);
-        intended || in_use || *self.identity == ProjectKeyIdentity::default()
-    }
-
     fn give_up_unsaved(&self, key: &KeyIdentity) -> KeyStep {
-        KeyStep::GiveUpUnsaved { records: outcome::with_lost(&self.identity.records, Some(key.id), &key.name, key.at) }
+        let lost =
+            LostKey { id: Some(key.id), name: key.name.clone(), since: key.at, because: LostBecause::Unanswered };
+        KeyStep::GiveUpUnsaved { records: outcome::with_lost(&self.identity.records, lost) }
     }
 
     /// Whether the platform is known to offer no call to revoke keys.

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyIntent, KeyRecords, LostKey};
+use super::super::identity::{KeyIntent, KeyRecords, LostBecause, LostKey};
 use super::super::{Action, names};
 use super::{Case, KeyListing, KeyStep};
 use crate::domain::{Fault, KeyEntry};
@@ -73,8 +73,8 @@ pub(super) fn keys(records: &KeyRecords) -> impl Iterator<Item = Named<'_>> {
     previous.chain(current).chain(records.lost.iter().map(|key| (key.id, key.name.as_str())))
 }
 
-/// Revokes one key where the platform offers that. A key that the list lacks is revoked already. dbplane only ever revokes a
-/// key that has its recorded name, if this cluster issued that name.
+/// Revokes one key where the platform offers that, if this cluster issued its name. What the list shows has to have that name.
+/// A list that lacks the key proves nothing by itself: the answer to the revocation does.
 pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
     let keys = match &case.observed.listing {
         KeyListing::NotRead => return Revocation::Step(Some(Action::ListKeys), Box::new(KeyStep::ListKeys)),
@@ -83,20 +83,34 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
     };
     let records = without(&case.identity.records, name);
     match keys.iter().find(|key| id.map_or(key.name == name, |id| key.id == id)) {
-        None => {
-            let event = id.map(|id| format!("Key {name} ({id}) is revoked."));
-            Revocation::Step(None, Box::new(KeyStep::Record { records, event }))
-        }
+        None if is_other(&case.identity.records, name) => Revocation::NotOurs(format!(
+            "The platform answered the creation of key {name} with another key. dbplane does not revoke that one. Revoke it in the console if it is yours."
+        )),
+        None => match id.filter(|_| case.observed.cluster.issued(name)) {
+            Some(id) => revoke(id, name, records),
+            // Nobody but its own cluster may ask for it.
+            None => {
+                let event = id.map(|id| format!("Key {name} ({id}) is revoked."));
+                Revocation::Step(None, Box::new(KeyStep::Record { records, event }))
+            }
+        },
         Some(key) if key.name != name => Revocation::NotOurs(format!(
             "Key {} is called {} on the platform and not {name}. dbplane does not revoke it. Revoke it in the console if it is yours.",
             key.id, key.name
         )),
         Some(_) if !case.observed.cluster.issued(name) => Revocation::OfAnotherCluster,
-        Some(key) => {
-            let step = KeyStep::Revoke { id: key.id, name: name.to_owned(), records };
-            Revocation::Step(Some(Action::Revoke), Box::new(step))
-        }
+        Some(key) => revoke(key.id, name, records),
     }
+}
+
+fn revoke(id: i64, name: &str, records: KeyRecords) -> Revocation {
+    let step = KeyStep::Revoke { id, name: name.to_owned(), records };
+    Revocation::Step(Some(Action::Revoke), Box::new(step))
+}
+
+/// Whether the number that is recorded with a name is that of another key, as the platform answered.
+fn is_other(records: &KeyRecords, name: &str) -> bool {
+    records.lost.iter().any(|key| key.name == name && key.because == LostBecause::OtherKey)
 }
 
 /// A key of this resource that its record does not have: a call created it after the attempt was given up.
@@ -118,10 +132,10 @@ pub(super) fn without(records: &KeyRecords, name: &str) -> KeyRecords {
     records
 }
 
-pub(super) fn with_lost(records: &KeyRecords, id: Option<i64>, name: &str, since: Timestamp) -> KeyRecords {
+pub(super) fn with_lost(records: &KeyRecords, key: LostKey) -> KeyRecords {
     let mut records = records.clone();
-    if !is_lost(&records, name) {
-        records.lost.push(LostKey { id, name: name.to_owned(), since });
+    if !is_lost(&records, &key.name) {
+        records.lost.push(key);
     }
     records
 }
@@ -131,7 +145,9 @@ pub(super) fn with_lost(records: &KeyRecords, id: Option<i64>, name: &str, since
 /// record it as the one in use, instead of keeping a key that is being revoked.
 pub(super) fn give_up(case: &Case, id: Option<i64>, intent: &KeyIntent) -> KeyStep {
     let (records, name) = (&case.identity.records, &intent.name);
-    let other = case.observed.memory.other_key(intent.at).filter(|other| id == Some(*other));
+    let listed =
+        matches!(&case.observed.listing, KeyListing::Read { keys, .. } if keys.iter().any(|key| key.name == *name));
+    let other = case.observed.memory.other_key(intent.at).filter(|other| id == Some(*other) && !listed);
     let event = match (case.observed.cluster.issued(name), id) {
         (true, Some(id)) if other.is_some() => Some(format!(
             "The platform answered the creation of key {name} with key {id}, which is not what was asked for. dbplane does not \
@@ -146,7 +162,9 @@ pub(super) fn give_up(case: &Case, id: Option<i64>, intent: &KeyIntent) -> KeySt
             "The creation of key {name} was begun in another cluster, which may use it. It is not revoked here."
         )),
     };
-    KeyStep::Record { records: with_lost(&records.of(intent), id, name, intent.at), event }
+    let because = if other.is_some() { LostBecause::OtherKey } else { LostBecause::Unanswered };
+    let lost = LostKey { id, name: name.clone(), since: intent.at, because };
+    KeyStep::Record { records: with_lost(&records.of(intent), lost), event }
 }
 
 /// Whether a key is recorded as lost.

@@ -3,10 +3,11 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::KeyIdentity;
+use super::super::identity::{KeyIdentity, LostBecause, LostKey};
 use super::super::memory::Backoff;
 use super::super::{Action, Decision, Health, Reason, Report, Sync, later};
 use super::intent::{Retiring, intent};
+use super::lost;
 use super::manual_revocation::to_revoke_by_hand;
 use super::outcome::{Named, Revocation, revocation, with_lost, without};
 use super::{Case, Choice, KeyListing, KeyStep, Probe};
@@ -15,9 +16,9 @@ pub(super) fn decide(case: &Case, current: &KeyIdentity, as_declared: bool) -> C
     let mut upkeep = Upkeep { case, report: ready(case, current), wakes: Vec::new() };
     let step = upkeep
         .rewrite(as_declared)
-        .or_else(|| upkeep.rotate(current))
         .or_else(|| upkeep.retire())
         .or_else(|| upkeep.forget_lost())
+        .or_else(|| upkeep.rotate(current))
         .or_else(|| upkeep.ask(current));
     match (step, upkeep.wakes.iter().min()) {
         (Some(step), _) => Decision::act(step, upkeep.report),
@@ -63,7 +64,7 @@ impl Upkeep<'_> {
             self.wakes.push(due);
             return None;
         }
-        if self.case.observed.secret_deleting {
+        if self.case.observed.secret_deleting || lost::too_many(self.case).is_some() {
             return None;
         }
         let retiring = Retiring::At(later(self.case.now, rotation.overlap.value()?));
@@ -89,7 +90,9 @@ impl Upkeep<'_> {
             ),
             other => return self.revoke(other),
         };
-        let records = with_lost(&without(records, &key.name), Some(key.id), &key.name, key.since);
+        let because = LostBecause::Retired;
+        let lost = LostKey { id: Some(key.id), name: key.name.clone(), since: key.since, because };
+        let records = with_lost(&without(records, &key.name), lost);
         Some(KeyStep::Record { records, event: Some(event) })
     }
 
@@ -118,7 +121,7 @@ impl Upkeep<'_> {
     /// Checks from time to time whether the platform still accepts the key.
     fn ask(&mut self, current: &KeyIdentity) -> Option<KeyStep> {
         let last = match self.case.observed.probe {
-            Probe::Accepted(at) | Probe::Revoked(at) | Probe::NotAsked(Some(at)) => at,
+            Probe::Accepted(at) | Probe::Refused { at, .. } | Probe::NotAsked(Some(at)) => at,
             // A key that was just created is accepted; the first check comes after one period.
             Probe::NotAsked(None) => current.at,
         };

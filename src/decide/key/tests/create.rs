@@ -103,18 +103,18 @@ fn an_intent_whose_key_reached_the_secret_is_recorded() {
 #[test]
 fn an_intent_is_looked_up_by_its_unique_name() {
     assert_eq!(begun().step(1), KeyStep::ListKeys);
-    // It exists: it is recorded as lost, which ends the intent, replaced, and then revoked.
+    // It exists: it is recorded as lost, which ends the intent, revoked, and then replaced.
     let exists = listed(1, &[(3, "ci"), (4, NAME)]);
     let (records, event) = record(begun().listing(exists.clone()).step(2));
     let lost = vec![LostKey { id: Some(4), ..lost(NAME) }];
     assert_eq!((&records, event), (&KeyRecords { lost: lost.clone(), ..KeyRecords::default() }, None));
-    created(
-        Given::new()
-            .records(records)
-            .secret(KeySecretView::Ours(SecretContents::Nothing))
-            .listing(exists.clone())
-            .step(2),
+    let given_up = Given::new().records(records).secret(KeySecretView::Ours(SecretContents::Nothing));
+    let without = KeyRecords::default();
+    assert_eq!(
+        given_up.clone().listing(exists.clone()).step(2),
+        KeyStep::Revoke { id: 4, name: NAME.to_owned(), records: without.clone() }
     );
+    created(given_up.records(without).step(2));
     let replaced = Given::in_use().records(KeyRecords { lost, ..self::records(1) }).listing(exists);
     assert_eq!(replaced.step(2), KeyStep::Revoke { id: 4, name: NAME.to_owned(), records: self::records(1) });
     // Not listed yet: the call may still be in progress.
@@ -192,10 +192,11 @@ fn an_answer_with_another_key_is_looked_up_by_the_name_that_was_asked_for() {
 
 #[test]
 fn an_answer_with_another_key_is_reported_at_once_where_no_key_has_the_name() {
+    let another = LostKey { id: Some(9), because: LostBecause::OtherKey, ..lost(NAME) };
     for listing in [listed(1, &[(9, "cut")]), listed(1, &[]), KeyListing::NotOffered] {
         let given = || begun().failed(Action::CreateKey, other_key(), 1).listing(listing.clone());
         let (records, event) = record(given().step(1));
-        assert_eq!(records.lost, [LostKey { id: Some(9), ..lost(NAME) }]);
+        assert_eq!(records.lost, std::slice::from_ref(&another));
         assert!(event.unwrap().contains("with key 9"));
         // Each try may leave one more key, so that tries become rare.
         let next =
@@ -205,7 +206,7 @@ fn an_answer_with_another_key_is_reported_at_once_where_no_key_has_the_name() {
         created(next.step(31));
     }
     // It is not revoked by its number alone: it may be somebody else's.
-    let records = KeyRecords { lost: vec![LostKey { id: Some(9), ..lost(NAME) }], ..self::records(1) };
+    let records = KeyRecords { lost: vec![another], ..self::records(1) };
     let (_, sync, _) = Given::in_use().records(records.clone()).listing(listed(1, &[(9, "cut")])).reported(2);
     assert!(matches!(sync, Sync::OutOfSync(Reason::BindingConflict, text) if text.contains("does not revoke it")));
     let deleting = Given::deleting().records(KeyRecords { current: None, ..records }).listing(listed(1, &[(9, "cut")]));
@@ -243,7 +244,11 @@ fn a_key_that_another_leader_has_given_up_is_not_saved() {
     assert_eq!(contents(Given::deleting().records(KeyRecords::default()).intent(successor())).step(1), left(&given_up));
     // A lost key that this leader wrote into the Secret meanwhile is not used.
     let written = KeySecretView::Ours(SecretContents::Key { key: mine(), as_declared: true });
-    created(Given::new().records(given_up).secret(written).step(1));
+    let recorded = |given: Given| given.but(|_, seen| seen.meta.record = Some("{}".to_owned()));
+    let unused = recorded(Given::new().records(given_up).secret(written));
+    assert_eq!(unused.step(1), KeyStep::ListKeys);
+    // Nor once it is revoked: a record that does not have it is no record that was lost.
+    created(unused.records(KeyRecords::default()).step(1));
     // Where the annotations were removed altogether, nobody else has the secret.
     assert_eq!(contents(Given::new()).step(1), KeyStep::SaveSecret);
 }
@@ -267,4 +272,40 @@ fn no_key_is_created_into_a_secret_that_is_being_deleted() {
     let unsaved =
         Given::new().secret(KeySecretView::Ours(SecretContents::Nothing)).but(|_, seen| seen.unsaved = Some(key(1)));
     assert_eq!(going(unsaved).step(1), KeyStep::SaveSecret);
+}
+
+/// So many creations were given up.
+fn given_up(count: i64) -> KeyRecords {
+    let lost = (1..=count).map(|number| lost(&key(number).name)).collect();
+    KeyRecords { lost, ..KeyRecords::default() }
+}
+
+#[test]
+fn what_was_lost_is_revoked_before_another_key_is_created() {
+    let empty = || KeySecretView::Ours(SecretContents::Nothing);
+    let given = Given::new().records(given_up(2)).secret(empty());
+    assert_eq!(given.step(1), KeyStep::ListKeys);
+    let (first, second) = (key(1).name, key(2).name);
+    let both = given.clone().listing(listed(1, &[(4, &first), (5, &second)]));
+    let records = KeyRecords { lost: vec![lost(&second)], ..KeyRecords::default() };
+    assert_eq!(both.step(1), KeyStep::Revoke { id: 4, name: first, records });
+    let refused = both.failed(Action::Revoke, refused(), 1);
+    refused.stalls(1, Reason::Forbidden, &["403"]);
+    // The same where a key that was altered, deleted or revoked is to be replaced.
+    let altered = Given::in_use().secret(empty()).records(KeyRecords { lost: vec![lost(&second)], ..self::records(1) });
+    assert_eq!(altered.step(1), KeyStep::ListKeys);
+}
+
+#[test]
+fn where_nothing_can_be_revoked_three_keys_are_left_at_most() {
+    let empty = || KeySecretView::Ours(SecretContents::Nothing);
+    let given = |count| Given::new().records(given_up(count)).secret(empty()).listing(KeyListing::NotOffered);
+    created(given(2).step(1));
+    let names: Vec<String> = (1..=3).map(|number| key(number).name).collect();
+    let words: Vec<&str> = names.iter().map(String::as_str).chain(["3 creations", "annotate projectkey"]).collect();
+    given(3).stalls(1, Reason::RevocationUnsupported, &words);
+    // Keys that were in use are reported, and are no tries.
+    let retired = |key: LostKey| LostKey { because: LostBecause::Retired, ..key };
+    let rotated = KeyRecords { lost: given_up(3).lost.into_iter().map(retired).collect(), ..KeyRecords::default() };
+    created(given(0).records(rotated).step(1));
 }

@@ -56,7 +56,13 @@ fn a_replaced_key_of_another_cluster_is_listed_and_reported_once() {
     let replaced = RetiredKey { id: 1, name: FOREIGN.to_owned(), since: at(0), retire_at: at(1) };
     let due = Given::in_use().records(KeyRecords { previous: vec![replaced], ..records(2) }).with_key(2);
     let (after, event) = record(due.listing(listed(1, &[(1, FOREIGN)])).step(1));
-    assert_eq!(after, KeyRecords { lost: vec![LostKey { id: Some(1), ..lost(FOREIGN) }], ..records(2) });
+    assert_eq!(
+        after,
+        KeyRecords {
+            lost: vec![LostKey { id: Some(1), because: LostBecause::Retired, ..lost(FOREIGN) }],
+            ..records(2)
+        }
+    );
     assert!(event.unwrap().contains("Another cluster"));
     for listing in [KeyListing::NotRead, KeyListing::NotOffered, listed(1, &[(1, FOREIGN)])] {
         let (health, sync, _) = Given::in_use().records(after.clone()).with_key(2).listing(listing).reported(1);

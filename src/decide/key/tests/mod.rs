@@ -14,7 +14,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::*;
-use crate::decide::identity::{LostKey, RetiredKey};
+use crate::decide::identity::{LostBecause, LostKey, RetiredKey};
 use crate::decide::memory::Problem;
 use crate::decide::{Health, Sync, Wake};
 use crate::domain::Fault;
@@ -36,7 +36,7 @@ fn retired(id: i64, retire_at: i64) -> RetiredKey {
 }
 
 fn lost(name: &str) -> LostKey {
-    LostKey { id: None, name: name.to_owned(), since: at(0) }
+    LostKey { id: None, name: name.to_owned(), since: at(0), because: LostBecause::Unanswered }
 }
 
 fn intent(name: &str, second: i64) -> KeyIntent {

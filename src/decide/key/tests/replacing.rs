@@ -36,13 +36,36 @@ fn an_altered_secret_means_a_new_key() {
 }
 
 #[test]
+fn what_alters_the_secret_again_and_again_does_not_cost_one_key_each_time() {
+    let replaced = KeyRecords { rotated_at: Some(at(0)), ..records(1) };
+    let again = Given::new().records(replaced).secret(KeySecretView::Ours(SecretContents::Altered));
+    again.stalls(5, Reason::SecretNotWritten, &["ci-key", "Find what changes it"]);
+    assert_eq!(again.reported(5).2, Wake::At(at(300)));
+    created(again.step(300));
+}
+
+#[test]
 fn a_replacement_waits_for_a_secret_that_can_be_written() {
     let given = Given::new().records(records(1)).secret(KeySecretView::Ours(SecretContents::Altered)).secret_failed(10);
     assert!(matches!(given.reported(10).0, Health::Stalled(Reason::SecretNotWritten, _)));
 }
 
 fn revoked() -> Given {
-    Given::in_use().probe(Probe::Revoked(at(10)))
+    Given::in_use().probe(Probe::Refused { at: at(10), since: at(-5) })
+}
+
+#[test]
+fn one_refusal_of_a_key_is_no_revocation() {
+    for listing in [KeyListing::NotRead, KeyListing::NotOffered, listed(10, &[])] {
+        let once = Given::in_use().probe(Probe::NotAsked(None).refused(at(10))).listing(listing.clone());
+        let (health, _, wake) = once.reported(10);
+        assert!(matches!(health, Health::Unknown(Reason::KeyRevoked, _)));
+        assert_eq!(wake, Wake::At(at(25)));
+        assert_eq!(once.step(25), KeyStep::Probe);
+        let accepted = Probe::Accepted(at(20)).refused(at(25));
+        assert_eq!(accepted, Probe::Refused { at: at(25), since: at(25) }, "it was a mistake of a moment");
+    }
+    assert_eq!(Probe::NotAsked(None).refused(at(-5)).refused(at(10)), Probe::Refused { at: at(10), since: at(-5) });
 }
 
 #[test]

@@ -104,9 +104,9 @@ pub(in crate::platform::http) fn keys(body: &[u8]) -> Result<Vec<KeyEntry>, Deco
     entries.collect()
 }
 
-/// Whether the answer to a revocation leaves it standing: it does unless it says that the key is not revoked.
-pub(in crate::platform::http) fn revoked(body: &[u8]) -> bool {
-    serde_json::from_slice::<KeyRecord>(body).ok().and_then(|record| record.revoked).unwrap_or(true)
+/// Whether a key is revoked, where the answer to its revocation says so.
+pub(in crate::platform::http) fn revoked(body: &[u8]) -> Option<bool> {
+    serde_json::from_slice::<KeyRecord>(body).ok()?.revoked
 }
 
 #[cfg(test)]
@@ -182,8 +182,14 @@ mod tests {
 
     #[test]
     fn a_revocation_is_accepted_unless_the_answer_denies_it() {
-        assert!(revoked(b""));
-        assert!(revoked(br#"{"id":1,"revoked":true}"#));
-        assert!(!revoked(br#"{"id":1,"revoked":false}"#));
+        for (body, said) in [
+            (r#"{"id":1,"revoked":true}"#, Some(true)),
+            (r#"{"id":1,"revoked":false}"#, Some(false)),
+            (r#"{"id":1}"#, None),
+            ("", None),
+            ("<html>", None),
+        ] {
+            assert_eq!(revoked(body.as_bytes()), said, "{body}");
+        }
     }
 }

@@ -1,0 +1,146 @@
+//! What is recorded of a ProjectKey: every key that it ever had and that is not known to be revoked.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// A key that is, or was, in use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyIdentity {
+    pub id: i64,
+    pub name: String,
+    pub at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by: Option<String>,
+}
+
+/// A key that was replaced and is to be revoked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetiredKey {
+    pub id: i64,
+    pub name: String,
+    pub since: Timestamp,
+    /// When it is to be revoked.
+    pub retire_at: Timestamp,
+}
+
+/// A key that may exist although dbplane never received its secret, or that could not be revoked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostKey {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<i64>,
+    pub name: String,
+    pub since: Timestamp,
+    #[serde(default, skip_serializing_if = "LostBecause::is_unanswered")]
+    pub because: LostBecause,
+}
+
+/// Why a key is lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LostBecause {
+    /// Its secret never arrived.
+    #[default]
+    Unanswered,
+    /// It was in use before another replaced it, and could not be revoked.
+    Retired,
+    /// The platform answered the creation with this number and another name or project.
+    OtherKey,
+}
+
+impl LostBecause {
+    fn is_unanswered(&self) -> bool {
+        *self == Self::Unanswered
+    }
+}
+
+/// All keys that a ProjectKey ever had and that are not known to be revoked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyRecords {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current: Option<KeyIdentity>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotated_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub previous: Vec<RetiredKey>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<LostKey>,
+    /// The organization of these keys: in another one they can be neither found nor revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub organization: Option<String>,
+}
+
+/// The intent to create a key, written before the call: from then on the key may exist, under this name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyIntent {
+    pub name: String,
+    pub at: Timestamp,
+    /// When to revoke the key that this one replaces; absent where it replaces none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retire_previous_at: Option<Timestamp>,
+    /// The key that this one replaces is known to be revoked already.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub previous_revoked: bool,
+    /// The organization that it is created in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub organization: Option<String>,
+}
+
+impl KeyRecords {
+    /// The records once the intended key is in its Secret: the key it replaces is retired, and dropped from the records only
+    /// when it is known to be revoked.
+    pub fn succeeded_by(&self, key: KeyIdentity, intent: &KeyIntent) -> Self {
+        let mut records = self.of(intent);
+        let Some(before) = records.current.replace(key.clone()).filter(|before| before.id != key.id) else {
+            return records;
+        };
+        records.rotated_at = Some(intent.at);
+        if !intent.previous_revoked {
+            let retire_at = intent.retire_previous_at.unwrap_or(intent.at);
+            records.previous.push(RetiredKey { id: before.id, name: before.name, since: intent.at, retire_at });
+        }
+        records
+    }
+
+    /// The records, with the organization of the intended key.
+    pub fn of(&self, intent: &KeyIntent) -> Self {
+        Self { organization: intent.organization.clone().or_else(|| self.organization.clone()), ..self.clone() }
+    }
+
+    /// The names of all recorded keys.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let current = self.current.iter().map(|key| key.name.as_str());
+        let previous = self.previous.iter().map(|key| key.name.as_str());
+        current.chain(previous).chain(self.lost.iter().map(|key| key.name.as_str()))
+    }
+}
+
+/// What is recorded of a ProjectKey.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectKeyIdentity {
+    #[serde(default)]
+    pub records: KeyRecords,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<KeyIntent>,
+}
+
+impl ProjectKeyIdentity {
+    /// The names of all keys that there are or may be.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.records.names().chain(self.intent.iter().map(|intent| intent.name.as_str()))
+    }
+
+    /// Whether a key of this name was intended, or is in use. So is any where nothing is recorded.
+    pub fn expects(&self, name: &str) -> bool {
+        let intended = self.intent.as_ref().is_some_and(|intent| intent.name == name);
+        let in_use = self.records.current.as_ref().is_some_and(|current| current.name == name);
+        intended || in_use || *self == Self::default()
+    }
+
+    /// The organization of the keys, where there are keys and it was recorded.
+    pub fn organization(&self) -> Option<&str> {
+        self.names().next()?;
+        let intended = self.intent.as_ref().and_then(|intent| intent.organization.as_deref());
+        intended.or(self.records.organization.as_deref())
+    }
+}

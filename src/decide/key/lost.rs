@@ -1,0 +1,33 @@
+//! Keys whose secret never arrived. Each try to create a key may leave one, so they are revoked before the next try; where dbplane
+//! cannot revoke them, the tries end.
+
+use super::super::identity::LostBecause;
+use super::super::{Decision, Reason, Report};
+use super::manual_revocation::to_revoke_by_hand;
+use super::outcome::{Revocation, revocation};
+use super::{Case, Choice};
+
+/// So many keys may be left that dbplane cannot revoke.
+const MOST: usize = 3;
+
+/// What comes before the creation of another key; `None` where nothing does.
+pub(super) fn before_another(case: &Case, report: &Report) -> Option<Choice> {
+    for key in &case.identity.records.lost {
+        match revocation(case, (key.id, &key.name)) {
+            Revocation::Step(Some(action), step) => return Some(case.act(action, *step, report.clone())),
+            Revocation::Step(None, step) => return Some(Decision::act(*step, report.clone())),
+            Revocation::NotOurs(_) | Revocation::OfAnotherCluster | Revocation::NotOffered => {}
+        }
+    }
+    too_many(case).map(Decision::rest)
+}
+
+/// Why no further key is created.
+pub(super) fn too_many(case: &Case) -> Option<Report> {
+    let lost = case.identity.records.lost.iter().filter(|key| key.because != LostBecause::Retired);
+    let left: Vec<&str> = lost.map(|key| key.name.as_str()).filter(|name| case.observed.cluster.issued(name)).collect();
+    let (_, message) = to_revoke_by_hand(case, left.iter().copied()).filter(|_| left.len() >= MOST)?;
+    let count = left.len();
+    let why = format!("{count} creations in a row left a key without its secret, so dbplane creates no further one.");
+    Some(Report::stalled(Reason::RevocationUnsupported, format!("{why} {message}")))
+}
