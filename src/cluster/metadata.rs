@@ -9,7 +9,7 @@ use crate::decide::names::{FINALIZER, RECORD};
 #[derive(Clone, Debug, Default)]
 pub struct MetadataPatch {
     annotations: Map<String, Value>,
-    finalizer: Option<bool>,
+    finalizer: Option<(String, bool)>,
 }
 
 impl MetadataPatch {
@@ -33,24 +33,30 @@ impl MetadataPatch {
 
     /// Adds or removes the finalizer.
     #[must_use]
-    pub fn finalizer(mut self, present: bool) -> Self {
-        self.finalizer = Some(present);
+    pub fn finalizer(self, present: bool) -> Self {
+        self.finalizer_named(FINALIZER, present)
+    }
+
+    /// Adds or removes a finalizer of this name.
+    #[must_use]
+    pub fn finalizer_named(mut self, name: &str, present: bool) -> Self {
+        self.finalizer = Some((name.to_owned(), present));
         self
     }
 
     /// The merge patch for `object` as given.
     pub fn body<K: Resource>(&self, object: &K) -> Value {
         let mut metadata = json!({"resourceVersion": object.resource_version(), "annotations": self.annotations});
-        if let Some(present) = self.finalizer {
-            metadata["finalizers"] = json!(finalizers(object, present));
+        if let Some((name, present)) = &self.finalizer {
+            metadata["finalizers"] = json!(finalizers(object, name, *present));
         }
         json!({"metadata": metadata})
     }
 }
 
-fn finalizers<K: Resource>(object: &K, present: bool) -> Vec<String> {
-    let others = object.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER).cloned();
-    others.chain(present.then(|| FINALIZER.to_owned())).collect()
+fn finalizers<K: Resource>(object: &K, name: &str, present: bool) -> Vec<String> {
+    let others = object.finalizers().iter().filter(|finalizer| *finalizer != name).cloned();
+    others.chain(present.then(|| name.to_owned())).collect()
 }
 
 /// The version of an object as a number that grows with each write; `None` where it has none.

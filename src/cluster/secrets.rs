@@ -11,7 +11,7 @@ use serde_json::json;
 use thiserror::Error;
 
 use super::port::{AppliedSecret, Cluster};
-use crate::decide::names::{CREDENTIAL_FINALIZER, MANAGED_BY, SECRET_OF};
+use crate::decide::names::{MANAGED_BY, SECRET_OF};
 
 /// The resource that a Secret belongs to.
 #[derive(Clone, Debug)]
@@ -128,11 +128,16 @@ pub async fn state<C: Cluster>(cluster: &C, owner: &Owner, name: &str) -> Result
     Ok(SecretState::of(cluster.secret(&owner.namespace, name).await?, owner))
 }
 
-/// Adds the finalizer that protects credentials, or removes it; only the Secret's finalizers are touched.
-pub async fn protect<C: Cluster>(cluster: &C, namespace: &str, name: &str, protected: bool) -> Result<(), kube::Error> {
+/// Adds a finalizer that protects credentials, or removes it; only the Secret's finalizers are touched.
+pub async fn protect<C: Cluster>(
+    cluster: &C,
+    (namespace, name): (&str, &str),
+    finalizer: &str,
+    protected: bool,
+) -> Result<(), kube::Error> {
     let Some(secret) = cluster.secret(namespace, name).await? else { return Ok(()) };
-    let others = secret.finalizers().iter().filter(|finalizer| *finalizer != CREDENTIAL_FINALIZER).cloned();
-    let finalizers: Vec<String> = others.chain(protected.then(|| CREDENTIAL_FINALIZER.to_owned())).collect();
+    let others = secret.finalizers().iter().filter(|other| *other != finalizer).cloned();
+    let finalizers: Vec<String> = others.chain(protected.then(|| finalizer.to_owned())).collect();
     let metadata = json!({"resourceVersion": secret.resource_version(), "finalizers": finalizers});
     cluster.patch_secret_metadata(namespace, name, &metadata).await
 }

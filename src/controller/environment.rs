@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kube::Resource;
 use kube::core::object::HasStatus;
 use kube::runtime::reflector::ObjectRef;
 use secrecy::SecretString;
@@ -16,7 +17,7 @@ use super::state::{Connection, ProcessState};
 use crate::api::{AccountRef, Compute, PlatformAccess};
 use crate::cluster::Cluster;
 use crate::decide::memory::Problem;
-use crate::decide::names::ClusterId;
+use crate::decide::names::{AccountFinalizers, ClusterId};
 use crate::decide::{AccountView, Action, Decision, Limits, Memory, Report};
 use crate::domain::Fault;
 use crate::platform::{ConnectError, Interest, LatestSnapshot, PlatformClient, Tick};
@@ -87,12 +88,26 @@ pub struct PassSettings {
     pub request_timeout: Duration,
     /// Which cluster this is, in the names of keys and computes.
     pub cluster: ClusterId,
+    /// The namespaces that are watched; all where there are none.
+    pub namespaces: Vec<String>,
 }
 
 impl PassSettings {
     /// How long after it was recorded a call may still be made.
     pub fn slack(&self) -> Duration {
         self.limits.settle.saturating_sub(self.request_timeout)
+    }
+
+    /// Whether other operators may work with an object as well: each knows only of the resources in its own namespaces.
+    pub fn is_shared<K: Resource>(&self, object: &K) -> bool {
+        object.meta().namespace.is_none() && !self.namespaces.is_empty()
+    }
+
+    pub fn finalizers<K: Resource>(&self, account: &K) -> AccountFinalizers {
+        match self.is_shared(account) {
+            true => AccountFinalizers::confined_to(&self.namespaces),
+            false => AccountFinalizers::whole(),
+        }
     }
 }
 

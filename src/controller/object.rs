@@ -85,7 +85,12 @@ pub fn uid<K: Resource>(object: &K) -> String {
 
 /// Whether an object has our finalizer.
 pub fn has_finalizer(meta: &ObjectMeta) -> bool {
-    meta.finalizers.iter().flatten().any(|finalizer| finalizer == names::FINALIZER)
+    has_finalizer_named(meta, names::FINALIZER)
+}
+
+/// Whether an object has a finalizer of this name.
+pub fn has_finalizer_named(meta: &ObjectMeta, name: &str) -> bool {
+    meta.finalizers.iter().flatten().any(|finalizer| finalizer == name)
 }
 
 /// Which account.

@@ -18,7 +18,7 @@ pub use self::key::UnsavedKey;
 use super::object::AccountName;
 use crate::decide::brake::{Refusal, Window};
 use crate::decide::memory::Problem;
-use crate::decide::{Action, Memory};
+use crate::decide::{Action, Memory, Report};
 use crate::platform::Tick;
 
 /// What one process remembers; `P` is its client of the platform.
@@ -58,6 +58,8 @@ pub struct ResourceState {
     deleted: bool,
     /// The brake on mass deletion makes it wait; its kind.
     pub deletion_paused: Option<String>,
+    /// What was reported last on an object that other operators report on too.
+    pub reported: Option<(Option<i64>, Report)>,
     pub create: Option<Create>,
     pub key: KeyState,
 }
@@ -121,6 +123,11 @@ impl<P> ProcessState<P> {
     /// Our own write left this version of the object behind.
     pub fn wrote_version(&self, uid: &str, version: Option<u64>) {
         self.update(uid, |resource| resource.version = resource.version.max(version));
+    }
+
+    /// This was reported on an object that other operators report on too, for this generation.
+    pub fn reported(&self, uid: &str, reported: Option<(Option<i64>, Report)>) {
+        self.update(uid, |resource| resource.reported = reported);
     }
 
     /// Whether an object of this version is older than what our own writes left behind.

@@ -31,6 +31,8 @@ pub struct AccountObserved {
     pub blocking: Vec<String>,
     /// Whether one of the blocking resources is being deleted.
     pub blocking_deleted: bool,
+    /// Other operators work with the account as well, and only they know of their resources.
+    pub shared: bool,
     /// The Secret with the credentials; `None` where there is none.
     pub secret: Option<SecretProtection>,
 }
@@ -92,10 +94,10 @@ pub enum AccountStep {
 pub fn decide(observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
     if observed.meta.deleting && observed.blocking.is_empty() {
         let report = Report::progressing(Reason::Deleting, "Nothing uses the account any more.");
-        return if observed.meta.has_finalizer {
-            Decision::act(unprotection(observed), report)
-        } else {
-            Decision::rest(report)
+        return match (observed.meta.has_finalizer, observed.shared) {
+            (true, _) => Decision::act(unprotection(observed), report),
+            (false, true) => Decision::silent(),
+            (false, false) => Decision::rest(report),
         };
     }
     if let Some(step) = protect(observed, now) {

@@ -26,6 +26,7 @@ fn unauthorized() -> Fault {
 /// An account in use, checked at second 0.
 fn in_use() -> AccountObserved {
     AccountObserved {
+        shared: false,
         meta: Meta { generation: 1, has_finalizer: true, ..Meta::default() },
         credential: Credential::Usable,
         check: check(Verdict::Projects(names(&["a", "b"]))),
@@ -232,4 +233,16 @@ fn capabilities_that_computes_showed_stay() {
     // Another spec may name another platform.
     let other = AccountStatus { observed_generation: Some(nothing.meta.generation + 1), ..old };
     assert_eq!(status(&report, &nothing, &other, at(1)).capabilities, Some(AccountCapabilities::default()));
+}
+
+#[test]
+fn who_has_released_a_shared_account_says_nothing_of_the_others() {
+    let released = |shared| {
+        but(|seen| {
+            (seen.shared, seen.meta.deleting, seen.meta.has_finalizer) = (shared, true, false);
+            seen.blocking.clear();
+        })
+    };
+    assert_eq!(decide(&released(true), at(1)), Decision::silent());
+    assert!(decide(&released(false), at(1)).report.is_some());
 }

@@ -1,12 +1,38 @@
 //! Names that dbplane writes: finalizer, annotations, labels, and the unique names of keys and computes.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
+
+use sha2::{Digest, Sha256};
 
 /// On a resource until its platform object is deleted, or is to be kept.
 pub const FINALIZER: &str = "dbplane.dev/finalizer";
 /// On the Secret with an account's API key while resources of the account need it.
 pub const CREDENTIAL_FINALIZER: &str = "dbplane.dev/credentials-in-use";
+/// The finalizers of an account and of the Secret with its API key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccountFinalizers {
+    pub account: String,
+    pub credential: String,
+}
+
+impl AccountFinalizers {
+    /// Those of an operator that knows all resources of an account.
+    pub fn whole() -> Self {
+        Self { account: FINALIZER.to_owned(), credential: CREDENTIAL_FINALIZER.to_owned() }
+    }
+
+    /// Those of an operator that watches these namespaces alone, on an account of all namespaces: others have their own.
+    pub fn confined_to(namespaces: &[String]) -> Self {
+        let names: BTreeSet<&String> = namespaces.iter().collect();
+        let digest = Sha256::digest(names.into_iter().map(|name| format!("{name}\n")).collect::<String>());
+        let suffix: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let Self { account, credential } = Self::whole();
+        Self { account: format!("{account}-{suffix}"), credential: format!("{credential}-{suffix}") }
+    }
+}
+
 /// Who writes, in server-side apply and in events.
 pub const FIELD_MANAGER: &str = "dbplane";
 

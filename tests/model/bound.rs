@@ -178,6 +178,7 @@ impl Bound {
             },
             request_timeout,
             cluster: "5e71ed".parse().unwrap(),
+            namespaces: Vec::new(),
         }
     }
 

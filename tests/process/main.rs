@@ -12,6 +12,7 @@
 mod children;
 mod identity;
 mod leading;
+mod sharing;
 mod starting;
 mod stopping;
 #[path = "../support/mod.rs"]

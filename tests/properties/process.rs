@@ -59,7 +59,12 @@ impl Process {
             simulation: simulation.clone(),
             state: ProcessState::default(),
             cluster: Port(Carried(simulation.clone())),
-            settings: PassSettings { limits, request_timeout: REQUEST_TIMEOUT, cluster: "c1u57e".parse().unwrap() },
+            settings: PassSettings {
+                limits,
+                request_timeout: REQUEST_TIMEOUT,
+                cluster: "c1u57e".parse().unwrap(),
+                namespaces: Vec::new(),
+            },
             ticks: AtomicU64::new(0),
             known: BTreeMap::new(),
             seen: Mutex::default(),

@@ -107,8 +107,7 @@ impl Selector for ReferringTo<'_> {
 #[derive(Clone, Debug)]
 pub struct User {
     pub uid: String,
-    /// Whether the account has our finalizer.
-    pub protected: bool,
+    pub finalizers: Vec<String>,
 }
 
 /// The accounts whose credentials are in a Secret.
@@ -148,7 +147,7 @@ struct Users<'a, E> {
 impl<E: Environment> KindVisitor for Users<'_, E> {
     fn visit<K: Kind>(&mut self) {
         let objects = self.env.objects::<K::Object>(|object| reads_secret::<K>(object, self.secret));
-        let user = |object: &K::Object| User { uid: uid(object), protected: object.meta_observed().has_finalizer };
+        let user = |object: &K::Object| User { uid: uid(object), finalizers: object.finalizers().to_vec() };
         self.found.extend(objects.iter().map(|object| user(object)));
     }
 }

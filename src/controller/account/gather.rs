@@ -7,11 +7,12 @@ use kube::ResourceExt;
 use secrecy::SecretString;
 
 use super::super::environment::Environment;
+use super::super::object::has_finalizer_named;
 use super::super::state::Connection;
 use super::{AnyAccount, CredentialRef, Facts, dependents};
 use crate::cluster::Cluster;
+use crate::decide::Meta;
 use crate::decide::account::{AccountObserved, Credential, SecretProtection};
-use crate::decide::names::CREDENTIAL_FINALIZER;
 use crate::platform::{ConnectError, PlatformClient};
 
 const POLL_INTERVAL: Duration = Duration::from_secs(30);
@@ -27,8 +28,10 @@ pub(super) async fn gather<A: AnyAccount, E: Environment>(
         Err(missing) => (Credential::Missing(missing), None),
     };
     let users = dependents::of(env, &object.account_name());
+    let finalizers = env.settings().finalizers(object);
     let observed = AccountObserved {
-        meta: object.meta_observed(),
+        meta: Meta { has_finalizer: has_finalizer_named(object.meta(), &finalizers.account), ..object.meta_observed() },
+        shared: env.settings().is_shared(object),
         credential,
         check: connection.as_ref().and_then(|connection| connection.check.clone()),
         suspended: connection.as_ref().and_then(|connection| connection.platform.suspended()),
@@ -36,7 +39,7 @@ pub(super) async fn gather<A: AnyAccount, E: Environment>(
         blocking: users.iter().filter(|user| user.needs_it).map(|user| user.label.clone()).collect(),
         blocking_deleted: users.iter().any(|user| user.needs_it && user.deleting),
         secret: match &secret {
-            Some(secret) => Some(protection(env, secret, &reference.namespace).await?),
+            Some(secret) => Some(protection(env, secret, &finalizers.credential).await?),
             None => None,
         },
     };
@@ -46,14 +49,15 @@ pub(super) async fn gather<A: AnyAccount, E: Environment>(
 async fn protection<E: Environment>(
     env: &E,
     secret: &Secret,
-    namespace: &str,
+    finalizer: &str,
 ) -> Result<SecretProtection, kube::Error> {
+    let namespace = secret.namespace().unwrap_or_default();
     let deleting = secret.metadata.deletion_timestamp.as_ref().map(|time| time.0);
     Ok(SecretProtection {
-        protected: secret.finalizers().iter().any(|finalizer| finalizer == CREDENTIAL_FINALIZER),
+        protected: has_finalizer_named(&secret.metadata, finalizer),
         deleting,
         // Asked of the API server itself: a store may not know yet that the namespace is being deleted.
-        namespace_deleting: deleting.is_some() && env.cluster().is_namespace_terminating(namespace).await?,
+        namespace_deleting: deleting.is_some() && env.cluster().is_namespace_terminating(&namespace).await?,
     })
 }
 

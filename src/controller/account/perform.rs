@@ -41,7 +41,7 @@ async fn protect<A: AnyAccount, E: Environment>(
         protect_secret(env, object, true).await?;
     }
     if account {
-        patch_metadata(env, object, &MetadataPatch::new().finalizer(true)).await?;
+        patch_metadata(env, object, &finalizer(env, object, true)).await?;
     }
     Ok(())
 }
@@ -56,7 +56,7 @@ async fn unprotect<A: AnyAccount, E: Environment>(
         protect_secret(env, object, false).await?;
     }
     if account {
-        patch_metadata(env, object, &MetadataPatch::new().finalizer(false)).await?;
+        patch_metadata(env, object, &finalizer(env, object, false)).await?;
     }
     if object.meta().deletion_timestamp.is_some() {
         env.state().forget_account(&object.account_name());
@@ -67,14 +67,20 @@ async fn unprotect<A: AnyAccount, E: Environment>(
 
 async fn protect_secret<A: AnyAccount, E: Environment>(env: &E, object: &A, protected: bool) -> Result<(), StepError> {
     let reference = object.credential();
-    Ok(secrets::protect(env.cluster(), &reference.namespace, &reference.name, protected).await?)
+    let finalizer = env.settings().finalizers(object).credential;
+    Ok(secrets::protect(env.cluster(), (&reference.namespace, &reference.name), &finalizer, protected).await?)
 }
 
-/// Whether another account in use has the same Secret.
+fn finalizer<A: AnyAccount, E: Environment>(env: &E, object: &A, present: bool) -> MetadataPatch {
+    MetadataPatch::new().finalizer_named(&env.settings().finalizers(object).account, present)
+}
+
+/// Whether another account in use has the same Secret, protected by the same finalizer.
 fn is_shared<A: AnyAccount, E: Environment>(env: &E, object: &A) -> bool {
     let credential = object.credential();
     let users = dependents::users_of_secret(env, &credential.namespace, &credential.name);
-    users.iter().any(|user| user.protected && user.uid != uid(object))
+    let finalizer = env.settings().finalizers(object).account;
+    users.iter().any(|user| user.finalizers.contains(&finalizer) && user.uid != uid(object))
 }
 
 /// Asks what the resources of the account will need: the project list, or where that is not allowed the computes of a project in use.

@@ -120,7 +120,10 @@ async fn report<K: Kind, E: Environment>(
 ) -> Result<(), kube::Error> {
     let Some(report) = &decision.report else { return Ok(()) };
     let status = K::status(report, object, observed, now);
-    if object.status() == Some(&status) {
+    // Of an object that other operators report on too, only what is new to this one is written: two that see things differently
+    // would write over each other for ever.
+    let shared = env.settings().is_shared(object).then(|| (object.meta().generation, report.clone()));
+    if object.status() == Some(&status) || shared.is_some() && env.state().resource(&uid(object)).reported == shared {
         return Ok(());
     }
     let written = match env.cluster().apply_status(object, &status).await {
@@ -129,6 +132,9 @@ async fn report<K: Kind, E: Environment>(
         other => other?,
     };
     env.state().wrote_version(&uid(object), resource_version(&written));
+    if shared.is_some() {
+        env.state().reported(&uid(object), shared);
+    }
     for event in events::of(object, report) {
         env.cluster().publish(object, &event).await;
     }

@@ -73,7 +73,12 @@ impl Assembly {
         let Parts { later, stores, controllers, filled, .. } = parts;
         let (namespaces, namespaces_writer) = reflector::store();
         let env = Arc::new_cyclic(|this| Live {
-            pass_settings: PassSettings { limits: settings.limits, request_timeout: settings.request_timeout, cluster },
+            pass_settings: PassSettings {
+                limits: settings.limits,
+                request_timeout: settings.request_timeout,
+                cluster,
+                namespaces: settings.watch_namespaces.clone(),
+            },
             cluster: ApiServer::new(client, &settings.identity),
             observers: Observers::new(stores.waker(), clock::now, rand::random::<f64>),
             stores,

@@ -1,5 +1,6 @@
 //! Changes of other objects that concern ours: Secrets and namespaces.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use super::super::account::dependents;
 use super::super::live::Live;
 use super::wake;
 use crate::cluster::secrets;
-use crate::decide::names::CREDENTIAL_FINALIZER;
+use crate::decide::names::AccountFinalizers;
 
 /// Passes on changes of Secrets until `stop`. Only their metadata is read.
 pub async fn secrets(env: Arc<Live>, api: Api<PartialObjectMeta<Secret>>, stop: CancellationToken) {
@@ -24,20 +25,27 @@ pub async fn secrets(env: Arc<Live>, api: Api<PartialObjectMeta<Secret>>, stop: 
     relay("Secrets", changes, stop, |secret: &PartialObjectMeta<Secret>| {
         let namespace = secret.namespace().unwrap_or_default();
         wake::users_of_secret(env.as_ref(), &namespace, &secret.name_any());
-        if secret.finalizers().iter().any(|finalizer| finalizer == CREDENTIAL_FINALIZER) {
-            tokio::spawn(unprotect_unless_named(env.clone(), namespace, secret.name_any()));
+        for finalizer in own(&env).into_iter().filter(|own| secret.finalizers().contains(own)) {
+            tokio::spawn(unprotect_unless_named(env.clone(), (namespace.clone(), secret.name_any()), finalizer));
         }
     })
     .await;
 }
 
+/// The finalizers that this operator sets on credentials.
+fn own(env: &Live) -> BTreeSet<String> {
+    let namespaces = &env.settings.watch_namespaces;
+    let confined = (!namespaces.is_empty()).then(|| AccountFinalizers::confined_to(namespaces));
+    [AccountFinalizers::whole()].into_iter().chain(confined).map(|finalizers| finalizers.credential).collect()
+}
+
 /// Removes the finalizer of a Secret that was protected for an account which names another one by now, or which is no more.
-async fn unprotect_unless_named(env: Arc<Live>, namespace: String, name: String) {
+async fn unprotect_unless_named(env: Arc<Live>, (namespace, name): (String, String), finalizer: String) {
     env.synced.cancelled().await;
     if dependents::may_be_read_by_an_account(env.as_ref(), &namespace, &name) {
         return;
     }
-    if let Err(error) = secrets::protect(&env.cluster, &namespace, &name, false).await {
+    if let Err(error) = secrets::protect(&env.cluster, (&namespace, &name), &finalizer, false).await {
         warn!(%error, namespace, name, "a Secret is protected that no account names, and its finalizer could not be removed");
     }
 }
