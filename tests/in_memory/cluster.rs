@@ -12,77 +12,10 @@ use kube::core::Status;
 use serde_json::{Value, json};
 
 use super::print::{Print, hash};
+pub use super::request::{Request, Resource, Response};
 pub use super::stored::{Stored, kind};
 
 pub const NAMESPACE: &str = "shop";
-
-/// An object, by kind and name.
-pub type Resource = (&'static str, String);
-
-/// What is asked of the API server.
-#[derive(Clone, Debug, Hash)]
-pub enum Request {
-    /// A merge patch, as text, onto the version that it names.
-    PatchMetadata {
-        resource: Resource,
-        uid: String,
-        patch: String,
-    },
-    /// Server-side apply of the status, as text, onto the version that it names: what is left out goes.
-    ApplyStatus {
-        resource: Resource,
-        uid: String,
-        patch: String,
-        /// Whether the record in it is the one that the object has already.
-        same_record: bool,
-    },
-    /// A new object, as text.
-    Create {
-        resource: Resource,
-        object: String,
-    },
-    Event {
-        resource: Resource,
-        reason: String,
-        text: String,
-    },
-    ReadObject(Resource),
-    ReadSecret(String),
-    CreateSecret(String, Print<Secret>),
-    ApplySecret {
-        name: String,
-        uid: Option<String>,
-        version: Option<String>,
-        secret: Print<Secret>,
-        dry_run: bool,
-    },
-    /// A merge patch of the metadata, as text.
-    PatchSecret {
-        name: String,
-        metadata: String,
-    },
-    IsNamespaceTerminating,
-}
-
-impl Request {
-    /// Whether it changes anything.
-    pub fn writes(&self) -> bool {
-        match self {
-            Self::ReadObject(_) | Self::ReadSecret(_) | Self::IsNamespaceTerminating | Self::Event { .. } => false,
-            Self::ApplySecret { dry_run, .. } => !dry_run,
-            _ => true,
-        }
-    }
-}
-
-/// The answer of the API server.
-#[derive(Clone, Debug)]
-pub enum Response {
-    Object(Print<Stored>),
-    Secret(Option<Print<Secret>>),
-    Terminating(bool),
-    Done,
-}
 
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Cluster {

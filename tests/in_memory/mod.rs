@@ -15,6 +15,7 @@ pub mod cluster;
 pub mod port;
 pub mod print;
 pub mod promises;
+pub mod request;
 pub mod stored;
 
 pub use cluster::{Cluster, Request, Resource, Response, refused};
