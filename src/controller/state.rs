@@ -180,8 +180,14 @@ impl<P> ProcessState<P> {
 
     /// Admits and counts a deletion on the platform, or says why it has to wait. Counted as it is admitted, so that passes
     /// that run at the same time do not share one place.
-    pub fn admit_deletion(&self, target: &str, limit: u32, others_wait: bool, now: Timestamp) -> Result<(), Refusal> {
-        self.with(|contents| contents.deletions.admit(target, limit, others_wait, now))
+    pub fn admit_deletion(
+        &self,
+        (account, target): (&AccountName, &str),
+        limit: u32,
+        others_wait: bool,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        self.with(|contents| contents.deletions.admit((&account.to_string(), target), limit, others_wait, now))
     }
 
     /// Whether the brake makes a resource of `kind` wait; how many of the kind wait now, where that is news.

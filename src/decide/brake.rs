@@ -51,7 +51,7 @@ pub(super) fn paused(meta: &Meta, limits: &Limits) -> Option<Report> {
 /// Why a deletion has to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// So many were made within the last minute, which is the limit.
+    /// So many were made through the account within the last minute, which is the limit.
     Full(usize),
     /// Others of the namespace wait already.
     OthersWait,
@@ -63,7 +63,7 @@ impl Refusal {
         let Meta { namespace, name, .. } = meta;
         let why = match self {
             Self::Full(count) => {
-                format!("{count} deletions on the platform within a minute are the limit of --deletes-per-minute")
+                format!("{count} deletions through one account within a minute are the limit of --deletes-per-minute")
             }
             Self::OthersWait => format!("other deletions in namespace {namespace} wait to be confirmed"),
         };
@@ -79,26 +79,41 @@ impl Refusal {
 
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// The deletions of the last minute, by what was deleted: one that has to be tried again counts once.
+/// The deletions of the last minute, by the account and by what was deleted: one that has to be tried again counts once.
 #[derive(Clone, Debug, Default)]
-pub struct Window(VecDeque<(Timestamp, String)>);
+pub struct Window(VecDeque<Deletion>);
+
+#[derive(Clone, Debug)]
+struct Deletion {
+    at: Timestamp,
+    account: String,
+    target: String,
+}
 
 impl Window {
-    /// Admits and counts the deletion of `target`, or returns why it has to wait.
-    pub fn admit(&mut self, target: &str, limit: u32, others_wait: bool, now: Timestamp) -> Result<(), Refusal> {
+    /// Admits and counts the deletion of `target` through an account, or returns why it has to wait. Each account has its own limit.
+    pub fn admit(
+        &mut self,
+        (account, target): (&str, &str),
+        limit: u32,
+        others_wait: bool,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
         // Concurrent passes may come here in another order than they began. An entry further in the future was counted before
         // the clock was put back.
-        self.0.retain(|(at, _)| *at < later(now, WINDOW) && now < later(*at, WINDOW));
-        if self.0.iter().any(|(_, known)| known == target) {
+        self.0.retain(|known| known.at < later(now, WINDOW) && now < later(known.at, WINDOW));
+        let mut own = self.0.iter().filter(|known| known.account == account);
+        let count = own.clone().count();
+        if own.any(|known| known.target == target) {
             return Ok(());
         }
         if others_wait {
             return Err(Refusal::OthersWait);
         }
-        if self.0.len() >= usize::try_from(limit).unwrap_or(usize::MAX) {
-            return Err(Refusal::Full(self.0.len()));
+        if count >= usize::try_from(limit).unwrap_or(usize::MAX) {
+            return Err(Refusal::Full(count));
         }
-        self.0.push_back((now, target.to_owned()));
+        self.0.push_back(Deletion { at: now, account: account.to_owned(), target: target.to_owned() });
         Ok(())
     }
 }
@@ -118,44 +133,57 @@ mod tests {
     #[test]
     fn a_minute_takes_as_many_as_are_allowed() {
         let mut window = Window::default();
-        assert_eq!(window.admit("ep-1", 2, false, at(0)), Ok(()));
-        assert_eq!(window.admit("ep-2", 2, false, at(30)), Ok(()));
-        assert_eq!(window.admit("ep-3", 2, false, at(59)), Err(Refusal::Full(2)));
-        assert_eq!(window.admit("ep-3", 2, false, at(60)), Ok(()), "the first is a minute ago");
-        assert_eq!(window.admit("ep-4", 2, false, at(89)), Err(Refusal::Full(2)), "it slides");
-        assert_eq!(window.admit("ep-4", 2, false, at(90)), Ok(()));
+        assert_eq!(window.admit(("shop/prod", "ep-1"), 2, false, at(0)), Ok(()));
+        assert_eq!(window.admit(("shop/prod", "ep-2"), 2, false, at(30)), Ok(()));
+        assert_eq!(window.admit(("shop/prod", "ep-3"), 2, false, at(59)), Err(Refusal::Full(2)));
+        assert_eq!(window.admit(("shop/prod", "ep-3"), 2, false, at(60)), Ok(()), "the first is a minute ago");
+        assert_eq!(window.admit(("shop/prod", "ep-4"), 2, false, at(89)), Err(Refusal::Full(2)), "it slides");
+        assert_eq!(window.admit(("shop/prod", "ep-4"), 2, false, at(90)), Ok(()));
+    }
+
+    #[test]
+    fn the_deletions_of_one_account_stop_no_other() {
+        let mut window = Window::default();
+        assert_eq!(window.admit(("shop/prod", "ep-1"), 1, false, at(0)), Ok(()));
+        assert_eq!(window.admit(("shop/prod", "ep-2"), 1, false, at(1)), Err(Refusal::Full(1)));
+        assert_eq!(window.admit(("bank/prod", "ep-3"), 1, false, at(2)), Ok(()));
+        assert_eq!(window.admit(("bank/prod", "ep-4"), 1, false, at(3)), Err(Refusal::Full(1)));
     }
 
     #[test]
     fn what_is_tried_again_counts_once() {
         let mut window = Window::default();
         for second in 0..20 {
-            assert_eq!(window.admit("ep-1", 2, false, at(second)), Ok(()));
+            assert_eq!(window.admit(("shop/prod", "ep-1"), 2, false, at(second)), Ok(()));
         }
-        assert_eq!(window.admit("ep-2", 2, false, at(20)), Ok(()));
-        assert_eq!(window.admit("ep-1", 2, true, at(21)), Ok(()), "it was admitted before the others had to wait");
-        assert_eq!(window.admit("ep-3", 2, false, at(22)), Err(Refusal::Full(2)));
+        assert_eq!(window.admit(("shop/prod", "ep-2"), 2, false, at(20)), Ok(()));
+        assert_eq!(
+            window.admit(("shop/prod", "ep-1"), 2, true, at(21)),
+            Ok(()),
+            "it was admitted before the others had to wait"
+        );
+        assert_eq!(window.admit(("shop/prod", "ep-3"), 2, false, at(22)), Err(Refusal::Full(2)));
     }
 
     #[test]
     fn while_others_of_the_namespace_wait_so_does_the_next() {
         let mut window = Window::default();
-        assert_eq!(window.admit("ep-1", 2, true, at(0)), Err(Refusal::OthersWait));
-        assert_eq!(window.admit("ep-1", 2, false, at(1)), Ok(()));
+        assert_eq!(window.admit(("shop/prod", "ep-1"), 2, true, at(0)), Err(Refusal::OthersWait));
+        assert_eq!(window.admit(("shop/prod", "ep-1"), 2, false, at(1)), Ok(()));
     }
 
     #[test]
     fn a_pass_that_began_earlier_does_not_forget_one_that_was_admitted_before_it() {
         let mut window = Window::default();
-        assert_eq!(window.admit("ep-1", 1, false, at(10)), Ok(()));
-        assert_eq!(window.admit("ep-2", 1, false, at(9)), Err(Refusal::Full(1)));
+        assert_eq!(window.admit(("shop/prod", "ep-1"), 1, false, at(10)), Ok(()));
+        assert_eq!(window.admit(("shop/prod", "ep-2"), 1, false, at(9)), Err(Refusal::Full(1)));
     }
 
     #[test]
     fn a_clock_that_is_put_back_delays_nothing_for_long() {
         let mut window = Window::default();
-        assert_eq!(window.admit("ep-1", 1, false, at(7200)), Ok(()));
-        assert_eq!(window.admit("ep-2", 1, false, at(3600)), Ok(()));
+        assert_eq!(window.admit(("shop/prod", "ep-1"), 1, false, at(7200)), Ok(()));
+        assert_eq!(window.admit(("shop/prod", "ep-2"), 1, false, at(3600)), Ok(()));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kube::Resource;
 
 use super::super::environment::{Environment, Kind, KindVisitor, Kinds};
-use super::super::object::{Managed, uid};
+use super::super::object::{AccountName, Managed, uid};
 use crate::decide::brake::Refusal;
 use crate::decide::{Brake, Decision, Reason};
 
@@ -18,7 +18,8 @@ pub fn paused<K: Kind, E: Environment>(env: &E, object: &K::Object, step: &K::St
     if limit > 0 && meta.brake != Brake::Confirmed {
         let mut others = Others { env, me: uid(object), namespace: object.meta().namespace.clone(), wait: false };
         E::Kinds::each(&mut others);
-        if let Err(refusal) = env.state().admit_deletion(target, limit, others.wait, now) {
+        let account = AccountName::of(K::account(object)?, object);
+        if let Err(refusal) = env.state().admit_deletion((&account, target), limit, others.wait, now) {
             return Some(Refusal::text(refusal, &kind, &meta));
         }
     }
