@@ -235,9 +235,10 @@ impl Failure {
             Problem::Platform(fault) if fault.is_refusal() || matches!(fault, Fault::OtherKey { .. }) => {
                 doubled(REFUSED_FIRST, tries, REFUSED_MOST)
             }
-            Problem::Platform(fault) => {
-                doubled(FAILED_FIRST, tries, FAILED_MOST).max(fault.retry_after().unwrap_or_default())
-            }
+            // What the platform says is enough, however often it says so.
+            Problem::Platform(fault) => fault
+                .retry_after()
+                .map_or_else(|| doubled(FAILED_FIRST, tries, FAILED_MOST), |wait| wait.max(FAILED_FIRST)),
             Problem::Secret(_) => doubled(FAILED_FIRST, tries, FAILED_MOST),
         }
     }

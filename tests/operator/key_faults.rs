@@ -1,5 +1,7 @@
 //! ProjectKeys on platforms that offer less, and on platforms and clusters that fail.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, ORGANIZATION_KEY, condition};
@@ -80,10 +82,14 @@ async fn a_refused_creation_is_reported_and_tried_again_when_the_spec_changes() 
 #[tokio::test]
 async fn a_limited_rate_is_waited_for() {
     let fixture = Fixture::new("mint-throttled").await;
-    fixture.fault(json!({"method": "POST", "path": CREATES, "status": 429, "retry_after": 2}));
+    fixture.until_ready("account/prod").await;
+    fixture.fault(json!({"method": "POST", "path": CREATES, "status": 429, "retry_after": 1, "times": 5}));
+    let begun = Instant::now();
     fixture.apply(&key("ci", "")).await;
     fixture.until_ready("projectkey/ci").await;
-    assert_eq!(fixture.count(CREATE), 2);
+    // Five seconds, and what the rest takes; doubled pauses would take half a minute.
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    assert_eq!(fixture.count(CREATE), 6);
     assert_eq!(fixture.live_keys().await.len(), 1);
 }
 

@@ -40,6 +40,12 @@ fn retry_after_is_obeyed() {
     let fault = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(17)) };
     memory.failed(Action::Change, Problem::Platform(fault), 1, at(0));
     assert_eq!(memory.backoff(Action::Change, 1, at(1)).unwrap().until, at(17));
+    // Said again and again, it means no more than it says.
+    for second in 20..30 {
+        let fault = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(1)) };
+        memory.failed(Action::Change, Problem::Platform(fault), 1, at(second));
+        assert_eq!(memory.backoff(Action::Change, 1, at(second)).unwrap().until, at(second + 1));
+    }
 }
 
 fn parts(fields: &[&str]) -> BTreeMap<String, ComputeChange> {
