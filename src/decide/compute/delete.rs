@@ -9,7 +9,9 @@ use super::create::{await_turn, bind, create_outcome};
 use super::evidence::CreateOutcome;
 use super::record::elsewhere;
 use super::stray::{advice_on_deletion, strays};
-use super::{Case, Choice, ComputeStep, Snapshot, SnapshotState, await_person, is_orphaned, unreadable};
+use super::{
+    Case, Choice, ComputeStep, Snapshot, SnapshotState, await_person, is_orphaned, remove_finalizer, unreadable,
+};
 
 /// How long a compute whose delete the platform confirmed may stay in its list before it is deleted again.
 const DELETE_AGAIN: Duration = Duration::from_secs(60);
@@ -152,8 +154,4 @@ fn advised(health: Health) -> Health {
         }
         other => other,
     }
-}
-
-pub(super) fn remove_finalizer(why: &str) -> Choice {
-    Decision::act(ComputeStep::RemoveFinalizer, Report::progressing(Reason::Deleting, why))
 }

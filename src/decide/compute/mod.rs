@@ -24,7 +24,7 @@ use super::identity::{Binding, ComputeIdentity, CreateIntent, RestartRecord};
 use super::memory::of_fault;
 use super::names::ClusterId;
 use super::seal::InvalidAnnotation;
-use super::{AccountView, Decision, Health, Limits, Memory, Meta, Report, Wake, brake, later, paused, sizes};
+use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, paused, sizes};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, RestartStatus};
 use crate::domain::{Compute, ComputeChange, ComputeState, Fault, NameSupport, NewCompute, Role};
 
@@ -165,6 +165,10 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Cho
             }
         }
     }
+}
+
+fn remove_finalizer(why: &str) -> Choice {
+    Decision::act(ComputeStep::RemoveFinalizer, Report::progressing(Reason::Deleting, why))
 }
 
 /// Waits for a person. They may also give a candidate to another resource, which changes nothing here: hence the timer.

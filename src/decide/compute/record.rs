@@ -3,8 +3,7 @@
 use super::super::identity::ComputeIdentity;
 use super::super::seal::InvalidAnnotation;
 use super::super::{Decision, Reason, Report};
-use super::delete::remove_finalizer;
-use super::{Case, Choice, ComputeObserved, ComputeStep, Snapshot, is_orphaned};
+use super::{Case, Choice, ComputeObserved, ComputeStep, Snapshot, is_orphaned, remove_finalizer};
 use crate::api::{ComputeSpec, Management};
 
 /// The record is kept as an annotation too, and whatever has one is held by the finalizer: whoever replaces a resource by its

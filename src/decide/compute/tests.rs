@@ -20,7 +20,7 @@ use super::*;
 use crate::decide::identity::Origin;
 use crate::decide::names;
 use crate::decide::seal::InvalidAnnotation;
-use crate::decide::{Reason, Sync, Wake, later};
+use crate::decide::{Sync, Wake, later};
 use crate::domain::{ComputeUnits, PoolerMode, Settings, Support, SuspendAfter};
 
 pub const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
