@@ -19,7 +19,8 @@ fn respond(request: &Request) -> crate::server::Act {
         ("POST", path) if path.ends_with("api_keys") => KEY,
         ("GET", path) if path.ends_with("endpoints") => r#"{"endpoints":[]}"#,
         ("GET", path) if path.ends_with("api_keys") => "[]",
-        ("GET", _) => r#"{"projects":[]}"#,
+        ("GET", path) if path.ends_with("projects") => r#"{"projects":[]}"#,
+        ("DELETE", path) if path.contains("api_keys") => r#"{"id":1,"revoked":true}"#,
         _ => COMPUTE,
     };
     answer(200, body)
@@ -30,6 +31,7 @@ async fn every_call(platform: &impl Platform) {
     let ep = "ep-a".to_owned();
     platform.list_projects().await.unwrap();
     platform.list_computes("p").await.unwrap();
+    assert!(platform.has_compute("p", "ep-a").await.unwrap());
     platform.create_compute("p", &new_compute()).await.unwrap();
     platform.update_compute("p", "ep-a", &ComputeChange::default()).await.unwrap();
     platform.delete_compute("p", &ep).await.unwrap();
@@ -45,6 +47,7 @@ async fn every_call_asks_for_its_resource_and_names_the_organization() {
     let resources = [
         "GET /api/v2/projects",
         "GET /api/v2/projects/p/endpoints",
+        "GET /api/v2/projects/p/endpoints/ep-a",
         "POST /api/v2/projects/p/endpoints",
         "PATCH /api/v2/projects/p/endpoints/ep-a",
         "DELETE /api/v2/projects/p/endpoints/ep-a",
@@ -92,7 +95,7 @@ async fn all_calls_share_one_connection() {
     let server = Server::scripted(respond).await;
     every_call(&server.platform()).await;
     let connections: Vec<_> = server.requests().iter().map(|request| request.connection).collect();
-    assert_eq!(connections, [0; 10]);
+    assert_eq!(connections, [0; 11]);
 }
 
 #[tokio::test]
