@@ -43,7 +43,7 @@ test: ## every test, including those that need a cluster
 	@tests/control-plane/build
 	$(step) '2 of 3' 'the tests: about 5 min the first time (2 min after the demo), then seconds'
 	@cargo test --locked --workspace --no-run
-	$(step) '3 of 3' 'running them: about 6 min'
+	$(step) '3 of 3' 'running them: about 11 min'
 	@tests/run
 
 .PHONY: verify
