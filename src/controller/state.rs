@@ -126,8 +126,8 @@ impl<P> ProcessState<P> {
     }
 
     /// This was reported on an object that other operators report on too, for this generation.
-    pub fn reported(&self, uid: &str, reported: Option<(Option<i64>, Report)>) {
-        self.update(uid, |resource| resource.reported = reported);
+    pub fn reported(&self, uid: &str, reported: (Option<i64>, Report)) {
+        self.update(uid, |resource| resource.reported = Some(reported));
     }
 
     /// Whether an object of this version is older than what our own writes left behind.

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 pub const FINALIZER: &str = "dbplane.dev/finalizer";
 /// On the Secret with an account's API key while resources of the account need it.
 pub const CREDENTIAL_FINALIZER: &str = "dbplane.dev/credentials-in-use";
+
 /// The finalizers of an account and of the Secret with its API key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountFinalizers {

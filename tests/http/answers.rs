@@ -288,3 +288,16 @@ async fn a_compute_is_missing_only_where_a_call_that_every_platform_has_says_so(
         assert_eq!(server.lines(), [get, patch][..count]);
     }
 }
+
+#[tokio::test]
+async fn a_revocation_with_an_unreadable_answer_is_checked_by_the_list() {
+    let listed = |keys: &str| answer(200, keys);
+    for (list, revoked) in [(listed(r#"[{"id":7,"name":"ci"}]"#), false), (listed("[]"), true)] {
+        let server = Server::acting([answer(200, "<html>done</html>"), list]).await;
+        let answered = server.platform().revoke_key("org-a", 7).await;
+        assert_eq!(answered.is_ok(), revoked, "{answered:?}");
+        assert_eq!(server.lines().len(), 2);
+    }
+    let server = Server::acting([answer(200, "<html>done</html>"), answer(500, "")]).await;
+    assert!(server.platform().revoke_key("org-a", 7).await.is_err(), "nothing shows that it is revoked");
+}

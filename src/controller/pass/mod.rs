@@ -132,8 +132,8 @@ async fn report<K: Kind, E: Environment>(
         other => other?,
     };
     env.state().wrote_version(&uid(object), resource_version(&written));
-    if shared.is_some() {
-        env.state().reported(&uid(object), shared);
+    if let Some(reported) = shared {
+        env.state().reported(&uid(object), reported);
     }
     for event in events::of(object, report) {
         env.cluster().publish(object, &event).await;

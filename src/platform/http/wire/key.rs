@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_revocation_is_accepted_unless_the_answer_denies_it() {
+    fn what_the_answer_to_a_revocation_says() {
         for (body, said) in [
             (r#"{"id":1,"revoked":true}"#, Some(true)),
             (r#"{"id":1,"revoked":false}"#, Some(false)),
