@@ -49,10 +49,10 @@ test: ## every test, including those that need a cluster
 .PHONY: verify
 verify: control-plane ## every request of every scenario gone wrong, the model, random histories (point=create-key:kill-after:7 repeats one)
 	cargo build --release --locked --bin dbplane --example verify
-ifeq ($(point)$(scenario),)
+ifeq ($(point)$(scenario)$(pairs),)
 	PROPTEST_CASES=1000 cargo test --release --locked --test properties
 endif
-	@target/release/examples/verify $(if $(point),--point $(point)) $(if $(scenario),--scenario $(scenario))
+	@target/release/examples/verify $(if $(point),--point $(point)) $(if $(scenario),--scenario $(scenario)) $(if $(pairs),--pairs $(pairs))
 
 .PHONY: lint
 lint: ## clippy on everything; warnings are errors (shellcheck too, where it is installed)

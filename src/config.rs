@@ -4,19 +4,20 @@ use std::time::Duration;
 
 use crate::decide::Limits;
 use crate::decide::names::ClusterId;
+use crate::platform::Reach;
 
 /// How the operator runs.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Whether base URLs may be plain http.
-    pub allow_insecure_platform: bool,
+    /// Where accounts may lead.
+    pub reach: Reach,
     /// The namespaces to watch; empty means all.
     pub watch_namespaces: Vec<String>,
     /// Which cluster this is, in the names of keys and computes; by the UID of namespace kube-system where absent.
     pub cluster_id: Option<ClusterId>,
     /// How long one request to the platform may take.
     pub request_timeout: Duration,
-    /// How many resources of a kind are reconciled at the same time.
+    /// How many resources of a kind are reconciled at the same time, for each account and namespace.
     pub concurrency: u16,
     /// The times that decisions rest on.
     pub limits: Limits,

@@ -19,7 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("api", &["domain"]),
     ("clock", &[]),
     ("cluster", &["decide"]),
-    ("config", &["decide"]),
+    ("config", &["decide", "platform"]),
     ("controller", &["api", "clock", "cluster", "config", "decide", "domain", "platform", "telemetry"]),
     ("decide", &["api", "domain"]),
     ("domain", &[]),

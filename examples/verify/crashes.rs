@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use futures::future::join_all;
 use tokio::task::JoinSet;
 
 use super::harness::{Extent, Lab, Scenario, Tally, enumerate, single};
@@ -11,13 +12,13 @@ use super::support::{Error, Result};
 use super::table::Table;
 
 /// All points of these scenarios.
-pub async fn of(scenarios: Vec<Scenario>, table: &mut Table) -> Result<usize> {
+pub async fn of(scenarios: Vec<Scenario>, extent: Extent, table: &mut Table) -> Result<usize> {
     let begun = Instant::now();
     let lab = Arc::new(Lab::open(program()?).await?);
     let mut running = JoinSet::new();
     for (place, scenario) in scenarios.into_iter().enumerate() {
         let lab = lab.clone();
-        running.spawn(async move { (place, enumerate(lab, scenario, Extent::Whole).await) });
+        running.spawn(async move { (place, enumerate(lab, scenario, extent).await) });
     }
     let mut tallies = Vec::new();
     while let Some(ended) = running.join_next().await {
@@ -33,11 +34,14 @@ pub async fn of(scenarios: Vec<Scenario>, table: &mut Table) -> Result<usize> {
     Ok(rows(&tallies, begun, table) + missed)
 }
 
-/// One point by its name.
-pub async fn at(point: &str, table: &mut Table) -> Result<usize> {
+/// Points by their names.
+pub async fn at(points: &str, table: &mut Table) -> Result<usize> {
     let begun = Instant::now();
-    let tally = single(Arc::new(Lab::open(program()?).await?), point).await?;
-    Ok(rows(&[tally], begun, table))
+    let lab = Arc::new(Lab::open(program()?).await?);
+    let tallies = join_all(points.split(',').map(|point| single(lab.clone(), point))).await;
+    let tallies = tallies.into_iter().collect::<Result<Vec<Tally>>>()?;
+    tallies.iter().for_each(|tally| eprintln!("{}\n", tally.transcript));
+    Ok(rows(&tallies, begun, table))
 }
 
 fn rows(tallies: &[Tally], begun: Instant, table: &mut Table) -> usize {

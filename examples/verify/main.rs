@@ -1,7 +1,7 @@
 //! `make verify`: every order of events within the bounds of the model, and everything that can go wrong with one request, for
 //! every request of every scenario; one table at the end.
 //!
-//! `--model` explores the model alone, `--point scenario:mode:number` repeats one point.
+//! `--model` explores the model alone, `--pairs seed` tries two faults at a time, `--point scenario:mode:number` repeats one point.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to the person who runs it")]
 #![allow(
@@ -22,7 +22,7 @@ mod table;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use harness::scenarios;
+use harness::{Extent, scenarios};
 use orders::Orders;
 use support::{Error, Result};
 use table::Table;
@@ -39,6 +39,13 @@ async fn main() -> ExitCode {
     }
 }
 
+/// Everything, with pairs that differ each time.
+fn whole() -> Extent {
+    let seed = rand::random();
+    eprintln!("seed of the pairs: {seed}");
+    Extent::Whole(seed)
+}
+
 /// Whether every promise held.
 async fn verify() -> Result<bool> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -46,7 +53,7 @@ async fn verify() -> Result<bool> {
     let mut table = Table::default();
     // Each part adds its rows and returns how many violations it found.
     let violations = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [] => crashes::of(scenarios(), &mut table).await? + Orders::explore().rows(&mut table),
+        [] => crashes::of(scenarios(), whole(), &mut table).await? + Orders::explore().rows(&mut table),
         ["--model"] => Orders::explore().rows(&mut table),
         ["--scenario", names] => {
             let mut all = scenarios();
@@ -55,10 +62,19 @@ async fn verify() -> Result<bool> {
                 let found = all.iter().position(|scenario| scenario.name == name);
                 wanted.push(all.remove(found.ok_or_else(|| Error::new(format!("there is no scenario {name}")))?));
             }
-            crashes::of(wanted, &mut table).await?
+            crashes::of(wanted, whole(), &mut table).await?
+        }
+        ["--pairs", seed] => {
+            let seed = seed.parse().map_err(Error::while_doing(format!("reading the seed {seed:?}")))?;
+            let paired = scenarios().into_iter().filter(|scenario| !scenario.repeats()).collect();
+            crashes::of(paired, Extent::Pairs(seed), &mut table).await?
         }
         ["--point", point] => crashes::at(point, &mut table).await?,
-        _ => return Err(Error::new("usage: verify [--model | --scenario NAME,... | --point SCENARIO:MODE:NUMBER]")),
+        _ => {
+            return Err(Error::new(
+                "usage: verify [--model | --scenario NAME,... | --pairs SEED | --point SCENARIO:MODE:NUMBER[+MODE:NUMBER],...]",
+            ));
+        }
     };
     print!("{table}");
     println!("\n{violations} violations; {} s", begun.elapsed().as_secs());

@@ -325,6 +325,12 @@ pub struct ComputeStatus {
     /// The last restart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<RestartStatus>,
+    /// The Secret with the connection parameters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection_secret: Option<String>,
+    /// Secrets of this resource that spec.connection named before, and that still exist. They are not updated any more: delete them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unused_secrets: Vec<String>,
     /// Ready, Synced; Reconciling and Stalled are present only while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]

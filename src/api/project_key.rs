@@ -41,6 +41,7 @@ use super::{rules, schema};
 )]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain)]
+#[x_kube(validation = rules::immutable_optional("keyName", ANOTHER_KEY))]
 pub struct ProjectKeySpec {
     /// The account whose credentials create the key: a personal API key of an administrator of its organization.
     #[x_kube(merge_strategy = MapMerge::Atomic)]
@@ -51,11 +52,11 @@ pub struct ProjectKeySpec {
     #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
     #[serde(rename = "projectID")]
     pub project_id: String,
-    /// The beginning of the key's name in the platform's console, 1 to 32 characters. dbplane appends a unique part. Cannot be changed.
+    /// The beginning of the key's name in the platform's console, 1 to 32 characters. dbplane appends a unique part. When absent: the name of this resource, shortened where it is longer. Cannot be changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
     #[x_kube(validation = rules::key_name())]
-    #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
-    pub key_name: String,
+    pub key_name: Option<String>,
     /// The Secret that receives the key, in this namespace.
     pub secret: KeySecret,
     /// Replace the key regularly; never when absent.
@@ -172,6 +173,9 @@ pub struct ProjectKeyStatus {
     /// Keys that may exist on the platform although dbplane never received their secret, or that it cannot revoke. Revoke them in the console by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost_keys: Vec<KeyRecord>,
+    /// The keys that dbplane considers revoked because of what the annotation dbplane.dev/revoked-keys says at present.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub acknowledged_keys: Vec<String>,
     /// Ready, Synced; Reconciling and Stalled are present only while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]

@@ -56,6 +56,15 @@ pub(super) fn immutable_once_set(field: &str, instead: &str) -> Rule {
     .field_path(format!(".{field}"))
 }
 
+/// The optional `field` of `self` can be neither added, changed nor removed; `instead` says what to do.
+pub(super) fn immutable_optional(field: &str, instead: &str) -> Rule {
+    rule(
+        format!("has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"),
+        &format!("cannot be changed: {instead}"),
+    )
+    .field_path(format!(".{field}"))
+}
+
 /// `self` names a Secret, an Account or another object whose name is a DNS subdomain.
 pub(super) fn object_name() -> Rule {
     rule(

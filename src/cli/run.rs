@@ -1,11 +1,12 @@
 //! `dbplane run`: the operator.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use kube::{Client, Config};
+use tokio::net::lookup_host;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -14,6 +15,7 @@ use crate::controller::{self, Operator};
 use crate::decide::Limits;
 use crate::decide::lease::LEASE_DURATION;
 use crate::decide::names::ClusterId;
+use crate::platform::{PlatformPattern, Reach};
 use crate::telemetry::health::{bind, serve_health, serve_metrics};
 use crate::telemetry::logs::{self, LogFormat};
 use crate::telemetry::{Metrics, Readiness};
@@ -33,7 +35,10 @@ pub struct Run {
     /// Log filter, such as info or info,dbplane=debug.
     #[arg(long, env = "DBPLANE_LOG", default_value = "info")]
     log: String,
-    /// Allow base URLs with http. The API key is then sent unencrypted: use this for tests on loopback only.
+    /// Platforms that Accounts and ClusterAccounts may name, separated by commas: https://api.example.com, or https://*.example.com for the names one level below. Scheme, host and port have to be the same. All https when absent.
+    #[arg(long, env = "DBPLANE_ALLOWED_PLATFORMS", value_delimiter = ',')]
+    allowed_platforms: Vec<PlatformPattern>,
+    /// For tests on loopback only: allow base URLs with http, over which the API key is sent unencrypted, and base URLs that lead to this machine, to link-local, multicast and unspecified addresses, and to the API server.
     #[arg(long, env = "DBPLANE_ALLOW_INSECURE_PLATFORM")]
     allow_insecure_platform: bool,
     /// Namespaces to watch, separated by commas; all when absent. With this flag dbplane does not read labels of namespaces, so label selectors of ClusterAccounts match nothing.
@@ -45,7 +50,7 @@ pub struct Run {
     /// Make changes only while this process is the leader: it has the Lease "dbplane" in the operator's namespace.
     #[arg(long, env = "DBPLANE_LEADER_ELECT")]
     leader_elect: bool,
-    /// Number of resources of one kind that are reconciled at the same time.
+    /// Number of resources of one kind that are reconciled at the same time, for each account and namespace.
     #[arg(long, env = "DBPLANE_CONCURRENCY", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
     concurrency: u16,
     /// Timeout of one request to the platform, in seconds.
@@ -68,7 +73,7 @@ pub struct Run {
 impl Run {
     pub async fn execute(self) -> Result<(), String> {
         logs::start(self.log_format, &self.log)?;
-        let settings = self.settings()?;
+        let mut settings = self.settings()?;
         let stop = super::stop_on_signal()?;
         let readiness = Readiness::default();
         let metrics = Arc::new(Metrics::default());
@@ -80,7 +85,8 @@ impl Run {
         let exposition = tokio::spawn(serve_metrics(exposition, metrics.clone(), served.clone()));
         info!(version = env!("CARGO_PKG_VERSION"), "dbplane starts");
         let ended = match client(&stop, &readiness).await {
-            Some(client) => {
+            Some((client, api_server)) => {
+                settings.reach.api_server = api_server;
                 let operator = Operator { client, settings, leader_elect: self.leader_elect, readiness, metrics };
                 controller::run(operator, stop).await
             }
@@ -105,7 +111,11 @@ impl Run {
         }
         let host = || std::fs::read_to_string("/etc/hostname").map(|name| name.trim().to_owned()).unwrap_or_default();
         Ok(Settings {
-            allow_insecure_platform: self.allow_insecure_platform,
+            reach: Reach {
+                platforms: self.allowed_platforms.clone(),
+                insecure: self.allow_insecure_platform,
+                api_server: Vec::new(),
+            },
             watch_namespaces: self.watch_namespaces.iter().filter(|name| !name.is_empty()).cloned().collect(),
             cluster_id: self.cluster_id.clone(),
             request_timeout: Duration::from_secs(self.request_timeout),
@@ -124,15 +134,18 @@ impl Run {
 
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// A client for the cluster; waits while its configuration cannot be read.
-async fn client(stop: &CancellationToken, readiness: &Readiness) -> Option<Client> {
+/// A client for the cluster, and the API server's addresses; waits while its configuration cannot be read.
+async fn client(stop: &CancellationToken, readiness: &Readiness) -> Option<(Client, Vec<IpAddr>)> {
     loop {
         let made = match Config::infer().await {
-            Ok(config) => Client::try_from(config).map_err(|error| error.to_string()),
+            Ok(config) => {
+                let host = config.cluster_url.host().map(str::to_owned);
+                Client::try_from(config).map(|client| (client, host)).map_err(|error| error.to_string())
+            }
             Err(error) => Err(error.to_string()),
         };
         match made {
-            Ok(client) => return Some(client),
+            Ok((client, host)) => return Some((client, api_server(host).await)),
             Err(error) => {
                 warn!(error, "no configuration for the cluster; set KUBECONFIG, or run in a cluster");
                 readiness.only(&[format!("the configuration for the cluster ({error})")]);
@@ -143,6 +156,21 @@ async fn client(stop: &CancellationToken, readiness: &Readiness) -> Option<Clien
             () = tokio::time::sleep(PAUSE) => {}
         }
     }
+}
+
+/// The addresses that the API server is called by: the configuration's, and the Service's, which every Pod is told.
+async fn api_server(configured: Option<String>) -> Vec<IpAddr> {
+    let service = std::env::var("KUBERNETES_SERVICE_HOST").ok();
+    let mut addresses = Vec::new();
+    for host in configured.into_iter().chain(service) {
+        match lookup_host((host.trim_matches(['[', ']']), 0)).await {
+            Ok(found) => addresses.extend(found.map(|address| address.ip())),
+            Err(error) => {
+                warn!(host, %error, "the API server's host name leads to no address, so accounts may name it")
+            }
+        }
+    }
+    addresses
 }
 
 #[cfg(test)]
@@ -160,6 +188,16 @@ mod tests {
     fn accepted(flags: &[&str]) -> bool {
         let arguments = ["dbplane"].into_iter().chain(flags.iter().copied());
         Whole::try_parse_from(arguments).unwrap().run.settings().is_ok()
+    }
+
+    #[test]
+    fn platforms_that_are_allowed_are_separated_by_commas_and_have_to_be_readable() {
+        let parsed = |value: &str| Whole::try_parse_from(["dbplane", "--allowed-platforms", value]);
+        let run = parsed("https://api.example.com,https://*.example.org").unwrap().run;
+        assert_eq!(run.settings().unwrap().reach.platforms.len(), 2);
+        for value in ["", "api.example.com", "https://api.example.com,", "https://api.example.com/v2"] {
+            assert!(parsed(value).is_err(), "{value}");
+        }
     }
 
     #[test]

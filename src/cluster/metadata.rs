@@ -1,14 +1,14 @@
 //! Finalizers and annotations: patched together, and only onto the version that a decision was made on.
 
 use kube::{Resource, ResourceExt};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::decide::names::{FINALIZER, RECORD};
 
-/// A change of an object's finalizer and annotations.
+/// A change of an object's finalizer and record.
 #[derive(Clone, Debug, Default)]
 pub struct MetadataPatch {
-    annotations: Map<String, Value>,
+    record: Option<String>,
     finalizer: Option<(String, bool)>,
 }
 
@@ -20,14 +20,7 @@ impl MetadataPatch {
     /// Writes the record.
     #[must_use]
     pub fn record(mut self, text: String) -> Self {
-        self.annotations.insert(RECORD.to_owned(), Value::String(text));
-        self
-    }
-
-    /// Removes an annotation.
-    #[must_use]
-    pub fn remove(mut self, annotation: &str) -> Self {
-        self.annotations.insert(annotation.to_owned(), Value::Null);
+        self.record = Some(text);
         self
     }
 
@@ -46,7 +39,10 @@ impl MetadataPatch {
 
     /// The merge patch for `object` as given.
     pub fn body<K: Resource>(&self, object: &K) -> Value {
-        let mut metadata = json!({"resourceVersion": object.resource_version(), "annotations": self.annotations});
+        let mut metadata = json!({"resourceVersion": object.resource_version()});
+        if let Some(record) = &self.record {
+            metadata["annotations"] = json!({RECORD: record});
+        }
         if let Some((name, present)) = &self.finalizer {
             metadata["finalizers"] = json!(finalizers(object, name, *present));
         }

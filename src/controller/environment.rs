@@ -235,6 +235,11 @@ pub trait Kind: Send + Sync + Sized + 'static {
         None
     }
 
+    /// Secrets that an object wrote before, and that it still reports.
+    fn unused_secrets(_object: &Self::Object) -> &[String] {
+        &[]
+    }
+
     /// The Secret that an object reads its credentials from: namespace and name.
     fn credentials(_object: &Self::Object) -> Option<(String, String)> {
         None

@@ -133,7 +133,7 @@ impl Environment for Live {
             endpoint: Endpoint {
                 base_url: access.base_url.clone(),
                 organization_id: access.organization_id.clone(),
-                allow_insecure: self.settings.allow_insecure_platform,
+                reach: self.settings.reach.clone(),
             },
             request_timeout: self.settings.request_timeout,
             rate: access.rate_limit.map_or(standard, |limit| Rate {

@@ -49,7 +49,8 @@ pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
             record_lost: false,
             paused: self.is_annotated(names::PAUSED),
             brake: Brake::of(
-                self.is_annotated(names::CONFIRM_DELETION),
+                self.annotations().get(names::CONFIRM_DELETION).map(String::as_str),
+                self.meta().deletion_timestamp.as_ref().map(|time| time.0),
                 self.status().map(Status::conditions).unwrap_or_default(),
             ),
         }

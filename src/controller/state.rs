@@ -61,6 +61,8 @@ pub struct ResourceState {
     /// What was reported last on an object that other operators report on too.
     pub reported: Option<(Option<i64>, Report)>,
     pub create: Option<Create>,
+    /// It has a place in the budget for its create since then.
+    pub place: Option<Timestamp>,
     pub key: KeyState,
 }
 
@@ -103,7 +105,19 @@ impl<P> ProcessState<P> {
         self.with(|contents| contents.clone())
     }
 
-    /// The resource is gone, or its finalizer is. A key that is not saved yet is lost with it, and reported.
+    /// Its finalizer is removed: nothing is remembered but the version that this left behind, so that no older one is decided on. A key
+    /// that is not saved yet is lost, and reported.
+    pub fn released(&self, uid: &str) {
+        self.update(uid, |resource| {
+            if let Some(key) = resource.key.unsaved.take() {
+                key.log_loss(WITHOUT_OWNER);
+            }
+            let ResourceState { version, in_step, deleted, .. } = std::mem::take(resource);
+            *resource = ResourceState { version, in_step, deleted, ..ResourceState::default() };
+        });
+    }
+
+    /// The resource is gone. A key that is not saved yet is lost with it, and reported.
     pub fn forget(&self, uid: &str) {
         self.with(|contents| {
             let Some(resource) = contents.resources.get_mut(uid) else { return };

@@ -57,6 +57,8 @@ pub enum Credential {
     Missing(String),
     /// The base URL cannot be used, with the reason.
     InvalidBaseUrl(String),
+    /// The operator does not send anything to the base URL, with the reason.
+    PlatformNotAllowed(String),
 }
 
 /// What a check of the credentials found.
@@ -72,7 +74,7 @@ pub struct Check {
 pub enum Verdict {
     /// The platform lists these projects.
     Projects(Vec<String>),
-    /// The platform accepts the credential, which may not list projects.
+    /// The platform accepts the credential, and which projects it reaches is not known, with a sentence that says why.
     Restricted(String),
     Failed(Fault),
 }
@@ -110,7 +112,9 @@ fn check(observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
     let due = match (&observed.credential, &observed.check) {
         (Credential::Usable, None) => return Decision::act(AccountStep::Check, health(observed)),
         (Credential::Usable, Some(check)) => later(check.at, period(observed, check)),
-        (Credential::Missing(_) | Credential::InvalidBaseUrl(_), _) => return Decision::rest(health(observed)),
+        (Credential::Missing(_) | Credential::InvalidBaseUrl(_) | Credential::PlatformNotAllowed(_), _) => {
+            return Decision::rest(health(observed));
+        }
     };
     if due <= now {
         return Decision::act(AccountStep::Check, health(observed));
@@ -220,7 +224,7 @@ pub fn availability(observed: &AccountObserved) -> Availability {
         Health::Ready(..) => Availability::Usable,
         Health::Progressing(Reason::Pending, _) => Availability::Pending,
         Health::Stalled(_, message) => Availability::Unusable(message),
-        Health::Progressing(..) | Health::Unknown(..) => Availability::Usable,
+        Health::Progressing(..) | Health::Unknown(..) | Health::Paused(_) => Availability::Usable,
     }
 }
 
@@ -253,6 +257,7 @@ fn verdict(observed: &AccountObserved) -> Report {
     match (&observed.credential, &observed.suspended, &observed.check) {
         (Credential::Missing(what), _, _) => Report::stalled(Reason::CredentialsMissing, what.clone()),
         (Credential::InvalidBaseUrl(why), _, _) => Report::stalled(Reason::InvalidBaseUrl, why.clone()),
+        (Credential::PlatformNotAllowed(why), _, _) => Report::stalled(Reason::PlatformNotAllowed, why.clone()),
         (_, Some(fault), _) => refused(fault),
         (_, None, None) => Report::progressing(Reason::Pending, "The credentials are being checked."),
         (_, None, Some(check)) => match &check.verdict {
@@ -263,9 +268,7 @@ fn verdict(observed: &AccountObserved) -> Report {
                 };
                 Report::ready(format!("The platform accepts the API key. It can list {projects}."))
             }
-            Verdict::Restricted(why) => {
-                Report::ready(format!("The platform accepts the API key. It may not list projects ({why})."))
-            }
+            Verdict::Restricted(why) => Report::ready(format!("The platform accepts the API key. {why}")),
             Verdict::Failed(fault @ Fault::Unauthorized { .. }) => refused(fault),
             Verdict::Failed(fault) => Report::of(of_fault(fault)),
         },

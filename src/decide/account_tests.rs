@@ -170,6 +170,7 @@ fn without_credentials_nothing_is_checked() {
     for (credential, reason) in [
         (Credential::Missing("no Secret".to_owned()), Reason::CredentialsMissing),
         (Credential::InvalidBaseUrl("plain http".to_owned()), Reason::InvalidBaseUrl),
+        (Credential::PlatformNotAllowed("a loopback address".to_owned()), Reason::PlatformNotAllowed),
     ] {
         let observed = but(|seen| (seen.credential, seen.check) = (credential, None));
         let (health, wake) = reported(&observed);

@@ -24,8 +24,11 @@ pub enum Brake {
 }
 
 impl Brake {
-    /// As the resource's annotations and conditions show it.
-    pub fn of(confirmed: bool, conditions: &[Condition]) -> Self {
+    /// As the annotation of a resource that is being deleted since then, and its conditions show it. The annotation confirms what was
+    /// requested until the time in it: one that stays confirms no later deletion.
+    pub fn of(annotation: Option<&str>, deleting_since: Option<Timestamp>, conditions: &[Condition]) -> Self {
+        let until = annotation.and_then(|time| time.trim().parse::<Timestamp>().ok());
+        let confirmed = until.zip(deleting_since).is_some_and(|(until, since)| since <= until);
         let paused = |condition: &&Condition| {
             condition.type_ == "Stalled" && condition.reason == Reason::DeletionPaused.as_str()
         };
@@ -70,8 +73,8 @@ impl Refusal {
         let kind = kind.to_lowercase();
         let confirm = names::CONFIRM_DELETION;
         format!(
-            "Deletion is paused: {why}. To confirm it: kubectl annotate {kind} {name} -n {namespace} {confirm}=true (--all instead of \
-             the name confirms all). To delete the resource and keep what it has on the platform: kubectl patch {kind} {name} -n \
+            "Deletion is paused: {why}. To confirm it: kubectl annotate --overwrite {kind} {name} -n {namespace} {confirm}=$(date -u +%FT%TZ) \
+             (--all instead of the name confirms all that was deleted until now). To delete the resource and keep what it has on the platform: kubectl patch {kind} {name} -n \
              {namespace} --type merge -p '{{\"spec\":{{\"deletion\":\"Orphan\"}}}}'."
         )
     }
@@ -188,11 +191,20 @@ mod tests {
 
     #[test]
     fn the_status_remembers_and_the_annotation_confirms() {
-        assert_eq!(Brake::of(false, &paused_with("wait")), Brake::Paused("wait".into()));
-        assert_eq!(Brake::of(true, &paused_with("wait")), Brake::Confirmed);
-        assert_eq!(Brake::of(true, &[]), Brake::Confirmed);
+        let (wait, since) = (paused_with("wait"), Some(at(60)));
+        assert_eq!(Brake::of(None, since, &wait), Brake::Paused("wait".into()));
+        for confirmed in ["1970-01-01T00:01:00Z", " 1970-01-01T01:01:30+01:00 ", "1970-01-02T00:00:00Z"] {
+            assert_eq!(Brake::of(Some(confirmed), since, &wait), Brake::Confirmed, "{confirmed}");
+            assert_eq!(Brake::of(Some(confirmed), since, &[]), Brake::Confirmed, "{confirmed}");
+        }
+        // It stays from an earlier deletion, or is no time.
+        for other in ["1970-01-01T00:00:59Z", "true", "", "2000-13-01T00:00:00Z"] {
+            assert_eq!(Brake::of(Some(other), since, &wait), Brake::Paused("wait".into()), "{other}");
+            assert_eq!(Brake::of(Some(other), since, &[]), Brake::Free, "{other}");
+        }
+        assert_eq!(Brake::of(Some("1970-01-02T00:00:00Z"), None, &[]), Brake::Free, "nothing is deleted");
         let other = Report::stalled(Reason::Refused, "no").conditions(&[], 1, at(0));
-        assert_eq!(Brake::of(false, &other), Brake::Free);
+        assert_eq!(Brake::of(None, since, &other), Brake::Free);
     }
 
     #[test]
@@ -216,7 +228,7 @@ mod tests {
         for words in [
             "30 deletions",
             "--deletes-per-minute",
-            "kubectl annotate projectkey ci -n shop dbplane.dev/confirm-deletion=true",
+            "kubectl annotate --overwrite projectkey ci -n shop dbplane.dev/confirm-deletion=$(date -u +%FT%TZ)",
             r#"kubectl patch projectkey ci -n shop --type merge -p '{"spec":{"deletion":"Orphan"}}'"#,
         ] {
             assert!(full.contains(words), "{words:?} is not in {full:?}");

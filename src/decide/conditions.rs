@@ -17,6 +17,22 @@ pub enum Health {
     Stalled(Reason, String),
     /// That is not known at present; dbplane tries again.
     Unknown(Reason, String),
+    /// A person has paused the resource: what was reported last stands.
+    Paused(String),
+}
+
+impl Health {
+    /// The same with one more sentence.
+    pub fn saying_also(self, sentence: &str) -> Self {
+        let with = |message: String| format!("{message} {sentence}");
+        match self {
+            Self::Ready(reason, message) => Self::Ready(reason, with(message)),
+            Self::Progressing(reason, message) => Self::Progressing(reason, with(message)),
+            Self::Stalled(reason, message) => Self::Stalled(reason, with(message)),
+            Self::Unknown(reason, message) => Self::Unknown(reason, with(message)),
+            Self::Paused(message) => Self::Paused(with(message)),
+        }
+    }
 }
 
 /// Whether the declared fields are in force: the Synced condition.
@@ -26,6 +42,8 @@ pub enum Sync {
     InSync,
     /// They are not.
     OutOfSync(Reason, String),
+    /// They are not, and a person is needed.
+    Refused(Reason, String),
     /// That is not known at present.
     Unknown(Reason, String),
     /// There is nothing to compare.
@@ -48,6 +66,7 @@ impl Report {
                 Sync::OutOfSync(*reason, message.clone())
             }
             Health::Unknown(reason, message) => Sync::Unknown(*reason, message.clone()),
+            Health::Paused(message) => Sync::Unknown(Reason::Paused, message.clone()),
         };
         Self { health, sync }
     }
@@ -68,14 +87,31 @@ impl Report {
         Self::of(Health::Unknown(reason, message.into()))
     }
 
+    /// What can be used can still be used, although something else went wrong with this health.
+    pub fn beside(self, other: Health) -> Self {
+        match (&self.health, other) {
+            (Health::Ready(..), Health::Stalled(reason, message)) => self.with_sync(Sync::Refused(reason, message)),
+            (_, other) => Self::of(other),
+        }
+    }
+
+    /// The generation that the status is about. What changes while the resource is paused is not looked at.
+    pub fn observed_generation(&self, old: Option<i64>, current: i64) -> Option<i64> {
+        match self.health {
+            Health::Paused(_) => old,
+            _ => Some(current),
+        }
+    }
+
     /// The same health with another Synced condition.
     pub fn with_sync(self, sync: Sync) -> Self {
         Self { sync, ..self }
     }
 
-    /// The reason and the message of the Ready condition.
+    /// The reason and the message that say it best: of the Ready condition, or of the pause.
     pub fn headline(&self) -> (Reason, &str) {
         match &self.health {
+            Health::Paused(message) => (Reason::Paused, message),
             Health::Ready(reason, message)
             | Health::Progressing(reason, message)
             | Health::Stalled(reason, message)
@@ -86,21 +122,22 @@ impl Report {
     /// The conditions of this report. A transition time changes only when the condition's status does; `old` are the existing
     /// conditions.
     pub fn conditions(&self, old: &[Condition], generation: i64, now: Timestamp) -> Vec<Condition> {
-        self.proposed()
-            .into_iter()
-            .map(|(kind, status, reason, message)| {
-                let unchanged = old.iter().find(|condition| condition.type_ == kind && condition.status == status);
-                Condition {
-                    last_transition_time: unchanged
-                        .map_or_else(|| Time(to_seconds(now)), |condition| condition.last_transition_time.clone()),
-                    message: message.to_owned(),
-                    observed_generation: Some(generation),
-                    reason: reason.to_string(),
-                    status: status.to_owned(),
-                    type_: kind.to_owned(),
-                }
-            })
-            .collect()
+        let paused = matches!(self.health, Health::Paused(_));
+        let stands = old.iter().find(|condition| paused && condition.type_ == "Ready");
+        let proposed = self.proposed().into_iter().filter(|(kind, ..)| stands.is_none_or(|known| known.type_ != *kind));
+        let new = proposed.map(|(kind, status, reason, message)| {
+            let unchanged = old.iter().find(|condition| condition.type_ == kind && condition.status == status);
+            Condition {
+                last_transition_time: unchanged
+                    .map_or_else(|| Time(to_seconds(now)), |condition| condition.last_transition_time.clone()),
+                message: message.to_owned(),
+                observed_generation: Some(generation),
+                reason: reason.to_string(),
+                status: status.to_owned(),
+                type_: kind.to_owned(),
+            }
+        });
+        stands.cloned().into_iter().chain(new).collect()
     }
 
     fn proposed(&self) -> Vec<(&'static str, &'static str, Reason, &str)> {
@@ -110,12 +147,17 @@ impl Report {
             Health::Progressing(..) => ("False", Some("Reconciling")),
             Health::Stalled(..) => ("False", Some("Stalled")),
             Health::Unknown(..) => ("Unknown", None),
+            Health::Paused(_) => ("Unknown", Some("Paused")),
         };
         let mut proposed = vec![("Ready", ready, reason, message)];
         proposed.extend(present.map(|kind| (kind, "True", reason, message)));
         match &self.sync {
             Sync::InSync => proposed.push(("Synced", "True", Reason::InSync, "The declared fields are in force.")),
             Sync::OutOfSync(reason, message) => proposed.push(("Synced", "False", *reason, message)),
+            Sync::Refused(reason, message) => {
+                proposed.push(("Stalled", "True", *reason, message));
+                proposed.push(("Synced", "False", *reason, message));
+            }
             Sync::Unknown(reason, message) => proposed.push(("Synced", "Unknown", *reason, message)),
             Sync::NotApplicable => {}
         }
@@ -149,6 +191,43 @@ mod tests {
         let ready = Report::ready("c").conditions(&same, 2, at(30));
         assert_eq!(of(&ready, "Ready").unwrap().last_transition_time.0, at(30));
         assert_eq!(of(&ready, "Ready").unwrap().observed_generation, Some(2));
+    }
+
+    #[test]
+    fn pausing_changes_nothing_of_what_is_ready() {
+        let paused = Report::of(Health::Paused("by a person".into()));
+        let ready = Report::ready("a").conditions(&[], 1, at(10));
+        let seen = paused.conditions(&ready, 2, at(20));
+        assert_eq!(of(&seen, "Ready"), of(&ready, "Ready"));
+        assert_eq!(of(&seen, "Paused").unwrap().status, "True");
+        assert_eq!(of(&seen, "Synced").unwrap().status, "Unknown");
+        assert_eq!(paused.conditions(&seen, 3, at(30))[0], ready[0], "however long");
+        assert_eq!(paused.observed_generation(Some(1), 2), Some(1));
+        let resumed = Report::ready("a").conditions(&seen, 2, at(40));
+        assert!(of(&resumed, "Paused").is_none() && of(&resumed, "Synced").unwrap().status == "True");
+        let new = paused.conditions(&[], 1, at(10));
+        assert_eq!((of(&new, "Ready").unwrap().status.as_str(), new.len()), ("Unknown", 3));
+        // What was under way or had failed is not while it is paused.
+        let stalled = Report::stalled(Reason::Refused, "a").conditions(&[], 1, at(10));
+        let seen = paused.conditions(&stalled, 1, at(20));
+        assert_eq!((of(&seen, "Ready"), of(&seen, "Stalled")), (of(&stalled, "Ready"), None));
+    }
+
+    #[test]
+    fn a_refusal_beside_what_can_be_used_leaves_it_ready() {
+        let refused = Health::Stalled(Reason::Refused, "no".into());
+        let serving = Report::ready("a").beside(refused.clone());
+        let seen = serving.conditions(&[], 1, at(10));
+        for (kind, status, reason) in
+            [("Ready", "True", "Available"), ("Synced", "False", "Refused"), ("Stalled", "True", "Refused")]
+        {
+            let condition = of(&seen, kind).unwrap();
+            assert_eq!((condition.status.as_str(), condition.reason.as_str()), (status, reason), "{kind}");
+        }
+        let starting = Report::progressing(Reason::Starting, "a");
+        assert_eq!(starting.beside(refused.clone()), Report::of(refused));
+        let unknown = Health::Unknown(Reason::PlatformUnreachable, "no".into());
+        assert_eq!(Report::ready("a").beside(unknown.clone()), Report::of(unknown));
     }
 
     #[test]

@@ -11,7 +11,9 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use self::keys::{KeyIdentity, KeyIntent, KeyRecords, LostBecause, LostKey, ProjectKeyIdentity, RetiredKey};
+pub use self::keys::{
+    Acknowledged, KeyIdentity, KeyIntent, KeyRecords, LostBecause, LostKey, ProjectKeyIdentity, RetiredKey,
+};
 use super::names::RECORD;
 use super::seal::{self, InvalidAnnotation, ObjectKey};
 use crate::api::{Compute, ObjectMeta, ProjectKey};
@@ -52,6 +54,9 @@ pub struct CreateIntent {
     pub platform: Option<String>,
     /// The computes of that type that the branch had before the create.
     pub baseline: BTreeSet<String>,
+    /// When the platform created the newest of them, where it shows that: what is older is not new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newest: Option<Timestamp>,
     /// The unique name that the create gives the compute, where the platform shows names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
@@ -66,10 +71,13 @@ impl CreateIntent {
     pub fn noted_in(&self, unanswered: &[Self]) -> Vec<Self> {
         let alike =
             |other: &&Self| (&other.branch, &other.mark, &other.asked) == (&self.branch, &self.mark, &self.asked);
-        let baseline =
-            unanswered.iter().filter(alike).fold(self.baseline.clone(), |shared, other| &shared & &other.baseline);
+        let shared = unanswered.iter().filter(alike).fold(self.clone(), |shared, other| Self {
+            baseline: &shared.baseline & &other.baseline,
+            newest: shared.newest.min(other.newest),
+            ..shared
+        });
         let others = unanswered.iter().filter(|other| !alike(other)).cloned();
-        others.chain([Self { baseline, ..self.clone() }]).collect()
+        others.chain([shared]).collect()
     }
 }
 
@@ -126,7 +134,8 @@ impl ComputeIdentity {
     /// When the call was recorded whose outcome is not known.
     pub fn recorded(&self) -> Option<Timestamp> {
         let restart = self.restart.as_ref().filter(|record| record.calling.is_some());
-        self.intent.as_ref().map(|intent| intent.at).or(restart.map(|record| record.at))
+        let unanswered = || self.unanswered.last().map(|create| create.at);
+        self.intent.as_ref().map(|intent| intent.at).or(restart.map(|record| record.at)).or_else(unanswered)
     }
 }
 

@@ -262,6 +262,7 @@ pub fn of_fault(fault: &Fault) -> Health {
         | Fault::Conflict { .. }
         | Fault::Rejected { .. }
         | Fault::OtherKey { .. } => Health::Stalled(Reason::Refused, message),
+        Fault::TooLarge { .. } => Health::Stalled(Reason::AnswerTooLarge, message),
         Fault::Busy { .. } | Fault::Throttled { .. } => Health::Progressing(Reason::PlatformBusy, message),
         Fault::Server { .. } | Fault::Transport { .. } | Fault::Unknown { .. } | Fault::Undecodable { .. } => {
             Health::Unknown(Reason::PlatformUnreachable, message)

@@ -183,8 +183,11 @@ impl AccountView {
 fn paused(meta: &Meta) -> Option<Report> {
     let meanwhile = if meta.deleting { "the deletion waits" } else { "nothing is written" };
     let text = || format!("Paused by the annotation {}; {meanwhile}.", names::PAUSED);
-    meta.paused.then(|| Report::unknown(Reason::Paused, text()))
+    meta.paused.then(|| Report::of(Health::Paused(text())))
 }
+
+/// How long after an unanswered create its result is still looked for: a compute, or a key.
+const WATCHED: Duration = Duration::from_secs(24 * 3600);
 
 /// `length` after `time`, or the latest time that can be represented.
 pub fn later(time: Timestamp, length: Duration) -> Timestamp {

@@ -27,8 +27,8 @@ impl AccountFinalizers {
     /// Those of an operator that watches these namespaces alone, on an account of all namespaces: others have their own.
     pub fn confined_to(namespaces: &[String]) -> Self {
         let names: BTreeSet<&String> = namespaces.iter().collect();
-        let digest = Sha256::digest(names.into_iter().map(|name| format!("{name}\n")).collect::<String>());
-        let suffix: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let digest = digest(&names.into_iter().map(|name| format!("{name}\n")).collect::<String>());
+        let suffix = &digest[..8];
         let Self { account, credential } = Self::whole();
         Self { account: format!("{account}-{suffix}"), credential: format!("{credential}-{suffix}") }
     }
@@ -41,12 +41,12 @@ pub const FIELD_MANAGER: &str = "dbplane";
 pub const PAUSED: &str = "dbplane.dev/paused";
 /// Any change of its value restarts the compute once, as spec.restartToken does; removing it does not.
 pub const RESTART: &str = "dbplane.dev/restart";
-/// Keys that people have revoked themselves: names or numbers separated by commas, or `all`.
+/// Keys that people have revoked themselves: names or numbers separated by commas, or `all`. What it says counts once.
 pub const REVOKED_KEYS: &str = "dbplane.dev/revoked-keys";
 /// Computes that no create of the resource has created, as people have found out: identifiers separated by commas.
 pub const NOT_CREATED: &str = "dbplane.dev/not-created";
 
-/// `"true"` confirms a deletion that the brake on mass deletion has paused.
+/// A time (RFC 3339): confirms a deletion that was requested until then, where the brake on mass deletion has paused it.
 pub const CONFIRM_DELETION: &str = "dbplane.dev/confirm-deletion";
 
 /// The record of a resource: its intents, and what it is bound to. The status has a copy.
@@ -65,6 +65,8 @@ pub const SECRET_OF: &str = "dbplane.dev/secret-of";
 /// On a Secret: who manages it.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "dbplane");
 
+/// The most of a key's name that people choose.
+const LONGEST_READABLE: usize = 32;
 /// The longest name that the platform takes for a key or a compute.
 const LONGEST_NAME: usize = 64;
 
@@ -146,11 +148,26 @@ pub fn unique(readable: &str, cluster: &ClusterId, uid: &str, draw: u32) -> Stri
     format!("{head}{tail}")
 }
 
+/// A resource's name as a part of a unique name: where it is too long, its beginning and a digest.
+pub fn shortened(name: &str) -> String {
+    if name.len() <= LONGEST_READABLE {
+        return name.to_owned();
+    }
+    let digest = &digest(name)[..8];
+    let head: String = name.chars().take(LONGEST_READABLE - digest.len() - 1).collect();
+    format!("{}-{digest}", head.trim_end_matches(['-', '.']))
+}
+
 /// Whether a name belongs to any attempt for this resource.
 pub fn is_attempt(name: &str, readable: &str, cluster: &ClusterId, uid: &str) -> bool {
     let any = unique(readable, cluster, uid, 0);
     let fixed = any.len() - DRAW_LENGTH;
     Mark::of(name).is_some() && name.len() == any.len() && name.get(..fixed) == any.get(..fixed)
+}
+
+/// Tells one text from another.
+pub fn digest(text: &str) -> String {
+    Sha256::digest(text).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn short(uid: &str) -> String {
@@ -176,6 +193,15 @@ mod tests {
         let long = unique(&"x".repeat(200), &here, UID, 1);
         assert_eq!(long.len(), 64);
         assert!(here.issued(&long));
+    }
+
+    #[test]
+    fn a_long_name_is_shortened_and_stays_distinct() {
+        let longest = "12345678901234567890123456789012";
+        assert_eq!(shortened(longest), longest);
+        let [one, other] = ["a", "b"].map(|end| shortened(&format!("team-of-the-warehouse-x.{}{end}", "y".repeat(40))));
+        assert!(one.starts_with("team-of-the-warehouse-x-") && one.len() == 32, "{one}");
+        assert_ne!(one, other);
     }
 
     #[test]

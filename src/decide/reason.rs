@@ -67,6 +67,8 @@ reasons! {
     Forbidden,
     /// The base URL cannot be used.
     InvalidBaseUrl,
+    /// The operator does not send anything to the base URL.
+    PlatformNotAllowed,
     /// The account needs spec.organizationID for this.
     OrganizationMissing,
     /// Resources still use the account.
@@ -75,6 +77,8 @@ reasons! {
     PlatformUnreachable,
     /// The platform is busy or limits the rate of calls.
     PlatformBusy,
+    /// The platform's answer is larger than what dbplane reads.
+    AnswerTooLarge,
     /// The platform refuses what was asked for.
     Refused,
     /// The branch has a primary compute that this resource may not take over.

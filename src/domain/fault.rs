@@ -46,6 +46,9 @@ pub enum Fault {
     /// A success whose body is not what it should be; `path` names the field. A change was made.
     #[error("the platform's answer cannot be read at {path}: {message}")]
     Undecodable { path: String, message: String },
+    /// A success that is larger than what is read of it, so nothing of it is used. A change was made.
+    #[error("the platform's answer is too large: {message}")]
+    TooLarge { message: String },
     /// A key was created, and the answer shows one with this identifier that is not what was asked for. Whose it is
     /// is not known, so its secret is dropped, and it is not revoked by that identifier.
     #[error("the platform answered the creation of a key with key {id}, {message}; its secret is not used")]
@@ -56,7 +59,11 @@ impl Fault {
     /// Whether a change that was asked for may have been made although the call failed.
     pub fn may_have_happened(&self) -> bool {
         match self {
-            Self::Server { .. } | Self::Unknown { .. } | Self::Undecodable { .. } | Self::OtherKey { .. } => true,
+            Self::Server { .. }
+            | Self::Unknown { .. }
+            | Self::Undecodable { .. }
+            | Self::TooLarge { .. }
+            | Self::OtherKey { .. } => true,
             Self::Unauthorized { .. }
             | Self::Forbidden { .. }
             | Self::NotFound { .. }
@@ -104,6 +111,7 @@ impl Fault {
             Self::Transport { .. } => "transport",
             Self::Unknown { .. } => "unknown_outcome",
             Self::Undecodable { .. } => "undecodable",
+            Self::TooLarge { .. } => "too_large",
             Self::OtherKey { .. } => "other_key",
         }
     }

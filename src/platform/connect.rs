@@ -6,7 +6,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 use thiserror::Error;
 
-use super::{Budget, HttpOptions, HttpPlatform, Leadership, Meter, Rate, RateLimited, Transport};
+use super::{Budget, HttpOptions, HttpPlatform, Leadership, Meter, Rate, RateLimited, Reach, Transport};
 
 /// Where the platform is, and for which organization it is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,8 +15,8 @@ pub struct Endpoint {
     pub base_url: String,
     /// The organization whose projects are meant; every request names it.
     pub organization_id: Option<String>,
-    /// Whether `http://` is accepted, over which the API key travels readably.
-    pub allow_insecure: bool,
+    /// Where it may be.
+    pub reach: Reach,
 }
 
 /// Why a platform cannot be called with what was given. No text repeats the URL or the key: either may hold a secret.
@@ -32,6 +32,8 @@ pub enum ConnectError {
     Insecure,
     #[error("the base URL must not hold a user name, a password, a query or a fragment")]
     NotPlain,
+    #[error("{0}")]
+    NotAdmitted(String),
     #[error("the API key is empty")]
     NoKey,
     #[error("the API key holds characters that cannot be sent in an HTTP header")]

@@ -30,7 +30,7 @@ fn access(base_url: &str) -> Access {
         endpoint: Endpoint {
             base_url: base_url.to_owned(),
             organization_id: Some("org-a".to_owned()),
-            allow_insecure: false,
+            reach: Reach::default(),
         },
         request_timeout: Duration::from_secs(5),
         rate: Rate { requests_per_minute: 60, burst: 1 },

@@ -9,6 +9,7 @@ mod leadership;
 mod observer;
 mod port;
 mod rate_limited;
+mod reach;
 
 pub use budget::{Budget, Jitter, Priority, Rate};
 pub use connect::{Access, Connect, ConnectError, Endpoint, OverHttp};
@@ -17,3 +18,4 @@ pub use leadership::Leadership;
 pub use observer::{Interest, LatestSnapshot, Observers, Snapshot, Source, Tick};
 pub use port::{Answer, Platform, PlatformClient};
 pub use rate_limited::{Admitted, Meter, NoMeter, RateLimited};
+pub use reach::{PlatformPattern, Reach};

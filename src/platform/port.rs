@@ -50,6 +50,9 @@ pub trait PlatformClient: Platform + Clone + 'static {
     /// The same client, which asks although the platform refused its key before.
     #[must_use]
     fn probing(&self) -> Self;
+    /// The same client for one call that has its place in the budget already.
+    #[must_use]
+    fn with_place(&self) -> Self;
     /// Why no calls are made, while the platform refuses the key.
     fn suspended(&self) -> Option<Fault>;
 }

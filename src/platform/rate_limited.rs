@@ -100,7 +100,7 @@ impl RateLimited {
         if self.suspended().is_none() {
             self.shared.budget.acquire(priority).await;
         }
-        Admitted(Self { entry: Entry::Gate, ..self.clone() })
+        Admitted(self.with_place())
     }
 
     /// Waits for room in the budget for one change, which the caller then makes through what is returned: a change whose
@@ -113,7 +113,7 @@ impl RateLimited {
         if self.suspended().is_none() {
             self.shared.budget.acquire(Priority::Change).await;
         }
-        Ok(Self { entry: Entry::Gate, ..self.clone() })
+        Ok(self.with_place())
     }
 
     /// The same for the creation of one key, which the platform limits more narrowly.
@@ -125,7 +125,7 @@ impl RateLimited {
         if self.suspended().is_none() {
             self.shared.budget.acquire_key_creation().await;
         }
-        Ok(Self { entry: Entry::Gate, ..self.clone() })
+        Ok(self.with_place())
     }
 
     /// A caller that would wait for long gets a fault instead: it can then report why nothing happens, and can be stopped.
@@ -245,6 +245,10 @@ impl Admitted {
 }
 
 impl PlatformClient for RateLimited {
+    fn with_place(&self) -> Self {
+        Self { entry: Entry::Gate, ..self.clone() }
+    }
+
     /// The same platform, called although the gate may be closed; an answer that shows the key accepted opens it.
     fn probing(&self) -> Self {
         Self { entry: Entry::Budget, ..self.clone() }

@@ -16,7 +16,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use harness::{Extent, Lab, Plant, Tally, enumerate, scenarios, violations_of};
+use futures::future::join_all;
+use harness::{Extent, Lab, Plant, Tally, enumerate, scenarios, single, violations_of};
 use tokio::task::JoinSet;
 
 const QUICK: [&str; 5] = ["create", "create-minimal", "create-two-minimal", "create-key", "create-key-minimal"];
@@ -47,13 +48,31 @@ async fn nothing_is_created_twice_or_lost_wherever_the_operator_dies() {
     assert!(tallies.iter().all(Tally::reached_most), "too many points were not reached: {tallies:?}");
 }
 
+/// Another process leads after the lease of one that is frozen or killed, and two faults follow one another.
+const FURTHER: [&str; 4] = [
+    "create-key-elected:frozen:lease-1",
+    "resize-elected:kill-after:1",
+    "create:lost:8+kill-after:9",
+    "create-key:kill-before:8+lost:14",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_created_twice_or_lost_where_another_process_takes_over_or_two_things_go_wrong() {
+    let lab = Arc::new(Lab::open(PathBuf::from(env!("CARGO_BIN_EXE_dbplane"))).await.unwrap());
+    for tally in join_all(FURTHER.map(|point| single(lab.clone(), point))).await {
+        let tally = tally.unwrap();
+        assert!(tally.violations.is_empty() && tally.tried == 1, "{tally:?}");
+    }
+}
+
 /// What the checks above rest on: nothing is reported where everything is as it has to be, and everything that is not.
 #[tokio::test]
 async fn what_breaks_a_promise_is_reported() {
-    let planted: [(Plant, &[&str]); 7] = [
+    let planted: [(Plant, &[&str]); 8] = [
         (Plant::Nothing, &[""]),
         (Plant::ForgottenKey, &["is valid and belongs to no resource", "keys created: 2 instead of 1"]),
         (Plant::SecondCompute, &["belongs to no resource", "computes created: 2 instead of 1"]),
+        (Plant::AdoptableChange, &["unasked: PATCH /projects/aged-wind-123456/endpoints/ep-waits-for-us-1"]),
         (Plant::ForeignChange, &["unasked: PATCH", "foreign things changed"]),
         (Plant::ForeignSecret, &["Secret unrelated, which is not ours, was changed"]),
         (Plant::Token, &["a token of 41 characters is in the resources"]),

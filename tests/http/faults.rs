@@ -80,14 +80,6 @@ async fn a_large_error_body_is_not_read_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_list_beyond_all_measure_is_a_fault() {
-    let body = format!(r#"{{"endpoints":[],"filler":"{}"}}"#, "x".repeat(33 << 20));
-    let server = Server::acting([answer(200, &body)]).await;
-    let fault = server.platform().list_computes("p").await.unwrap_err();
-    assert!(fault.to_string().contains("32 MiB"), "{fault}");
-}
-
-#[tokio::test]
 async fn both_forms_of_retry_after_are_understood() {
     for (value, expected) in
         [("7", Some(7)), ("Thu, 20 Nov 2025 10:00:30 GMT", Some(30)), ("86400", Some(3600)), ("whenever", None)]
@@ -156,7 +148,7 @@ async fn an_answer_that_does_not_come_leaves_the_outcome_open() {
         Act::Reset,
     ] {
         let server = Server::acting([act.clone()]).await;
-        let options = dbplane::platform::HttpOptions { request_timeout: Duration::from_millis(300), ..options() };
+        let options = dbplane::platform::HttpOptions { request_timeout: Duration::from_secs(1), ..options() };
         let platform = HttpPlatform::new(server.endpoint(), SecretString::from(TOKEN), &options).unwrap();
         let start = Instant::now();
         let fault = create(&platform).await;

@@ -2,8 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "these are tests, and what helps them: what goes wrong fails the test")]
 
 mod answers;
+mod bounds;
 mod faults;
 mod once;
+mod reach;
 mod requests;
 mod secrecy;
 mod server;
+mod unsent;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dbplane::platform::{Endpoint, HttpOptions, HttpPlatform};
+use dbplane::platform::{Endpoint, HttpOptions, HttpPlatform, Reach};
 use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -119,7 +119,7 @@ impl Server {
         Endpoint {
             base_url: format!("http://127.0.0.1:{}/api/v2", self.port),
             organization_id: Some("org-a".to_owned()),
-            allow_insecure: true,
+            reach: Reach { insecure: true, ..Reach::default() },
         }
     }
 

@@ -79,8 +79,16 @@ pub struct World {
     pub key_secrets: BTreeMap<String, Option<i64>>,
     /// The names of keys that are in the memory of a process, or recorded elsewhere than in the record.
     pub known_keys: BTreeSet<String>,
-    /// What people are asked to see to: the messages of conditions, and of events that name what is left.
-    pub reported: String,
+    /// The names of keys that people are asked to revoke, because they are valid and in nobody's use.
+    pub keys_left: BTreeSet<String>,
+    /// Computes that people are asked to decide about, because a create may have made them.
+    pub strays: BTreeSet<String>,
+}
+
+/// What a text names: whole words, so that `ep-1` is not named by a text about `ep-12`.
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
+    let part_of_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    text.split(move |c| !part_of_name(c)).map(|word| word.trim_matches('.')).filter(|word| !word.is_empty())
 }
 
 /// Never twice: the computes that were made in time for one resource, where there are more than `most`.
@@ -114,20 +122,20 @@ pub fn bound_wrongly(world: &World) -> Option<String> {
     None
 }
 
-/// Never lost: the keys of ours that neither records, nor Secrets, nor a process, nor a report know of.
+/// Never lost: the keys of ours that neither records, nor Secrets, nor a process know of, and that nobody is asked to revoke.
 pub fn forgotten_keys(world: &World) -> Vec<&LiveKey> {
     let recorded = |key: &LiveKey| world.project_keys.iter().any(|it| it.identity.names().any(|name| name == key.name));
-    let known = |key: &LiveKey| world.known_keys.contains(&key.name) || world.reported.contains(&key.name);
+    let known = |key: &LiveKey| world.known_keys.contains(&key.name) || world.keys_left.contains(&key.name);
     world.keys.iter().filter(|key| key.made_by.is_operator() && !recorded(key) && !known(key)).collect()
 }
 
-/// Never forgotten: the computes of ours that no resource is bound to and nobody reports.
+/// Never forgotten: the computes of ours that no resource is bound to and nobody is asked to decide about.
 pub fn forgotten_computes(world: &World) -> Vec<&LiveCompute> {
     let bound = |compute: &LiveCompute| {
         world.resources.iter().any(|it| it.identity.binding.as_ref().is_some_and(|binding| binding.id == compute.id))
     };
-    let reported = |compute: &LiveCompute| world.reported.contains(&compute.id);
-    world.computes.iter().filter(|it| it.made_by.is_operator() && !bound(it) && !reported(it)).collect()
+    let stray = |compute: &LiveCompute| world.strays.contains(&compute.id);
+    world.computes.iter().filter(|it| it.made_by.is_operator() && !bound(it) && !stray(it)).collect()
 }
 
 /// Converging: why a Compute does not have its own compute; `None` where it has.

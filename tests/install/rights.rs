@@ -71,9 +71,9 @@ async fn live_through_the_examples(cluster: &ControlPlane, platform: &Simulator)
     // The same event a second time is a patch of the first.
     for _ in 0..2 {
         kubectl(cluster, &["-n=shop", "annotate", "compute/orders", "dbplane.dev/paused=true"]).await;
-        reason(cluster, "compute/orders", "Paused").await;
+        reason_of(cluster, "compute/orders", "Paused", "Paused").await;
         kubectl(cluster, &["-n=shop", "annotate", "compute/orders", "dbplane.dev/paused-"]).await;
-        reason(cluster, "compute/orders", "Available").await;
+        reason_of(cluster, "compute/orders", "Paused", "").await;
     }
 }
 
@@ -139,8 +139,12 @@ async fn end_the_examples(cluster: &ControlPlane) {
 }
 
 async fn reason(cluster: &ControlPlane, object: &str, reason: &str) {
-    let path = "-o=jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}";
-    let arrived = async || kubectl(cluster, &["-n=shop", "get", object, path]).await == reason;
+    reason_of(cluster, object, "Ready", reason).await;
+}
+
+async fn reason_of(cluster: &ControlPlane, object: &str, condition: &str, reason: &str) {
+    let path = format!("-o=jsonpath={{.status.conditions[?(@.type==\"{condition}\")].reason}}");
+    let arrived = async || kubectl(cluster, &["-n=shop", "get", object, &path]).await == reason;
     wait_until(&format!("{object} to be {reason}"), PATIENCE, arrived).await.unwrap();
 }
 

@@ -5,17 +5,21 @@ use std::sync::Arc;
 use dbplane::controller::environment::{Kind, KindVisitor, Kinds};
 use dbplane::controller::registry::AllKinds;
 use dbplane::decide::names;
-use dbplane::domain::Fault;
 use kube::Resource as _;
 
-use super::bound::{Bound, Subject};
-use super::effects::{apply, calls_platform, changes_platform, compute, named_elsewhere, refusal, silence, writes};
+use super::bound::Bound;
+use super::edits::{Edit, edited, edits};
+use super::effects::{
+    Meddling, answered_as_before, apply, calls_platform, changes_platform, meddled, refusal, silence, writes,
+};
 use super::in_memory::cluster::Stored;
-use super::in_memory::{Print, hash};
+use super::in_memory::{Print, Request, hash};
+use super::mutation::{Mutation, as_if_its_own};
 use super::pass::{answer, pass};
-use super::people::{exposed, has_finalizer, is_recorded, people, rewritten};
+use super::people::{exposed, people, rewritten};
 use super::replay::{Answer, Base, Call, Effect, Flight, Pending, Replay, outside_of_passes};
-use super::state::{Compute, Floating, Key, Platform, Read, State, at, process};
+use super::state::{Floating, State, process};
+use super::surroundings::{elsewhere, read};
 
 /// One thing that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +33,10 @@ pub enum Action {
     /// The answer is lost: a write of the cluster is carried out, a call of the platform may be, at some time.
     AnswerLost(usize, usize),
     Refused(usize, usize),
+    /// The write of a key's Secret meets a policy that does this.
+    Meddled(usize, usize, Meddling),
+    /// The platform answers the step as it would have one tick before.
+    AnsweredAsBefore(usize, usize),
     /// The watch delivers the resource as it is now.
     Delivered(usize, usize),
     /// The process reads the platform.
@@ -40,15 +48,20 @@ pub enum Action {
     /// A request whose answer was lost is carried out.
     CarriedLate(usize),
     ForeignOneAppears,
+    /// The same, with the settings that ours have.
+    LikeOursAppears,
     /// Somebody deletes a compute in the console.
     Vanishes(u8),
     UserDeletes(usize),
+    UserEdits(usize, Edit),
     UserConfirms(usize),
     /// Somebody replaces the resource by its manifest.
     UserReplaces(usize),
     /// Somebody exports the resource, and applies the older record later.
     UserExports(usize),
     UserApplies(usize),
+    /// Somebody applies the record of the first one to the second one.
+    UserCopies(usize, usize),
     KeyExchanged,
     AccountDeleted,
     /// The ClusterAccount ceases to admit the namespace, or admits it again.
@@ -73,6 +86,10 @@ pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
                 Action::Sent(p, i),
                 Action::AnswerLost(p, i),
                 Action::Refused(p, i),
+                Action::Meddled(p, i, Meddling::Refuses),
+                Action::Meddled(p, i, Meddling::Alters),
+                Action::Meddled(p, i, Meddling::Strips),
+                Action::AnsweredAsBefore(p, i),
                 Action::Delivered(p, i),
                 Action::Pass(p, i),
             ]);
@@ -94,17 +111,10 @@ pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
     for id in &exposed {
         try_all(&[Action::Vanishes(*id)]);
     }
-    for i in bound.subjects() {
-        try_all(&[
-            Action::UserDeletes(i),
-            Action::UserConfirms(i),
-            Action::UserReplaces(i),
-            Action::UserExports(i),
-            Action::UserApplies(i),
-        ]);
-    }
+    try_all(&of_people(bound, state));
     try_all(&[
         Action::ForeignOneAppears,
+        Action::LikeOursAppears,
         Action::KeyExchanged,
         Action::AccountDeleted,
         Action::AdmissionChanged,
@@ -116,6 +126,23 @@ pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
     next
 }
 
+/// What people may do to resources.
+fn of_people(bound: &Bound, state: &State) -> Vec<Action> {
+    let mut actions = Vec::new();
+    for i in bound.subjects() {
+        actions.extend([
+            Action::UserDeletes(i),
+            Action::UserConfirms(i),
+            Action::UserReplaces(i),
+            Action::UserExports(i),
+            Action::UserApplies(i),
+        ]);
+        actions.extend(bound.subjects().filter(|other| *other != i).map(|other| Action::UserCopies(i, other)));
+        actions.extend(edits(bound, state, i).into_iter().map(|edit| Action::UserEdits(i, edit)));
+    }
+    actions
+}
+
 /// What comes of an action; `None` where it cannot happen or changes nothing.
 pub fn happen(bound: &Bound, state: &State, action: Action) -> Option<State> {
     match action {
@@ -125,9 +152,11 @@ pub fn happen(bound: &Bound, state: &State, action: Action) -> Option<State> {
             let before = hash(&state.processes[p]);
             (pass.waits || hash(&pass.state.processes[p]) != before).then(|| with_deletion(bound, pass.state, p, i))
         }
-        Action::Carried(p, i) | Action::AnswerLost(p, i) | Action::Refused(p, i) => {
-            answered(bound, state, action, p, i)
-        }
+        Action::Carried(p, i)
+        | Action::AnswerLost(p, i)
+        | Action::Refused(p, i)
+        | Action::Meddled(p, i, _)
+        | Action::AnsweredAsBefore(p, i) => answered(bound, state, action, p, i),
         Action::Sent(p, i) => answered_later(bound, state, p, i),
         Action::Delivered(p, i) => delivered(bound, state, p, i),
         Action::Reads(p) => read(bound, state, p, &state.platform, false),
@@ -152,10 +181,14 @@ pub fn happen(bound: &Bound, state: &State, action: Action) -> Option<State> {
         Action::Leads => leads(bound, state),
         Action::CarriedLate(_)
         | Action::ForeignOneAppears
+        | Action::LikeOursAppears
         | Action::Vanishes(_)
         | Action::UserDeletes(_)
         | Action::Tick => elsewhere(bound, state, action),
-        Action::UserReplaces(i) | Action::UserExports(i) | Action::UserApplies(i) => rewritten(bound, state, action, i),
+        Action::UserEdits(i, edit) => edited(bound, state, i, edit),
+        Action::UserReplaces(i) | Action::UserExports(i) | Action::UserApplies(i) | Action::UserCopies(_, i) => {
+            rewritten(bound, state, action, i)
+        }
         Action::UserConfirms(_) | Action::KeyExchanged | Action::AccountDeleted | Action::AdmissionChanged => {
             people(bound, state, action)
         }
@@ -180,7 +213,7 @@ fn with_deletion(bound: &Bound, mut state: State, p: usize, i: usize) -> State {
         return state;
     };
     let stored = state.cluster.objects.get(&bound.resource(i));
-    let confirmed = stored.is_some_and(|it| it.value["metadata"]["annotations"][names::CONFIRM_DELETION] == "true");
+    let confirmed = stored.is_some_and(|it| it.value["metadata"]["annotations"][names::CONFIRM_DELETION].is_string());
     let known = state.deletions.iter().any(|(_, other, _)| *other == id);
     if bound.is_braked() && !confirmed && !known {
         state.deletions.push((state.processes[p].number, id, state.tick));
@@ -189,7 +222,10 @@ fn with_deletion(bound: &Bound, mut state: State, p: usize, i: usize) -> State {
 }
 
 fn outcome(bound: &Bound, next: &mut State, action: Action, (effect, since): (&Effect, u8)) -> Option<Answer> {
+    let is_event = matches!(effect, Effect::Cluster(Request::Event { .. }));
     Some(match action {
+        // They are not waited for.
+        Action::AnswerLost(..) | Action::Refused(..) if is_event => return None,
         Action::AnswerLost(..) => {
             next.left.lost = next.left.lost.checked_sub(1)?;
             sent(bound, next, effect, since);
@@ -198,6 +234,14 @@ fn outcome(bound: &Bound, next: &mut State, action: Action, (effect, since): (&E
         Action::Refused(..) => {
             next.left.refused = next.left.refused.checked_sub(1)?;
             refusal(effect)
+        }
+        Action::Meddled(_, _, how) => {
+            next.left.meddled = next.left.meddled.checked_sub(1)?;
+            meddled(bound, next, effect, how)?
+        }
+        Action::AnsweredAsBefore(..) => {
+            next.left.lagging = next.left.lagging.checked_sub(1)?;
+            answered_as_before(next, effect)?
         }
         _ => apply(bound, next, effect),
     })
@@ -220,13 +264,16 @@ fn answered_later(bound: &Bound, state: &State, p: usize, i: usize) -> Option<St
 fn delivered(bound: &Bound, state: &State, p: usize, i: usize) -> Option<State> {
     let resource = bound.resource(i);
     let before = state.processes[p].caches.get(&resource);
-    let now = state.cluster.objects.get(&resource);
-    if before == now {
+    let now = state.cluster.objects.get(&resource).map(|now| match bound.is(Mutation::IgnoreSeals) {
+        true => as_if_its_own(now),
+        false => now.clone(),
+    });
+    if before == now.as_ref() {
         return None;
     }
     let mut next = state.clone();
     match now {
-        Some(now) => drop(next.process_mut(p).caches.insert(resource, now.clone())),
+        Some(now) => drop(next.process_mut(p).caches.insert(resource, now)),
         None => {
             next.process_mut(p).caches.remove(&resource);
             gone(bound, &mut next, p, before?);
@@ -247,6 +294,7 @@ fn gone(bound: &Bound, state: &mut State, p: usize, stored: &Print<Stored>) {
         fresh: true,
         settings: bound.settings(),
         statuses: bound.statuses(),
+        tells: false,
         mutation: bound.mutation,
     };
     let base = Print::hashed(0, base);
@@ -291,40 +339,6 @@ fn leads(bound: &Bound, state: &State) -> Option<State> {
     Some(next)
 }
 
-/// What happens on the platform, in the cluster, or to the time by itself.
-fn elsewhere(bound: &Bound, state: &State, action: Action) -> Option<State> {
-    let mut next = state.clone();
-    match action {
-        Action::CarriedLate(number) => {
-            let Floating { effect, in_time, .. } = next.platform.floating.remove(number);
-            if let Answer::Made(id) = apply(bound, &mut next, &effect)
-                && let Some(made) = next.platform.computes.get_mut(&id)
-            {
-                made.late = state.tick > in_time;
-            }
-        }
-        Action::ForeignOneAppears => {
-            next.left.foreign = state.left.foreign.checked_sub(1)?;
-            foreign(bound, &mut next);
-        }
-        Action::Vanishes(id) => {
-            next.left.vanishing = state.left.vanishing.checked_sub(1)?;
-            next.platform.computes.remove(&id)?;
-        }
-        Action::UserDeletes(i) => {
-            next.left.deletions = state.left.deletions.checked_sub(1)?;
-            let resource = bound.resource(i);
-            // Who removes the finalizer and deletes before the next pass has the resource forgotten.
-            let held =
-                |stored: &&Print<Stored>| bound.replacements == 0 || has_finalizer(stored) || !is_recorded(stored);
-            state.cluster.objects.get(&resource).filter(|stored| !stored.is_deleting()).filter(held)?;
-            next.cluster_mut().delete(&resource, at(0));
-        }
-        _ => tick(bound, &mut next),
-    }
-    Some(next)
-}
-
 pub fn pending(state: &State, p: usize, i: usize) -> Option<Pending> {
     state.processes[p].flights.get(&i).map(|flight| flight.pending.clone())
 }
@@ -334,63 +348,8 @@ fn sent(bound: &Bound, state: &mut State, effect: &Effect, since: u8) {
     if changes_platform(effect) {
         let in_time = since + 1;
         let until = if bound.late { u8::MAX } else { in_time };
-        state.platform.floating.push(Floating { effect: effect.clone(), until, in_time });
+        state.platform.floating.push(Floating { effect: effect.clone(), until, in_time: Some(in_time) });
     } else if !calls_platform(effect) {
         apply(bound, state, effect);
-    }
-}
-
-fn read(bound: &Bound, state: &State, p: usize, platform: &Platform, failed: bool) -> Option<State> {
-    if matches!(bound.subject, Subject::Key { .. }) {
-        return None;
-    }
-    let (key, connection) = state.processes[p].connection()?;
-    let shown = platform.computes.iter();
-    let shown = shown.map(|(id, found)| compute(*id, found.name.clone(), found.setting, "p-1"));
-    let computes = match failed {
-        true => Err(Fault::Server { status: 500, message: String::new() }),
-        false if key != state.platform.accepted => Err(Fault::Unauthorized { message: String::new() }),
-        false => Ok(shown.chain(bound.marks().then(named_elsewhere)).collect()),
-    };
-    let computes = computes.map(|mut computes: Vec<dbplane::domain::Compute>| {
-        computes.sort_by(|one, other| one.id.cmp(&other.id));
-        computes
-    });
-    let mut next = state.clone();
-    let at = state.now(p);
-    let process = next.process_mut(p);
-    process.read = Some(Print::of(Read { connection, at, computes }));
-    process.wrote_since.clear();
-    (hash(&next.processes[p]) != hash(&state.processes[p])).then_some(next)
-}
-
-/// Somebody else's. Where nothing but what it looks like tells it from ours, it looks otherwise.
-fn foreign(bound: &Bound, state: &mut State) {
-    state.platform.made += 1;
-    let id = state.platform.made;
-    match bound.subject {
-        Subject::Computes { marks, .. } => {
-            let name = marks.then(|| "theirs".to_owned());
-            state.platform.computes.insert(id, Compute { name, made_for: None, setting: marks, late: false });
-        }
-        Subject::Key { .. } => drop(state.platform.keys.insert(id, Key { name: "theirs".into(), foreign: true })),
-    }
-}
-
-fn tick(bound: &Bound, state: &mut State) {
-    let lagging = Platform { before: None, floating: Vec::new(), ..state.platform.clone() };
-    state.platform.before = (state.left.lagging > 0).then(|| Box::new(lagging));
-    state.tick += 1;
-    let tick = state.tick;
-    state.deletions.retain(|(_, _, at)| at + 2 > tick);
-    state.platform.floating.retain(|floating| floating.until >= tick);
-    // Who waits for the platform for longer than a request may take gets no answer.
-    for p in 0..state.processes.len() {
-        for i in bound.all() {
-            let waited = pending(state, p, i).filter(|it| calls_platform(&it.effect) && it.since + 1 < tick);
-            if let Some(Pending { effect, .. }) = waited {
-                answer(bound, state, p, i, silence(&effect));
-            }
-        }
     }
 }

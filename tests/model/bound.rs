@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use dbplane::api::{AccountKind, PlatformAccess};
+use dbplane::api::AccountKind;
 use dbplane::controller::environment::PassSettings;
 use dbplane::decide::Limits;
 use serde_json::{Value, json};
@@ -79,6 +79,18 @@ pub struct Bound {
     pub replacements: u8,
     /// How often an older record is applied, as it was exported at any time before.
     pub older: u8,
+    /// How often the record of a resource is applied to another one.
+    pub copies: u8,
+    /// How often people name a compute in `spec.computeID`: any that there is, or none. The API server lets nobody change it.
+    pub named: u8,
+    /// How often people change what is to happen to what a resource has when it is deleted.
+    pub policies: u8,
+    /// How often `spec.accountRef` is changed: to another spelling of the platform, to another platform, or back.
+    pub moves: u8,
+    /// Writes of a key's Secret that a policy refuses or changes on the way.
+    pub meddled: u8,
+    /// Computes like ours that somebody else creates.
+    pub alike: u8,
     /// How many deletions a minute need no confirmation.
     pub deletes_per_minute: u32,
     pub mutation: Option<Mutation>,
@@ -109,6 +121,12 @@ impl Bound {
             admissions: 0,
             replacements: 0,
             older: 0,
+            copies: 0,
+            named: 0,
+            policies: 0,
+            moves: 0,
+            meddled: 0,
+            alike: 0,
             deletes_per_minute: 30,
             mutation: None,
             memos: Memos::default(),
@@ -156,7 +174,12 @@ impl Bound {
 
     /// Whether people rewrite records.
     pub fn is_rewritten(&self) -> bool {
-        self.replacements > 0 || self.older > 0
+        self.replacements > 0 || self.older > 0 || self.copies > 0
+    }
+
+    /// Whether promises depend on more than what is there.
+    pub fn is_noted(&self) -> bool {
+        self.named > 0 || self.policies > 0 || self.alike > 0
     }
 
     pub fn statuses(&self) -> Statuses {
@@ -233,6 +256,12 @@ impl fmt::Display for Bound {
         count(self.admissions, "change of who is admitted", "changes of who is admitted");
         count(self.replacements, "replacement by a manifest", "replacements by manifests");
         count(self.older, "older record applied", "older records applied");
+        count(self.copies, "copied record", "copied records");
+        count(self.named, "named compute", "named computes");
+        count(self.policies, "change of the deletion policy", "changes of the deletion policy");
+        count(self.moves, "change of the account", "changes of the account");
+        count(self.meddled, "refused or altered Secret", "refused or altered Secrets");
+        count(self.alike, "foreign create just like ours", "foreign creates just like ours");
         count(self.ticks, "tick", "ticks");
         parts.extend(self.account.map(|kind| format!("with its {kind:?}")));
         parts.extend(self.account_deletion.then(|| "the account is deleted".to_owned()));
@@ -282,8 +311,4 @@ pub fn account_spec(bound: &Bound) -> Value {
         spec["namespaces"] = json!({"names": ["shop"]});
     }
     spec
-}
-
-pub fn platform_access() -> PlatformAccess {
-    serde_json::from_value(json!({"baseURL": "https://platform.example/v2", "organizationID": "org"})).unwrap()
 }

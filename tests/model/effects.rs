@@ -10,9 +10,11 @@ use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Value, json};
 
 use super::bound::Bound;
-use super::in_memory::Request;
+use super::edits::ELSEWHERE;
 use super::in_memory::cluster::NAMESPACE;
+use super::in_memory::{Print, Request};
 use super::mutation::Mutation;
+use super::noted::note;
 use super::replay::{Answer, Call, Effect};
 use super::state::{Compute, Key, State};
 
@@ -40,13 +42,51 @@ pub fn apply(bound: &Bound, state: &mut State, effect: &Effect) -> Answer {
     match effect {
         Effect::Cluster(request) => {
             let request = mutated(bound, state, request);
-            Answer::Cluster(state.cluster_mut().handle(&request))
+            let before = bound.is_noted().then(|| state.clone());
+            let answer = state.cluster_mut().handle(&request);
+            if let Some(before) = before {
+                note(bound, &before, state, &request);
+            }
+            Answer::Cluster(answer)
         }
-        Effect::Platform(key, _) if *key != state.platform.accepted => {
+        Effect::Platform(key, _) if ![state.platform.accepted, ELSEWHERE].contains(key) => {
             Answer::Fault(Fault::Unauthorized { message: String::new() })
         }
-        Effect::Platform(_, call) => carry_out(bound, state, call),
+        Effect::Platform(key, call) => carry_out(bound, state, *key == ELSEWHERE, call),
     }
+}
+
+/// What a policy does to the write of a key's Secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meddling {
+    Refuses,
+    /// Another value is stored.
+    Alters,
+    /// Without annotations.
+    Strips,
+}
+
+/// The write of a key's Secret, with a policy in its way; `None` where it is none.
+pub fn meddled(bound: &Bound, state: &mut State, effect: &Effect, how: Meddling) -> Option<Answer> {
+    let Effect::Cluster(Request::ApplySecret { name, uid, version, secret, dry_run: false }) = effect else {
+        return None;
+    };
+    let mut secret = secret.clone_inner();
+    match how {
+        Meddling::Refuses => return Some(Answer::Cluster(Err(422))),
+        Meddling::Alters => drop(secret.data.as_mut()?.insert("api-key".into(), ByteString(b"altered".to_vec()))),
+        Meddling::Strips => secret.metadata.annotations = None,
+    }
+    let (name, uid, version) = (name.clone(), uid.clone(), version.clone());
+    let request = Request::ApplySecret { name, uid, version, secret: Print::of(secret), dry_run: false };
+    Some(apply(bound, state, &Effect::Cluster(request)))
+}
+
+/// The platform does not know everywhere yet what it has created within the last tick; `None` where that is not asked.
+pub fn answered_as_before(state: &State, effect: &Effect) -> Option<Answer> {
+    let Effect::Platform(_, Call::HasCompute(id)) = effect else { return None };
+    let known_before = state.platform.before.as_ref()?.computes.contains_key(id);
+    (state.platform.computes.contains_key(id) && !known_before).then(no_such_compute)
 }
 
 /// The request, as a process with a broken rule would make it.
@@ -77,44 +117,60 @@ fn mutated(bound: &Bound, state: &State, request: &Request) -> Request {
     request
 }
 
-fn carry_out(bound: &Bound, state: &mut State, call: &Call) -> Answer {
+/// A call of the platform, or of the other one.
+fn carry_out(bound: &Bound, state: &mut State, elsewhere: bool, call: &Call) -> Answer {
+    let computes = &state.platform.computes;
+    let has = |id: &u8| computes.get(id).is_some_and(|compute| compute.elsewhere == elsewhere);
     match call {
         Call::CreateCompute(resource, name) => {
             state.platform.made += 1;
             let name = name.clone().filter(|_| bound.marks());
             state.platform.computes.insert(
                 state.platform.made,
-                Compute { name, made_for: Some(resource.clone()), setting: true, late: false },
+                Compute { name, made_for: Some(resource.clone()), setting: true, late: false, elsewhere },
             );
             Answer::Made(state.platform.made)
         }
+        Call::DeleteCompute(id) | Call::HasCompute(id) if !has(id) => no_such_compute(),
         Call::DeleteCompute(id) => {
-            let Some(removed) = state.platform.computes.remove(id) else { return no_such_compute() };
-            if removed.made_for.is_none() {
+            let removed = state.platform.computes.remove(id);
+            if removed.is_some_and(|removed| removed.made_for.is_none()) && !state.noted.named.contains(id) {
                 state.violation = Some("a foreign compute was deleted");
             }
-            Answer::Done
+            removed_by_us(state, *id)
         }
-        Call::HasCompute(id) if !state.platform.computes.contains_key(id) => no_such_compute(),
         Call::CreateKey(name) => {
             state.platform.made += 1;
-            state.platform.keys.insert(state.platform.made, Key { name: name.clone(), foreign: false });
+            state.noted.keys += u8::from(bound.meddled > 0);
+            let key = Key { name: name.clone(), foreign: false, elsewhere };
+            state.platform.keys.insert(state.platform.made, key);
             Answer::Made(state.platform.made)
         }
         Call::RevokeKey(_) | Call::ListKeys if !bound.revokes() && bound.is_of_key() => Answer::Fault(unsupported()),
         Call::RevokeKey(id) => {
-            if state.platform.keys.remove(id).is_some_and(|key| key.foreign) {
+            let there = state.platform.keys.get(id).is_some_and(|key| key.elsewhere == elsewhere);
+            if there && state.platform.keys.remove(id).is_some_and(|key| key.foreign) {
                 state.violation = Some("a foreign key was revoked");
             }
-            Answer::Done
+            removed_by_us(state, *id)
         }
-        Call::ListKeys => Answer::Keys(state.platform.keys.iter().map(|(id, key)| entry(*id, key)).collect()),
+        Call::ListKeys => {
+            let keys = state.platform.keys.iter().filter(|(_, key)| key.elsewhere == elsewhere);
+            Answer::Keys(keys.map(|(id, key)| entry(*id, key)).collect())
+        }
         Call::ProbeKey(secret) => match state.platform.keys.keys().any(|id| secret_of(*id) == *secret) {
             true => Answer::Done,
             false => Answer::Fault(Fault::Unauthorized { message: String::new() }),
         },
         Call::ListProjects | Call::ListComputes | Call::HasCompute(_) => Answer::Done,
     }
+}
+
+fn removed_by_us(state: &mut State, id: u8) -> Answer {
+    if state.noted.kept.iter().any(|(_, kept)| *kept == id) {
+        state.violation = Some("what was to be kept was deleted");
+    }
+    Answer::Done
 }
 
 fn entry(id: u8, key: &Key) -> KeyEntry {

@@ -89,6 +89,8 @@ pub struct Base {
     pub fresh: bool,
     pub settings: PassSettings,
     pub statuses: Statuses,
+    /// Whether it matters what the last event of a resource tells people.
+    pub tells: bool,
     pub mutation: Option<Mutation>,
 }
 

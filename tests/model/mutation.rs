@@ -9,11 +9,16 @@ use dbplane::decide::compute::{ComputeObserved, ComputeStep, SnapshotState};
 use dbplane::decide::identity::LostKey;
 use dbplane::decide::key::{KeyListing, KeyObserved, KeyStep};
 use dbplane::decide::memory::Asked;
+use dbplane::decide::names::RECORD;
+use dbplane::decide::seal::{InvalidAnnotation, ObjectKey, open, seal};
 use dbplane::decide::{AccountView, Brake, Decision, Memory, Report};
 use dbplane::domain::NameSupport;
 use jiff::Timestamp;
+use serde_json::Value;
 use std::marker::PhantomData;
 
+use super::in_memory::Print;
+use super::in_memory::cluster::{NAMESPACE, Stored};
 use super::replay::{decides_on, mutation, resolves, resolves_to_report};
 
 /// One rule, broken where the shipped code meets its surroundings.
@@ -71,6 +76,10 @@ pub enum Mutation {
     SkipCopy,
     /// A record that was lost or replaced is not written again, nor the finalizer.
     SkipRestore,
+    /// A record that was copied from another resource is followed.
+    IgnoreSeals,
+    /// A compute that a list lacks is created again as soon as the platform says that there is none.
+    RecreateAtOnce,
 }
 
 impl Mutation {
@@ -123,6 +132,7 @@ impl Mutation {
             }
             Self::ForgetBrake => observed.meta.brake = Brake::Free,
             Self::TrustLists => trust_list(observed, now),
+            Self::RecreateAtOnce if is_missing(observed) => observed.limits.settle = std::time::Duration::ZERO,
             Self::FailedListIsEmpty => {
                 if let SnapshotState::Failed(_) = &observed.snapshot {
                     observed.snapshot = SnapshotState::Taken { at: now, computes: Vec::new() };
@@ -181,12 +191,32 @@ impl Mutation {
 /// A compute that the list lacks does not exist, and is deleted.
 fn trust_list(observed: &mut ComputeObserved, now: Timestamp) {
     observed.memory.asked = Some(Asked { at: now, exists: false });
-    let id = observed.identity.as_ref().ok().and_then(|identity| Some(&identity.binding.as_ref()?.id));
-    if let (Some(id), SnapshotState::Taken { computes, .. }) = (id, &observed.snapshot)
-        && computes.iter().all(|compute| compute.id != *id)
-    {
+    if is_missing(observed) {
         observed.memory.deleted = Some(now);
     }
+}
+
+/// The list lacks the compute that the resource is bound to.
+fn is_missing(observed: &ComputeObserved) -> bool {
+    let id = observed.identity.as_ref().ok().and_then(|identity| Some(&identity.binding.as_ref()?.id));
+    let (Some(id), SnapshotState::Taken { computes, .. }) = (id, &observed.snapshot) else { return false };
+    computes.iter().all(|compute| compute.id != *id)
+}
+
+/// A resource as a process sees it that does not look whose record it has.
+pub fn as_if_its_own(stored: &Print<Stored>) -> Print<Stored> {
+    let text = stored.value["metadata"]["annotations"][RECORD].as_str();
+    let name = stored.value["metadata"]["name"].as_str().unwrap();
+    let other = text.and_then(|text| match open::<Value>(RECORD, text, ObjectKey { namespace: NAMESPACE, name }) {
+        Err(InvalidAnnotation::CopiedFrom(other)) => Some((text, other)),
+        _ => None,
+    });
+    let Some((text, other)) = other else { return stored.clone() };
+    let of = ObjectKey { namespace: NAMESPACE, name: other.rsplit('/').next().unwrap() };
+    let record: Value = open(RECORD, text, of).unwrap();
+    let mut seen = stored.value.clone();
+    seen["metadata"]["annotations"][RECORD] = seal(RECORD, &record, ObjectKey { namespace: NAMESPACE, name }).into();
+    Stored::new(seen["kind"].clone().as_str().unwrap(), seen)
 }
 
 /// A kind as it ships, but for a rule that is broken where it decides.

@@ -85,6 +85,7 @@ fn begin(bound: &Bound, state: &State, p: usize, i: usize, question: u64) -> Aft
         fresh: !process.wrote_since.contains(&i),
         settings: bound.settings(),
         statuses: bound.statuses(),
+        tells: bound.named > 0,
         mutation: bound.mutation,
     };
     proceed(bound, state, (p, i), (Print::hashed(question, base), Vec::new()))

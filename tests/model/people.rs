@@ -31,6 +31,12 @@ pub fn rewritten(bound: &Bound, state: &State, action: Action, i: usize) -> Opti
             }
             next.exported = Some((i, record?.to_owned()));
         }
+        Action::UserCopies(from, _) => {
+            next.left.copies = state.left.copies.checked_sub(1)?;
+            let copied = &state.cluster.objects.get(&bound.resource(from))?.value["metadata"]["annotations"];
+            let text = copied[names::RECORD].as_str().filter(|text| Some(*text) != record)?;
+            next.cluster_mut().edit(&resource, &json!({"metadata": {"annotations": {names::RECORD: text}}}));
+        }
         _ => {
             next.left.older = state.left.older.checked_sub(1)?;
             let (_, text) = next.exported.take_if(|(of, text)| *of == i && Some(text.as_str()) != record)?;
@@ -59,11 +65,11 @@ pub fn people(bound: &Bound, state: &State, action: Action) -> Option<State> {
             let stored = state.cluster.objects.get(&resource)?;
             let waits = stored.value["status"].to_string().contains("DeletionPaused");
             let confirmed = &stored.value["metadata"]["annotations"][names::CONFIRM_DELETION];
-            if !waits || confirmed == "true" {
+            if !waits || confirmed.is_string() {
                 return None;
             }
-            next.cluster_mut()
-                .edit(&resource, &json!({"metadata": {"annotations": {names::CONFIRM_DELETION: "true"}}}));
+            let since = stored.value["metadata"]["deletionTimestamp"].clone();
+            next.cluster_mut().edit(&resource, &json!({"metadata": {"annotations": {names::CONFIRM_DELETION: since}}}));
         }
         Action::KeyExchanged => {
             next.left.exchanges = state.left.exchanges.checked_sub(1)?;

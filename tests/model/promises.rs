@@ -4,15 +4,17 @@
 use std::sync::Arc;
 
 use dbplane::api::{Compute, ProjectKey};
-use dbplane::decide::{Health, Reason, Report, identity, names};
+use dbplane::decide::{Health, Reason, Report, Sync, identity, names};
 use k8s_openapi::api::core::v1::Secret;
 
 use super::bound::{Bound, Statuses, Subject};
+use super::edits::{STANDING_ACCOUNTS, StandingAccount};
 use super::effects::secret_of;
 use super::in_memory::cluster::Stored;
 use super::in_memory::promises::{self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World};
 use super::in_memory::{Print, Resource};
 use super::people::has_finalizer;
+use super::remote::number;
 use super::replay::{Call, Effect};
 use super::state::State;
 
@@ -37,24 +39,45 @@ pub fn broken(bound: &Bound, state: &State) -> Option<String> {
         Subject::Key { .. } => {
             let forgotten = promises::forgotten_keys(&world);
             let forgotten = forgotten.first().map(|key| format!("the key {} is forgotten", key.name));
-            forgotten.or_else(|| piled_up(bound, &world))
+            forgotten.or_else(|| piled_up(bound, state, &world)).or_else(|| needless_keys(bound, state))
         }
     }
 }
 
 /// A key is revoked before another is created for it; where that cannot be, three are the most that nobody has. Of two leaders
 /// each may have one more under way.
-fn piled_up(bound: &Bound, world: &World) -> Option<String> {
+fn piled_up(bound: &Bound, state: &State, world: &World) -> Option<String> {
     let most = if bound.revokes() { 1 } else { 4 } + usize::from(bound.leaders - 1);
-    let live = promises::live_keys(world);
+    let live = promises::live_keys(world) - replaced_keys(bound, state, world);
     (live > most).then(|| format!("{live} keys are live"))
 }
 
-/// Everything that the promises are about.
+/// The keys whose Secret was altered and that another one replaces: they are revoked when it is in its Secret.
+fn replaced_keys(bound: &Bound, state: &State, world: &World) -> usize {
+    let Some(stored) = state.cluster.objects.get(&bound.resource(0)).filter(|_| bound.meddled > 0) else { return 0 };
+    let identity = recorded_key(bound, stored).identity;
+    let in_use = identity.records.current.iter().filter(|_| identity.intent.is_some()).map(|key| key.id);
+    let replaced: Vec<i64> = in_use.chain(identity.records.previous.iter().map(|key| key.id)).collect();
+    world.keys.iter().filter(|key| replaced.contains(&key.id)).count()
+}
+
+/// What a policy does to a Secret is no reason for another key: only a secret that was lost is.
+fn needless_keys(bound: &Bound, state: &State) -> Option<String> {
+    let most = 1 + bound.lost + bound.crashes + bound.leaders - 1;
+    (state.noted.keys > most).then(|| format!("{} keys were created for one", state.noted.keys))
+}
+
+/// Everything that the promises are about. What a resource left to people is theirs.
 fn world(bound: &Bound, state: &State) -> World {
-    let made_for =
-        |of: Option<&Resource>| of.map_or(Maker::SomebodyElse, |(_, name)| Maker::Operator(Some(name.clone())));
-    let made_by = |foreign: bool| if foreign { Maker::SomebodyElse } else { Maker::Operator(None) };
+    let left = |resource: &Resource| state.noted.orphaned.contains(resource);
+    let made_for = |of: Option<&Resource>| {
+        let of = of.filter(|resource| !left(resource));
+        of.map_or(Maker::SomebodyElse, |(_, name)| Maker::Operator(Some(name.clone())))
+    };
+    let keys_left = left(&bound.resource(0));
+    let made_by = |foreign: bool| if foreign || keys_left { Maker::SomebodyElse } else { Maker::Operator(None) };
+    let told = |id: u8| state.noted.told.iter().any(|text| text.contains(&format!("ep-{id} ")));
+    let gone = |of: Option<&Resource>| of.is_some_and(|of| !state.cluster.objects.contains_key(of));
     let computes = state.platform.computes.iter();
     let keys = state.platform.keys.iter();
     let of = |kind: &str| {
@@ -71,8 +94,8 @@ fn world(bound: &Bound, state: &State) -> World {
         computes: computes
             .map(|(id, it)| LiveCompute {
                 id: format!("ep-{id}"),
-                made_by: made_for(it.made_for.as_ref()),
-                late: it.late,
+                made_by: made_for(it.made_for.as_ref().filter(|_| !state.noted.overlooked.contains(id))),
+                late: it.late || gone(it.made_for.as_ref()) && told(*id),
             })
             .collect(),
         keys: keys
@@ -82,7 +105,7 @@ fn world(bound: &Bound, state: &State) -> World {
         project_keys: of("ProjectKey").map(|stored| recorded_key(bound, stored)).collect(),
         key_secrets: state.cluster.secrets.iter().map(|(name, secret)| (name.clone(), key_of(secret))).collect(),
         known_keys: resources.filter_map(|resource| Some(resource.key.unsaved.as_ref()?.key.name.clone())).collect(),
-        reported: String::new(),
+        ..World::default()
     }
 }
 
@@ -92,16 +115,17 @@ pub fn bound_compute(bound: &Bound, stored: &Print<Stored>) -> BoundCompute {
     let identity = bound
         .memos
         .bound
-        .get(super::in_memory::hash(stored), || Arc::new(identity::of_compute(&object).unwrap().identity));
+        .get(super::in_memory::hash(stored), || Arc::new(identity::of_compute(&object).unwrap_or_default().identity));
     BoundCompute { object, identity }
 }
 
-fn recorded_key(bound: &Bound, stored: &Print<Stored>) -> RecordedKey {
+/// A ProjectKey with its record.
+pub fn recorded_key(bound: &Bound, stored: &Print<Stored>) -> RecordedKey {
     let object = stored.typed::<ProjectKey>();
     let identity = bound
         .memos
         .recorded
-        .get(super::in_memory::hash(stored), || Arc::new(identity::of_key(&object).unwrap().identity));
+        .get(super::in_memory::hash(stored), || Arc::new(identity::of_key(&object).unwrap_or_default().identity));
     RecordedKey { object, identity }
 }
 
@@ -118,7 +142,12 @@ pub fn unfinished(bound: &Bound, state: &State, reports: &[Option<Arc<Report>>])
         let Some(stored) = state.cluster.objects.get(&bound.resource(i)) else { continue };
         let Some(report) = report else { return Some("it reports nothing".to_owned()) };
         let short = match bound.subject {
-            _ if waits_for_a_person(bound, state, report) || waits_for_account(bound, state, stored, report) => None,
+            _ if waits_for_a_person(bound, state, report)
+                || waits_for_account(bound, state, stored, report)
+                || waits_for_an_edit(bound, state, stored, report) =>
+            {
+                None
+            }
             _ if stored.is_deleting() => Some("the deletion does not end".to_owned()),
             _ if !has_finalizer(stored) => Some("no finalizer holds it".to_owned()),
             _ if bound.statuses() == Statuses::Record && !is_annotated(stored) => {
@@ -141,7 +170,7 @@ fn is_annotated(stored: &Stored) -> bool {
 
 /// Where the evidence leaves it open, a person is asked.
 fn waits_for_a_person(bound: &Bound, state: &State, report: &Report) -> bool {
-    let tell_apart = bound.marks() || (bound.leaders == 1 && bound.foreign == 0 && !bound.late);
+    let tell_apart = bound.marks() || (bound.leaders == 1 && bound.foreign == 0 && bound.alike == 0 && !bound.late);
     match &report.health {
         Health::Stalled(Reason::AmbiguousCreate, _) => !tell_apart,
         Health::Stalled(Reason::RevocationUnsupported, _) => !bound.revokes(),
@@ -166,6 +195,44 @@ fn waits_for_account(bound: &Bound, state: &State, stored: &Stored, report: &Rep
     bound.account_deletion && goes && says_so && (!has_finalizer(stored) || unknown)
 }
 
+/// A spec or a record that contradicts what is there waits for the person who wrote it so.
+fn waits_for_an_edit(bound: &Bound, state: &State, stored: &Print<Stored>, report: &Report) -> bool {
+    let Health::Stalled(reason, _) = &report.health else { return false };
+    if bound.is_of_key() {
+        return *reason == Reason::BindingConflict && moved(bound, state, stored);
+    }
+    let named = stored.value["spec"]["computeID"].as_str();
+    let resource = bound_compute(bound, stored);
+    let bound_to = resource.identity.binding.as_ref().map(|binding| binding.id.as_str());
+    let there = |id: &str| state.platform.computes.contains_key(&number(id));
+    match reason {
+        Reason::ComputeNotFound => bound_to.is_none() && named.is_some_and(|id| !there(id)),
+        Reason::BindingConflict => {
+            let contradicts = bound_to.is_some() && named.is_some() && bound_to != named;
+            let copied = identity::of_compute(&resource.object).is_err_and(|invalid| invalid.is_copy());
+            contradicts || copied || moved(bound, state, stored)
+        }
+        _ => false,
+    }
+}
+
+/// Whether the account of a resource is for another platform or organization than what it has, or for another spelling of the
+/// platform and no compute shows that it is the same.
+fn moved(bound: &Bound, state: &State, stored: &Print<Stored>) -> bool {
+    if bound.moves == 0 {
+        return false;
+    }
+    let account = StandingAccount::of(stored);
+    if bound.is_of_key() {
+        let theirs = recorded_key(bound, stored).identity.organization().map(str::to_owned);
+        return theirs.is_some_and(|theirs| theirs != account.organization);
+    }
+    let identity = bound_compute(bound, stored).identity;
+    let recorded = STANDING_ACCOUNTS.iter().find(|account| Some(account.url) == identity.platform());
+    let shown = identity.binding.as_ref().is_some_and(|it| state.platform.computes.contains_key(&number(&it.id)));
+    recorded.is_some_and(|recorded| if shown { recorded.key != account.key } else { recorded.url != account.url })
+}
+
 fn admits(bound: &Bound, state: &State) -> bool {
     let account = state.cluster.objects.get(&bound.account_resource());
     account.is_some_and(|account| account.value["spec"]["namespaces"]["names"].to_string().contains("shop"))
@@ -182,6 +249,16 @@ fn unfinished_key(bound: &Bound, world: &World, resource: &RecordedKey) -> Optio
     short.or_else(|| (bound.revokes() && live > 1).then(|| format!("{live} keys are live")))
 }
 
+/// Whether it asks a person to decide about this compute.
+fn asks_about(report: &Report, id: &str) -> bool {
+    let (Report { health: Health::Stalled(Reason::AmbiguousCreate, text), .. }
+    | Report { sync: Sync::OutOfSync(Reason::StrayCompute, text), .. }) = report
+    else {
+        return false;
+    };
+    promises::words(text).any(|word| word == id)
+}
+
 /// What is on the platform and no resource's, unless its resource names it, or cannot look at present.
 fn left_over(bound: &Bound, state: &State, world: &World, reports: &[Option<Arc<Report>>]) -> Option<String> {
     if !matches!(bound.subject, Subject::Computes { .. }) {
@@ -195,10 +272,10 @@ fn left_over(bound: &Bound, state: &State, world: &World, reports: &[Option<Arc<
         let identity = bound_compute(bound, stored).identity;
         let may_be_found = identity.intent.is_some() || !identity.unanswered.is_empty();
         let waits = report.is_some_and(|report| {
-            waits_for_a_person(bound, state, report)
+            (waits_for_a_person(bound, state, report) || waits_for_an_edit(bound, state, stored, report))
                 && !matches!(report.health, Health::Stalled(Reason::AmbiguousCreate, _))
         });
-        report.is_some_and(|report| format!("{report:?}").contains(&compute.id)) || waits && may_be_found
+        report.is_some_and(|report| asks_about(report, &compute.id)) || waits && may_be_found
     };
     let forgotten = promises::forgotten_computes(world).into_iter().find(|compute| !known(compute))?;
     Some(format!("{} is left over, and nobody reports it", forgotten.id))

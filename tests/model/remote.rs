@@ -32,6 +32,10 @@ pub fn number(id: &str) -> u8 {
 }
 
 impl PlatformClient for Remote {
+    fn with_place(&self) -> Self {
+        self.clone()
+    }
+
     fn probing(&self) -> Self {
         self.clone()
     }

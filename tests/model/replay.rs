@@ -25,6 +25,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
 use super::bound::Statuses;
+use super::edits::ELSEWHERE;
 pub use super::flight::{Answer, Base, Call, Effect, Entry, Flight, Pending, Resolved};
 use super::in_memory::cluster::kind;
 use super::in_memory::{Carrier, Cluster, Port, Print, Request, Resource, Response, hash, refused};
@@ -205,7 +206,7 @@ pub async fn effect(effect: Effect) -> Answer {
                 return Poll::Ready(answer);
             }
             if let Effect::Cluster(request) = &effect
-                && (!request.writes() && tape.is_untouched() || is_dry_run(request))
+                && (is_read(request) && tape.is_untouched() || is_dry_run(request))
             {
                 let answer = Answer::Cluster(tape.cluster.clone().handle(request));
                 tape.push(Entry::Answer(answer.clone()));
@@ -216,6 +217,10 @@ pub async fn effect(effect: Effect) -> Answer {
         })
     })
     .await
+}
+
+fn is_read(request: &Request) -> bool {
+    !request.writes() && !matches!(request, Request::Event { .. })
 }
 
 fn is_dry_run(request: &Request) -> bool {
@@ -233,10 +238,17 @@ pub struct Replay {
 #[derive(Debug)]
 pub struct ToTape(Print<Base>);
 
+impl ToTape {
+    /// Whether an event is the last place that names a compute: its resource is about to go.
+    fn tells(&self, resource: &Resource, reason: &str) -> bool {
+        self.0.tells && reason == "StrayCompute" && self.0.caches[resource].is_deleting()
+    }
+}
+
 impl Carrier for ToTape {
     async fn carry(&self, mut request: Request) -> Result<Response, kube::Error> {
         match &mut request {
-            Request::Event { .. } => return Ok(Response::Done),
+            Request::Event { resource, reason, .. } if !self.tells(resource, reason) => return Ok(Response::Done),
             Request::ReadObject(resource) if self.0.mutation == Some(Mutation::WriteUnchecked) => {
                 return Ok(Response::Object(self.0.caches[&*resource].clone()));
             }
@@ -335,11 +347,13 @@ impl Environment for Replay {
 
     fn latest_snapshot(&self, _: &Compute, connection: &Connection<Remote>, _: Interest) -> LatestSnapshot {
         looks_at(&(&self.base.read, self.base.fresh, with_tape(|tape| tape.has_ticked())));
-        let Some(read) = self.base.read.as_ref().filter(|read| read.connection == connection.number) else {
-            return LatestSnapshot::default();
-        };
+        let stands = connection.number > 100;
+        let read = self.base.read.as_ref().filter(|read| read.connection == connection.number || stands);
+        let Some(read) = read else { return LatestSnapshot::default() };
+        let elsewhere = connection.platform.key == ELSEWHERE;
+        let computes = if elsewhere { &Ok(read.elsewhere.clone()) } else { &read.computes };
         let trusting = self.base.mutation == Some(Mutation::TrustOldReadings);
-        match &read.computes {
+        match computes {
             Ok(computes) => {
                 // A tick of this very pass is later than what was read before it began.
                 let fresh = self.base.fresh && with_tape(|tape| !tape.has_ticked());

@@ -13,14 +13,16 @@ use dbplane::domain;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::bound::{Bound, Subject, TICK, account_spec, compute_spec, key_spec, platform_access};
+use super::bound::{Bound, Subject, TICK, account_spec, compute_spec, key_spec};
+use super::edits::{STANDING_ACCOUNTS, StandingAccount};
 use super::in_memory::cluster::Stored;
 use super::in_memory::{Cluster, Print, Resource};
+use super::noted::Noted;
 use super::remote::Remote;
-use super::replay::{Effect, Flight};
+use super::replay::{Call, Effect, Flight};
 
 /// A compute of the platform.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Compute {
     pub name: Option<String>,
     /// `None` for somebody else's.
@@ -29,6 +31,8 @@ pub struct Compute {
     pub setting: bool,
     /// Made after the time in which a create can be carried out.
     pub late: bool,
+    /// It is on the other platform.
+    pub elsewhere: bool,
 }
 
 /// A key of the platform.
@@ -36,15 +40,23 @@ pub struct Compute {
 pub struct Key {
     pub name: String,
     pub foreign: bool,
+    /// It is of the other organization.
+    pub elsewhere: bool,
 }
 
 /// A request whose answer was lost, and which may still be carried out.
 #[derive(Clone, Debug, Hash)]
 pub struct Floating {
     pub effect: Effect,
-    /// The last tick at which it may, and at which it is not late.
+    /// The last tick at which it may, and at which it is not late; none where nobody looks for what it makes.
     pub until: u8,
-    pub in_time: u8,
+    pub in_time: Option<u8>,
+}
+
+impl Floating {
+    pub fn creates_for(&self, resource: &Resource) -> bool {
+        matches!(&self.effect, Effect::Platform(_, Call::CreateCompute(of, _)) if of == resource)
+    }
 }
 
 #[derive(Clone, Debug, Default, Hash)]
@@ -67,6 +79,8 @@ pub struct Read {
     pub connection: u64,
     pub at: Timestamp,
     pub computes: Result<Vec<domain::Compute>, domain::Fault>,
+    /// Those of the other platform.
+    pub elsewhere: Vec<domain::Compute>,
 }
 
 #[derive(Clone, Debug, Hash)]
@@ -103,6 +117,12 @@ pub struct Left {
     pub admissions: u8,
     pub replacements: u8,
     pub older: u8,
+    pub copies: u8,
+    pub named: u8,
+    pub policies: u8,
+    pub moves: u8,
+    pub meddled: u8,
+    pub alike: u8,
 }
 
 #[derive(Clone, Debug, Hash)]
@@ -118,6 +138,7 @@ pub struct State {
     pub deletions: Vec<(u8, u8, u8)>,
     /// The record of a resource, as somebody has exported it.
     pub exported: Option<(usize, String)>,
+    pub noted: Noted,
     /// What nobody may do, done.
     pub violation: Option<&'static str>,
 }
@@ -125,11 +146,11 @@ pub struct State {
 impl State {
     pub fn first(bound: &Bound) -> Self {
         let mut platform = Platform { accepted: 1, ..Platform::default() };
-        if bound.foreign > 0 {
+        if bound.foreign > 0 || bound.named > 0 {
             // One that was there before, and that looks like what is wanted.
             platform.made = 1;
-            platform.computes.insert(1, Compute { name: None, made_for: None, setting: true, late: false });
-            platform.keys.insert(1, Key { name: "ci".into(), foreign: true });
+            platform.computes.insert(1, Compute { setting: true, ..Compute::default() });
+            platform.keys.insert(1, Key { name: "ci".into(), foreign: true, elsewhere: false });
         }
         let cluster = cluster(bound);
         Self {
@@ -154,8 +175,15 @@ impl State {
                 admissions: bound.admissions,
                 replacements: bound.replacements,
                 older: bound.older,
+                copies: bound.copies,
+                named: bound.named,
+                policies: bound.policies,
+                moves: bound.moves,
+                meddled: bound.meddled,
+                alike: bound.alike,
             },
             exported: None,
+            noted: Noted::default(),
             deletions: Vec::new(),
             violation: None,
         }
@@ -207,14 +235,15 @@ impl Process {
 
     /// The API key that it has for the account, and the number of the connection.
     pub fn connection(&self) -> Option<(u8, u64)> {
-        let connection = self.accounts.values().find_map(|entry| entry.connection.as_ref())?;
+        let connections = self.accounts.values().filter_map(|entry| entry.connection.as_ref());
+        let connection = connections.min_by_key(|connection| connection.number)?;
         Some((connection.platform.key, connection.number))
     }
 }
 
 /// A process that has just begun to lead: it has listed all resources.
 pub fn process(bound: &Bound, cluster: &Cluster, number: u8) -> Process {
-    let accounts = if bound.account.is_some() { BTreeMap::new() } else { BTreeMap::from([standing_account()]) };
+    let accounts = standing_accounts(bound).iter().map(standing).collect();
     Process {
         number,
         caches: cluster.objects.clone(),
@@ -228,13 +257,21 @@ pub fn process(bound: &Bound, cluster: &Cluster, number: u8) -> Process {
     }
 }
 
-/// Where the account is none of the subjects, it can be used from the beginning and always.
-fn standing_account() -> (AccountName, AccountEntry<Remote>) {
-    let name = AccountName { kind: AccountKind::Account, namespace: Some("shop".into()), name: "prod".into() };
+/// Where the account is none of the subjects, it can be used from the beginning and always. So can those that resources move to.
+fn standing_accounts(bound: &Bound) -> &'static [StandingAccount] {
+    match (bound.account.is_some(), bound.moves > 0) {
+        (true, _) => &[],
+        (false, false) => &STANDING_ACCOUNTS[..1],
+        (false, true) => &STANDING_ACCOUNTS,
+    }
+}
+
+fn standing(account: &StandingAccount) -> (AccountName, AccountEntry<Remote>) {
+    let name = AccountName { kind: AccountKind::Account, namespace: Some("shop".into()), name: account.name.into() };
     let connection = Connection {
-        number: 1,
-        platform: Remote { key: 1 },
-        access: platform_access(),
+        number: account.connection,
+        platform: Remote { key: account.key },
+        access: account.access(),
         poll_interval: TICK,
         credential: "1".into(),
         check: None,
@@ -251,6 +288,9 @@ fn standing_account() -> (AccountName, AccountEntry<Remote>) {
 fn cluster(bound: &Bound) -> Cluster {
     let mut cluster = Cluster::default();
     cluster.create(&bound.account_resource(), &account_spec(bound), &json!({}), at(0));
+    for other in standing_accounts(bound).iter().skip(1) {
+        cluster.create(&("Account", other.name.into()), &json!(other.spec()), &json!({}), at(0));
+    }
     cluster.put_secret("platform-api-key", super::effects::credential(1));
     for i in bound.subjects() {
         let spec = match bound.subject {

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use dbplane::decide::names;
+use dbplane_simulator::world::Profile;
 use dbplane_simulator::{self as simulator, Options};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::computes::existing::resize;
 use crate::computes::{by_hand, create, created, delete, message, polls, writes};
-use crate::fixture::{Fixture, compute, condition, listener, world};
+use crate::fixture::{ADMIN, Fixture, account, compute, condition, listener, world};
 
 const BRANCH: &str = "br-main-42";
 
@@ -69,6 +70,26 @@ async fn without_marks_a_person_decides_with_the_reported_command() {
     let ready = fixture.until_ready("compute/reader").await;
     assert!(command.contains(&id(&ready)), "{command}");
     assert!(!ready["status"]["record"].as_str().unwrap().contains("intent"), "{ready}");
+    assert_eq!((fixture.count("POST"), fixture.computes().await.len()), (1, 2));
+}
+
+/// What is there before a create is read when the create may be sent: it may have waited for its place in the budget for long.
+#[tokio::test]
+async fn what_somebody_creates_while_a_create_waits_for_its_place_is_not_taken_for_its_result() {
+    let fixture = Fixture::on("awaiting-place", |options| options.profile = Profile::Minimal).await;
+    fixture.secret("platform-api-key", ADMIN).await;
+    let limited = account("prod", &fixture.platform.base_url(), "  rateLimit: {requestsPerMinute: 5, burst: 1}\n");
+    fixture.apply(&limited).await;
+    fixture.until_ready("account/prod").await;
+    fixture.fault(json!({"method": "POST", "path": "/endpoints$", "kind": "lose_answer"}));
+    fixture.apply(&reader("reader", "")).await;
+    let lists = async || fixture.requests().iter().any(|request| request.ends_with("/endpoints"));
+    fixture.wait_until("the computes to be listed", lists).await;
+    assert_eq!(fixture.count("POST"), 0, "the create waits for its place");
+    let twin = twin(&fixture, json!({})).await;
+    fixture.wait_until("the create to be sent", async || fixture.count("POST") == 1).await;
+    let ready = fixture.until_ready("compute/reader").await;
+    assert_ne!(id(&ready), twin);
     assert_eq!((fixture.count("POST"), fixture.computes().await.len()), (1, 2));
 }
 

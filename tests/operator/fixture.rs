@@ -187,18 +187,7 @@ impl Fixture {
     }
 
     pub async fn account_named(&self, name: &str, base_url: &str) {
-        let account = format!(
-            "apiVersion: dbplane.dev/v1alpha1
-kind: Account
-metadata: {{name: {name}}}
-spec:
-  baseURL: {base_url}
-  organizationID: org-cool-darkness-1
-  apiKeySecretRef: {{name: platform-api-key}}
-  pollInterval: 5s
-"
-        );
-        self.apply(&account).await;
+        self.apply(&account(name, base_url, "")).await;
     }
 
     pub async fn secret(&self, name: &str, token: &str) {
@@ -365,6 +354,21 @@ impl Drop for Fixture {
 
 pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
     object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
+}
+
+/// An Account of the sample organization.
+pub fn account(name: &str, base_url: &str, more: &str) -> String {
+    format!(
+        "apiVersion: dbplane.dev/v1alpha1
+kind: Account
+metadata: {{name: {name}}}
+spec:
+  baseURL: {base_url}
+  organizationID: org-cool-darkness-1
+  apiKeySecretRef: {{name: platform-api-key}}
+  pollInterval: 5s
+{more}"
+    )
 }
 
 /// A Compute of the sample project.

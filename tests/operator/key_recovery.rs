@@ -73,6 +73,25 @@ async fn a_key_and_its_secret_from_a_backup_stay_in_use() {
 }
 
 #[tokio::test]
+async fn an_empty_secret_from_a_backup_is_taken_back() {
+    let fixture = Fixture::new("key-empty").await;
+    fixture.fault(json!({"method": "POST", "path": CREATES, "status": 422, "times": 1000}));
+    fixture.apply(&key("ci", "")).await;
+    fixture.until_condition("projectkey/ci", "Stalled", "True", "Refused").await;
+    let secret = backup(&fixture.get("secret/ci-key").await.unwrap());
+    fixture.kubectl(&["delete", "projectkey", "ci"]).await;
+    fixture.until_gone("secret/ci-key").await;
+    fixture.restore(&secret).await;
+    assert!(fixture.get("secret/ci-key").await.unwrap()["metadata"]["ownerReferences"].is_null());
+    fixture.platform.clear_faults();
+    fixture.apply(&key("ci", "")).await;
+    let ready = fixture.until_ready("projectkey/ci").await;
+    let owners = fixture.get("secret/ci-key").await.unwrap()["metadata"]["ownerReferences"].clone();
+    assert_eq!((owners.as_array().map(Vec::len), &owners[0]["uid"]), (Some(1), &ready["metadata"]["uid"]));
+    assert!(fixture.entry("ci-key", "api-key").await.is_some());
+}
+
+#[tokio::test]
 async fn a_secret_from_a_backup_with_an_unrecorded_key_is_not_adopted() {
     let fixture = Fixture::new("key-unknown").await;
     fixture.apply(&key("ci", "")).await;
@@ -132,13 +151,14 @@ async fn lost_keys_are_dropped_once_people_have_acknowledged_them() {
                 && condition(seen, "Synced").is_some_and(|synced| synced["status"] == "True")
         })
         .await;
-    assert_eq!(clear["metadata"]["annotations"][names::REVOKED_KEYS], Value::Null);
+    assert_eq!(clear["metadata"]["annotations"][names::REVOKED_KEYS], lost, "it stays, as a tool would keep it");
+    assert_eq!(clear["status"]["acknowledgedKeys"], json!([lost]));
     assert!(fixture.event("projectkey/ci", "KeyForgotten").await.contains(lost));
     assert_eq!(clear["status"]["keyID"], reported["status"]["keyID"]);
 
     // Without the Secret nobody can be asked; the word of a person is enough.
     fixture.kubectl(&["annotate", "projectkey/ci", "dbplane.dev/paused=true"]).await;
-    fixture.until_condition("projectkey/ci", "Ready", "Unknown", "Paused").await;
+    fixture.until_condition("projectkey/ci", "Paused", "True", "Paused").await;
     fixture.kubectl(&["delete", "secret", "ci-key"]).await;
     fixture.kubectl(&["delete", "projectkey", "ci", "--wait=false"]).await;
     fixture.kubectl(&["annotate", "projectkey/ci", "dbplane.dev/paused-"]).await;

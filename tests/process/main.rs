@@ -11,12 +11,15 @@
 
 mod children;
 mod identity;
+mod large;
 mod leading;
+mod reach;
 mod sharing;
 mod starting;
 mod stopping;
 #[path = "../support/mod.rs"]
 mod support;
+mod tenants;
 mod unreadable;
 
 use std::path::Path;
@@ -87,6 +90,24 @@ async fn declare(cluster: &ControlPlane, platform: &Simulator) {
 
 /// The same in `namespace`, on `branch`.
 async fn declare_in(cluster: &ControlPlane, platform: &Simulator, namespace: &str, branch: &str) {
+    let more = "  organizationID: org-cool-darkness-1\n  pollInterval: 5s\n";
+    account(cluster, namespace, ("prod", &platform.base_url()), more).await;
+    let manifest = format!(
+        "apiVersion: dbplane.dev/v1alpha1
+kind: Compute
+metadata: {{name: orders}}
+spec:
+  accountRef: {{name: prod}}
+  projectID: aged-wind-123456
+  branchID: {branch}
+  type: ReadWrite
+"
+    );
+    cluster.kubectl_with_input(&["-n", namespace, "apply", "-f", "-"], &manifest).await.unwrap();
+}
+
+/// Declares an Account of the sample platform's administrator at a URL, with more of its spec.
+async fn account(cluster: &ControlPlane, namespace: &str, (name, url): (&str, &str), more: &str) {
     let manifests = format!(
         "apiVersion: v1
 kind: Secret
@@ -95,23 +116,11 @@ stringData: {{api-key: demo-personal-key-not-a-secret}}
 ---
 apiVersion: dbplane.dev/v1alpha1
 kind: Account
-metadata: {{name: prod}}
+metadata: {{name: {name}}}
 spec:
-  baseURL: {}
-  organizationID: org-cool-darkness-1
+  baseURL: {url}
   apiKeySecretRef: {{name: platform-api-key}}
-  pollInterval: 5s
----
-apiVersion: dbplane.dev/v1alpha1
-kind: Compute
-metadata: {{name: orders}}
-spec:
-  accountRef: {{name: prod}}
-  projectID: aged-wind-123456
-  branchID: {branch}
-  type: ReadWrite
-",
-        platform.base_url()
+{more}"
     );
     cluster.kubectl_with_input(&["-n", namespace, "apply", "-f", "-"], &manifests).await.unwrap();
 }

@@ -81,13 +81,15 @@ impl Run<'_> {
     pub fn confirm(&mut self) {
         let mut simulation = self.simulation.lock();
         for resource in simulation.cluster.resources() {
-            let paused = {
-                let conditions = &simulation.cluster.objects[&resource].value["status"]["conditions"];
-                conditions.as_array().is_some_and(|all| all.iter().any(|one| one["reason"] == "DeletionPaused"))
+            let metadata = {
+                let object = &simulation.cluster.objects[&resource].value;
+                let conditions = object["status"]["conditions"].as_array();
+                let paused = conditions.is_some_and(|all| all.iter().any(|one| one["reason"] == "DeletionPaused"));
+                paused
+                    .then(|| json!({"annotations": {names::CONFIRM_DELETION: object["metadata"]["deletionTimestamp"]}}))
             };
-            if paused {
-                let confirmed = json!({"metadata": {"annotations": {names::CONFIRM_DELETION: "true"}}});
-                simulation.cluster.edit(&resource, &confirmed);
+            if let Some(metadata) = metadata {
+                simulation.cluster.edit(&resource, &json!({"metadata": metadata}));
             }
         }
     }

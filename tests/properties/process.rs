@@ -18,7 +18,7 @@ use dbplane::controller::state::{Connection, ProcessState};
 use dbplane::decide::{Limits, Wake};
 use dbplane::platform::{
     Budget, ConnectError, Endpoint, HttpOptions, HttpPlatform, Interest, LatestSnapshot, NoMeter, Platform,
-    RateLimited, Snapshot, Tick, Transport, Unanswered,
+    RateLimited, Reach, Snapshot, Tick, Transport, Unanswered,
 };
 use dbplane_simulator::world::message::{Method, Request};
 use jiff::Timestamp;
@@ -220,7 +220,7 @@ impl Environment for Process {
         let endpoint = Endpoint {
             base_url: access.base_url.clone(),
             organization_id: access.organization_id.clone(),
-            allow_insecure: false,
+            reach: Reach::default(),
         };
         let wire = Arc::new(Wire(self.simulation.clone()));
         let platform = HttpPlatform::over(wire, endpoint, key, &HttpOptions::default())?;
@@ -257,8 +257,12 @@ impl Carrier for Carried {
     async fn carry(&self, request: in_memory::Request) -> Result<Response, kube::Error> {
         if let in_memory::Request::Event { reason, text, .. } = &request {
             // These ask a person to see to what is named; others only say what was done.
-            if ["KeyLeft", "StrayCompute"].contains(&reason.as_str()) {
-                self.0.lock().ledger.reported.push_str(&format!("{text}\n"));
+            let mut simulation = self.0.lock();
+            let named = in_memory::promises::words(text).map(str::to_owned);
+            match reason.as_str() {
+                "KeyLeft" => simulation.ledger.keys_left.extend(named),
+                "StrayCompute" => simulation.ledger.strays.extend(named),
+                _ => {}
             }
             return Ok(Response::Done);
         }

@@ -79,7 +79,8 @@ fn world(run: &Run) -> World {
         project_keys: simulation.cluster.all::<ProjectKey>().into_iter().map(RecordedKey::from).collect(),
         key_secrets: simulation.cluster.secrets.iter().map(|(name, secret)| (name.clone(), of_key(secret))).collect(),
         known_keys: simulation.cluster.secrets.values().filter_map(|secret| recorded(secret)).chain(unsaved).collect(),
-        reported: simulation.ledger.reported.clone(),
+        keys_left: simulation.ledger.keys_left.clone(),
+        strays: simulation.ledger.strays.clone(),
     }
 }
 
@@ -186,22 +187,24 @@ fn is_empty_and_unowned(simulation: &Simulation) -> bool {
     found.is_some_and(|secret| secret.data.is_none() && secret.owner_references().is_empty())
 }
 
-/// What was created for a resource is its own, or it is reported.
+/// What was created for a resource is its own, or a person is asked to decide about it.
 fn nothing_left(run: &Run, world: &World, resource: &Resource) -> Result<(), String> {
     let object = world.resources.iter().map(|it| it.object.as_ref()).find(|object| object.name_any() == resource.1);
     let invalid = |object: &Compute| identity::of_compute(object).is_err();
     if object.is_some_and(|object| invalid(object) || run.person_asked(object, &reason(object, "Ready"))) {
         return Ok(());
     }
-    let reported = object.iter().flat_map(|object| conditions(*object)).map(|it| it.message).collect::<String>();
+    let asking = |condition: &Condition| ["StrayCompute", "AmbiguousCreate"].contains(&condition.reason.as_str());
+    let asked: String =
+        object.iter().flat_map(|object| conditions(*object)).filter(asking).map(|it| it.message + "\n").collect();
     let of = Maker::Operator(Some(resource.1.clone()));
     let left = promises::forgotten_computes(world).into_iter().filter(|compute| compute.made_by == of);
-    let forgotten: Vec<_> = left.filter(|compute| !reported.contains(&compute.id)).collect();
+    let forgotten: Vec<_> = left.filter(|compute| !promises::words(&asked).any(|word| word == compute.id)).collect();
     // What comes after its resource is gone, nobody is left to notice: one that is created anew knows nothing of it.
     let uid = object.and_then(|object| object.uid());
     let unnoticed = run.late_for(resource, |maker| Some(maker) != uid.as_deref());
     match forgotten.len() > unnoticed {
-        true => Err(format!("{forgotten:?} were created for {} and are left: {reported}", resource.1)),
+        true => Err(format!("{forgotten:?} were created for {} and are left: {asked}", resource.1)),
         false => Ok(()),
     }
 }

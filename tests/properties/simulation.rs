@@ -1,6 +1,6 @@
 //! What surrounds the operator: a clock, the simulator's world, a cluster, and the faults that are to come.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -39,8 +39,10 @@ pub struct Ledger {
     pub keys: BTreeMap<i64, Resource>,
     /// What the operator did that it must never do.
     pub violations: Vec<String>,
-    /// All that people were warned of in events.
-    pub reported: String,
+    /// What events of the reason `KeyLeft` name: keys that people are asked to revoke.
+    pub keys_left: BTreeSet<String>,
+    /// What events of the reason `StrayCompute` name.
+    pub strays: BTreeSet<String>,
     /// Changes of the cluster and of the platform.
     pub writes: Vec<String>,
     /// For whom something was created by a request that arrived when nobody reckoned with it any more.
@@ -219,7 +221,7 @@ impl Simulation {
     fn count_deletion(&mut self, actor: &Resource) {
         let counts = self.cluster.objects.get(actor).is_some_and(|object| {
             let confirmed = &object.value["metadata"]["annotations"][names::CONFIRM_DELETION];
-            object.is_deleting() && confirmed != "true"
+            object.is_deleting() && !confirmed.is_string()
         });
         if counts {
             self.ledger.deletions.push(self.now);

@@ -91,10 +91,19 @@ impl Running {
 
     /// Resident memory in KiB, as Linux counts it.
     pub fn resident_kib(&self) -> Result<u64> {
+        self.memory("VmRSS:")
+    }
+
+    /// The most resident memory that it ever had, in KiB.
+    pub fn most_resident_kib(&self) -> Result<u64> {
+        self.memory("VmHWM:")
+    }
+
+    fn memory(&self, entry: &str) -> Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.id()))?;
         status
             .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse().ok())
+            .find_map(|line| line.strip_prefix(entry)?.split_whitespace().next()?.parse().ok())
             .ok_or_else(|| Error::new(format!("{} has no resident memory: it has ended", self.name)))
     }
 }

@@ -157,7 +157,8 @@ pub fn reads_secret<K: Kind>(object: &K::Object, (namespace, name): (&str, &str)
     K::credentials(object).is_some_and(|(its_namespace, its_name)| its_namespace == namespace && its_name == name)
 }
 
-/// Whether an object writes this Secret.
+/// Whether an object writes this Secret, or did.
 pub fn writes_secret<K: Kind>(object: &K::Object, (namespace, name): (&str, &str)) -> bool {
-    K::written_secret(object) == Some(name) && object.namespace().as_deref() == Some(namespace)
+    let unused = || K::unused_secrets(object).iter().any(|unused| unused == name);
+    (K::written_secret(object) == Some(name) || unused()) && object.namespace().as_deref() == Some(namespace)
 }

@@ -114,6 +114,9 @@ fn refused(error: &ConnectError) -> Credential {
         ConnectError::NoKey | ConnectError::UnusableKey => {
             Credential::Missing(format!("The Secret cannot be used: {error}."))
         }
+        ConnectError::NotAdmitted(why) => {
+            Credential::PlatformNotAllowed(format!("Nothing is sent to spec.baseURL: {why}."))
+        }
         error => Credential::InvalidBaseUrl(format!("spec.baseURL cannot be used: {error}.")),
     }
 }

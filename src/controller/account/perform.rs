@@ -94,7 +94,13 @@ async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &
             ids.sort();
             Verdict::Projects(ids)
         }
-        Err(Fault::Forbidden { message, .. }) => restricted(&platform, in_use.as_deref(), message).await,
+        Err(Fault::Forbidden { message, .. }) => {
+            let why = format!("It may not list projects ({message}).");
+            restricted(&platform, in_use.as_deref(), why).await
+        }
+        Err(Fault::TooLarge { message }) => {
+            restricted(&platform, in_use.as_deref(), format!("Its projects are not counted: {message}.")).await
+        }
         Err(fault) => Verdict::Failed(fault),
     };
     if let (Verdict::Projects(_) | Verdict::Restricted(_), Some(organization)) =
@@ -112,13 +118,13 @@ async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &
     Check { at: env.now(), verdict, capabilities }
 }
 
-async fn restricted<P: Platform>(platform: &P, project: Option<&str>, message: String) -> Verdict {
+async fn restricted<P: Platform>(platform: &P, project: Option<&str>, why: String) -> Verdict {
     match project {
-        None => Verdict::Restricted(message),
+        None => Verdict::Restricted(why),
         Some(project) => match platform.list_computes(project).await {
-            Ok(_) => Verdict::Restricted(message),
-            // One resource that names a project out of reach must not take the account from all others.
-            Err(fault) if fault.is_refusal() => Verdict::Restricted(message),
+            Ok(_) => Verdict::Restricted(why),
+            // One resource that names a project out of reach, or one with too many computes, must not take the account from all others.
+            Err(fault) if fault.is_refusal() || matches!(fault, Fault::TooLarge { .. }) => Verdict::Restricted(why),
             Err(fault) => Verdict::Failed(fault),
         },
     }

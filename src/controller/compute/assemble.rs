@@ -26,6 +26,8 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         platform: facts.access.connection.as_ref().map(|connection| platform(&connection.access.base_url)),
         snapshot: facts.excerpt.snapshot.clone(),
         claims: claims(object, computes, unreadable, |uid| others.creating.contains(uid)),
+        connection_secret: connection_secret(object, facts),
+        unused_secrets: facts.unused_secrets.clone(),
         secret: facts.secret.as_ref().map_or(SecretView::NotWanted, |(owner, state)| secret_view(owner, state)),
         name_support: facts.excerpt.name_support,
         memory: facts.remembered.memory.clone(),
@@ -50,6 +52,12 @@ fn listed(annotation: Option<&String>) -> BTreeSet<String> {
 fn recording_until<P>(facts: &Facts<P>) -> Option<Timestamp> {
     let (_, at) = facts.remembered.create.as_ref()?.recording?;
     Some(later(at, facts.settings.limits.settle)).filter(|until| facts.now < *until)
+}
+
+/// The name of the connection Secret, where it exists.
+fn connection_secret<P>(object: &Compute, facts: &Facts<P>) -> Option<String> {
+    let name = &object.spec.connection.as_ref()?.secret_name;
+    matches!(facts.secret, Some((_, SecretState::Ours(_)))).then(|| name.clone())
 }
 
 /// The connection Secret, as it was read.

@@ -28,6 +28,8 @@ pub struct Facts<P> {
     pub others: Others,
     /// The connection Secret, where one is declared and may be needed.
     pub secret: Option<(Owner, SecretState)>,
+    /// Secrets that it wrote while spec.connection named them, and that still exist.
+    pub unused_secrets: Vec<String>,
     pub remembered: ResourceState,
     pub settings: PassSettings,
     /// A random number, for a unique name.
@@ -67,6 +69,7 @@ pub(super) async fn gather<E: Environment>(
         access,
         excerpt,
         secret: secret(env, object).await?,
+        unused_secrets: unused_secrets(env, object).await?,
         remembered,
         settings: env.settings().clone(),
         draw: env.draw(),
@@ -127,6 +130,22 @@ fn ids(known: &ComputeIdentity, snapshot: &SnapshotState) -> BTreeSet<String> {
     let computes = if let SnapshotState::Taken { computes, .. } = snapshot { computes.as_slice() } else { &[] };
     let bound = known.binding.iter().map(|binding| binding.id.clone());
     computes.iter().map(|compute| compute.id.clone()).chain(bound).collect()
+}
+
+/// While the resource is being deleted nobody asks: Kubernetes deletes them with it.
+async fn unused_secrets<E: Environment>(env: &E, object: &Compute) -> Result<Vec<String>, kube::Error> {
+    if object.metadata.deletion_timestamp.is_some() {
+        return Ok(Vec::new());
+    }
+    let (Some(status), Some(owner)) = (&object.status, Owner::of(object)) else { return Ok(Vec::new()) };
+    let mut unused = Vec::new();
+    for name in status.unused_secrets.iter().chain(&status.connection_secret) {
+        let is_used = object.spec.connection.as_ref().is_some_and(|connection| connection.secret_name == *name);
+        if !is_used && matches!(secrets::state(env.cluster(), &owner, name).await?, SecretState::Ours(_)) {
+            unused.push(name.clone());
+        }
+    }
+    Ok(unused)
 }
 
 async fn secret<E: Environment>(env: &E, object: &Compute) -> Result<Option<(Owner, SecretState)>, kube::Error> {

@@ -140,6 +140,10 @@ impl Kind for Computes {
         object.spec.connection.as_ref().map(|connection| connection.secret_name.as_str())
     }
 
+    fn unused_secrets(object: &Compute) -> &[String] {
+        object.status.as_ref().map_or(&[], |status| status.unused_secrets.as_slice())
+    }
+
     fn on_deleted<E: Environment>(env: &E, object: &Compute) {
         forget::<Self, E>(env, object);
         env.stop_observing(object);

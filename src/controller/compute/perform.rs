@@ -1,6 +1,7 @@
 //! What is done for a Compute: one step, recorded where a successor finds it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use secrecy::SecretString;
@@ -9,7 +10,7 @@ use super::super::access;
 use super::super::environment::{Environment, StepError};
 use super::super::object::uid;
 use super::super::pass::calls::{confirm_record, failed, patch_metadata, publish, restore, secret_written};
-use super::super::pass::forget;
+use super::super::pass::released;
 use super::super::state::{Connection, Place};
 use super::Computes;
 use crate::api::{Compute, LastOperation, Management};
@@ -17,15 +18,15 @@ use crate::cluster::{Event, MetadataPatch, Owner, SecretContent, resource_versio
 use crate::decide::compute::ComputeStep;
 use crate::decide::identity::{self, Binding, ComputeIdentity, CreateIntent, Origin, RestartRecord};
 use crate::decide::memory::Asked;
-use crate::decide::{Action, Reason};
+use crate::decide::{Action, Reason, later};
 use crate::domain::{ComputeChange, Fault, NewCompute, Operation};
-use crate::platform::Platform;
+use crate::platform::{Platform, PlatformClient};
 
 /// Performs one step.
 pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeStep) -> Result<(), StepError> {
     let work = Work { env, object };
     match step {
-        ComputeStep::Create { intent, new, restart } => work.create(intent, new, restart).await,
+        ComputeStep::Create { intent, new, restart, seen } => work.create(intent, new, restart, *seen).await,
         ComputeStep::Bind { binding, restart, unanswered } => {
             let bound = ComputeIdentity {
                 binding: Some(binding.clone()),
@@ -76,6 +77,11 @@ fn recording(object: &Compute, change: impl FnOnce(ComputeIdentity) -> ComputeId
     MetadataPatch::new().record(known.next(&change(known.identity.clone()), &object.metadata))
 }
 
+/// So long ago may the list have been begun that a baseline is taken from.
+const FRESH: Duration = Duration::from_secs(10);
+/// The same where it was begun after the place was granted; reading it may take long.
+const NEWER_THAN_PLACE: Duration = Duration::from_secs(60);
+
 struct Work<'a, E> {
     env: &'a E,
     object: &'a Compute,
@@ -83,14 +89,20 @@ struct Work<'a, E> {
 
 impl<E: Environment> Work<'_, E> {
     /// Intent, call, binding: whatever happens in between, a successor finds out what became of it.
-    async fn create(&self, intent: &CreateIntent, new: &NewCompute, restart: &RestartRecord) -> Result<(), StepError> {
+    async fn create(
+        &self,
+        intent: &CreateIntent,
+        new: &NewCompute,
+        restart: &RestartRecord,
+        seen: Timestamp,
+    ) -> Result<(), StepError> {
         let uid = uid(self.object);
         if !self.env.state().begin_create(&uid, self.place(&intent.branch)) {
             // Another create on the branch was begun since the decision.
             let message = "another create on the branch comes first".to_owned();
             return Err(failed(Action::Create)(Fault::Busy { message, retry_after: None }));
         }
-        let Some(platform) = self.admitted(Action::Create).await? else { return Ok(()) };
+        let Some(platform) = self.admitted_create(seen).await? else { return Ok(()) };
         let intent = &CreateIntent { at: self.env.now(), ..intent.clone() };
         let intended = |known| ComputeIdentity { intent: Some(intent.clone()), binding: None, ..known };
         let intended = self.record_intent(&recording(self.object, intended).finalizer(true), intent.at).await?;
@@ -216,24 +228,52 @@ impl<E: Environment> Work<'_, E> {
         };
         let name = &connection.secret_name;
         let written = secrets::write_replaceable(self.env.cluster(), &owner, name, &content).await;
-        secret_written(self.env, &uid(self.object), written, name)
+        secret_written(self.env, &uid(self.object), written, name)?;
+        let before = self.object.status.as_ref().and_then(|status| status.connection_secret.as_ref());
+        if let Some(before) = before.filter(|before| *before != name) {
+            let text = format!(
+                "Secret {before} is not updated any more, since spec.connection.secretName is {name}. Once no client uses it: kubectl -n {} delete secret {before}",
+                owner.namespace
+            );
+            self.publish(&Event::warning("SecretUnused", text)).await;
+        }
+        Ok(())
     }
 
     async fn remove_finalizer(&self) -> Result<(), StepError> {
         self.patch(self.object, &MetadataPatch::new().finalizer(false)).await?;
         self.env.stop_observing(self.object);
-        forget::<Computes, E>(self.env, self.object);
+        released::<Computes, E>(self.env, self.object);
         Ok(())
     }
 
     fn place(&self, branch: &str) -> Place {
-        Place { project: self.object.spec.project_id.clone(), branch: branch.to_owned() }
+        let spec = &self.object.spec;
+        Place { project: spec.project_id.clone(), branch: branch.to_owned(), type_: spec.type_ }
     }
 
     /// A place in the account's budget, taken before the call is recorded; `None` where the process stops meanwhile.
     async fn admitted(&self, action: Action) -> Result<Option<E::Client>, StepError> {
         let connection = self.connection()?;
         self.env.admit_change(&connection.platform).await.map_err(failed(action))
+    }
+
+    /// The same for a create. Others may create computes while it waits for its place, so the list that its baseline is from was
+    /// begun just now, or after the place was granted: otherwise the place is kept for the next pass, which has a newer list.
+    async fn admitted_create(&self, seen: Timestamp) -> Result<Option<E::Client>, StepError> {
+        let uid = uid(self.object);
+        let is_kept = |since: &Timestamp| *since <= seen && self.env.now() < later(seen, NEWER_THAN_PLACE);
+        if self.env.state().take_place(&uid).filter(is_kept).is_some() {
+            return Ok(Some(self.connection()?.platform.with_place()));
+        }
+        let place = self.admitted(Action::Create).await?;
+        if self.env.now() < later(seen, FRESH) {
+            return Ok(place);
+        }
+        if place.is_some() {
+            self.env.state().keep_place(&uid, self.env.now(), self.env.tick());
+        }
+        Ok(None)
     }
 
     fn connection(&self) -> Result<Connection<E::Client>, StepError> {

@@ -8,7 +8,7 @@ use kube::{Resource, ResourceExt};
 use super::super::object::{meta_observed, uid};
 use super::gather::{Facts, Rival, rank};
 use super::secret;
-use crate::api::{ProjectKey, ProjectKeySpec};
+use crate::api::ProjectKey;
 use crate::cluster::{SecretState, owned_by};
 use crate::decide::key::{KeyListing, KeyObserved, KeySecretView, Probe};
 use crate::decide::{later, names};
@@ -19,7 +19,7 @@ const LISTING_LIFETIME: Duration = Duration::from_secs(10);
 const NOT_OFFERED_LIFETIME: Duration = Duration::from_secs(120);
 
 pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved {
-    let (secret, secret_deleting) = secret_view(&object.spec, &facts.secret, &facts.base_url);
+    let (secret, secret_deleting) = secret_view(object, &facts.secret, &facts.base_url);
     let remembered = &facts.remembered;
     let (listing, not_offered_until) = listing(remembered.key.listing.as_ref(), facts.now);
     KeyObserved {
@@ -44,14 +44,14 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
 }
 
 /// The Secret as it was read, and whether it is being deleted.
-fn secret_view(spec: &ProjectKeySpec, state: &SecretState, base_url: &str) -> (KeySecretView, bool) {
+fn secret_view(object: &ProjectKey, state: &SecretState, base_url: &str) -> (KeySecretView, bool) {
     match state {
         SecretState::Absent => (KeySecretView::Absent, false),
         SecretState::Foreign(who) => (KeySecretView::Foreign(who.clone()), false),
-        SecretState::Restored(found) => (secret::restored(spec, found, base_url), false),
+        SecretState::Restored(found) => (secret::restored(object, found, base_url), false),
         SecretState::Ours(found) => {
             let deleting = found.metadata.deletion_timestamp.is_some();
-            (KeySecretView::Ours(secret::secret_contents(spec, found, base_url).0), deleting)
+            (KeySecretView::Ours(secret::secret_contents(&object.spec, found, base_url).0), deleting)
         }
     }
 }

@@ -10,7 +10,7 @@ use tracing::warn;
 use super::super::environment::Environment;
 use super::super::object::uid;
 use super::super::state::UnsavedKey;
-use super::perform::write_unsaved;
+use super::perform::{GIVEN_UP, Saved, write_unsaved};
 use crate::api::ProjectKey;
 
 /// The pause between two tries to save a key while the process is being stopped.
@@ -53,7 +53,11 @@ async fn flush_one<E: Environment>(env: &E, (id, key): (&str, &UnsavedKey), unti
         return;
     };
     match timeout_at(until, write_unsaved(env, &object, key)).await {
-        Ok(Ok(())) => drop(env.state().take_unsaved_key(id)),
+        Ok(Ok(Saved::Written)) => drop(env.state().take_unsaved_key(id)),
+        Ok(Ok(Saved::GivenUp)) => {
+            env.state().take_unsaved_key(id);
+            key.log_loss(GIVEN_UP);
+        }
         Ok(Err(error)) => warn!(?error, name = key.name, namespace = key.namespace, "a key is not saved yet"),
         Err(_) => warn!(name = key.name, namespace = key.namespace, "a key is not saved yet: no answer"),
     }

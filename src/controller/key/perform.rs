@@ -7,16 +7,18 @@ use secrecy::SecretString;
 use super::super::access;
 use super::super::environment::{Environment, StepError};
 use super::super::object::uid;
-use super::super::pass::calls::{confirm_record, failed, patch_metadata, publish, restore, secret_written};
-use super::super::pass::forget;
+use super::super::pass::calls::{
+    confirm_record, copy_record, failed, patch_metadata, publish, restore, secret_written,
+};
+use super::super::pass::released;
 use super::super::state::{Connection, UnsavedKey};
 use super::{ProjectKeys, secret};
 use crate::api::ProjectKey;
 use crate::cluster::{Cluster, Event, MetadataPatch, Owner, SecretContent, SecretState, WriteError, secrets};
+use crate::decide::Action;
 use crate::decide::identity::{self, KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
 use crate::decide::key::{KeyListing, KeyStep, Probe, SecretContents};
 use crate::decide::memory::Problem;
-use crate::decide::{Action, names};
 use crate::domain::Fault;
 use crate::platform::Platform;
 
@@ -29,7 +31,7 @@ pub async fn perform<E: Environment>(env: &E, object: &ProjectKey, step: &KeySte
     match step {
         KeyStep::Restore { record } => restore(env, object, record.as_deref(), true).await,
         KeyStep::PrepareSecret => work.prepare().await,
-        KeyStep::AdoptSecret { key, version } => work.adopt_secret(key, version).await,
+        KeyStep::AdoptSecret { key, version } => work.adopt_secret(key.as_deref(), version).await,
         KeyStep::CreateKey { intent, because } => work.create_key(intent, because.as_deref()).await,
         KeyStep::SaveSecret => work.save(object).await,
         KeyStep::GiveUpUnsaved { records } => work.give_up_unsaved(records).await,
@@ -68,19 +70,20 @@ impl<E: Environment> Work<'_, E> {
         secret_written(self.env, &self.uid(), created.map_err(WriteError::from), name)
     }
 
-    async fn adopt_secret(&self, key: &str, version: &str) -> Result<(), StepError> {
+    async fn adopt_secret(&self, key: Option<&str>, version: &str) -> Result<(), StepError> {
         let Some(owner) = Owner::of(self.object) else { return Ok(()) };
         let name = &self.object.spec.secret.name;
         let adopted = secrets::adopt(self.env.cluster(), &owner, name, version).await;
         secret_written(self.env, &self.uid(), adopted.map_err(WriteError::from), name)?;
-        self.publish(&Event::normal("Linked", format!("Adopted Secret {name}, which holds key {key}."))).await;
+        let content = key.map_or_else(|| "is empty".to_owned(), |key| format!("holds key {key}"));
+        self.publish(&Event::normal("Linked", format!("Adopted Secret {name}, which {content}."))).await;
         Ok(())
     }
 
     async fn acknowledge(&self, records: &KeyRecords, event: &str) -> Result<(), StepError> {
         let records = records.clone();
         let patch = recording(self.object, |known| ProjectKeyIdentity { records, ..known });
-        self.patch(self.object, &patch.remove(names::REVOKED_KEYS)).await?;
+        self.patch(self.object, &patch).await?;
         self.publish(&Event::normal("KeyForgotten", event)).await;
         Ok(())
     }
@@ -141,7 +144,11 @@ impl<E: Environment> Work<'_, E> {
     /// Writes the key that is held in memory, then records it.
     async fn save(&self, object: &ProjectKey) -> Result<(), StepError> {
         let Some(unsaved) = self.env.state().unsaved_key(&self.uid()) else { return Ok(()) };
-        write_unsaved(self.env, object, &unsaved).await?;
+        if write_unsaved(self.env, object, &unsaved).await? == Saved::GivenUp {
+            let (secret, key) = (&self.object.spec.secret.name, &unsaved.key.name);
+            let message = format!("Secret {secret} was not written: another process has given up key {key}");
+            return Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)));
+        }
         let records = self.identity.records.succeeded_by(unsaved.key.clone(), &unsaved.intent);
         self.patch(object, &recording_keys(object, &records)).await?;
         self.env.state().take_unsaved_key(&self.uid());
@@ -153,7 +160,7 @@ impl<E: Environment> Work<'_, E> {
         let records = records.clone();
         self.patch(self.object, &recording(self.object, |known| ProjectKeyIdentity { records, ..known })).await?;
         if let Some(unsaved) = self.env.state().take_unsaved_key(&self.uid()) {
-            unsaved.log_loss("another process took its creation for interrupted; the key is replaced");
+            unsaved.log_loss(GIVEN_UP);
         }
         Ok(())
     }
@@ -174,7 +181,11 @@ impl<E: Environment> Work<'_, E> {
     }
 
     async fn record(&self, records: &KeyRecords, event: Option<&str>) -> Result<(), StepError> {
-        self.patch(self.object, &recording_keys(self.object, records)).await?;
+        self.record_in(self.object, records, event).await
+    }
+
+    async fn record_in(&self, object: &ProjectKey, records: &KeyRecords, event: Option<&str>) -> Result<(), StepError> {
+        self.patch(object, &recording_keys(object, records)).await?;
         self.env.state().probe_outdated(&self.uid());
         // A key that is recorded as gone is kept in memory for nobody.
         let unsaved = self.env.state().unsaved_key(&self.uid());
@@ -192,6 +203,8 @@ impl<E: Environment> Work<'_, E> {
     async fn revoke(&self, id: i64, name: &str, records: &KeyRecords) -> Result<(), StepError> {
         let connection = self.connection(Action::Revoke)?;
         let organization = organization(&connection, Action::Revoke)?;
+        // Should the record be replaced by an older one, the key might be taken into use while it is being revoked.
+        let object = copy_record(self.env, self.object, Action::Revoke).await?;
         match connection.platform.revoke_key(&organization, id).await {
             Ok(()) | Err(Fault::NotFound { .. }) => {}
             Err(Fault::Unsupported { .. }) => {
@@ -202,7 +215,7 @@ impl<E: Environment> Work<'_, E> {
         }
         self.env.state().keys_outdated(&self.uid());
         self.env.state().action_succeeded(&self.uid(), Action::Revoke);
-        self.record(records, Some(&format!("Revoked key {name} ({id})."))).await
+        self.record_in(&object, records, Some(&format!("Revoked key {name} ({id})."))).await
     }
 
     async fn list(&self) -> Result<(), StepError> {
@@ -258,7 +271,7 @@ impl<E: Environment> Work<'_, E> {
 
     async fn remove_finalizer(&self) -> Result<(), StepError> {
         self.patch(self.object, &MetadataPatch::new().finalizer(false)).await?;
-        forget::<ProjectKeys, E>(self.env, self.object);
+        released::<ProjectKeys, E>(self.env, self.object);
         Ok(())
     }
 
@@ -290,29 +303,39 @@ fn organization<P>(connection: &Connection<P>, action: Action) -> Result<String,
     })
 }
 
+/// What came of saving a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Saved {
+    Written,
+    /// Another process has given it up.
+    GivenUp,
+}
+
+/// Why the secret of such a key is lost.
+pub(super) const GIVEN_UP: &str = "another process took its creation for interrupted; the key is replaced";
+
 /// Writes a key that is held in memory into its Secret, unless another process has given the key up meanwhile. The Secret is looked
 /// at before the record: whoever gives the key up writes a successor later than that, and is not written over.
 pub(super) async fn write_unsaved<E: Environment>(
     env: &E,
     object: &ProjectKey,
     unsaved: &UnsavedKey,
-) -> Result<(), StepError> {
-    let Some(owner) = Owner::of(object) else { return Ok(()) };
+) -> Result<Saved, StepError> {
+    let Some(owner) = Owner::of(object) else { return Ok(Saved::Written) };
     let url = access::base_url(env, &object.spec.account_ref, object);
     let content = secret::content(&object.spec, &unsaved.key, &unsaved.secret, &url);
     let name = &object.spec.secret.name;
     let cluster = env.cluster();
     let own = match secrets::own(cluster, &owner, name).await {
         Ok(own) => own,
-        Err(error) => return secret_written(env, &uid(object), Err(error), name),
+        Err(error) => return secret_written(env, &uid(object), Err(error), name).map(|()| Saved::Written),
     };
     let now = cluster.current(object).await?.map(|now| identity::of_key(&now).unwrap_or_default().identity);
     if now.is_some_and(|identity| !identity.expects(&unsaved.key.name)) {
-        let message = format!("Secret {name} was not written: another process has given up key {}", unsaved.key.name);
-        return Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)));
+        return Ok(Saved::GivenUp);
     }
     let written = secrets::write_own(cluster, &owner, (name, own.as_deref()), &content).await;
-    stored(env, object, written, &content)
+    stored(env, object, written, &content).map(|()| Saved::Written)
 }
 
 /// What came of the write of a Secret. What is stored has to be what was sent: a webhook or a policy may change it on the way, and

@@ -6,8 +6,8 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::api::ProjectKeySpec;
-use crate::cluster::{SecretContent, digest, secrets};
+use crate::api::{ProjectKey, ProjectKeySpec};
+use crate::cluster::{Owner, SecretContent, digest, secrets};
 use crate::decide::identity::KeyIdentity;
 use crate::decide::key::{KeySecretView, SecretContents, template};
 use crate::decide::names::{MANAGED_BY, SECRET_DIGEST, SECRET_KEY, SECRET_KEY_ID, SECRET_SHAPE};
@@ -63,11 +63,14 @@ pub fn secret_contents(
     (SecretContents::Key { key, as_declared }, Some(value))
 }
 
-/// A Secret that dbplane made for a resource that is no more, as far as it holds a key as it was written.
-pub(super) fn restored(spec: &ProjectKeySpec, secret: &Secret, base_url: &str) -> KeySecretView {
-    match secret_contents(spec, secret, base_url).0 {
-        SecretContents::Key { key, .. } => {
-            KeySecretView::Restored { key, version: secret.resource_version().unwrap_or_default() }
+/// A Secret that dbplane made for a resource that is no more, as far as it holds a key as it was written, or nothing yet.
+pub(super) fn restored(object: &ProjectKey, secret: &Secret, base_url: &str) -> KeySecretView {
+    let version = secret.resource_version().unwrap_or_default();
+    let is_empty = secret.data.as_ref().is_none_or(BTreeMap::is_empty);
+    match secret_contents(&object.spec, secret, base_url).0 {
+        SecretContents::Key { key, .. } => KeySecretView::Restored { key, version },
+        SecretContents::Nothing if is_empty && Owner::of(object).is_some_and(|owner| owner.formerly_owned(secret)) => {
+            KeySecretView::Unowned { version }
         }
         SecretContents::Nothing | SecretContents::Altered => KeySecretView::Foreign(secrets::FROM_BEFORE.to_owned()),
     }

@@ -41,8 +41,7 @@ pub async fn restore<K: Managed, E: Environment>(
     patch_metadata(env, object, &patch).await.map(drop)
 }
 
-/// A call is recorded in the annotation of `object`, and about to be made. Its record is copied to the status first, where no
-/// manifest replaces it. The call must have ended when a successor takes its absence for a proof: where recording it took too
+/// A call is recorded in the annotation of `object`, and about to be made. Its record is copied to the status first. The call must have ended when a successor takes its absence for a proof: where recording it took too
 /// long it is not made.
 pub async fn confirm_record<K: Managed, E: Environment>(
     env: &E,
@@ -50,21 +49,29 @@ pub async fn confirm_record<K: Managed, E: Environment>(
     action: Action,
     at: Timestamp,
 ) -> Result<K, StepError> {
-    let uid = uid(object);
-    env.state().call_recorded(&uid, action, at);
-    let not_made = |message: String| failed(action)(Fault::Transport { message });
+    env.state().call_recorded(&uid(object), action, at);
+    let confirmed = copy_record(env, object, action).await?;
+    if env.now() < later(at, env.settings().slack()) {
+        return Ok(confirmed);
+    }
+    Err(failed(action)(Fault::Transport { message: "recording the call took too long, so it was not made".to_owned() }))
+}
+
+/// Copies the record of `object` to its status, where no manifest replaces it, before a call is made that rests on it.
+pub async fn copy_record<K: Managed, E: Environment>(env: &E, object: &K, action: Action) -> Result<K, StepError> {
     let mut status = object.status().cloned().unwrap_or_default();
     if let Some(copy) = status.record_mut() {
         *copy = object.annotations().get(RECORD).cloned();
     }
-    let confirmed = env.cluster().apply_status(object, &status).await;
-    let confirmed =
-        confirmed.map_err(|error| not_made(format!("the call could not be recorded, and was not made: {error}")))?;
-    env.state().wrote_version(&uid, resource_version(&confirmed));
-    if env.now() < later(at, env.settings().slack()) {
-        return Ok(confirmed);
+    if object.status() == Some(&status) {
+        return Ok(object.clone());
     }
-    Err(not_made("recording the call took too long, so it was not made".to_owned()))
+    let copied = env.cluster().apply_status(object, &status).await.map_err(|error| {
+        let message = format!("the call could not be recorded, and was not made: {error}");
+        failed(action)(Fault::Transport { message })
+    })?;
+    env.state().wrote_version(&uid(object), resource_version(&copied));
+    Ok(copied)
 }
 
 /// For `map_err`: an action that the platform did not carry out.

@@ -13,11 +13,12 @@ pub fn of<K: Managed>(object: &K, report: &Report) -> Vec<Event> {
 /// The event that goes with a new headline. What is merely under way has none: the steps it takes have their own.
 fn headline(before: &[Condition], report: &Report) -> Option<Event> {
     let (reason, text) = report.headline();
-    if reason_of(before, "Ready") == Some(reason.as_str()) {
+    let known = if matches!(report.health, Health::Paused(_)) { "Paused" } else { "Ready" };
+    if reason_of(before, known) == Some(reason.as_str()) {
         return None;
     }
     match report.health {
-        Health::Ready(..) | Health::Unknown(..) => Some(Event::normal(reason.as_str(), text)),
+        Health::Ready(..) | Health::Unknown(..) | Health::Paused(_) => Some(Event::normal(reason.as_str(), text)),
         Health::Stalled(..) => Some(Event::warning(reason.as_str(), text)),
         Health::Progressing(..) => None,
     }
@@ -25,7 +26,9 @@ fn headline(before: &[Condition], report: &Report) -> Option<Event> {
 
 /// The event that goes with something that a person has to decide although the resource is ready.
 fn finding(before: &[Condition], report: &Report) -> Option<Event> {
-    let Sync::OutOfSync(reason @ Reason::StrayCompute, text) = &report.sync else { return None };
+    let (Sync::OutOfSync(reason @ Reason::StrayCompute, text) | Sync::Refused(reason, text)) = &report.sync else {
+        return None;
+    };
     (reason_of(before, "Synced") != Some(reason.as_str())).then(|| Event::warning(reason.as_str(), text))
 }
 

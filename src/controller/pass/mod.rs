@@ -145,6 +145,17 @@ async fn report<K: Kind, E: Environment>(
 pub fn forget<K: Kind, E: Environment>(env: &E, object: &K::Object) {
     brake::note_paused(env, object, false);
     env.state().forget(&uid(object));
+    wake_account::<K, E>(env, object);
+}
+
+/// The finalizer of a resource is removed: its account may go.
+pub fn released<K: Kind, E: Environment>(env: &E, object: &K::Object) {
+    brake::note_paused(env, object, false);
+    env.state().released(&uid(object));
+    wake_account::<K, E>(env, object);
+}
+
+fn wake_account<K: Kind, E: Environment>(env: &E, object: &K::Object) {
     if let Some(reference) = K::account(object) {
         access::wake(env, &AccountName::of(reference, object));
     }

@@ -8,7 +8,7 @@ use futures::future::join_all;
 use futures::{FutureExt, Stream, StreamExt};
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::PartialObjectMeta;
-use kube::runtime::controller::{Config, Controller};
+use kube::runtime::controller::Controller;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::{Api, Client};
@@ -23,8 +23,9 @@ use super::super::object::Managed;
 use super::super::registry::AllKinds;
 use super::super::state::ProcessState;
 use super::feed::{Feed, Later, feed};
-use super::reconcile::{error_policy, reconcile};
+use super::reconcile::{Shared, error_policy, reconcile};
 use super::relay;
+use super::slots::Slots;
 use crate::clock;
 use crate::cluster::ApiServer;
 use crate::config::Settings;
@@ -93,7 +94,8 @@ impl Assembly {
         });
         // Set once, right here.
         let _ = later.set(env.clone());
-        let running = controllers.into_iter().map(|controller| controller(&env, stop)).collect();
+        let shared = Arc::new(Shared { slots: Slots::new(env.settings.concurrency), env: env.clone() });
+        let running = controllers.into_iter().map(|controller| controller(&shared, stop)).collect();
         let mut assembly = Self { env, running, filled };
         assembly.add_relays(&scopes, namespaces_writer, stop);
         assembly
@@ -140,7 +142,7 @@ impl Assembly {
     }
 }
 
-type StartController = Box<dyn FnOnce(&Arc<Live>, &CancellationToken) -> Task>;
+type StartController = Box<dyn FnOnce(&Arc<Shared>, &CancellationToken) -> Task>;
 
 /// What is made for each kind before there is an environment.
 struct Parts<'a> {
@@ -169,7 +171,7 @@ impl KindVisitor for Parts<'_> {
         let (spread, outlets) = spread(woken, namespaces);
         self.controllers.push(Box::new(move |_, _| spread.boxed()));
         for (feed, woken) in feeds.into_iter().zip(outlets) {
-            self.controllers.push(Box::new(move |env, stop| controller::<K>(feed, woken, env, stop)));
+            self.controllers.push(Box::new(move |shared, stop| controller::<K>(feed, woken, shared, stop)));
         }
     }
 }
@@ -178,14 +180,14 @@ impl KindVisitor for Parts<'_> {
 fn controller<K: Kind>(
     Feed { changes, store, .. }: Feed<K::Object>,
     woken: UnboundedReceiver<ObjectRef<K::Object>>,
-    env: &Arc<Live>,
+    shared: &Arc<Shared>,
     stop: &CancellationToken,
 ) -> Task {
+    // How many run at once is decided by the slots: a limit for all would let those who wait hold up the others.
     let controller = Controller::for_stream(changes, store)
-        .with_config(Config::default().concurrency(env.settings.concurrency))
         .reconcile_on(received(woken))
         .graceful_shutdown_on(stop.clone().cancelled_owned())
-        .run(reconcile::<K>, error_policy::<K>, env.clone());
+        .run(reconcile::<K>, error_policy::<K>, shared.clone());
     let log = controller.for_each(|result| async move {
         if let Err(error) = result {
             debug!(%error, "a pass could not be made");

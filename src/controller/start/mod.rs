@@ -6,6 +6,7 @@ mod leader;
 mod reconcile;
 mod relay;
 mod run;
+mod slots;
 mod unreadable;
 mod waiting;
 mod wake;

@@ -13,6 +13,7 @@ use super::super::environment::Kind;
 use super::super::live::Live;
 use super::super::object::uid;
 use super::super::pass::{Next, pass};
+use super::slots::Slots;
 use crate::clock;
 use crate::decide::Wake;
 
@@ -28,20 +29,36 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 #[error("the API server: {0}")]
 pub struct Error(#[from] kube::Error);
 
-/// One pass.
-pub async fn reconcile<K: Kind>(object: Arc<K::Object>, env: Arc<Live>) -> Result<Requeue, Error> {
-    tokio::select! {
-        () = env.synced.cancelled() => {}
+/// What passes share.
+pub struct Shared {
+    pub env: Arc<Live>,
+    pub slots: Slots,
+}
+
+/// One pass, once the first lists are there and its owner has a free slot.
+pub async fn reconcile<K: Kind>(object: Arc<K::Object>, shared: Arc<Shared>) -> Result<Requeue, Error> {
+    let Shared { env, slots } = shared.as_ref();
+    let ready = async {
+        env.synced.cancelled().await;
+        slots.take::<K>(&object).await
+    };
+    let _slot = tokio::select! {
+        slot = ready => slot,
         () = env.stop.cancelled() => return Ok(Requeue::await_change()),
-    }
+    };
+    // Apart, since many may wait, and a pass is large.
+    Box::pin(run::<K>(&object, env)).await
+}
+
+async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> {
     let kind = K::Object::kind(&());
     let span =
         info_span!("reconcile", %kind, namespace = object.namespace().unwrap_or_default(), name = object.name_any());
     let timer = env.metrics.reconcile_begins(&kind);
-    let result = pass::<K, Live>(&env, &object).instrument(span).await;
+    let result = pass::<K, Live>(env, object).instrument(span).await;
     timer.ended(result.is_ok());
     if result.is_ok() {
-        env.state.pass_succeeded(&uid(object.as_ref()));
+        env.state.pass_succeeded(&uid(object));
     }
     Ok(requeue(result?.next, clock::now()))
 }
@@ -58,13 +75,13 @@ fn requeue(next: Next, now: Timestamp) -> Requeue {
 }
 
 /// When a pass that ended with an error is made again: soon after a conflict, otherwise later each time.
-pub fn error_policy<K: Kind>(object: Arc<K::Object>, error: &Error, env: Arc<Live>) -> Requeue {
+pub fn error_policy<K: Kind>(object: Arc<K::Object>, error: &Error, shared: Arc<Shared>) -> Requeue {
     if let Error(kube::Error::Api(status)) = error
         && status.code == 409
     {
         return Requeue::requeue(CONFLICT_PAUSE);
     }
-    let errors = env.state.pass_failed(&uid(object.as_ref()));
+    let errors = shared.env.state.pass_failed(&uid(object.as_ref()));
     warn!(%error, kind = %K::Object::kind(&()), namespace = object.namespace(), name = object.name_any(), "a pass failed");
     let pause = Duration::from_secs(1).saturating_mul(1 << errors.min(6));
     Requeue::requeue(pause.min(LONGEST_PAUSE))

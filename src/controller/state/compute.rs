@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{ProcessState, ResourceState};
-use crate::api::LastOperation;
+use crate::api::{ComputeType, LastOperation};
 use crate::decide::memory::Asked;
 use crate::decide::{Action, Memory, later};
 use crate::domain::{ComputeChange, Fault};
@@ -17,6 +17,7 @@ use crate::platform::Tick;
 pub struct Place {
     pub project: String,
     pub branch: String,
+    pub type_: ComputeType,
 }
 
 /// A create that was begun and is not resolved. Others on its branch wait, before the caches show its intent.
@@ -44,6 +45,7 @@ impl<P> ProcessState<P> {
             if resource.connection != Some(connection) {
                 resource.memory.credentials_changed();
                 resource.connection = Some(connection);
+                resource.place = None;
             }
             if !bound && resource.wrote.is_none() {
                 resource.wrote = Some(tick());
@@ -65,7 +67,7 @@ impl<P> ProcessState<P> {
         self.update(uid, |resource| std::mem::replace(&mut resource.awaiting, awaiting) != awaiting)
     }
 
-    /// Takes the branch's turn to create; whether it was free, or the resource's own. It is held until the create is
+    /// Takes the turn to create a compute of a type on a branch; whether it was free, or the resource's own. It is held until the create is
     /// resolved, and for as long as the step runs.
     pub fn begin_create(&self, uid: &str, place: Place) -> bool {
         self.with(|contents| {
@@ -75,10 +77,23 @@ impl<P> ProcessState<P> {
             if contents.resources.iter().any(taken) {
                 return false;
             }
-            contents.resources.entry(uid.to_owned()).or_default().create =
-                Some(Create { place, running: true, recording: None });
+            let resource = contents.resources.entry(uid.to_owned()).or_default();
+            // An intent of before may be written still, although this version of the object does not show it.
+            let before = resource.create.take().filter(|create| create.place == place);
+            let recording = before.and_then(|create| create.recording);
+            resource.create = Some(Create { place, running: true, recording });
             true
         })
+    }
+
+    /// A place in the budget was waited for. It is kept, and what was there before the create is read anew.
+    pub fn keep_place(&self, uid: &str, now: Timestamp, tick: Tick) {
+        self.update(uid, |resource| (resource.place, resource.wrote) = (Some(now), Some(tick)));
+    }
+
+    /// The place that is kept, given away: since when.
+    pub fn take_place(&self, uid: &str) -> Option<Timestamp> {
+        self.update(uid, |resource| resource.place.take())
     }
 
     /// Whether a resource has begun a create that is not resolved.

@@ -1,10 +1,11 @@
 use super::*;
+use crate::api::ComputeType;
 use crate::decide::identity::{KeyIdentity, KeyIntent};
 
 type State = ProcessState<()>;
 
 fn place(project: &str, branch: &str) -> Place {
-    Place { project: project.into(), branch: branch.into() }
+    Place { project: project.into(), branch: branch.into(), type_: ComputeType::ReadOnly }
 }
 
 const SETTLE: std::time::Duration = std::time::Duration::from_secs(60);
@@ -31,6 +32,12 @@ fn an_intent_that_may_be_written_keeps_its_turn_until_it_is_seen() {
     assert!(state.create_resolved("one", Some(8), at(101), SETTLE), "another version shows that it was not written");
     begin();
     assert!(state.create_resolved("one", Some(7), at(160), SETTLE), "the API server has long given up");
+    // A step that ends before it writes an intent of its own says nothing of the one before.
+    begin();
+    let step = state.begin_step("one");
+    assert!(state.begin_create("one", place("a", "br-1")));
+    drop(step);
+    assert!(!state.create_resolved("one", Some(7), at(159), SETTLE));
     begin();
     state.create_recorded("one");
     assert!(state.create_resolved("one", Some(7), at(101), SETTLE), "the API server answered");
@@ -54,6 +61,27 @@ fn a_branch_has_one_create_at_a_time_until_it_is_resolved() {
     assert!(resolved(&state, "one"));
     assert!(!resolved(&state, "one"));
     assert!(state.begin_create("two", place("a", "br-1")));
+}
+
+#[test]
+fn after_its_finalizer_is_removed_no_older_version_is_decided_on_until_it_is_gone() {
+    let state = State::default();
+    let step = state.begin_step("one");
+    assert!(state.begin_create("one", place("a", "br-1")));
+    state.wrote_version("one", Some(8));
+    state.released("one");
+    drop(step);
+    assert!(state.is_outdated("one", Some(7)) && !state.is_outdated("one", Some(8)));
+    assert!(!state.is_creating("one"));
+    state.forget("one");
+    assert!(state.contents().resources.is_empty());
+    // The watch was quicker than the answer.
+    let step = state.begin_step("two");
+    state.wrote_version("two", Some(8));
+    state.forget("two");
+    state.released("two");
+    drop(step);
+    assert!(state.contents().resources.is_empty());
 }
 
 #[test]

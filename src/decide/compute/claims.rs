@@ -15,8 +15,8 @@ pub struct Claims {
     pub bound: BTreeMap<String, Claim>,
     /// An older resource that wants the same branch's primary.
     pub primary: Option<String>,
-    /// The resource whose create on the same branch comes first. Before this resource has an intent that is any resource with
-    /// one; after that, one of the same type with an earlier intent.
+    /// The resource of the same type whose create on the same branch comes first. Before this resource has an intent that is any
+    /// one that has an intent; after that, one with an earlier intent.
     pub creating: Option<String>,
     /// The marks of other resources' creates: a compute with such a mark is theirs.
     pub marks: BTreeSet<String>,
@@ -172,18 +172,18 @@ fn primary(others: &[Other], mine: &Mine) -> Option<String> {
 
 /// Whose create on the branch comes first.
 fn first_create(others: &[Other], mine: &Mine, creating: impl Fn(&str) -> bool) -> Option<String> {
+    // What is created of another type is never taken for one's own.
+    let mut rivals = others.iter().filter(|other| other.spec.is_none_or(|spec| spec.type_ == mine.spec.type_));
     let Some(intent) = mine.other.intent() else {
         let branch = &mine.spec.branch_id;
-        let first = others.iter().find(|other| match other.record.open_create() {
+        let first = rivals.find(|other| match other.record.open_create() {
             Some(theirs) => theirs.branch == *branch,
             None => other.spec.is_none_or(|spec| spec.branch_id == *branch) && creating(other.uid()),
         });
         return first.map(Other::label);
     };
-    let earlier = others.iter().filter_map(|other| Some((other, other.intent()?))).filter(|(other, theirs)| {
-        theirs.branch == intent.branch
-            && other.spec.is_none_or(|spec| spec.type_ == mine.spec.type_)
-            && (theirs.at, other.uid()) < (intent.at, mine.other.uid())
+    let earlier = rivals.filter_map(|other| Some((other, other.intent()?))).filter(|(other, theirs)| {
+        theirs.branch == intent.branch && (theirs.at, other.uid()) < (intent.at, mine.other.uid())
     });
     earlier.min_by_key(|(other, theirs)| (theirs.at, other.uid())).map(|(other, _)| other.label())
 }

@@ -81,9 +81,6 @@ pub(super) fn recover(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -
 /// The outcome of a create: from its answer where this process has it, from the mark where the platform keeps names, from the
 /// baseline otherwise.
 pub(super) fn create_outcome<'a>(case: &Case<'a>, intent: &CreateIntent, snapshot: &Snapshot<'a>) -> CreateOutcome<'a> {
-    if case.observed.memory.not_done(Action::Create, intent.at) {
-        return CreateOutcome::NotCreated;
-    }
     if let Some(created) = case.observed.memory.created.as_ref().and_then(|id| snapshot.find(id)) {
         return CreateOutcome::Created(created);
     }
@@ -91,6 +88,9 @@ pub(super) fn create_outcome<'a>(case: &Case<'a>, intent: &CreateIntent, snapsho
     let ours = found.marked.iter().find(|compute| !case.is_taken(compute)).or(found.marked.first());
     if let Some(ours) = ours {
         return CreateOutcome::Created(ours);
+    }
+    if case.observed.memory.not_done(Action::Create, intent.at) {
+        return CreateOutcome::NotCreated;
     }
     if let Some(outcome) = stray::late(case, snapshot) {
         return outcome;
@@ -115,22 +115,19 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
     }
     let settings = drift::declared(case.spec);
     let mark = mark(case);
-    let baseline: BTreeSet<String> = snapshot
-        .computes
-        .iter()
-        .filter(|compute| on_branch(compute, &case.spec.branch_id, case.role()))
-        .map(|compute| compute.id.clone())
-        .collect();
+    let there = || snapshot.computes.iter().filter(|compute| on_branch(compute, &case.spec.branch_id, case.role()));
+    let baseline: BTreeSet<String> = there().map(|compute| compute.id.clone()).collect();
     let intent = CreateIntent {
         at: case.now,
         branch: case.spec.branch_id.clone(),
         platform: case.observed.platform.clone(),
         baseline,
+        newest: there().filter_map(|compute| compute.created_at).max(),
         mark: mark.clone(),
         asked: Some(settings.clone()),
     };
     let new = NewCompute { branch_id: case.spec.branch_id.clone(), role: case.role(), name: mark, settings };
-    let step = ComputeStep::Create { intent, new: Box::new(new), restart: case.restart_asked() };
+    let step = ComputeStep::Create { intent, new: Box::new(new), restart: case.restart_asked(), seen: snapshot.at };
     case.act(Action::Create, step, Report::progressing(Reason::Creating, "The compute is being created."))
 }
 

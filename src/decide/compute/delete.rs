@@ -3,11 +3,13 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::super::identity::{Binding, CreateIntent, Origin};
 use super::super::{AccountView, Action, Decision, Health, Reason, Report, later, paused};
 use super::create::{await_turn, bind, create_outcome};
 use super::evidence::CreateOutcome;
-use super::record::elsewhere;
+use super::record::{elsewhere, respelled};
 use super::stray::{advice_on_deletion, strays};
 use super::{
     Case, Choice, ComputeStep, Snapshot, SnapshotState, await_person, is_orphaned, remove_finalizer, unreadable,
@@ -69,13 +71,7 @@ fn unresolved(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -> Choice
         CreateOutcome::Created(found) => bind(case, snapshot, found, Origin::Created),
         CreateOutcome::NotCreated => finish(case, snapshot, "No compute was created."),
         CreateOutcome::Behind(other) => await_turn(case, Reason::ConfirmingCreate, other, &intent.branch),
-        CreateOutcome::NotKnownYet(until) => Decision::wait(
-            Report::progressing(
-                Reason::ConfirmingCreate,
-                "dbplane checks whether an unanswered create was carried out.",
-            ),
-            until,
-        ),
+        CreateOutcome::NotKnownYet(until) => confirming(until),
         CreateOutcome::Ambiguous(found) => {
             let ids: Vec<&str> = found.iter().map(|compute| compute.id.as_str()).collect();
             await_person(
@@ -97,6 +93,9 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
         return remove_finalizer(&format!("Compute {} belongs to {}.", binding.id, claim.by));
     }
     let deleting = Report::progressing(Reason::Deleting, format!("Compute {} is being deleted.", binding.id));
+    if let Some(step) = snapshot.find(&binding.id).and_then(|_| respelled(case, binding)) {
+        return Decision::act(step, deleting);
+    }
     // A delete before the binding was of another compute.
     let deleted = case.observed.memory.deleted.filter(|deleted| *deleted >= binding.at);
     let again = deleted.map(|deleted| later(deleted, DELETE_AGAIN));
@@ -112,17 +111,27 @@ fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
 }
 
 /// Removes the finalizer. A compute with the resource's own mark is certainly its own and is deleted first; one that only
-/// matches is reported and not deleted.
+/// matches is reported and not deleted. Where people have named another compute while a create was open, that create may still be
+/// carried out, and is waited for.
 fn finish(case: &Case, snapshot: &Snapshot, why: &str) -> Choice {
     let strays = strays(case, snapshot);
-    match (strays.marked.first(), strays.ids()) {
-        (Some(ours), _) => bind(case, snapshot, ours, Origin::Created),
-        (None, ids) if ids.is_empty() => remove_finalizer(why),
-        (None, strays) => Decision::act(
+    let (memory, settle) = (&case.observed.memory, case.observed.limits.settle);
+    let settled = case.identity.unanswered.iter().map(|create| memory.settles_at(create.at, settle)).max();
+    let open = settled.filter(|settled| snapshot.at < *settled);
+    match (strays.marked.first(), open, strays.ids()) {
+        (Some(ours), ..) => bind(case, snapshot, ours, Origin::Created),
+        (None, Some(until), _) => confirming(until),
+        (None, None, ids) if ids.is_empty() => remove_finalizer(why),
+        (None, None, strays) => Decision::act(
             ComputeStep::RemoveFinalizerReportingStrays { event: advice_on_deletion(&strays) },
             Report::progressing(Reason::Deleting, why),
         ),
     }
+}
+
+fn confirming(until: Timestamp) -> Choice {
+    let why = "dbplane checks whether an unanswered create was carried out.";
+    Decision::wait(Report::progressing(Reason::ConfirmingCreate, why), until)
 }
 
 fn delete(case: &Case, binding: &Binding, deleting: Report) -> Choice {

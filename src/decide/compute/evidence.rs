@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use super::super::drift;
 use super::super::identity::CreateIntent;
+use super::super::{Action, drift};
 use super::{Case, Snapshot};
-use crate::domain::{Compute, NameSupport, Role, Settings};
+use crate::domain::{Compute, Fault, NameSupport, Role, Settings};
 
 /// The outcome of a create.
 pub(super) enum CreateOutcome<'a> {
@@ -32,10 +32,14 @@ pub(super) fn evidence<'a>(case: &Case, intent: &CreateIntent, snapshot: &Snapsh
     let is_theirs =
         |compute: &Compute| compute.name.as_ref().is_some_and(|name| case.observed.claims.marks.contains(name));
     let names_decide = intent.mark.is_some() && case.observed.name_support == NameSupport::Kept;
+    // By the platform's clock alone.
+    let is_older =
+        |compute: &Compute| compute.created_at.zip(intent.newest).is_some_and(|(made, newest)| made < newest);
     let is_new = |compute: &&Compute| {
         !names_decide
             && on_branch(compute, &intent.branch, case.role())
             && !intent.baseline.contains(&compute.id)
+            && !is_older(compute)
             && !case.is_taken(compute)
             && !is_theirs(compute)
             && !is_excluded(compute)
@@ -44,6 +48,14 @@ pub(super) fn evidence<'a>(case: &Case, intent: &CreateIntent, snapshot: &Snapsh
         marked: snapshot.computes.iter().filter(is_marked).collect(),
         new: snapshot.computes.iter().filter(is_new).collect(),
     }
+}
+
+/// Whether this process knows that a create was not carried out. Where it has a mark, a conflict does not show that: a proxy may
+/// have sent it twice, and the answer is the second one's.
+pub(super) fn is_void(case: &Case, intent: &CreateIntent) -> bool {
+    let memory = &case.observed.memory;
+    let repeated = intent.mark.is_some() && matches!(memory.fault(Action::Create), Some(Fault::Conflict { .. }));
+    memory.not_done(Action::Create, intent.at) && !repeated
 }
 
 /// Whether a compute without a name can be what the create asked for. Fields that the platform does not report are ignored.

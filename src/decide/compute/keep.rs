@@ -10,6 +10,7 @@ use super::super::memory::Asked;
 use super::super::{Action, Decision, Health, Reason, Report, Sync, later};
 use super::connection::connection;
 use super::create::{adopt_or_create, claimed, wrong_role};
+use super::record::respelled;
 use super::restart::restart;
 use super::update::update;
 use super::{Case, Choice, ComputeStep, Snapshot, is_settled, stray};
@@ -30,10 +31,8 @@ pub(super) fn decide(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Cho
 }
 
 fn keep_or_observe(case: &Case, binding: &Binding, compute: &Compute, snapshot: &Snapshot) -> Choice {
-    if case.observed.platform.is_some() && case.observed.platform != binding.platform {
-        let report = health(case, binding, compute);
-        let binding = Binding { platform: case.observed.platform.clone(), ..binding.clone() };
-        return Decision::act(ComputeStep::RecordPlatform { binding }, report);
+    if let Some(step) = respelled(case, binding) {
+        return Decision::act(step, health(case, binding, compute));
     }
     if case.spec.management == Management::Observe {
         return observe(case, binding, compute);

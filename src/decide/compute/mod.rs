@@ -44,6 +44,10 @@ pub struct ComputeObserved {
     pub snapshot: SnapshotState,
     pub claims: Claims,
     pub secret: SecretView,
+    /// The name of the connection Secret, where it exists.
+    pub connection_secret: Option<String>,
+    /// Secrets of this resource that its spec does not name any more.
+    pub unused_secrets: Vec<String>,
     /// Whether the platform supports names of computes, as the snapshot of the whole project shows.
     pub name_support: NameSupport,
     pub memory: Memory,
@@ -86,8 +90,8 @@ pub enum SecretView {
 /// One side effect.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ComputeStep {
-    /// Write intent and finalizer, create, bind.
-    Create { intent: CreateIntent, new: Box<NewCompute>, restart: RestartRecord },
+    /// Write intent and finalizer, create, bind. The list that the baseline is from was begun at `seen`.
+    Create { intent: CreateIntent, new: Box<NewCompute>, restart: RestartRecord, seen: Timestamp },
     /// Record the binding to a compute, and the creates that stay unanswered.
     Bind { binding: Binding, restart: RestartRecord, unanswered: Vec<CreateIntent> },
     /// Remove the intent: its create was not carried out, or is no longer waited for.
@@ -220,8 +224,12 @@ pub fn status(report: &Report, observed: &ComputeObserved, old: &ComputeStatus, 
     status.last_operation =
         observed.memory.last_operation.clone().or_else(|| old.last_operation.clone()).filter(|_| binding.is_some());
     status.restart = restart.filter(|record| record.calling.is_none()).and_then(restarted);
+    (status.connection_secret, status.unused_secrets) = match observed.meta.deleting {
+        true => (old.connection_secret.clone(), old.unused_secrets.clone()),
+        false => (observed.connection_secret.clone(), observed.unused_secrets.clone()),
+    };
     status.conditions = report.conditions(&old.conditions, observed.meta.generation, now);
-    status.observed_generation = Some(observed.meta.generation);
+    status.observed_generation = report.observed_generation(old.observed_generation, observed.meta.generation);
     status.record = observed.meta.record.clone();
     status
 }
@@ -261,6 +269,14 @@ impl Case<'_> {
     fn is_taken(&self, compute: &Compute) -> bool {
         let own = self.identity.binding.as_ref().is_some_and(|binding| binding.id == compute.id);
         own || self.observed.claims.bound.contains_key(&compute.id)
+    }
+
+    /// The same for a step that changes what `serving` reports: that goes on whatever comes of the step.
+    fn act_beside(&self, serving: &Report, action: super::Action, step: ComputeStep, report: Report) -> Choice {
+        match self.observed.memory.backoff(action, self.generation(), self.now) {
+            Some(backoff) => Decision::wait(serving.clone().beside(backoff.health), backoff.until),
+            None => Decision::act(step, report),
+        }
     }
 
     /// A step, unless its last try failed too recently.

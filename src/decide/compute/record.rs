@@ -1,6 +1,6 @@
 //! The record of a Compute: kept in both places, and of the platform that it was made on.
 
-use super::super::identity::ComputeIdentity;
+use super::super::identity::{Binding, ComputeIdentity};
 use super::super::seal::InvalidAnnotation;
 use super::super::{Decision, Reason, Report};
 use super::{Case, Choice, ComputeObserved, ComputeStep, Snapshot, is_orphaned, remove_finalizer};
@@ -37,6 +37,14 @@ pub(super) fn elsewhere(case: &Case, snapshot: &Snapshot) -> Option<Report> {
              spec.deletion to Orphan.",
         ),
     ))
+}
+
+/// Records the platform's present spelling, where a list under that spelling shows the compute. A later list that lacks it is then
+/// one of the same platform.
+pub(super) fn respelled(case: &Case, binding: &Binding) -> Option<ComputeStep> {
+    let here = case.observed.platform.as_ref().filter(|here| binding.platform.as_ref() != Some(here))?;
+    let binding = Binding { platform: Some(here.clone()), ..binding.clone() };
+    Some(ComputeStep::RecordPlatform { binding })
 }
 
 /// Whether the finalizer keeps the resource, because dbplane has, or may have, created something for it.

@@ -77,7 +77,8 @@ fn call(case: &Case, compute: &Compute, report: &Report) -> Choice {
             let before = BeforeRestart { updated_at: compute.updated_at, started_at: compute.started_at };
             let record = RestartRecord { calling: Some(before), ..case.restart_asked() };
             let step = ComputeStep::Restart { id: compute.id.clone(), record };
-            case.act(Action::Restart, step, Report::progressing(Reason::Restarting, "The compute is being restarted."))
+            let restarting = Report::progressing(Reason::Restarting, "The compute is being restarted.");
+            case.act_beside(report, Action::Restart, step, restarting)
         }
         other => postponed(&other, "the requested restart", report),
     }

@@ -2,24 +2,20 @@
 //! that is bound already reports it.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use super::super::identity::CreateIntent;
 use super::super::names::NOT_CREATED;
 use super::super::seal::ObjectKey;
-use super::super::{Action, Decision, Reason, Sync, Wake, later};
-use super::evidence::{CreateOutcome, evidence, matches};
+use super::super::{Decision, Reason, Sync, WATCHED, Wake, later};
+use super::evidence::{CreateOutcome, evidence, is_void, matches};
 use super::{Case, Choice, ComputeStep, Snapshot, await_person};
 use crate::api::Management;
 use crate::domain::Compute;
 
-/// How long after an unanswered create its compute may still be found.
-const WATCHED: Duration = Duration::from_secs(24 * 3600);
-
 /// The unanswered creates once this one is no longer waited for.
 pub(super) fn unanswered(case: &Case, intent: &CreateIntent) -> Vec<CreateIntent> {
     let before = &case.identity.unanswered;
-    match case.observed.memory.not_done(Action::Create, intent.at) {
+    match is_void(case, intent) {
         true => before.clone(),
         false => intent.noted_in(before),
     }

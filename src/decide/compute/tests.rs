@@ -110,6 +110,8 @@ impl Given {
             snapshot: SnapshotState::Taken { at: NOW, computes: Vec::new() },
             claims: Claims::default(),
             secret: SecretView::NotWanted,
+            connection_secret: None,
+            unused_secrets: Vec::new(),
             name_support: NameSupport::Unseen,
             memory: Memory::default(),
             stale_from: None,
@@ -147,6 +149,7 @@ impl Given {
             branch,
             platform: None,
             baseline,
+            newest: None,
             mark: None,
             asked: Some(Settings::default()),
         };
@@ -262,6 +265,18 @@ impl Reported {
 
     pub fn unknown(&self, reason: Reason) {
         assert!(matches!(&self.health, Health::Unknown(seen, _) if *seen == reason), "{self:?}");
+    }
+
+    pub fn paused(&self) {
+        assert!(matches!(&self.health, Health::Paused(_)), "{self:?}");
+    }
+
+    /// The compute serves, and what is declared of it is refused.
+    pub fn refused(&self, reason: Reason, words: &[&str]) {
+        self.ready();
+        let Sync::Refused(seen, text) = &self.sync else { panic!("not refused: {self:?}") };
+        assert_eq!(*seen, reason, "{text}");
+        mentions(text, words);
     }
 
     pub fn ready(&self) {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::super::disruption::{Permit, permit};
 use super::super::drift::{self, Difference};
-use super::super::{Action, Decision, Reason, Report, Sync};
+use super::super::{Action, Decision, Health, Reason, Report, Sync};
 use super::{Case, Choice, ComputeStep};
 use crate::domain::{Compute, ComputeState};
 
@@ -31,7 +31,7 @@ pub(super) fn update(case: &Case, compute: &Compute, differences: &[Difference],
         now.iter().map(|difference| (difference.field.clone(), difference.change.clone())).collect();
     let because = drift::text(&now);
     let step = ComputeStep::Change { id: compute.id.clone(), change: drift::change(&now), parts, because };
-    case.act(Action::Change, step, report.clone())
+    case.act_beside(report, Action::Change, step, report.clone())
 }
 
 /// Differences that are not corrected now.
@@ -83,15 +83,17 @@ impl<'a> Deferred<'a> {
 /// The report of a change that interrupts connections and is not allowed now.
 pub(super) fn postponed(permit: &Permit, what: &str, report: &Report) -> Choice {
     let waiting = |when: &str| Sync::OutOfSync(Reason::WaitingForDisruption, format!("Waiting {when}: {what}."));
-    let report = report.clone();
     match permit {
         Permit::At(opening) => {
-            Decision::wait(report.with_sync(waiting(&format!("for the window that opens at {opening}"))), *opening)
+            let waiting = waiting(&format!("for the window that opens at {opening}"));
+            Decision::wait(report.clone().with_sync(waiting), *opening)
         }
-        Permit::Never(error) => Decision::rest(Report::stalled(
+        Permit::Never(error) => Decision::rest(report.clone().beside(Health::Stalled(
             Reason::WaitingForDisruption,
             format!("spec.disruption never allows the change, because {error}. Correct it. Waiting: {what}."),
-        )),
-        Permit::WhenIdle | Permit::Now => Decision::rest(report.with_sync(waiting("until the compute is idle"))),
+        ))),
+        Permit::WhenIdle | Permit::Now => {
+            Decision::rest(report.clone().with_sync(waiting("until the compute is idle")))
+        }
     }
 }

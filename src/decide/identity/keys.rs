@@ -68,6 +68,21 @@ pub struct KeyRecords {
     /// The organization of these keys: in another one they can be neither found nor revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub organization: Option<String>,
+    /// When a creation was begun that was never answered, and whose key no list has shown: it may still appear.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<Timestamp>,
+    /// What people said last of keys that they have revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledged: Option<Acknowledged>,
+}
+
+/// What people said of keys that they have revoked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acknowledged {
+    /// A digest of the annotation.
+    pub annotation: String,
+    /// The keys that it named, and that were dropped from the records.
+    pub keys: Vec<String>,
 }
 
 /// The intent to create a key, written before the call: from then on the key may exist, under this name.

@@ -1,7 +1,7 @@
 //! A ProjectKey that is being deleted: all of its keys are revoked first.
 
 use super::super::identity::{KeyIntent, KeyRecords};
-use super::super::{AccountView, Action, Decision, Health, Reason, Report, later, paused};
+use super::super::{AccountView, Action, Decision, Reason, Report, later, paused};
 use super::manual_revocation::{acknowledged, to_revoke_by_hand};
 use super::outcome::{CreateOutcome, Named, Revocation, create_outcome, give_up, keys, revocation, stray, without};
 use super::{Case, Choice, KeySecretView, KeyStep, Probe, REFUSED_AGAIN, SecretContents};
@@ -85,7 +85,7 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
     }
     match create_outcome(case, intent) {
         CreateOutcome::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, deleting()),
-        CreateOutcome::NotCreated => {
+        CreateOutcome::NotCreated | CreateOutcome::NotListed => {
             Decision::act(KeyStep::Record { records: records.clone(), event: None }, deleting())
         }
         CreateOutcome::NotKnownYet(until) => Decision::wait(deleting(), until),
@@ -153,13 +153,7 @@ fn deleting() -> Report {
 /// The same, with the advice to orphan the keys.
 fn or_orphan(report: Report) -> Report {
     const ORPHAN: &str = "To delete the resource and keep its keys valid, set spec.deletion to Orphan.";
-    let with = |message: String| format!("{message} {ORPHAN}");
-    Report::of(match report.health {
-        Health::Ready(reason, message) => Health::Ready(reason, with(message)),
-        Health::Progressing(reason, message) => Health::Progressing(reason, with(message)),
-        Health::Stalled(reason, message) => Health::Stalled(reason, with(message)),
-        Health::Unknown(reason, message) => Health::Unknown(reason, with(message)),
-    })
+    Report::of(report.health.saying_also(ORPHAN))
 }
 
 fn manual_report(case: &Case) -> Report {

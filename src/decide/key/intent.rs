@@ -15,10 +15,15 @@ pub(super) enum Retiring {
     Done,
 }
 
+/// The part of a key's name that people choose.
+pub(super) fn readable(case: &Case) -> String {
+    case.spec.key_name.clone().unwrap_or_else(|| names::shortened(&case.observed.meta.name))
+}
+
 /// The intent of a new key.
 pub(super) fn intent(case: &Case, retiring: Option<Retiring>) -> KeyIntent {
     KeyIntent {
-        name: names::unique(&case.spec.key_name, &case.observed.cluster, &case.observed.uid, case.observed.draw),
+        name: names::unique(&readable(case), &case.observed.cluster, &case.observed.uid, case.observed.draw),
         at: case.now,
         retire_previous_at: match retiring {
             Some(Retiring::At(time)) => Some(time),

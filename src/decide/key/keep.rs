@@ -18,7 +18,8 @@ pub(super) fn decide(case: &Case) -> Choice {
     match &case.secret {
         // A Secret stays with its owner; where there is none yet, the older resource creates it.
         KeySecretView::Ours(_) => {}
-        KeySecretView::Restored { key, .. } => return restored(case, key),
+        KeySecretView::Restored { key, .. } => return restored(case, &format!(" with key {}", key.name)),
+        KeySecretView::Unowned { .. } => return restored(case, ", which is empty"),
         KeySecretView::Foreign(owner) if case.observed.rival.is_none() => return foreign(case, owner),
         KeySecretView::Absent | KeySecretView::Foreign(_) => {
             if let Some(other) = &case.observed.rival {
@@ -78,9 +79,9 @@ fn altered_again(case: &Case, current: &KeyIdentity, until: Timestamp) -> Report
 }
 
 /// The Secret of a resource that was restored from a backup: dbplane adopts it.
-fn restored(case: &Case, key: &KeyIdentity) -> Choice {
+fn restored(case: &Case, content: &str) -> Choice {
     let name = &case.spec.secret.name;
-    let report = Report::progressing(Reason::Creating, format!("dbplane adopts Secret {name} with key {}.", key.name));
+    let report = Report::progressing(Reason::Creating, format!("dbplane adopts Secret {name}{content}."));
     match case.adopt_step() {
         Some(step) => case.act(Action::WriteSecret, step, report),
         None => Decision::rest(report),
@@ -174,6 +175,11 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
         CreateOutcome::NotRead => case.act(Action::ListKeys, KeyStep::ListKeys, finding_out()),
         CreateOutcome::NotCreated => {
             Decision::act(KeyStep::Record { records: records.clone(), event: None }, creating())
+        }
+        CreateOutcome::NotListed => {
+            let unanswered = case.observed.cluster.issued(&intent.name).then_some(intent.at).or(records.unanswered);
+            let records = KeyRecords { unanswered, ..records.clone() };
+            Decision::act(KeyStep::Record { records, event: None }, creating())
         }
         CreateOutcome::NotKnownYet(until) => Decision::wait(finding_out(), until),
         CreateOutcome::Exists(id) | CreateOutcome::Other(id) => {

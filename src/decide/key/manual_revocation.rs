@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::super::identity::KeyRecords;
-use super::super::names::{Mark, REVOKED_KEYS};
+use super::super::identity::{Acknowledged, KeyRecords};
+use super::super::names::{Mark, REVOKED_KEYS, digest};
 use super::super::{Decision, Reason, Report};
 use super::outcome::{keys, without};
 use super::{Case, Choice, KeyStep};
@@ -30,12 +30,16 @@ pub(super) fn to_revoke_by_hand<'a>(case: &Case, names: impl IntoIterator<Item =
     }
     texts.extend(clusters.into_iter().map(|(cluster, names)| of_another_cluster(cluster, &names.join(", "))));
     let object_key = case.observed.meta.object_key();
+    let annotate = format!("kubectl -n {} annotate projectkey {}", object_key.namespace, object_key.name);
+    let names = all.join(",");
     texts.push(format!(
-        "Once they are revoked, or to keep them valid: kubectl -n {} annotate projectkey {} '{REVOKED_KEYS}={}'.",
-        object_key.namespace,
-        object_key.name,
-        all.join(",")
+        "Once they are revoked, or to keep them valid: {annotate} --overwrite '{REVOKED_KEYS}={names}'."
     ));
+    if is_acknowledged(case) && said(case) == Some(&names) {
+        texts.push(format!(
+            "The annotation says so since before they were lost. Remove it first: {annotate} {REVOKED_KEYS}-."
+        ));
+    }
     Some((reason, texts.join(" ")))
 }
 
@@ -50,10 +54,20 @@ fn of_another_cluster(cluster: Option<&str>, names: &str) -> String {
 }
 
 /// Drops the keys that a person has revoked from the records. The key in use is checked instead, unless the resource is being
-/// deleted.
+/// deleted. What the annotation says counts once: one that stays says nothing of a key that is lost later.
 pub(super) fn acknowledged(case: &Case) -> Option<Choice> {
-    let text = case.observed.revoked.as_deref()?;
     let known = &case.identity.records;
+    let report =
+        Report::progressing(Reason::Updating, "Keys that were revoked by hand are being removed from the records.");
+    let Some(text) = said(case) else {
+        // It may be said again.
+        let records = KeyRecords { acknowledged: None, ..known.clone() };
+        let news = known.acknowledged.is_some() && !case.observed.meta.deleting;
+        return news.then(|| Decision::act(KeyStep::Record { records, event: None }, report));
+    };
+    if is_acknowledged(case) {
+        return None;
+    }
     let (mut records, mut forgotten, mut unknown) = (known.clone(), Vec::new(), Vec::new());
     for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
         let meant: Vec<&str> = keys(known).filter(|key| means(case, word, *key)).map(|(_, name)| name).collect();
@@ -70,9 +84,20 @@ pub(super) fn acknowledged(case: &Case) -> Option<Choice> {
     if !unknown.is_empty() {
         event.push_str(&format!(" These do not name a key that has to be revoked by hand: {}.", unknown.join(", ")));
     }
-    let report =
-        Report::progressing(Reason::Updating, "Keys that were revoked by hand are being removed from the records.");
+    let keys = forgotten.into_iter().map(str::to_owned).collect();
+    records.acknowledged = Some(Acknowledged { annotation: digest(text), keys });
     Some(Decision::act(KeyStep::Acknowledge { records, event }, report))
+}
+
+/// The annotation, where it says something.
+fn said<'a>(case: &'a Case) -> Option<&'a str> {
+    case.observed.revoked.as_deref().map(str::trim).filter(|text| !text.is_empty())
+}
+
+/// Whether what the annotation says was taken into account.
+fn is_acknowledged(case: &Case) -> bool {
+    let known = case.identity.records.acknowledged.as_ref();
+    said(case).zip(known).is_some_and(|(text, known)| known.annotation == digest(text))
 }
 
 const ALL: &str = "all";

@@ -65,6 +65,10 @@ pub enum KeySecretView {
         key: KeyIdentity,
         version: String,
     },
+    /// dbplane made it for a resource of this name, it has no owner any more, and nothing is in it yet.
+    Unowned {
+        version: String,
+    },
     /// It is this resource's.
     Ours(SecretContents),
 }
@@ -132,8 +136,8 @@ pub enum KeyStep {
     Restore { record: Option<String> },
     /// Create the Secret, empty: whatever could fail after the creation of the key is tried before.
     PrepareSecret,
-    /// Make this resource the owner of a Secret from a backup, if the Secret still has that version.
-    AdoptSecret { key: String, version: String },
+    /// Make this resource the owner of a Secret from a backup, if the Secret still has that version. `key` is what it holds.
+    AdoptSecret { key: Option<String>, version: String },
     /// Write the intent, create the key, write the Secret, record the key. `because` is the text of an event, where nobody
     /// requested the new key.
     CreateKey { intent: KeyIntent, because: Option<String> },
@@ -145,7 +149,7 @@ pub enum KeyStep {
     RewriteSecret,
     /// Write these key records and remove the intent.
     Record { records: KeyRecords, event: Option<String> },
-    /// Drop the keys that a person has revoked from the records, and remove that person's annotation.
+    /// Drop the keys that a person has revoked from the records, and record what that person said.
     Acknowledge { records: KeyRecords, event: String },
     /// Revoke a key, then write these key records.
     Revoke { id: i64, name: String, records: KeyRecords },
@@ -271,9 +275,10 @@ pub fn status(
             .iter()
             .map(|key| KeyRecord { id: key.id, name: key.name.clone(), since: key.since })
             .collect(),
+        acknowledged_keys: records.acknowledged.map(|acknowledged| acknowledged.keys).unwrap_or_default(),
         conditions: report.conditions(&old.conditions, observed.meta.generation, now),
         record: observed.meta.record.clone(),
-        observed_generation: Some(observed.meta.generation),
+        observed_generation: report.observed_generation(old.observed_generation, observed.meta.generation),
     }
 }
 
@@ -326,8 +331,9 @@ impl Case<'_> {
     fn adopt_step(&self) -> Option<KeyStep> {
         match &self.secret {
             KeySecretView::Restored { key, version } => {
-                Some(KeyStep::AdoptSecret { key: key.name.clone(), version: version.clone() })
+                Some(KeyStep::AdoptSecret { key: Some(key.name.clone()), version: version.clone() })
             }
+            KeySecretView::Unowned { version } => Some(KeyStep::AdoptSecret { key: None, version: version.clone() }),
             _ => None,
         }
     }

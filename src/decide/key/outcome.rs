@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::super::identity::{KeyIntent, KeyRecords, LostBecause, LostKey};
 use super::super::{Action, names};
+use super::intent::readable;
 use super::{Case, KeyListing, KeyStep};
 use crate::domain::{Fault, KeyEntry};
 
@@ -11,6 +12,8 @@ use crate::domain::{Fault, KeyEntry};
 pub(super) enum CreateOutcome {
     /// It was not created.
     NotCreated,
+    /// No list shows it, long after it was begun.
+    NotListed,
     /// It exists under the name that was recorded.
     Exists(i64),
     /// A later list will show it.
@@ -36,7 +39,7 @@ pub(super) fn create_outcome(case: &Case, intent: &KeyIntent) -> CreateOutcome {
             Some(key) => CreateOutcome::Exists(key.id),
             // It may be ours, so it is recorded at once: only this process knows of it.
             None if let Some(id) = other => CreateOutcome::Other(id),
-            None if *at >= settled => CreateOutcome::NotCreated,
+            None if *at >= settled => CreateOutcome::NotListed,
             None if settled <= case.now => CreateOutcome::NotRead,
             None => CreateOutcome::NotKnownYet(settled),
         },
@@ -116,8 +119,9 @@ fn is_other(records: &KeyRecords, name: &str) -> bool {
 /// A key of this resource that its record does not have: a call created it after the attempt was given up.
 pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
     let KeyListing::Read { keys, .. } = &case.observed.listing else { return None };
+    let readable = readable(case);
     let attempt = |name: &str| {
-        names::is_attempt(name, &case.spec.key_name, &case.observed.cluster, &case.observed.uid)
+        names::is_attempt(name, &readable, &case.observed.cluster, &case.observed.uid)
             && case.identity.names().all(|known| known != name)
     };
     keys.iter().find(|key| attempt(&key.name))

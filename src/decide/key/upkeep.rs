@@ -3,13 +3,13 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyIdentity, LostBecause, LostKey};
+use super::super::identity::{KeyIdentity, KeyRecords, LostBecause, LostKey};
 use super::super::memory::Backoff;
-use super::super::{Action, Decision, Health, Reason, Report, Sync, later};
+use super::super::{Action, Decision, Reason, Report, Sync, WATCHED, later};
 use super::intent::{Retiring, intent};
 use super::lost;
 use super::manual_revocation::to_revoke_by_hand;
-use super::outcome::{Named, Revocation, revocation, with_lost, without};
+use super::outcome::{Named, Revocation, revocation, stray, with_lost, without};
 use super::{Case, Choice, KeyListing, KeyStep, Probe};
 
 pub(super) fn decide(case: &Case, current: &KeyIdentity, as_declared: bool) -> Choice {
@@ -38,11 +38,9 @@ impl Upkeep<'_> {
     fn unless_backing_off(&mut self, backoff: Option<Backoff>, step: KeyStep) -> Option<KeyStep> {
         let Some(Backoff { health, until }) = backoff else { return Some(step) };
         self.wakes.push(until);
-        let (Health::Ready(reason, message)
-        | Health::Progressing(reason, message)
-        | Health::Stalled(reason, message)
-        | Health::Unknown(reason, message)) = health;
-        self.report_out_of_sync(reason, message);
+        let failed = Report::of(health);
+        let (reason, message) = failed.headline();
+        self.report_out_of_sync(reason, message.to_owned());
         None
     }
 
@@ -127,10 +125,27 @@ impl Upkeep<'_> {
         };
         let due = later(last, self.case.observed.limits.key_check);
         if due <= self.case.now {
-            return Some(KeyStep::Probe);
+            return self.look_for_late_key().or(Some(KeyStep::Probe));
         }
         self.wakes.push(due);
         None
+    }
+
+    /// A creation that was never answered may be carried out late: its key is looked for with each check, for a while.
+    fn look_for_late_key(&mut self) -> Option<KeyStep> {
+        let records = &self.case.identity.records;
+        let begun = records.unanswered?;
+        if later(begun, WATCHED) <= self.case.now {
+            let records = KeyRecords { unanswered: None, ..records.clone() };
+            return Some(KeyStep::Record { records, event: None });
+        }
+        if let Some(key) = stray(self.case) {
+            let records = records.clone();
+            let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), records };
+            return self.unless_backing_off(self.case.backoff(Action::Revoke), step);
+        }
+        let unread = self.case.observed.listing == KeyListing::NotRead && self.case.backoff(Action::ListKeys).is_none();
+        unread.then_some(KeyStep::ListKeys)
     }
 }
 

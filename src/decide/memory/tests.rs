@@ -136,6 +136,7 @@ fn only_what_was_certainly_not_done_counts_as_not_done() {
         (Fault::Server { status: 503, message: message() }, false),
         (Fault::Unknown { message: message() }, false),
         (Fault::Undecodable { path: message(), message: message() }, false),
+        (Fault::TooLarge { message: message() }, false),
     ] {
         let mut memory = Memory::default();
         memory.failed(Action::Create, Problem::Platform(fault.clone()), 1, at(0));
@@ -144,6 +145,27 @@ fn only_what_was_certainly_not_done_counts_as_not_done() {
         assert_eq!(memory.not_done(Action::Create, at(0)), not_done, "{fault:?}");
         assert!(!memory.not_done(Action::Create, at(1)), "of an earlier try: {fault:?}");
         assert!(!memory.not_done(Action::Change, at(0)), "{fault:?}");
+    }
+}
+
+#[test]
+fn a_person_is_told_of_what_does_not_pass_by_itself() {
+    let message = || "m".to_owned();
+    for (fault, stalled) in [
+        (Fault::Forbidden { status: 403, message: message() }, Some(Reason::Forbidden)),
+        (Fault::Rejected { status: 422, message: message() }, Some(Reason::Refused)),
+        (Fault::TooLarge { message: message() }, Some(Reason::AnswerTooLarge)),
+        (Fault::Undecodable { path: message(), message: message() }, None),
+        (Fault::Server { status: 500, message: message() }, None),
+        (Fault::Transport { message: message() }, None),
+        (Fault::Throttled { status: 429, retry_after: None }, None),
+        (Fault::Unauthorized { message: message() }, None),
+    ] {
+        let reason = match of_fault(&fault) {
+            Health::Stalled(reason, _) => Some(reason),
+            _ => None,
+        };
+        assert_eq!(reason, stalled, "{fault:?}");
     }
 }
 

@@ -16,7 +16,7 @@ impl Base {
         let mut url = Url::parse(endpoint.base_url.trim()).map_err(|error| not_a_url(&error))?;
         match url.scheme() {
             "https" => {}
-            "http" if endpoint.allow_insecure => {}
+            "http" if endpoint.reach.insecure => {}
             "http" => return Err(ConnectError::Insecure),
             _ => return Err(ConnectError::NotHttps),
         }
@@ -27,9 +27,18 @@ impl Base {
         if named || url.query().is_some() || url.fragment().is_some() {
             return Err(ConnectError::NotPlain);
         }
+        if !endpoint.reach.admits(&url) {
+            let message =
+                "its scheme, host and port are none of those that the operator's flag --allowed-platforms names";
+            return Err(ConnectError::NotAdmitted(message.to_owned()));
+        }
         let path = url.path().trim_end_matches('/').to_owned();
         url.set_path(&path);
         Ok(Self(url))
+    }
+
+    pub fn url(&self) -> &Url {
+        &self.0
     }
 
     /// The address below the base, its segments percent-encoded; `None` where one of them would lead elsewhere.
@@ -56,9 +65,11 @@ impl fmt::Debug for Base {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::platform::Reach;
 
     fn base(url: &str, allow_insecure: bool) -> Result<Base, ConnectError> {
-        Base::new(&Endpoint { base_url: url.to_owned(), organization_id: None, allow_insecure })
+        let reach = Reach { insecure: allow_insecure, ..Reach::default() };
+        Base::new(&Endpoint { base_url: url.to_owned(), organization_id: None, reach })
     }
 
     #[test]

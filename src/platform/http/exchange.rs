@@ -1,6 +1,7 @@
 //! One request and its answer, or the fault that came instead.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use reqwest::header::{
 };
 use reqwest::{Method, Request, Response};
 use secrecy::{ExposeSecret, SecretString};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 use super::HttpOptions;
 use super::endpoint::Base;
@@ -21,7 +24,8 @@ use crate::platform::{ConnectError, Endpoint};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-const LARGEST_ANSWER: usize = 32 * 1024 * 1024;
+/// Of an answer that is no list: those of the platform have a few KiB. A larger one has to wait for its turn.
+const LARGEST_ANSWER: usize = 1024 * 1024;
 const LARGEST_REFUSAL: usize = 64 * 1024;
 
 /// What to ask for.
@@ -30,15 +34,33 @@ pub(super) struct Call<'a> {
     pub segments: &'a [&'a str],
     pub query: &'a [(&'a str, &'a str)],
     pub body: Option<Vec<u8>>,
+    /// Bytes that are read of a success.
+    pub largest: usize,
 }
 
 impl<'a> Call<'a> {
     pub fn new(method: Method, segments: &'a [&'a str]) -> Self {
-        Self { method, segments, query: &[], body: None }
+        Self { method, segments, query: &[], body: None, largest: LARGEST_ANSWER }
     }
 
     pub fn get(segments: &'a [&'a str]) -> Self {
         Self::new(Method::GET, segments)
+    }
+}
+
+/// The body of a success. It is not printed: it may hold a new key.
+#[derive(Default)]
+pub(super) struct Body {
+    bytes: Vec<u8>,
+    /// Held while a large one is in memory.
+    turn: Option<OwnedSemaphorePermit>,
+}
+
+impl Deref for Body {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -51,6 +73,8 @@ pub(super) struct Exchange {
     organization: Option<String>,
     secret: SecretString,
     request_timeout: Duration,
+    /// An account with many large lists has one of them in memory at a time, and each account has its own turns.
+    turns: Arc<Semaphore>,
     clock: fn() -> Timestamp,
 }
 
@@ -62,8 +86,11 @@ impl fmt::Debug for Exchange {
 
 impl Exchange {
     pub fn new(endpoint: &Endpoint, secret: &SecretString, options: &HttpOptions) -> Result<Self, ConnectError> {
-        let network = Network::new(options);
-        let network = network.map_err(|error| ConnectError::Client(tidy(&error, secret.expose_secret().trim())))?;
+        let network =
+            Network::new(options, Base::new(endpoint)?.url(), &endpoint.reach).map_err(|error| match error {
+                ConnectError::Client(error) => ConnectError::Client(tidy(&error, secret.expose_secret().trim())),
+                error => error,
+            })?;
         Self::over(Arc::new(network), endpoint, secret, options)
     }
 
@@ -85,6 +112,7 @@ impl Exchange {
             organization: endpoint.organization_id.clone(),
             secret,
             request_timeout: options.request_timeout,
+            turns: Arc::new(Semaphore::new(1)),
             clock: options.clock,
         })
     }
@@ -96,7 +124,7 @@ impl Exchange {
 
     /// Sends one request, once. The result is what a success answered; its body may have been lost on the way, which is
     /// for the caller to weigh: the request was carried out.
-    pub async fn send(&self, call: Call<'_>) -> Result<Result<Vec<u8>, Fault>, Fault> {
+    pub async fn send(&self, call: Call<'_>) -> Result<Result<Body, Fault>, Fault> {
         let organization = self.organization.as_deref().map(|id| ("org_id", id));
         let query: Vec<_> = organization.into_iter().chain(call.query.iter().copied()).collect();
         let address = self.base.address(call.segments, &query);
@@ -114,20 +142,31 @@ impl Exchange {
         }
         let response = self.transport.carry(request).await.map_err(|error| self.unanswered(&error))?;
         if response.status().is_success() {
-            return Ok(self.success(response).await);
+            return Ok(self.success(response, call.largest).await);
         }
         Err(self.refusal(response, change).await)
     }
 
-    async fn success(&self, mut response: Response) -> Result<Vec<u8>, Fault> {
-        let mut body = Vec::new();
+    async fn success(&self, mut response: Response, largest: usize) -> Result<Body, Fault> {
+        let mut body = Body::default();
         while let Some(chunk) = response.chunk().await.map_err(|error| self.cut(error))? {
-            if body.len() + chunk.len() > LARGEST_ANSWER {
-                return Err(self.unreadable(".", "the answer is larger than 32 MiB"));
+            if body.len() + chunk.len() > largest {
+                return Err(Fault::TooLarge { message: format!("it has more than {largest} bytes") });
             }
-            body.extend_from_slice(&chunk);
+            if body.len() + chunk.len() > LARGEST_ANSWER && body.turn.is_none() {
+                body.turn = Some(self.turn().await?);
+            }
+            body.bytes.extend_from_slice(&chunk);
         }
         Ok(body)
+    }
+
+    /// Waits for the turn to have a large answer in memory. Whoever has it loses it by its own timeout.
+    async fn turn(&self) -> Result<OwnedSemaphorePermit, Fault> {
+        let turn = timeout(self.request_timeout, Arc::clone(&self.turns).acquire_owned()).await;
+        turn.ok().and_then(Result::ok).ok_or_else(|| Fault::Unknown {
+            message: "other large answers to the same account were read first".to_owned(),
+        })
     }
 
     async fn refusal(&self, mut response: Response, change: bool) -> Fault {

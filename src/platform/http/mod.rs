@@ -3,14 +3,16 @@
 //! Each method sends one request that changes something, or none. What a fault means for a change is decided here, once:
 //! only a refusal or a connection that could not be made say that nothing was done.
 
+mod address;
 mod endpoint;
 mod exchange;
+mod list;
 mod refusal;
 mod text;
 mod transport;
 mod wire;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,22 +22,21 @@ use reqwest::Method;
 use secrecy::SecretString;
 use serde::Serialize;
 
-use self::exchange::{Call, Exchange, not_sent};
-use self::wire::{ChangeBody, CreateBody, CreateKeyBody, DecodeError, Page};
+use self::exchange::{Body, Call, Exchange, not_sent};
+use self::list::List;
+use self::wire::{ChangeBody, CreateBody, CreateKeyBody, DecodeError};
 use super::{Answer, Budget, ConnectError, Endpoint, Platform, Priority};
 use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project};
 
 pub use self::transport::{Transport, Unanswered};
 
-/// Pages of one list that are followed before it is given up as endless.
-const MOST_PAGES: usize = 100;
 /// Asked for once a platform is seen to page its projects; its own default may be as small as ten.
 const PROJECTS_A_PAGE: &str = "400";
 
 /// How to call, beyond where and as whom.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// For making a connection, TLS included.
+    /// For making a connection, TLS included; at most half of the request timeout.
     pub connect_timeout: Duration,
     /// For a whole request, from its first byte to the last byte of the answer.
     pub request_timeout: Duration,
@@ -112,60 +113,15 @@ impl HttpPlatform {
         self.exchange.unreadable(&error.path, &error.message)
     }
 
-    async fn get(&self, segments: &[&str]) -> Result<Vec<u8>, Fault> {
-        self.exchange.send(Call::get(segments)).await?
-    }
-
     async fn change(
         &self,
         method: Method,
         segments: &[&str],
         body: &impl Serialize,
-    ) -> Result<Result<Vec<u8>, Fault>, Fault> {
+    ) -> Result<Result<Body, Fault>, Fault> {
         let body = serde_json::to_vec(body).map_err(|_| not_sent("the request cannot be written as JSON"))?;
         let call = Call { body: Some(body), ..Call::new(method, segments) };
         self.exchange.send(call).await
-    }
-
-    /// All pages of a list, up to an empty one or one without a cursor. The first request asks for no page; a platform that does
-    /// not page gets no other. The last page may repeat a cursor: then it leads to nothing that was not seen.
-    async fn pages<T>(
-        &self,
-        segments: &[&str],
-        limit: Option<&str>,
-        read: impl Fn(&[u8]) -> Result<Page<T>, DecodeError>,
-        id: impl Fn(&T) -> &str,
-    ) -> Result<Vec<T>, Fault> {
-        let (mut items, mut ids) = (Vec::new(), HashSet::new());
-        let (mut cursors, mut repeated) = (HashSet::new(), false);
-        let mut cursor: Option<String> = None;
-        for _ in 0..MOST_PAGES {
-            let mut query: Vec<(&str, &str)> = Vec::new();
-            if let Some(cursor) = &cursor {
-                self.further_request().await;
-                query.push(("cursor", cursor));
-                query.extend(limit.map(|limit| ("limit", limit)));
-            }
-            let call = Call { query: &query, ..Call::get(segments) };
-            let page = read(&self.exchange.send(call).await??).map_err(|error| self.undecodable(error))?;
-            let news = page.items.iter().filter(|item| ids.insert(id(item).to_owned())).count();
-            match page.cursor {
-                _ if repeated && news > 0 => {
-                    return Err(self.exchange.unreadable("pagination", "a repeated cursor leads to further entries"));
-                }
-                _ if repeated => return Ok(items),
-                Some(next) if !page.items.is_empty() => {
-                    repeated = !cursors.insert(next.clone());
-                    cursor = Some(next);
-                }
-                _ => {
-                    items.extend(page.items);
-                    return Ok(items);
-                }
-            }
-            items.extend(page.items);
-        }
-        Err(self.exchange.unreadable("pagination", "the list does not end"))
     }
 
     /// What a 404 on a revocation means: no such key, or no such call. Whoever cannot list keys cannot tell, and must not
@@ -187,12 +143,24 @@ impl HttpPlatform {
 #[async_trait]
 impl Platform for HttpPlatform {
     async fn list_projects(&self) -> Result<Vec<Project>, Fault> {
-        self.pages(&["projects"], Some(PROJECTS_A_PAGE), wire::projects, |project| &project.id).await
+        let list = List {
+            of: "projects".to_owned(),
+            remedy: "Use an API key that reaches fewer projects",
+            segments: &["projects"],
+            limit: Some(PROJECTS_A_PAGE),
+        };
+        self.pages(list, wire::projects, |project| project.id.clone()).await
     }
 
     async fn list_computes(&self, project: &str) -> Result<Vec<Compute>, Fault> {
+        let list = List {
+            of: format!("computes of project {project}"),
+            remedy: "Delete computes that nobody needs, or divide them among several projects",
+            segments: &["projects", project, "endpoints"],
+            limit: None,
+        };
         let read = |body: &[u8]| wire::computes(body, project);
-        let computes = self.pages(&["projects", project, "endpoints"], None, read, |compute| &compute.id).await?;
+        let computes = self.pages(list, read, |compute| compute.id.clone()).await?;
         // A list that shifts while its pages are read shows a compute twice.
         let computes: BTreeMap<_, _> = computes.into_iter().map(|compute| (compute.id.clone(), compute)).collect();
         Ok(computes.into_values().collect())
@@ -268,12 +236,17 @@ impl Platform for HttpPlatform {
     }
 
     async fn list_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault> {
-        match self.get(&["organizations", organization, "api_keys"]).await {
-            Ok(body) => wire::keys(&body).map_err(|error| self.undecodable(error)),
+        let list = List {
+            of: format!("API keys of organization {organization}"),
+            remedy: "Revoke keys that nobody needs",
+            segments: &["organizations", organization, "api_keys"],
+            limit: None,
+        };
+        self.pages(list, wire::keys, |key| key.id.to_string()).await.map_err(|fault| match fault {
             // Every organization has such a list, empty perhaps: what is missing is the call.
-            Err(Fault::NotFound { message }) => Err(Fault::Unsupported { status: 404, message }),
-            Err(fault) => Err(fault),
-        }
+            Fault::NotFound { message } => Fault::Unsupported { status: 404, message },
+            fault => fault,
+        })
     }
 
     async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault> {

@@ -5,9 +5,12 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use reqwest::{Client, Request, Response, redirect, retry};
+use hyper_util::client::proxy::matcher::Matcher;
+use reqwest::{Client, Request, Response, Url, redirect, retry};
 
 use super::HttpOptions;
+use super::address::{RefusedAddress, Resolver, check_literal};
+use crate::platform::{ConnectError, Reach};
 
 const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
 /// Idle connections are given up before the load balancers in front of such platforms usually do (60 s), so that a
@@ -37,14 +40,25 @@ pub(super) struct Network {
 }
 
 impl Network {
-    pub fn new(options: &HttpOptions) -> Result<Self, String> {
+    /// For the platform at `url` alone.
+    pub fn new(options: &HttpOptions, url: &Url, reach: &Reach) -> Result<Self, ConnectError> {
+        // What the kernel holds of a request outlives the client's interest in it. A request is sent as soon as its connection is
+        // made, so nothing of it leaves after the request timeout where making the connection and waiting for an
+        // acknowledgement share it.
+        let connect_timeout = options.connect_timeout.min(options.request_timeout / 2);
         let mut builder = Client::builder()
             .user_agent(USER_AGENT)
-            .connect_timeout(options.connect_timeout)
+            .connect_timeout(connect_timeout)
+            .tcp_user_timeout(options.request_timeout - connect_timeout)
             .timeout(options.request_timeout)
             .pool_idle_timeout(IDLE_CONNECTION)
             .redirect(redirect::Policy::none())
             .referer(false)
+            // The size of an answer is counted as it arrives, so it must not become larger afterwards.
+            .no_gzip()
+            .no_brotli()
+            .no_deflate()
+            .no_zstd()
             // A change that was sent is never sent again by the client on its own: HTTP/2 clients resend on GOAWAY and
             // REFUSED_STREAM, so neither that protocol nor any policy of retrying is used.
             .http1_only()
@@ -52,9 +66,20 @@ impl Network {
         if !options.environment_proxies {
             builder = builder.no_proxy();
         }
-        let client = builder.build().map_err(reason)?;
+        // A proxy resolves the name itself, and may well be on this machine.
+        let by_proxy = options.environment_proxies && has_proxy(url);
+        if !reach.insecure && !by_proxy {
+            check_literal(url, reach).map_err(|refused| ConnectError::NotAdmitted(refused.to_string()))?;
+            builder = builder.dns_resolver(Resolver::new(reach));
+        }
+        let client = builder.build().map_err(|error| ConnectError::Client(reason(error)))?;
         Ok(Self { client, request_timeout: options.request_timeout })
     }
+}
+
+/// Whether the environment names a proxy for `url`, as the client finds it.
+fn has_proxy(url: &Url) -> bool {
+    url.as_str().parse().is_ok_and(|url| Matcher::from_system().intercept(&url).is_some())
 }
 
 #[async_trait]
@@ -81,6 +106,9 @@ fn reason(error: reqwest::Error) -> String {
     let mut causes = Vec::new();
     let mut cause = error.source();
     while let Some(error) = cause {
+        if error.is::<RefusedAddress>() {
+            return error.to_string();
+        }
         causes.push(error.to_string());
         cause = error.source();
     }

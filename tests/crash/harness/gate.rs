@@ -1,13 +1,14 @@
-//! What passes the proxy: a number for each request, the one that goes wrong, and a log of all.
+//! What passes the proxy: a number for each request, those that go wrong, and a log of all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::modes::{Fault, Mode, Side};
+use super::modes::{Fault, Mode, Place, Side};
+use super::passages::{Passage, Passages, Purpose};
 
 /// How long the API server refuses writes in an outage.
 const OUTAGE: Duration = Duration::from_secs(3);
@@ -26,17 +27,29 @@ pub struct Gate {
 struct State {
     armed: bool,
     counted: Vec<Counted>,
-    fault: Option<Fault>,
-    met: Option<Met>,
-    victim: Option<Pid>,
-    generation: u32,
+    /// Requests for the Lease, which come by time and are counted apart.
+    lease_requests: usize,
+    /// In the order in which they are waited for.
+    faults: VecDeque<Fault>,
+    met: Vec<Met>,
+    /// How many processes were started.
+    processes: usize,
+    victim: Option<Process>,
     down_until: Option<Instant>,
     last_write: Option<Instant>,
-    log: Vec<String>,
+    passages: Passages,
     /// How often each was made: what differs between events is left out.
     alike: BTreeMap<String, usize>,
     /// The keys' secrets that the platform has answered with.
     tokens: Vec<String>,
+}
+
+/// An operator's process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Process {
+    /// From 1 on, in the order in which they were started.
+    pub number: usize,
+    pub id: u32,
 }
 
 /// A request that has a number.
@@ -50,19 +63,13 @@ pub struct Counted {
 #[derive(Clone, Debug)]
 pub struct Met {
     pub mode: Mode,
-    pub side: Side,
-    pub request: String,
+    /// The process that it hit.
+    pub victim: Option<Process>,
 }
 
 /// What is asked for, without the query.
 pub fn path(target: &str) -> &str {
     target.split('?').next().unwrap_or_default()
-}
-
-impl Met {
-    pub fn creates_key(&self) -> bool {
-        self.side == Side::Platform && self.request.starts_with("POST ") && path(&self.request).ends_with("/api_keys")
-    }
 }
 
 /// What is to be done with a request.
@@ -75,6 +82,8 @@ pub enum Verdict {
 
 /// What the gate has to know of a request.
 pub struct Caller<'a> {
+    /// The number of its process.
+    pub process: usize,
     pub side: Side,
     pub method: &'a str,
     /// Path and query.
@@ -96,6 +105,57 @@ impl Caller<'_> {
     pub fn is_watch(&self) -> bool {
         self.side == Side::ApiServer && self.target.contains("watch=true")
     }
+
+    /// Those come by time.
+    fn is_of_lease(&self) -> bool {
+        matches!(self.purpose(), Purpose::ReadsLease | Purpose::WritesLease)
+    }
+
+    fn purpose(&self) -> Purpose {
+        let path = path(self.target);
+        match self.side {
+            Side::ApiServer if path.contains("/leases") && self.is_write() => Purpose::WritesLease,
+            Side::ApiServer if path.contains("/leases") => Purpose::ReadsLease,
+            Side::ApiServer if self.is_write() && path.contains("/secrets") && !self.target.contains("dryRun") => {
+                Purpose::WritesSecret
+            }
+            Side::ApiServer if self.is_write() && path.contains("/projectkeys/") && !path.ends_with("/status") => {
+                Purpose::WritesProjectKey
+            }
+            Side::Platform if self.method == "POST" && path.ends_with("/api_keys") => Purpose::CreatesKey,
+            Side::Platform if self.is_write() => Purpose::ChangesPlatform,
+            Side::ApiServer | Side::Platform => Purpose::Other,
+        }
+    }
+}
+
+impl State {
+    /// Gives the request its number; `None` where it has none.
+    fn count(&mut self, caller: &Caller, most: usize) -> Option<Place> {
+        if !self.armed || caller.is_watch() {
+            return None;
+        }
+        if caller.is_of_lease() {
+            self.lease_requests += 1;
+            return Some(Place::Lease(self.lease_requests));
+        }
+        let times = self.alike.entry(caller.kind()).or_default();
+        *times += 1;
+        if *times > most {
+            return None;
+        }
+        self.counted.push(Counted { side: caller.side, write: caller.is_write() });
+        Some(Place::Request(self.counted.len()))
+    }
+
+    /// The fault that this request meets.
+    fn fault(&mut self, caller: &Caller, place: Place) -> Option<Mode> {
+        let fault = self.faults.front()?;
+        let due = place.is_due(fault.at) && fault.mode.suits(caller.side, caller.is_write());
+        let mode = fault.mode;
+        due.then(|| self.faults.pop_front())?;
+        Some(mode)
+    }
 }
 
 impl Gate {
@@ -108,66 +168,73 @@ impl Gate {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on requests are counted, and this fault is waited for.
-    pub fn arm(&self, fault: Fault) {
+    /// From now on requests are counted, and these faults are waited for, one after the other.
+    pub fn arm(&self, faults: &[Fault]) {
         let mut state = self.state();
         state.armed = true;
-        state.fault = Some(fault);
+        state.faults = faults.iter().copied().collect();
         state.last_write = Some(Instant::now());
     }
 
-    /// A fault that was not met by now is not met any more. Whether one was.
-    pub fn disarm(&self) -> bool {
+    /// Faults that were not met by now are not met any more. How many were.
+    pub fn disarm(&self) -> usize {
         let mut state = self.state();
-        state.fault = None;
-        state.met.is_some()
+        state.faults.clear();
+        state.met.len()
     }
 
-    /// The process that the fault hits.
-    pub fn aim(&self, process: u32) {
+    /// Whether a fault is waited for that comes by itself: a leader goes on renewing its Lease.
+    pub fn awaits_lease_request(&self) -> bool {
+        self.state().faults.front().is_some_and(|fault| matches!(fault.at, Place::Lease(_)))
+    }
+
+    /// The number of a process that is about to be started.
+    pub fn admit(&self) -> usize {
         let mut state = self.state();
-        state.victim = Some(Pid::from_raw(process.cast_signed()));
-        state.generation += 1;
+        state.processes += 1;
+        let number = state.processes;
+        state.passages.begins(number);
+        number
+    }
+
+    /// The process that faults hit.
+    pub fn aim(&self, process: Process) {
+        self.state().victim = Some(process);
     }
 
     /// A request arrives; its place in the log, and what to do with it.
     pub fn arrives(&self, caller: &Caller) -> (usize, Verdict) {
         let mut state = self.state();
-        let write = caller.is_write();
-        if write {
+        let (write, purpose) = (caller.is_write(), caller.purpose());
+        if write && !caller.is_of_lease() {
             state.last_write = Some(Instant::now());
         }
-        let counts = state.armed && !caller.is_watch() && {
-            let times = state.alike.entry(caller.kind()).or_default();
-            *times += 1;
-            *times <= self.alike
-        };
-        if counts {
-            state.counted.push(Counted { side: caller.side, write });
-        }
-        let number = if counts { format!("#{}", state.counted.len()) } else { "-".to_owned() };
-        let line =
-            format!("process {} {number} {:?} {} {}", state.generation, caller.side, caller.method, caller.target);
-        state.log.push(line);
-        let place = state.log.len() - 1;
+        let counted = state.count(caller, self.alike);
+        let number = counted.map_or_else(|| "-".to_owned(), |place| format!("#{place}"));
+        let process = caller.process;
+        let line = format!("process {process} {number} {:?} {} {}", caller.side, caller.method, caller.target);
+        let place = state.passages.add(Passage { line, process, purpose, withheld: false, status: None });
         let down = state.down_until.is_some_and(|until| Instant::now() < until);
         if down && write && caller.side == Side::ApiServer {
-            state.log[place].push_str(" [outage]");
+            state.passages.note(place, " [outage]");
             return (place, Verdict::Unavailable);
         }
-        let due = state
-            .fault
-            .filter(|fault| counts && state.counted.len() >= fault.at && fault.mode.suits(caller.side, write));
-        let Some(Fault { mode, .. }) = due else { return (place, Verdict::Pass) };
-        state.fault = None;
-        let request = format!("{} {}", caller.method, caller.target);
-        state.met = Some(Met { mode, side: caller.side, request });
-        state.log[place].push_str(&format!(" [{mode}]"));
+        let Some(mode) = counted.and_then(|counted| state.fault(caller, counted)) else {
+            return (place, Verdict::Pass);
+        };
+        let victim = state.victim;
+        state.met.push(Met { mode, victim });
+        // A kill that hits another process closes the sender's connection as well.
+        let lives = victim.is_none_or(|victim| victim.number != process);
+        if mode.withholds() || mode == Mode::KillAfter && lives {
+            state.passages.withheld(place);
+        }
+        state.passages.note(place, &format!(" [{mode}]"));
         (place, Verdict::Fail(mode))
     }
 
     pub fn answered(&self, place: usize, status: u16) {
-        self.state().log[place].push_str(&format!(" -> {status}"));
+        self.state().passages.answered(place, status);
     }
 
     pub fn saw_token(&self, token: String) {
@@ -179,10 +246,17 @@ impl Gate {
     }
 
     pub fn signal(&self, signal: Signal) {
-        if let Some(victim) = self.state().victim {
-            // It may have ended by itself, which is found out and reported elsewhere.
-            let _ = kill(victim, signal);
-        }
+        let mut state = self.state();
+        let Some(victim) = state.victim else { return };
+        // It may have ended by itself, which is found out and reported elsewhere.
+        let _ = kill(Pid::from_raw(victim.id.cast_signed()), signal);
+        state.passages.signalled(victim.number, signal);
+    }
+
+    /// Whether the process that was started last has the lead.
+    pub fn newest_leads(&self) -> bool {
+        let state = self.state();
+        state.passages.leader() == Some(state.processes)
     }
 
     /// Something happened that writes may follow.
@@ -190,12 +264,12 @@ impl Gate {
         self.state().last_write = Some(Instant::now());
     }
 
-    /// How long nothing was written through the proxy.
+    /// How long nothing was written through the proxy; a renewed Lease is no write.
     pub fn quiet_for(&self) -> Duration {
         self.state().last_write.map_or(Duration::MAX, |last| last.elapsed())
     }
 
-    pub fn met(&self) -> Option<Met> {
+    pub fn met(&self) -> Vec<Met> {
         self.state().met.clone()
     }
 
@@ -203,8 +277,8 @@ impl Gate {
         self.state().counted.clone()
     }
 
-    pub fn log(&self) -> Vec<String> {
-        self.state().log.clone()
+    pub fn passages(&self) -> Passages {
+        self.state().passages.clone()
     }
 
     pub fn tokens(&self) -> Vec<String> {

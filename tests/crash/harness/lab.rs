@@ -11,6 +11,8 @@ use crate::support::{ControlPlane, Error, Options, Result, definition_files};
 
 /// They mostly wait.
 const AT_ONCE: usize = 12;
+/// Those that wait for leases to run out, beside the others: they do nothing else for most of their time.
+const ELECTED_AT_ONCE: usize = 12;
 
 pub struct Lab {
     pub cluster: ControlPlane,
@@ -24,6 +26,7 @@ pub struct Lab {
     pub upstream: reqwest::Client,
     pub http: reqwest::Client,
     places: Semaphore,
+    elected_places: Semaphore,
 }
 
 impl Lab {
@@ -50,23 +53,25 @@ impl Lab {
             upstream: proxy::client(Some(&authority))?,
             http: proxy::client(None)?,
             places: Semaphore::new(AT_ONCE),
+            elected_places: Semaphore::new(ELECTED_AT_ONCE),
             cluster,
         })
     }
 
-    pub async fn place(&self) -> Result<SemaphorePermit<'_>> {
-        self.places.acquire().await.map_err(|_| Error::new("the laboratory is closed"))
+    pub async fn place(&self, elected: bool) -> Result<SemaphorePermit<'_>> {
+        let places = if elected { &self.elected_places } else { &self.places };
+        places.acquire().await.map_err(|_| Error::new("the laboratory is closed"))
     }
 
-    /// A kubeconfig that leads to the API server through a proxy.
-    pub fn kubeconfig(&self, name: &str, server: &str) -> Result<PathBuf> {
+    /// A kubeconfig that leads to the API server through a proxy, for a process of the site of that name.
+    pub fn kubeconfig(&self, (name, process): (&str, usize), server: &str) -> Result<PathBuf> {
         let config = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "proxied",
             "clusters": [{"name": "proxied", "cluster": {"server": server}}],
             "users": [{"name": "proxied", "user": {"token": self.token}}],
-            "contexts": [{"name": "proxied", "context": {"cluster": "proxied", "user": "proxied"}}],
+            "contexts": [{"name": "proxied", "context": {"cluster": "proxied", "user": "proxied", "namespace": name}}],
         });
-        let path = self.cluster.sandbox().folder().join(format!("{name}.kubeconfig"));
+        let path = self.cluster.sandbox().folder().join(format!("{name}-{process}.kubeconfig"));
         std::fs::write(&path, config.to_string())?;
         Ok(path)
     }

@@ -64,6 +64,12 @@ impl Mode {
         Self::TermOutage,
     ];
 
+    /// For processes of which one leads: what makes another follow.
+    pub const SUCCESSIONS: [Self; 3] = [Self::KillAfter, Self::Frozen, Self::Term];
+    /// What happens to requests for the Lease.
+    pub const OF_THE_LEASE: [Self; 6] =
+        [Self::KillAfter, Self::Lost, Self::Cut, Self::Instead(409), Self::Instead(500), Self::Frozen];
+
     /// What people do meanwhile; nothing of it is for resources that are being deleted.
     pub const REWRITES: [Self; 2] = [Self::Replaced, Self::Stripped];
 
@@ -82,11 +88,6 @@ impl Mode {
     /// Whether the operator's process ends by it.
     pub fn ends(self) -> bool {
         matches!(self, Self::KillBefore | Self::KillAfter | Self::Term | Self::TermOutage)
-    }
-
-    /// Whether a secret that the process holds in memory is lost by it.
-    pub fn forgets(self) -> bool {
-        matches!(self, Self::KillBefore | Self::KillAfter)
     }
 
     /// Whether the request is carried out and the operator never learns what came of it, although it lives.
@@ -138,18 +139,73 @@ impl FromStr for Mode {
 pub enum Extent {
     /// What fits into every run of the tests. A read changes nothing, so that being killed before it is as good as after it.
     Quick,
-    Whole,
+    /// Each alone, and some pairs, drawn by this seed.
+    Whole(u64),
+    /// These pairs alone.
+    Pairs(u64),
 }
 
-impl Extent {
-    pub fn tries(self, mode: Mode, (side, write): (Side, bool)) -> bool {
-        mode.suits(side, write) && (self == Self::Whole || write || mode != Mode::KillAfter)
+/// Which request, counted from the act on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Request(usize),
+    /// The requests for the Lease are counted by themselves, because they come by time.
+    Lease(usize),
+}
+
+impl Place {
+    /// Whether that place is reached with the request that has this one.
+    pub fn is_due(self, wanted: Self) -> bool {
+        match (self, wanted) {
+            (Self::Request(number), Self::Request(wanted)) | (Self::Lease(number), Self::Lease(wanted)) => {
+                number >= wanted
+            }
+            (Self::Request(_), Self::Lease(_)) | (Self::Lease(_), Self::Request(_)) => false,
+        }
     }
 }
 
-/// Which request, counted from the act on, and what goes wrong with it; where nothing does, which of several tries it is.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Request(number) => write!(f, "{number}"),
+            Self::Lease(number) => write!(f, "lease-{number}"),
+        }
+    }
+}
+
+impl FromStr for Place {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let (digits, of): (&str, fn(usize) -> Self) = match text.strip_prefix("lease-") {
+            Some(digits) => (digits, Self::Lease),
+            None => (text, Self::Request),
+        };
+        digits.parse().map(of).map_err(Error::while_doing(format!("reading the number {text:?}")))
+    }
+}
+
+/// Which request, and what goes wrong with it; where nothing does, which of several tries it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     pub mode: Mode,
-    pub at: usize,
+    pub at: Place,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.mode, self.at)
+    }
+}
+
+impl FromStr for Fault {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let Some((mode, at)) = text.split_once(':') else {
+            return Err(Error::new(format!("{text:?} is not mode:number, for instance kill-after:7")));
+        };
+        Ok(Self { mode: mode.parse()?, at: at.parse()? })
+    }
 }

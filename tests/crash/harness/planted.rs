@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::lab::Lab;
 use super::manifests::{compute, key};
-use super::platform::{ADMIN, FOREIGN, ORGANIZATION, PROJECT, SHARED_BRANCH};
+use super::platform::{ADMIN, FOREIGN, ORGANIZATION, PROJECT, SHARED_BRANCH, TO_ADOPT};
 use super::point::set_the_scene;
 use super::promises::{unsettled, violations};
 use super::scenarios::{Goal, Scenario};
@@ -21,6 +21,7 @@ pub enum Plant {
     SecondCompute,
     ForgottenKey,
     ForeignChange,
+    AdoptableChange,
     ForeignSecret,
     Token,
     RevokedKey,
@@ -37,7 +38,7 @@ pub async fn violations_of(lab: Arc<Lab>, plants: &[Plant]) -> Result<Vec<String
     for plant in plants {
         put(&site, *plant).await?;
         let mut found: Vec<String> = unsettled(&site, &scenario.goal).await?.into_iter().collect();
-        found.extend(violations(&site, &scenario.goal, None).await?);
+        found.extend(violations(&site, &scenario.goal).await?);
         found.extend(leaks(&site).await?);
         reported.push(found.join("\n"));
     }
@@ -47,6 +48,7 @@ pub async fn violations_of(lab: Arc<Lab>, plants: &[Plant]) -> Result<Vec<String
 async fn put(site: &Site, plant: Plant) -> Result<()> {
     let endpoints = format!("/projects/{PROJECT}/endpoints");
     let keys = format!("/organizations/{ORGANIZATION}/api_keys");
+    let other_pause = json!({"endpoint": {"suspend_timeout_seconds": 600}});
     match plant {
         Plant::Nothing => Ok(()),
         Plant::SecondCompute => {
@@ -54,12 +56,11 @@ async fn put(site: &Site, plant: Plant) -> Result<()> {
             call(site, (Method::POST, &endpoints), twin).await
         }
         Plant::ForgottenKey => {
-            call(site, (Method::POST, &keys), json!({"key_name": "left", "project_id": PROJECT})).await
+            // Its name is a word of the ProjectKey's message: being mentioned is not being reported.
+            call(site, (Method::POST, &keys), json!({"key_name": "contains", "project_id": PROJECT})).await
         }
-        Plant::ForeignChange => {
-            let other = json!({"endpoint": {"suspend_timeout_seconds": 600}});
-            call(site, (Method::PATCH, &format!("{endpoints}/{}", FOREIGN[1])), other).await
-        }
+        Plant::ForeignChange => call(site, (Method::PATCH, &format!("{endpoints}/{}", FOREIGN[1])), other_pause).await,
+        Plant::AdoptableChange => call(site, (Method::PATCH, &format!("{endpoints}/{TO_ADOPT}")), other_pause).await,
         Plant::ForeignSecret => {
             let other = json!({"metadata": {"labels": {"changed": "true"}}});
             site.objects.patch("Secret", FOREIGN_SECRET, &other).await

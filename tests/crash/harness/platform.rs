@@ -49,6 +49,8 @@ keys:
 #[derive(Debug)]
 pub struct Platform {
     pub simulator: Simulator,
+    /// Whether it shows its keys, and revokes them when asked to.
+    pub lists_keys: bool,
     foreign: Value,
 }
 
@@ -67,7 +69,7 @@ impl Platform {
         let options = Options { profile, ..Options::new(world) };
         let simulator =
             simulator::serve(listener, options).await.map_err(Error::while_doing("starting the platform"))?;
-        let mut platform = Self { simulator, foreign: Value::Null };
+        let mut platform = Self { simulator, lists_keys: profile != Profile::Minimal, foreign: Value::Null };
         platform.foreign = platform.foreign_now()?;
         Ok(platform)
     }
@@ -137,9 +139,9 @@ impl Platform {
         self.requests().iter().filter(|entry| fits(entry)).count()
     }
 
-    /// Requests to change a foreign compute.
+    /// Requests to change a compute that is foreign, or that nobody may change although it may be adopted: none declares a setting of it.
     pub fn attacks(&self) -> Vec<String> {
-        let foreign = |path: &str| FOREIGN.iter().any(|id| path.contains(id));
+        let foreign = |path: &str| FOREIGN.iter().chain([&TO_ADOPT]).any(|id| path.contains(id));
         let entries = self.requests().into_iter().filter(|entry| entry.method != "GET" && foreign(&entry.path));
         entries.map(|entry| format!("{} {}", entry.method, entry.path)).collect()
     }

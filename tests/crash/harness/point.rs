@@ -1,9 +1,10 @@
 //! One point: set the scene, act, let one request go wrong, wait until all is quiet, compare.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::gate::{Counted, Met};
+use super::gate::{Counted, Met, Process};
 use super::lab::Lab;
 use super::modes::{Fault, Mode};
 use super::objects::condition;
@@ -20,8 +21,8 @@ const QUIET: Duration = Duration::from_millis(1200);
 const PATIENCE: Duration = Duration::from_secs(90);
 
 pub struct Outcome {
-    /// The request that went wrong; none where there were fewer requests than that.
-    pub met: Option<Met>,
+    /// The requests that went wrong; fewer than the faults where there were not enough requests.
+    pub met: Vec<Met>,
     pub counted: Vec<Counted>,
     pub violations: Vec<String>,
     /// For whoever looks into it.
@@ -29,34 +30,34 @@ pub struct Outcome {
 }
 
 /// The name of a point, which `make verify point=` takes.
-pub fn label(scenario: &Scenario, Fault { mode, at }: Fault) -> String {
-    format!("{}:{mode}:{at}", scenario.name)
+pub fn label(scenario: &Scenario, faults: &[Fault]) -> String {
+    let faults: Vec<String> = faults.iter().map(Fault::to_string).collect();
+    format!("{}:{}", scenario.name, faults.join("+"))
 }
 
-pub async fn run(lab: Arc<Lab>, scenario: &Scenario, fault: Fault) -> Result<Outcome> {
-    let namespace = label(scenario, fault).replace(':', "-");
+pub async fn run(lab: Arc<Lab>, scenario: &Scenario, faults: &[Fault]) -> Result<Outcome> {
+    let namespace = label(scenario, faults).replace([':', '+'], "-");
     let mut site = Site::open(lab, scenario, &namespace).await?;
-    let outcome = play(&mut site, scenario, fault).await;
+    let outcome = play(&mut site, scenario, faults).await;
     match outcome {
         Ok(outcome) => Ok(Outcome { transcript: transcript(&site), ..outcome }),
         Err(error) => Err(Error::new(format!("{error}\n{}", transcript(&site)))),
     }
 }
 
-async fn play(site: &mut Site, scenario: &Scenario, fault: Fault) -> Result<Outcome> {
+async fn play(site: &mut Site, scenario: &Scenario, faults: &[Fault]) -> Result<Outcome> {
     set_the_scene(site, scenario).await?;
-    site.gate.arm(fault);
+    site.gate.arm(faults);
     for act in &scenario.act {
         site.perform(act).await?;
     }
     let mut found = Vec::new();
     if let Some(what) = come_to_rest(site, &scenario.goal).await? {
-        found.push(format!("not settled after {} s: {what}", PATIENCE.as_secs()));
+        found.push(format!("not settled after {} s: {what}", patience(site).as_secs()));
     }
-    let met = site.gate.met();
-    found.extend(violations(site, &scenario.goal, met.as_ref()).await?);
+    found.extend(violations(site, &scenario.goal).await?);
     found.extend(leaks(site).await?);
-    Ok(Outcome { met, counted: site.gate.counted(), violations: found, transcript: String::new() })
+    Ok(Outcome { met: site.gate.met(), counted: site.gate.counted(), violations: found, transcript: String::new() })
 }
 
 pub async fn set_the_scene(site: &mut Site, scenario: &Scenario) -> Result<()> {
@@ -67,7 +68,7 @@ pub async fn set_the_scene(site: &mut Site, scenario: &Scenario) -> Result<()> {
     }
     let begun = Instant::now();
     loop {
-        site.tend(false)?;
+        site.tend(false).await?;
         let quiet = site.all_ready().await && site.gate.quiet_for() >= QUIET / 2;
         if quiet && is_set(site, computes.len(), keys.len()).await? {
             return Ok(());
@@ -98,30 +99,61 @@ fn is_ready(object: &serde_json::Value) -> bool {
     condition(object, "Ready").is_some_and(|ready| ready["status"] == "True")
 }
 
+/// After each fault, and for the lease to run out.
+fn patience(site: &Site) -> Duration {
+    let faults = u32::try_from(site.gate.met().len()).unwrap_or(u32::MAX).max(1);
+    PATIENCE * (faults + u32::from(site.elected))
+}
+
+/// What the operators of a point went through.
+#[derive(Default)]
+struct Course {
+    restarts: usize,
+    thawed: bool,
+}
+
+impl Course {
+    /// Does what the fault asks for; whether there is nothing more of that kind to come.
+    async fn tend(&mut self, site: &mut Site, met: &[Met]) -> Result<bool> {
+        let stopped = met.iter().any(|met| met.mode == Mode::Frozen);
+        if stopped && !self.thawed && site.operators() == 1 {
+            site.start_beside_the_stopped().await?;
+        }
+        if self.thawed && site.elected && site.operators() > 1 {
+            return site.former_leader_has_ended();
+        }
+        let ended: BTreeSet<Option<Process>> = met.iter().filter(|met| met.mode.ends()).map(|met| met.victim).collect();
+        let ends = ended.len();
+        if site.tend(self.restarts < ends).await? {
+            self.restarts += 1;
+        }
+        Ok(self.restarts == ends)
+    }
+
+    /// Lets an operator that was stopped go on; whether there was one.
+    fn thaw(&mut self, site: &mut Site, met: &[Met]) -> Result<bool> {
+        let stopped = !self.thawed && met.iter().any(|met| met.mode == Mode::Frozen);
+        if stopped {
+            self.thawed = true;
+            site.thaw()?;
+        }
+        Ok(stopped)
+    }
+}
+
 /// Waits until everything is as it has to be and nothing more is written; what is not, where that does not come.
 async fn come_to_rest(site: &mut Site, goal: &Goal) -> Result<Option<String>> {
     let begun = Instant::now();
-    let (mut restarted, mut thawed) = (false, false);
+    let mut course = Course::default();
     loop {
-        let mode = site.gate.met().map(|met| met.mode);
-        let frozen = mode == Some(Mode::Frozen) && !thawed;
-        if frozen && site.operators() == 1 {
-            site.start_operator()?;
-        }
-        restarted |= site.tend(mode.is_some_and(Mode::ends) && !restarted)?;
-        let awaited = mode.is_some_and(Mode::ends) && !restarted;
-        let at_work = !awaited && site.all_ready().await;
+        let met = site.gate.met();
+        let at_work = course.tend(site, &met).await? && site.is_led() && site.all_ready().await;
         // Looking costs more than waiting, and in the midst of writes there is nothing to be seen.
-        let late = begun.elapsed() > PATIENCE;
-        let quiet = at_work && site.gate.quiet_for() >= QUIET;
+        let late = begun.elapsed() > patience(site);
+        let quiet = at_work && site.gate.quiet_for() >= QUIET && !site.gate.awaits_lease_request();
         let left = if quiet || late { unsettled(site, goal).await? } else { None };
-        if quiet && left.is_none() {
-            if frozen {
-                thawed = true;
-                site.thaw()?;
-            } else if site.gate.disarm() == mode.is_some() {
-                return Ok(None);
-            }
+        if quiet && left.is_none() && !course.thaw(site, &met)? && site.gate.disarm() == met.len() {
+            return Ok(None);
         }
         if late {
             return Ok(Some(left.unwrap_or_else(|| "it does not become quiet".to_owned())));
@@ -132,7 +164,7 @@ async fn come_to_rest(site: &mut Site, goal: &Goal) -> Result<Option<String>> {
 
 /// What happened.
 fn transcript(site: &Site) -> String {
-    let passed = site.gate.log();
+    let passed = site.gate.passages().lines();
     let shown = passed.iter().filter(|line| !line.contains("watch=true")).cloned().collect::<Vec<_>>();
     let log = site.log();
     let text: Vec<&str> = log.lines().collect();

@@ -6,7 +6,6 @@ use dbplane::decide::names::RECORD;
 use k8s_openapi::ByteString;
 use serde_json::Value;
 
-use super::gate::Met;
 use super::guarantees;
 use super::manifests::key_secret;
 use super::objects::{condition, name};
@@ -46,7 +45,7 @@ async fn unsettled_resources(site: &Site, goal: &Goal) -> Result<Option<String>>
             if !wanted.contains(&name(object)) {
                 return Ok(Some(format!("{kind} {} exists: {}", name(object), object["status"])));
             }
-            if let Some(what) = unready(object) {
+            if let Some(what) = unready(object, site.platform.lists_keys) {
                 return Ok(Some(format!("{kind} {} {what}: {}", name(object), object["status"])));
             }
         }
@@ -55,14 +54,19 @@ async fn unsettled_resources(site: &Site, goal: &Goal) -> Result<Option<String>>
 }
 
 /// Ready, in sync, current, and with nothing under way or unresolved.
-fn unready(object: &Value) -> Option<String> {
-    let is_true = |kind: &str| condition(object, kind).is_some_and(|condition| condition["status"] == "True");
+fn unready(object: &Value, lists_keys: bool) -> Option<String> {
+    let has = |kind: &str, field: &str, value: &str| condition(object, kind).is_some_and(|it| it[field] == value);
     let meta = &object["metadata"];
     if object["status"]["observedGeneration"] != meta["generation"] {
         return Some("was not looked at since its last change".to_owned());
     }
     let lost = object["status"]["lostKeys"].as_array().is_some_and(|keys| !keys.is_empty());
-    if !is_true("Ready") || (!is_true("Synced") && !lost) {
+    if lost && lists_keys {
+        return Some("has lost keys, which could be revoked".to_owned());
+    }
+    // A person has to revoke them where dbplane cannot.
+    let waits = lost && has("Synced", "reason", "RevocationUnsupported");
+    if !has("Ready", "status", "True") || (!has("Synced", "status", "True") && !waits) {
         return Some("is not ready and in sync".to_owned());
     }
     if let Some(kind) = ["Reconciling", "Stalled"].into_iter().find(|kind| condition(object, kind).is_some()) {
@@ -118,14 +122,17 @@ fn counts(site: &Site, goal: &Goal) -> [Count; 4] {
 }
 
 /// What was done that may not be done, and what cannot be used that should be.
-pub async fn violations(site: &Site, goal: &Goal, met: Option<&Met>) -> Result<Vec<String>> {
+pub async fn violations(site: &Site, goal: &Goal) -> Result<Vec<String>> {
     let platform = &site.platform;
     let mut found: Vec<String> = platform.attacks().into_iter().map(|what| format!("unasked: {what}")).collect();
     found.extend(platform.foreign_change()?);
     found.extend(guarantees::bound_wrongly(&world(site, goal).await?));
     let wrong = counts(site, goal).into_iter().filter(|count| count.done != count.wanted);
     found.extend(wrong.map(|count| count.to_string()));
-    found.extend(wasted_keys(site, goal, met));
+    found.extend(wasted_keys(site, goal));
+    if site.elected {
+        found.extend(site.gate.passages().change_of_a_former_leader());
+    }
     if !platform.has(TO_ADOPT)? {
         found.push(format!("compute {TO_ADOPT} was deleted"));
     }
@@ -144,15 +151,10 @@ pub async fn violations(site: &Site, goal: &Goal, met: Option<&Met>) -> Result<V
 }
 
 /// Another key than the wanted ones is made only where a secret can have been lost.
-fn wasted_keys(site: &Site, goal: &Goal, met: Option<&Met>) -> Option<String> {
-    let created_keys = site.platform.done("POST", "/api_keys");
-    let most = match met {
-        // Two processes at work without a lease may replace each other's key; none of them may be forgotten.
-        _ if site.operators() > 1 => usize::MAX,
-        Some(met) if met.mode.forgets() || (met.mode.withholds() && met.creates_key()) => goal.created_keys + 1,
-        _ => goal.created_keys,
-    };
-    (created_keys > most).then(|| format!("keys created: {created_keys} instead of {}", goal.created_keys))
+fn wasted_keys(site: &Site, goal: &Goal) -> Option<String> {
+    let created = site.platform.done("POST", "/api_keys");
+    let most = goal.created_keys + site.gate.passages().keys_replaced_with_cause();
+    (created > most).then(|| format!("keys created: {created} instead of {}", goal.created_keys))
 }
 
 /// The Secret holds the key that the status names, and the platform accepts it.

@@ -43,6 +43,8 @@ impl Drop for Door {
 }
 
 pub struct Behind {
+    /// The number of the only process that comes through this door.
+    pub process: usize,
     pub side: Side,
     /// Where the requests go, without a path.
     pub upstream: String,
@@ -74,7 +76,7 @@ async fn pass(State(behind): State<Arc<Behind>>, ConnectInfo(peer): ConnectInfo<
         return cut(&peer);
     };
     let target = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
-    let caller = Caller { side: behind.side, method: parts.method.as_str(), target: &target };
+    let caller = Caller { process: behind.process, side: behind.side, method: parts.method.as_str(), target: &target };
     let (place, verdict) = behind.gate.arrives(&caller);
     let streams = caller.is_watch();
     let call = Call { method: parts.method.clone(), target: behind.narrowed(&target), headers: parts.headers, body };

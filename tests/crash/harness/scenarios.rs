@@ -3,16 +3,23 @@
 use dbplane_simulator::world::Profile;
 use serde_json::{Value, json};
 
+use super::gate::Counted;
 use super::manifests::{compute, key, with};
-use super::modes::{Extent, Mode};
+use super::modes::{Extent, Fault, Mode, Place};
+use super::pairs::pairs;
 use super::platform::{BRANCH_TO_ADOPT, EMPTY_BRANCH, SHARED_BRANCH};
+
+/// How many of the requests with which a leader keeps its Lease go wrong.
+const LEASE_REQUESTS: usize = 2;
 
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub name: &'static str,
     pub profile: Profile,
-    /// How many operators run, without leader election.
+    /// How many operators run from the beginning.
     pub operators: usize,
+    /// Whether they run with leader election.
+    pub elected: bool,
     /// Whether the account is a ClusterAccount whose credentials are in another namespace.
     pub elsewhere: bool,
     /// What is declared and settled before the act.
@@ -49,14 +56,47 @@ pub struct Goal {
 
 impl Scenario {
     /// In which ways its requests go wrong. Where there are very many of them, in those that differ most.
-    pub fn modes(&self, extent: Extent) -> Vec<Mode> {
+    fn modes(&self, extent: Extent) -> Vec<Mode> {
         let stays = !self.goal.computes.is_empty() || !self.goal.keys.is_empty();
         match extent {
             Extent::Quick => Mode::QUICK.to_vec(),
-            Extent::Whole if self.repeats() => Mode::FEW.to_vec(),
-            Extent::Whole if stays => [Mode::ALL.as_slice(), &Mode::REWRITES].concat(),
-            Extent::Whole => Mode::ALL.to_vec(),
+            Extent::Pairs(_) => Vec::new(),
+            Extent::Whole(_) if self.elected => Mode::SUCCESSIONS.to_vec(),
+            Extent::Whole(_) if self.repeats() => Mode::FEW.to_vec(),
+            Extent::Whole(_) if stays => [Mode::ALL.as_slice(), &Mode::REWRITES].concat(),
+            Extent::Whole(_) => Mode::ALL.to_vec(),
         }
+    }
+
+    /// The points: what goes wrong with which of the requests that were counted.
+    pub fn points(&self, extent: Extent, counted: &[Counted]) -> Vec<Vec<Fault>> {
+        let mut points = Vec::new();
+        for mode in self.modes(extent) {
+            let tried = counted.iter().zip(1..).filter(|(request, _)| self.tries(extent, mode, request));
+            points.extend(tried.map(|(_, at)| vec![Fault { mode, at: Place::Request(at) }]));
+        }
+        match extent {
+            Extent::Whole(_) if self.elected => {
+                let places = (1..=LEASE_REQUESTS).map(Place::Lease);
+                points.extend(places.flat_map(|at| Mode::OF_THE_LEASE.map(|mode| vec![Fault { mode, at }])));
+            }
+            _ => {}
+        }
+        if let Extent::Whole(seed) | Extent::Pairs(seed) = extent {
+            points.extend(pairs(self, counted, seed).into_iter().map(Vec::from));
+        }
+        points
+    }
+
+    fn tries(&self, extent: Extent, mode: Mode, request: &Counted) -> bool {
+        let differs = match extent {
+            // Being killed before a read is as good as after it.
+            Extent::Quick => mode != Mode::KillAfter,
+            // What the former leader has read is old when it goes on.
+            Extent::Whole(_) if self.elected => mode == Mode::Frozen,
+            Extent::Whole(_) | Extent::Pairs(_) => true,
+        };
+        mode.suits(request.side, request.write) && (request.write || differs)
     }
 
     /// Whether it asks for the same many times: two operators that read the platform at different times correct each other's
@@ -66,11 +106,24 @@ impl Scenario {
     }
 
     pub fn new(name: &'static str, act: Vec<Act>, goal: Goal) -> Self {
-        Self { name, profile: Profile::Default, operators: 1, elsewhere: false, before: Vec::new(), act, goal }
+        Self {
+            name,
+            profile: Profile::Default,
+            operators: 1,
+            elected: false,
+            elsewhere: false,
+            before: Vec::new(),
+            act,
+            goal,
+        }
     }
 
     pub fn after(self, before: Vec<Value>) -> Self {
         Self { before, ..self }
+    }
+
+    fn elected(self, name: &'static str) -> Self {
+        Self { name, elected: true, ..self }
     }
 
     fn minimal(self, name: &'static str) -> Self {
@@ -100,6 +153,7 @@ fn creates() -> Vec<Scenario> {
         create.clone(),
         create.clone().minimal("create-minimal"),
         create.clone().public("create-public"),
+        create.clone().elected("create-elected"),
         twice.clone().minimal("create-two-minimal"),
         twice,
         Scenario::new("create-sized", vec![Act::Create(sized)], one),
@@ -115,6 +169,7 @@ fn keys() -> Vec<Scenario> {
     vec![
         create.clone(),
         create.clone().minimal("create-key-minimal"),
+        create.clone().elected("create-key-elected"),
         Scenario::new("replace-key", vec![Act::Delete("Secret", "ci-key")], replaced.clone()).after(vec![key("ci")]),
         Scenario::new("rotate", vec![Act::Age("ci")], replaced).after(vec![rotated]),
         Scenario { name: "create-key-contended", operators: 2, ..create },
@@ -129,10 +184,13 @@ fn changes() -> Vec<Scenario> {
     let restart =
         Scenario::new("restart", change(json!({"restartToken": "once"})), Goal { restarted: 1, ..kept.clone() })
             .after(vec![primary()]);
+    let resize = Scenario::new("resize", change(json!({"size": {"fixed": 2}})), Goal { changed: 1, ..kept.clone() })
+        .after(vec![primary()]);
     vec![
-        Scenario::new("resize", change(json!({"size": {"fixed": 2}})), Goal { changed: 1, ..kept.clone() })
-            .after(vec![primary()]),
+        resize.clone(),
+        resize.elected("resize-elected"),
         restart.clone(),
+        restart.clone().elected("restart-elected"),
         restart.public("restart-public"),
         Scenario::new("adopt", vec![Act::Create(adopt)], Goal { created: 0, ..kept }),
     ]
@@ -146,6 +204,7 @@ fn deletes() -> Vec<Scenario> {
     let delete = Scenario::new("delete", vec![Act::Delete("Compute", "orders")], gone).after(vec![replica("orders")]);
     vec![
         delete.clone(),
+        delete.clone().elected("delete-elected"),
         delete.public("delete-public"),
         Scenario::new("delete-key", vec![Act::Delete("ProjectKey", "ci")], Goal { created_keys: 1, ..Goal::default() })
             .after(vec![key("ci")]),

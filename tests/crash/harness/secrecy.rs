@@ -31,6 +31,6 @@ async fn texts(site: &Site) -> Result<Vec<(&'static str, String)>> {
         ("events", json!(site.objects.list("Event").await?).to_string()),
         ("resources", json!(objects).to_string()),
         ("platform's request log", requests.join("\n")),
-        ("requests' URLs", site.gate.log().join("\n")),
+        ("requests' URLs", site.gate.passages().lines().join("\n")),
     ])
 }

@@ -2,12 +2,17 @@
 
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::SignedDuration;
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Api;
+use kube::api::PostParams;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::gate::Gate;
+use super::gate::{Gate, Process};
 use super::lab::Lab;
 use super::manifests::{account, cluster_account, credentials, namespace, secret};
 use super::modes::Side;
@@ -19,9 +24,17 @@ use crate::support::{Error, Result, Running, aged, free_port};
 
 /// A Secret that is nobody's business.
 pub const FOREIGN_SECRET: &str = "unrelated";
+/// Where the operator is installed.
+const OWN_NAMESPACE: &str = "dbplane-system";
+/// For one question whether an operator is ready.
+const LONGEST_CHECK: Duration = Duration::from_secs(2);
+/// Nothing listens there: each process gets to the platform through a proxy of its own, which shows who asked for what.
+const BASE_URL: &str = "http://127.0.0.1:1/api/v2";
 const REQUEST_TIMEOUT: &str = "2";
 /// As short as the program allows without leader election, and a second for a busy machine.
 const SETTLE_TIME: &str = "4";
+/// The same with it.
+const SETTLE_TIME_ELECTED: &str = "18";
 
 pub struct Site {
     pub lab: Arc<Lab>,
@@ -29,18 +42,28 @@ pub struct Site {
     pub platform: Platform,
     pub gate: Arc<Gate>,
     pub foreign_secret: Value,
-    /// Of the API server and of the platform; both ends of the proxy go with this.
-    doors: [Door; 2],
+    /// Of all processes, two for each; the proxy goes with this.
+    doors: Vec<Door>,
     operators: Vec<Operator>,
     elsewhere: bool,
+    pub elected: bool,
+    /// Whether the first operator is stopped.
+    stopped: bool,
 }
 
 struct Operator {
+    number: usize,
     process: Running,
     health: u16,
     metrics: u16,
     /// Whether it was seen to work.
     ready: bool,
+}
+
+impl Operator {
+    fn known_as(&self) -> Process {
+        Process { number: self.number, id: self.process.id() }
+    }
 }
 
 impl Site {
@@ -49,39 +72,46 @@ impl Site {
         let platform = Platform::start(scenario.profile).await?;
         let gate = Arc::new(Gate::new(scenario.repeats()));
         let objects = Objects::new(lab.client.clone(), name);
-        let door = async |side, upstream: String, http: &reqwest::Client| {
-            let (http, gate, objects) = (http.clone(), gate.clone(), objects.clone());
-            proxy::open(Behind { side, upstream, http, gate, objects, cluster_account: name.to_owned() }).await
-        };
-        let base_url = platform.simulator.base_url();
-        let origin = base_url.trim_end_matches("/api/v2").to_owned();
-        let doors = [
-            door(Side::ApiServer, lab.cluster.url(), &lab.upstream).await?,
-            door(Side::Platform, origin, &lab.http).await?,
-        ];
         objects.create(&namespace(name)).await?;
         objects.create(&secret(FOREIGN_SECRET, "somebody's")).await?;
         let foreign_secret = objects.get("Secret", FOREIGN_SECRET).await?.unwrap_or_default();
-        let elsewhere = scenario.elsewhere;
-        let mut site = Self { lab, objects, platform, gate, foreign_secret, doors, operators: Vec::new(), elsewhere };
+        let Scenario { elsewhere, elected, .. } = *scenario;
+        let (doors, operators) = (Vec::new(), Vec::new());
+        let mut site =
+            Self { lab, objects, platform, gate, foreign_secret, doors, operators, elsewhere, elected, stopped: false };
         site.declare_account().await?;
+        if elected {
+            site.allow_lease().await?;
+        }
         for _ in 0..scenario.operators {
-            site.start_operator()?;
+            site.start_operator().await?;
         }
         Ok(site)
     }
 
     async fn declare_account(&self) -> Result<()> {
-        let base_url = format!("http://{}/api/v2", self.doors[1].address);
         let name = &self.objects.namespace;
         if !self.elsewhere {
             self.objects.create(&credentials()).await?;
-            return self.objects.create(&account(&base_url)).await;
+            return self.objects.create(&account(BASE_URL)).await;
         }
         let other = self.credentials_namespace();
         self.objects.create(&namespace(&other)).await?;
         Objects::new(self.lab.client.clone(), &other).create(&credentials()).await?;
-        self.objects.create(&cluster_account(name, &base_url, &other)).await
+        self.objects.create(&cluster_account(name, BASE_URL, &other)).await
+    }
+
+    /// What the operator may do with the Lease in its own namespace, in this one, where its kubeconfig leads to.
+    async fn allow_lease(&self) -> Result<()> {
+        let (namespace, name) = (&self.objects.namespace, "dbplane-leader-election");
+        let (from, to) = (&self.lab.client, self.lab.client.clone());
+        let mut role = Api::<Role>::namespaced(from.clone(), OWN_NAMESPACE).get(name).await?;
+        let mut binding = Api::<RoleBinding>::namespaced(from.clone(), OWN_NAMESPACE).get(name).await?;
+        role.metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
+        binding.metadata = role.metadata.clone();
+        Api::namespaced(to.clone(), namespace).create(&PostParams::default(), &role).await?;
+        Api::namespaced(to, namespace).create(&PostParams::default(), &binding).await?;
+        Ok(())
     }
 
     fn credentials_namespace(&self) -> String {
@@ -89,32 +119,58 @@ impl Site {
     }
 
     /// Starts one more operator; faults hit the first one.
-    pub fn start_operator(&mut self) -> Result<()> {
+    pub async fn start_operator(&mut self) -> Result<()> {
         let ports = (free_port()?, free_port()?);
-        let operator = self.operator(ports)?;
+        let operator = self.operator(ports).await?;
         if self.operators.is_empty() {
-            self.gate.aim(operator.process.id());
+            self.gate.aim(operator.known_as());
         }
         self.operators.push(operator);
         Ok(())
     }
 
-    fn operator(&self, (health, metrics): (u16, u16)) -> Result<Operator> {
+    /// The same, because the first one was stopped: nobody waits for that one until it goes on.
+    pub async fn start_beside_the_stopped(&mut self) -> Result<()> {
+        self.stopped = true;
+        self.start_operator().await
+    }
+
+    /// The way of a process to the API server, and to the platform.
+    async fn doors(&self, process: usize) -> Result<[Door; 2]> {
+        let origin = self.platform.simulator.base_url().trim_end_matches("/api/v2").to_owned();
+        let door = async |side, upstream: String, http: &reqwest::Client| {
+            let (http, gate, objects) = (http.clone(), self.gate.clone(), self.objects.clone());
+            let cluster_account = objects.namespace.clone();
+            proxy::open(Behind { process, side, upstream, http, gate, objects, cluster_account }).await
+        };
+        let lab = &self.lab;
+        let api_server = door(Side::ApiServer, lab.cluster.url(), &lab.upstream).await?;
+        Ok([api_server, door(Side::Platform, origin, &lab.http).await?])
+    }
+
+    async fn operator(&mut self, (health, metrics): (u16, u16)) -> Result<Operator> {
+        let number = self.gate.admit();
+        let [api_server, platform] = self.doors(number).await?;
         let name = &self.objects.namespace;
         let watched = match self.elsewhere {
             true => format!("{name},{}", self.credentials_namespace()),
             false => name.clone(),
         };
+        let kubeconfig = self.lab.kubeconfig((name, number), &format!("http://{}", api_server.address))?;
         let mut command = Command::new(&self.lab.program);
         command
             .args(["run", "--allow-insecure-platform", "--log", "info,dbplane=debug"])
-            .args(["--request-timeout", REQUEST_TIMEOUT, "--settle-time", SETTLE_TIME])
+            .args(["--request-timeout", REQUEST_TIMEOUT])
+            .args(["--settle-time", if self.elected { SETTLE_TIME_ELECTED } else { SETTLE_TIME }])
+            .args(self.elected.then_some("--leader-elect"))
             .args(["--watch-namespaces", &watched])
             .arg(format!("--health-listen=127.0.0.1:{health}"))
             .arg(format!("--metrics-listen=127.0.0.1:{metrics}"))
-            .env("KUBECONFIG", self.lab.kubeconfig(name, &format!("http://{}", self.doors[0].address))?);
+            .env("KUBECONFIG", kubeconfig)
+            .env("ALL_PROXY", format!("http://{}", platform.address));
         let process = self.lab.cluster.sandbox().start(name, command)?;
-        Ok(Operator { process, health, metrics, ready: false })
+        self.doors.extend([api_server, platform]);
+        Ok(Operator { number, process, health, metrics, ready: false })
     }
 
     /// Does what people do; whatever refers to an account refers to this site's.
@@ -143,27 +199,29 @@ impl Site {
     }
 
     /// Starts the first operator anew once it has ended; whether it has. `expected` says whether it may have.
-    pub fn tend(&mut self, expected: bool) -> Result<bool> {
+    pub async fn tend(&mut self, expected: bool) -> Result<bool> {
+        let mut ports = None;
         for operator in &mut self.operators {
             let Some(status) = operator.process.ended()? else { continue };
             if !expected {
                 let last = operator.process.last_lines(10);
                 return Err(Error::new(format!("the operator ended by itself ({status}):\n{last}")));
             }
-            let ports = (operator.health, operator.metrics);
-            let anew = self.operator(ports)?;
-            self.gate.aim(anew.process.id());
-            self.operators[0] = anew;
-            return Ok(true);
+            ports = Some((operator.health, operator.metrics));
         }
-        Ok(false)
+        let Some(ports) = ports else { return Ok(false) };
+        let anew = self.operator(ports).await?;
+        self.gate.aim(anew.known_as());
+        self.operators[0] = anew;
+        Ok(true)
     }
 
     /// Whether every operator works. What one begins with counts as something that writes may follow.
     pub async fn all_ready(&mut self) -> bool {
-        for operator in self.operators.iter_mut().filter(|operator| !operator.ready) {
+        let asked = self.operators.iter_mut().skip(usize::from(self.stopped));
+        for operator in asked.filter(|operator| !operator.ready) {
             let url = format!("http://127.0.0.1:{}/readyz", operator.health);
-            let answer = self.lab.http.get(url).send().await;
+            let answer = self.lab.http.get(url).timeout(LONGEST_CHECK).send().await;
             if !answer.is_ok_and(|answer| answer.status().is_success()) {
                 return false;
             }
@@ -175,8 +233,28 @@ impl Site {
 
     /// Lets an operator that was stopped go on.
     pub fn thaw(&mut self) -> Result<()> {
+        self.stopped = false;
         self.gate.touch();
         self.operators[0].process.signal(Signal::SIGCONT)
+    }
+
+    /// Whether the process that led before it was stopped has ended, as it has to; it is not started again.
+    pub fn former_leader_has_ended(&mut self) -> Result<bool> {
+        let former = &mut self.operators[0].process;
+        let Some(status) = former.ended()? else { return Ok(false) };
+        if status.success() || !former.log().contains("the lead is lost") {
+            let last = former.last_lines(10);
+            return Err(Error::new(format!(
+                "the former leader did not end because of the lost lead ({status}):\n{last}"
+            )));
+        }
+        self.operators.remove(0);
+        Ok(true)
+    }
+
+    /// Whether nobody else has to take over before the one that was started last does anything.
+    pub fn is_led(&self) -> bool {
+        !self.elected || self.gate.newest_leads()
     }
 
     pub fn operators(&self) -> usize {

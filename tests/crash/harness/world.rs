@@ -18,7 +18,6 @@ pub async fn world(site: &Site, goal: &Goal) -> Result<World> {
         true => (Vec::new(), Vec::new()),
         false => (site.objects.list("Compute").await?, site.objects.list("ProjectKey").await?),
     };
-    let reported = computes.iter().chain(&keys).map(reported).collect();
     let mut key_secrets = BTreeMap::new();
     for key in &keys {
         if let Some(name) = key["spec"]["secret"]["name"].as_str() {
@@ -33,16 +32,16 @@ pub async fn world(site: &Site, goal: &Goal) -> Result<World> {
         project_keys: keys.iter().map(|object| typed(object).map(RecordedKey::from)).collect::<Result<_>>()?,
         key_secrets,
         known_keys: BTreeSet::new(),
-        reported,
+        keys_left: keys.iter().flat_map(keys_left).collect(),
+        // In the end every resource is in sync, so that nobody is asked about any.
+        strays: BTreeSet::new(),
     })
 }
 
-/// What the status of a resource asks people to see to: its conditions' messages, and keys that are not in use.
-fn reported(object: &Value) -> String {
-    let status = &object["status"];
-    let messages =
-        status["conditions"].as_array().into_iter().flatten().map(|condition| condition["message"].to_string());
-    messages.chain(["lostKeys", "previousKeys"].map(|keys| status[keys].to_string())).collect()
+/// The keys that the status lists as valid and not in use.
+fn keys_left(object: &Value) -> Vec<String> {
+    let listed = ["lostKeys", "previousKeys"].into_iter().filter_map(|keys| object["status"][keys].as_array());
+    listed.flatten().filter_map(|key| key["name"].as_str().map(str::to_owned)).collect()
 }
 
 fn live_computes(site: &Site) -> Result<Vec<LiveCompute>> {

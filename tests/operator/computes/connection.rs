@@ -37,6 +37,31 @@ async fn it_holds_what_a_client_needs_and_goes_with_its_owner() {
 }
 
 #[tokio::test]
+async fn a_secret_that_is_named_no_more_is_reported_until_it_is_deleted() {
+    let (fixture, _) = created("connection-renamed", DECLARED).await;
+    let names = |seen: &serde_json::Value| {
+        let status = &seen["status"];
+        (status["connectionSecret"].clone(), status["unusedSecrets"].clone())
+    };
+    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    let first = (json("\"orders-db\""), serde_json::Value::Null);
+    fixture.until("compute/orders", "with its Secret", |seen| names(seen) == first).await;
+    fixture.patch("compute/orders", serde_json::json!({"connection": {"secretName": "orders-conn"}})).await;
+    let second = (json("\"orders-conn\""), json("[\"orders-db\"]"));
+    fixture.until("compute/orders", "with another Secret", |seen| names(seen) == second).await;
+    let text = fixture.event("compute/orders", "SecretUnused").await;
+    assert!(text.ends_with("kubectl -n connection-renamed delete secret orders-db"), "{text}");
+    delete(&fixture, "secret/orders-db").await;
+    let third = (json("\"orders-conn\""), serde_json::Value::Null);
+    fixture.until("compute/orders", "without the former one", |seen| names(seen) == third).await;
+    assert!(fixture.get("secret/orders-db").await.is_none());
+    // Without any, it is the same.
+    fixture.patch("compute/orders", serde_json::json!({"connection": null})).await;
+    let none = (serde_json::Value::Null, json("[\"orders-conn\"]"));
+    fixture.until("compute/orders", "without a connection Secret", |seen| names(seen) == none).await;
+}
+
+#[tokio::test]
 async fn a_secret_of_somebody_else_is_never_written_over() {
     let fixture = Fixture::new("foreign").await;
     fixture.secret("orders-db", "theirs").await;

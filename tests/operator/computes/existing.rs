@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::{annotate, by_hand, created, delete, line, message, polls, writes};
-use crate::fixture::{Fixture, compute};
+use crate::fixture::{Fixture, compute, condition};
 
 #[tokio::test]
 async fn an_existing_primary_is_not_changed_until_the_spec_adopts_it() {
@@ -86,10 +86,15 @@ async fn nothing_is_done_for_a_paused_resource_until_it_is_resumed() {
     fixture.until_ready("compute/orders").await;
 
     annotate(&fixture, "orders", "dbplane.dev/paused=true").await;
-    fixture.until_condition("compute/orders", "Ready", "Unknown", "Paused").await;
+    let seen = fixture.until_condition("compute/orders", "Paused", "True", "Paused").await;
+    assert_eq!(condition(&seen, "Ready").unwrap()["status"], "True", "the compute serves as before: {seen}");
     fixture.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
+    polls(&fixture, 1).await;
+    let seen = fixture.get("compute/orders").await.unwrap();
+    let [generation, observed] = [&seen["metadata"]["generation"], &seen["status"]["observedGeneration"]];
+    assert!(generation.as_i64() > observed.as_i64(), "what is declared meanwhile is not called done: {seen}");
     delete(&fixture, "compute/orders").await;
-    fixture.until("compute/orders", "waiting", |seen| message(seen, "Ready").contains("the deletion waits")).await;
+    fixture.until("compute/orders", "waiting", |seen| message(seen, "Paused").contains("the deletion waits")).await;
     polls(&fixture, 2).await;
     assert_eq!(writes(&fixture).len(), 1, "the create alone");
     annotate(&fixture, "orders", "dbplane.dev/paused-").await;

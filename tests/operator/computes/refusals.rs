@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::{by_hand, create, created, delete, line, message, polls, writes};
-use crate::fixture::{Fixture, ORGANIZATION_KEY, compute};
+use crate::fixture::{Fixture, ORGANIZATION_KEY, compute, condition};
 
 #[tokio::test]
 async fn a_refused_create_is_reported_and_made_with_another_spec() {
@@ -31,6 +31,11 @@ async fn a_refused_change_is_reported_and_the_compute_stays_as_it_is() {
     fixture.patch("compute/orders", json!({"size": {"fixed": 8}})).await;
     let stalled = fixture.until_condition("compute/orders", "Stalled", "True", "Refused").await;
     assert!(message(&stalled, "Stalled").contains("not available on the free plan"), "{stalled}");
+    for (kind, status, reason) in [("Ready", "True", "Available"), ("Synced", "False", "Refused")] {
+        let condition = condition(&stalled, kind).unwrap();
+        assert!(condition["status"] == status && condition["reason"] == reason, "{stalled}");
+    }
+    assert!(fixture.event("compute/orders", "Refused").await.contains("not available on the free plan"));
     assert_eq!((&stalled["status"]["size"], &stalled["status"]["observedGeneration"]), (&json!("1"), &json!(2)));
     polls(&fixture, 2).await;
     assert_eq!(fixture.count("PATCH"), 1);

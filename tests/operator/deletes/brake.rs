@@ -1,5 +1,6 @@
 //! The brake on mass deletion.
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::{Alone, delete, is_reported, message};
@@ -22,8 +23,12 @@ async fn waiting(fixture: &Fixture, objects: &[String], count: usize) -> Vec<Str
     reported.await.unwrap_or_else(|error| panic!("{error}: {left:#?}\n{:?}", fixture.requests()))
 }
 
+fn confirmation(until: Timestamp) -> String {
+    format!("dbplane.dev/confirm-deletion={}", until.strftime("%FT%TZ"))
+}
+
 async fn confirm(fixture: &Fixture, object: &str) {
-    fixture.kubectl(&["annotate", object, "dbplane.dev/confirm-deletion=true"]).await;
+    fixture.kubectl(&["annotate", "--overwrite", object, &confirmation(Timestamp::now())]).await;
 }
 
 fn names(kind: &str, prefix: &str) -> Vec<String> {
@@ -60,6 +65,9 @@ async fn apply_keys(fixture: &Fixture) {
 
 async fn computes_wait(alone: &mut Alone, fixture: &Fixture) {
     const PAUSED: &str = "dbplane_deletions_paused{kind=\"Compute\"}";
+    // A confirmation that stays from an earlier deletion is none.
+    let hour = SignedDuration::from_hours(1);
+    fixture.kubectl(&["annotate", "computes", "--all", &confirmation(Timestamp::now() - hour)]).await;
     fixture.kubectl(&["delete", "computes", "--all", "--wait=false"]).await;
     let reported = waiting(fixture, &names("compute", "reader"), 3).await;
     assert_eq!(fixture.count("DELETE"), 2);
@@ -67,7 +75,7 @@ async fn computes_wait(alone: &mut Alone, fixture: &Fixture) {
     assert_eq!(alone.metric("dbplane_platform_deletes_total{kind=\"Compute\"}").await, Some(2));
     let before = fixture.get(&reported[0]).await.unwrap();
     let text = message(&before, "Stalled");
-    assert!(text.contains("confirm-deletion=true") && text.contains("Orphan"), "{text}");
+    assert!(text.contains("confirm-deletion=$(date -u +%FT%TZ)") && text.contains("Orphan"), "{text}");
     assert_eq!(fixture.event(&reported[0], "DeletionPaused").await, text);
 
     // A new process has deleted nothing within the last minute; what waits still waits.
@@ -91,7 +99,7 @@ async fn computes_wait(alone: &mut Alone, fixture: &Fixture) {
     fixture.until_gone(&reported[1]).await;
     assert_eq!((fixture.count("DELETE"), fixture.computes().await.len()), (3, 3));
     fixture.wait_until("two to wait", async || alone.metric(PAUSED).await == Some(2)).await;
-    fixture.kubectl(&["annotate", "computes", "--all", "dbplane.dev/confirm-deletion=true"]).await;
+    fixture.kubectl(&["annotate", "--overwrite", "computes", "--all", &confirmation(Timestamp::now())]).await;
     fixture.until_gone(&reported[2]).await;
     fixture.until_gone("compute/orders").await;
     assert_eq!((fixture.count("DELETE"), fixture.computes().await.len()), (5, 1), "one was left on purpose");

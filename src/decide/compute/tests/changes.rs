@@ -80,14 +80,14 @@ fn a_window_is_waited_for() {
     reported.until(at(3600));
     assert!(change(&resized().declaring(window("0 7 * * *"))).settings.max.is_some());
     let never = resized().declaring(window("0 25 * * *")).rest();
-    never.stalled(Reason::WaitingForDisruption, &["spec.disruption never allows"]);
+    never.refused(Reason::WaitingForDisruption, &["spec.disruption never allows"]);
 }
 
 #[test]
 fn a_refused_change_is_reported_and_tried_again_later_or_with_another_spec() {
     let given = resized().failed(Action::Change, refused());
     let reported = given.rest();
-    reported.stalled(Reason::Refused, &["422", "not on this plan"]);
+    reported.refused(Reason::Refused, &["422", "not on this plan"]);
     reported.until(at(30));
     change(&given.clone().after(30));
     change(&given.observing(|observed| observed.meta.generation = 4));

@@ -58,6 +58,7 @@ impl Other {
             branch: branch.into(),
             platform: None,
             baseline: [].into(),
+            newest: None,
             mark,
             asked: None,
         };
@@ -97,11 +98,11 @@ fn the_oldest_resource_that_declares_the_primary_gets_it() {
 }
 
 #[test]
-fn a_new_create_waits_for_every_unresolved_one_on_the_branch() {
+fn a_new_create_waits_for_every_unresolved_one_of_its_type_on_the_branch() {
     let mine = Other::new("mine", 0);
     for (what, other, waits) in [
         ("an unresolved one", Other::new("other", 10).creating(0), true),
-        ("of the other type", Other::new("other", 10).replica().creating(0), true),
+        ("of the other type", Other::new("other", 10).replica().creating(0), false),
         (
             "on this branch, changed in the spec since",
             Other::new("other", 10).creating(0).declaring(|spec| spec.branch_id = "br-dev".into()),

@@ -5,7 +5,7 @@ use crate::decide::Action;
 
 fn creates(given: &Given) -> (CreateIntent, NewCompute, RestartRecord) {
     match given.step() {
-        ComputeStep::Create { intent, new, restart } => (intent, *new, restart),
+        ComputeStep::Create { intent, new, restart, .. } => (intent, *new, restart),
         other => panic!("{other:?}"),
     }
 }
@@ -28,9 +28,10 @@ fn a_primary_is_created_on_a_branch_without_one() {
         .declaring(json!({"size": {"autoscaling": {"min": 0.25, "max": 2}}, "scaleToZero": {"never": true}}));
     let (intent, new, restart) = creates(&given);
     let asked = Some(new.settings.clone());
+    let baseline = [].into();
     assert_eq!(
         intent,
-        CreateIntent { at: NOW, branch: BRANCH.into(), platform: None, baseline: [].into(), mark: None, asked }
+        CreateIntent { at: NOW, branch: BRANCH.into(), platform: None, baseline, newest: None, mark: None, asked }
     );
     assert_eq!((new.branch_id.as_str(), new.role, &new.name), (BRANCH, Role::Primary, &None));
     assert_eq!((new.settings.min, new.settings.max), (cu(0.25), cu(2.)));
@@ -51,14 +52,16 @@ fn the_token_that_a_compute_is_created_with_asks_for_no_restart() {
 
 #[test]
 fn the_existing_replicas_are_the_baseline_of_a_new_one() {
+    let made = |id, second| with(replica(id), |compute| compute.created_at = second);
     let given = Given::new().declaring(json!({"type": "ReadOnly"})).seeing([
         compute("ep-1"),
-        replica("ep-2"),
-        replica("ep-3"),
+        made("ep-2", Some(at(-60))),
+        made("ep-3", Some(at(-90))),
         with(replica("ep-4"), |compute| compute.branch_id = "br-dev".into()),
     ]);
     let (intent, new, _) = creates(&given);
     assert_eq!(intent.baseline, ["ep-2".to_owned(), "ep-3".to_owned()].into());
+    assert_eq!(intent.newest, Some(at(-60)));
     assert_eq!(new.role, Role::Replica);
 }
 

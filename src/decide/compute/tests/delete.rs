@@ -42,6 +42,22 @@ fn orphaning_needs_neither_account_nor_platform() {
     }
 }
 
+/// Once the compute is deleted no list shows any more that the account of the other spelling is for the same platform.
+#[test]
+fn the_platform_s_present_spelling_is_recorded_before_the_delete() {
+    let (before, now) = ("https://platform.example/v2", "https://platform.example:443/v2");
+    let recorded = |platform: &str| {
+        let given = deleting(Given::bound().binding(|binding| binding.platform = Some(platform.into())));
+        given.observing(|observed| observed.platform = Some(now.into()))
+    };
+    match recorded(before).step() {
+        ComputeStep::RecordPlatform { binding } => assert_eq!(binding.platform.as_deref(), Some(now)),
+        other => panic!("the delete comes later: {other:?}"),
+    }
+    assert_eq!(recorded(now).step(), ComputeStep::Delete { id: "ep-1".into() });
+    recorded(before).seeing([]).rest().stalled(Reason::BindingConflict, &[before, now, "Orphan"]);
+}
+
 #[test]
 fn nothing_was_ever_asked_for() {
     let given = deleting(Given::new()).observing(|observed| {
@@ -55,8 +71,8 @@ fn nothing_was_ever_asked_for() {
 #[test]
 fn a_paused_resource_waits() {
     let given = deleting(Given::bound()).observing(|observed| observed.meta.paused = true);
-    given.rest().unknown(Reason::Paused);
-    given.declaring(orphan()).rest().unknown(Reason::Paused);
+    given.rest().paused();
+    given.declaring(orphan()).rest().paused();
 }
 
 #[test]
@@ -210,6 +226,7 @@ fn only_an_answer_to_the_delete_beside_a_list_without_the_compute_shows_that_it_
         Fault::Server { status: 500, message: "broken".into() },
         Fault::Transport { message: "no route".into() },
         Fault::Undecodable { path: "endpoints".into(), message: "missing".into() },
+        Fault::TooLarge { message: "the list".into() },
         lost(),
     ];
     for fault in faults {

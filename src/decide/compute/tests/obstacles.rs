@@ -34,7 +34,7 @@ fn a_record_that_was_lost_is_written_again_before_anything_else() {
         let finalizer = losing(given.clone()).observing(|observed| observed.meta.record_lost = false);
         assert_eq!(finalizer.step(), restored, "the finalizer alone");
         let paused = losing(given).observing(|observed| observed.meta.paused = true);
-        paused.rest().unknown(Reason::Paused);
+        paused.rest().paused();
     }
     let observing = losing(Given::bound()).declaring(json!({"management": "Observe"}));
     assert_eq!(observing.step(), ComputeStep::Restore { record: text(), finalizer: false });
@@ -47,7 +47,7 @@ fn a_paused_resource_is_left_alone() {
     for given in [Given::new(), Given::intended(), Given::bound().declaring(json!({"size": {"fixed": 4}}))] {
         let given = given.observing(|observed| observed.meta.paused = true);
         let reported = given.rest();
-        reported.unknown(Reason::Paused);
+        reported.paused();
         assert_eq!(reported.wake, Wake::OnChange);
     }
 }

@@ -48,6 +48,40 @@ fn the_new_one_that_matches_is_bound() {
 }
 
 #[test]
+fn what_the_platform_created_before_the_newest_known_one_is_not_new() {
+    let made = |second| with(compute("ep-1"), |compute| compute.created_at = second);
+    let intended = |newest| Given::intended().intent(|intent| intent.newest = newest);
+    for (newest, created, is_new) in [
+        (Some(at(-60)), Some(at(-61)), false),
+        (Some(at(-60)), Some(at(-60)), true),
+        (Some(at(-60)), Some(at(-5)), true),
+        (Some(at(-60)), None, true),
+        (None, Some(at(-61)), true),
+    ] {
+        let given = intended(newest).seeing([made(created)]);
+        match is_new {
+            true => finds(&given, "ep-1"),
+            false => given.rest().progressing(Reason::ConfirmingCreate),
+        }
+    }
+}
+
+#[test]
+fn a_conflict_is_looked_up_by_the_mark() {
+    let conflict = || Fault::Conflict { message: "read_write endpoint already exists".into() };
+    let refused = |given: Given| given.failed(Action::Create, conflict());
+    // A proxy sent it twice: the first made the compute, and the answer is the second one's.
+    finds(&refused(marked()).seeing([named("ep-1", MARK)]), "ep-1");
+    // It may show later.
+    let step = refused(marked()).seeing([named("ep-1", "somebody-elses")]).step();
+    let ComputeStep::DropIntent { unanswered } = step else { panic!("{step:?}") };
+    assert_eq!(unanswered.len(), 1);
+    // Without marks a compute that is there now is rather somebody else's.
+    let step = refused(Given::intended()).seeing([compute("ep-1")]).step();
+    assert!(matches!(&step, ComputeStep::DropIntent { unanswered } if unanswered.is_empty()), "{step:?}");
+}
+
+#[test]
 fn the_requested_settings_count_and_not_a_later_spec() {
     let since = json!({"size": {"fixed": 4}, "scaleToZero": {"never": true}, "pooler": {"enabled": true}});
     finds(&asking().declaring(since.clone()).seeing([suspending(None)]), "ep-1");
@@ -118,6 +152,7 @@ fn what_certainly_did_not_happen_is_dropped_at_once() {
         (lost(), false),
         (Fault::Server { status: 502, message: "bad gateway".into() }, false),
         (Fault::Undecodable { path: "endpoint".into(), message: "missing".into() }, false),
+        (Fault::TooLarge { message: "it has more than 7 bytes".into() }, false),
     ] {
         let choice = Given::intended().failed(Action::Create, fault.clone()).decide();
         assert_eq!(matches!(choice.step, Some(ComputeStep::DropIntent { .. })), dropped, "{fault:?}");

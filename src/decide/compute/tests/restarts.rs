@@ -109,7 +109,7 @@ fn a_restart_that_is_refused_is_tried_again_later() {
     let record = restarts(&asked());
     let given = asked().identity(|identity| identity.restart = Some(record)).failed(Action::Restart, refused());
     let reported = given.rest();
-    reported.stalled(Reason::Refused, &["422"]);
+    reported.refused(Reason::Refused, &["422"]);
     reported.until(at(30));
     restarts(&given.after(30));
 }

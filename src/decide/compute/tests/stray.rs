@@ -12,6 +12,7 @@ fn record(mark: Option<&str>) -> CreateIntent {
         platform: None,
         branch: BRANCH.into(),
         baseline: ["ep-0".into()].into(),
+        newest: None,
         mark: mark.map(Into::into),
         asked: Some(Settings { min: cu(1.), max: cu(1.), ..Settings::default() }),
     }
@@ -75,8 +76,10 @@ fn equal_creates_share_a_record() {
     let mut later = record(None);
     later.at = at(0);
     later.baseline = ["ep-0".into(), "ep-7".into()].into();
-    let shared = later.noted_in(&[record(None)]);
-    assert_eq!(shared, vec![CreateIntent { at: at(0), ..record(None) }], "what was new to either is looked for");
+    later.newest = Some(at(-10));
+    let first = CreateIntent { newest: Some(at(-200)), ..record(None) };
+    let shared = later.noted_in(std::slice::from_ref(&first));
+    assert_eq!(shared, vec![CreateIntent { at: at(0), ..first }], "what was new to either is looked for");
     let other = record(Some(MARK)).noted_in(&shared);
     assert_eq!(other.len(), 2);
 }
@@ -240,6 +243,20 @@ mod deleting {
             deleting(empty()).claimed("ep-9", false).seeing([compute("ep-9")]).step(),
             ComputeStep::RemoveFinalizer
         );
+    }
+
+    /// People have named a compute while a create was open: it is deleted, and the create may still be carried out.
+    #[test]
+    fn a_create_whose_settle_time_is_not_over_is_waited_for() {
+        let young = CreateIntent { at: at(-10), ..record(None) };
+        let until = later(at(-10), SETTLE);
+        let given = deleted(recording(bound(), [young.clone()])).seeing([replica("ep-0")]);
+        given.rest().progressing(Reason::ConfirmingCreate);
+        given.rest().until(until);
+        assert_eq!(given.clone().after(3600).step(), ComputeStep::RemoveFinalizer);
+        // A process that has just seen the record does not compare the clock of the one that wrote it with its own.
+        let seen = given.remembering(|memory| memory.note_unresolved(Some(young.at), NOW));
+        seen.rest().until(later(NOW, SETTLE));
     }
 
     #[test]

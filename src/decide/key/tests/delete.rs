@@ -56,7 +56,7 @@ fn an_obstacle_is_reported_with_the_advice_to_orphan() {
     let renamed = Given::deleting().listing(listed(1, &[(1, "laptop")]));
     renamed.stalls(1, Reason::BindingConflict, &["laptop", "Orphan"]);
     let paused = Given::deleting().but(|_, seen| seen.meta.paused = true);
-    assert!(matches!(paused.reported(1).0, Health::Unknown(Reason::Paused, _)));
+    assert!(matches!(paused.reported(1).0, Health::Paused(_)));
     let unprotected = Given::deleting().but(|_, seen| seen.meta.has_finalizer = false);
     assert!(matches!(unprotected.reported(1).0, Health::Progressing(Reason::Deleting, _)));
 }

@@ -25,7 +25,12 @@ fn deleting(records: KeyRecords) -> Given {
 #[test]
 fn a_key_of_another_cluster_is_used_and_not_revoked() {
     assert!(matches!(in_use().reported(1).0, Health::Ready(..)));
-    let words = [FOREIGN, "--cluster-id 0ther0", "'dbplane.dev/revoked-keys=ci-0ther0-0a1b2c3d-00000001'", "Orphan"];
+    let words = [
+        FOREIGN,
+        "--cluster-id 0ther0",
+        "--overwrite 'dbplane.dev/revoked-keys=ci-0ther0-0a1b2c3d-00000001'",
+        "Orphan",
+    ];
     deleting(theirs()).stalls(1, Reason::KeyOfAnotherCluster, &words);
     // An operator with that cluster's identity revokes it.
     let same = deleting(theirs()).but(|_, seen| seen.cluster = "0ther0".parse().unwrap());

@@ -47,8 +47,36 @@ fn only_the_named_keys_are_dropped() {
 fn the_event_names_dropped_and_unknown_keys() {
     let (_, event) = left_of(&given(&format!("{},laptop", key(8).name)));
     assert!(event.contains(&key(8).name) && event.contains("laptop"), "{event}");
-    let (_, event) = left_of(&given(""));
+    let (_, event) = left_of(&given(" , "));
     assert!(event.contains("none"), "{event}");
+}
+
+#[test]
+fn what_is_said_counts_once() {
+    let (eight, nine) = (key(8).name, key(9).name);
+    let taken_into_account = |annotation: &str, lost_now: &[&String]| {
+        let KeyStep::Acknowledge { records, .. } = given(annotation).step(1) else { panic!("{annotation}") };
+        let lost = lost_now.iter().map(|name| lost(name)).collect();
+        given(annotation).records(KeyRecords { lost, ..records })
+    };
+    for annotation in ["all", eight.as_str()] {
+        let standing = taken_into_account(annotation, &[]);
+        let named = standing.observed.identity.as_ref().unwrap().records.acknowledged.clone().unwrap().keys;
+        assert_eq!(named, std::slice::from_ref(&eight), "{annotation}");
+        let later = taken_into_account(annotation, &[&nine]);
+        assert!(!matches!(later.step(1), KeyStep::Acknowledge { .. }), "{annotation} says nothing of a later loss");
+        let text = later.but(|_, seen| seen.listing = KeyListing::NotOffered).reported(1).1;
+        let Sync::OutOfSync(Reason::RevocationUnsupported, text) = text else { panic!("{text:?}") };
+        assert!(text.contains(&format!("--overwrite 'dbplane.dev/revoked-keys={nine}'")), "{text}");
+        assert!(!text.contains("Remove it first"), "{text}");
+    }
+    // It was named before it was lost.
+    let early = taken_into_account(&nine, &[&nine]);
+    let text = early.clone().but(|_, seen| seen.listing = KeyListing::NotOffered).reported(1).1;
+    assert!(matches!(&text, Sync::OutOfSync(_, text) if text.contains("Remove it first")), "{text:?}");
+    // Once it is gone it can be said again.
+    let KeyStep::Record { records, event: None } = early.but(|_, seen| seen.revoked = None).step(1) else { panic!() };
+    assert_eq!((records.acknowledged, records.lost.len()), (None, 1));
 }
 
 #[test]
@@ -59,5 +87,5 @@ fn it_needs_no_account_and_waits_for_an_open_creation() {
     let open = given("all").intent(intent(NAME, 0));
     assert_eq!(open.step(1), KeyStep::ListKeys);
     let paused = given("all").but(|_, seen| seen.meta.paused = true);
-    assert!(matches!(paused.reported(1).0, Health::Unknown(Reason::Paused, _)));
+    assert!(matches!(paused.reported(1).0, Health::Paused(_)));
 }

@@ -10,7 +10,7 @@ fn from_backup(key: KeyIdentity) -> KeySecretView {
 }
 
 fn adopted(id: i64) -> KeyStep {
-    KeyStep::AdoptSecret { key: key(id).name, version: "7".to_owned() }
+    KeyStep::AdoptSecret { key: Some(key(id).name), version: "7".to_owned() }
 }
 
 /// A resource that was restored at second 0, with its annotations.
@@ -32,6 +32,18 @@ fn a_secret_with_a_recorded_key_is_adopted() {
     assert_eq!(rival.step(1), adopted(1));
     // Then everything is as before: nothing is created, and nothing is revoked.
     assert!(matches!(restored().with_key(1).reported(1).0, Health::Ready(..)));
+}
+
+#[test]
+fn an_empty_secret_that_was_made_for_the_resource_is_adopted() {
+    let empty = || KeySecretView::Unowned { version: "7".to_owned() };
+    let step = KeyStep::AdoptSecret { key: None, version: "7".to_owned() };
+    // It was made before the key: nothing of it is recorded.
+    for given in [Given::new(), restored(), Given::new().intent(intent(NAME, 0))] {
+        assert_eq!(given.clone().secret(empty()).step(1), step);
+        let deleting = given.secret(empty()).but(|_, seen| seen.meta.deleting = true);
+        assert_eq!(deleting.step(1), step, "Kubernetes deletes it with its owner");
+    }
 }
 
 #[test]
@@ -57,7 +69,7 @@ fn adopting_waits_after_a_failure_and_while_paused() {
     failing.stalls(10, Reason::SecretNotWritten, &["ci-key"]);
     assert_eq!(failing.step(11), adopted(1));
     let paused = restored().secret(from_backup(key(1))).but(|_, seen| seen.meta.paused = true);
-    assert!(matches!(paused.reported(1).0, Health::Unknown(Reason::Paused, _)));
+    assert!(matches!(paused.reported(1).0, Health::Paused(_)));
     let unsaved = restored().secret(from_backup(key(1))).but(|_, seen| seen.unsaved = Some(key(2)));
     assert_eq!(unsaved.intent(intent(&key(2).name, 0)).step(1), adopted(1));
 }

@@ -21,6 +21,23 @@ fn a_key_in_use_is_checked_from_time_to_time() {
 }
 
 #[test]
+fn a_key_that_is_created_late_is_found_with_a_check() {
+    let late = "ci-c1u57e-0a1b2c3d-000000ff";
+    let given = Given::in_use().records(KeyRecords { unanswered: Some(at(0)), ..records(1) });
+    assert_eq!(given.reported(599).2, Wake::At(at(600)), "nothing is asked between checks");
+    assert_eq!(given.step(600), KeyStep::ListKeys);
+    let listed = |keys: &[(i64, &str)]| given.clone().but(|_, seen| seen.listing = super::listed(600, keys));
+    assert_eq!(listed(&[(1, &key(1).name), (9, "somebody-elses")]).step(600), KeyStep::Probe);
+    let KeyStep::Revoke { id: 9, name, .. } = listed(&[(1, &key(1).name), (9, late)]).step(600) else { panic!() };
+    assert_eq!(name, late);
+    assert_eq!(given.clone().but(|_, seen| seen.listing = KeyListing::NotOffered).step(600), KeyStep::Probe);
+    assert_eq!(given.clone().failed(Action::ListKeys, unanswered(), 600).step(600), KeyStep::Probe);
+    // After a day it is not expected any more.
+    let KeyStep::Record { records, event: None } = given.step(24 * 3600) else { panic!() };
+    assert_eq!((records.unanswered, records.current.map(|key| key.id)), (None, Some(1)));
+}
+
+#[test]
 fn the_declared_parts_of_the_secret_are_restored() {
     let altered =
         || Given::in_use().secret(KeySecretView::Ours(SecretContents::Key { key: key(1), as_declared: false }));

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 
-use super::{DecodeError, Page, Pagination, SettingsBody, array, lenient, parse};
+use super::{DecodeError, Entries, Page, Pagination, SettingsBody, lenient, parse};
 use crate::domain::{
     Compute, ComputeChange, ComputeState, ComputeUnits, NameSupport, NewCompute, Operation, PoolerMode, Role, Settings,
     Support, SuspendAfter,
@@ -20,8 +20,7 @@ const TRANSACTION: &str = "transaction";
 
 #[derive(Deserialize)]
 struct ComputeList {
-    #[serde(deserialize_with = "array")]
-    endpoints: Vec<ComputeItem>,
+    endpoints: Entries<ComputeItem>,
     #[serde(default, deserialize_with = "lenient")]
     pagination: Option<Pagination>,
 }
@@ -75,7 +74,20 @@ struct ComputeItem {
 #[derive(Deserialize)]
 struct SettingsItem {
     #[serde(default, deserialize_with = "lenient")]
-    pg_settings: Option<BTreeMap<String, Value>>,
+    pg_settings: Option<BTreeMap<String, SettingText>>,
+}
+
+/// Settings are texts; a platform that writes numbers or booleans means the same. Null is none.
+struct SettingText(Option<String>);
+
+impl<'de> Deserialize<'de> for SettingText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(match <&RawValue>::deserialize(deserializer)?.get() {
+            "null" => None,
+            text if text.starts_with('"') => serde_json::from_str(text).ok(),
+            other => Some(other.to_owned()),
+        }))
+    }
 }
 
 impl ComputeItem {
@@ -155,22 +167,20 @@ fn suspend_after(seconds: i64) -> SuspendAfter {
     }
 }
 
-/// Settings are texts; a platform that writes numbers or booleans means the same.
-fn texts(settings: BTreeMap<String, Value>) -> BTreeMap<String, String> {
-    let text = |(name, value)| match value {
-        Value::String(text) => Some((name, text)),
-        Value::Null => None,
-        other => Some((name, other.to_string())),
-    };
-    settings.into_iter().filter_map(text).collect()
+fn texts(settings: BTreeMap<String, SettingText>) -> BTreeMap<String, String> {
+    settings.into_iter().filter_map(|(name, SettingText(text))| Some((name, text?))).collect()
 }
 
 /// The answer to GET /projects/{project}/endpoints.
 pub(in crate::platform::http) fn computes(body: &[u8], project: &str) -> Result<Page<Compute>, DecodeError> {
     let list: ComputeList = parse(body)?;
-    let items = list.endpoints.into_iter().enumerate();
+    let items = list.endpoints.kept.into_iter().enumerate();
     let items = items.map(|(index, item)| item.into_compute(&format!("endpoints[{index}]"), project));
-    Ok(Page { items: items.collect::<Result<_, DecodeError>>()?, cursor: list.pagination.and_then(Pagination::cursor) })
+    Ok(Page {
+        items: items.collect::<Result<_, DecodeError>>()?,
+        entries: list.endpoints.count,
+        cursor: list.pagination.and_then(Pagination::cursor),
+    })
 }
 
 #[derive(Deserialize)]
@@ -178,7 +188,7 @@ struct AnswerItem {
     #[serde(default)]
     endpoint: Option<ComputeItem>,
     #[serde(default, deserialize_with = "lenient")]
-    operations: Option<Vec<Value>>,
+    operations: Option<Vec<Box<RawValue>>>,
 }
 
 #[derive(Deserialize)]
@@ -198,7 +208,7 @@ struct OperationItem {
 pub(in crate::platform::http) fn answer(body: &[u8], project: &str) -> Result<Answer, DecodeError> {
     let item: AnswerItem = parse(body)?;
     let operations = item.operations.unwrap_or_default().into_iter();
-    let operations = operations.filter_map(|value| serde_json::from_value::<OperationItem>(value).ok());
+    let operations = operations.filter_map(|value| serde_json::from_str::<OperationItem>(value.get()).ok());
     Ok(Answer {
         compute: item.endpoint.map(|item| item.into_compute("endpoint", project)).transpose()?,
         operations: operations

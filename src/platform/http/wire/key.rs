@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 use secrecy::SecretString;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 
-use super::{DecodeError, lenient, parse};
+use super::{DecodeError, Entries, Page, lenient, parse};
 use crate::domain::{CreatedKey, KeyEntry};
 
 /// The body of a key's creation.
@@ -16,26 +16,16 @@ pub(in crate::platform::http) struct CreateKeyBody<'a> {
 }
 
 /// A key identifier: 64 bits, which some write as text because a double cannot hold them.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum KeyId {
-    Number(i64),
-    Text(String),
-}
-
-impl KeyId {
-    fn value(self) -> Option<i64> {
-        match self {
-            Self::Number(value) => Some(value),
-            Self::Text(text) => text.parse().ok(),
-        }
-    }
+fn identifier<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+    let raw = <&RawValue>::deserialize(deserializer)?.get();
+    let in_text = || serde_json::from_str::<String>(raw).ok()?.parse().ok();
+    Ok(serde_json::from_str(raw).ok().or_else(in_text))
 }
 
 #[derive(Deserialize)]
 struct KeyRecord {
-    #[serde(default, deserialize_with = "lenient")]
-    id: Option<KeyId>,
+    #[serde(default, deserialize_with = "identifier")]
+    id: Option<i64>,
     #[serde(default, deserialize_with = "lenient")]
     key: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
@@ -43,7 +33,7 @@ struct KeyRecord {
     #[serde(default, deserialize_with = "lenient")]
     created_at: Option<Timestamp>,
     #[serde(default)]
-    created_by: Value,
+    created_by: Option<Box<RawValue>>,
     #[serde(default, deserialize_with = "lenient")]
     project_id: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
@@ -55,7 +45,7 @@ pub(in crate::platform::http) fn created(body: &[u8], name: &str) -> Result<Crea
     let record: KeyRecord = serde_json::from_slice(body)
         .map_err(|_| DecodeError::new(".", "not the object that a key's creation should return"))?;
     Ok(CreatedKey {
-        id: record.id.and_then(KeyId::value).ok_or_else(|| DecodeError::missing("", "id"))?,
+        id: record.id.ok_or_else(|| DecodeError::missing("", "id"))?,
         secret: record
             .key
             .filter(|key| !key.is_empty())
@@ -63,7 +53,7 @@ pub(in crate::platform::http) fn created(body: &[u8], name: &str) -> Result<Crea
             .ok_or_else(|| DecodeError::missing("", "key"))?,
         name: record.name.unwrap_or_else(|| name.to_owned()),
         created_at: record.created_at,
-        created_by: creator(record.created_by),
+        created_by: record.created_by.and_then(|value| creator(&value)),
         project_id: record.project_id,
     })
 }
@@ -78,30 +68,28 @@ pub(in crate::platform::http) fn difference(key: &CreatedKey, name: &str, projec
 }
 
 /// A text in the answer to a creation, an object in the list.
-fn creator(value: Value) -> Option<String> {
-    match value {
-        Value::String(id) => Some(id),
-        Value::Object(mut user) => match user.remove("id") {
-            Some(Value::String(id)) => Some(id),
-            _ => None,
-        },
-        _ => None,
+fn creator(value: &RawValue) -> Option<String> {
+    #[derive(Deserialize)]
+    struct User {
+        id: String,
     }
+    let text = || serde_json::from_str(value.get()).ok();
+    text().or_else(|| Some(serde_json::from_str::<User>(value.get()).ok()?.id))
 }
 
 /// The list of keys: a bare array.
-pub(in crate::platform::http) fn keys(body: &[u8]) -> Result<Vec<KeyEntry>, DecodeError> {
-    let records: Vec<KeyRecord> = parse(body)?;
-    let entries = records.into_iter().enumerate().map(|(index, record)| {
+pub(in crate::platform::http) fn keys(body: &[u8]) -> Result<Page<KeyEntry>, DecodeError> {
+    let list: Entries<KeyRecord> = parse(body)?;
+    let items = list.kept.into_iter().enumerate().map(|(index, record)| {
         let missing = |field| DecodeError::missing(&format!("[{index}]"), field);
         Ok(KeyEntry {
-            id: record.id.and_then(KeyId::value).ok_or_else(|| missing("id"))?,
+            id: record.id.ok_or_else(|| missing("id"))?,
             name: record.name.ok_or_else(|| missing("name"))?,
             project_id: record.project_id,
             created_at: record.created_at,
         })
     });
-    entries.collect()
+    Ok(Page { items: items.collect::<Result<_, DecodeError>>()?, entries: list.count, cursor: None })
 }
 
 /// Whether a key is revoked, where the answer to its revocation says so.
@@ -166,7 +154,7 @@ mod tests {
     fn the_list_is_a_bare_array() {
         let body = br#"[{"id":9007199254740993,"name":"a","created_by":{"id":"u","name":"x","image":""},
             "last_used_at":null,"last_used_from_addr":"","created_at":"2025-01-02 nonsense"}]"#;
-        let entries = keys(body).unwrap();
+        let entries = keys(body).unwrap().items;
         assert_eq!(entries[0].id, 9_007_199_254_740_993);
         assert_eq!(entries[0].created_at, None);
         assert_eq!(keys(br#"[{"id":1,"name":"a"},{"id":2}]"#).unwrap_err().path, "[1].name");
@@ -175,9 +163,12 @@ mod tests {
 
     #[test]
     fn a_creator_is_a_text_or_an_object() {
-        assert_eq!(creator(serde_json::json!("u")).as_deref(), Some("u"));
-        assert_eq!(creator(serde_json::json!({"id": "u"})).as_deref(), Some("u"));
-        assert_eq!(creator(Value::Null), None);
+        for (json, expected) in
+            [(r#""u""#, Some("u")), (r#"{"id":"u","name":7}"#, Some("u")), (r#"{"id":7}"#, None), ("7", None)]
+        {
+            let value = RawValue::from_string(json.to_owned()).unwrap();
+            assert_eq!(creator(&value).as_deref(), expected, "{json}");
+        }
     }
 
     #[test]

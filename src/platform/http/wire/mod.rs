@@ -5,6 +5,7 @@
 //! whole answer unreadable: a compute that is left out of a list would look as if it were gone.
 
 mod compute;
+mod entries;
 mod key;
 mod project;
 
@@ -12,10 +13,13 @@ use std::collections::BTreeMap;
 
 use serde::de::{DeserializeOwned, Deserializer};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::error::Category;
+use serde_json::value::RawValue;
+
+use self::entries::Entries;
 
 pub(super) use compute::{ChangeBody, CreateBody, answer, computes};
+pub(super) use entries::MOST_ENTRIES;
 pub(super) use key::{CreateKeyBody, created, difference, keys, revoked};
 pub(super) use project::projects;
 
@@ -44,7 +48,10 @@ impl DecodeError {
 /// One page of a list, and the cursor of the next where the answer gave one.
 #[derive(Debug)]
 pub(super) struct Page<T> {
+    /// Its entries; none where there are more than [`MOST_ENTRIES`].
     pub items: Vec<T>,
+    /// How many entries it has.
+    pub entries: usize,
     pub cursor: Option<String>,
 }
 
@@ -87,22 +94,13 @@ fn reason(error: &serde_json::Error) -> String {
     }
 }
 
-/// Null, absent or of another form: not reported.
+/// Null, absent or of another form: not reported. What is of another form is passed over in the body, and not stored.
 fn lenient<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: DeserializeOwned,
 {
-    Ok(serde_json::from_value(Value::deserialize(deserializer)?).ok())
-}
-
-/// An array; null is an empty one, as some servers write it. A missing array is an error.
-fn array<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+    Ok(serde_json::from_str(<&RawValue>::deserialize(deserializer)?.get()).ok())
 }
 
 /// `{"pg_settings": {…}}`, sent whenever settings are sent; without the member some servers refuse.

@@ -2,13 +2,12 @@
 
 use serde::Deserialize;
 
-use super::{DecodeError, Page, Pagination, array, lenient, parse};
+use super::{DecodeError, Entries, Page, Pagination, lenient, parse};
 use crate::domain::Project;
 
 #[derive(Deserialize)]
 struct ProjectList {
-    #[serde(deserialize_with = "array")]
-    projects: Vec<ProjectItem>,
+    projects: Entries<ProjectItem>,
     #[serde(default, deserialize_with = "lenient")]
     pagination: Option<Pagination>,
 }
@@ -26,14 +25,18 @@ struct ProjectItem {
 /// The answer to GET /projects.
 pub(in crate::platform::http) fn projects(body: &[u8]) -> Result<Page<Project>, DecodeError> {
     let list: ProjectList = parse(body)?;
-    let items = list.projects.into_iter().enumerate().map(|(index, item)| {
+    let items = list.projects.kept.into_iter().enumerate().map(|(index, item)| {
         Ok(Project {
             id: item.id.ok_or_else(|| DecodeError::missing(&format!("projects[{index}]"), "id"))?,
             name: item.name,
             organization_id: item.org_id,
         })
     });
-    Ok(Page { items: items.collect::<Result<_, DecodeError>>()?, cursor: list.pagination.and_then(Pagination::cursor) })
+    Ok(Page {
+        items: items.collect::<Result<_, DecodeError>>()?,
+        entries: list.projects.count,
+        cursor: list.pagination.and_then(Pagination::cursor),
+    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,94 @@
+//! A list with all its pages, within bounds.
+
+use std::collections::HashSet;
+
+use super::HttpPlatform;
+use super::exchange::{Body, Call};
+use super::wire::{DecodeError, MOST_ENTRIES, Page};
+use crate::domain::Fault;
+
+/// Pages of one list that are followed before it is given up as endless.
+const MOST_PAGES: usize = 100;
+/// Bytes of one list, all its pages together: about 8,000 computes as the platform writes them. Several accounts are read at the
+/// same time, and what was read of each project is kept.
+const LARGEST_LIST: usize = 8 * 1024 * 1024;
+
+/// A list of the platform.
+pub(super) struct List<'a> {
+    /// What it lists, for people.
+    pub of: String,
+    /// What a person can do where it is too large.
+    pub remedy: &'static str,
+    pub segments: &'a [&'a str],
+    /// Asked for from the second page on.
+    pub limit: Option<&'a str>,
+}
+
+impl List<'_> {
+    fn too_large(&self) -> Fault {
+        let Self { of, remedy, .. } = self;
+        let mib = LARGEST_LIST / 1024 / 1024;
+        let message = format!(
+            "the list of {of} has more than {mib} MiB or {MOST_ENTRIES} entries, so dbplane reads nothing of it. {remedy}"
+        );
+        Fault::TooLarge { message }
+    }
+}
+
+impl HttpPlatform {
+    /// All pages of a list, up to an empty one or one without a cursor. The first request asks for no page; a platform that does
+    /// not page gets no other. The last page may repeat a cursor: then it leads to nothing that was not seen.
+    pub(super) async fn pages<T>(
+        &self,
+        list: List<'_>,
+        read: impl Fn(&[u8]) -> Result<Page<T>, DecodeError>,
+        id: impl Fn(&T) -> String,
+    ) -> Result<Vec<T>, Fault> {
+        let (mut items, mut ids) = (Vec::new(), HashSet::new());
+        let (mut cursors, mut repeated) = (HashSet::new(), false);
+        let (mut bytes, mut entries) = (0, 0);
+        let mut cursor: Option<String> = None;
+        for _ in 0..MOST_PAGES {
+            let body = self.page(&list, cursor.as_deref(), LARGEST_LIST - bytes).await?;
+            let page = read(&body).map_err(|error| self.undecodable(error))?;
+            bytes += body.len();
+            drop(body);
+            entries += page.entries;
+            if entries > MOST_ENTRIES {
+                return Err(list.too_large());
+            }
+            let news = page.items.iter().filter(|item| ids.insert(id(item))).count();
+            match page.cursor {
+                _ if repeated && news > 0 => {
+                    return Err(self.exchange.unreadable("pagination", "a repeated cursor leads to further entries"));
+                }
+                _ if repeated => return Ok(items),
+                Some(next) if !page.items.is_empty() => {
+                    repeated = !cursors.insert(next.clone());
+                    cursor = Some(next);
+                }
+                _ => {
+                    items.extend(page.items);
+                    return Ok(items);
+                }
+            }
+            items.extend(page.items);
+        }
+        Err(self.exchange.unreadable("pagination", "the list does not end"))
+    }
+
+    /// The body of one page, which may have as many bytes as are left.
+    async fn page(&self, list: &List<'_>, cursor: Option<&str>, left: usize) -> Result<Body, Fault> {
+        let mut query: Vec<(&str, &str)> = Vec::new();
+        if let Some(cursor) = cursor {
+            self.further_request().await;
+            query.push(("cursor", cursor));
+            query.extend(list.limit.map(|limit| ("limit", limit)));
+        }
+        let call = Call { query: &query, largest: left, ..Call::get(list.segments) };
+        self.exchange.send(call).await?.map_err(|fault| match fault {
+            Fault::TooLarge { .. } => list.too_large(),
+            fault => fault,
+        })
+    }
+}

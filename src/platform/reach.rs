@@ -1,0 +1,168 @@
+//! Which platforms accounts may name.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use reqwest::Url;
+
+/// Where an account may lead.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// The platforms that accounts may name; any where empty.
+    pub platforms: Vec<PlatformPattern>,
+    /// For tests: `http://` is accepted, over which the API key travels readably, and any address is called.
+    pub insecure: bool,
+    /// The API server's own addresses, which are not called.
+    pub api_server: Vec<IpAddr>,
+}
+
+impl Reach {
+    /// Whether an account may name `url`.
+    pub(super) fn admits(&self, url: &Url) -> bool {
+        self.platforms.is_empty() || self.platforms.iter().any(|pattern| pattern.matches(url))
+    }
+}
+
+/// `https://api.example.com`, or `https://*.example.com` for the names that have one label in place of the star. Compared by scheme,
+/// host and port, as URLs are read, never by their text.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PlatformPattern {
+    scheme: String,
+    /// Without the star.
+    host: String,
+    port: Option<u16>,
+    below: bool,
+}
+
+impl PlatformPattern {
+    fn matches(&self, url: &Url) -> bool {
+        let host = url.host_str().unwrap_or_default();
+        let host = match (self.below, host.split_once('.')) {
+            (false, _) => host,
+            (true, Some((label, parent))) if !label.is_empty() => parent,
+            (true, _) => return false,
+        };
+        host == self.host && url.scheme() == self.scheme && url.port_or_known_default() == self.port
+    }
+}
+
+impl FromStr for PlatformPattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = |why: &str| {
+            format!("{why}; write https://api.example.com, or https://*.example.com for the names one level below")
+        };
+        let url = Url::parse(text.trim()).map_err(|error| wrong(&format!("it is no URL ({error})")))?;
+        if !matches!(url.scheme(), "https" | "http") {
+            return Err(wrong("its scheme is neither https nor http"));
+        }
+        let named = !url.username().is_empty() || url.password().is_some();
+        if named || url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
+            return Err(wrong("it has more than scheme, host and port"));
+        }
+        let host = url.host_str().unwrap_or_default();
+        let (host, below) = host.strip_prefix("*.").map_or((host, false), |parent| (parent, true));
+        if host.is_empty() || host.contains('*') {
+            return Err(wrong("a star stands only for the first label of a host name"));
+        }
+        Ok(Self { scheme: url.scheme().to_owned(), host: host.to_owned(), port: url.port_or_known_default(), below })
+    }
+}
+
+impl fmt::Debug for PlatformPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { scheme, host, port, below } = self;
+        let star = if *below { "*." } else { "" };
+        write!(f, "{scheme}://{star}{host}:{}", port.unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(pattern: &str, url: &str) -> bool {
+        let reach = Reach { platforms: vec![pattern.parse().unwrap()], ..Reach::default() };
+        reach.admits(&Url::parse(url).unwrap())
+    }
+
+    #[test]
+    fn a_platform_is_compared_by_scheme_host_and_port() {
+        let plain = "https://api.example.com";
+        let below = "https://*.example.com";
+        for (pattern, url, expected) in [
+            (plain, "https://api.example.com", true),
+            (plain, "https://api.example.com/api/v2", true),
+            (plain, "https://API.Example.COM:443/v2", true),
+            ("https://api.example.com/", "https://api.example.com/v2", true),
+            ("HTTPS://API.example.com:443", "https://api.example.com/v2", true),
+            (plain, "https://api.example.com:8443/v2", false),
+            ("https://api.example.com:8443", "https://api.example.com:8443/v2", true),
+            ("https://api.example.com:8443", "https://api.example.com/v2", false),
+            (plain, "http://api.example.com/v2", false),
+            ("http://api.example.com:443", "https://api.example.com/v2", false),
+            (plain, "https://api.example.com.evil.org/v2", false),
+            (plain, "https://api.example.com@evil.org/v2", false),
+            (plain, "https://api.example.com:x@evil.org/v2", false),
+            (plain, "https://evil.org/https://api.example.com", false),
+            (plain, "https://evil.org\\@api.example.com/v2", false),
+            (plain, "https://evil.org#@api.example.com", false),
+            (plain, "https://api.example.com./v2", false),
+            (plain, "https://xapi.example.com/v2", false),
+            (plain, "https://api-example.com/v2", false),
+            (below, "https://api.example.com/v2", true),
+            (below, "https://other.example.com/v2", true),
+            (below, "https://example.com/v2", false),
+            (below, "https://a.b.example.com/v2", false),
+            (below, "https://.example.com/v2", false),
+            (below, "https://evilexample.com/v2", false),
+            (below, "https://api.example.com.evil.org/v2", false),
+            (below, "https://api.example.com:8443/v2", false),
+            ("https://*.example.com:8443", "https://api.example.com:8443/v2", true),
+            ("https://bücher.example", "https://xn--bcher-kva.example/v2", true),
+            ("https://192.0.2.7", "https://192.0.2.7/v2", true),
+            ("https://192.0.2.7", "https://0xc0000207/v2", true),
+            ("https://192.0.2.7", "https://192.0.2.70/v2", false),
+            ("https://[2001:db8::1]", "https://[2001:DB8:0::1]/v2", true),
+        ] {
+            assert_eq!(matches(pattern, url), expected, "{pattern} {url}");
+        }
+    }
+
+    #[test]
+    fn any_platform_where_no_pattern_is_given_and_else_one_of_them() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        assert!(Reach::default().admits(&url("https://anything.example/v2")));
+        let platforms = ["https://a.example", "https://b.example"].map(|text| text.parse().unwrap()).to_vec();
+        let reach = Reach { platforms, ..Reach::default() };
+        let admitted = ["a", "b", "c"].map(|name| reach.admits(&url(&format!("https://{name}.example/v2"))));
+        assert_eq!(admitted, [true, true, false]);
+    }
+
+    #[test]
+    fn a_pattern_that_says_something_else_is_refused() {
+        for (text, why) in [
+            ("", "no URL"),
+            ("api.example.com", "no URL"),
+            ("*", "no URL"),
+            ("https://", "no URL"),
+            ("https://*.192.0.2.7", "no URL"),
+            ("ftp://api.example.com", "scheme"),
+            ("api.example.com:443", "scheme"),
+            ("https://api.example.com/v2", "more than"),
+            ("https://api.example.com?a", "more than"),
+            ("https://api.example.com#a", "more than"),
+            ("https://user@api.example.com", "more than"),
+            ("https://*", "star"),
+            ("https://*.", "star"),
+            ("https://api.*.com", "star"),
+            ("https://*.*.com", "star"),
+            ("https://a*.example.com", "star"),
+        ] {
+            let error = text.parse::<PlatformPattern>().unwrap_err();
+            assert!(error.contains(why) && error.contains("https://*.example.com"), "{text}: {error}");
+        }
+    }
+}

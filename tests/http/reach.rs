@@ -1,0 +1,77 @@
+//! Where requests go, and where none go.
+
+use std::io::ErrorKind;
+use std::net::TcpListener;
+
+use dbplane::domain::Fault;
+use dbplane::platform::{ConnectError, Endpoint, HttpPlatform, Platform, Reach};
+use secrecy::SecretString;
+
+use crate::server::{TOKEN, options};
+
+fn endpoint(base_url: String, reach: Reach) -> Endpoint {
+    Endpoint { base_url, organization_id: None, reach }
+}
+
+fn connect(base_url: String, reach: Reach) -> Result<HttpPlatform, ConnectError> {
+    HttpPlatform::new(endpoint(base_url, reach), SecretString::from(TOKEN), &options())
+}
+
+/// Whether anybody has connected to a listener that does not wait.
+fn was_called(listener: &TcpListener) -> bool {
+    match listener.accept() {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => false,
+        outcome => outcome.map(|_| true).unwrap(),
+    }
+}
+
+/// The name is looked at when it is resolved, for each connection anew: nothing else could see through a name that changes.
+#[tokio::test]
+async fn a_name_that_leads_to_this_machine_is_not_called() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = || format!("https://localhost:{}/v2", listener.local_addr().unwrap().port());
+    let platform = connect(url(), Reach::default()).unwrap();
+    for _ in 0..2 {
+        let fault = platform.list_projects().await.unwrap_err();
+        assert!(matches!(fault, Fault::Transport { .. }), "{fault}");
+        for words in ["cannot be reached: the host of the base URL", "a loopback address", "--allow-insecure-platform"]
+        {
+            assert!(fault.to_string().contains(words), "{fault}");
+        }
+        assert!(!was_called(&listener));
+    }
+    // The same request does arrive where that is allowed. Here the listener has to go, or TLS would wait for it.
+    let allowed = connect(url(), Reach { insecure: true, ..Reach::default() }).unwrap();
+    let asked = tokio::spawn(async move { allowed.list_projects().await });
+    while !was_called(&listener) {
+        tokio::task::yield_now().await;
+    }
+    drop(listener);
+    assert!(asked.await.unwrap().is_err());
+}
+
+#[tokio::test]
+async fn an_address_in_the_url_is_refused_before_anything_is_sent() {
+    let api_server = || Reach { api_server: vec!["192.0.2.1".parse().unwrap()], ..Reach::default() };
+    for (host, kind) in [
+        ("127.0.0.1", "a loopback address"),
+        ("[::ffff:127.0.0.1]", "a loopback address"),
+        ("169.254.169.254", "a link-local address"),
+        ("192.0.2.1", "the API server's address"),
+    ] {
+        let error = connect(format!("https://{host}/v2"), api_server()).unwrap_err();
+        assert!(matches!(error, ConnectError::NotAdmitted(_)), "{host}: {error}");
+        assert!(error.to_string().contains(kind) && !error.to_string().contains(host), "{host}: {error}");
+        assert!(connect(format!("https://{host}/v2"), Reach { insecure: true, ..api_server() }).is_ok());
+    }
+}
+
+#[tokio::test]
+async fn a_platform_that_is_not_among_the_allowed_ones_is_refused() {
+    let reach = Reach { platforms: vec!["https://*.example.com".parse().unwrap()], ..Reach::default() };
+    assert!(connect("https://api.example.com/v2".to_owned(), reach.clone()).is_ok());
+    let error = connect("https://api.example.com.evil.org/v2".to_owned(), reach).unwrap_err();
+    assert!(matches!(error, ConnectError::NotAdmitted(_)), "{error}");
+    assert!(error.to_string().contains("--allowed-platforms") && !error.to_string().contains("evil"), "{error}");
+}

@@ -1,0 +1,95 @@
+//! What happened that promises depend on, and that neither the platform nor the cluster shows any more.
+
+use std::collections::BTreeSet;
+
+use dbplane::decide::identity::{ComputeIdentity, Origin};
+
+use super::bound::{Bound, Subject};
+use super::edits::is_orphaned;
+use super::in_memory::{Request, Resource};
+use super::promises::{bound_compute, recorded_key};
+use super::remote::number;
+use super::state::State;
+
+#[derive(Clone, Debug, Default, Hash)]
+pub struct Noted {
+    /// The computes that people have named in specs: each is deleted with the resource that is bound to it.
+    pub named: BTreeSet<u8>,
+    /// What a resource had when it was deleted, whose policy was to keep it and has not been changed since.
+    pub kept: BTreeSet<(usize, u8)>,
+    /// The resources that went and left what they had to people.
+    pub orphaned: BTreeSet<Resource>,
+    /// Somebody else's computes, like ours, where no mark tells them apart.
+    pub alike: BTreeSet<u8>,
+    /// What a create made whose resource had taken such a compute for its own: nobody looks for it any more.
+    pub overlooked: BTreeSet<u8>,
+    /// The events that told people about computes.
+    pub told: BTreeSet<String>,
+    /// How many keys were created for us.
+    pub keys: u8,
+}
+
+impl Noted {
+    /// Resource `i` is deleted now.
+    pub fn deleted(&mut self, bound: &Bound, state: &State, i: usize) {
+        let Some(stored) = state.cluster.objects.get(&bound.resource(i)).filter(|stored| is_orphaned(stored)) else {
+            return;
+        };
+        let has = match bound.subject {
+            Subject::Computes { .. } => {
+                let binding = &bound_compute(bound, stored).identity.binding;
+                binding.as_ref().map(|binding| number(&binding.id))
+            }
+            Subject::Key { .. } => {
+                let current = &recorded_key(bound, stored).identity.records.current;
+                current.as_ref().and_then(|key| u8::try_from(key.id).ok())
+            }
+        };
+        self.kept.extend(has.map(|id| (i, id)));
+    }
+}
+
+/// Notes what a request to the API server has changed since `before`.
+pub fn note(bound: &Bound, before: &State, state: &mut State, request: &Request) {
+    match request {
+        Request::Event { text, .. } if text.contains("ep-") => drop(state.noted.told.insert(text.clone())),
+        Request::PatchMetadata { resource, .. } if bound.is_of_key() || resource.0 == "Compute" => {
+            let was = before.cluster.objects.get(resource);
+            match state.cluster.objects.get(resource) {
+                None if was.is_some_and(|was| is_orphaned(was)) => {
+                    state.noted.orphaned.insert(resource.clone());
+                }
+                Some(_) if !state.noted.alike.is_empty() => {
+                    let was = was.map(|was| bound_compute(bound, was).identity).unwrap_or_default();
+                    mistaken(bound, &was, state, resource);
+                }
+                _ => {}
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The resource is bound to a compute that nothing told from its own: one that appeared since the list before a create whose outcome
+/// was not known. It counts as its own from now on, and what that create makes is looked for no more.
+fn mistaken(bound: &Bound, was: &ComputeIdentity, state: &mut State, resource: &Resource) {
+    let Some(binding) = bound_compute(bound, &state.cluster.objects[resource]).identity.binding.clone() else { return };
+    let id = number(&binding.id);
+    let mut creates = was.intent.iter().chain(&was.unanswered);
+    let is_new = creates.any(|create| !create.baseline.contains(&binding.id));
+    if binding.origin != Origin::Created || !is_new || !state.noted.alike.remove(&id) {
+        return;
+    }
+    for (other, compute) in &mut state.platform.computes {
+        if *other == id {
+            compute.made_for = Some(resource.clone());
+        } else if compute.made_for.as_ref() == Some(resource) {
+            state.noted.overlooked.insert(*other);
+        }
+    }
+    for floating in &mut state.platform.floating {
+        if floating.creates_for(resource) {
+            floating.in_time = None;
+        }
+    }
+}

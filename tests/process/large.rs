@@ -1,0 +1,160 @@
+//! A platform whose answers are far too large takes neither the operator's memory nor another account's turn.
+
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+use crate::support::{ControlPlane, PATIENCE, wait_for};
+use crate::{Operator, cluster, declare, platform, until_ready};
+
+const MOST_MEMORY_KIB: u64 = 128 * 1024;
+const COMPUTE: &str = r#"{"id":"ep-a","branch_id":"b","type":"read_only","current_state":"active","host":"h""#;
+
+/// A part that is repeated between a beginning and an end, so that no more of an answer is in memory than one piece.
+struct Body {
+    start: String,
+    part: &'static str,
+    /// How many bytes the repeated parts have.
+    bytes: usize,
+    end: &'static str,
+}
+
+/// What a project's list is like, by the name of the project.
+fn list(project: &str) -> Body {
+    const HALF_GIB: usize = 512 << 20;
+    let body = |start: &str, part, bytes, end| Body { start: start.to_owned(), part, bytes, end };
+    match project {
+        // Not even a beginning of a list.
+        "padding" => body("", " ", HALF_GIB, "{}"),
+        // A good list with a field that nobody reads.
+        "unknown" => body(&format!(r#"{{"endpoints":[{COMPUTE}}}],"filler":""#), "x", HALF_GIB, r#""}"#),
+        // Within the bound on bytes, and many times as large if all of it were kept.
+        "entries" => body(
+            r#"{"endpoints":["#,
+            r#"{"id":"e","branch_id":"b","type":"t"},"#,
+            7 << 20,
+            r#"{"id":"e","branch_id":"b","type":"t"}]}"#,
+        ),
+        "member" => body(&format!(r#"{{"endpoints":[{COMPUTE},"name":["#), "0,", 7 << 20, "0]}]}"),
+        "settings" => {
+            body(&format!(r#"{{"endpoints":[{COMPUTE},"settings":{{"pg_settings":{{"a":["#), "0,", 7 << 20, "0]}}}]}")
+        }
+        other => panic!("no such project: {other}"),
+    }
+}
+
+async fn answer(stream: TcpStream) -> std::io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    let mut first = String::new();
+    stream.read_line(&mut first).await?;
+    let mut line = first.clone();
+    while !line.trim().is_empty() {
+        line.clear();
+        stream.read_line(&mut line).await?;
+    }
+    let path = first.split([' ', '?']).nth(1).unwrap_or_default();
+    let Body { start, part, bytes, end } = match path.strip_suffix("/endpoints") {
+        Some(project) => list(project.rsplit('/').next().unwrap_or_default()),
+        None => Body {
+            start: r#"{"projects":["#.to_owned(),
+            part: r#"{"id":"p"},"#,
+            bytes: 7 << 20,
+            end: r#"{"id":"p"}]}"#,
+        },
+    };
+    stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n").await?;
+    stream.write_all(start.as_bytes()).await?;
+    let piece = part.repeat((64 << 10) / part.len());
+    for _ in 0..bytes / piece.len() {
+        stream.write_all(piece.as_bytes()).await?;
+    }
+    stream.write_all(end.as_bytes()).await?;
+    stream.shutdown().await
+}
+
+/// A platform with such lists; its base URL. It ends with the tasks.
+async fn oversized() -> (String, JoinSet<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/api/v2", listener.local_addr().unwrap());
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        let mut connections = JoinSet::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            connections.spawn(answer(stream));
+        }
+    });
+    (url, tasks)
+}
+
+async fn declare_oversized(cluster: &ControlPlane, url: &str, projects: &[&str]) {
+    let account = format!(
+        "apiVersion: v1
+kind: Secret
+metadata: {{name: large}}
+stringData: {{api-key: demo-personal-key-not-a-secret}}
+---
+apiVersion: dbplane.dev/v1alpha1
+kind: Account
+metadata: {{name: large}}
+spec:
+  baseURL: {url}
+  apiKeySecretRef: {{name: large}}
+  pollInterval: 5s
+"
+    );
+    let computes = projects.iter().map(|project| {
+        format!(
+            "---
+apiVersion: dbplane.dev/v1alpha1
+kind: Compute
+metadata: {{name: {project}}}
+spec:
+  accountRef: {{name: large}}
+  projectID: {project}
+  branchID: b
+  type: ReadOnly
+  management: Observe
+  computeID: ep-a
+"
+        )
+    });
+    let manifests: String = std::iter::once(account).chain(computes).collect();
+    cluster.kubectl_with_input(&["apply", "-f", "-"], &manifests).await.unwrap();
+}
+
+/// The message of the condition Ready once it has that reason.
+async fn until_reason(cluster: &ControlPlane, resource: &str, reason: &str) -> String {
+    let path = "jsonpath={range .status.conditions[?(@.type==\"Ready\")]}{.reason} {.message}{end}";
+    let what = format!("{resource} to say {reason}");
+    wait_for(&what, PATIENCE, async || {
+        let text = cluster.kubectl(&["get", resource, "-o", path]).await.ok()?;
+        text.strip_prefix(reason).map(str::to_owned)
+    })
+    .await
+    .unwrap()
+}
+
+#[tokio::test]
+async fn answers_of_any_size_leave_memory_and_other_accounts_alone() {
+    let cluster = cluster().await;
+    let platform = platform().await;
+    let (url, _tasks) = oversized().await;
+    let operator = Operator::start(&cluster, "operator", &[]);
+    let projects = ["padding", "unknown", "entries", "member", "settings"];
+    declare_oversized(&cluster, &url, &projects).await;
+    for project in ["padding", "unknown", "entries"] {
+        let message = until_reason(&cluster, &format!("compute/{project}"), "AnswerTooLarge").await;
+        let list = format!("the list of computes of project {project} has more than 8 MiB or 20000 entries");
+        assert!(message.contains(&list) && message.contains("Delete computes"), "{message}");
+    }
+    // What is of another form than it should be is passed over.
+    for project in ["member", "settings"] {
+        until_reason(&cluster, &format!("compute/{project}"), "Available").await;
+    }
+    let message = until_reason(&cluster, "account/large", "Available").await;
+    assert!(message.contains("Its projects are not counted: the list of projects has more than"), "{message}");
+    declare(&cluster, &platform).await;
+    until_ready(&cluster).await;
+    let most = operator.process.most_resident_kib().unwrap();
+    assert!(most < MOST_MEMORY_KIB, "{} MiB", most / 1024);
+}

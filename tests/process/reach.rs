@@ -1,0 +1,101 @@
+//! Where accounts may lead: what a person reads, and that nothing is sent.
+
+use std::process::Command;
+
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::support::{ControlPlane, PATIENCE, Running, free_port, wait_for};
+use crate::{account, cluster};
+
+/// A listener that nobody should call; it counts who does, and notes what they say first.
+struct Bystander {
+    port: u16,
+    first_lines: watch::Receiver<Vec<String>>,
+    _tasks: JoinSet<()>,
+}
+
+impl Bystander {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (noted, first_lines) = watch::channel(Vec::new());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let mut line = Vec::new();
+                let _ = BufReader::new(stream).read_until(b'\n', &mut line).await;
+                noted.send_modify(|lines| lines.push(String::from_utf8_lossy(&line).into_owned()));
+            }
+        });
+        Self { port, first_lines, _tasks: tasks }
+    }
+}
+
+/// An operator as it is installed: without the flag for tests.
+fn operator(cluster: &ControlPlane, name: &str, args: &[&str], env: &[(&str, String)]) -> Running {
+    let [health, metrics] = [(); 2].map(|()| format!("127.0.0.1:{}", free_port().unwrap()));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
+    command
+        .args(["run", "--health-listen", &health, "--metrics-listen", &metrics])
+        .args(args)
+        .env("KUBECONFIG", cluster.kubeconfig_path())
+        .envs(env.iter().map(|(name, value)| (name, value)));
+    cluster.sandbox().start(name, command).unwrap().log_on_panic()
+}
+
+/// The message of the condition Ready once it has that reason.
+async fn until_reason(cluster: &ControlPlane, name: &str, reason: &str) -> String {
+    let path = "jsonpath={range .status.conditions[?(@.type==\"Ready\")]}{.reason} {.message}{end}";
+    let says = async || {
+        let text = cluster.kubectl(&["get", "account", name, "-o", path]).await.ok()?;
+        text.strip_prefix(reason).map(str::to_owned)
+    };
+    wait_for(&format!("account {name} to say {reason}"), PATIENCE, says).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_account_leads_neither_to_this_machine_nor_to_the_api_server() {
+    let cluster = cluster().await;
+    let bystander = Bystander::start().await;
+    let port = bystander.port;
+    let api_server = ("KUBERNETES_SERVICE_HOST", "192.0.2.1".to_owned());
+    let _operator = operator(&cluster, "operator", &[], &[api_server]);
+    for (name, url, reason, words) in [
+        ("literal", format!("https://127.0.0.1:{port}/v2"), "PlatformNotAllowed", "a loopback address"),
+        ("mapped", format!("https://[::ffff:127.0.0.1]:{port}/v2"), "PlatformNotAllowed", "a loopback address"),
+        ("metadata", "https://169.254.169.254/v2".to_owned(), "PlatformNotAllowed", "a link-local address"),
+        ("api-server", "https://192.0.2.1/v2".to_owned(), "PlatformNotAllowed", "the API server's address"),
+        ("named", format!("https://localhost:{port}/v2"), "PlatformUnreachable", "a loopback address"),
+    ] {
+        account(&cluster, "default", (name, &url), "").await;
+        let message = until_reason(&cluster, name, reason).await;
+        for words in [words, "--allow-insecure-platform"] {
+            assert!(message.contains(words), "{name}: {message}");
+        }
+        assert!(!message.contains(&url), "{name}: {message}");
+    }
+    assert_eq!(*bystander.first_lines.borrow(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn an_account_names_an_allowed_platform_and_a_proxy_decides_on_addresses() {
+    let cluster = cluster().await;
+    let mut bystander = Bystander::start().await;
+    // The proxy is on this machine, and is called all the same.
+    let proxy = ("ALL_PROXY", format!("http://localhost:{}", bystander.port));
+    let allowed = ["--allowed-platforms", "https://platform.example:8443,https://*.internal.example"];
+    let _operator = operator(&cluster, "operator", &allowed, &[proxy]);
+    let others = "https://platform.example.evil.example:8443/v2";
+    account(&cluster, "default", ("other", others), "").await;
+    let message = until_reason(&cluster, "other", "PlatformNotAllowed").await;
+    assert!(message.contains("--allowed-platforms") && !message.contains("evil"), "{message}");
+    assert_eq!(*bystander.first_lines.borrow(), Vec::<String>::new());
+
+    account(&cluster, "default", ("allowed", "https://platform.example:8443/v2"), "").await;
+    let asked = bystander.first_lines.wait_for(|lines| !lines.is_empty());
+    let asked = tokio::time::timeout(PATIENCE, asked).await.expect("the proxy is asked").unwrap().clone();
+    assert!(asked[0].starts_with("CONNECT platform.example:8443 "), "{asked:?}");
+}
