@@ -156,9 +156,16 @@ struct Gone<'a> {
 
 impl KindVisitor for Gone<'_> {
     fn visit<K: Kind>(&mut self) {
-        if K::Object::kind(&()) == self.resource.0 {
-            K::on_deleted(self.process, self.stored.typed::<K::Object>().as_ref());
+        if K::Object::kind(&()) != self.resource.0 {
+            return;
         }
+        let object = self.stored.typed::<K::Object>();
+        K::on_deleted(self.process, object.as_ref());
+        // A pass may have been waiting with the object as it was.
+        let effects = || self.process.simulation.lock().effects;
+        let before = effects();
+        assert!(poll(pass::<K, Process>(self.process, &object)).is_ready());
+        assert_eq!(effects(), before, "something was asked for or done for {:?}, which is gone", self.resource);
     }
 }
 

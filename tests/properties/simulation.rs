@@ -79,6 +79,8 @@ pub struct Simulation {
     faults: Vec<Hit>,
     /// The process that runs is to die.
     pub dead: bool,
+    /// How much the processes have asked for or done, of the platform and of the cluster.
+    pub effects: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -98,6 +100,7 @@ impl Shared {
             on_the_way: Vec::new(),
             faults,
             dead: false,
+            effects: 0,
         })))
     }
 
@@ -127,6 +130,7 @@ impl Simulation {
         post: impl FnOnce(&mut Self, Duration),
     ) -> Option<Result<T, Fault>> {
         self.advance(A_MOMENT);
+        self.effects += 1;
         let Some(fault) = self.next_fault() else { return Some(Ok(carry(self))) };
         match fault.carried() {
             Carried::Never => {}

@@ -6,6 +6,7 @@ mod events;
 
 use jiff::Timestamp;
 use kube::core::object::HasStatus;
+use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 use tracing::{debug, warn};
 
@@ -45,7 +46,7 @@ impl Pass {
 /// Where the API server could not be asked, or refused.
 pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Result<Pass, kube::Error> {
     let uid = uid(object);
-    if env.state().is_outdated(&uid, resource_version(object)) {
+    if is_outdated::<K, E>(env, object) {
         return Ok(Pass::only(Next::OnOwnWrite));
     }
     let now = env.now();
@@ -96,7 +97,14 @@ fn decide<K: Kind, E: Environment>(
     decision
 }
 
-/// Performs a step. Nothing is begun through an account that is lost to the resource since it was decided on.
+/// Whether there is something newer: our own last write, or that the object is gone, with all that was remembered of it.
+fn is_outdated<K: Kind, E: Environment>(env: &E, object: &K::Object) -> bool {
+    let there = env.object(&ObjectRef::from_obj(object));
+    there.is_none_or(|there| uid(there.as_ref()) != uid(object))
+        || env.state().is_outdated(&uid(object), resource_version(object))
+}
+
+/// Performs a step. Nothing is begun for an object that is gone since it was decided on, nor through an account that is lost to it.
 async fn perform<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
@@ -104,7 +112,7 @@ async fn perform<K: Kind, E: Environment>(
     step: &K::Step,
 ) -> Result<(), StepError> {
     let _in_step = env.state().begin_step(&uid(object));
-    if access::is_lost_since::<K, E>(env, object, observed) {
+    if is_outdated::<K, E>(env, object) || access::is_lost_since::<K, E>(env, object, observed) {
         return Ok(());
     }
     K::perform(env, object, step).await
