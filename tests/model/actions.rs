@@ -66,6 +66,8 @@ pub enum Action {
     AccountDeleted,
     /// The ClusterAccount ceases to admit the namespace, or admits it again.
     AdmissionChanged,
+    /// The API server cannot be reached by the process any more; whether it has got what the process was waiting for.
+    CutOff(usize, bool),
     /// The process dies; whether what it was waiting for has been sent.
     Dies(usize, bool),
     Leads,
@@ -98,6 +100,8 @@ pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
             Action::Reads(p),
             Action::ReadsWhatWasBefore(p),
             Action::ReadFails(p),
+            Action::CutOff(p, false),
+            Action::CutOff(p, true),
             Action::Dies(p, false),
             Action::Dies(p, true),
         ]);
@@ -177,6 +181,7 @@ pub fn happen(bound: &Bound, state: &State, action: Action) -> Option<State> {
             next.left.refused = state.left.refused.checked_sub(1)?;
             read(bound, &next, p, &state.platform, true)
         }
+        Action::CutOff(p, sends) => cut_off(bound, state, p, sends),
         Action::Dies(p, sends) => dies(bound, state, p, sends),
         Action::Leads => leads(bound, state),
         Action::CarriedLate(_)
@@ -199,6 +204,8 @@ fn answered(bound: &Bound, state: &State, action: Action, p: usize, i: usize) ->
     let Pending { effect, since, came } = pending(state, p, i)?;
     let mut next = state.clone();
     let came = match (action, came) {
+        (Action::Carried(..), _) if is_unreachable(state, p, &effect) => silence(&effect),
+        _ if is_unreachable(state, p, &effect) => return None,
         (Action::Carried(..), Some(came)) => came,
         (_, Some(_)) => return None,
         (action, None) => outcome(bound, &mut next, action, (&effect, since))?,
@@ -249,7 +256,7 @@ fn outcome(bound: &Bound, next: &mut State, action: Action, (effect, since): (&E
 
 fn answered_later(bound: &Bound, state: &State, p: usize, i: usize) -> Option<State> {
     let Pending { effect, since, came: None } = pending(state, p, i)? else { return None };
-    if calls_platform(&effect) || !writes(&effect) {
+    if calls_platform(&effect) || !writes(&effect) || state.processes[p].cut_off {
         return None;
     }
     let mut next = state.clone();
@@ -264,6 +271,9 @@ fn answered_later(bound: &Bound, state: &State, p: usize, i: usize) -> Option<St
 fn delivered(bound: &Bound, state: &State, p: usize, i: usize) -> Option<State> {
     let resource = bound.resource(i);
     let before = state.processes[p].caches.get(&resource);
+    if state.processes[p].cut_off {
+        return None;
+    }
     let now = state.cluster.objects.get(&resource).map(|now| match bound.is(Mutation::IgnoreSeals) {
         true => as_if_its_own(now),
         false => now.clone(),
@@ -315,18 +325,44 @@ impl KindVisitor for Gone<'_> {
     }
 }
 
+/// From now on the API server does nothing that process `p` asks for.
+fn cut_off(bound: &Bound, state: &State, p: usize, sends: bool) -> Option<State> {
+    let mut next = state.clone();
+    next.left.cut_offs = state.left.cut_offs.checked_sub(1)?;
+    next.process_mut(p).cut_off = true;
+    let waiting = waiting(bound, state, p).filter(|pending| !calls_platform(&pending.effect)).collect();
+    send(bound, next, sends, waiting)
+}
+
+fn is_unreachable(state: &State, p: usize, effect: &Effect) -> bool {
+    state.processes[p].cut_off && !calls_platform(effect)
+}
+
 fn dies(bound: &Bound, state: &State, p: usize, sends: bool) -> Option<State> {
     let mut next = state.clone();
-    next.left.crashes = state.left.crashes.checked_sub(1)?;
-    let waiting: Vec<_> = bound.all().filter_map(|i| pending(state, p, i)).collect();
+    // Who is cut off ends by itself.
+    let is_cut_off = state.processes[p].cut_off;
+    next.left.crashes = state.left.crashes.checked_sub(u8::from(!is_cut_off))?;
+    let waiting = waiting(bound, state, p).filter(|pending| !is_unreachable(state, p, &pending.effect)).collect();
+    let mut next = send(bound, next, sends, waiting)?;
+    next.processes.remove(p);
+    Some(next)
+}
+
+/// What process `p` waits for.
+fn waiting(bound: &Bound, state: &State, p: usize) -> impl Iterator<Item = Pending> {
+    bound.all().filter_map(move |i| pending(state, p, i))
+}
+
+/// What is waited for is sent, or not; `None` where nothing is waited for that could be.
+fn send(bound: &Bound, mut state: State, sends: bool, waiting: Vec<Pending>) -> Option<State> {
     if sends && waiting.is_empty() {
         return None;
     }
     for pending in waiting.iter().filter(|pending| sends && pending.came.is_none()) {
-        sent(bound, &mut next, &pending.effect, pending.since);
+        sent(bound, &mut state, &pending.effect, pending.since);
     }
-    next.processes.remove(p);
-    Some(next)
+    Some(state)
 }
 
 fn leads(bound: &Bound, state: &State) -> Option<State> {

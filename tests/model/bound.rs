@@ -91,6 +91,8 @@ pub struct Bound {
     pub meddled: u8,
     /// Computes like ours that somebody else creates.
     pub alike: u8,
+    /// Leaders that the API server cannot be reached from any more; they end within a tick, before anybody else leads.
+    pub cut_offs: u8,
     /// How many deletions a minute need no confirmation.
     pub deletes_per_minute: u32,
     pub mutation: Option<Mutation>,
@@ -127,6 +129,7 @@ impl Bound {
             moves: 0,
             meddled: 0,
             alike: 0,
+            cut_offs: 0,
             deletes_per_minute: 30,
             mutation: None,
             memos: Memos::default(),
@@ -262,6 +265,7 @@ impl fmt::Display for Bound {
         count(self.moves, "change of the account", "changes of the account");
         count(self.meddled, "refused or altered Secret", "refused or altered Secrets");
         count(self.alike, "foreign create just like ours", "foreign creates just like ours");
+        count(self.cut_offs, "leader without API server", "leaders without API server");
         count(self.ticks, "tick", "ticks");
         parts.extend(self.account.map(|kind| format!("with its {kind:?}")));
         parts.extend(self.account_deletion.then(|| "the account is deleted".to_owned()));

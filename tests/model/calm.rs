@@ -70,6 +70,9 @@ fn step(bound: &Bound, state: &State) -> Option<(State, bool)> {
     if state.processes.is_empty() {
         return happen(bound, state, Action::Leads).map(|next| (next, true));
     }
+    if let Some(p) = state.processes.iter().position(|process| process.cut_off) {
+        return happen(bound, state, Action::Dies(p, false)).map(|next| (next, true));
+    }
     let processes = 0..state.processes.len();
     let each: Vec<_> = processes.clone().flat_map(|p| bound.all().map(move |i| (p, i))).collect();
     let first = |actions: Vec<Action>| actions.into_iter().find_map(|action| happen(bound, state, action));

@@ -67,7 +67,7 @@ fn about(bound: &Bound, process: &Process, i: usize) -> u64 {
         .filter(|(other, _)| **other != uid)
         .map(|(other, it)| (other, it.version, it.in_step, it.create.is_some()))
         .collect();
-    let own = (process.resources.get(&uid), process.wrote_since.contains(&i), process.connections);
+    let own = (process.resources.get(&uid), process.wrote_since.contains(&i), process.connections, process.cut_off);
     hash(&(i, process.number, own, others, &process.caches, &process.accounts, &process.deletions, &process.read))
 }
 
@@ -96,7 +96,7 @@ pub fn answer(bound: &Bound, state: &mut State, p: usize, i: usize, answer: Answ
     let process = &state.processes[p];
     let flight = process.flights[&i].clone();
     let wrote = process.wrote_since.contains(&i);
-    let moment = (process.number, state.tick, &state.cluster.secrets, wrote, format!("{answer:?}"));
+    let moment = (process.number, process.cut_off, state.tick, &state.cluster.secrets, wrote, format!("{answer:?}"));
     let question = hash(&(&flight, moment));
     let proceed = || {
         let mut tape = flight.tape.clone();
@@ -113,11 +113,12 @@ pub fn answer(bound: &Bound, state: &mut State, p: usize, i: usize, answer: Answ
 
 fn proceed(bound: &Bound, state: &State, (p, i): (usize, usize), (base, tape): (Print<Base>, Vec<Entry>)) -> After {
     let now = state.now(p);
+    let reachable = (!state.processes[p].cut_off).then_some(&*state.cluster);
     let Progress { contents, tape, resolved, wrote, reached } = match base.resource.0 {
-        "Compute" => replay::run::<MutatedComputes>(&base, &tape, now, &state.cluster),
-        "ProjectKey" => replay::run::<MutatedKeys>(&base, &tape, now, &state.cluster),
-        "Account" => replay::run::<MutatedAccounts<Account>>(&base, &tape, now, &state.cluster),
-        _ => replay::run::<MutatedAccounts<ClusterAccount>>(&base, &tape, now, &state.cluster),
+        "Compute" => replay::run::<MutatedComputes>(&base, &tape, now, reachable),
+        "ProjectKey" => replay::run::<MutatedKeys>(&base, &tape, now, reachable),
+        "Account" => replay::run::<MutatedAccounts<Account>>(&base, &tape, now, reachable),
+        _ => replay::run::<MutatedAccounts<ClusterAccount>>(&base, &tape, now, reachable),
     };
     let process = &state.processes[p];
     // Where nothing depends on the brake and the account stands, only the resource's own part changes.

@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 
 use super::bound::Statuses;
 use super::edits::ELSEWHERE;
+use super::effects::silence;
 pub use super::flight::{Answer, Base, Call, Effect, Entry, Flight, Pending, Resolved};
 use super::in_memory::cluster::kind;
 use super::in_memory::{Carrier, Cluster, Port, Print, Request, Resource, Response, hash, refused};
@@ -53,7 +54,8 @@ struct Tape {
     entries: Vec<Entry>,
     position: usize,
     now: Timestamp,
-    cluster: Cluster,
+    /// `None` where it cannot be reached.
+    cluster: Option<Cluster>,
     pending: Option<Effect>,
     wrote_at: Option<usize>,
     /// A hash of what the last decision rested on, where the status is written.
@@ -117,9 +119,9 @@ fn looks_at(what: &impl Hash) {
 }
 
 /// Runs a pass of kind `K` from its beginning up to the first effect that has no answer yet.
-pub fn run<K: Kind>(base: &Print<Base>, tape: &[Entry], now: Timestamp, cluster: &Cluster) -> Progress {
+pub fn run<K: Kind>(base: &Print<Base>, tape: &[Entry], now: Timestamp, cluster: Option<&Cluster>) -> Progress {
     let replayed = tape.len();
-    let env = prepare(base, tape.to_vec(), now, cluster.clone());
+    let env = prepare(base, tape.to_vec(), now, cluster.cloned());
     let object = base.caches[&base.resource].typed::<K::Object>();
     let mut running = pin!(pass::<K, Replay>(&env, &object));
     let polled = running.as_mut().poll(&mut Context::from_waker(Waker::noop()));
@@ -147,7 +149,7 @@ fn remembered(base: &Base, contents: &Contents<Remote>) -> String {
 }
 
 /// Lays the tape in, for the environment that plays it.
-fn prepare(base: &Print<Base>, entries: Vec<Entry>, now: Timestamp, cluster: Cluster) -> Replay {
+fn prepare(base: &Print<Base>, entries: Vec<Entry>, now: Timestamp, cluster: Option<Cluster>) -> Replay {
     let (resource, mutation) = (base.resource.clone(), base.mutation);
     let tape = Tape {
         resource,
@@ -168,7 +170,7 @@ fn prepare(base: &Print<Base>, entries: Vec<Entry>, now: Timestamp, cluster: Clu
 
 /// Runs something that only changes what the process remembers.
 pub fn outside_of_passes(base: &Print<Base>, now: Timestamp, act: impl FnOnce(&Replay)) -> Contents<Remote> {
-    let env = prepare(base, Vec::new(), now, Cluster::default());
+    let env = prepare(base, Vec::new(), now, Some(Cluster::default()));
     act(&env);
     TAPE.with(|current| current.borrow_mut().take());
     env.state.contents()
@@ -208,7 +210,10 @@ pub async fn effect(effect: Effect) -> Answer {
             if let Effect::Cluster(request) = &effect
                 && (is_read(request) && tape.is_untouched() || is_dry_run(request))
             {
-                let answer = Answer::Cluster(tape.cluster.clone().handle(request));
+                let answer = match &tape.cluster {
+                    Some(cluster) => Answer::Cluster(cluster.clone().handle(request)),
+                    None => silence(&effect),
+                };
                 tape.push(Entry::Answer(answer.clone()));
                 return Poll::Ready(answer);
             }

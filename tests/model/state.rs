@@ -87,6 +87,8 @@ pub struct Read {
 pub struct Process {
     /// Which one it is; its clock is ahead by so many nanoseconds, so that no two record the same moment.
     pub number: u8,
+    /// It cannot reach the API server, and does not hear of it.
+    pub cut_off: bool,
     pub caches: BTreeMap<Resource, Print<Stored>>,
     /// What it remembers, by the UID of the resource.
     pub resources: BTreeMap<String, Print<ResourceState>>,
@@ -123,6 +125,7 @@ pub struct Left {
     pub moves: u8,
     pub meddled: u8,
     pub alike: u8,
+    pub cut_offs: u8,
 }
 
 #[derive(Clone, Debug, Hash)]
@@ -181,6 +184,7 @@ impl State {
                 moves: bound.moves,
                 meddled: bound.meddled,
                 alike: bound.alike,
+                cut_offs: bound.cut_offs,
             },
             exported: None,
             noted: Noted::default(),
@@ -246,6 +250,7 @@ pub fn process(bound: &Bound, cluster: &Cluster, number: u8) -> Process {
     let accounts = standing_accounts(bound).iter().map(standing).collect();
     Process {
         number,
+        cut_off: false,
         caches: cluster.objects.clone(),
         resources: BTreeMap::new(),
         accounts: Print::of(accounts),

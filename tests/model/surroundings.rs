@@ -47,6 +47,8 @@ pub fn elsewhere(bound: &Bound, state: &State, action: Action) -> Option<State> 
             next.noted.deleted(bound, state, i);
             next.cluster_mut().delete(&resource, at(0));
         }
+        // Who is cut off ends before.
+        _ if state.processes.iter().any(|process| process.cut_off) => return None,
         _ => tick(bound, &mut next),
     }
     Some(next)
