@@ -51,14 +51,19 @@ verify: control-plane ## every request of every scenario gone wrong, the model, 
 	cargo build --release --locked --bin dbplane --example verify
 ifeq ($(point)$(scenario)$(pairs),)
 	PROPTEST_CASES=1000 cargo test --release --locked --test properties
+	@shard=$$((RANDOM % 64))/64; printf '\n[mutants] make mutants shard=%s\n' "$$shard"; $(MAKE) mutants shard="$$shard"
 endif
 	@target/release/examples/verify $(if $(point),--point $(point)) $(if $(scenario),--scenario $(scenario)) $(if $(pairs),--pairs $(pairs))
+
+.PHONY: mutants
+mutants: ## change the decisions and the steps, one thing at a time: do the fast tests notice? (about 5 h; shard=7/64: a part)
+	@CARGO_TARGET_DIR=$(CURDIR)/target/mutants .ci/cargo-tool mutants --output target/mutants $(if $(shard),--shard $(shard))
 
 .PHONY: lint
 lint: ## clippy on everything; warnings are errors (shellcheck too, where it is installed)
 	cargo clippy --workspace --locked --all-targets -- -D warnings
 	@if command -v shellcheck >/dev/null; \
-	then shellcheck .ci/run .ci/cargo-deny tests/run tests/control-plane/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
+	then shellcheck .ci/run .ci/cargo-tool tests/run tests/control-plane/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
 	else echo "shellcheck is not installed: the shell scripts were not linted"; fi
 
 .PHONY: fmt
@@ -81,7 +86,7 @@ check-crds: ## fail when crds/ is not what the code generates
 
 .PHONY: audit
 audit: ## licences, sources and duplicates of the dependencies (deny.toml)
-	@.ci/cargo-deny check bans licenses sources
+	@.ci/cargo-tool deny check bans licenses sources
 
 .PHONY: clean
 clean: ## remove everything that was built here (the control plane stays in the user's cache folder)
