@@ -1,7 +1,7 @@
 //! Free ports on the loopback address.
 
 use std::collections::HashSet;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Mutex, PoisonError};
 
 use super::{Error, Result};
@@ -13,21 +13,25 @@ const ATTEMPTS: usize = 200;
 
 /// A port that nothing listens on and that no other caller in this process has been given. Another process can still
 /// take it before it is used: whoever starts a server on it tries again with another one then.
+///
+/// It is found by connecting: a listener of our own would live on, for as long as it takes, in a child that is being started.
 pub fn free_port() -> Result<u16> {
-    Ok(free_listener()?.local_addr()?.port())
+    find(|port| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err().then_some(port))
 }
 
 /// The same, listened on. A port that the system chooses can have been a former listener's: whatever still calls that
 /// one's URL would find this one.
 pub fn free_listener() -> Result<TcpListener> {
+    find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok())
+}
+
+fn find<T>(take: impl Fn(u16) -> Option<T>) -> Result<T> {
     static GIVEN: Mutex<Option<HashSet<u16>>> = Mutex::new(None);
     let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
     let given = given.get_or_insert_default();
     (0..ATTEMPTS)
-        .find_map(|_| {
-            let port = rand::random_range(RANGE);
-            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok()?;
-            given.insert(port).then_some(listener)
-        })
+        .map(|_| rand::random_range(RANGE))
+        .filter(|port| given.insert(*port))
+        .find_map(take)
         .ok_or_else(|| Error::new(format!("no free port on 127.0.0.1 in {RANGE:?} after {ATTEMPTS} attempts")))
 }
