@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 pub use self::account::{AccountEntry, Connection};
 use self::compute::Create;
-pub use self::compute::Place;
+pub use self::compute::Turn;
 use self::key::KeyState;
 pub use self::key::UnsavedKey;
 use super::object::AccountName;

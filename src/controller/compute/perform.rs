@@ -1,7 +1,6 @@
 //! What is done for a Compute: one step, recorded where a successor finds it.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use secrecy::SecretString;
@@ -11,14 +10,14 @@ use super::super::environment::{Environment, StepError};
 use super::super::object::uid;
 use super::super::pass::calls::{confirm_record, failed, patch_metadata, publish, restore, secret_written};
 use super::super::pass::released;
-use super::super::state::{Connection, Place};
+use super::super::state::{Connection, Turn};
 use super::Computes;
 use crate::api::{Compute, LastOperation, Management};
 use crate::cluster::{Event, MetadataPatch, Owner, SecretContent, resource_version, secrets};
-use crate::decide::compute::ComputeStep;
+use crate::decide::compute::{self, ComputeStep};
 use crate::decide::identity::{self, Binding, ComputeIdentity, CreateIntent, Origin, RestartRecord};
 use crate::decide::memory::Asked;
-use crate::decide::{Action, Reason, later};
+use crate::decide::{Action, Reason};
 use crate::domain::{ComputeChange, Fault, NewCompute, Operation};
 use crate::platform::{Platform, PlatformClient};
 
@@ -77,11 +76,6 @@ fn recording(object: &Compute, change: impl FnOnce(ComputeIdentity) -> ComputeId
     MetadataPatch::new().record(known.next(&change(known.identity.clone()), &object.metadata))
 }
 
-/// So long ago may the list have been begun that a baseline is taken from.
-const FRESH: Duration = Duration::from_secs(10);
-/// The same where it was begun after the place was granted; reading it may take long.
-const NEWER_THAN_PLACE: Duration = Duration::from_secs(60);
-
 struct Work<'a, E> {
     env: &'a E,
     object: &'a Compute,
@@ -97,7 +91,7 @@ impl<E: Environment> Work<'_, E> {
         seen: Timestamp,
     ) -> Result<(), StepError> {
         let uid = uid(self.object);
-        if !self.env.state().begin_create(&uid, self.place(&intent.branch)) {
+        if !self.env.state().begin_create(&uid, self.turn(&intent.branch)) {
             // Another create on the branch was begun since the decision.
             let message = "another create on the branch comes first".to_owned();
             return Err(failed(Action::Create)(Fault::Busy { message, retry_after: None }));
@@ -247,9 +241,9 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    fn place(&self, branch: &str) -> Place {
+    fn turn(&self, branch: &str) -> Turn {
         let spec = &self.object.spec;
-        Place { project: spec.project_id.clone(), branch: branch.to_owned(), type_: spec.type_ }
+        Turn { project: spec.project_id.clone(), branch: branch.to_owned(), type_: spec.type_ }
     }
 
     /// A place in the account's budget, taken before the call is recorded; `None` where the process stops meanwhile.
@@ -258,16 +252,16 @@ impl<E: Environment> Work<'_, E> {
         self.env.admit_change(&connection.platform).await.map_err(failed(action))
     }
 
-    /// The same for a create. Others may create computes while it waits for its place, so the list that its baseline is from was
-    /// begun just now, or after the place was granted: otherwise the place is kept for the next pass, which has a newer list.
+    /// The same for a create. Where the list that its baseline is from is too old then, the place is kept for the next pass, which has a
+    /// newer one.
     async fn admitted_create(&self, seen: Timestamp) -> Result<Option<E::Client>, StepError> {
         let uid = uid(self.object);
-        let is_kept = |since: &Timestamp| *since <= seen && self.env.now() < later(seen, NEWER_THAN_PLACE);
-        if self.env.state().take_place(&uid).filter(is_kept).is_some() {
+        let kept = self.env.state().take_place(&uid);
+        if kept.is_some() && compute::is_current(seen, kept, self.env.now()) {
             return Ok(Some(self.connection()?.platform.with_place()));
         }
         let place = self.admitted(Action::Create).await?;
-        if self.env.now() < later(seen, FRESH) {
+        if compute::is_current(seen, None, self.env.now()) {
             return Ok(place);
         }
         if place.is_some() {

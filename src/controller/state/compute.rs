@@ -12,9 +12,9 @@ use crate::decide::{Action, Memory, later};
 use crate::domain::{ComputeChange, Fault};
 use crate::platform::Tick;
 
-/// Where a create is made, through whatever account: one platform has many spellings.
+/// What creates take turns for, through whatever account: one platform has many spellings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Turn {
     pub project: String,
     pub branch: String,
     pub type_: ComputeType,
@@ -23,7 +23,7 @@ pub struct Place {
 /// A create that was begun and is not resolved. Others on its branch wait, before the caches show its intent.
 #[derive(Clone, Debug)]
 pub struct Create {
-    pub place: Place,
+    pub turn: Turn,
     pub running: bool,
     /// Its intent was written to the object of this version, at that time, and whether the API server did so is not known.
     pub recording: Option<(Option<u64>, Timestamp)>,
@@ -69,19 +69,19 @@ impl<P> ProcessState<P> {
 
     /// Takes the turn to create a compute of a type on a branch; whether it was free, or the resource's own. It is held until the create is
     /// resolved, and for as long as the step runs.
-    pub fn begin_create(&self, uid: &str, place: Place) -> bool {
+    pub fn begin_create(&self, uid: &str, turn: Turn) -> bool {
         self.with(|contents| {
             let taken = |(other, resource): (&String, &ResourceState)| {
-                other != uid && resource.create.as_ref().is_some_and(|create| create.place == place)
+                other != uid && resource.create.as_ref().is_some_and(|create| create.turn == turn)
             };
             if contents.resources.iter().any(taken) {
                 return false;
             }
             let resource = contents.resources.entry(uid.to_owned()).or_default();
             // An intent of before may be written still, although this version of the object does not show it.
-            let before = resource.create.take().filter(|create| create.place == place);
+            let before = resource.create.take().filter(|create| create.turn == turn);
             let recording = before.and_then(|create| create.recording);
-            resource.create = Some(Create { place, running: true, recording });
+            resource.create = Some(Create { turn, running: true, recording });
             true
         })
     }

@@ -4,8 +4,8 @@ use crate::decide::identity::{KeyIdentity, KeyIntent};
 
 type State = ProcessState<()>;
 
-fn place(project: &str, branch: &str) -> Place {
-    Place { project: project.into(), branch: branch.into(), type_: ComputeType::ReadOnly }
+fn turn(project: &str, branch: &str) -> Turn {
+    Turn { project: project.into(), branch: branch.into(), type_: ComputeType::ReadOnly }
 }
 
 const SETTLE: std::time::Duration = std::time::Duration::from_secs(60);
@@ -23,7 +23,7 @@ fn an_intent_that_may_be_written_keeps_its_turn_until_it_is_seen() {
     let state = State::default();
     let begin = || {
         let step = state.begin_step("one");
-        assert!(state.begin_create("one", place("a", "br-1")));
+        assert!(state.begin_create("one", turn("a", "br-1")));
         state.recording_create("one", Some(7), at(100));
         drop(step);
     };
@@ -35,7 +35,7 @@ fn an_intent_that_may_be_written_keeps_its_turn_until_it_is_seen() {
     // A step that ends before it writes an intent of its own says nothing of the one before.
     begin();
     let step = state.begin_step("one");
-    assert!(state.begin_create("one", place("a", "br-1")));
+    assert!(state.begin_create("one", turn("a", "br-1")));
     drop(step);
     assert!(!state.create_resolved("one", Some(7), at(159), SETTLE));
     begin();
@@ -47,27 +47,27 @@ fn an_intent_that_may_be_written_keeps_its_turn_until_it_is_seen() {
 fn a_branch_has_one_create_at_a_time_until_it_is_resolved() {
     let state = State::default();
     let step = state.begin_step("one");
-    assert!(state.begin_create("one", place("a", "br-1")));
-    assert!(!state.begin_create("two", place("a", "br-1")));
-    assert!(state.begin_create("three", place("a", "br-2")));
-    assert!(state.begin_create("four", place("b", "br-1")), "another project");
+    assert!(state.begin_create("one", turn("a", "br-1")));
+    assert!(!state.begin_create("two", turn("a", "br-1")));
+    assert!(state.begin_create("three", turn("a", "br-2")));
+    assert!(state.begin_create("four", turn("b", "br-1")), "another project");
     assert!(!resolved(&state, "one"), "it is running");
     assert!(state.is_creating("one"));
     drop(step);
-    assert!(!state.begin_create("two", place("a", "br-1")), "it is not resolved");
+    assert!(!state.begin_create("two", turn("a", "br-1")), "it is not resolved");
     let step = state.begin_step("one");
-    assert!(state.begin_create("one", place("a", "br-1")), "its own turn");
+    assert!(state.begin_create("one", turn("a", "br-1")), "its own turn");
     drop(step);
     assert!(resolved(&state, "one"));
     assert!(!resolved(&state, "one"));
-    assert!(state.begin_create("two", place("a", "br-1")));
+    assert!(state.begin_create("two", turn("a", "br-1")));
 }
 
 #[test]
 fn after_its_finalizer_is_removed_no_older_version_is_decided_on_until_it_is_gone() {
     let state = State::default();
     let step = state.begin_step("one");
-    assert!(state.begin_create("one", place("a", "br-1")));
+    assert!(state.begin_create("one", turn("a", "br-1")));
     state.wrote_version("one", Some(8));
     state.released("one");
     drop(step);
@@ -88,17 +88,17 @@ fn after_its_finalizer_is_removed_no_older_version_is_decided_on_until_it_is_gon
 fn a_resource_that_is_deleted_keeps_nobody_waiting() {
     let state = State::default();
     let step = state.begin_step("one");
-    assert!(state.begin_create("one", place("a", "br-1")));
+    assert!(state.begin_create("one", turn("a", "br-1")));
     drop(step);
     state.forget("one");
     assert!(!state.is_creating("one"));
     // Deleted while its create waits for its place in the budget.
     let step = state.begin_step("two");
-    assert!(state.begin_create("two", place("a", "br-1")));
+    assert!(state.begin_create("two", turn("a", "br-1")));
     state.forget("two");
-    assert!(!state.begin_create("one", place("a", "br-1")), "it is running");
+    assert!(!state.begin_create("one", turn("a", "br-1")), "it is running");
     drop(step);
-    assert!(state.begin_create("one", place("a", "br-1")));
+    assert!(state.begin_create("one", turn("a", "br-1")));
 }
 
 #[test]

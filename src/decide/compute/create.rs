@@ -1,6 +1,9 @@
 //! A Compute without a compute: adopt one, create one, or find the outcome of an earlier create.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::Timestamp;
 
 use super::super::identity::{Binding, CreateIntent, Origin};
 use super::super::{Action, Decision, Reason, Report, drift, later, names};
@@ -131,6 +134,20 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
     case.act(Action::Create, step, Report::progressing(Reason::Creating, "The compute is being created."))
 }
 
+/// Whether a create may rest on what a list showed that was begun at `seen`. Others may create computes while a create waits for its
+/// place in the budget; `place` tells since when it has had one.
+pub fn is_current(seen: Timestamp, place: Option<Timestamp>, now: Timestamp) -> bool {
+    match place {
+        None => now < later(seen, BEFORE_PLACE),
+        Some(since) => since <= seen && now < later(seen, AFTER_PLACE),
+    }
+}
+
+/// How old the list may be where the place was granted after it was begun.
+const BEFORE_PLACE: Duration = Duration::from_secs(10);
+/// The same where it was begun for this create, which has its place; reading it may take long.
+const AFTER_PLACE: Duration = Duration::from_secs(60);
+
 /// The unique name of a create, where names are kept. After an unanswered create the resource uses the same name again, so
 /// that a platform that allows a name only once does not carry out both.
 fn mark(case: &Case) -> Option<String> {
@@ -148,7 +165,7 @@ pub(super) fn await_turn(case: &Case, reason: Reason, other: &str, branch: &str)
 }
 
 /// How often to check while another create on the branch comes first.
-const CREATE_TURN: std::time::Duration = std::time::Duration::from_secs(2);
+const CREATE_TURN: Duration = Duration::from_secs(2);
 
 fn import(case: &Case, snapshot: &Snapshot, id: &str) -> Choice {
     match snapshot.find(id) {

@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 pub use claims::{Claim, Claims, Scope, claims};
+pub use create::is_current;
 pub use record::is_held;
 
 use super::identity::{Binding, ComputeIdentity, CreateIntent, RestartRecord};

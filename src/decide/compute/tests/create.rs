@@ -147,3 +147,20 @@ fn a_create_that_failed_is_tried_again_later_or_with_another_spec() {
     reported.progressing(Reason::PlatformBusy);
     reported.until(at(40));
 }
+
+#[test]
+fn a_create_rests_on_a_list_that_is_young_or_newer_than_its_place_in_the_budget() {
+    let placed = |seconds| Some(at(seconds));
+    let cases = [
+        (-9, None, true),
+        (-10, None, false),
+        // Begun before the place was granted: others had all the time that it was waited for.
+        (-5, placed(-4), false),
+        (-5, placed(-5), true),
+        (-59, placed(-100), true),
+        (-60, placed(-100), false),
+    ];
+    for (seen, place, expected) in cases {
+        assert_eq!(is_current(at(seen), place, NOW), expected, "begun at {seen}, place at {place:?}");
+    }
+}
