@@ -51,9 +51,11 @@ verify: control-plane ## every request of every scenario gone wrong, the model, 
 	cargo build --release --locked --bin dbplane --example verify
 ifeq ($(point)$(scenario)$(pairs),)
 	PROPTEST_CASES=1000 cargo test --release --locked --test properties
+	@target/release/examples/verify
 	@shard=$$((RANDOM % 64))/64; printf '\n[mutants] make mutants shard=%s\n' "$$shard"; $(MAKE) mutants shard="$$shard"
-endif
+else
 	@target/release/examples/verify $(if $(point),--point $(point)) $(if $(scenario),--scenario $(scenario)) $(if $(pairs),--pairs $(pairs))
+endif
 
 .PHONY: mutants
 mutants: ## change the decisions and the steps, one thing at a time: do the fast tests notice? (about 5 h; shard=7/64: a part)
