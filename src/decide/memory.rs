@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::{Health, Reason, later};
 use crate::api::LastOperation;
-use crate::domain::{ComputeChange, Fault};
+use crate::domain::{ComputeChange, Fault, Settings};
 
 /// What was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,6 +70,8 @@ pub struct Memory {
     recorded: BTreeMap<Action, Timestamp>,
     /// By the field's path in the spec: a platform may ignore one field and apply the others.
     sent: BTreeMap<String, Sent>,
+    /// What was declared when a snapshot last showed it in force.
+    in_force: Option<Settings>,
     /// The platform accepted a change or restart, and no snapshot since then shows the compute settled.
     pub changing: bool,
     /// The compute that a create returned, until the resource is bound to it.
@@ -134,11 +136,15 @@ impl Memory {
         self.recorded.insert(action, at);
     }
 
+    /// Whether this process recorded the call of that time.
+    pub fn is_own(&self, action: Action, begun: Timestamp) -> bool {
+        self.recorded.get(&action) == Some(&begun)
+    }
+
     /// Whether this process recorded a call at that time and knows that it was not carried out. The outcome of a call that
     /// another process recorded is not known here.
     pub fn not_done(&self, action: Action, begun: Timestamp) -> bool {
-        let own = self.recorded.get(&action) == Some(&begun);
-        let failure = self.failures.get(&action).filter(|failure| own && failure.at >= begun);
+        let failure = self.failures.get(&action).filter(|failure| self.is_own(action, begun) && failure.at >= begun);
         failure.is_some_and(|failure| match &failure.problem {
             Problem::Platform(fault) => !fault.may_have_happened(),
             Problem::Secret(_) => true,
@@ -147,7 +153,7 @@ impl Memory {
 
     /// The key that the platform answered with in place of the one whose creation this process recorded at that time.
     pub fn other_key(&self, begun: Timestamp) -> Option<i64> {
-        let own = self.recorded.get(&Action::CreateKey) == Some(&begun);
+        let own = self.is_own(Action::CreateKey, begun);
         let failure = self.failures.get(&Action::CreateKey).filter(|failure| own && failure.at >= begun)?;
         match &failure.problem {
             Problem::Platform(Fault::OtherKey { id, .. }) => Some(*id),
@@ -206,6 +212,16 @@ impl Memory {
         for (_, sent) in self.sent.iter_mut().filter(|(field, _)| !fields.contains(&field.as_str())) {
             sent.in_force = Some(now);
         }
+    }
+
+    /// Remembers that a snapshot shows what is declared in force.
+    pub fn note_in_force(&mut self, declared: Settings) {
+        self.in_force = Some(declared);
+    }
+
+    /// Whether what is declared was in force before: then it was changed by somebody else since.
+    pub fn was_in_force(&self, declared: &Settings) -> bool {
+        self.in_force.as_ref() == Some(declared)
     }
 
     /// Whether a change of a field that was sent before has to wait before it is sent again, and the reason to report.

@@ -168,7 +168,10 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
     let finding_out = || {
         Report::progressing(
             Reason::ConfirmingCreate,
-            format!("The creation of key {} was not answered. dbplane checks whether the key exists.", intent.name),
+            format!(
+                "The creation of key {} was begun and not recorded. dbplane finds out whether the key exists.",
+                intent.name
+            ),
         )
     };
     match create_outcome(case, intent) {

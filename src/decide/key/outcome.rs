@@ -16,7 +16,7 @@ pub(super) enum CreateOutcome {
     NotListed,
     /// It exists under the name that was recorded.
     Exists(i64),
-    /// A later list will show it.
+    /// It may still be carried out, or a later list will show it.
     NotKnownYet(Timestamp),
     /// The keys have to be listed first.
     NotRead,
@@ -34,7 +34,14 @@ pub(super) fn create_outcome(case: &Case, intent: &KeyIntent) -> CreateOutcome {
     let other = case.observed.memory.other_key(intent.at);
     match &case.observed.listing {
         KeyListing::NotRead => CreateOutcome::NotRead,
-        KeyListing::NotOffered => other.map_or(CreateOutcome::ListNotOffered, CreateOutcome::Other),
+        KeyListing::NotOffered => match other {
+            Some(id) => CreateOutcome::Other(id),
+            // Another process that recorded it may still create the key, and save it.
+            None if !case.observed.memory.is_own(Action::CreateKey, intent.at) && case.now < settled => {
+                CreateOutcome::NotKnownYet(settled)
+            }
+            None => CreateOutcome::ListNotOffered,
+        },
         KeyListing::Read { at, keys } => match keys.iter().find(|key| key.name == intent.name) {
             Some(key) => CreateOutcome::Exists(key.id),
             // It may be ours, so it is recorded at once: only this process knows of it.

@@ -146,7 +146,14 @@ fn keys_are_not_listed_again_and_again_while_that_fails() {
 
 #[test]
 fn where_nothing_can_be_listed_the_key_is_reported_and_replaced() {
-    let (records, event) = record(begun().listing(KeyListing::NotOffered).step(1));
+    // Another process that recorded it may be about to create it, and to save it.
+    let begun = || begun().listing(KeyListing::NotOffered);
+    let (health, _, wake) = begun().reported(59);
+    assert!(matches!(health, Health::Progressing(Reason::ConfirmingCreate, _)));
+    assert_eq!(wake, Wake::At(at(60)));
+    let own = begun().failed(Action::CreateKey, unanswered(), 1);
+    assert_eq!(record(own.step(1)), record(begun().step(60)), "its own secret is lost for certain");
+    let (records, event) = record(begun().step(60));
     assert_eq!(records.lost.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), [NAME]);
     assert!(event.unwrap().contains(NAME));
     let next = Given::new().records(records).secret(KeySecretView::Ours(SecretContents::Nothing));

@@ -109,7 +109,8 @@ fn an_open_creation_is_resolved_first() {
     assert_eq!(begun().listing(listed(1, &[(4, NAME)])).step(1), KeyStep::Record { records: exists, event: None });
     assert_eq!(begun().listing(listed(1, &[])).reported(1).2, Wake::At(at(60)));
     assert_eq!(record(begun().listing(listed(60, &[])).step(60)).0, KeyRecords::default());
-    let (after, event) = record(begun().listing(KeyListing::NotOffered).step(1));
+    assert_eq!(begun().listing(KeyListing::NotOffered).reported(59).2, Wake::At(at(60)));
+    let (after, event) = record(begun().listing(KeyListing::NotOffered).step(60));
     assert_eq!(after.lost, [lost(NAME)]);
     assert!(event.unwrap().contains(NAME));
     // The key is in the Secret: it is recorded, then revoked like any other.
