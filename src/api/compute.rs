@@ -1,6 +1,6 @@
 //! Compute: one compute (an endpoint of the platform's API) of one branch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use kube::{CustomResource, KubeSchema};
@@ -105,6 +105,12 @@ pub struct ComputeSpec {
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::compute_id())]
     pub compute_id: Option<String>,
+    /// What to do when the compute no longer exists on the platform although nobody deleted this resource: Recreate (the default) creates another one, whose host differs; Report changes nothing and reports it. A compute that was imported with computeID is never recreated.
+    #[serde(default)]
+    pub on_missing: OnMissing,
+    /// Fields that are applied when the compute is created, and left to people or to another controller afterwards.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub ignore: BTreeSet<IgnoredField>,
     /// Full (the default) creates, changes, restarts and deletes the compute to match this resource. Observe changes nothing on the platform and reports differences in the status.
     #[serde(default)]
     pub management: Management,
@@ -201,6 +207,34 @@ pub enum Existing {
     Refuse,
     /// Manage it from then on.
     Adopt,
+}
+
+/// What to do when a compute no longer exists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum OnMissing {
+    /// Create another one.
+    #[default]
+    Recreate,
+    /// Report it and change nothing.
+    Report,
+}
+
+/// A field of the spec that may be left to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum IgnoredField {
+    /// spec.size.
+    Size,
+    /// spec.scaleToZero.
+    ScaleToZero,
+    /// spec.pooler.
+    Pooler,
+    /// spec.postgresSettings.
+    PostgresSettings,
+    /// spec.passwordlessAccess.
+    PasswordlessAccess,
+    /// spec.disabled.
+    Disabled,
 }
 
 /// How much dbplane may do to the compute.

@@ -23,8 +23,8 @@ pub use account::{
 pub use common::{AccountKind, AccountRef, Condition, Duration, ObjectMeta};
 pub use compute::{
     Autoscaling, Capacity, Compute, ComputeSpec, ComputeStatus, ComputeType, Connection, Deletion, Disruption,
-    DisruptionPolicy, Existing, LastOperation, Management, Pooler, PoolerMode, RestartStatus, ScaleToZero, Size,
-    Window,
+    DisruptionPolicy, Existing, IgnoredField, LastOperation, Management, OnMissing, Pooler, PoolerMode, RestartStatus,
+    ScaleToZero, Size, Window,
 };
 pub use project_key::{
     KeyDeletion, KeyRecord, KeySecret, OnRevoked, ProjectKey, ProjectKeySpec, ProjectKeyStatus, Rotation,

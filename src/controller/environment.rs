@@ -76,6 +76,8 @@ pub trait Environment: Send + Sync + 'static {
 
     /// A deletion on the platform is made for a resource of `kind`.
     fn count_deletion(&self, _kind: &str) {}
+    /// Somebody else had changed a field that is declared, and it was corrected.
+    fn count_corrected(&self, _field: &str) {}
     /// So many resources of `kind` wait until their deletion is confirmed.
     fn count_paused_deletions(&self, _kind: &str, _count: usize) {}
 }

@@ -182,6 +182,10 @@ impl Environment for Live {
         self.metrics.deletes(kind);
     }
 
+    fn count_corrected(&self, field: &str) {
+        self.metrics.drift_corrected(field);
+    }
+
     fn count_paused_deletions(&self, kind: &str, count: usize) {
         self.metrics.deletions_paused(kind, count);
     }

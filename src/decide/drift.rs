@@ -1,7 +1,7 @@
 //! Differences between a compute and its spec, and the change that corrects them. Only declared fields are compared.
 
-use crate::api::{self, ComputeSpec, ScaleToZero};
-use crate::domain::{Compute, ComputeChange, ComputeUnits, PoolerMode, Settings, SuspendAfter};
+use crate::api::{self, ComputeSpec, IgnoredField, ScaleToZero};
+use crate::domain::{Compute, ComputeChange, ComputeUnits, PoolerMode, PostgresSettings, Settings, SuspendAfter};
 
 /// The platform's default inactivity period, in seconds.
 const DEFAULT_INACTIVITY: u32 = 300;
@@ -11,8 +11,8 @@ const DEFAULT_INACTIVITY: u32 = 300;
 pub struct Difference {
     /// The field's path in the spec.
     pub field: String,
-    pub wanted: String,
-    pub seen: String,
+    /// How it differs, for people.
+    pub text: String,
     /// Whether the platform reports the field at all.
     pub reported: bool,
     /// Whether correcting it interrupts connections.
@@ -29,7 +29,7 @@ pub fn declared(spec: &ComputeSpec) -> Settings {
         suspend_after: spec.scale_to_zero.as_ref().and_then(suspend_after),
         pooler_enabled: spec.pooler.map(|pooler| pooler.enabled),
         pooler_mode: spec.pooler.and_then(|pooler| pooler.mode).map(pooler_mode),
-        postgres: spec.postgres_settings.clone(),
+        postgres: PostgresSettings(spec.postgres_settings.clone()),
         passwordless_access: spec.passwordless_access,
         disabled: spec.disabled,
     }
@@ -37,7 +37,23 @@ pub fn declared(spec: &ComputeSpec) -> Settings {
 
 /// The fields in which the compute differs from the spec.
 pub fn differences(spec: &ComputeSpec, compute: &Compute) -> Vec<Difference> {
-    branch(spec, compute).into_iter().chain(unmet(&declared(spec), &compute.settings)).collect()
+    branch(spec, compute).into_iter().chain(unmet(&enforced(spec), &compute.settings)).collect()
+}
+
+/// What a spec declares, without what it leaves to others.
+pub fn enforced(spec: &ComputeSpec) -> Settings {
+    let mut settings = declared(spec);
+    for field in &spec.ignore {
+        match field {
+            IgnoredField::Size => (settings.min, settings.max) = (None, None),
+            IgnoredField::ScaleToZero => settings.suspend_after = None,
+            IgnoredField::Pooler => (settings.pooler_enabled, settings.pooler_mode) = (None, None),
+            IgnoredField::PostgresSettings => settings.postgres = PostgresSettings::default(),
+            IgnoredField::PasswordlessAccess => settings.passwordless_access = None,
+            IgnoredField::Disabled => settings.disabled = None,
+        }
+    }
+    settings
 }
 
 /// The fields in which `seen` differs from `wanted`.
@@ -75,18 +91,14 @@ pub fn change(differences: &[&Difference]) -> ComputeChange {
         settings.pooler_mode = settings.pooler_mode.take().or_else(|| part.settings.pooler_mode.clone());
         settings.passwordless_access = settings.passwordless_access.or(part.settings.passwordless_access);
         settings.disabled = settings.disabled.or(part.settings.disabled);
-        settings.postgres.extend(part.settings.postgres.clone());
+        settings.postgres.0.extend(part.settings.postgres.0.clone());
         whole
     })
 }
 
 /// The differences in one line: `size is 2, declared is 4; ...`.
 pub fn text(differences: &[&Difference]) -> String {
-    let parts: Vec<String> = differences
-        .iter()
-        .map(|difference| format!("{} is {}, declared is {}", difference.field, difference.seen, difference.wanted))
-        .collect();
-    parts.join("; ")
+    differences.iter().map(|difference| difference.text.as_str()).collect::<Vec<_>>().join("; ")
 }
 
 fn size(spec: &ComputeSpec) -> Option<(ComputeUnits, ComputeUnits)> {
@@ -113,8 +125,7 @@ fn pooler_mode(mode: api::PoolerMode) -> PoolerMode {
 fn branch(spec: &ComputeSpec, compute: &Compute) -> Option<Difference> {
     (compute.branch_id != spec.branch_id).then(|| Difference {
         field: "branchID".into(),
-        wanted: spec.branch_id.clone(),
-        seen: compute.branch_id.clone(),
+        text: differs("branchID", &compute.branch_id, &spec.branch_id),
         reported: true,
         disruptive: true,
         change: ComputeChange { branch_id: Some(spec.branch_id.clone()), ..ComputeChange::default() },
@@ -123,10 +134,10 @@ fn branch(spec: &ComputeSpec, compute: &Compute) -> Option<Difference> {
 
 fn sizes(wanted: &Settings, seen: &Settings) -> Option<Difference> {
     let (min, max) = wanted.min.zip(wanted.max)?;
+    let in_force = seen.min.zip(seen.max).map(|(min, max)| super::sizes::text(min, max));
     ((seen.min, seen.max) != (Some(min), Some(max))).then(|| Difference {
         field: "size".into(),
-        wanted: super::sizes::text(min, max),
-        seen: seen.min.zip(seen.max).map_or_else(not_reported, |(min, max)| super::sizes::text(min, max)),
+        text: differs("size", &or_not_reported(in_force), &super::sizes::text(min, max)),
         reported: seen.min.zip(seen.max).is_some(),
         disruptive: true,
         // Both limits are always sent together: a platform checks one alone against the other's present value.
@@ -142,8 +153,11 @@ fn suspension(wanted: &Settings, seen: &Settings) -> Option<Difference> {
     };
     (!in_force).then(|| Difference {
         field: "scaleToZero".into(),
-        wanted: suspension_text(after),
-        seen: seen.suspend_after.map_or_else(not_reported, suspension_text),
+        text: differs(
+            "scaleToZero",
+            &or_not_reported(seen.suspend_after.map(suspension_text)),
+            &suspension_text(after),
+        ),
         reported: seen.suspend_after.is_some(),
         disruptive: false,
         change: of_settings(|settings| settings.suspend_after = Some(after)),
@@ -167,38 +181,30 @@ fn field<T: PartialEq + std::fmt::Display>(
     let wanted = wanted.filter(|wanted| seen.as_ref() != Some(wanted))?;
     Some(Difference {
         field: name.into(),
-        wanted: wanted.to_string(),
         reported: seen.is_some(),
-        seen: seen.map_or_else(not_reported, |seen| seen.to_string()),
+        text: differs(name, &or_not_reported(seen.map(|seen| seen.to_string())), &wanted.to_string()),
         disruptive: false,
         change: of_settings(|settings| set(settings, wanted)),
     })
 }
 
 fn postgres(wanted: &Settings, seen: &Settings) -> Option<Difference> {
-    let differing: Vec<&String> = wanted
+    let differing: Vec<&str> = wanted
         .postgres
+        .0
         .iter()
-        .filter(|(name, value)| seen.postgres.get(*name) != Some(value))
-        .map(|(name, _)| name)
+        .filter(|(name, value)| seen.postgres.0.get(*name) != Some(value))
+        .map(|(name, _)| name.as_str())
         .collect();
-    let shown = |settings: &Settings| {
-        let parts: Vec<String> = differing
-            .iter()
-            .map(|name| format!("{name}={}", settings.postgres.get(*name).map_or("(unset)", String::as_str)))
-            .collect();
-        parts.join(", ")
-    };
     (!differing.is_empty()).then(|| Difference {
         field: "postgresSettings".into(),
-        wanted: shown(wanted),
-        seen: shown(seen),
+        text: format!("postgresSettings differ: {}", differing.join(", ")),
         reported: true,
         disruptive: false,
         // Undeclared settings are sent with their present values, since the platform may replace the whole map.
         change: of_settings(|settings| {
             settings.postgres = seen.postgres.clone();
-            settings.postgres.extend(wanted.postgres.clone());
+            settings.postgres.0.extend(wanted.postgres.0.clone());
         }),
     })
 }
@@ -209,8 +215,12 @@ fn of_settings(set: impl FnOnce(&mut Settings)) -> ComputeChange {
     change
 }
 
-fn not_reported() -> String {
-    "not reported".into()
+fn differs(field: &str, seen: &str, declared: &str) -> String {
+    format!("{field} is {seen}, declared is {declared}")
+}
+
+fn or_not_reported(value: Option<String>) -> String {
+    value.unwrap_or_else(|| "not reported".into())
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ pub use compute_state::ComputeState;
 pub use fault::Fault;
 pub use model::{
     Compute, ComputeChange, ComputeId, CreatedKey, KeyEntry, NewCompute, Operation, OrganizationId, PoolerMode,
-    Project, ProjectId, Role, Settings, SuspendAfter,
+    PostgresSettings, Project, ProjectId, Role, Settings, SuspendAfter,
 };
 pub use support::{NameSupport, Support};
 pub use units::{COMPUTE_SIZES, ComputeUnits};

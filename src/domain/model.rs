@@ -63,6 +63,23 @@ impl fmt::Display for PoolerMode {
     }
 }
 
+/// Database settings by name. Their values may be confidential, and are not printed.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PostgresSettings(pub BTreeMap<String, String>);
+
+impl PostgresSettings {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Debug for PostgresSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
 /// The attributes of a compute that can be declared. `None` means "not reported" in a snapshot, and "do not change" in a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -78,8 +95,8 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pooler_mode: Option<PoolerMode>,
     /// Database settings by name. In a change only those named are declared; a change sends the whole map that should result.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub postgres: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "PostgresSettings::is_empty")]
+    pub postgres: PostgresSettings,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passwordless_access: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]

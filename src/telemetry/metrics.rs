@@ -26,6 +26,11 @@ struct Pass {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfField {
+    field: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfKind {
     kind: String,
 }
@@ -38,6 +43,7 @@ pub struct Metrics {
     passes: Family<Pass, Counter>,
     pass_seconds: Family<OfKind, Histogram>,
     deletes: Family<OfKind, Counter>,
+    drift_corrected: Family<OfField, Counter>,
     deletions_paused: Family<OfKind, Gauge>,
     unreadable: Family<OfKind, Gauge>,
 }
@@ -80,6 +86,9 @@ impl Default for Metrics {
         registry.register("platform_deletes", text, deletes.clone());
         let text = "Resources whose deletion waits for a confirmation, by kind";
         registry.register("deletions_paused", text, deletions_paused.clone());
+        let drift_corrected = Family::<OfField, Counter>::default();
+        let text = "Corrections of declared fields that somebody else had changed on the platform, by field";
+        registry.register("drift_corrected", text, drift_corrected.clone());
         let unreadable = Family::<OfKind, Gauge>::default();
         let text = "Stored resources that cannot be read, by kind";
         registry.register("unreadable_resources", text, unreadable.clone());
@@ -90,6 +99,7 @@ impl Default for Metrics {
             passes,
             pass_seconds,
             deletes,
+            drift_corrected,
             deletions_paused,
             unreadable,
         }
@@ -107,6 +117,11 @@ impl Metrics {
     /// Something is deleted on the platform because a resource of `kind` was deleted.
     pub fn deletes(&self, kind: &str) {
         self.deletes.get_or_create(&OfKind { kind: kind.to_owned() }).inc();
+    }
+
+    /// A declared field that somebody else had changed was corrected.
+    pub fn drift_corrected(&self, field: &str) {
+        self.drift_corrected.get_or_create(&OfField { field: field.to_owned() }).inc();
     }
 
     /// The number of resources of `kind` whose deletion waits for a confirmation.

@@ -112,7 +112,7 @@ async fn bodies_are_wrapped_and_hold_only_what_is_declared() {
     let mut change = ComputeChange::default();
     change.settings.min = ComputeUnits::new(2.0);
     change.settings.suspend_after = Some(SuspendAfter::Never);
-    change.settings.postgres.insert("work_mem".to_owned(), "64MB".to_owned());
+    change.settings.postgres.0.insert("work_mem".to_owned(), "64MB".to_owned());
     platform.update_compute("p", "ep-a", &change).await.unwrap();
     platform.create_key("org-a", "n", "p").await.unwrap();
     let bodies: Vec<_> = server.requests().iter().map(Request::json).collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dbplane::domain::{Fault, NewCompute, Role, Settings};
+use dbplane::domain::{Fault, NewCompute, PostgresSettings, Role, Settings};
 use dbplane::platform::{HttpOptions, HttpPlatform, Platform};
 use secrecy::SecretString;
 use tokio::net::TcpListener;
@@ -40,7 +40,7 @@ async fn a_create_that_was_given_up_does_not_leave_later() {
     let options = HttpOptions { request_timeout: REQUEST_TIMEOUT, ..options() };
     let platform = HttpPlatform::new(endpoint, SecretString::from(TOKEN), &options).unwrap();
     // More than the other side's buffer holds.
-    let postgres = BTreeMap::from([("a".to_owned(), "x".repeat(1 << 20))]);
+    let postgres = PostgresSettings(BTreeMap::from([("a".to_owned(), "x".repeat(1 << 20))]));
     let settings = Settings { postgres, ..Settings::default() };
     let new = NewCompute { branch_id: "b".to_owned(), role: Role::Replica, name: None, settings };
 

@@ -48,9 +48,12 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
             work.record(|known| ComputeIdentity { unanswered, ..known }).await
         }
         ComputeStep::Restore { record, finalizer } => restore(env, object, record.as_deref(), *finalizer).await,
-        ComputeStep::Change { id, change, parts, because } => {
+        ComputeStep::Change { id, change, parts, because, drift } => {
             work.change(id, change, because).await?;
             env.state().change_sent(&uid(object), parts, env.now());
+            if *drift {
+                parts.keys().for_each(|field| env.count_corrected(field));
+            }
             Ok(())
         }
         ComputeStep::Restart { id, record } => work.restart(id, record).await,
@@ -91,6 +94,7 @@ impl<E: Environment> Work<'_, E> {
         seen: Timestamp,
     ) -> Result<(), StepError> {
         let uid = uid(self.object);
+        let before = identity::of_compute(self.object).unwrap_or_default().identity.binding;
         if !self.env.state().begin_create(&uid, self.turn(&intent.branch)) {
             // Another create on the branch was begun since the decision.
             let message = "another create on the branch comes first".to_owned();
@@ -120,8 +124,15 @@ impl<E: Environment> Work<'_, E> {
             ..known
         });
         self.bind(&intended, bound).await?;
-        self.publish(&Event::normal("Created", format!("Created compute {} on branch {}.", created.id, intent.branch)))
-            .await;
+        let text = format!("Created compute {} on branch {}.", created.id, intent.branch);
+        let event = match before {
+            Some(before) => {
+                let because = format!("Compute {} no longer exists. {text} Its host is another one.", before.id);
+                Event::warning("Recreated", because)
+            }
+            None => Event::normal("Created", text),
+        };
+        self.publish(&event).await;
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use super::record::respelled;
 use super::restart::restart;
 use super::update::update;
 use super::{Case, Choice, ComputeStep, Snapshot, is_settled, stray};
-use crate::api::Management;
+use crate::api::{Management, OnMissing};
 use crate::domain::{Compute, ComputeState};
 
 pub(super) fn decide(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
@@ -83,8 +83,11 @@ fn missing(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     }
     let ours = matches!(binding.origin, Origin::Created | Origin::Adopted) && case.spec.compute_id.is_none();
     if ours && case.spec.management == Management::Full {
-        // The branch may have another primary by now, which is treated as for a new resource.
-        return adopt_or_create(case, snapshot);
+        return match case.spec.on_missing {
+            // The branch may have another primary by now, which is treated as for a new resource.
+            OnMissing::Recreate => adopt_or_create(case, snapshot),
+            OnMissing::Report => Decision::rest(not_recreated(case, binding)),
+        };
     }
     Decision::rest(Report::stalled(
         Reason::ComputeNotFound,
@@ -94,6 +97,18 @@ fn missing(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
             binding.id
         ),
     ))
+}
+
+fn not_recreated(case: &Case, binding: &Binding) -> Report {
+    let meta = &case.observed.meta;
+    Report::stalled(
+        Reason::ComputeNotFound,
+        format!(
+            "Compute {} no longer exists on the platform, and spec.onMissing is Report. To have another one created: \
+             kubectl -n {} patch compute {} --type merge -p '{{\"spec\":{{\"onMissing\":\"Recreate\"}}}}'.",
+            binding.id, meta.namespace, meta.name
+        ),
+    )
 }
 
 /// A list that lacks the compute proves nothing by itself: the platform is asked for it. `None` once it answered that there is

@@ -103,8 +103,8 @@ pub enum ComputeStep {
     RecordUnanswered { unanswered: Vec<CreateIntent> },
     /// Write the record again, and the finalizer, so that the resource stays until its compute is deleted or orphaned.
     Restore { record: Option<String>, finalizer: bool },
-    /// Change a compute; `parts` is what corrects each field.
-    Change { id: String, change: ComputeChange, parts: BTreeMap<String, ComputeChange>, because: String },
+    /// Change a compute; `parts` is what corrects each field. Where it is drift, somebody else has changed what was in force.
+    Change { id: String, change: ComputeChange, parts: BTreeMap<String, ComputeChange>, because: String, drift: bool },
     /// Write the restart record, call the platform, complete the record.
     Restart { id: String, record: RestartRecord },
     /// Record a restart that needs no call.
@@ -192,6 +192,9 @@ pub fn remember(memory: &mut Memory, spec: &ComputeSpec, found: Option<&Compute>
     };
     (memory.missing_since, memory.asked) = (None, None);
     let differences = super::drift::differences(spec, found);
+    if differences.is_empty() {
+        memory.note_in_force(super::drift::enforced(spec));
+    }
     memory.note_differing(&differences.iter().map(|difference| difference.field.as_str()).collect::<Vec<_>>(), now);
     if is_settled(found) {
         memory.changing = false;

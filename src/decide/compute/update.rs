@@ -30,7 +30,8 @@ pub(super) fn update(case: &Case, compute: &Compute, differences: &[Difference],
     let parts: BTreeMap<_, _> =
         now.iter().map(|difference| (difference.field.clone(), difference.change.clone())).collect();
     let because = drift::text(&now);
-    let step = ComputeStep::Change { id: compute.id.clone(), change: drift::change(&now), parts, because };
+    let drift = case.observed.memory.was_in_force(&drift::enforced(case.spec));
+    let step = ComputeStep::Change { id: compute.id.clone(), change: drift::change(&now), parts, because, drift };
     case.act_beside(report, Action::Change, step, report.clone())
 }
 

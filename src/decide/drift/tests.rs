@@ -45,7 +45,7 @@ fn settings() -> Settings {
         suspend_after: Some(SuspendAfter::Default),
         pooler_enabled: Some(false),
         pooler_mode: Some(PoolerMode::Transaction),
-        postgres: BTreeMap::from([("work_mem".into(), "4MB".into()), ("theirs".into(), "on".into())]),
+        postgres: PostgresSettings(BTreeMap::from([("work_mem".into(), "4MB".into()), ("theirs".into(), "on".into())])),
         passwordless_access: Some(true),
         disabled: Some(false),
     }
@@ -112,11 +112,11 @@ fn every_field_that_differs_is_reported_and_corrected() {
         (json!({"disabled": true}), "disabled is false, declared is true", false, |c| c.settings.disabled = Some(true)),
         (
             json!({"postgresSettings": {"work_mem": "8MB", "jit": "off"}}),
-            "postgresSettings is jit=(unset), work_mem=4MB, declared is jit=off, work_mem=8MB",
+            "postgresSettings differ: jit, work_mem",
             false,
             |c| {
                 let whole = [("jit", "off"), ("theirs", "on"), ("work_mem", "8MB")];
-                c.settings.postgres = whole.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+                c.settings.postgres.0 = whole.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
             },
         ),
     ];
@@ -143,10 +143,37 @@ fn what_the_platform_does_not_report_differs_and_is_marked() {
     ] {
         let found = differences(&spec(declared.clone()), &silent());
         let [difference] = found.as_slice() else { panic!("{declared}: {found:?}") };
-        assert_eq!((difference.seen.as_str(), difference.reported), ("not reported", false), "{declared}");
+        assert!(difference.text.contains("is not reported, declared is"), "{declared}: {}", difference.text);
+        assert!(!difference.reported, "{declared}");
     }
     let modes = differences(&spec(json!({"pooler": {"enabled": false, "mode": "Transaction"}})), &silent());
     assert_eq!(modes.len(), 2);
+}
+
+#[test]
+fn each_field_can_be_left_to_others() {
+    let all = json!({
+        "size": {"fixed": 4}, "scaleToZero": {"never": true}, "pooler": {"enabled": true, "mode": "Transaction"},
+        "postgresSettings": {"work_mem": "8MB"}, "passwordlessAccess": false, "disabled": true,
+    });
+    let fields = |ignored: Value| {
+        let mut declared = all.clone();
+        declared["ignore"] = ignored;
+        let found = differences(
+            &spec(declared),
+            &Compute { settings: Settings { pooler_mode: None, ..settings() }, ..silent() },
+        );
+        found.into_iter().map(|difference| difference.field).collect::<Vec<_>>()
+    };
+    let every =
+        ["size", "scaleToZero", "pooler.enabled", "pooler.mode", "passwordlessAccess", "disabled", "postgresSettings"];
+    assert_eq!(fields(json!([])), every);
+    for field in ["size", "scaleToZero", "pooler", "passwordlessAccess", "disabled", "postgresSettings"] {
+        let left: Vec<_> = every.into_iter().filter(|other| other.split('.').next() != Some(field)).collect();
+        assert_eq!(fields(json!([field])), left, "{field}");
+    }
+    let everything = json!(["size", "scaleToZero", "pooler", "passwordlessAccess", "disabled", "postgresSettings"]);
+    assert_eq!(fields(everything), [""; 0]);
 }
 
 #[test]
@@ -189,7 +216,7 @@ fn a_create_has_all_declared_fields() {
         suspend_after: Some(SuspendAfter::Seconds(5400)),
         pooler_enabled: Some(true),
         pooler_mode: Some(PoolerMode::Transaction),
-        postgres: BTreeMap::from([("work_mem".into(), "8MB".into())]),
+        postgres: PostgresSettings(BTreeMap::from([("work_mem".into(), "8MB".into())])),
         passwordless_access: Some(false),
         disabled: Some(true),
     };

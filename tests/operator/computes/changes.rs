@@ -66,10 +66,15 @@ async fn a_change_made_in_the_console_is_corrected_once() {
     resized(&fixture, "1").await;
     polls(&fixture, 2).await;
     assert_eq!(fixture.count("PATCH"), 1);
-    // What is not declared is anyone's to change.
+    let metrics = reqwest::get(&fixture.shared.metrics).await.unwrap().text().await.unwrap();
+    assert!(metrics.lines().any(|line| line.starts_with("dbplane_drift_corrected_total{field=\"size\"}")), "{metrics}");
+    // What is not declared is anyone's to change, and so is what is left to others.
     fixture.console(Method::PATCH, &format!("/computes/{id}"), json!({"pooler_enabled": true})).await;
+    fixture.patch("compute/orders", json!({"ignore": ["size"]})).await;
+    fixture.console(Method::PATCH, &format!("/computes/{id}"), resize(4)).await;
     polls(&fixture, 2).await;
     assert_eq!(fixture.count("PATCH"), 1);
+    fixture.until_condition("compute/orders", "Synced", "True", "InSync").await;
 }
 
 #[tokio::test]

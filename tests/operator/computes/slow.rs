@@ -17,6 +17,7 @@ async fn absence_proves_something_only_after_the_settle_time() {
         a_create_that_was_dropped_is_made_once_it_is_certain(),
         a_create_that_failed_is_made_once_it_is_certain(),
         a_compute_that_someone_else_deleted_is_recreated(),
+        a_compute_that_someone_else_deleted_is_only_reported_where_the_spec_says_so(),
         an_imported_compute_that_someone_else_deleted_is_reported(),
         a_platform_that_can_no_longer_be_read_is_reported(),
         an_unresolved_create_is_resolved_before_the_resource_is_deleted(),
@@ -53,6 +54,19 @@ async fn a_compute_that_someone_else_deleted_is_recreated() {
     assert!(begun.elapsed() + Duration::from_secs(4) >= SETTLE, "after {:?}", begun.elapsed());
     let ready = fixture.until_ready("compute/orders").await;
     assert_ne!(ready["status"]["computeID"], *id);
+    assert_eq!((fixture.count("POST"), fixture.computes().await.len()), (2, 1));
+    let event = fixture.event("compute/orders", "Recreated").await;
+    assert!(event.contains(&id) && event.contains("host is another one"), "{event}");
+}
+
+async fn a_compute_that_someone_else_deleted_is_only_reported_where_the_spec_says_so() {
+    let (fixture, id) = created("report-gone", "  onMissing: Report\n").await;
+    fixture.console(Method::DELETE, &format!("/computes/{id}"), json!({})).await;
+    let stalled = fixture.until_condition("compute/orders", "Stalled", "True", "ComputeNotFound").await;
+    assert!(message(&stalled, "Stalled").contains("onMissing"), "{stalled}");
+    assert_eq!(fixture.count("POST"), 1);
+    fixture.patch("compute/orders", json!({"onMissing": "Recreate"})).await;
+    fixture.until_ready("compute/orders").await;
     assert_eq!((fixture.count("POST"), fixture.computes().await.len()), (2, 1));
 }
 

@@ -46,6 +46,33 @@ fn only_what_differs_is_changed() {
 }
 
 #[test]
+fn what_was_in_force_before_is_drift() {
+    let drift = |given: &Given| match given.step() {
+        ComputeStep::Change { drift, .. } => drift,
+        other => panic!("{other:?}"),
+    };
+    let seen = |given: Given, found: Compute| {
+        let spec = given.spec.clone();
+        given.remembering(|memory| remember(memory, &spec, Some(&found), NOW))
+    };
+    assert!(!drift(&resized()), "declared a moment ago");
+    let four = with(compute("ep-1"), |compute| {
+        (compute.settings.min, compute.settings.max) = (cu(4.), cu(4.));
+    });
+    let was = seen(resized(), four);
+    assert!(drift(&was), "somebody else has changed it");
+    assert!(!drift(&was.declaring(json!({"size": {"fixed": 2}}))), "and then the spec was changed as well");
+    assert!(!drift(&seen(resized(), compute("ep-1"))), "it never was in force");
+}
+
+#[test]
+fn what_is_left_to_others_is_neither_changed_nor_reported() {
+    let ignoring = |fields: Value| resized().declaring(json!({"disabled": true, "ignore": fields}));
+    assert_eq!(change(&ignoring(json!(["size"]))).settings, Settings { disabled: Some(true), ..Settings::default() });
+    ignoring(json!(["size", "disabled"])).rest().in_sync();
+}
+
+#[test]
 fn a_change_waits_until_the_compute_is_settled() {
     for unsettled in [
         with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Idle)),

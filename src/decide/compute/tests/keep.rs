@@ -184,6 +184,14 @@ fn a_missing_compute_that_dbplane_did_not_create_is_reported() {
 }
 
 #[test]
+fn a_missing_compute_is_only_reported_where_the_spec_says_so() {
+    let given = gone(NOW).declaring(json!({"onMissing": "Report"})).after(60);
+    given.rest().stalled(Reason::ComputeNotFound, &["ep-1", "kubectl -n shop patch compute orders", "Recreate"]);
+    // It may be there again, as after a restore on the platform.
+    given.seeing([compute("ep-1")]).rest().in_sync();
+}
+
+#[test]
 fn a_contradicting_binding_is_not_acted_on() {
     let differing = || Given::bound().declaring(json!({"size": {"fixed": 4}}));
     differing()

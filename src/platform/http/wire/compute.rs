@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use super::{DecodeError, Entries, Page, Pagination, SettingsBody, lenient, parse};
 use crate::domain::{
-    Compute, ComputeChange, ComputeState, ComputeUnits, NameSupport, NewCompute, Operation, PoolerMode, Role, Settings,
-    Support, SuspendAfter,
+    Compute, ComputeChange, ComputeState, ComputeUnits, NameSupport, NewCompute, Operation, PoolerMode,
+    PostgresSettings, Role, Settings, Support, SuspendAfter,
 };
 use crate::platform::Answer;
 
@@ -101,7 +101,7 @@ impl ComputeItem {
             suspend_after: self.suspend_timeout_seconds.map(suspend_after),
             pooler_enabled: self.pooler_enabled,
             pooler_mode: self.pooler_mode.map(pooler_mode),
-            postgres: self.settings.and_then(|s| s.pg_settings).map_or_else(BTreeMap::new, texts),
+            postgres: PostgresSettings(self.settings.and_then(|s| s.pg_settings).map_or_else(BTreeMap::new, texts)),
             passwordless_access: self.passwordless_access,
             disabled: self.disabled,
         };
@@ -303,7 +303,7 @@ struct Attributes<'a> {
 
 impl<'a> From<&'a Settings> for Attributes<'a> {
     fn from(settings: &'a Settings) -> Self {
-        let pg_settings = &settings.postgres;
+        let pg_settings = &settings.postgres.0;
         Self {
             // A platform checks one limit against the other as it stands there, so they travel together.
             autoscaling_limit_min_cu: settings.min.or(settings.max),

@@ -33,7 +33,7 @@ fn a_whole_compute() {
     .unwrap();
     assert_eq!((compute.settings.min, compute.settings.max), (cu(0.25), cu(2.0)));
     assert_eq!(compute.settings.suspend_after, Some(SuspendAfter::Seconds(60)));
-    let postgres: Vec<_> = compute.settings.postgres.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    let postgres: Vec<_> = compute.settings.postgres.0.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     assert_eq!(postgres, [("a", "1MB"), ("b", "7"), ("c", "true")]);
     assert_eq!(compute.last_active, "2025-01-02T03:04:05.123456789Z".parse().ok());
     assert_eq!(compute.role, Role::Replica);
@@ -155,7 +155,7 @@ fn a_change_sends_only_what_changes_and_both_limits() {
     assert_eq!(serde_json::to_value(ChangeBody::from(&change)).unwrap(), json!({"endpoint": {}}));
     change.branch_id = Some("br-b".to_owned());
     change.settings.max = cu(2.0);
-    change.settings.postgres.insert("work_mem".to_owned(), "64MB".to_owned());
+    change.settings.postgres.0.insert("work_mem".to_owned(), "64MB".to_owned());
     change.settings.pooler_enabled = Some(true);
     change.settings.pooler_mode = Some(PoolerMode::Transaction);
     change.settings.passwordless_access = Some(false);
