@@ -1,13 +1,16 @@
 //! Compute: one compute (an endpoint of the platform's API) of one branch.
 
+mod status;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common::{AccountRef, Condition, Duration};
+pub use status::{Capacity, ComputeStatus, LastOperation, RestartStatus};
+
+use super::common::{AccountRef, Duration};
 use super::units::autoscaling_sizes;
 use super::{rules, schema};
 use crate::domain::ComputeUnits;
@@ -117,6 +120,9 @@ pub struct ComputeSpec {
     /// What happens to the compute when this resource is deleted: Delete (the default) deletes it, Orphan keeps it running.
     #[serde(default)]
     pub deletion: Deletion,
+    /// Whether the deletion of this resource waits while the compute would be deleted with it, until this is false. It can be changed while the deletion waits. With deletion: Orphan nothing waits.
+    #[serde(default)]
+    pub deletion_protection: bool,
     /// When changes that interrupt connections (of size, of branch, restarts) may be made; at once when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
@@ -314,105 +320,4 @@ pub struct Connection {
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::object_name())]
     pub secret_name: String,
-}
-
-/// The last observed state of the compute.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(transform = schema::status)]
-pub struct ComputeStatus {
-    /// The platform's identifier of the compute.
-    #[serde(rename = "computeID", default, skip_serializing_if = "Option::is_none")]
-    pub compute_id: Option<String>,
-    /// ReadWrite, which the platform's console calls Primary, or ReadOnly, which it calls Read Replica.
-    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
-    pub type_: Option<ComputeType>,
-    /// The platform's identifier of the region that the compute runs in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub region: Option<String>,
-    /// When the compute was created on the platform.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-    pub created_at: Option<Timestamp>,
-    /// Host name for connecting.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host: Option<String>,
-    /// init, idle or active, as the platform reports it. An idle compute is healthy: it starts when a client connects.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<String>,
-    /// The state that the compute is changing to; absent when it is not changing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pending_state: Option<String>,
-    /// The size in force in CU: one number, or a range such as 0.25-4.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<String>,
-    /// What that size provides.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub capacity: Option<Capacity>,
-    /// When the compute was last active. While it is active, this is rounded down to the hour, so that use causes no writes here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
-    pub last_active: Option<Timestamp>,
-    /// The operation that the last change started on the platform.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_operation: Option<LastOperation>,
-    /// The last restart.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub restart: Option<RestartStatus>,
-    /// The Secret with the connection parameters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub connection_secret: Option<String>,
-    /// Secrets of this resource that spec.connection named before, and that still exist. They are not updated any more: delete them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unused_secrets: Vec<String>,
-    /// Ready, Synced; Reconciling and Stalled are present only while true.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "schema::conditions")]
-    pub conditions: Vec<Condition>,
-    /// What dbplane has recorded of this resource: the compute that it is bound to, and creates and restarts whose outcome is not known. The same as the annotation dbplane.dev/record, which is restored from it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub record: Option<String>,
-    /// The generation of the spec that this status describes; -1 until dbplane has looked at the object.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
-}
-
-/// What a size provides, from the platform's table of sizes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Capacity {
-    /// vCPUs at the largest size of the range.
-    pub vcpu: String,
-    /// Memory at the largest size, such as 16GB.
-    pub memory: String,
-    /// Local file cache at the largest size: 80 percent of memory.
-    pub local_file_cache: String,
-    /// max_connections of the database; set by the smallest size of the range.
-    pub max_connections: u32,
-}
-
-/// One operation of the platform.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct LastOperation {
-    /// The platform's identifier of the operation.
-    pub id: String,
-    /// What it does, such as start_compute.
-    pub action: String,
-    /// Its status when it was returned, such as running.
-    pub status: String,
-    /// How often it had failed by then; absent where it had not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failures: Option<u32>,
-}
-
-/// A restart.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RestartStatus {
-    /// The token of that restart.
-    pub token: String,
-    /// When it was requested.
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    pub at: Timestamp,
 }

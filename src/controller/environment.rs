@@ -18,7 +18,7 @@ use crate::api::{AccountRef, Compute, PlatformAccess};
 use crate::cluster::Cluster;
 use crate::decide::memory::Problem;
 use crate::decide::names::{AccountFinalizers, ClusterId};
-use crate::decide::{AccountView, Action, Decision, Limits, Memory, Report};
+use crate::decide::{AccountView, Action, Decision, Limits, Memory, Reason, Report};
 use crate::domain::Fault;
 use crate::platform::{ConnectError, Interest, LatestSnapshot, PlatformClient, Tick};
 
@@ -78,8 +78,8 @@ pub trait Environment: Send + Sync + 'static {
     fn count_deletion(&self, _kind: &str) {}
     /// Somebody else had changed a field that is declared, and it was corrected.
     fn count_corrected(&self, _field: &str) {}
-    /// So many resources of `kind` wait until their deletion is confirmed.
-    fn count_paused_deletions(&self, _kind: &str, _count: usize) {}
+    /// So many resources of `kind` wait for this reason.
+    fn count_waiting(&self, _kind: &str, _reason: Reason, _count: usize) {}
 }
 
 /// The settings of passes.

@@ -23,6 +23,7 @@ use crate::api::{Compute, ObjectMeta, PlatformAccess};
 use crate::clock;
 use crate::cluster::ApiServer;
 use crate::config::Settings;
+use crate::decide::Reason;
 use crate::domain::Fault;
 use crate::platform::{
     Access, Connect, ConnectError, Endpoint, Interest, LatestSnapshot, Leadership, Observers, OverHttp, Rate,
@@ -186,7 +187,7 @@ impl Environment for Live {
         self.metrics.drift_corrected(field);
     }
 
-    fn count_paused_deletions(&self, kind: &str, count: usize) {
-        self.metrics.deletions_paused(kind, count);
+    fn count_waiting(&self, kind: &str, reason: Reason, count: usize) {
+        self.metrics.waiting(kind, reason.as_str(), count);
     }
 }

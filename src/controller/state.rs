@@ -18,7 +18,7 @@ pub use self::key::UnsavedKey;
 use super::object::AccountName;
 use crate::decide::brake::{Refusal, Window};
 use crate::decide::memory::Problem;
-use crate::decide::{Action, Memory, Report};
+use crate::decide::{Action, Memory, Reason, Report};
 use crate::platform::Tick;
 
 /// What one process remembers; `P` is its client of the platform.
@@ -56,8 +56,8 @@ pub struct ResourceState {
     pub in_step: bool,
     /// The resource is gone, and its last step is not over.
     deleted: bool,
-    /// The brake on mass deletion makes it wait; its kind.
-    pub deletion_paused: Option<String>,
+    /// Its kind, and what it waits for although nothing is wrong with it.
+    pub waits: Option<(String, Reason)>,
     /// What was reported last on an object that other operators report on too.
     pub reported: Option<(Option<i64>, Report)>,
     pub create: Option<Create>,
@@ -204,17 +204,20 @@ impl<P> ProcessState<P> {
         self.with(|contents| contents.deletions.admit((&account.to_string(), target), limit, others_wait, now))
     }
 
-    /// Whether the brake makes a resource of `kind` wait; how many of the kind wait now, where that is news.
-    pub fn deletion_paused(&self, uid: &str, kind: &str, paused: bool) -> Option<usize> {
+    /// What a resource of `kind` waits for now; where that is news, how many of the kind wait for that, and for what it waited for before.
+    pub fn waits(&self, uid: &str, kind: &str, now: Option<Reason>) -> Vec<(Reason, usize)> {
         self.with(|contents| {
-            let was = contents.resources.get(uid).is_some_and(|resource| resource.deletion_paused.is_some());
-            if was == paused {
-                return None;
+            let known = contents.resources.get(uid).and_then(|resource| resource.waits.as_ref());
+            let before = known.map(|(_, reason)| *reason);
+            if before == now {
+                return Vec::new();
             }
-            let resource = contents.resources.entry(uid.to_owned()).or_default();
-            resource.deletion_paused = paused.then(|| kind.to_owned());
-            let of_kind = |resource: &&ResourceState| resource.deletion_paused.as_deref() == Some(kind);
-            Some(contents.resources.values().filter(of_kind).count())
+            contents.resources.entry(uid.to_owned()).or_default().waits = now.map(|reason| (kind.to_owned(), reason));
+            let count = |reason| {
+                let waiting = contents.resources.values().filter_map(|resource| resource.waits.as_ref());
+                (reason, waiting.filter(|(of, why)| of == kind && *why == reason).count())
+            };
+            before.into_iter().chain(now).map(count).collect()
         })
     }
 

@@ -119,6 +119,16 @@ impl Report {
         }
     }
 
+    /// What the resource waits for although nothing is wrong with it: a time that was declared, or a person's word.
+    pub fn waits_for(&self) -> Option<Reason> {
+        let of_sync = match &self.sync {
+            Sync::OutOfSync(reason, _) | Sync::Refused(reason, _) => Some(*reason),
+            Sync::InSync | Sync::Unknown(..) | Sync::NotApplicable => None,
+        };
+        let waiting = [Reason::DeletionPaused, Reason::DeletionProtected, Reason::WaitingForDisruption];
+        [Some(self.headline().0), of_sync].into_iter().flatten().find(|reason| waiting.contains(reason))
+    }
+
     /// The conditions of this report. A transition time changes only when the condition's status does; `old` are the existing
     /// conditions.
     pub fn conditions(&self, old: &[Condition], generation: i64, now: Timestamp) -> Vec<Condition> {

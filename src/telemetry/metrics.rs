@@ -35,6 +35,12 @@ struct OfKind {
     kind: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Waiting {
+    kind: String,
+    reason: &'static str,
+}
+
 /// All metrics of one process.
 pub struct Metrics {
     registry: Registry,
@@ -44,7 +50,7 @@ pub struct Metrics {
     pass_seconds: Family<OfKind, Histogram>,
     deletes: Family<OfKind, Counter>,
     drift_corrected: Family<OfField, Counter>,
-    deletions_paused: Family<OfKind, Gauge>,
+    waiting: Family<Waiting, Gauge>,
     unreadable: Family<OfKind, Gauge>,
 }
 
@@ -81,11 +87,11 @@ impl Default for Metrics {
             pass_seconds.clone(),
         );
         let deletes = Family::<OfKind, Counter>::default();
-        let deletions_paused = Family::<OfKind, Gauge>::default();
+        let waiting = Family::<Waiting, Gauge>::default();
         let text = "Deletions and revocations begun on the platform because a resource was deleted, by its kind";
         registry.register("platform_deletes", text, deletes.clone());
-        let text = "Resources whose deletion waits for a confirmation, by kind";
-        registry.register("deletions_paused", text, deletions_paused.clone());
+        let text = "Resources that wait for a declared time or for a person, by kind and reason";
+        registry.register("waiting_resources", text, waiting.clone());
         let drift_corrected = Family::<OfField, Counter>::default();
         let text = "Corrections of declared fields that somebody else had changed on the platform, by field";
         registry.register("drift_corrected", text, drift_corrected.clone());
@@ -100,7 +106,7 @@ impl Default for Metrics {
             pass_seconds,
             deletes,
             drift_corrected,
-            deletions_paused,
+            waiting,
             unreadable,
         }
     }
@@ -124,10 +130,10 @@ impl Metrics {
         self.drift_corrected.get_or_create(&OfField { field: field.to_owned() }).inc();
     }
 
-    /// The number of resources of `kind` whose deletion waits for a confirmation.
-    pub fn deletions_paused(&self, kind: &str, count: usize) {
+    /// The number of resources of `kind` that wait for this reason.
+    pub fn waiting(&self, kind: &str, reason: &'static str, count: usize) {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        self.deletions_paused.get_or_create(&OfKind { kind: kind.to_owned() }).set(count);
+        self.waiting.get_or_create(&Waiting { kind: kind.to_owned(), reason }).set(count);
     }
 
     /// So many stored resources of `kind` cannot be read.

@@ -7,8 +7,10 @@
     reason = "the lints know #[test] functions, not what they call"
 )]
 
+mod guides;
 mod kinds;
 mod manifests;
+mod protection;
 mod statuses;
 #[path = "../support/mod.rs"]
 mod support;

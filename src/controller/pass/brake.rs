@@ -5,8 +5,8 @@ use kube::Resource;
 
 use super::super::environment::{Environment, Kind, KindVisitor, Kinds};
 use super::super::object::{AccountName, Managed, uid};
+use crate::decide::Brake;
 use crate::decide::brake::Refusal;
-use crate::decide::{Brake, Decision, Reason};
 
 /// Why a deletion on the platform has to wait; `None` where it may be made.
 pub fn paused<K: Kind, E: Environment>(env: &E, object: &K::Object, step: &K::Step, now: Timestamp) -> Option<String> {
@@ -25,21 +25,6 @@ pub fn paused<K: Kind, E: Environment>(env: &E, object: &K::Object, step: &K::St
     }
     env.count_deletion(&kind);
     None
-}
-
-/// Notes whether a resource waits now that it was decided on.
-pub fn note<K: Kind, E: Environment>(env: &E, object: &K::Object, decision: &Decision<K::Step>) {
-    let is_paused = |report: &crate::decide::Report| report.headline().0 == Reason::DeletionPaused;
-    let paused = decision.step.is_none() && decision.report.as_ref().is_some_and(is_paused);
-    note_paused(env, object, paused);
-}
-
-/// The same for a resource that is gone.
-pub fn note_paused<K: Managed, E: Environment>(env: &E, object: &K, paused: bool) {
-    let kind = K::kind(&());
-    if let Some(count) = env.state().deletion_paused(&uid(object), &kind, paused) {
-        env.count_paused_deletions(&kind, count);
-    }
 }
 
 /// Whether the deletion of another resource of the namespace is paused; its own status says so, also to the next process.

@@ -3,6 +3,7 @@
 mod brake;
 pub mod calls;
 mod events;
+mod waiting;
 
 use jiff::Timestamp;
 use kube::core::object::HasStatus;
@@ -93,7 +94,8 @@ fn decide<K: Kind, E: Environment>(
         K::pause_deletion(observed, message);
         decision = K::decide(object, observed, now);
     }
-    brake::note::<K, E>(env, object, &decision);
+    let waits = decision.report.as_ref().filter(|_| decision.step.is_none()).and_then(Report::waits_for);
+    waiting::note(env, object, waits);
     decision
 }
 
@@ -151,14 +153,14 @@ async fn report<K: Kind, E: Environment>(
 
 /// A resource is gone: nothing of it is remembered, and its account may go.
 pub fn forget<K: Kind, E: Environment>(env: &E, object: &K::Object) {
-    brake::note_paused(env, object, false);
+    waiting::note(env, object, None);
     env.state().forget(&uid(object));
     wake_account::<K, E>(env, object);
 }
 
 /// The finalizer of a resource is removed: its account may go.
 pub fn released<K: Kind, E: Environment>(env: &E, object: &K::Object) {
-    brake::note_paused(env, object, false);
+    waiting::note(env, object, None);
     env.state().released(&uid(object));
     wake_account::<K, E>(env, object);
 }

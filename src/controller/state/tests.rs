@@ -102,13 +102,15 @@ fn a_resource_that_is_deleted_keeps_nobody_waiting() {
 }
 
 #[test]
-fn what_the_brake_makes_wait_is_counted_by_kind() {
+fn who_waits_is_counted_by_kind_and_reason() {
     let state = State::default();
-    assert_eq!(state.deletion_paused("one", "Compute", true), Some(1));
-    assert_eq!(state.deletion_paused("one", "Compute", true), None, "no news");
-    assert_eq!(state.deletion_paused("two", "Compute", true), Some(2));
-    assert_eq!(state.deletion_paused("key", "ProjectKey", true), Some(1));
-    assert_eq!(state.deletion_paused("two", "Compute", false), Some(1));
+    let (paused, protected) = (Reason::DeletionPaused, Reason::DeletionProtected);
+    assert_eq!(state.waits("one", "Compute", Some(paused)), [(paused, 1)]);
+    assert_eq!(state.waits("one", "Compute", Some(paused)), [], "no news");
+    assert_eq!(state.waits("two", "Compute", Some(paused)), [(paused, 2)]);
+    assert_eq!(state.waits("key", "ProjectKey", Some(paused)), [(paused, 1)]);
+    assert_eq!(state.waits("two", "Compute", Some(protected)), [(paused, 1), (protected, 1)]);
+    assert_eq!(state.waits("two", "Compute", None), [(protected, 0)]);
 }
 
 #[test]

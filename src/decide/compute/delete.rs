@@ -31,6 +31,9 @@ pub(super) fn decide(case: &Case) -> Choice {
         return remove_finalizer("The compute, if there is one, stays on the platform.");
     }
     let begun = case.identity.binding.is_some() || case.identity.intent.is_some();
+    if begun && case.spec.deletion_protection {
+        return Decision::rest(protected(case));
+    }
     if !begun && case.identity.unanswered.is_empty() {
         return remove_finalizer("There is no compute.");
     }
@@ -59,6 +62,23 @@ pub(super) fn decide(case: &Case) -> Choice {
             }
         }
     }
+}
+
+fn protected(case: &Case) -> Report {
+    let meta = &case.observed.meta;
+    let which = case
+        .identity
+        .binding
+        .as_ref()
+        .map_or_else(|| "a compute".to_owned(), |binding| format!("compute {}", binding.id));
+    Report::stalled(
+        Reason::DeletionProtected,
+        format!(
+            "spec.deletionProtection keeps {which}. To have it deleted: kubectl -n {} patch compute {} --type merge -p \
+             '{{\"spec\":{{\"deletionProtection\":false}}}}'. Or {OR_ORPHAN}.",
+            meta.namespace, meta.name
+        ),
+    )
 }
 
 /// A create was begun: its outcome is determined first.

@@ -64,7 +64,7 @@ async fn apply_keys(fixture: &Fixture) {
 }
 
 async fn computes_wait(alone: &mut Alone, fixture: &Fixture) {
-    const PAUSED: &str = "dbplane_deletions_paused{kind=\"Compute\"}";
+    const PAUSED: &str = "dbplane_waiting_resources{kind=\"Compute\",reason=\"DeletionPaused\"}";
     // A confirmation that stays from an earlier deletion is none.
     let hour = SignedDuration::from_hours(1);
     fixture.kubectl(&["annotate", "computes", "--all", &confirmation(Timestamp::now() - hour)]).await;
@@ -113,7 +113,7 @@ async fn keys_wait(alone: &Alone, fixture: &Fixture) {
     fixture.kubectl(&[&["delete", "--wait=false"], deleted.as_slice()].concat()).await;
     let reported = waiting(fixture, &objects[..4], 2).await;
     assert_eq!((fixture.count("DELETE"), fixture.live_keys().await.len()), (2, 3));
-    assert_eq!(alone.metric("dbplane_deletions_paused{kind=\"ProjectKey\"}").await, Some(2));
+    assert_eq!(alone.metric("dbplane_waiting_resources{kind=\"ProjectKey\",reason=\"DeletionPaused\"}").await, Some(2));
     // A key that is replaced has nothing to do with it.
     let old = fixture.get(&objects[4]).await.unwrap()["status"]["keyID"].clone();
     fixture.kubectl(&["delete", "secret", "ci-5-key"]).await;

@@ -72,3 +72,27 @@ async fn a_protected_compute_is_deleted_once_unprotected() {
     fixture.until_gone("compute/orders").await;
     assert_eq!((fixture.count("DELETE"), fixture.computes().await.len()), (2, 0));
 }
+
+#[tokio::test]
+async fn a_namespace_waits_for_a_compute_that_its_spec_protects() {
+    let fixture = Fixture::new("kept").await;
+    fixture.apply(&compute("orders", "br-main-42", "  deletionProtection: true\n")).await;
+    fixture.until_ready("compute/orders").await;
+    let cluster = &fixture.shared.cluster;
+    cluster.kubectl(&["delete", "namespace", "kept", "--wait=false"]).await.unwrap();
+    let waiting = fixture.until_condition("compute/orders", "Stalled", "True", "DeletionProtected").await;
+    let text = message(&waiting, "Stalled");
+    let command = text.split_once("kubectl -n kept ").unwrap().1.split_once("'. ").unwrap().0;
+    let metrics = reqwest::get(&fixture.shared.metrics).await.unwrap().text().await.unwrap();
+    let counted = "dbplane_waiting_resources{kind=\"Compute\",reason=\"DeletionProtected\"}";
+    assert!(metrics.lines().any(|line| line.starts_with(counted) && !line.ends_with(" 0")), "{metrics}");
+    assert_eq!((fixture.count("DELETE"), fixture.computes().await.len()), (0, 1));
+    let words: Vec<String> = command.split(' ').map(|word| word.trim_matches('\'').to_owned()).collect();
+    fixture.kubectl(&words.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let gone = async || {
+        let left = cluster.kubectl(&["get", "namespace", "kept", "--ignore-not-found"]).await.unwrap();
+        left.trim().is_empty()
+    };
+    fixture.wait_until("the namespace to be gone", gone).await;
+    assert_eq!((fixture.count("DELETE"), fixture.computes().await.len()), (1, 0));
+}

@@ -20,6 +20,20 @@ fn the_compute_is_deleted_first() {
 }
 
 #[test]
+fn a_protected_compute_waits_for_a_person() {
+    let protection = |on: bool| json!({"deletionProtection": on});
+    let given = deleting(Given::bound()).declaring(protection(true));
+    given.rest().stalled(Reason::DeletionProtected, &["ep-1", "kubectl -n shop patch compute orders", "Orphan"]);
+    assert_eq!(given.rest().wake, Wake::OnChange);
+    assert!(matches!(given.clone().declaring(protection(false)).step(), ComputeStep::Delete { .. }));
+    assert_eq!(given.declaring(orphan()).step(), ComputeStep::RemoveFinalizer);
+    let open = deleting(Given::intended()).declaring(protection(true));
+    open.rest().stalled(Reason::DeletionProtected, &["a compute"]);
+    let nothing = deleting(Given::new()).declaring(protection(true)).observing(|seen| seen.meta.has_finalizer = true);
+    assert_eq!(nothing.step(), ComputeStep::RemoveFinalizer, "there is none");
+}
+
+#[test]
 fn every_origin_is_deleted_unless_orphaned() {
     for origin in [Origin::Created, Origin::Adopted, Origin::Imported] {
         let given = deleting(Given::bound().binding(|binding| binding.origin = origin));
