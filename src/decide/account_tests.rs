@@ -209,9 +209,10 @@ fn who_may_use_the_account() {
 fn the_status_shows_what_the_credentials_see() {
     let report = Report::ready("a");
     let many: Vec<String> = (0..150).map(|number| format!("p-{number:03}")).collect();
-    let seen =
-        status(&report, &but(|seen| seen.check = check(Verdict::Projects(many))), &AccountStatus::default(), at(1));
+    let given = but(|seen| seen.check = check(Verdict::Projects(many)));
+    let seen = status(&report, &given, &AccountStatus::default(), at(1));
     assert_eq!((seen.project_count, seen.projects.len()), (Some(150), 100));
+    assert_eq!((&seen.conditions, seen.observed_generation), (&report.conditions(&[], 1, at(1)), Some(1)));
     // A failed check keeps the known projects.
     let failed = but(|seen| seen.check = check(Verdict::Failed(Fault::Server { status: 502, message: String::new() })));
     let kept = status(&report, &failed, &seen, at(2));

@@ -29,9 +29,7 @@ impl Brake {
     pub fn of(annotation: Option<&str>, deleting_since: Option<Timestamp>, conditions: &[Condition]) -> Self {
         let until = annotation.and_then(|time| time.trim().parse::<Timestamp>().ok());
         let confirmed = until.zip(deleting_since).is_some_and(|(until, since)| since <= until);
-        let paused = |condition: &&Condition| {
-            condition.type_ == "Stalled" && condition.reason == Reason::DeletionPaused.as_str()
-        };
+        let paused = |condition: &&Condition| condition.reason == Reason::DeletionPaused.as_str();
         match conditions.iter().find(paused) {
             _ if confirmed => Self::Confirmed,
             Some(condition) => Self::Paused(condition.message.clone()),
@@ -187,6 +185,8 @@ mod tests {
         let mut window = Window::default();
         assert_eq!(window.admit(("shop/prod", "ep-1"), 1, false, at(7200)), Ok(()));
         assert_eq!(window.admit(("shop/prod", "ep-2"), 1, false, at(3600)), Ok(()));
+        assert_eq!(window.admit(("shop/prod", "ep-3"), 1, false, at(3540)), Ok(()), "a whole minute");
+        assert_eq!(window.admit(("shop/prod", "ep-4"), 1, false, at(3481)), Err(Refusal::Full(1)));
     }
 
     #[test]

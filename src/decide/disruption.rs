@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 
-use super::later;
 use crate::api::{Disruption, DisruptionPolicy, Window};
 
 /// Whether such a change may be made now.
@@ -41,11 +40,8 @@ fn in_window(window: &Window, now: Timestamp) -> Permit {
     // The window is open when it was opened within its length before now.
     let opened_after = Timestamp::from_second(now.as_second().saturating_sub_unsigned(length.as_secs())).unwrap_or(now);
     match schedule.find_next(opened_after).map(|opening| opening.timestamp()) {
-        Ok(opening) if opening <= now && now < later(opening, length) => Permit::Now,
-        Ok(opening) if opening > now => Permit::At(opening),
-        Ok(_) => schedule
-            .find_next(now)
-            .map_or_else(|error| Permit::Never(error.to_string()), |next| Permit::At(next.timestamp())),
+        Ok(opening) if opening <= now => Permit::Now,
+        Ok(opening) => Permit::At(opening),
         Err(error) => Permit::Never(error.to_string()),
     }
 }

@@ -146,14 +146,13 @@ impl<'a> Other<'a> {
 }
 
 fn bound(others: &[Other], mine: &Other) -> BTreeMap<String, Claim> {
+    let mut oldest_first: Vec<&Other> = others.iter().collect();
+    oldest_first.sort_by_key(|other| other.rank());
     let mut bound: BTreeMap<String, Claim> = BTreeMap::new();
-    for other in others {
+    for other in oldest_first {
         let Some(binding) = &other.record.identity.binding else { continue };
-        let claim = Claim { by: other.label(), older: other.is_older_than(mine) };
-        let stronger = bound.get(&binding.id).is_none_or(|known| !known.older && claim.older);
-        if stronger {
-            bound.insert(binding.id.clone(), claim);
-        }
+        let claim = || Claim { by: other.label(), older: other.is_older_than(mine) };
+        bound.entry(binding.id.clone()).or_insert_with(claim);
     }
     bound
 }

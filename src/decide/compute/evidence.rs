@@ -61,7 +61,11 @@ pub(super) fn is_void(case: &Case, intent: &CreateIntent) -> bool {
 /// Whether a compute without a name can be what the create asked for. Fields that the platform does not report are ignored.
 pub(super) fn matches(case: &Case, intent: &CreateIntent, compute: &Compute) -> bool {
     // Intents of earlier versions do not record it; the declared size may have changed since.
-    let declared = || Settings { min: None, max: None, ..drift::declared(case.spec) };
+    let declared = || {
+        let mut settings = drift::declared(case.spec);
+        (settings.min, settings.max) = (None, None);
+        settings
+    };
     let asked = intent.asked.clone().unwrap_or_else(declared);
     compute.name.is_none() && drift::unmet(&asked, &compute.settings).iter().all(|difference| !difference.reported)
 }

@@ -75,6 +75,7 @@ fn a_bound_compute_belongs_to_the_oldest_that_is_bound_to_it() {
     let others = [
         Other::new("young", 20).bound("ep-1"),
         Other::new("old", 0).bound("ep-1"),
+        Other::new("less-old", 5).bound("ep-1"),
         Other::new("elsewhere", 0).bound("ep-2").declaring(|spec| spec.branch_id = "br-dev".into()),
         Other::new("foreign", 0).bound("ep-3").declaring(|spec| spec.project_id = "p-2".into()),
     ];

@@ -30,7 +30,9 @@ fn a_start_is_waited_for_and_not_for_ever() {
     reported.progressing(Reason::Starting);
     reported.until(at(590));
     assert_eq!(reported.sync, Sync::InSync);
-    young.after(590).rest().stalled(Reason::StartTimeout, &["ep-1", "console"]);
+    let late = young.after(590).rest();
+    late.stalled(Reason::StartTimeout, &["ep-1", "console"]);
+    assert_eq!(late.wake, Wake::OnChange);
 }
 
 #[test]

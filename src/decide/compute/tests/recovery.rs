@@ -169,6 +169,13 @@ fn the_mark_decides_where_the_platform_keeps_names() {
 }
 
 #[test]
+fn of_two_with_the_mark_the_one_is_bound_that_nobody_has() {
+    let given = marked().seeing([named("ep-1", MARK), named("ep-2", MARK)]);
+    finds(&given, "ep-1");
+    finds(&given.claimed("ep-1", false), "ep-2");
+}
+
+#[test]
 fn without_the_mark_a_compute_is_not_bound_where_the_platform_keeps_names() {
     for seen in [named("ep-1", "another"), compute("ep-1")] {
         let given = marked().seeing([seen]);

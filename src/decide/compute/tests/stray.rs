@@ -253,7 +253,8 @@ mod deleting {
         let given = deleted(recording(bound(), [young.clone()])).seeing([replica("ep-0")]);
         given.rest().progressing(Reason::ConfirmingCreate);
         given.rest().until(until);
-        assert_eq!(given.clone().after(3600).step(), ComputeStep::RemoveFinalizer);
+        assert_eq!(given.clone().after(49).rest().wake, Wake::At(until));
+        assert_eq!(given.clone().after(50).step(), ComputeStep::RemoveFinalizer);
         // A process that has just seen the record does not compare the clock of the one that wrote it with its own.
         let seen = given.remembering(|memory| memory.note_unresolved(Some(young.at), NOW));
         seen.rest().until(later(NOW, SETTLE));
