@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::super::object::{meta_observed, uid};
@@ -10,7 +9,7 @@ use super::gather::Facts;
 use crate::api::Compute;
 use crate::cluster::{Owner, SecretState};
 use crate::decide::compute::{ComputeObserved, SecretView, claims};
-use crate::decide::{later, names};
+use crate::decide::names;
 
 pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved {
     let others = &facts.others;
@@ -32,7 +31,6 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         name_support: facts.excerpt.name_support,
         memory: facts.remembered.memory.clone(),
         stale_from: facts.excerpt.stale_from,
-        recording_until: recording_until(facts),
         limits: facts.settings.limits,
         cluster: facts.settings.cluster.clone(),
         draw: facts.draw,
@@ -47,11 +45,6 @@ fn platform(base_url: &str) -> String {
 fn listed(annotation: Option<&String>) -> BTreeSet<String> {
     let words = annotation.into_iter().flat_map(|text| text.split(',')).map(str::trim);
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
-}
-
-fn recording_until<P>(facts: &Facts<P>) -> Option<Timestamp> {
-    let (_, at) = facts.remembered.create.as_ref()?.recording?;
-    Some(later(at, facts.settings.limits.settle)).filter(|until| facts.now < *until)
 }
 
 /// The name of the connection Secret, where it exists.

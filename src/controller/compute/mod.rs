@@ -87,8 +87,7 @@ impl Kind for Computes {
 
     fn announce<E: Environment>(env: &E, object: &Compute, facts: &Facts<E::Client>, observed: &ComputeObserved) {
         let resolved = facts.record.as_ref().map_or(true, |record| record.open_create().is_none());
-        let settle = facts.settings.limits.settle;
-        let over = || env.state().create_resolved(&observed.uid, resource_version(object), facts.now, settle);
+        let over = || env.state().create_resolved(&observed.uid, resource_version(object));
         if resolved && over() {
             wake_on_branch(env, object, is_unbound);
         }

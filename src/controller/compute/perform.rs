@@ -103,7 +103,7 @@ impl<E: Environment> Work<'_, E> {
         let Some(platform) = self.admitted_create(seen).await? else { return Ok(()) };
         let intent = &CreateIntent { at: self.env.now(), ..intent.clone() };
         let intended = |known| ComputeIdentity { intent: Some(intent.clone()), binding: None, ..known };
-        let intended = self.record_intent(&recording(self.object, intended).finalizer(true), intent.at).await?;
+        let intended = self.record_intent(&recording(self.object, intended).finalizer(true)).await?;
         let intended = confirm_record(self.env, &intended, Action::Create, intent.at).await?;
         let answer = platform.create_compute(&self.object.spec.project_id, new).await;
         self.wrote();
@@ -137,13 +137,13 @@ impl<E: Environment> Work<'_, E> {
     }
 
     /// Writes the intent. Where no answer comes, it may be written, and the branch's turn is kept until that is seen.
-    async fn record_intent(&self, patch: &MetadataPatch, at: Timestamp) -> Result<Compute, StepError> {
+    async fn record_intent(&self, patch: &MetadataPatch) -> Result<Compute, StepError> {
         let uid = uid(self.object);
-        self.env.state().recording_create(&uid, resource_version(self.object), at);
+        let first = self.env.state().recording_create(&uid, resource_version(self.object));
         let patched = self.patch(self.object, patch).await;
         let answered = match &patched {
-            // Where it has changed, it may be by an earlier intent of ours that was not answered.
-            Err(StepError::Cluster(kube::Error::Api(status))) => status.code < 500 && status.code != 409,
+            // A refusal says nothing of an earlier intent that was not answered.
+            Err(StepError::Cluster(kube::Error::Api(status))) => first && status.code < 500 && status.code != 409,
             Err(_) => false,
             Ok(_) => true,
         };

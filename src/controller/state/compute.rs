@@ -1,14 +1,13 @@
 //! What is remembered of a Compute: its last calls, and whose turn it is to create on a branch.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::{ProcessState, ResourceState};
 use crate::api::{ComputeType, LastOperation};
 use crate::decide::memory::Asked;
-use crate::decide::{Action, Memory, later};
+use crate::decide::{Action, Memory};
 use crate::domain::{ComputeChange, Fault};
 use crate::platform::Tick;
 
@@ -25,14 +24,15 @@ pub struct Turn {
 pub struct Create {
     pub turn: Turn,
     pub running: bool,
-    /// Its intent was written to the object of this version, at that time, and whether the API server did so is not known.
-    pub recording: Option<(Option<u64>, Timestamp)>,
+    /// Its intent was written to the object of this version, and whether the API server did so is not known.
+    pub recording: Option<u64>,
 }
 
 impl Create {
-    /// Whether the intent may be in the object although this version of it has none.
-    fn may_be_recorded(&self, version: Option<u64>, now: Timestamp, settle: Duration) -> bool {
-        self.recording.is_some_and(|(on, at)| version <= on && now < later(at, settle))
+    /// Whether the intent may be in the object although this version of it has none. However long a cache lags: what was written
+    /// makes another version, and so does the next try if it was not.
+    fn may_be_recorded(&self, version: Option<u64>) -> bool {
+        self.recording.is_some() && version <= self.recording
     }
 }
 
@@ -101,13 +101,12 @@ impl<P> ProcessState<P> {
         self.with(|contents| contents.resources.get(uid).is_some_and(|resource| resource.create.is_some()))
     }
 
-    /// The intent of a create is about to be written to the object of this version.
-    pub fn recording_create(&self, uid: &str, version: Option<u64>, at: Timestamp) {
+    /// The intent of a create is about to be written to the object of this version; whether none was before that may be in it.
+    pub fn recording_create(&self, uid: &str, version: Option<u64>) -> bool {
         self.update(uid, |resource| {
-            if let Some(create) = &mut resource.create {
-                create.recording = Some((version, at));
-            }
-        });
+            let Some(create) = &mut resource.create else { return true };
+            std::mem::replace(&mut create.recording, version).is_none()
+        })
     }
 
     /// The API server has answered whether it wrote the intent.
@@ -121,10 +120,10 @@ impl<P> ProcessState<P> {
 
     /// This version of the object shows the create resolved, or never recorded; whether that is news. It is neither while the
     /// create is running, nor while its intent may be written and not be seen yet.
-    pub fn create_resolved(&self, uid: &str, version: Option<u64>, now: Timestamp, settle: Duration) -> bool {
+    pub fn create_resolved(&self, uid: &str, version: Option<u64>) -> bool {
         self.with(|contents| {
             let Some(resource) = contents.resources.get_mut(uid) else { return false };
-            let over = |create: &mut Create| !create.running && !create.may_be_recorded(version, now, settle);
+            let over = |create: &mut Create| !create.running && !create.may_be_recorded(version);
             resource.create.take_if(over).is_some()
         })
     }

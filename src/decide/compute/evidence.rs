@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::super::identity::CreateIntent;
 use super::super::{Action, drift};
 use super::{Case, Snapshot};
-use crate::domain::{Compute, Fault, NameSupport, Role, Settings};
+use crate::domain::{Compute, Fault, NameSupport, Role};
 
 /// The outcome of a create.
 pub(super) enum CreateOutcome<'a> {

@@ -54,8 +54,6 @@ pub struct ComputeObserved {
     pub memory: Memory,
     /// Newer reads fail; from then on the existing snapshot is no longer used.
     pub stale_from: Option<Timestamp>,
-    /// Until when an intent that was written without an answer may be recorded, although the record does not show it.
-    pub recording_until: Option<Timestamp>,
     pub limits: Limits,
     /// The cluster that the operator runs for, for unique names.
     pub cluster: ClusterId,
@@ -127,8 +125,7 @@ type Choice = Decision<ComputeStep>;
 /// What to do about a Compute.
 pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Choice {
     let choice = choose(spec, observed, now);
-    let times = [observed.stale_from, observed.recording_until].into_iter().flatten();
-    times.fold(choice, |choice, time| choice.no_later(Wake::At(time)))
+    choice.no_later(observed.stale_from.map_or(Wake::OnChange, Wake::At))
 }
 
 fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Choice {

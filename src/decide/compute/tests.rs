@@ -115,7 +115,6 @@ impl Given {
             name_support: NameSupport::Unseen,
             memory: Memory::default(),
             stale_from: None,
-            recording_until: None,
             limits: Limits { settle: SETTLE, ..Limits::default() },
             cluster: "c1u57e".parse().unwrap(),
             draw: 7,

@@ -96,7 +96,6 @@ fn a_failed_snapshot_is_not_an_empty_one() {
 fn an_intent_that_may_be_written_is_looked_for_at_the_end_of_the_settle_time() {
     let missing = AccountView::NotReady { name: "Account prod".into(), message: "it is being deleted.".into() };
     let given = Given::new().observing(|observed| observed.account = missing);
-    given.clone().observing(|observed| observed.recording_until = Some(at(60))).rest().until(at(60));
     assert_eq!(given.rest().wake, Wake::OnChange);
 }
 
