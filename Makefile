@@ -58,7 +58,7 @@ else
 endif
 
 .PHONY: mutants
-mutants: ## change the decisions and the steps, one thing at a time: do the fast tests notice? (about 5 h; shard=7/64: a part)
+mutants: ## change the decisions, one thing at a time: do the tables notice? (about 2 h; shard=7/64: a part)
 	@CARGO_TARGET_DIR=$(CURDIR)/target/mutants .ci/cargo-tool mutants --output target/mutants $(if $(shard),--shard $(shard))
 
 .PHONY: lint

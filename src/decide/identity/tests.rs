@@ -78,8 +78,43 @@ fn what_was_written_is_read_back() {
     let intent = KeyIntent { name: "ci-2".to_owned(), at, previous_revoked: true, ..KeyIntent::default() };
     let identity = ProjectKeyIdentity { records, intent: Some(intent) };
     let text = Record::default().next(&identity, &meta);
-    let opened: Version<ProjectKeyIdentity> = seal::open(RECORD, &text, object_key(&meta)).unwrap();
-    assert_eq!(opened.identity, identity);
+    let key: ProjectKey = serde_json::from_value(json!({
+        "apiVersion": "dbplane.dev/v1alpha1",
+        "kind": "ProjectKey",
+        "metadata": {"namespace": "shop", "name": NAME, "uid": UID, "annotations": {RECORD: text}},
+        "spec": {"accountRef": {"name": "prod"}, "projectID": "p-1", "secret": {"name": "ci", "key": "api-key"}},
+    }))
+    .unwrap();
+    assert_eq!(of_key(&key).unwrap().identity, identity);
+}
+
+#[test]
+fn why_a_key_is_lost_is_written_where_it_is_not_the_usual_cause() {
+    for (because, written) in [
+        (LostBecause::Unanswered, Value::Null),
+        (LostBecause::Retired, json!("Retired")),
+        (LostBecause::OtherKey, json!("OtherKey")),
+    ] {
+        let lost = LostKey { id: Some(4), name: "gone".to_owned(), since: Timestamp::UNIX_EPOCH, because };
+        let text = serde_json::to_value(&lost).unwrap();
+        assert_eq!(text["because"], written);
+        assert_eq!(serde_json::from_value::<LostKey>(text).unwrap(), lost);
+    }
+}
+
+#[test]
+fn what_is_recorded_of_a_compute_that_cannot_be_read_is_in_its_annotation() {
+    let text = versions(UID, 1).remove(0);
+    assert_eq!(of_unreadable_compute(&compute(Some(&text), None).metadata).unwrap().identity, bound("ep-1"));
+}
+
+#[test]
+fn what_the_status_still_says_is_known_while_the_annotation_is_newer() {
+    let texts = versions(UID, 2);
+    let before = |annotation: &str, status: &str| of_compute(&compute(Some(annotation), Some(status))).unwrap().before;
+    assert_eq!(before(&texts[1], &texts[0]), Some(bound("ep-1")));
+    assert_eq!(before(&texts[1], &texts[1]), None);
+    assert_eq!(before(&texts[0], &texts[1]), None);
 }
 
 #[test]

@@ -7,6 +7,8 @@ fn finalizer_then_secret_then_key() {
     let given = Given::new().but(|_, seen| seen.meta.has_finalizer = false);
     assert_eq!(given.step(0), KeyStep::Restore { record: None });
     assert_eq!(Given::new().step(0), KeyStep::PrepareSecret);
+    let unusable = given.but(|_, seen| seen.account = AccountView::Pending);
+    assert_eq!(unusable.decide(0).step, None, "there is no key that it would have to stay for");
     let (intent, because) = created(Given::new().secret(KeySecretView::Ours(SecretContents::Nothing)).step(5));
     assert_eq!(intent, KeyIntent { organization: Some("org-1".to_owned()), ..super::intent(NAME, 5) });
     assert_eq!(because, None);
