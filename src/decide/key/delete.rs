@@ -64,12 +64,7 @@ fn unrecorded(case: &Case) -> Option<KeyStep> {
     let intent = match &case.identity.intent {
         Some(intent) if intent.name == key.name => intent.clone(),
         Some(_) => return Some(case.give_up_unsaved(key)),
-        None => KeyIntent {
-            name: key.name.clone(),
-            at: key.at,
-            organization: case.organization().map(str::to_owned),
-            ..KeyIntent::default()
-        },
+        None => KeyIntent { at: key.at, organization: case.organization().map(str::to_owned), ..KeyIntent::default() },
     };
     Some(KeyStep::Record { records: records.succeeded_by(key.clone(), &intent), event: None })
 }

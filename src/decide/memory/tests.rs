@@ -22,6 +22,28 @@ fn a_refusal_waits_longer_each_time_and_not_for_a_new_spec() {
 }
 
 #[test]
+fn a_success_ends_the_pauses() {
+    let mut memory = Memory::default();
+    memory.failed(Action::Create, rejected(), 1, at(0));
+    memory.failed(Action::Change, rejected(), 1, at(0));
+    memory.succeeded(Action::Create);
+    assert_eq!(memory.backoff(Action::Create, 1, at(1)), None);
+    assert!(memory.backoff(Action::Change, 1, at(1)).is_some());
+}
+
+#[test]
+fn another_key_is_remembered_of_ones_own_creation_alone() {
+    let mut memory = Memory::default();
+    let other = Problem::Platform(Fault::OtherKey { id: 9, message: String::new() });
+    memory.recorded(Action::CreateKey, at(10));
+    memory.failed(Action::CreateKey, other, 1, at(11));
+    assert_eq!(memory.other_key(at(10)), Some(9));
+    assert_eq!(memory.other_key(at(5)), None, "another process recorded that one");
+    memory.recorded(Action::CreateKey, at(20));
+    assert_eq!(memory.other_key(at(20)), None, "that was the one before");
+}
+
+#[test]
 fn the_clock_of_another_process_does_not_count() {
     let settle = Duration::from_secs(60);
     let mut memory = Memory::default();
@@ -84,6 +106,33 @@ fn another_value_of_a_field_does_not_wait() {
     memory.sent(&parts(&["branchID"]), at(0));
     let other = ComputeChange { branch_id: Some("br-2".into()), ..ComputeChange::default() };
     assert_eq!(memory.repeated("branchID", &other, at(1)), None);
+}
+
+#[test]
+fn what_is_sent_again_counts_only_where_it_is_the_same_and_was_undone_soon() {
+    let other = BTreeMap::from([(
+        "size".to_owned(),
+        ComputeChange { branch_id: Some("br-2".into()), ..ComputeChange::default() },
+    )]);
+    for (between, in_force_for, expected) in [
+        (None, Duration::ZERO, Some(Reason::DriftPersists)),
+        // Something else was wanted meanwhile.
+        (Some(&other), Duration::ZERO, None),
+        // It was in force for long.
+        (None, SETTLED, None),
+    ] {
+        let mut memory = Memory::default();
+        for second in 0..3 {
+            memory.sent(&parts(&["size"]), at(second));
+            memory.note_differing(&[], at(second));
+        }
+        let last = later(at(2), in_force_for);
+        memory.note_differing(&[], last);
+        between.into_iter().for_each(|other| memory.sent(other, last));
+        memory.sent(&parts(&["size"]), last);
+        memory.note_differing(&[], last);
+        assert_eq!(repeated(&memory, "size", last).map(|(reason, _)| reason), expected, "{between:?} {in_force_for:?}");
+    }
 }
 
 #[test]

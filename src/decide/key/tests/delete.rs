@@ -130,6 +130,12 @@ fn a_key_that_never_reached_its_secret_is_recorded_and_revoked() {
     ] {
         assert_eq!(record(open.step(1)).0.current, Some(unsaved.clone()));
     }
+    // In place of another one, which is revoked as well.
+    let replaced = KeyRecords { current: Some(key(3)), ..KeyRecords::default() };
+    let records = record(given(Given::deleting().records(replaced)).step(1)).0;
+    let previous: Vec<_> = records.previous.iter().map(|key| (key.id, key.since, key.retire_at)).collect();
+    assert_eq!((records.rotated_at, previous), (Some(unsaved.at), vec![(3, unsaved.at, unsaved.at)]));
+    assert_eq!(records.organization.as_deref(), Some("org-1"));
     let recorded = KeyRecords { current: Some(unsaved.clone()), ..KeyRecords::default() };
     let next = given(Given::deleting().records(recorded.clone()));
     assert_eq!(next.step(1), KeyStep::ListKeys);

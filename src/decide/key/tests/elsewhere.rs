@@ -32,6 +32,8 @@ fn a_key_of_another_cluster_is_used_and_not_revoked() {
         "Orphan",
     ];
     deleting(theirs()).stalls(1, Reason::KeyOfAnotherCluster, &words);
+    let Health::Stalled(_, text) = deleting(theirs()).reported(1).0 else { panic!("not stalled") };
+    assert!(!text.contains("dbplane cannot revoke"), "{text}");
     // An operator with that cluster's identity revokes it.
     let same = deleting(theirs()).but(|_, seen| seen.cluster = "0ther0".parse().unwrap());
     let revoke = KeyStep::Revoke { id: 1, name: FOREIGN.to_owned(), records: KeyRecords::default() };
