@@ -202,6 +202,7 @@ mod tests {
         let [one, other] = ["a", "b"].map(|end| shortened(&format!("team-of-the-warehouse-x.{}{end}", "y".repeat(40))));
         assert!(one.starts_with("team-of-the-warehouse-x-") && one.len() == 32, "{one}");
         assert_ne!(one, other);
+        assert_eq!(shortened(&"y".repeat(40)).len(), 32);
     }
 
     #[test]

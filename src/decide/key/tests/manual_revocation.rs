@@ -75,8 +75,12 @@ fn what_is_said_counts_once() {
     let text = early.clone().but(|_, seen| seen.listing = KeyListing::NotOffered).reported(1).1;
     assert!(matches!(&text, Sync::OutOfSync(_, text) if text.contains("Remove it first")), "{text:?}");
     // Once it is gone it can be said again.
-    let KeyStep::Record { records, event: None } = early.but(|_, seen| seen.revoked = None).step(1) else { panic!() };
+    let gone = early.but(|_, seen| seen.revoked = None);
+    let KeyStep::Record { records, event: None } = gone.clone().step(1) else { panic!() };
     assert_eq!((records.acknowledged, records.lost.len()), (None, 1));
+    assert_eq!(deleting(gone).step(1), KeyStep::ListKeys, "what is said does not matter any more");
+    let nothing = given("").but(|_, seen| seen.revoked = None);
+    assert_eq!(nothing.step(1), KeyStep::ListKeys, "nothing was said");
 }
 
 #[test]
