@@ -8,7 +8,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use status::{Capacity, ComputeStatus, LastOperation, RestartStatus};
+pub use status::{Capacity, ComputeStatus, LastOperation, RestartStatus, WaitingChanges};
 
 use super::common::{AccountRef, Duration};
 use super::units::autoscaling_sizes;
@@ -37,6 +37,7 @@ use crate::domain::ComputeUnits;
     printcolumn(name = "Branch", type_ = "string", json_path = ".spec.branchID"),
     printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Waiting", type_ = "string", priority = 1, json_path = ".status.waiting.changes"),
     printcolumn(name = "Host", type_ = "string", priority = 1, json_path = ".status.host"),
     printcolumn(
         name = "Message",
@@ -274,9 +275,17 @@ pub enum Deletion {
     "self.policy == 'Window' || !has(self.window)",
     "window has no effect with this policy: remove it, or set policy: Window",
 ))]
+#[x_kube(validation = rules::demand(
+    "self.policy == 'WhenIdle' || !has(self.deadline)",
+    "deadline has no effect with this policy: remove it, or set policy: WhenIdle",
+))]
 pub struct Disruption {
-    /// Immediate (at once), WhenIdle (only while the compute is suspended; if it never suspends, the change waits forever) or Window (only while the window is open).
+    /// Immediate (at once), WhenIdle (only while the compute is suspended; without a deadline, a change of one that never suspends waits forever) or Window (only while the window is open).
     pub policy: DisruptionPolicy,
+    /// How long a change may wait for the compute to be idle, 1m to 8760h; after that it is made although it interrupts connections. Only with policy WhenIdle; no end when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = rules::duration("1m", "8760h"))]
+    pub deadline: Option<Duration>,
     /// The recurring maintenance window; required with policy Window and refused with any other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,

@@ -24,7 +24,7 @@ pub use common::{AccountKind, AccountRef, Condition, Duration, ObjectMeta};
 pub use compute::{
     Autoscaling, Capacity, Compute, ComputeSpec, ComputeStatus, ComputeType, Connection, Deletion, Disruption,
     DisruptionPolicy, Existing, IgnoredField, LastOperation, Management, OnMissing, Pooler, PoolerMode, RestartStatus,
-    ScaleToZero, Size, Window,
+    ScaleToZero, Size, WaitingChanges, Window,
 };
 pub use project_key::{
     KeyDeletion, KeyRecord, KeySecret, OnRevoked, ProjectKey, ProjectKeySpec, ProjectKeyStatus, Rotation,

@@ -55,6 +55,15 @@ pub enum Sync {
 pub struct Report {
     pub health: Health,
     pub sync: Sync,
+    /// What waits for a time that the spec allows.
+    pub waiting: Option<Waiting>,
+}
+
+/// Changes that wait, and until when at the latest, where that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub changes: String,
+    pub until: Option<Timestamp>,
 }
 
 impl Report {
@@ -68,7 +77,7 @@ impl Report {
             Health::Unknown(reason, message) => Sync::Unknown(*reason, message.clone()),
             Health::Paused(message) => Sync::Unknown(Reason::Paused, message.clone()),
         };
-        Self { health, sync }
+        Self { health, sync, waiting: None }
     }
 
     pub fn ready(message: impl Into<String>) -> Self {

@@ -2,27 +2,33 @@
 
 use jiff::Timestamp;
 
-use crate::api::{Disruption, DisruptionPolicy, Window};
+use super::later;
+use crate::api::{Disruption, DisruptionPolicy, Duration, Window};
 
 /// Whether such a change may be made now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permit {
     Now,
-    /// Once the compute is idle.
-    WhenIdle,
+    /// Once the compute is idle; at that time in any case, where there is a deadline.
+    WhenIdle(Option<Timestamp>),
     /// When the window opens.
     At(Timestamp),
     /// Never: the window cannot be understood.
     Never(String),
 }
 
-/// Whether a change that interrupts connections may be made now to a compute that is `idle` or not.
-pub fn permit(disruption: Option<&Disruption>, idle: bool, now: Timestamp) -> Permit {
-    let policy = disruption.map(|disruption| disruption.policy).unwrap_or_default();
-    match (policy, disruption.and_then(|disruption| disruption.window.as_ref())) {
+/// Whether a change that interrupts connections, and that has waited since then, may be made now to a compute that is `idle` or not.
+pub fn permit(disruption: Option<&Disruption>, idle: bool, since: Timestamp, now: Timestamp) -> Permit {
+    let Some(disruption) = disruption else { return Permit::Now };
+    match (disruption.policy, &disruption.window) {
         (DisruptionPolicy::Immediate, _) => Permit::Now,
-        (DisruptionPolicy::WhenIdle, _) if idle => Permit::Now,
-        (DisruptionPolicy::WhenIdle, _) => Permit::WhenIdle,
+        (DisruptionPolicy::WhenIdle, _) => {
+            let deadline = disruption.deadline.as_ref().and_then(Duration::value).map(|length| later(since, length));
+            match idle || deadline.is_some_and(|deadline| deadline <= now) {
+                true => Permit::Now,
+                false => Permit::WhenIdle(deadline),
+            }
+        }
         (DisruptionPolicy::Window, Some(window)) => in_window(window, now),
         (DisruptionPolicy::Window, None) => Permit::Never("spec.disruption.window is missing".into()),
     }
@@ -49,15 +55,15 @@ fn in_window(window: &Window, now: Timestamp) -> Permit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::Duration;
 
     fn policy(policy: DisruptionPolicy) -> Disruption {
-        Disruption { policy, window: None }
+        Disruption { policy, deadline: None, window: None }
     }
 
     fn sundays() -> Disruption {
         Disruption {
             policy: DisruptionPolicy::Window,
+            deadline: None,
             window: Some(Window {
                 schedule: "0 3 * * SUN".into(),
                 time_zone: Some("Europe/Berlin".into()),
@@ -73,10 +79,20 @@ mod tests {
     #[test]
     fn the_policies() {
         let now = at("2026-11-21T00:00:00Z");
-        assert_eq!(permit(None, false, now), Permit::Now);
-        assert_eq!(permit(Some(&policy(DisruptionPolicy::Immediate)), false, now), Permit::Now);
-        assert_eq!(permit(Some(&policy(DisruptionPolicy::WhenIdle)), true, now), Permit::Now);
-        assert_eq!(permit(Some(&policy(DisruptionPolicy::WhenIdle)), false, now), Permit::WhenIdle);
+        assert_eq!(permit(None, false, now, now), Permit::Now);
+        assert_eq!(permit(Some(&policy(DisruptionPolicy::Immediate)), false, now, now), Permit::Now);
+        assert_eq!(permit(Some(&policy(DisruptionPolicy::WhenIdle)), true, now, now), Permit::Now);
+        assert_eq!(permit(Some(&policy(DisruptionPolicy::WhenIdle)), false, now, now), Permit::WhenIdle(None));
+    }
+
+    #[test]
+    fn a_deadline_ends_the_wait_for_an_idle_compute() {
+        let hour = Disruption { deadline: Some(Duration("1h".into())), ..policy(DisruptionPolicy::WhenIdle) };
+        let (since, end) = (at("2026-11-21T00:00:00Z"), at("2026-11-21T01:00:00Z"));
+        let permit = |idle, now| permit(Some(&hour), idle, since, at(now));
+        assert_eq!(permit(false, "2026-11-21T00:59:59Z"), Permit::WhenIdle(Some(end)));
+        assert_eq!(permit(false, "2026-11-21T01:00:00Z"), Permit::Now);
+        assert_eq!(permit(true, "2026-11-21T00:00:00Z"), Permit::Now);
     }
 
     #[test]
@@ -89,7 +105,7 @@ mod tests {
             ("2026-11-22T04:00:00Z", Permit::At(at("2026-11-29T02:00:00Z"))),
             ("2026-07-05T01:00:00Z", Permit::Now),
         ] {
-            assert_eq!(permit(Some(&sundays()), false, at(now)), expected, "{now}");
+            assert_eq!(permit(Some(&sundays()), false, at(now), at(now)), expected, "{now}");
         }
     }
 
@@ -97,6 +113,9 @@ mod tests {
     fn a_window_that_cannot_be_read_never_opens() {
         let mut broken = sundays();
         broken.window.as_mut().unwrap().time_zone = Some("Mars/Base".into());
-        assert!(matches!(permit(Some(&broken), true, at("2026-11-22T02:00:00Z")), Permit::Never(_)));
+        assert!(matches!(
+            permit(Some(&broken), true, at("2026-11-22T02:00:00Z"), at("2026-11-22T02:00:00Z")),
+            Permit::Never(_)
+        ));
     }
 }

@@ -23,7 +23,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 pub use brake::Brake;
-pub use conditions::{Health, Report, Sync};
+pub use conditions::{Health, Report, Sync, Waiting};
 pub use memory::{Action, Memory};
 pub use reason::Reason;
 use seal::ObjectKey;

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use dbplane::api::{
     Account, AccountCapabilities, AccountStatus, Capacity, ClusterAccount, Compute, ComputeStatus, ComputeType,
-    Condition, KeyRecord, LastOperation, ProjectKey, ProjectKeyStatus, RestartStatus,
+    Condition, KeyRecord, LastOperation, ProjectKey, ProjectKeyStatus, RestartStatus, WaitingChanges,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -106,6 +106,11 @@ async fn of_a_compute() {
             action: "start_compute".to_owned(),
             status: "running".to_owned(),
             failures: Some(2),
+        }),
+        waiting: Some(WaitingChanges {
+            changes: "size is 1, declared is 2".to_owned(),
+            since: instant(),
+            until: Some(instant()),
         }),
         restart: Some(RestartStatus { token: "1".to_owned(), at: instant() }),
         connection_secret: Some("orders-db".to_owned()),

@@ -51,6 +51,9 @@ pub struct ComputeStatus {
     /// The last restart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<RestartStatus>,
+    /// What interrupts connections and waits until spec.disruption allows it; absent when nothing waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<WaitingChanges>,
     /// The Secret with the connection parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_secret: Option<String>,
@@ -96,6 +99,21 @@ pub struct LastOperation {
     /// How often it had failed by then; absent where it had not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<u32>,
+}
+
+/// Changes that wait; they are made together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WaitingChanges {
+    /// Each of them, such as size is 1, declared is 2.
+    pub changes: String,
+    /// Since when something waits without a break.
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    pub since: Timestamp,
+    /// When they are made at the latest: the next window, or the deadline. Absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    pub until: Option<Timestamp>,
 }
 
 /// A restart.

@@ -19,6 +19,7 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         meta: meta_observed(object, facts.record.as_ref()),
         uid: uid(object),
         identity: facts.record.clone().map(|record| record.identity),
+        waiting_since: object.status.as_ref().and_then(|status| Some(status.waiting.as_ref()?.since)),
         restart_annotation: object.annotations().get(names::RESTART).cloned(),
         not_created: listed(object.annotations().get(names::NOT_CREATED)),
         account: facts.access.view.clone(),

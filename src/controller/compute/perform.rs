@@ -48,8 +48,8 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
             work.record(|known| ComputeIdentity { unanswered, ..known }).await
         }
         ComputeStep::Restore { record, finalizer } => restore(env, object, record.as_deref(), *finalizer).await,
-        ComputeStep::Change { id, change, parts, because, drift } => {
-            work.change(id, change, because).await?;
+        ComputeStep::Change { id, change, parts, because, drift, restart } => {
+            work.change(id, change, because, restart.as_ref()).await?;
             env.state().change_sent(&uid(object), parts, env.now());
             if *drift {
                 parts.keys().for_each(|field| env.count_corrected(field));
@@ -173,12 +173,28 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    async fn change(&self, id: &str, change: &ComputeChange, because: &str) -> Result<(), StepError> {
+    /// Where the change is a restart as well, that is recorded: a successor does not restart the compute once more.
+    async fn change(
+        &self,
+        id: &str,
+        change: &ComputeChange,
+        because: &str,
+        restart: Option<&RestartRecord>,
+    ) -> Result<(), StepError> {
         let connection = self.connection()?;
+        let mut stands = None;
+        if let Some(restart) = restart {
+            let restart = RestartRecord { at: self.env.now(), ..restart.clone() };
+            let calling = recording(self.object, |known| ComputeIdentity { restart: Some(restart), ..known });
+            stands = Some(self.patch(self.object, &calling).await?);
+        }
         let answer = connection.platform.update_compute(&self.object.spec.project_id, id, change).await;
         self.wrote();
         let answer = self.settle(Action::Change, answer)?;
         self.operation(&answer.operations);
+        if let Some(stands) = stands {
+            self.restarted(&stands).await?;
+        }
         self.publish(&Event::normal("Changed", format!("Changed compute {id}: {because}."))).await;
         Ok(())
     }
@@ -194,11 +210,18 @@ impl<E: Environment> Work<'_, E> {
         self.wrote();
         let answer = self.settle(Action::Restart, answer)?;
         self.operation(&answer.operations);
-        let done = RestartRecord { calling: None, ..record.clone() };
-        let done = |known| ComputeIdentity { restart: Some(done), ..known };
-        self.patch(&stands, &recording(&stands, done)).await?;
+        self.restarted(&stands).await?;
         self.publish(&Event::normal("Restarted", format!("Restarted compute {id}."))).await;
         Ok(())
+    }
+
+    /// The restart whose call is recorded has been made.
+    async fn restarted(&self, stands: &Compute) -> Result<(), StepError> {
+        let done = |known: ComputeIdentity| {
+            let restart = known.restart.map(|record| RestartRecord { calling: None, ..record });
+            ComputeIdentity { restart, ..known }
+        };
+        self.patch(stands, &recording(stands, done)).await.map(drop)
     }
 
     async fn ask(&self, id: &str) -> Result<(), StepError> {

@@ -21,12 +21,13 @@ pub use claims::{Claim, Claims, Scope, claims};
 pub use create::is_current;
 pub use record::is_held;
 
+use super::disruption::{Permit, permit};
 use super::identity::{Binding, ComputeIdentity, CreateIntent, RestartRecord};
 use super::memory::of_fault;
 use super::names::ClusterId;
 use super::seal::InvalidAnnotation;
 use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, paused, sizes};
-use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, RestartStatus};
+use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, RestartStatus, WaitingChanges};
 use crate::domain::{Compute, ComputeChange, ComputeState, Fault, NameSupport, NewCompute, Role};
 
 /// Everything that a decision about a Compute rests on, besides its spec and the time.
@@ -35,6 +36,8 @@ pub struct ComputeObserved {
     pub meta: Meta,
     pub uid: String,
     pub identity: Result<ComputeIdentity, InvalidAnnotation>,
+    /// Since when changes wait, as the status says.
+    pub waiting_since: Option<Timestamp>,
     /// The value of the restart annotation that people set.
     pub restart_annotation: Option<String>,
     /// Computes that no create of this resource has created, as people have found out.
@@ -102,7 +105,15 @@ pub enum ComputeStep {
     /// Write the record again, and the finalizer, so that the resource stays until its compute is deleted or orphaned.
     Restore { record: Option<String>, finalizer: bool },
     /// Change a compute; `parts` is what corrects each field. Where it is drift, somebody else has changed what was in force.
-    Change { id: String, change: ComputeChange, parts: BTreeMap<String, ComputeChange>, because: String, drift: bool },
+    /// Where it interrupts connections anyway, it is the requested restart as well, which is recorded before and after it.
+    Change {
+        id: String,
+        change: ComputeChange,
+        parts: BTreeMap<String, ComputeChange>,
+        because: String,
+        drift: bool,
+        restart: Option<RestartRecord>,
+    },
     /// Write the restart record, call the platform, complete the record.
     Restart { id: String, record: RestartRecord },
     /// Record a restart that needs no call.
@@ -224,6 +235,11 @@ pub fn status(report: &Report, observed: &ComputeObserved, old: &ComputeStatus, 
     };
     status.last_operation =
         observed.memory.last_operation.clone().or_else(|| old.last_operation.clone()).filter(|_| binding.is_some());
+    status.waiting = report.waiting.as_ref().map(|waiting| WaitingChanges {
+        changes: waiting.changes.clone(),
+        since: observed.waiting_since.or_else(|| to_the_second(now)).unwrap_or(now),
+        until: waiting.until,
+    });
     status.restart = restart.filter(|record| record.calling.is_none()).and_then(restarted);
     (status.connection_secret, status.unused_secrets) = match observed.meta.deleting {
         true => (old.connection_secret.clone(), old.unused_secrets.clone()),
@@ -286,6 +302,12 @@ impl Case<'_> {
             Some(backoff) => Decision::wait(Report::of(backoff.health), backoff.until),
             None => Decision::act(step, report),
         }
+    }
+
+    /// Whether a change that interrupts connections may be made now.
+    fn permit(&self, compute: &Compute) -> Permit {
+        let idle = compute.current_state == ComputeState::Idle;
+        permit(self.spec.disruption.as_ref(), idle, self.observed.waiting_since.unwrap_or(self.now), self.now)
     }
 
     /// The restart that the spec and the annotation request, as if it were made now. A token that was removed requests

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::super::disruption::{Permit, permit};
+use super::super::disruption::Permit;
 use super::super::identity::{BeforeRestart, RestartRecord};
 use super::super::{Action, Decision, Reason, Report};
 use super::update::postponed;
@@ -35,6 +35,20 @@ pub(super) fn restart(case: &Case, compute: &Compute, snapshot: &Snapshot, repor
         }
         Due::Yes | Due::Unknown(_) => Some(call(case, compute, report)),
     }
+}
+
+/// How a report names a restart that waits.
+pub(super) const REQUESTED: &str = "the requested restart";
+
+/// The record of the restart that is to be made, where one is and no call for it was begun.
+pub(super) fn requested(case: &Case, compute: &Compute) -> Option<RestartRecord> {
+    let record = case.identity.restart.as_ref()?;
+    (record.calling.is_none() && matches!(due(case, record, compute), Due::Yes)).then(|| begun(case, compute))
+}
+
+fn begun(case: &Case, compute: &Compute) -> RestartRecord {
+    let before = BeforeRestart { updated_at: compute.updated_at, started_at: compute.started_at };
+    RestartRecord { calling: Some(before), ..case.restart_asked() }
 }
 
 enum Due {
@@ -72,14 +86,12 @@ fn unfinished(case: &Case, compute: &Compute, before: &BeforeRestart, begun: Tim
 }
 
 fn call(case: &Case, compute: &Compute, report: &Report) -> Choice {
-    match permit(case.spec.disruption.as_ref(), false, case.now) {
+    match case.permit(compute) {
         Permit::Now => {
-            let before = BeforeRestart { updated_at: compute.updated_at, started_at: compute.started_at };
-            let record = RestartRecord { calling: Some(before), ..case.restart_asked() };
-            let step = ComputeStep::Restart { id: compute.id.clone(), record };
+            let step = ComputeStep::Restart { id: compute.id.clone(), record: begun(case, compute) };
             let restarting = Report::progressing(Reason::Restarting, "The compute is being restarted.");
             case.act_beside(report, Action::Restart, step, restarting)
         }
-        other => postponed(&other, "the requested restart", report),
+        other => postponed(&other, REQUESTED.to_owned(), report),
     }
 }

@@ -20,7 +20,7 @@ use super::*;
 use crate::decide::identity::Origin;
 use crate::decide::names;
 use crate::decide::seal::InvalidAnnotation;
-use crate::decide::{Sync, Wake, later};
+use crate::decide::{Sync, Waiting, Wake, later};
 use crate::domain::{ComputeUnits, PoolerMode, Settings, Support, SuspendAfter};
 
 pub const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
@@ -103,6 +103,7 @@ impl Given {
             meta: Meta { namespace: "shop".into(), name: "orders".into(), generation: 3, ..Meta::default() },
             uid: "0a1b2c3d-4e5f".into(),
             identity: Ok(ComputeIdentity::default()),
+            waiting_since: None,
             restart_annotation: None,
             not_created: BTreeSet::new(),
             account: AccountView::Usable { organization: None },

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::super::disruption::{Permit, permit};
+use super::super::disruption::Permit;
 use super::super::drift::{self, Difference};
-use super::super::{Action, Decision, Health, Reason, Report, Sync};
+use super::super::{Action, Decision, Health, Reason, Report, Sync, Waiting};
+use super::restart::{self, REQUESTED};
 use super::{Case, Choice, ComputeStep};
-use crate::domain::{Compute, ComputeState};
+use crate::domain::Compute;
 
 /// Makes the changes that are allowed now; if there are none, reports those that have to wait.
 pub(super) fn update(case: &Case, compute: &Compute, differences: &[Difference], report: &Report) -> Choice {
-    let idle = compute.current_state == ComputeState::Idle;
-    let permit = permit(case.spec.disruption.as_ref(), idle, case.now);
+    let permit = case.permit(compute);
     let mut now = Vec::new();
     let mut deferred = Deferred::default();
     for difference in differences {
@@ -24,14 +24,18 @@ pub(super) fn update(case: &Case, compute: &Compute, differences: &[Difference],
             None => now.push(difference),
         }
     }
+    let restart = restart::requested(case, compute);
     if now.is_empty() {
-        return deferred.choice(&permit, report);
+        return deferred.choice(&permit, restart.is_some(), report);
     }
+    let interrupts = now.iter().any(|difference| difference.disruptive);
+    let restart = restart.filter(|_| interrupts);
     let parts: BTreeMap<_, _> =
         now.iter().map(|difference| (difference.field.clone(), difference.change.clone())).collect();
     let because = drift::text(&now);
     let drift = case.observed.memory.was_in_force(&drift::enforced(case.spec));
-    let step = ComputeStep::Change { id: compute.id.clone(), change: drift::change(&now), parts, because, drift };
+    let step =
+        ComputeStep::Change { id: compute.id.clone(), change: drift::change(&now), parts, because, drift, restart };
     case.act_beside(report, Action::Change, step, report.clone())
 }
 
@@ -53,9 +57,11 @@ impl<'a> Deferred<'a> {
         self.until = Some(self.until.map_or(until, |before| before.min(until)));
     }
 
-    fn choice(&self, permit: &Permit, report: &Report) -> Choice {
-        let waiting =
-            (!self.undisrupted.is_empty()).then(|| postponed(permit, &drift::text(&self.undisrupted), report));
+    fn choice(&self, permit: &Permit, restart: bool, report: &Report) -> Choice {
+        let waiting = (!self.undisrupted.is_empty()).then(|| {
+            let also = if restart { format!("; {REQUESTED}") } else { String::new() };
+            postponed(permit, drift::text(&self.undisrupted) + &also, report)
+        });
         let unapplied = self.paused(&self.unapplied, report, Reason::SettingNotApplied, |text| {
             format!(
                 "The platform accepted the change but does not apply it: {text}. Remove the field from the spec if \
@@ -81,20 +87,25 @@ impl<'a> Deferred<'a> {
     }
 }
 
-/// The report of a change that interrupts connections and is not allowed now.
-pub(super) fn postponed(permit: &Permit, what: &str, report: &Report) -> Choice {
-    let waiting = |when: &str| Sync::OutOfSync(Reason::WaitingForDisruption, format!("Waiting {when}: {what}."));
+/// The report of changes that interrupt connections and are not allowed now.
+pub(super) fn postponed(permit: &Permit, changes: String, report: &Report) -> Choice {
+    let waiting = |when: &str, until| Report {
+        sync: Sync::OutOfSync(Reason::WaitingForDisruption, format!("Waiting {when}: {changes}.")),
+        waiting: Some(Waiting { changes: changes.clone(), until }),
+        ..report.clone()
+    };
     match permit {
         Permit::At(opening) => {
-            let waiting = waiting(&format!("for the window that opens at {opening}"));
-            Decision::wait(report.clone().with_sync(waiting), *opening)
+            Decision::wait(waiting(&format!("for the window that opens at {opening}"), Some(*opening)), *opening)
         }
         Permit::Never(error) => Decision::rest(report.clone().beside(Health::Stalled(
             Reason::WaitingForDisruption,
-            format!("spec.disruption never allows the change, because {error}. Correct it. Waiting: {what}."),
+            format!("spec.disruption never allows the change, because {error}. Correct it. Waiting: {changes}."),
         ))),
-        Permit::WhenIdle | Permit::Now => {
-            Decision::rest(report.clone().with_sync(waiting("until the compute is idle")))
+        Permit::WhenIdle(Some(deadline)) => {
+            let when = format!("until the compute is idle, and until {deadline} at the latest");
+            Decision::wait(waiting(&when, Some(*deadline)), *deadline)
         }
+        Permit::WhenIdle(None) | Permit::Now => Decision::rest(waiting("until the compute is idle", None)),
     }
 }

@@ -186,9 +186,11 @@ fn changes() -> Vec<Scenario> {
             .after(vec![primary()]);
     let resize = Scenario::new("resize", change(json!({"size": {"fixed": 2}})), Goal { changed: 1, ..kept.clone() })
         .after(vec![primary()]);
+    let both = json!({"size": {"fixed": 2}, "restartToken": "once"});
     vec![
         resize.clone(),
         resize.elected("resize-elected"),
+        Scenario::new("resize-and-restart", change(both), Goal { changed: 1, ..kept.clone() }).after(vec![primary()]),
         restart.clone(),
         restart.clone().elected("restart-elected"),
         restart.public("restart-public"),

@@ -83,6 +83,9 @@ async fn a_size_waits_until_the_compute_is_idle() {
     fixture.patch("compute/orders", json!({"size": {"fixed": 2}, "pooler": {"enabled": true}})).await;
     let waiting = fixture.until_condition("compute/orders", "Synced", "False", "WaitingForDisruption").await;
     assert!(message(&waiting, "Synced").contains("until the compute is idle"), "{waiting}");
+    assert_eq!(waiting["status"]["waiting"]["changes"], "size is 1, declared is 2");
+    let shown = fixture.kubectl(&["get", "compute", "orders", "-o", "wide"]).await;
+    assert!(shown.contains("size is 1, declared is 2"), "{shown}");
     fixture.until_ready("compute/orders").await;
     polls(&fixture, 1).await;
     assert_eq!(fixture.count("PATCH"), 1, "what interrupts nobody is changed at once");

@@ -71,3 +71,21 @@ async fn a_restart_that_was_refused_for_the_moment_is_made_later() {
     assert_eq!(restarts(&fixture), 3);
     assert_eq!(line(&fixture, &id).await["interruptions"], 1);
 }
+
+#[tokio::test]
+async fn a_restart_is_made_with_a_change_that_restarts_anyway() {
+    let closed = "  size: {fixed: 1}\n  disruption: {policy: Window, window: {schedule: 0 0 29 2 *, duration: 1m}}\n";
+    let (fixture, id) = created("restart-and-resize", closed).await;
+    // Starts are dated to the second.
+    fixture.platform.advance(Duration::from_secs(5)).unwrap();
+    fixture.patch("compute/orders", json!({"size": {"fixed": 2}, "restartToken": "now"})).await;
+    let both = "size is 1, declared is 2; the requested restart";
+    fixture.until("compute/orders", "waiting", |seen| seen["status"]["waiting"]["changes"] == both).await;
+    fixture.patch("compute/orders", json!({"disruption": null})).await;
+    restarted(&fixture, "now").await;
+    let ready = fixture.until_ready("compute/orders").await;
+    assert_eq!((&ready["status"]["size"], &ready["status"]["waiting"]), (&json!("2"), &json!(null)));
+    polls(&fixture, 1).await;
+    assert_eq!((restarts(&fixture), fixture.count("PATCH")), (0, 1));
+    assert_eq!(line(&fixture, &id).await["interruptions"], 1);
+}

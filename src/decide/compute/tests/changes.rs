@@ -98,6 +98,51 @@ fn disruptive_changes_wait_and_others_do_not() {
 }
 
 #[test]
+fn what_waits_is_one_interruption_and_is_shown() {
+    let when_idle = |more: Value| {
+        let mut disruption = json!({"policy": "WhenIdle"});
+        disruption.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        resized().declaring(json!({"restartToken": "now", "branchID": "br-dev", "disruption": disruption}))
+    };
+    let all = "branchID is br-main, declared is br-dev; size is 1, declared is 4; the requested restart";
+    let waiting = |given: &Given| given.decide().report.unwrap().waiting;
+    let given = when_idle(json!({}));
+    given.rest().out_of_sync(Reason::WaitingForDisruption, &["until the compute is idle", all]);
+    assert_eq!(waiting(&given), Some(Waiting { changes: all.to_owned(), until: None }));
+    let alone = Given::bound().declaring(json!({"restartToken": "now", "disruption": {"policy": "WhenIdle"}}));
+    assert_eq!(waiting(&alone).unwrap().changes, "the requested restart");
+
+    // It waits since the status says so, whoever looks.
+    let given = when_idle(json!({"deadline": "1h"})).observing(|seen| seen.waiting_since = Some(at(-600)));
+    given.rest().until(at(3000));
+    assert_eq!(waiting(&given).unwrap().until, Some(at(3000)));
+    match given.after(3000).step() {
+        ComputeStep::Change { change, restart, .. } => {
+            assert_eq!((change.branch_id.as_deref(), change.settings.max), (Some("br-dev"), cu(4.)));
+            assert!(restart.is_some_and(|record| record.token == "now" && record.calling.is_some()));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_change_that_interrupts_nobody_is_no_restart() {
+    let restart = |given: Given| match given.step() {
+        ComputeStep::Change { restart, .. } => restart,
+        other => panic!("{other:?}"),
+    };
+    let pooler = json!({"pooler": {"enabled": true}});
+    assert_eq!(restart(Given::bound().declaring(json!({"restartToken": "now"})).declaring(pooler)), None);
+    assert_eq!(restart(resized()), None, "none is requested");
+    // A restart whose outcome is not known is found out about after the change.
+    let calling = resized().declaring(json!({"restartToken": "now"})).identity(|identity| {
+        let before = crate::decide::identity::BeforeRestart { updated_at: None, started_at: None };
+        identity.restart.as_mut().unwrap().calling = Some(before);
+    });
+    assert_eq!(restart(calling), None);
+}
+
+#[test]
 fn a_window_is_waited_for() {
     // 2027-01-15T08:00:00Z is now, a Friday.
     let window = |schedule: &str| json!({"disruption": {"policy": "Window", "window": {"schedule": schedule, "duration": "2h"}}});

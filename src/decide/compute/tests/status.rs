@@ -34,6 +34,20 @@ fn it_shows_what_was_seen() {
 }
 
 #[test]
+fn it_shows_what_waits_and_since_when() {
+    let waiting = |until| Some(Waiting { changes: "size".into(), until });
+    let shown = |given: &Given, waiting: Option<Waiting>| {
+        let report = Report { waiting, ..Report::ready("fine") };
+        status(&report, &given.observed, &ComputeStatus::default(), given.now).waiting
+    };
+    let new = shown(&Given::bound(), waiting(Some(at(60)))).unwrap();
+    assert_eq!((new.changes.as_str(), new.since, new.until), ("size", NOW, Some(at(60))));
+    let given = Given::bound().observing(|seen| seen.waiting_since = Some(at(-60)));
+    assert_eq!(shown(&given, waiting(None)).unwrap().since, at(-60));
+    assert_eq!(shown(&given, None), None);
+}
+
+#[test]
 fn it_shows_the_type_that_the_compute_has_and_not_the_declared_one() {
     let status = status_of(&Given::bound().seeing([replica("ep-1")]), &ComputeStatus::default());
     assert_eq!(status.type_, Some(ComputeType::ReadOnly));
