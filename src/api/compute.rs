@@ -114,6 +114,8 @@ pub struct ComputeSpec {
     pub on_missing: OnMissing,
     /// Fields that are applied when the compute is created, and left to people or to another controller afterwards.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(length(max = 6))]
+    #[x_kube(merge_strategy = ListMerge::Set)]
     pub ignore: BTreeSet<IgnoredField>,
     /// Full (the default) creates, changes, restarts and deletes the compute to match this resource. Observe changes nothing on the platform and reports differences in the status.
     #[serde(default)]

@@ -173,7 +173,7 @@ async fn defaults_are_written_out() {
     let stored: Value = serde_json::from_str(&stored).unwrap();
     let expected = json!({
         "accountRef": {"kind": "Account", "name": "prod"}, "branchID": "br-1", "deletion": "Delete",
-        "existing": "Refuse", "management": "Full", "projectID": "p-1", "type": "ReadWrite",
+        "deletionProtection": false, "existing": "Refuse", "management": "Full", "onMissing": "Recreate", "projectID": "p-1", "type": "ReadWrite",
     });
     assert_eq!(stored["spec"], expected);
     assert_eq!(stored["apiVersion"], dbplane::api::Compute::api_resource().api_version);
