@@ -174,6 +174,7 @@ pub fn next_steps(terminal: &Terminal, env: &Environment) {
      kubectl -n shop edit compute orders
      kubectl -n shop describe compute orders
      kubectl -n shop events --watch
+     kubectl -n shop patch compute orders --type merge -p '{\"spec\":{\"deletionProtection\":false}}'
      kubectl delete namespace shop          # and look what is left on the platform
 ",
     );

@@ -134,6 +134,8 @@ async fn exchange_the_credentials(cluster: &ControlPlane) {
 }
 
 async fn end_the_examples(cluster: &ControlPlane) {
+    let unprotected = r#"--patch={"spec":{"deletionProtection":false}}"#;
+    kubectl(cluster, &["-n=shop", "patch", "compute", "orders", "--type=merge", unprotected]).await;
     kubectl(cluster, &["delete", "namespace", "shop", "--timeout=60s"]).await;
     kubectl(cluster, &["delete", "clusteraccount", "company", "--timeout=60s"]).await;
 }

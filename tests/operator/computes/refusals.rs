@@ -87,7 +87,8 @@ async fn a_setting_that_the_platform_ignores_is_reported_and_sent_once() {
     fixture.patch("compute/orders", json!({"size": {"fixed": 2}, "restartToken": "now"})).await;
     fixture.until("compute/orders", "resized", |seen| seen["status"]["size"] == "2").await;
     fixture.until("compute/orders", "restarted", |seen| seen["status"]["restart"]["token"] == "now").await;
-    assert_eq!((fixture.count("POST"), fixture.count("PATCH")), (2, 2));
+    // The other size restarts it.
+    assert_eq!((fixture.count("POST"), fixture.count("PATCH")), (1, 2));
     fixture.until_condition("compute/orders", "Synced", "False", "SettingNotApplied").await;
 }
 

@@ -88,6 +88,25 @@ fn a_bound_compute_belongs_to_the_oldest_that_is_bound_to_it() {
 }
 
 #[test]
+fn one_that_cannot_be_read_keeps_what_its_record_names_in_its_project() {
+    let bound = |project: &str| {
+        let unreadable = Other::new("unreadable", 0).linked(|identity| {
+            let binding = Binding {
+                id: "ep-1".into(),
+                project: project.into(),
+                platform: None,
+                origin: Origin::Created,
+                at: NOW,
+            };
+            identity.binding = Some(binding);
+        });
+        claims(&Other::new("mine", 10).0, [], [&unreadable.0.metadata], |_| false).bound
+    };
+    assert!(bound("p-1").contains_key("ep-1"));
+    assert_eq!(bound("p-2"), BTreeMap::new());
+}
+
+#[test]
 fn the_oldest_resource_that_declares_the_primary_gets_it() {
     let others =
         || [Other::new("b", 5), Other::new("a", 5), Other::new("young", 20), Other::new("reader", 0).replica()];

@@ -70,6 +70,17 @@ fn rotation_comes_when_it_is_due() {
 }
 
 #[test]
+fn no_key_is_rotated_into_a_secret_that_goes_or_while_too_many_are_lost() {
+    let given = || rotated("1h", "10m").listing(KeyListing::NotOffered);
+    created(given().step(3600));
+    let is_kept = |given: Given| !matches!(given.decide(3600).step, Some(KeyStep::CreateKey { .. }));
+    assert!(is_kept(given().but(|_, seen| seen.secret_deleting = true)));
+    let lost = |count: i64| (5..5 + count).map(|number| lost(&key(number).name)).collect();
+    assert!(is_kept(given().records(KeyRecords { lost: lost(3), ..records(1) })));
+    created(given().records(KeyRecords { lost: lost(2), ..records(1) }).step(3600));
+}
+
+#[test]
 fn a_failed_rotation_keeps_the_key_ready_and_delays_nothing_else() {
     let failing = rotated("1h", "10m").failed(Action::CreateKey, refused(), 3600);
     let reported = failing.reported(3600);
