@@ -213,6 +213,23 @@ mod tests {
     }
 
     #[test]
+    fn what_waits_on_purpose_is_told_from_what_is_wrong() {
+        let (waiting, refused) = (Reason::WaitingForDisruption, Reason::Refused);
+        let ready = |sync| Report::ready("a").with_sync(sync);
+        for (report, expected) in [
+            (Report::stalled(Reason::DeletionPaused, "b"), Some(Reason::DeletionPaused)),
+            (Report::stalled(Reason::DeletionProtected, "b"), Some(Reason::DeletionProtected)),
+            (ready(Sync::OutOfSync(waiting, "b".into())), Some(waiting)),
+            (ready(Sync::Refused(waiting, "b".into())), Some(waiting)),
+            (Report::stalled(refused, "b"), None),
+            (ready(Sync::OutOfSync(refused, "b".into())), None),
+            (ready(Sync::InSync), None),
+        ] {
+            assert_eq!(report.waits_for(), expected, "{report:?}");
+        }
+    }
+
+    #[test]
     fn pausing_changes_nothing_of_what_is_ready() {
         let paused = Report::of(Health::Paused("by a person".into()));
         let ready = Report::ready("a").conditions(&[], 1, at(10));
