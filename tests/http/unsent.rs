@@ -27,9 +27,22 @@ fn unacknowledged(port: u16) -> Option<u64> {
     })
 }
 
-/// A platform that takes a connection and nothing that comes over it, as one that hangs does.
 #[tokio::test]
 async fn a_create_that_was_given_up_does_not_leave_later() {
+    for _ in 0..ATTEMPTS {
+        if is_given_up().await {
+            return;
+        }
+    }
+    panic!("the kernel was never seen to hold a part of the request");
+}
+
+/// A machine that is busy for longer than the request may take shows nothing of what the kernel held meanwhile.
+const ATTEMPTS: usize = 5;
+
+/// Whether the kernel was seen to hold a part of a request, and to give it up with the request. The platform takes a connection and
+/// nothing that comes over it, as one that hangs does.
+async fn is_given_up() -> bool {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let taken = tokio::spawn(async move { listener.accept().await.unwrap() });
@@ -51,7 +64,9 @@ async fn a_create_that_was_given_up_does_not_leave_later() {
             sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(REQUEST_TIMEOUT, held).await.expect("the kernel holds a part of the request");
+    if timeout(REQUEST_TIMEOUT, held).await.is_err() {
+        return false;
+    }
     let fault = create.await.unwrap();
     assert!(matches!(fault, Fault::Unknown { .. }), "{fault}");
     let over = Instant::now();
@@ -59,4 +74,5 @@ async fn a_create_that_was_given_up_does_not_leave_later() {
         assert!(over.elapsed() < GRACE, "{bytes} bytes may still be sent {GRACE:?} after the request is over");
         sleep(Duration::from_millis(20)).await;
     }
+    true
 }
