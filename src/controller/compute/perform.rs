@@ -185,8 +185,10 @@ impl<E: Environment> Work<'_, E> {
         let mut stands = None;
         if let Some(restart) = restart {
             let restart = RestartRecord { at: self.env.now(), ..restart.clone() };
+            let at = restart.at;
             let calling = recording(self.object, |known| ComputeIdentity { restart: Some(restart), ..known });
-            stands = Some(self.patch(self.object, &calling).await?);
+            let recorded = self.patch(self.object, &calling).await?;
+            stands = Some(confirm_record(self.env, &recorded, Action::Change, at).await?);
         }
         let answer = connection.platform.update_compute(&self.object.spec.project_id, id, change).await;
         self.wrote();
