@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 
 use super::super::disruption::Permit;
+use super::super::drift::{self, Difference};
 use super::super::identity::{BeforeRestart, RestartRecord};
-use super::super::{Action, Decision, Reason, Report};
+use super::super::{Action, Decision, Health, Reason, Report};
 use super::update::postponed;
 use super::{Case, Choice, ComputeStep, Snapshot, is_settled};
 use crate::domain::{Compute, ComputeState};
@@ -33,6 +34,7 @@ pub(super) fn restart(case: &Case, compute: &Compute, snapshot: &Snapshot, repor
         Due::Yes | Due::Unknown(_) if !is_settled(compute) || compute.current_state != ComputeState::Active => {
             Some(Decision::rest(report.clone()))
         }
+        Due::Yes | Due::Unknown(_) if comes_with_change(case, compute) => Some(Decision::rest(report.clone())),
         Due::Yes | Due::Unknown(_) => Some(call(case, compute, report)),
     }
 }
@@ -44,6 +46,17 @@ pub(super) const REQUESTED: &str = "the requested restart";
 pub(super) fn requested(case: &Case, compute: &Compute) -> Option<RestartRecord> {
     let record = case.identity.restart.as_ref()?;
     (record.calling.is_none() && matches!(due(case, record, compute), Due::Yes)).then(|| begun(case, compute))
+}
+
+/// Whether a change that restarts the compute anyway has failed and is tried again soon: the restart is made with it. One that the
+/// platform refuses delays no restart.
+fn comes_with_change(case: &Case, compute: &Compute) -> bool {
+    let memory = &case.observed.memory;
+    let waits = |difference: &Difference| memory.repeated(&difference.field, &difference.change, case.now).is_some();
+    let mut differences = drift::differences(case.spec, compute).into_iter();
+    let backoff = memory.backoff(Action::Change, case.generation(), case.now);
+    backoff.is_some_and(|backoff| !matches!(backoff.health, Health::Stalled(..)))
+        && differences.any(|difference| difference.disruptive && !waits(&difference))
 }
 
 fn begun(case: &Case, compute: &Compute) -> RestartRecord {

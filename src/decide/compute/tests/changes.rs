@@ -210,6 +210,19 @@ fn a_restart_is_not_delayed_by_a_refused_change() {
 }
 
 #[test]
+fn a_restart_comes_with_a_change_that_is_tried_again_soon() {
+    let failed = |given: Given| given.failed(Action::Change, Fault::Transport { message: "refused".into() });
+    let given = failed(resized().declaring(json!({"restartToken": "now"})));
+    given.rest().until(at(1));
+    assert!(matches!(given.after(1).step(), ComputeStep::Change { restart: Some(_), .. }));
+    let restarts = |given: Given| matches!(given.step(), ComputeStep::Restart { .. });
+    // A change that restarts nothing, and one that the platform does not apply.
+    let pooler = json!({"pooler": {"enabled": true}, "restartToken": "now"});
+    assert!(restarts(failed(Given::bound().declaring(pooler))));
+    assert!(restarts(failed(sent(resized(), NOW, &["size"]).declaring(json!({"restartToken": "now"})))));
+}
+
+#[test]
 fn without_a_step_the_first_report_and_the_earliest_wake_count() {
     let window = json!({"disruption": {"policy": "Window", "window": {"schedule": "0 9 * * *", "duration": "2h"}}});
     let given = resized().declaring(window).declaring(json!({"restartToken": "now"}));
