@@ -22,6 +22,7 @@ mod promises;
 mod rewriting;
 mod run;
 mod simulation;
+mod told;
 
 use faults::{faults, late_faults};
 use history::{History, Subject, account, chapters, computes, deletes_per_minute, event, profile};

@@ -262,9 +262,10 @@ pub struct Carried(Shared);
 
 impl Carrier for Carried {
     async fn carry(&self, request: in_memory::Request) -> Result<Response, kube::Error> {
-        if let in_memory::Request::Event { reason, text, .. } = &request {
-            // These ask a person to see to what is named; others only say what was done.
+        if let in_memory::Request::Event { resource, reason, text } = &request {
             let mut simulation = self.0.lock();
+            simulation.ledger.told.push((resource.1.clone(), reason.clone(), text.clone()));
+            // These ask a person to see to what is named; others only say what was done.
             let named = in_memory::promises::words(text).map(str::to_owned);
             match reason.as_str() {
                 "KeyLeft" => simulation.ledger.keys_left.extend(named),

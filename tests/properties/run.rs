@@ -48,32 +48,40 @@ struct Round {
 
 /// Runs a history to its end.
 pub fn check(history: &History) -> Result<(), String> {
-    let simulation = Shared::new(history.profile, history.faults.clone());
-    let mut run = Run {
-        history,
-        process: None,
-        simulation,
-        credential: (TOKEN_NAME.to_owned(), TOKEN.to_owned()),
-        backups: BTreeMap::new(),
-        exported: BTreeMap::new(),
-        copied: false,
-        foreign: BTreeSet::new(),
-    };
-    run.set_up_account();
-    {
-        let mut simulation = run.simulation.lock();
-        let now = simulation.now;
-        for resource in history.resources() {
-            let spec = history.spec(&resource).unwrap();
-            simulation.cluster.create(&resource, &spec, &json!({}), now);
-        }
-    }
-    run.go_on(5)?;
+    let mut run = Run::begin(history)?;
     for chapter in &history.chapters {
         run.happen(&chapter.event);
         run.go_on(chapter.seconds)?;
     }
     run.settle()
+}
+
+impl<'a> Run<'a> {
+    /// Everything is created that the history declares, and the operator has worked for a moment.
+    pub fn begin(history: &'a History) -> Result<Self, String> {
+        let simulation = Shared::new(history.profile, history.faults.clone());
+        let mut run = Self {
+            history,
+            process: None,
+            simulation,
+            credential: (TOKEN_NAME.to_owned(), TOKEN.to_owned()),
+            backups: BTreeMap::new(),
+            exported: BTreeMap::new(),
+            copied: false,
+            foreign: BTreeSet::new(),
+        };
+        run.set_up_account();
+        {
+            let mut simulation = run.simulation.lock();
+            let now = simulation.now;
+            for resource in history.resources() {
+                let spec = history.spec(&resource).unwrap();
+                simulation.cluster.create(&resource, &spec, &json!({}), now);
+            }
+        }
+        run.go_on(5)?;
+        Ok(run)
+    }
 }
 
 impl Run<'_> {
@@ -87,7 +95,7 @@ impl Run<'_> {
     }
 
     /// The operator works for so long.
-    fn go_on(&mut self, seconds: u16) -> Result<(), String> {
+    pub fn go_on(&mut self, seconds: u16) -> Result<(), String> {
         let until = self.now() + Duration::from_secs(seconds.into());
         while self.now() < until {
             let round = self.round()?;

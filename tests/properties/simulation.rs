@@ -39,6 +39,8 @@ pub struct Ledger {
     pub keys: BTreeMap<i64, Resource>,
     /// What the operator did that it must never do.
     pub violations: Vec<String>,
+    /// Every event: of which resource, its reason and its text.
+    pub told: Vec<(String, String, String)>,
     /// What events of the reason `KeyLeft` name: keys that people are asked to revoke.
     pub keys_left: BTreeSet<String>,
     /// What events of the reason `StrayCompute` name.

@@ -41,8 +41,8 @@ pub async fn restore<K: Managed, E: Environment>(
     patch_metadata(env, object, &patch).await.map(drop)
 }
 
-/// A call is recorded in the annotation of `object`, and about to be made. Its record is copied to the status first. The call must have ended when a successor takes its absence for a proof: where recording it took too
-/// long it is not made.
+/// A call is recorded in the annotation of `object`, and about to be made. Its record is copied to the status first. The call must
+/// have ended when a successor takes its absence for a proof: where recording it took too long it is not made.
 pub async fn confirm_record<K: Managed, E: Environment>(
     env: &E,
     object: &K,

@@ -1,0 +1,154 @@
+//! What people are told in the ordinary life of their resources: events, and what the status names.
+
+use dbplane_simulator::world::Profile;
+use serde_json::{Value, json};
+
+use super::history::{Access, Declared, Event, History, compute, key};
+use super::in_memory::Resource;
+use super::run::Run;
+
+fn history(computes: &[Declared], key: bool) -> History {
+    History {
+        profile: Profile::Public,
+        computes: computes.to_vec(),
+        key,
+        chapters: Vec::new(),
+        faults: Vec::new(),
+        account: Access::Account,
+        deletes_per_minute: 30,
+    }
+}
+
+fn replica() -> Declared {
+    Declared { branch: 0, primary: false, size: 0 }
+}
+
+impl Run<'_> {
+    /// What has been told of the resources since this was asked last, but that they are available: without the platform's
+    /// identifiers.
+    fn told(&mut self) -> Vec<String> {
+        let told = std::mem::take(&mut self.simulation.lock().ledger.told);
+        let done = told.iter().filter(|(_, reason, _)| reason != "Available");
+        done.map(|(name, reason, text)| format!("{name} {reason}: {}", without_ids(text))).collect()
+    }
+
+    fn told_after(&mut self, seconds: u16, happens: impl FnOnce(&mut Self)) -> Vec<String> {
+        happens(self);
+        self.go_on(seconds).unwrap();
+        self.told()
+    }
+
+    /// The resource is created or changed so.
+    fn apply(&mut self, resource: &Resource, spec: &Value) {
+        let mut simulation = self.simulation.lock();
+        let now = simulation.now;
+        match simulation.cluster.objects.contains_key(resource) {
+            true => simulation.cluster.edit(resource, &json!({"spec": spec})),
+            false => simulation.cluster.create(resource, spec, &json!({}), now),
+        }
+    }
+
+    fn status_of(&self, resource: &Resource) -> Value {
+        self.simulation.lock().cluster.objects[resource].value["status"].clone()
+    }
+}
+
+fn without_ids(text: &str) -> String {
+    let plain = |word: &str| match word.trim_start_matches('(') {
+        id if id.starts_with("ep-") => "ID".to_owned(),
+        id if id.len() < word.len() && id.starts_with(|it: char| it.is_ascii_digit()) => "(ID)".to_owned(),
+        name if name.starts_with("ci-") => "NAME".to_owned(),
+        _ => word.to_owned(),
+    };
+    text.trim_end_matches('.').split(' ').map(plain).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn of_a_compute() {
+    let history = history(&[replica()], false);
+    let mut run = Run::begin(&history).unwrap();
+    assert_eq!(run.told(), ["r0 Created: Created compute ID on branch b0"]);
+    let operation = run.status_of(&compute(0))["lastOperation"].clone();
+    assert_eq!((&operation["action"], &operation["failures"]), (&json!("start_compute"), &Value::Null), "{operation}");
+    let elsewhere = |run: &mut Run| run.apply(&compute(0), &json!({"connection": {"secretName": "elsewhere"}}));
+    let unused = "r0 SecretUnused: Secret to-r0 is not updated any more, since spec.connection.secretName is elsewhere. \
+                  Once no client uses it: kubectl -n shop delete secret to-r0";
+    assert_eq!(run.told_after(60, |_| ()), Vec::<String>::new());
+    assert_eq!(run.told_after(60, elsewhere), [unused]);
+    for (event, seconds, expected) in [
+        (Event::Resize(0, 1), 60, &["r0 Changed: Changed compute ID size is 1, declared is 2"][..]),
+        (Event::Restart(0, 1), 60, &["r0 Restarted: Restarted compute ID"]),
+        (
+            Event::ComputeRemoved(0),
+            300,
+            &[
+                "r0 ComputeNotFound: Compute ID is not in the project's list. dbplane reads the list again",
+                "r0 Recreated: Compute ID no longer exists. Created compute ID on branch b0. Its host is another one",
+            ],
+        ),
+        (Event::Delete(0), 60, &["r0 Deleted: Deleted compute ID"]),
+    ] {
+        assert_eq!(run.told_after(seconds, |run| run.happen(&event)), expected, "{event:?}");
+    }
+    assert!(run.simulation.lock().cluster.objects.get(&compute(0)).is_none());
+}
+
+#[test]
+fn of_a_compute_that_exists_already() {
+    let history = history(&[Declared { primary: true, ..replica() }], false);
+    let spec = history.spec(&compute(0)).unwrap();
+    let with = |more: Value| {
+        let mut spec = spec.clone();
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        spec
+    };
+    for (told, fields) in [
+        ("Adopted compute ID", (|_| json!({"existing": "Adopt"})) as fn(String) -> Value),
+        ("Imported compute ID", |id| json!({"computeID": id})),
+        ("Observing compute ID", |_| json!({"management": "Observe"})),
+    ] {
+        let nothing = History { computes: Vec::new(), ..history.clone() };
+        let mut run = Run::begin(&nothing).unwrap();
+        run.happen(&Event::ForeignCompute(0, true));
+        let fields = {
+            let mut simulation = run.simulation.lock();
+            let id = simulation.world.console_computes(None)[0].id.clone();
+            // Otherwise nobody may touch it.
+            simulation.ledger.computes.insert(id.clone(), compute(0));
+            fields(id)
+        };
+        let expected = format!("r0 Linked: {told}");
+        assert_eq!(run.told_after(60, |run| run.apply(&compute(0), &with(fields)))[0], expected);
+    }
+}
+
+#[test]
+fn of_a_key() {
+    let history = history(&[], true);
+    let mut run = Run::begin(&history).unwrap();
+    assert_eq!(run.told(), ["ci KeyCreated: Created key NAME (ID)"]);
+    for (event, seconds, expected) in [
+        (
+            Event::SecretRemoved,
+            60,
+            &[
+                "ci KeyReplaced: Secret ci was deleted or altered and no longer contains key NAME The key is being replaced",
+                "ci KeyCreated: Created key NAME (ID)",
+                "ci KeyRevoked: Revoked key NAME (ID)",
+            ][..],
+        ),
+        (
+            Event::KeyRevoked,
+            600,
+            &[
+                "ci KeyRevoked: The platform does not accept key NAME dbplane checks whether it was revoked",
+                "ci KeyReplaced: Key NAME was revoked on the platform. It is being replaced",
+                "ci KeyCreated: Created key NAME (ID)",
+            ],
+        ),
+        (Event::KeyDeleted, 60, &["ci KeyRevoked: Revoked key NAME (ID)"]),
+    ] {
+        assert_eq!(run.told_after(seconds, |run| run.happen(&event)), expected, "{event:?}");
+    }
+    assert!(run.simulation.lock().cluster.objects.get(&key()).is_none());
+}
