@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::cron::Cron;
 use super::later;
 use crate::api::{Disruption, DisruptionPolicy, Duration, Window};
 
@@ -35,20 +36,19 @@ pub fn permit(disruption: Option<&Disruption>, idle: bool, since: Timestamp, now
 }
 
 fn in_window(window: &Window, now: Timestamp) -> Permit {
-    let zone = window.time_zone.as_deref().unwrap_or("UTC");
     let Some(length) = window.duration.value() else {
         return Permit::Never(format!("{:?} is not a duration", window.duration.0));
     };
-    let schedule = match cronexpr::parse_crontab(&format!("{} {zone}", window.schedule)) {
-        Ok(schedule) => schedule,
-        Err(error) => return Permit::Never(format!("the schedule cannot be read: {error}")),
+    let cron = match Cron::parse(&window.schedule, window.time_zone.as_deref()) {
+        Ok(cron) => cron,
+        Err(error) => return Permit::Never(error),
     };
     // The window is open when it was opened within its length before now.
     let opened_after = Timestamp::from_second(now.as_second().saturating_sub_unsigned(length.as_secs())).unwrap_or(now);
-    match schedule.find_next(opened_after).map(|opening| opening.timestamp()) {
-        Ok(opening) if opening <= now => Permit::Now,
-        Ok(opening) => Permit::At(opening),
-        Err(error) => Permit::Never(error.to_string()),
+    match cron.next(opened_after) {
+        Some(opening) if opening <= now => Permit::Now,
+        Some(opening) => Permit::At(opening),
+        None => Permit::Never(format!("the schedule {:?} has no time within four years", window.schedule)),
     }
 }
 

@@ -7,6 +7,7 @@ pub mod account;
 pub mod brake;
 pub mod compute;
 pub mod conditions;
+mod cron;
 mod disruption;
 mod drift;
 pub mod identity;
