@@ -1,6 +1,7 @@
 //! Compute: one compute (an endpoint of the platform's API) of one branch.
 
 mod status;
+mod times;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +9,10 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use status::{Capacity, ComputeStatus, LastOperation, RestartStatus, WaitingChanges};
+pub use status::{
+    Capacity, ComputeStatus, LastOperation, MaintenanceStatus, RestartStatus, ScheduleStatus, WaitingChanges,
+};
+pub use times::{Disruption, DisruptionPolicy, Maintenance, MaintenanceRestart, Schedule, ScheduledDisruption, Window};
 
 use super::common::{AccountRef, Duration};
 use super::units::autoscaling_sizes;
@@ -37,6 +41,8 @@ use crate::domain::ComputeUnits;
     printcolumn(name = "Branch", type_ = "string", json_path = ".spec.branchID"),
     printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Schedule", type_ = "string", priority = 1, json_path = ".status.schedule.applies"),
+    printcolumn(name = "Next", type_ = "string", priority = 1, json_path = ".status.schedule.next"),
     printcolumn(name = "Waiting", type_ = "string", priority = 1, json_path = ".status.waiting.changes"),
     printcolumn(name = "Host", type_ = "string", priority = 1, json_path = ".status.host"),
     printcolumn(
@@ -60,6 +66,8 @@ use crate::domain::ComputeUnits;
     "self.type != 'ReadOnly' || self.management != 'Observe' || has(self.computeID)",
     "a branch can have several read replicas; name the one to observe in computeID",
 ))]
+#[x_kube(validation = rules::scheduled("size"))]
+#[x_kube(validation = rules::scheduled("scaleToZero"))]
 pub struct ComputeSpec {
     /// The account whose credentials dbplane uses.
     #[x_kube(merge_strategy = MapMerge::Atomic)]
@@ -130,6 +138,15 @@ pub struct ComputeSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub disruption: Option<Disruption>,
+    /// What is done regularly; nothing when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(merge_strategy = MapMerge::Atomic)]
+    pub maintenance: Option<Maintenance>,
+    /// Sizes and suspension at recurring times. Of several entries that set the same field, the first in this list whose time it is decides; outside of all of them, size and scaleToZero apply.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[x_kube(validation = rules::distinct_names(), merge_strategy = ListMerge::Atomic)]
+    pub schedules: Vec<Schedule>,
     /// Any change of this text restarts the compute once, when disruption allows it; removing it does not. 1 to 128 characters, such as a date. dbplane does not wake an idle compute for it: the next connection starts it afresh.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
@@ -264,63 +281,6 @@ pub enum Deletion {
     Delete,
     /// The compute keeps running.
     Orphan,
-}
-
-/// When changes that interrupt connections may be made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-#[x_kube(validation = rules::demand(
-    "self.policy != 'Window' || has(self.window)",
-    "policy Window needs to know when: add window",
-))]
-#[x_kube(validation = rules::demand(
-    "self.policy == 'Window' || !has(self.window)",
-    "window has no effect with this policy: remove it, or set policy: Window",
-))]
-#[x_kube(validation = rules::demand(
-    "self.policy == 'WhenIdle' || !has(self.deadline)",
-    "deadline has no effect with this policy: remove it, or set policy: WhenIdle",
-))]
-pub struct Disruption {
-    /// Immediate (at once), WhenIdle (only while the compute is suspended; without a deadline, a change of one that never suspends waits forever) or Window (only while the window is open).
-    pub policy: DisruptionPolicy,
-    /// How long a change may wait for the compute to be idle, 1m to 8760h; after that it is made although it interrupts connections. Only with policy WhenIdle; no end when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = rules::duration("1m", "8760h"))]
-    pub deadline: Option<Duration>,
-    /// The recurring maintenance window; required with policy Window and refused with any other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub window: Option<Window>,
-}
-
-/// When changes that interrupt connections may be made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum DisruptionPolicy {
-    /// At once.
-    #[default]
-    Immediate,
-    /// Only while the compute is suspended.
-    WhenIdle,
-    /// Only within a recurring window.
-    Window,
-}
-
-/// A recurring window of time.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Window {
-    /// When the window opens, as a cron expression of five fields (minute, hour, day of month, month, day of week), such as 0 3 * * SUN.
-    #[schemars(length(max = 128))]
-    #[x_kube(validation = rules::cron(), validation = rules::cron_ranges())]
-    pub schedule: String,
-    /// IANA name of the time zone of the schedule, such as Europe/Berlin; UTC when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
-    #[x_kube(validation = rules::time_zone())]
-    pub time_zone: Option<String>,
-    /// How long the window stays open, 1m to 24h. A change that begins while it is open may end later.
-    #[x_kube(validation = rules::duration("1m", "24h"))]
-    pub duration: Duration,
 }
 
 /// Where to write what a client needs to connect.

@@ -23,8 +23,9 @@ pub use account::{
 pub use common::{AccountKind, AccountRef, Condition, Duration, ObjectMeta};
 pub use compute::{
     Autoscaling, Capacity, Compute, ComputeSpec, ComputeStatus, ComputeType, Connection, Deletion, Disruption,
-    DisruptionPolicy, Existing, IgnoredField, LastOperation, Management, OnMissing, Pooler, PoolerMode, RestartStatus,
-    ScaleToZero, Size, WaitingChanges, Window,
+    DisruptionPolicy, Existing, IgnoredField, LastOperation, Maintenance, MaintenanceRestart, MaintenanceStatus,
+    Management, OnMissing, Pooler, PoolerMode, RestartStatus, ScaleToZero, Schedule, ScheduleStatus,
+    ScheduledDisruption, Size, WaitingChanges, Window,
 };
 pub use project_key::{
     KeyDeletion, KeyRecord, KeySecret, OnRevoked, ProjectKey, ProjectKeySpec, ProjectKeyStatus, Rotation,

@@ -183,6 +183,9 @@ pub struct ProjectKeyStatus {
     /// What dbplane has recorded of this resource: its keys, and the creation of a key whose outcome is not known. The same as the annotation dbplane.dev/record, which is restored from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
+    /// The last value of the annotation dbplane.dev/reconcile-requested-at for which the platform was looked at anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_handled_reconcile_at: Option<String>,
     /// The generation of the spec that this status describes; -1 until dbplane has looked at the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,

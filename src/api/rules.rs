@@ -81,6 +81,11 @@ pub(super) fn namespace_name() -> Rule {
     )
 }
 
+/// `self` names an entry of a list.
+pub(super) fn entry_name() -> Rule {
+    rule(matches("self", DNS_LABEL), "write a name: a-z, 0-9 and -, beginning and ending with a letter or digit")
+}
+
 /// Every item of `self` names a namespace.
 pub(super) fn namespace_names() -> Rule {
     rule(
@@ -291,6 +296,25 @@ pub(super) fn setting_values() -> Rule {
     rule(
         format!("self.all(name, {})", matches("self[name]", r"^[^\x00-\x1F\x7F]+$")),
         "give every setting a value on one line; to leave a setting to the platform, remove its name",
+    )
+}
+
+/// No two entries of `self` have the same name.
+pub(super) fn distinct_names() -> Rule {
+    rule(
+        "self.all(entry, self.exists_one(other, other.name == entry.name))".to_owned(),
+        "give every entry a name of its own",
+    )
+}
+
+/// What the schedules of `self` set is declared, so that something applies outside of them, and is not left to others.
+pub(super) fn scheduled(field: &str) -> Rule {
+    rule(
+        format!(
+            "!has(self.schedules) || !self.schedules.exists(entry, has(entry.{field})) \
+             || has(self.{field}) && !(has(self.ignore) && '{field}' in self.ignore)"
+        ),
+        &format!("schedules set {field}: declare {field} for all other times as well, and do not ignore it"),
     )
 }
 

@@ -12,7 +12,7 @@ use kube::core::object::HasStatus;
 use kube::runtime::reflector::ObjectRef;
 use secrecy::SecretString;
 
-use super::object::{AccountName, Managed};
+use super::object::{AccountName, Managed, uid};
 use super::state::{Connection, ProcessState};
 use crate::api::{AccountRef, Compute, PlatformAccess};
 use crate::cluster::Cluster;
@@ -182,6 +182,11 @@ pub trait Kind: Send + Sync + Sized + 'static {
     }
 
     fn decide(object: &Self::Object, observed: &Self::Observed, now: Timestamp) -> Decision<Self::Step>;
+
+    /// From now on nothing counts that was seen of the platform before.
+    fn look_again<E: Environment>(env: &E, object: &Self::Object) {
+        env.state().look_again(&uid(object), env.tick());
+    }
 
     /// Wakes others whom it concerns what was seen.
     fn announce<E: Environment>(_env: &E, _object: &Self::Object, _facts: &Self::Facts<E>, _observed: &Self::Observed) {

@@ -20,6 +20,9 @@ use crate::decide::{Brake, Meta, names};
 pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
     fn conditions(&self) -> &[Condition];
 
+    /// The last request to look at the platform anew that was carried out.
+    fn handled_reconcile(&self) -> Option<&String>;
+
     /// Where the status has a copy of the record.
     fn record_mut(&mut self) -> Option<&mut Option<String>> {
         None
@@ -48,6 +51,7 @@ pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
             record: None,
             record_lost: false,
             paused: self.is_annotated(names::PAUSED),
+            reconcile: self.annotations().get(names::RECONCILE).cloned(),
             brake: Brake::of(
                 self.annotations().get(names::CONFIRM_DELETION).map(String::as_str),
                 self.meta().deletion_timestamp.as_ref().map(|time| time.0),

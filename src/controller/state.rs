@@ -17,6 +17,7 @@ use self::key::KeyState;
 pub use self::key::UnsavedKey;
 use super::object::AccountName;
 use crate::decide::brake::{Refusal, Window};
+use crate::decide::key::Probe;
 use crate::decide::memory::Problem;
 use crate::decide::{Action, Memory, Reason, Report};
 use crate::platform::Tick;
@@ -61,6 +62,8 @@ pub struct ResourceState {
     /// What was reported last on an object that other operators report on too.
     pub reported: Option<(Option<i64>, Report)>,
     pub create: Option<Create>,
+    /// The last request to look at the platform anew.
+    pub reconcile: Option<String>,
     /// It has a place in the budget for its create since then.
     pub place: Option<Timestamp>,
     pub key: KeyState,
@@ -131,6 +134,23 @@ impl<P> ProcessState<P> {
             // A step that is not over still has its turn, and its account is still needed.
             let create = resource.create.take();
             *resource = ResourceState { in_step: true, deleted: true, create, ..ResourceState::default() };
+        });
+    }
+
+    /// People ask that the platform is looked at anew; whether that is news.
+    pub fn reconcile_requested(&self, uid: &str, requested: &str) -> bool {
+        self.update(uid, |resource| {
+            let before = resource.reconcile.replace(requested.to_owned());
+            before.as_deref() != Some(requested)
+        })
+    }
+
+    /// Only what the platform shows from now on counts, and what failed is tried again.
+    pub fn look_again(&self, uid: &str, tick: Tick) {
+        self.update(uid, |resource| {
+            resource.memory.retry();
+            resource.wrote = Some(tick);
+            (resource.key.listing, resource.key.probe) = (None, Some(Probe::WANTED));
         });
     }
 

@@ -69,6 +69,11 @@ pub struct Check {
     pub capabilities: AccountCapabilities,
 }
 
+impl Check {
+    /// The time of a check that is to be made anew: it still counts until then.
+    pub const WANTED: Timestamp = Timestamp::MIN;
+}
+
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -124,9 +129,11 @@ fn check(observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
 
 /// The status that goes with a decision.
 pub fn status(report: &Report, observed: &AccountObserved, old: &AccountStatus, now: Timestamp) -> AccountStatus {
+    let looked = observed.check.as_ref().is_some_and(|check| check.at != Check::WANTED);
     let mut status = AccountStatus {
         conditions: report.conditions(&old.conditions, observed.meta.generation, now),
         observed_generation: Some(observed.meta.generation),
+        last_handled_reconcile_at: observed.meta.handled_reconcile(looked, old.last_handled_reconcile_at.as_ref()),
         ..AccountStatus::default()
     };
     match observed.check.as_ref().map(|check| (&check.verdict, check.capabilities)) {

@@ -224,6 +224,26 @@ fn the_status_shows_what_the_credentials_see() {
 }
 
 #[test]
+fn credentials_are_checked_when_people_ask_for_it() {
+    let asked = |time| {
+        but(|seen| {
+            seen.meta.reconcile = Some("two".to_owned());
+            seen.check = check(Verdict::Projects(names(&["a"]))).map(|check| Check { at: time, ..check });
+        })
+    };
+    let old = AccountStatus { last_handled_reconcile_at: Some("one".to_owned()), ..AccountStatus::default() };
+    let handled =
+        |given: &AccountObserved| status(&Report::ready("a"), given, &old, at(1)).last_handled_reconcile_at.unwrap();
+    let wanted = asked(Check::WANTED);
+    assert_eq!(decide(&wanted, at(1)).step, Some(AccountStep::Check));
+    // What was checked before counts meanwhile.
+    assert_eq!((availability(&wanted), handled(&wanted).as_str()), (Availability::Usable, "one"));
+    let checked = asked(at(1));
+    assert_eq!((decide(&checked, at(1)).step, handled(&checked).as_str()), (None, "two"));
+    assert_eq!(handled(&but(|seen| seen.check = None)), "one");
+}
+
+#[test]
 fn capabilities_that_computes_showed_stay() {
     let report = Report::ready("a");
     let all = AccountCapabilities { key_listing: true, compute_names: true, scale_to_zero: true };

@@ -1,6 +1,6 @@
 //! Differences between a compute and its spec, and the change that corrects them. Only declared fields are compared.
 
-use crate::api::{self, ComputeSpec, IgnoredField, ScaleToZero};
+use crate::api::{self, ComputeSpec, IgnoredField, ScaleToZero, Size};
 use crate::domain::{Compute, ComputeChange, ComputeUnits, PoolerMode, PostgresSettings, Settings, SuspendAfter};
 
 /// The platform's default inactivity period, in seconds.
@@ -22,7 +22,7 @@ pub struct Difference {
 
 /// Everything that a spec declares of a compute, for its creation.
 pub fn declared(spec: &ComputeSpec) -> Settings {
-    let (min, max) = size(spec).unzip();
+    let (min, max) = limits(spec.size).unzip();
     Settings {
         min,
         max,
@@ -101,8 +101,19 @@ pub fn text(differences: &[&Difference]) -> String {
     differences.iter().map(|difference| difference.text.as_str()).collect::<Vec<_>>().join("; ")
 }
 
-fn size(spec: &ComputeSpec) -> Option<(ComputeUnits, ComputeUnits)> {
-    let size = spec.size?;
+/// What one spec declares otherwise than another, of what schedules set: `size 4, scaleToZero never`.
+pub fn changes(before: &ComputeSpec, then: &ComputeSpec) -> String {
+    let (before, then) = (declared(before), declared(then));
+    let size = then.min.zip(then.max).filter(|size| before.min.zip(before.max) != Some(*size));
+    let size = size.map(|(min, max)| format!("size {}", super::sizes::text(min, max)));
+    let suspension = then.suspend_after.filter(|after| before.suspend_after != Some(*after));
+    let suspension = suspension.map(|after| format!("scaleToZero {}", suspension_text(after)));
+    size.into_iter().chain(suspension).collect::<Vec<_>>().join(", ")
+}
+
+/// The smallest and the largest of a size.
+pub fn limits(size: Option<Size>) -> Option<(ComputeUnits, ComputeUnits)> {
+    let size = size?;
     size.fixed.map(|fixed| (fixed, fixed)).or_else(|| size.autoscaling.map(|range| (range.min, range.max)))
 }
 

@@ -90,9 +90,24 @@ pub struct RestartRecord {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub annotation: String,
     pub at: Timestamp,
+    /// The last time of spec.maintenance that is done with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintained: Option<Maintained>,
     /// The compute's times before the call; present until the outcome of the call is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calling: Option<BeforeRestart>,
+}
+
+/// How far a schedule of regular restarts has been followed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Maintained {
+    /// As it is declared, with its time zone: another schedule begins anew.
+    pub schedule: String,
+    /// Up to this time of the schedule.
+    pub time: Timestamp,
+    /// When the restart for it was begun; absent where none was due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Timestamp>,
 }
 
 /// The times by which a restart is recognized later, without comparing clocks.

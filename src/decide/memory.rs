@@ -126,6 +126,11 @@ impl Memory {
     /// old ones did not see proves nothing.
     pub fn credentials_changed(&mut self) {
         (self.missing_since, self.asked) = (None, None);
+        self.retry();
+    }
+
+    /// What failed is tried again at once.
+    pub fn retry(&mut self) {
         for failure in self.failures.values_mut() {
             failure.generation = ANOTHER;
         }

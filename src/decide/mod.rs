@@ -111,12 +111,19 @@ pub struct Meta {
     pub record_lost: bool,
     pub paused: bool,
     pub brake: Brake,
+    /// That the platform is to be looked at anew, as people asked last.
+    pub reconcile: Option<String>,
 }
 
 impl Meta {
     /// The resource, as dbplane's annotations name it.
     pub fn object_key(&self) -> ObjectKey<'_> {
         ObjectKey { namespace: &self.namespace, name: &self.name }
+    }
+
+    /// What the status shows of such requests: `old` as long as the platform was not looked at since the last.
+    fn handled_reconcile(&self, looked: bool, old: Option<&String>) -> Option<String> {
+        self.reconcile.as_ref().filter(|_| looked).or(old).cloned()
     }
 }
 

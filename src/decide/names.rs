@@ -41,6 +41,9 @@ pub const FIELD_MANAGER: &str = "dbplane";
 pub const PAUSED: &str = "dbplane.dev/paused";
 /// Any change of its value restarts the compute once, as spec.restartToken does; removing it does not.
 pub const RESTART: &str = "dbplane.dev/restart";
+/// Any new value: the platform is looked at anew, and what it has refused is tried again. The status shows the last value for which
+/// that was done.
+pub const RECONCILE: &str = "dbplane.dev/reconcile-requested-at";
 /// Keys that people have revoked themselves: names or numbers separated by commas, or `all`. What it says counts once.
 pub const REVOKED_KEYS: &str = "dbplane.dev/revoked-keys";
 /// Computes that no create of the resource has created, as people have found out: identifiers separated by commas.

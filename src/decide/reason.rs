@@ -45,6 +45,8 @@ reasons! {
     DeletionProtected,
     /// A change that interrupts connections waits for the time that spec.disruption allows.
     WaitingForDisruption,
+    /// A schedule or its time zone cannot be read.
+    InvalidSchedule,
     /// dbplane.dev/paused is set.
     Paused,
     /// management is Observe and a declared field differs.

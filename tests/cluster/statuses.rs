@@ -4,7 +4,8 @@ use std::fmt::Debug;
 
 use dbplane::api::{
     Account, AccountCapabilities, AccountStatus, Capacity, ClusterAccount, Compute, ComputeStatus, ComputeType,
-    Condition, KeyRecord, LastOperation, ProjectKey, ProjectKeyStatus, RestartStatus, WaitingChanges,
+    Condition, KeyRecord, LastOperation, MaintenanceStatus, ProjectKey, ProjectKeyStatus, RestartStatus,
+    ScheduleStatus, WaitingChanges,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -65,6 +66,7 @@ fn account_status() -> AccountStatus {
         projects: vec!["a".to_owned(), "b".to_owned()],
         capabilities: Some(AccountCapabilities { key_listing: true, compute_names: false, scale_to_zero: true }),
         conditions: conditions(),
+        last_handled_reconcile_at: Some("now".to_owned()),
         observed_generation: Some(1),
     }
 }
@@ -112,11 +114,22 @@ async fn of_a_compute() {
             since: instant(),
             until: Some(instant()),
         }),
-        restart: Some(RestartStatus { token: "1".to_owned(), at: instant() }),
+        restart: Some(RestartStatus {
+            token: "1".to_owned(),
+            requested_at: Some(instant()),
+            completed_at: Some(instant()),
+        }),
+        maintenance: Some(MaintenanceStatus { next_restart: Some(instant()), missed: Some(instant()) }),
+        schedule: Some(ScheduleStatus {
+            applies: "office".to_owned(),
+            overridden: text("night"),
+            next: text("2026-11-23T17:00:00Z size 1 (no schedule)"),
+        }),
         connection_secret: Some("orders-db".to_owned()),
         unused_secrets: vec!["orders".to_owned()],
         conditions: conditions(),
         record: Some("{}".to_owned()),
+        last_handled_reconcile_at: Some("now".to_owned()),
         observed_generation: Some(1),
     };
     let spec = json!({"accountRef": {"name": "a"}, "projectID": "p", "branchID": "b", "type": "ReadWrite"});
@@ -138,6 +151,7 @@ async fn of_a_project_key() {
         lost_keys: vec![record(None)],
         conditions: conditions(),
         record: Some("{}".to_owned()),
+        last_handled_reconcile_at: Some("now".to_owned()),
         observed_generation: Some(1),
     };
     let spec = json!({"accountRef": {"name": "a"}, "projectID": "p", "keyName": "ci", "secret": {"name": "ci"}});

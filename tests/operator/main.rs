@@ -18,6 +18,7 @@ mod fixture;
 mod key_faults;
 mod key_recovery;
 mod keys;
+mod reconcile;
 mod rewritten;
 #[path = "../support/mod.rs"]
 mod support;

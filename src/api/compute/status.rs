@@ -51,6 +51,12 @@ pub struct ComputeStatus {
     /// The last restart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<RestartStatus>,
+    /// The regular restarts of spec.maintenance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<MaintenanceStatus>,
+    /// What spec.schedules comes to at present.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<ScheduleStatus>,
     /// What interrupts connections and waits until spec.disruption allows it; absent when nothing waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<WaitingChanges>,
@@ -67,6 +73,9 @@ pub struct ComputeStatus {
     /// What dbplane has recorded of this resource: the compute that it is bound to, and creates and restarts whose outcome is not known. The same as the annotation dbplane.dev/record, which is restored from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
+    /// The last value of the annotation dbplane.dev/reconcile-requested-at for which the platform was looked at anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_handled_reconcile_at: Option<String>,
     /// The generation of the spec that this status describes; -1 until dbplane has looked at the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
@@ -116,13 +125,47 @@ pub struct WaitingChanges {
     pub until: Option<Timestamp>,
 }
 
-/// A restart.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// A restart that people asked for, or that spec.maintenance did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestartStatus {
-    /// The token of that restart.
+    /// What asked for it: spec.restartToken and the value of the annotation dbplane.dev/restart, and for a regular one its time. Empty where nothing has asked yet.
+    #[serde(default)]
     pub token: String,
-    /// When it was requested.
-    #[schemars(with = "String", extend("format" = "date-time"))]
-    pub at: Timestamp,
+    /// When dbplane first saw that it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    pub requested_at: Option<Timestamp>,
+    /// When the compute was seen to be ready after it; absent while it waits or is being made. Where the compute was idle, when it was left to the next connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    pub completed_at: Option<Timestamp>,
+}
+
+/// The regular restarts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MaintenanceStatus {
+    /// When the next one is due, with the length by which this compute is later than the schedule says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    pub next_restart: Option<Timestamp>,
+    /// The last time of the schedule for which no restart could be made before its deadline; absent once a later one was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    pub missed: Option<Timestamp>,
+}
+
+/// What spec.schedules comes to at present.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ScheduleStatus {
+    /// The entries that apply now; none where spec.size and spec.scaleToZero apply.
+    pub applies: String,
+    /// Entries whose time it is and that set nothing, since entries before them in the list set the same fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overridden: Option<String>,
+    /// What changes next, such as 2026-11-23T07:00:00Z size 4 (office-hours).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }

@@ -39,6 +39,10 @@ impl Status for AccountStatus {
     fn conditions(&self) -> &[Condition] {
         &self.conditions
     }
+
+    fn handled_reconcile(&self) -> Option<&String> {
+        self.last_handled_reconcile_at.as_ref()
+    }
 }
 
 /// An Account or a ClusterAccount.
@@ -122,6 +126,10 @@ impl<A: AnyAccount> Kind for Accounts<A> {
 
     fn decide(_object: &A, observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
         account::decide(observed, now)
+    }
+
+    fn look_again<E: Environment>(env: &E, object: &A) {
+        env.state().check_wanted(&object.account_name());
     }
 
     fn announce<E: Environment>(env: &E, object: &A, facts: &Facts<E::Client>, observed: &AccountObserved) {

@@ -35,6 +35,10 @@ impl Status for ComputeStatus {
         &self.conditions
     }
 
+    fn handled_reconcile(&self) -> Option<&String> {
+        self.last_handled_reconcile_at.as_ref()
+    }
+
     fn record_mut(&mut self) -> Option<&mut Option<String>> {
         Some(&mut self.record)
     }
@@ -101,7 +105,7 @@ impl Kind for Computes {
     }
 
     fn status(report: &Report, object: &Compute, observed: &ComputeObserved, now: Timestamp) -> ComputeStatus {
-        compute::status(report, observed, &object.status.clone().unwrap_or_default(), now)
+        compute::status(report, &object.spec, observed, &object.status.clone().unwrap_or_default(), now)
     }
 
     fn set_memory(observed: &mut ComputeObserved, memory: Memory) {

@@ -35,6 +35,10 @@ impl Status for ProjectKeyStatus {
         &self.conditions
     }
 
+    fn handled_reconcile(&self) -> Option<&String> {
+        self.last_handled_reconcile_at.as_ref()
+    }
+
     fn record_mut(&mut self) -> Option<&mut Option<String>> {
         Some(&mut self.record)
     }

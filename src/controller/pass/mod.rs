@@ -13,9 +13,9 @@ use tracing::{debug, warn};
 
 use super::access;
 use super::environment::{Environment, Kind, StepError};
-use super::object::{AccountName, uid};
+use super::object::{AccountName, Status, uid};
 use crate::cluster::{Cluster, resource_version};
-use crate::decide::{Decision, Report, Wake};
+use crate::decide::{Decision, Report, Wake, names};
 
 /// What a pass came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +50,7 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
     if is_outdated::<K, E>(env, object) {
         return Ok(Pass::only(Next::OnOwnWrite));
     }
+    look_again::<K, E>(env, object);
     let now = env.now();
     let facts = K::gather(env, object, now).await?;
     let mut observed = K::assemble(object, &facts);
@@ -104,6 +105,15 @@ fn is_outdated<K: Kind, E: Environment>(env: &E, object: &K::Object) -> bool {
     let there = env.object(&ObjectRef::from_obj(object));
     there.is_none_or(|there| uid(there.as_ref()) != uid(object))
         || env.state().is_outdated(&uid(object), resource_version(object))
+}
+
+/// Where people ask for it by an annotation, nothing counts that was seen of the platform before.
+fn look_again<K: Kind, E: Environment>(env: &E, object: &K::Object) {
+    let Some(requested) = object.annotations().get(names::RECONCILE) else { return };
+    let handled = object.status().and_then(Status::handled_reconcile);
+    if handled != Some(requested) && env.state().reconcile_requested(&uid(object), requested) {
+        K::look_again(env, object);
+    }
 }
 
 /// Performs a step. Nothing is begun for an object that is gone since it was decided on, nor through an account that is lost to it.

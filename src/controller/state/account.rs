@@ -84,6 +84,16 @@ impl<P: Clone> ProcessState<P> {
         });
     }
 
+    /// The credentials are to be checked anew.
+    pub fn check_wanted(&self, name: &AccountName) {
+        self.with(|contents| {
+            let known = contents.accounts.get_mut(name).and_then(|entry| entry.connection.as_mut());
+            if let Some(check) = known.and_then(|known| known.check.as_mut()) {
+                check.at = Check::WANTED;
+            }
+        });
+    }
+
     /// The account is gone.
     pub fn forget_account(&self, name: &AccountName) {
         self.with(|contents| contents.accounts.remove(name));

@@ -117,3 +117,20 @@ fn a_key_in_memory_is_not_in_debug() {
     let text = format!("{state:?} {state:#?} {:?}", state.unsaved_key("uid"));
     assert!(text.contains("shop") && !text.contains("canary"), "{text}");
 }
+
+#[test]
+fn a_request_to_look_again_counts_once() {
+    let state = State::default();
+    let fault = || Problem::Platform(crate::domain::Fault::Rejected { status: 422, message: "no".into() });
+    state.step_failed("one", (Action::Change, fault()), 3, Timestamp::UNIX_EPOCH);
+    state.keys_listed("one", Timestamp::UNIX_EPOCH, crate::decide::key::KeyListing::NotOffered);
+    let waits = || state.resource("one").memory.backoff(Action::Change, 3, Timestamp::UNIX_EPOCH).is_some();
+    assert!(waits());
+    assert!(state.reconcile_requested("one", "a"));
+    assert!(!state.reconcile_requested("one", "a"));
+    assert!(state.reconcile_requested("one", "b"));
+    state.look_again("one", Tick::at(5));
+    let known = state.resource("one");
+    assert_eq!((known.wrote, known.key.listing, known.key.probe), (Some(Tick::at(5)), None, Some(Probe::WANTED)));
+    assert!(!waits(), "what was refused is tried again");
+}

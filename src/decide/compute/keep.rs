@@ -13,7 +13,7 @@ use super::create::{adopt_or_create, claimed, wrong_role};
 use super::record::respelled;
 use super::restart::restart;
 use super::update::update;
-use super::{Case, Choice, ComputeStep, Snapshot, is_settled, stray};
+use super::{Case, Choice, ComputeStep, Snapshot, is_settled, maintenance, schedules, stray};
 use crate::api::{Management, OnMissing};
 use crate::domain::{Compute, ComputeState};
 
@@ -151,7 +151,9 @@ fn keep(case: &Case, binding: &Binding, compute: &Compute, snapshot: &Snapshot) 
         restart(case, compute, snapshot, &report),
         Some(starting(case, binding, compute, report)),
     ];
-    Decision::first_step(choices.into_iter().flatten())
+    let choice = Decision::first_step(choices.into_iter().flatten()).no_later(maintenance::wake(case, compute));
+    let reported = |report| maintenance::reported(case.spec, schedules::reported(case.spec, report));
+    Decision { report: choice.report.map(reported), ..choice }
 }
 
 /// Corrects the declared fields that differ.

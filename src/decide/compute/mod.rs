@@ -6,8 +6,11 @@ mod create;
 mod delete;
 mod evidence;
 mod keep;
+mod maintenance;
 mod record;
 mod restart;
+mod schedules;
+mod status;
 mod stray;
 #[cfg(test)]
 mod tests;
@@ -20,14 +23,15 @@ use jiff::Timestamp;
 pub use claims::{Claim, Claims, Scope, claims};
 pub use create::is_current;
 pub use record::is_held;
+pub use status::status;
 
 use super::disruption::{Permit, permit};
 use super::identity::{Binding, ComputeIdentity, CreateIntent, RestartRecord};
 use super::memory::of_fault;
 use super::names::ClusterId;
 use super::seal::InvalidAnnotation;
-use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, paused, sizes};
-use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, RestartStatus, WaitingChanges};
+use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, paused};
+use crate::api::{ComputeSpec, ComputeType, Deletion, Management};
 use crate::domain::{Compute, ComputeChange, ComputeState, Fault, NameSupport, NewCompute, Role};
 
 /// Everything that a decision about a Compute rests on, besides its spec and the time.
@@ -135,8 +139,9 @@ type Choice = Decision<ComputeStep>;
 
 /// What to do about a Compute.
 pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Choice {
-    let choice = choose(spec, observed, now);
-    choice.no_later(observed.stale_from.map_or(Wake::OnChange, Wake::At))
+    let choice = choose(&schedules::in_force(spec, now), observed, now);
+    let times = [observed.stale_from, schedules::next_change(spec, now)];
+    times.into_iter().flatten().fold(choice, |choice, time| choice.no_later(Wake::At(time)))
 }
 
 fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Choice {
@@ -199,9 +204,10 @@ pub fn remember(memory: &mut Memory, spec: &ComputeSpec, found: Option<&Compute>
         return;
     };
     (memory.missing_since, memory.asked) = (None, None);
-    let differences = super::drift::differences(spec, found);
+    let spec = schedules::in_force(spec, now);
+    let differences = super::drift::differences(&spec, found);
     if differences.is_empty() {
-        memory.note_in_force(super::drift::enforced(spec));
+        memory.note_in_force(super::drift::enforced(&spec));
     }
     memory.note_differing(&differences.iter().map(|difference| difference.field.as_str()).collect::<Vec<_>>(), now);
     if is_settled(found) {
@@ -217,38 +223,6 @@ pub fn is_awaiting(identity: &ComputeIdentity, deleting: bool, memory: &Memory, 
         (Some(_), None) => true,
         (Some(_), Some(found)) => !is_settled(found) || deleting && memory.deleted.is_some(),
     }
-}
-
-/// The status that goes with a decision: the observed compute and the conditions.
-pub fn status(report: &Report, observed: &ComputeObserved, old: &ComputeStatus, now: Timestamp) -> ComputeStatus {
-    let binding = observed.identity.as_ref().ok().and_then(|identity| identity.binding.as_ref());
-    let restart = observed.identity.as_ref().ok().and_then(|identity| identity.restart.as_ref());
-    let mut status = match (binding, &observed.snapshot) {
-        (Some(binding), SnapshotState::Taken { computes, .. }) => {
-            computes.iter().find(|compute| compute.id == binding.id).map_or_else(
-                || ComputeStatus { compute_id: Some(binding.id.clone()), ..ComputeStatus::default() },
-                |compute| observed_status(compute, old),
-            )
-        }
-        (Some(_), _) => old.clone(),
-        (None, _) => ComputeStatus::default(),
-    };
-    status.last_operation =
-        observed.memory.last_operation.clone().or_else(|| old.last_operation.clone()).filter(|_| binding.is_some());
-    status.waiting = report.waiting.as_ref().map(|waiting| WaitingChanges {
-        changes: waiting.changes.clone(),
-        since: observed.waiting_since.or_else(|| to_the_second(now)).unwrap_or(now),
-        until: waiting.until,
-    });
-    status.restart = restart.filter(|record| record.calling.is_none()).and_then(restarted);
-    (status.connection_secret, status.unused_secrets) = match observed.meta.deleting {
-        true => (old.connection_secret.clone(), old.unused_secrets.clone()),
-        false => (observed.connection_secret.clone(), observed.unused_secrets.clone()),
-    };
-    status.conditions = report.conditions(&old.conditions, observed.meta.generation, now);
-    status.observed_generation = report.observed_generation(old.observed_generation, observed.meta.generation);
-    status.record = observed.meta.record.clone();
-    status
 }
 
 /// Whether no change is in progress on the platform.
@@ -319,6 +293,7 @@ impl Case<'_> {
             token: or_before(self.spec.restart_token.as_ref(), before.map(|record| &record.token)),
             annotation: or_before(self.observed.restart_annotation.as_ref(), before.map(|record| &record.annotation)),
             at: self.now,
+            maintained: maintenance::followed(self.spec, before, self.now),
             calling: None,
         }
     }
@@ -328,48 +303,6 @@ impl<'a> Snapshot<'a> {
     fn find(&self, id: &str) -> Option<&'a Compute> {
         self.computes.iter().find(|compute| compute.id == id)
     }
-}
-
-/// What the status shows of a restart: the spec's token and the annotation's.
-fn restarted(record: &RestartRecord) -> Option<RestartStatus> {
-    let asked = [record.token.as_str(), record.annotation.as_str()];
-    let token = asked.into_iter().filter(|token| !token.is_empty()).collect::<Vec<_>>().join(" ");
-    (!token.is_empty()).then_some(RestartStatus { token, at: record.at })
-}
-
-/// What the status shows of a compute.
-fn observed_status(compute: &Compute, old: &ComputeStatus) -> ComputeStatus {
-    let size = compute.settings.min.zip(compute.settings.max);
-    ComputeStatus {
-        compute_id: Some(compute.id.clone()),
-        type_: Some(match compute.role {
-            Role::Primary => ComputeType::ReadWrite,
-            Role::Replica => ComputeType::ReadOnly,
-        }),
-        region: compute.region.clone(),
-        created_at: compute.created_at.and_then(to_the_second),
-        host: compute.host.clone(),
-        state: Some(compute.current_state.to_string()),
-        pending_state: compute.pending_state.as_ref().map(ComputeState::to_string),
-        size: size.map(|(min, max)| sizes::text(min, max)),
-        capacity: size.and_then(|(min, max)| sizes::capacity(min, max)),
-        last_active: last_active(compute, old.last_active),
-        ..ComputeStatus::default()
-    }
-}
-
-/// Rounded down to the hour while the compute is active, so that its use causes no writes. Never set to an earlier time.
-fn last_active(compute: &Compute, old: Option<Timestamp>) -> Option<Timestamp> {
-    let exact = to_the_second(compute.last_active?)?;
-    if compute.current_state != ComputeState::Active {
-        return Some(exact);
-    }
-    let hour = Timestamp::from_second(exact.as_second() - exact.as_second().rem_euclid(3600)).ok()?;
-    Some(old.filter(|old| (hour..=exact).contains(old)).unwrap_or(hour))
-}
-
-fn to_the_second(time: Timestamp) -> Option<Timestamp> {
-    Timestamp::from_second(time.as_second()).ok()
 }
 
 /// Whether the compute is left on the platform when the resource goes.

@@ -4,8 +4,9 @@ use jiff::Timestamp;
 
 use super::super::disruption::Permit;
 use super::super::drift::{self, Difference};
-use super::super::identity::{BeforeRestart, RestartRecord};
+use super::super::identity::{BeforeRestart, Maintained, RestartRecord};
 use super::super::{Action, Decision, Health, Reason, Report};
+use super::maintenance::{self, Turn};
 use super::update::postponed;
 use super::{Case, Choice, ComputeStep, Snapshot, is_settled};
 use crate::domain::{Compute, ComputeState};
@@ -19,6 +20,7 @@ pub(super) fn restart(case: &Case, compute: &Compute, snapshot: &Snapshot, repor
     };
     match due(case, record, compute) {
         Due::No => None,
+        Due::Noted(maintained) => note(RestartRecord { maintained, ..record.clone() }),
         Due::Done => note(RestartRecord { calling: None, ..record.clone() }),
         Due::Unknown(until) if snapshot.at < until => {
             let report = Report::progressing(
@@ -29,7 +31,7 @@ pub(super) fn restart(case: &Case, compute: &Compute, snapshot: &Snapshot, repor
         }
         // Waking an idle compute would cost the user, and it starts afresh at the next connection anyway.
         Due::Yes if compute.current_state == ComputeState::Idle && compute.pending_state.is_none() => {
-            note(case.restart_asked())
+            note(asked(case, compute))
         }
         Due::Yes | Due::Unknown(_) if !is_settled(compute) || compute.current_state != ComputeState::Active => {
             Some(Decision::rest(report.clone()))
@@ -40,7 +42,15 @@ pub(super) fn restart(case: &Case, compute: &Compute, snapshot: &Snapshot, repor
 }
 
 /// How a report names a restart that waits.
-pub(super) const REQUESTED: &str = "the requested restart";
+pub(super) fn named(case: &Case, asked: &RestartRecord) -> &'static str {
+    let record = case.identity.restart.as_ref();
+    let is_requested = record.is_none_or(|record| !has_tokens_of(record, asked));
+    if is_requested { "the requested restart" } else { "the regular restart" }
+}
+
+fn has_tokens_of(record: &RestartRecord, other: &RestartRecord) -> bool {
+    (&record.token, &record.annotation) == (&other.token, &other.annotation)
+}
 
 /// The record of the restart that is to be made, where one is and no call for it was begun.
 pub(super) fn requested(case: &Case, compute: &Compute) -> Option<RestartRecord> {
@@ -61,12 +71,23 @@ fn comes_with_change(case: &Case, compute: &Compute) -> bool {
 
 fn begun(case: &Case, compute: &Compute) -> RestartRecord {
     let before = BeforeRestart { updated_at: compute.updated_at, started_at: compute.started_at };
-    RestartRecord { calling: Some(before), ..case.restart_asked() }
+    RestartRecord { calling: Some(before), ..asked(case, compute) }
+}
+
+/// The restart that is due, as if it were made now.
+fn asked(case: &Case, compute: &Compute) -> RestartRecord {
+    let asked = case.restart_asked();
+    match maintenance::turn(case, compute) {
+        Turn::Due(maintained) => RestartRecord { maintained: Some(maintained), ..asked },
+        Turn::No | Turn::Missed(_) => asked,
+    }
 }
 
 enum Due {
     No,
     Yes,
+    /// A schedule of regular restarts is new.
+    Noted(Option<Maintained>),
     /// It was requested and has been carried out.
     Done,
     /// It was requested; a snapshot from before that time that shows no sign of it proves nothing.
@@ -77,8 +98,10 @@ fn due(case: &Case, record: &RestartRecord, compute: &Compute) -> Due {
     let asked = case.restart_asked();
     match &record.calling {
         Some(before) => unfinished(case, compute, before, record.at),
-        None if (&asked.token, &asked.annotation) == (&record.token, &record.annotation) => Due::No,
-        None => Due::Yes,
+        None if !has_tokens_of(record, &asked) => Due::Yes,
+        None if matches!(maintenance::turn(case, compute), Turn::Due(_)) => Due::Yes,
+        None if asked.maintained != record.maintained => Due::Noted(asked.maintained),
+        None => Due::No,
     }
 }
 
@@ -105,6 +128,6 @@ fn call(case: &Case, compute: &Compute, report: &Report) -> Choice {
             let restarting = Report::progressing(Reason::Restarting, "The compute is being restarted.");
             case.act_beside(report, Action::Restart, step, restarting)
         }
-        other => postponed(&other, REQUESTED.to_owned(), report),
+        other => postponed(&other, named(case, &asked(case, compute)).to_owned(), report),
     }
 }

@@ -5,9 +5,11 @@ mod claims;
 mod create;
 mod delete;
 mod keep;
+mod maintenance;
 mod obstacles;
 mod recovery;
 mod restarts;
+mod schedules;
 mod status;
 mod stray;
 
@@ -134,7 +136,13 @@ impl Given {
             origin: Origin::Created,
             at: at(-3600),
         };
-        let restart = RestartRecord { token: String::new(), annotation: String::new(), at: at(-3600), calling: None };
+        let restart = RestartRecord {
+            token: String::new(),
+            annotation: String::new(),
+            at: at(-3600),
+            maintained: None,
+            calling: None,
+        };
         given.identity(|identity| {
             identity.binding = Some(binding);
             identity.restart = Some(restart);

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use super::super::disruption::Permit;
 use super::super::drift::{self, Difference};
 use super::super::{Action, Decision, Health, Reason, Report, Sync, Waiting};
-use super::restart::{self, REQUESTED};
-use super::{Case, Choice, ComputeStep};
+use super::restart;
+use super::{Case, Choice, ComputeStep, schedules};
 use crate::domain::Compute;
 
 /// Makes the changes that are allowed now; if there are none, reports those that have to wait.
@@ -20,13 +20,15 @@ pub(super) fn update(case: &Case, compute: &Compute, differences: &[Difference],
         let repeated = case.observed.memory.repeated(&difference.field, &difference.change, case.now);
         match repeated {
             Some((reason, until)) => deferred.pause(difference, reason, until),
-            None if difference.disruptive && permit != Permit::Now => deferred.undisrupted.push(difference),
+            None if difference.disruptive && permit != Permit::Now && !is_immediate(case, compute, difference) => {
+                deferred.undisrupted.push(difference);
+            }
             None => now.push(difference),
         }
     }
     let restart = restart::requested(case, compute);
     if now.is_empty() {
-        return deferred.choice(&permit, restart.is_some(), report);
+        return deferred.choice(&permit, restart.map(|record| restart::named(case, &record)), report);
     }
     let interrupts = now.iter().any(|difference| difference.disruptive);
     let restart = restart.filter(|_| interrupts);
@@ -37,6 +39,11 @@ pub(super) fn update(case: &Case, compute: &Compute, differences: &[Difference],
     let step =
         ComputeStep::Change { id: compute.id.clone(), change: drift::change(&now), parts, because, drift, restart };
     case.act_beside(report, Action::Change, step, report.clone())
+}
+
+/// Whether a schedule sets the field at once, whatever spec.disruption says.
+fn is_immediate(case: &Case, compute: &Compute, difference: &Difference) -> bool {
+    difference.field == "size" && schedules::is_immediate(case.spec, compute, case.now)
 }
 
 /// Differences that are not corrected now.
@@ -57,9 +64,9 @@ impl<'a> Deferred<'a> {
         self.until = Some(self.until.map_or(until, |before| before.min(until)));
     }
 
-    fn choice(&self, permit: &Permit, restart: bool, report: &Report) -> Choice {
+    fn choice(&self, permit: &Permit, restart: Option<&str>, report: &Report) -> Choice {
         let waiting = (!self.undisrupted.is_empty()).then(|| {
-            let also = if restart { format!("; {REQUESTED}") } else { String::new() };
+            let also = restart.map(|restart| format!("; {restart}")).unwrap_or_default();
             postponed(permit, drift::text(&self.undisrupted) + &also, report)
         });
         let unapplied = self.paused(&self.unapplied, report, Reason::SettingNotApplied, |text| {

@@ -62,7 +62,13 @@ fn what_was_written_is_read_back() {
         asked: Some(Settings { passwordless_access: Some(true), ..Settings::default() }),
     };
     let calling = BeforeRestart { updated_at: Some(at), started_at: None };
-    let restart = RestartRecord { token: "one".to_owned(), annotation: "two".to_owned(), at, calling: Some(calling) };
+    let restart = RestartRecord {
+        token: "one".to_owned(),
+        annotation: "two".to_owned(),
+        at,
+        maintained: None,
+        calling: Some(calling),
+    };
     let identity = ComputeIdentity {
         intent: Some(intent.clone()),
         unanswered: vec![intent],

@@ -114,6 +114,9 @@ pub enum Probe {
 const REFUSED_AGAIN: Duration = Duration::from_secs(15);
 
 impl Probe {
+    /// A check is to be made at once.
+    pub const WANTED: Self = Self::NotAsked(Some(Timestamp::MIN));
+
     /// The platform has refused the key.
     #[must_use]
     pub fn refused(self, at: Timestamp) -> Self {
@@ -278,6 +281,9 @@ pub fn status(
         acknowledged_keys: records.acknowledged.map(|acknowledged| acknowledged.keys).unwrap_or_default(),
         conditions: report.conditions(&old.conditions, observed.meta.generation, now),
         record: observed.meta.record.clone(),
+        last_handled_reconcile_at: observed
+            .meta
+            .handled_reconcile(observed.probe != Probe::WANTED, old.last_handled_reconcile_at.as_ref()),
         observed_generation: report.observed_generation(old.observed_generation, observed.meta.generation),
     }
 }

@@ -37,7 +37,8 @@ fn a_primary_is_created_on_a_branch_without_one() {
     assert_eq!((new.settings.min, new.settings.max), (cu(0.25), cu(2.)));
     assert_eq!(new.settings.suspend_after, Some(SuspendAfter::Never));
     assert_eq!((new.settings.disabled, new.settings.pooler_enabled), (None, None), "only what is declared");
-    let nothing = RestartRecord { token: String::new(), annotation: String::new(), at: NOW, calling: None };
+    let nothing =
+        RestartRecord { token: String::new(), annotation: String::new(), at: NOW, maintained: None, calling: None };
     assert_eq!(restart, nothing);
 }
 

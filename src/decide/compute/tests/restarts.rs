@@ -11,7 +11,7 @@ fn asked() -> Given {
 /// A restart that was recorded 10 s ago, and whose outcome was not.
 fn calling(seen: Compute) -> Given {
     let before = BeforeRestart { updated_at: Some(at(-3600)), started_at: Some(at(-3600)) };
-    let record = RestartRecord { calling: Some(before), ..done("one", at(-10)) };
+    let record = RestartRecord { maintained: None, calling: Some(before), ..done("one", at(-10)) };
     asked().seeing([seen]).identity(|identity| identity.restart = Some(record))
 }
 
@@ -33,7 +33,7 @@ fn notes(given: &Given) -> RestartRecord {
 }
 
 fn done(token: &str, at: Timestamp) -> RestartRecord {
-    RestartRecord { token: token.into(), annotation: String::new(), at, calling: None }
+    RestartRecord { token: token.into(), annotation: String::new(), at, maintained: None, calling: None }
 }
 
 #[test]

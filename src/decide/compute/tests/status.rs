@@ -1,10 +1,10 @@
 //! The status that goes with a decision.
 
 use super::*;
-use crate::api::LastOperation;
+use crate::api::{ComputeStatus, LastOperation, RestartStatus};
 
 fn status_of(given: &Given, old: &ComputeStatus) -> ComputeStatus {
-    status(&Report::ready("fine"), &given.observed, old, given.now)
+    status(&Report::ready("fine"), &given.spec, &given.observed, old, given.now)
 }
 
 fn active_at(time: Timestamp, state: ComputeState) -> Given {
@@ -38,7 +38,7 @@ fn it_shows_what_waits_and_since_when() {
     let waiting = |until| Some(Waiting { changes: "size".into(), until });
     let shown = |given: &Given, waiting: Option<Waiting>| {
         let report = Report { waiting, ..Report::ready("fine") };
-        status(&report, &given.observed, &ComputeStatus::default(), given.now).waiting
+        status(&report, &given.spec, &given.observed, &ComputeStatus::default(), given.now).waiting
     };
     let new = shown(&Given::bound(), waiting(Some(at(60)))).unwrap();
     assert_eq!((new.changes.as_str(), new.since, new.until), ("size", NOW, Some(at(60))));
@@ -114,12 +114,54 @@ fn the_last_operation_outlives_the_memory() {
     assert_eq!(status_of(&given, &old).last_operation, Some(operation("new")));
 }
 
+/// The restart as it is shown after `old` was.
+fn restart_of(given: &Given, old: Option<&RestartStatus>) -> Option<RestartStatus> {
+    status_of(given, &ComputeStatus { restart: old.cloned(), ..ComputeStatus::default() }).restart
+}
+
 #[test]
-fn a_restart_is_shown_once_it_has_been_made() {
-    let record = |calling| RestartRecord { token: "one".into(), annotation: "two".into(), at: at(-5), calling };
-    let given = |record| Given::bound().identity(|identity| identity.restart = Some(record));
-    let shown = status_of(&given(record(None)), &ComputeStatus::default()).restart.unwrap();
-    assert_eq!((shown.token.as_str(), shown.at), ("one two", at(-5)));
+fn a_restart_is_shown_when_it_was_asked_for_and_when_it_was_done() {
+    let record = |calling| RestartRecord {
+        token: "one".into(),
+        annotation: "two".into(),
+        at: at(-5),
+        maintained: None,
+        calling,
+    };
+    let given = |record| Given::bound().declaring(json!({"restartToken": "one"})).identity(|it| it.restart = record);
+    let times = |shown: &RestartStatus| (shown.requested_at, shown.completed_at);
+    let asked = restart_of(&given(Given::bound().observed.identity.unwrap().restart), None).unwrap();
+    assert_eq!((asked.token.as_str(), times(&asked)), ("one", (Some(NOW), None)));
+    let asked = RestartStatus { token: "one two".into(), requested_at: Some(at(-60)), completed_at: None };
     let calling = crate::decide::identity::BeforeRestart { updated_at: None, started_at: None };
-    assert_eq!(status_of(&given(record(Some(calling))), &ComputeStatus::default()).restart, None);
+    let called = restart_of(&given(Some(record(Some(calling)))), Some(&asked)).unwrap();
+    assert_eq!((called.token.as_str(), times(&called)), ("one two", (Some(at(-60)), None)));
+    let made = given(Some(record(None)));
+    let restarting = with(compute("ep-1"), |compute| compute.pending_state = Some(ComputeState::Idle));
+    assert_eq!(times(&restart_of(&made.clone().seeing([restarting]), Some(&asked)).unwrap()), (Some(at(-60)), None));
+    let done = restart_of(&made, Some(&asked)).unwrap();
+    assert_eq!(times(&done), (Some(at(-60)), Some(NOW)));
+    assert_eq!(restart_of(&made.clone().after(60), Some(&done)).unwrap(), done);
+    // One that nobody has seen in progress was done when it was recorded.
+    for old in [None, Some(RestartStatus { token: "one two".into(), ..RestartStatus::default() })] {
+        assert_eq!(times(&restart_of(&made, old.as_ref()).unwrap()), (Some(at(-5)), Some(at(-5))));
+    }
+}
+
+#[test]
+fn an_observed_compute_shows_no_restarts() {
+    let given = Given::bound().declaring(json!({"restartToken": "one", "management": "Observe"}));
+    assert_eq!(restart_of(&given, None), None);
+}
+
+#[test]
+fn a_request_to_look_again_is_handled_once_the_platform_was_looked_at() {
+    let given = Given::bound().observing(|observed| observed.meta.reconcile = Some("two".into()));
+    let old = ComputeStatus { last_handled_reconcile_at: Some("one".into()), ..ComputeStatus::default() };
+    let handled = |given: &Given| status_of(given, &old).last_handled_reconcile_at.unwrap();
+    assert_eq!(handled(&given), "two");
+    for snapshot in [SnapshotState::Pending, SnapshotState::Failed(lost())] {
+        assert_eq!(handled(&given.clone().observing(|observed| observed.snapshot = snapshot)), "one");
+    }
+    assert_eq!(handled(&Given::bound()), "one");
 }

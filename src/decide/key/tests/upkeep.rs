@@ -21,6 +21,18 @@ fn a_key_in_use_is_checked_from_time_to_time() {
 }
 
 #[test]
+fn a_key_is_checked_when_people_ask_for_it() {
+    let given = Given::in_use().but(|_, seen| seen.meta.reconcile = Some("two".to_owned()));
+    let handled = |given: &Given| {
+        let old = ProjectKeyStatus { last_handled_reconcile_at: Some("one".to_owned()), ..ProjectKeyStatus::default() };
+        status(&Report::ready("fine"), &given.observed, &old, &given.spec, at(1)).last_handled_reconcile_at.unwrap()
+    };
+    let wanted = given.clone().probe(Probe::WANTED);
+    assert_eq!((wanted.step(1), handled(&wanted).as_str()), (KeyStep::Probe, "one"));
+    assert_eq!(handled(&given.probe(Probe::Accepted(at(1)))), "two");
+}
+
+#[test]
 fn a_key_that_is_created_late_is_found_with_a_check() {
     let late = "ci-c1u57e-0a1b2c3d-000000ff";
     let given = Given::in_use().records(KeyRecords { unanswered: Some(at(0)), ..records(1) });

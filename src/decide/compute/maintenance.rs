@@ -1,0 +1,143 @@
+//! Regular restarts: one for each time of the schedule, unless the compute has started anyway since the time before.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use sha2::{Digest, Sha256};
+
+use super::super::cron::Cron;
+use super::super::identity::{Maintained, RestartRecord};
+use super::super::{Health, Reason, Report, Wake, later};
+use super::Case;
+use crate::api::{ComputeSpec, Duration as Length, MaintenanceRestart, MaintenanceStatus};
+use crate::domain::Compute;
+
+/// How late a restart may be where nothing is declared.
+const STARTING_DEADLINE: Duration = Duration::from_secs(3600);
+/// A recorded time that is so far ahead was recorded by a clock that was wrong.
+const AHEAD: Duration = Duration::from_secs(24 * 3600);
+
+/// The schedule of one compute.
+struct Plan {
+    cron: Cron,
+    /// How people wrote it: another schedule begins anew.
+    text: String,
+    jitter: Duration,
+    deadline: Duration,
+}
+
+impl Plan {
+    fn of(restart: &MaintenanceRestart, compute: &str) -> Result<Self, String> {
+        let cron = Cron::parse(&restart.schedule, restart.time_zone.as_deref())?;
+        let length = |declared: &Option<Length>| declared.as_ref().and_then(Length::value);
+        Ok(Self {
+            cron,
+            text: restart.time_zone.iter().fold(restart.schedule.clone(), |text, zone| format!("{text} {zone}")),
+            jitter: jitter(length(&restart.jitter).unwrap_or_default(), compute),
+            deadline: length(&restart.starting_deadline).unwrap_or(STARTING_DEADLINE),
+        })
+    }
+
+    /// The last time of the schedule that is due.
+    fn due(&self, now: Timestamp) -> Option<Timestamp> {
+        self.cron.last(earlier(now, self.jitter))
+    }
+
+    /// What is recorded of this schedule.
+    fn known<'a>(&self, record: Option<&'a RestartRecord>, now: Timestamp) -> Option<&'a Maintained> {
+        let known = record.and_then(|record| record.maintained.as_ref());
+        known.filter(|known| known.schedule == self.text && known.time < later(now, AHEAD))
+    }
+
+    fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
+        self.cron.next(earlier(now, self.jitter)).map(|time| later(time, self.jitter))
+    }
+}
+
+/// A part of `most` that is always the same for one compute.
+fn jitter(most: Duration, compute: &str) -> Duration {
+    let digest = Sha256::digest(compute.as_bytes());
+    let number = digest.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+    Duration::from_secs(number.checked_rem(most.as_secs()).unwrap_or_default())
+}
+
+fn earlier(time: Timestamp, length: Duration) -> Timestamp {
+    let length = SignedDuration::try_from(length).unwrap_or(SignedDuration::MAX);
+    time.checked_sub(length).unwrap_or(Timestamp::MIN)
+}
+
+/// How things stand with the regular restarts.
+pub(super) enum Turn {
+    /// Nothing is due.
+    No,
+    /// A restart is due for the time in this record.
+    Due(Maintained),
+    /// None could be made for that time before its deadline.
+    Missed(Timestamp),
+}
+
+pub(super) fn turn(case: &Case, compute: &Compute) -> Turn {
+    let record = case.identity.restart.as_ref();
+    let Some(Ok(plan)) = plan(case.spec, &compute.id) else { return Turn::No };
+    let (Some(time), Some(known)) = (plan.due(case.now), plan.known(record, case.now)) else { return Turn::No };
+    if time <= known.time || has_started(case, &plan, (known, time), compute) {
+        return Turn::No;
+    }
+    if case.now < later(later(time, plan.jitter), plan.deadline) {
+        return Turn::Due(Maintained { schedule: plan.text, time, made: Some(case.now) });
+    }
+    Turn::Missed(time)
+}
+
+/// How far the schedule has been followed: a new one counts from now on.
+pub(super) fn followed(spec: &ComputeSpec, record: Option<&RestartRecord>, now: Timestamp) -> Option<Maintained> {
+    let before = || record.and_then(|record| record.maintained.clone());
+    let Some(Ok(plan)) = plan(spec, "") else { return before() };
+    if plan.known(record, now).is_some() {
+        return before();
+    }
+    plan.cron.last(now).map(|time| Maintained { schedule: plan.text, time, made: None })
+}
+
+fn plan(spec: &ComputeSpec, compute: &str) -> Option<Result<Plan, String>> {
+    spec.maintenance.as_ref().map(|maintenance| Plan::of(&maintenance.restart, compute))
+}
+
+/// Whether the compute has started since the time before this one, other than by the restart for that time.
+fn has_started(case: &Case, plan: &Plan, (known, time): (&Maintained, Timestamp), compute: &Compute) -> bool {
+    let Some(before) = plan.cron.last(earlier(time, Duration::from_secs(1))) else { return false };
+    let since = match known.made.filter(|_| known.time >= before) {
+        Some(made) => later(made, case.observed.limits.start),
+        None => later(before, plan.jitter),
+    };
+    let restarted = case.identity.restart.as_ref().map(|record: &RestartRecord| record.at);
+    compute.started_at.into_iter().chain(restarted).any(|started| started > since)
+}
+
+/// When the next restart is due.
+pub(super) fn wake(case: &Case, compute: &Compute) -> Wake {
+    next_restart(case, compute).map_or(Wake::OnChange, Wake::At)
+}
+
+fn next_restart(case: &Case, compute: &Compute) -> Option<Timestamp> {
+    plan(case.spec, &compute.id).and_then(Result::ok)?.next_due(case.now)
+}
+
+/// What the status shows; `None` where no regular restarts are declared.
+pub(super) fn status(case: &Case, compute: &Compute) -> Option<MaintenanceStatus> {
+    case.spec.maintenance.as_ref()?;
+    let missed = match turn(case, compute) {
+        Turn::Missed(time) => Some(time),
+        Turn::No | Turn::Due(_) => None,
+    };
+    Some(MaintenanceStatus { next_restart: next_restart(case, compute), missed })
+}
+
+/// The same report, and what cannot be read of the schedule.
+pub(super) fn reported(spec: &ComputeSpec, report: Report) -> Report {
+    match plan(spec, "") {
+        Some(Err(error)) => report
+            .beside(Health::Stalled(Reason::InvalidSchedule, format!("spec.maintenance is not followed: {error}."))),
+        _ => report,
+    }
+}

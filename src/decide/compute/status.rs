@@ -1,0 +1,117 @@
+//! The status that goes with a decision.
+
+use jiff::Timestamp;
+
+use super::super::identity::{ComputeIdentity, RestartRecord};
+use super::super::{Report, sizes};
+use super::{Case, ComputeObserved, SnapshotState, is_settled, maintenance, restart, schedules};
+use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Management, RestartStatus, WaitingChanges};
+use crate::domain::{Compute, ComputeState, Role};
+
+/// The observed compute and the conditions.
+pub fn status(
+    report: &Report,
+    spec: &ComputeSpec,
+    observed: &ComputeObserved,
+    old: &ComputeStatus,
+    now: Timestamp,
+) -> ComputeStatus {
+    let nothing = ComputeIdentity::default();
+    let case = Case { spec, observed, identity: observed.identity.as_ref().unwrap_or(&nothing), now };
+    let binding = case.identity.binding.as_ref();
+    let mut status = match (binding, &observed.snapshot) {
+        (Some(binding), SnapshotState::Taken { computes, .. }) => {
+            computes.iter().find(|compute| compute.id == binding.id).map_or_else(
+                || ComputeStatus { compute_id: Some(binding.id.clone()), ..ComputeStatus::default() },
+                |compute| ComputeStatus {
+                    restart: last_restart(&case, compute, old.restart.as_ref()),
+                    maintenance: maintenance::status(&case, compute),
+                    ..observed_status(compute, old)
+                },
+            )
+        }
+        (Some(_), _) => old.clone(),
+        (None, _) => ComputeStatus::default(),
+    };
+    status.last_operation =
+        observed.memory.last_operation.clone().or_else(|| old.last_operation.clone()).filter(|_| binding.is_some());
+    status.waiting = report.waiting.as_ref().map(|waiting| WaitingChanges {
+        changes: waiting.changes.clone(),
+        since: observed.waiting_since.or_else(|| to_the_second(now)).unwrap_or(now),
+        until: waiting.until,
+    });
+    status.schedule = schedules::status(spec, now);
+    (status.connection_secret, status.unused_secrets) = match observed.meta.deleting {
+        true => (old.connection_secret.clone(), old.unused_secrets.clone()),
+        false => (observed.connection_secret.clone(), observed.unused_secrets.clone()),
+    };
+    status.conditions = report.conditions(&old.conditions, observed.meta.generation, now);
+    status.observed_generation = report.observed_generation(old.observed_generation, observed.meta.generation);
+    status.record = observed.meta.record.clone();
+    let looked = matches!(observed.snapshot, SnapshotState::Taken { .. });
+    let handled = old.last_handled_reconcile_at.as_ref();
+    status.last_handled_reconcile_at = observed.meta.handled_reconcile(looked, handled);
+    status
+}
+
+/// What the status shows of the restart that was asked for last.
+fn last_restart(case: &Case, compute: &Compute, old: Option<&RestartStatus>) -> Option<RestartStatus> {
+    let record = case.identity.restart.as_ref().filter(|_| case.spec.management == Management::Full)?;
+    let due = restart::requested(case, compute);
+    let token = asked(due.as_ref().unwrap_or(record));
+    if token.is_empty() {
+        return None;
+    }
+    // One of before these times were shown has none.
+    let known = old.filter(|old| old.token == token && old.requested_at.is_some());
+    let time = |known: bool| to_the_second(if known { case.now } else { record.at });
+    let completed_at = match () {
+        () if due.is_some() || record.calling.is_some() || !is_settled(compute) => None,
+        () => known.map_or_else(|| time(false), |known| known.completed_at.or_else(|| time(true))),
+    };
+    let requested_at = known.and_then(|known| known.requested_at).or_else(|| time(due.is_some()));
+    Some(RestartStatus { token, requested_at, completed_at })
+}
+
+/// What asked for a restart: the spec's token, the annotation, the time of a schedule.
+fn asked(record: &RestartRecord) -> String {
+    let maintained = record.maintained.as_ref().filter(|maintained| maintained.made.is_some());
+    let time = maintained.map(|maintained| maintained.time.to_string()).unwrap_or_default();
+    let asked = [record.token.as_str(), record.annotation.as_str(), time.as_str()];
+    asked.into_iter().filter(|asked| !asked.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// What the status shows of a compute.
+fn observed_status(compute: &Compute, old: &ComputeStatus) -> ComputeStatus {
+    let size = compute.settings.min.zip(compute.settings.max);
+    ComputeStatus {
+        compute_id: Some(compute.id.clone()),
+        type_: Some(match compute.role {
+            Role::Primary => ComputeType::ReadWrite,
+            Role::Replica => ComputeType::ReadOnly,
+        }),
+        region: compute.region.clone(),
+        created_at: compute.created_at.and_then(to_the_second),
+        host: compute.host.clone(),
+        state: Some(compute.current_state.to_string()),
+        pending_state: compute.pending_state.as_ref().map(ComputeState::to_string),
+        size: size.map(|(min, max)| sizes::text(min, max)),
+        capacity: size.and_then(|(min, max)| sizes::capacity(min, max)),
+        last_active: last_active(compute, old.last_active),
+        ..ComputeStatus::default()
+    }
+}
+
+/// Rounded down to the hour while the compute is active, so that its use causes no writes. Never set to an earlier time.
+fn last_active(compute: &Compute, old: Option<Timestamp>) -> Option<Timestamp> {
+    let exact = to_the_second(compute.last_active?)?;
+    if compute.current_state != ComputeState::Active {
+        return Some(exact);
+    }
+    let hour = Timestamp::from_second(exact.as_second() - exact.as_second().rem_euclid(3600)).ok()?;
+    Some(old.filter(|old| (hour..=exact).contains(old)).unwrap_or(hour))
+}
+
+fn to_the_second(time: Timestamp) -> Option<Timestamp> {
+    Timestamp::from_second(time.as_second()).ok()
+}

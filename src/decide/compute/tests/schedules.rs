@@ -1,0 +1,200 @@
+//! Scheduled settings.
+
+use super::*;
+use crate::api::{ComputeStatus, ScheduleStatus};
+
+/// It is 08:00 UTC on a Friday, and 09:00 in Berlin.
+fn scheduled(entries: &Value) -> Given {
+    Given::bound().declaring(json!({"size": {"fixed": 1}, "scaleToZero": {"after": "5m"}, "schedules": entries}))
+}
+
+fn office(more: &Value) -> Value {
+    let mut entry = json!({
+        "name": "office", "start": "0 9 * * MON-FRI", "end": "0 18 * * MON-FRI", "timeZone": "Europe/Berlin",
+        "size": {"fixed": 4},
+    });
+    entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    entry
+}
+
+fn on(given: &Given, time: &str) -> Given {
+    Given { now: time.parse().unwrap(), ..given.clone() }
+}
+
+/// The size and the suspension that apply.
+fn applies(given: &Given, time: &str) -> String {
+    let spec = crate::decide::compute::schedules::in_force(&given.spec, time.parse().unwrap()).into_owned();
+    let size = spec.size.unwrap().fixed.unwrap();
+    let scale = spec.scale_to_zero.unwrap();
+    format!("{size} {}", scale.after.map_or("never".to_owned(), |after| after.0))
+}
+
+fn shown(given: &Given, time: &str) -> ScheduleStatus {
+    let given = on(given, time);
+    status(&Report::ready("fine"), &given.spec, &given.observed, &ComputeStatus::default(), given.now).schedule.unwrap()
+}
+
+#[test]
+fn an_entry_applies_from_its_start_to_its_end() {
+    let given = scheduled(&json!([office(&json!({}))]));
+    for (time, expected) in [
+        ("2027-01-15T07:59:59Z", "1 5m"),
+        ("2027-01-15T08:00:00Z", "4 5m"),
+        ("2027-01-15T16:59:59Z", "4 5m"),
+        ("2027-01-15T17:00:00Z", "1 5m"),
+        // A Saturday.
+        ("2027-01-16T08:00:00Z", "1 5m"),
+        // Summer.
+        ("2027-07-15T06:59:59Z", "1 5m"),
+        ("2027-07-15T07:00:00Z", "4 5m"),
+    ] {
+        assert_eq!(applies(&given, time), expected, "{time}");
+    }
+}
+
+#[test]
+fn an_entry_applies_for_its_duration() {
+    // In the night to 2027-03-28 clocks are put forward, and in that to 2027-10-31 they are put back.
+    let night = json!({"name": "night", "start": "30 2 * * *", "duration": "2h", "timeZone": "Europe/Berlin", "size": {"fixed": 2}});
+    let given = scheduled(&json!([night]));
+    for (time, expected) in [
+        ("2027-03-27T01:30:00Z", "2 5m"),
+        ("2027-03-27T03:29:59Z", "2 5m"),
+        ("2027-03-27T03:30:00Z", "1 5m"),
+        ("2027-03-28T00:59:59Z", "1 5m"),
+        ("2027-03-28T01:00:00Z", "2 5m"),
+        ("2027-03-28T02:59:59Z", "2 5m"),
+        ("2027-03-28T03:00:00Z", "1 5m"),
+        ("2027-10-31T00:30:00Z", "2 5m"),
+        ("2027-10-31T02:29:59Z", "2 5m"),
+        ("2027-10-31T02:30:00Z", "1 5m"),
+    ] {
+        assert_eq!(applies(&given, time), expected, "{time}");
+    }
+}
+
+#[test]
+fn one_that_ends_when_it_begins_goes_on() {
+    let always = json!({"name": "always", "start": "0 8 * * *", "end": "0 8 * * *", "size": {"fixed": 2}});
+    let given = scheduled(&json!([always]));
+    assert_eq!(applies(&given, "2027-01-15T07:59:59Z"), "2 5m");
+    assert_eq!(applies(&given, "2027-01-15T08:00:00Z"), "2 5m");
+    assert_eq!(shown(&given, "2027-01-15T08:00:00Z").next, None);
+}
+
+#[test]
+fn the_first_entry_that_sets_a_field_decides() {
+    let always = |name: &str, more: Value| {
+        let mut entry = json!({"name": name, "start": "0 0 * * *", "duration": "24h"});
+        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        entry
+    };
+    let given = scheduled(&json!([
+        always("awake", json!({"scaleToZero": {"never": true}})),
+        office(&json!({"scaleToZero": {"after": "1h"}})),
+        always("large", json!({"size": {"fixed": 8}})),
+        always("small", json!({"size": {"fixed": 2}})),
+    ]));
+    let noon = "2027-01-15T12:00:00Z";
+    assert_eq!(applies(&given, noon), "4 never");
+    let shown_at = |time| {
+        let shown = shown(&given, time);
+        (shown.applies, shown.overridden, shown.next)
+    };
+    let text = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        shown_at(noon),
+        ("awake, office".into(), text("large, small"), text("2027-01-15T17:00:00Z size 8 (awake, large)"))
+    );
+    assert_eq!(applies(&given, "2027-01-15T17:00:00Z"), "8 never");
+    assert_eq!(
+        shown_at("2027-01-15T17:00:00Z"),
+        ("awake, large".into(), text("small"), text("2027-01-18T08:00:00Z size 4 (awake, office)"))
+    );
+}
+
+#[test]
+fn what_comes_next_is_shown_and_waited_for() {
+    let given = scheduled(&json!([office(&json!({"scaleToZero": {"never": true}}))]));
+    let before = "2027-01-15T07:00:00Z";
+    let next = shown(&given, before);
+    assert_eq!((next.applies.as_str(), next.overridden), ("none", None));
+    assert_eq!(next.next.unwrap(), "2027-01-15T08:00:00Z size 4, scaleToZero never (office)");
+    on(&given, before).rest().until(NOW);
+    let during = shown(&given, "2027-01-15T08:00:00Z");
+    assert_eq!(during.applies, "office");
+    assert_eq!(during.next.unwrap(), "2027-01-15T17:00:00Z size 1, scaleToZero after 300s (no schedule)");
+    let nothing = Given::bound();
+    let status = status(&Report::ready("fine"), &nothing.spec, &nothing.observed, &ComputeStatus::default(), NOW);
+    assert_eq!(status.schedule, None);
+}
+
+#[test]
+fn a_scheduled_change_is_a_change_like_any_other() {
+    let given = scheduled(&json!([office(&json!({}))]));
+    let ComputeStep::Change { change, drift, .. } = given.step() else { panic!("no change") };
+    assert_eq!((change.settings.min, drift), (cu(4.), false));
+    let idle = json!({"disruption": {"policy": "WhenIdle"}});
+    let waiting = given.declaring(idle).rest();
+    waiting.out_of_sync(Reason::WaitingForDisruption, &["size is 1, declared is 4"]);
+    waiting.until("2027-01-15T17:00:00Z".parse().unwrap());
+}
+
+#[test]
+fn what_was_in_force_before_is_no_drift() {
+    let given = scheduled(&json!([office(&json!({}))]));
+    let before = on(&given, "2027-01-15T07:00:00Z");
+    let mut memory = Memory::default();
+    remember(&mut memory, &before.spec, Some(&compute("ep-1")), before.now);
+    assert!(memory.was_in_force(&crate::decide::drift::enforced(&before.spec)));
+    let during = given.remembering(|remembered| *remembered = memory.clone());
+    assert!(matches!(during.step(), ComputeStep::Change { drift: false, .. }));
+    // What somebody else changes during the entry is.
+    remember(&mut memory, &during.spec, Some(&sized(4.)), during.now);
+    let during = during.remembering(|remembered| *remembered = memory);
+    assert!(matches!(during.step(), ComputeStep::Change { drift: true, .. }));
+}
+
+fn sized(size: f64) -> Compute {
+    with(compute("ep-1"), |compute| (compute.settings.min, compute.settings.max) = (cu(size), cu(size)))
+}
+
+#[test]
+fn an_immediate_entry_waits_for_nothing() {
+    let idle = json!({"disruption": {"policy": "WhenIdle"}});
+    let immediate = office(&json!({"disruption": "Immediate"}));
+    let other = json!({"name": "other", "start": "0 20 * * *", "duration": "1h", "size": {"fixed": 8}});
+    let given = scheduled(&json!([immediate, other])).declaring(idle);
+    let changes = |given: &Given| matches!(given.decide().step, Some(ComputeStep::Change { .. }));
+    assert!(changes(&given));
+    // Its end as well; a size that is not its own waits.
+    let evening = on(&given, "2027-01-15T18:00:00Z");
+    assert!(changes(&evening.clone().seeing([sized(4.)])));
+    assert!(!changes(&evening.seeing([sized(2.)])));
+    assert!(!changes(&on(&given, "2027-01-15T20:00:00Z")));
+}
+
+#[test]
+fn an_observed_compute_is_compared_with_what_applies() {
+    let given = scheduled(&json!([office(&json!({}))])).declaring(json!({"management": "Observe"}));
+    given.rest().out_of_sync(Reason::Drifted, &["size is 1, declared is 4"]);
+    given
+        .seeing([with(sized(4.), |compute| compute.settings.suspend_after = Some(SuspendAfter::Seconds(300)))])
+        .rest()
+        .in_sync();
+}
+
+#[test]
+fn a_compute_is_created_as_declared_for_that_time() {
+    let mut given = scheduled(&json!([office(&json!({}))]));
+    given.observed = Given::new().observed;
+    let ComputeStep::Create { new, .. } = given.step() else { panic!("no create") };
+    assert_eq!(new.settings.min, cu(4.));
+}
+
+#[test]
+fn an_entry_that_cannot_be_read_never_applies_and_is_reported() {
+    let given = scheduled(&json!([office(&json!({"timeZone": "Mars/Base"}))]));
+    given.rest().refused(Reason::InvalidSchedule, &["The entry office of spec.schedules never applies", "Mars/Base"]);
+    assert_eq!(shown(&given, "2027-01-15T12:00:00Z").applies, "none");
+}
