@@ -70,6 +70,9 @@ async fn an_object_that_cannot_be_read_stops_no_other_and_keeps_its_compute() {
     spoil(&cluster).await;
     let mut operator = Operator::start_as(&installed, &cluster, "spoilt", &[]);
     until_reason(&cluster, "orders", "Unreadable").await;
+    // Otherwise tools would wait for it, and not say that a person has to act.
+    let generations = "jsonpath={.metadata.generation} {.status.observedGeneration}";
+    assert_eq!(cluster.kubectl(&["get", "compute", "orders", "-o", generations]).await.unwrap(), "2 2");
     let log = operator.process.log();
     assert!(log.contains("a stored object cannot be read") && log.contains("orders"), "{log}");
     let metrics = reqwest::get(&operator.metrics).await.unwrap().text().await.unwrap();

@@ -68,5 +68,6 @@ fn status(before: &Value, generation: i64, error: &str, env: &Live) -> Value {
     let report = Report::stalled(Reason::Unreadable, message);
     let mut status = if before.is_object() { before.clone() } else { json!({}) };
     status["conditions"] = json!(report.conditions(&conditions, generation, env.now()));
+    status["observedGeneration"] = json!(generation);
     status
 }
