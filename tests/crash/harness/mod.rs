@@ -21,6 +21,7 @@ mod platform;
 mod point;
 mod promises;
 mod proxy;
+mod recorded;
 mod scenarios;
 mod secrecy;
 mod site;
@@ -28,6 +29,8 @@ mod world;
 
 pub use enumerate::{Tally, enumerate, single};
 pub use lab::Lab;
+pub use manifests::key_secret;
 pub use modes::Extent;
 pub use planted::{Plant, violations_of};
-pub use scenarios::{Scenario, scenarios};
+pub use recorded::{Version, recorded};
+pub use scenarios::{Act, Scenario, scenarios};

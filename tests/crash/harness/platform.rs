@@ -93,6 +93,11 @@ impl Platform {
         Ok(self.lines()?.iter().any(|line| line.id == id))
     }
 
+    /// Whether clients can connect to it, or wake it.
+    pub fn serves(&self, id: &str) -> Result<bool> {
+        Ok(self.lines()?.iter().any(|line| line.id == id && line.status != "Init"))
+    }
+
     /// The project's keys but the foreign one.
     pub fn keys(&self) -> Result<Vec<ProjectKey>> {
         let lines = self.simulator.with_world(|world, _| world.console_keys());

@@ -142,7 +142,7 @@ impl Course {
 }
 
 /// Waits until everything is as it has to be and nothing more is written; what is not, where that does not come.
-async fn come_to_rest(site: &mut Site, goal: &Goal) -> Result<Option<String>> {
+pub async fn come_to_rest(site: &mut Site, goal: &Goal) -> Result<Option<String>> {
     let begun = Instant::now();
     let mut course = Course::default();
     loop {

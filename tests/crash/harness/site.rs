@@ -39,7 +39,7 @@ const SETTLE_TIME_ELECTED: &str = "18";
 pub struct Site {
     pub lab: Arc<Lab>,
     pub objects: Objects,
-    pub platform: Platform,
+    pub platform: Arc<Platform>,
     pub gate: Arc<Gate>,
     pub foreign_secret: Value,
     /// Of all processes, two for each; the proxy goes with this.
@@ -69,7 +69,7 @@ impl Operator {
 impl Site {
     /// An account and the operators, on a platform of its own, in a namespace of that name.
     pub async fn open(lab: Arc<Lab>, scenario: &Scenario, name: &str) -> Result<Self> {
-        let platform = Platform::start(scenario.profile).await?;
+        let platform = Arc::new(Platform::start(scenario.profile).await?);
         let gate = Arc::new(Gate::new(scenario.repeats()));
         let objects = Objects::new(lab.client.clone(), name);
         objects.create(&namespace(name)).await?;
