@@ -41,6 +41,7 @@ control-plane: ## etcd, kube-apiserver, kube-controller-manager and kubectl for 
 test: ## every test, including those that need a cluster
 	$(step) '1 of 3' 'the control plane: 6 to 8 min the first time, then at once'
 	@tests/control-plane/build
+	@tests/ecosystem/status/build
 	$(step) '2 of 3' 'the tests: about 5 min the first time (2 min after the demo), then seconds'
 	@cargo test --locked --workspace --no-run
 	$(step) '3 of 3' 'running them: about 11 min'
@@ -65,7 +66,7 @@ mutants: ## change the decisions, one thing at a time: do the tables notice? (ab
 lint: ## clippy on everything; warnings are errors (shellcheck too, where it is installed)
 	cargo clippy --workspace --locked --all-targets -- -D warnings
 	@if command -v shellcheck >/dev/null; \
-	then shellcheck .ci/run .ci/cargo-tool tests/run tests/control-plane/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
+	then shellcheck .ci/run .ci/cargo-tool tests/run tests/control-plane/build tests/ecosystem/status/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
 	else echo "shellcheck is not installed: the shell scripts were not linted"; fi
 
 .PHONY: fmt
