@@ -5,6 +5,7 @@ use std::path::Path;
 
 use dbplane::controller::definitions;
 use serde_json::Value;
+use tokio::sync::OnceCell;
 
 use crate::judge::root;
 use crate::support::{ControlPlane, Options};
@@ -15,8 +16,27 @@ metadata: {name: argocd-cm, namespace: argocd}
 data: {url: https://argocd.example}
 ";
 
-/// The ConfigMap argocd-cm after the command of the guide.
-pub async fn installed(cluster: &ControlPlane) -> Value {
+/// The ConfigMap argocd-cm as people come to it.
+pub struct Installed {
+    /// With the command of the guide.
+    pub patched: Value,
+    /// With kustomize.
+    built: Value,
+}
+
+/// With a control plane of its own, which is not needed for long.
+pub async fn installed() -> &'static Installed {
+    static INSTALLED: OnceCell<Installed> = OnceCell::const_new();
+    INSTALLED
+        .get_or_init(|| async {
+            let options = Options { controllers: Vec::new(), ..Options::default() };
+            let cluster = ControlPlane::start_with(options).await.unwrap();
+            Installed { patched: patched(&cluster).await, built: built(&cluster).await }
+        })
+        .await
+}
+
+async fn patched(cluster: &ControlPlane) -> Value {
     let guide = std::fs::read_to_string(root().join("docs/guide/gitops.md")).unwrap();
     let command = guide.lines().find_map(|line| line.strip_prefix("kubectl ").filter(|it| it.contains("--patch-file")));
     cluster.kubectl(&["create", "namespace", "argocd"]).await.unwrap();
@@ -29,6 +49,16 @@ pub async fn installed(cluster: &ControlPlane) -> Value {
     cluster.kubectl(&words.iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap();
     let found = cluster.kubectl(&["-n", "argocd", "get", "configmap", "argocd-cm", "-o", "json"]).await.unwrap();
     serde_json::from_str(&found).unwrap()
+}
+
+async fn built(cluster: &ControlPlane) -> Value {
+    let overlay = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(overlay.path().join(name), text).unwrap();
+    write("argocd-cm.yaml", CONFIG_MAP);
+    write("kustomization.yaml", "resources: [argocd-cm.yaml]\ncomponents: [dbplane]\n");
+    copy(&root().join("deploy/argocd"), &overlay.path().join("dbplane"));
+    let printed = cluster.kubectl(&["kustomize", overlay.path().to_str().unwrap()]).await.unwrap();
+    serde_saphyr::from_str(&printed).unwrap()
 }
 
 /// The entries of the ConfigMap that are not those of the installation of Argo CD.
@@ -47,18 +77,10 @@ async fn each_kind_has_the_health_check_however_it_is_installed() {
     let expected: BTreeSet<_> = kinds.map(|kind| (key(kind), script.clone())).collect();
     assert_eq!(expected.len(), 4);
 
-    let cluster = ControlPlane::start_with(Options { controllers: Vec::new(), ..Options::default() }).await.unwrap();
-    let patched = installed(&cluster).await;
-    assert_eq!(entries(&patched), expected);
-    assert_eq!(patched["data"]["url"], "https://argocd.example");
-
-    let overlay = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| std::fs::write(overlay.path().join(name), text).unwrap();
-    write("argocd-cm.yaml", CONFIG_MAP);
-    write("kustomization.yaml", "resources: [argocd-cm.yaml]\ncomponents: [dbplane]\n");
-    copy(&root().join("deploy/argocd"), &overlay.path().join("dbplane"));
-    let built = cluster.kubectl(&["kustomize", overlay.path().to_str().unwrap()]).await.unwrap();
-    assert_eq!(entries(&serde_saphyr::from_str(&built).unwrap()), expected);
+    for config_map in [&installed().await.patched, &installed().await.built] {
+        assert_eq!(entries(config_map), expected);
+        assert_eq!(config_map["data"]["url"], "https://argocd.example");
+    }
 }
 
 fn copy(from: &Path, to: &Path) {

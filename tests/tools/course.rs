@@ -10,7 +10,8 @@ pub enum Deed {
     /// Its spec, its Secret or the age of its key.
     Changed,
     Deleted,
-    /// With everything in its namespace: its Secret may go before it, and cannot be written again.
+    /// With everything in its namespace: its Secret may go before it, and cannot be written again. An account that nothing uses any
+    /// more has no finalizer, and is gone at once.
     DeletedWithNamespace,
 }
 
@@ -23,7 +24,7 @@ impl Deed {
             Self::Created => "^IC$",
             Self::Changed => "^C?(IC)?$",
             Self::Deleted => "^C?T$",
-            Self::DeletedWithNamespace => "^C?F?T$",
+            Self::DeletedWithNamespace => "^C?F?T?$",
         }
     }
 }
@@ -59,6 +60,7 @@ fn a_course_that_goes_back_and_forth_is_reported() {
         (Deed::Deleted, vec![current], false),
         (Deed::Deleted, vec![current, failed, gone], false),
         (Deed::DeletedWithNamespace, vec![current, failed, gone], true),
+        (Deed::DeletedWithNamespace, vec![current, failed], true),
         (Deed::DeletedWithNamespace, vec![current, failed, current, gone], false),
     ] {
         assert_eq!(flaw(deed, &statuses).is_none(), fine, "{deed:?} {statuses:?}");

@@ -14,6 +14,7 @@ mod course;
 mod harness;
 mod judge;
 mod scenarios;
+mod stages;
 mod states;
 #[path = "../support/mod.rs"]
 mod support;

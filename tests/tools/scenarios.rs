@@ -15,14 +15,14 @@ use crate::judge::{Verdict, judge};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_resource_is_current_too_early_or_goes_back_and_forth() {
     let lab = Arc::new(Lab::open(PathBuf::from(env!("CARGO_BIN_EXE_dbplane"))).await.unwrap());
-    let checks = installed(&lab.cluster).await;
+    let checks = &installed().await.patched;
     let scenarios = scenarios();
     let recordings = join_all(scenarios.iter().map(|scenario| recorded(lab.clone(), scenario))).await;
     let mut flaws = Vec::new();
     for (recording, scenario) in recordings.into_iter().zip(&scenarios) {
         let versions = recording.unwrap();
         let objects: Vec<Value> = versions.iter().map(|version| version.object.clone()).collect();
-        let seen: Vec<(Version, Verdict)> = versions.into_iter().zip(judge(&checks, &objects)).collect();
+        let seen: Vec<(Version, Verdict)> = versions.into_iter().zip(judge(checks, &objects)).collect();
         let found = seen.iter().filter_map(|(version, verdict)| too_early(&scenario.act, version, verdict));
         let found = found.chain(courses(scenario, &seen));
         flaws.extend(found.map(|what| format!("{}: {what}", scenario.name)));

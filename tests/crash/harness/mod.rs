@@ -29,8 +29,12 @@ mod world;
 
 pub use enumerate::{Tally, enumerate, single};
 pub use lab::Lab;
-pub use manifests::key_secret;
+pub use manifests::{account, compute, key, key_secret, secret, with};
 pub use modes::Extent;
+pub use objects::condition;
 pub use planted::{Plant, violations_of};
-pub use recorded::{Version, recorded};
-pub use scenarios::{Act, Scenario, scenarios};
+pub use platform::{ADMIN, BRANCH_TO_ADOPT, EMPTY_BRANCH, FOREIGN, SHARED_BRANCH, TO_ADOPT};
+pub use point::set_the_scene;
+pub use recorded::{Recorder, Version, recorded};
+pub use scenarios::{Act, Goal, Scenario, scenarios};
+pub use site::{FOREIGN_SECRET, Site};

@@ -47,7 +47,7 @@ impl Version {
         self.object["metadata"]["uid"].as_str().unwrap_or_default()
     }
 
-    fn number(&self) -> Result<u64> {
+    pub fn number(&self) -> Result<u64> {
         number(self.object["metadata"]["resourceVersion"].as_str())
     }
 }
@@ -55,12 +55,9 @@ impl Version {
 /// All versions of all resources, each resource's in the order in which they were written.
 pub async fn recorded(lab: Arc<Lab>, scenario: &Scenario) -> Result<Vec<Version>> {
     let _place = lab.place(scenario.elected).await?;
-    let namespace = format!("{}-recorded", scenario.name);
-    let began = collections(&lab, &namespace).await?;
-    let mut site = Site::open(lab.clone(), scenario, &namespace).await?;
-    let recorder = Recorder::start(&site, began);
+    let (mut site, recorder) = Recorder::open(lab.clone(), scenario).await?;
     set_the_scene(&mut site, scenario).await?;
-    let act = now(&lab, &namespace).await?;
+    let act = recorder.now().await?;
     site.gate.arm(&[]);
     for act in &scenario.act {
         site.perform(act).await?;
@@ -102,12 +99,6 @@ async fn collections(lab: &Lab, namespace: &str) -> Result<Vec<Collection>> {
     Ok(found)
 }
 
-/// A number that is lower than that of every later write.
-async fn now(lab: &Lab, namespace: &str) -> Result<u64> {
-    let listed = objects(&lab.client, namespace, "Compute").list(&ListParams::default()).await?;
-    number(listed.metadata.resource_version.as_deref())
-}
-
 /// Kubernetes 1.35 and newer promise that resource versions are numbers that grow.
 fn number(resource_version: Option<&str>) -> Result<u64> {
     resource_version.unwrap_or_default().parse().map_err(Error::while_doing("reading a resource version"))
@@ -115,7 +106,8 @@ fn number(resource_version: Option<&str>) -> Result<u64> {
 
 type Versions = Arc<Mutex<Vec<Version>>>;
 
-struct Recorder {
+/// Who watches a site.
+pub struct Recorder {
     collections: Vec<Arc<Collection>>,
     watches: Vec<JoinHandle<Result<()>>>,
     versions: Versions,
@@ -128,6 +120,27 @@ impl Drop for Recorder {
 }
 
 impl Recorder {
+    /// Opens a site of its own, with a watch from before its account exists.
+    pub async fn open(lab: Arc<Lab>, scenario: &Scenario) -> Result<(Site, Self)> {
+        let namespace = format!("{}-recorded", scenario.name);
+        let collections = collections(&lab, &namespace).await?;
+        let site = Site::open(lab, scenario, &namespace).await?;
+        let recorder = Self::start(&site, collections);
+        Ok((site, recorder))
+    }
+
+    /// A number that no later version is below.
+    pub async fn now(&self) -> Result<u64> {
+        let listed = self.collections[0].api.list(&ListParams::default()).await?;
+        number(listed.metadata.resource_version.as_deref())
+    }
+
+    /// The versions that have come since then.
+    pub fn since(&self, number: u64) -> Vec<Version> {
+        let all = lock(&self.versions);
+        all.iter().filter(|version| version.number().is_ok_and(|it| it > number)).cloned().collect()
+    }
+
     fn start(site: &Site, collections: Vec<Collection>) -> Self {
         let collections: Vec<Arc<Collection>> = collections.into_iter().map(Arc::new).collect();
         let versions = Versions::default();
