@@ -93,9 +93,10 @@ impl Platform {
         Ok(self.lines()?.iter().any(|line| line.id == id))
     }
 
-    /// Whether clients can connect to it, or wake it.
-    pub fn serves(&self, id: &str) -> Result<bool> {
-        Ok(self.lines()?.iter().any(|line| line.id == id && line.status != "Init"))
+    /// The size of a compute that clients can connect to, or wake, as the console shows it.
+    pub fn serves(&self, id: &str) -> Result<Option<String>> {
+        let serving = self.lines()?.into_iter().find(|line| line.id == id && line.status != "Init");
+        Ok(serving.map(|line| line.size))
     }
 
     /// The project's keys but the foreign one.

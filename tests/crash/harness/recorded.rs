@@ -30,7 +30,7 @@ pub struct Version {
     pub after_the_act: bool,
     /// Whether this is the last one, of a resource that is gone.
     pub gone: bool,
-    /// Why what it reports cannot be used, as the platform and the cluster were when it was seen; `None` where it can.
+    /// Why it cannot be used as declared, as the platform and the cluster were when it was seen; `None` where it can.
     pub unusable: Option<String>,
 }
 
@@ -234,7 +234,13 @@ impl Witness {
         let Some(id) = object["status"]["computeID"].as_str() else {
             return Ok(Some("it names no compute".to_owned()));
         };
-        Ok((!self.platform.serves(id)?).then(|| format!("compute {id} does not serve")))
+        let Some(size) = self.platform.serves(id)? else { return Ok(Some(format!("compute {id} does not serve"))) };
+        let (declared, restarted) = (&object["spec"]["size"]["fixed"], &object["status"]["restart"]["token"]);
+        if !declared.is_null() && size != format!("{declared} CU") {
+            return Ok(Some(format!("compute {id} has {size}")));
+        }
+        let requested = &object["spec"]["restartToken"];
+        Ok((requested != restarted).then(|| format!("compute {id} was not restarted for {requested}")))
     }
 
     /// While a key is replaced the status may name either: what counts is the one that people find.
