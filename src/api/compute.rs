@@ -1,5 +1,6 @@
 //! Compute: one compute (an endpoint of the platform's API) of one branch.
 
+mod connection;
 mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +9,8 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use status::{Capacity, ComputeStatus, LastOperation, RestartStatus, WaitingChanges};
+pub use connection::{Connection, CredentialsFrom};
+pub use status::{Capacity, ComputeStatus, LastOperation, RestartStatus, ServiceBinding, WaitingChanges};
 
 use super::common::{AccountRef, Duration};
 use super::units::autoscaling_sizes;
@@ -134,7 +136,7 @@ pub struct ComputeSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub restart_token: Option<String>,
-    /// A Secret that dbplane writes with host, port, sslmode and computeID; none when absent. It has no user and no password, because this API does not return them.
+    /// A Secret that dbplane writes with what a client needs to connect; none when absent. User and password come from the Secret in credentialsFrom, because this API does not return them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<Connection>,
 }
@@ -321,14 +323,4 @@ pub struct Window {
     /// How long the window stays open, 1m to 24h. A change that begins while it is open may end later.
     #[x_kube(validation = rules::duration("1m", "24h"))]
     pub duration: Duration,
-}
-
-/// Where to write what a client needs to connect.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Connection {
-    /// Name of the Secret, in this namespace. This resource creates and owns it. dbplane never writes to an existing Secret of another owner.
-    #[schemars(length(max = 253))]
-    #[x_kube(validation = rules::object_name())]
-    pub secret_name: String,
 }

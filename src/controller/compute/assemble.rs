@@ -1,13 +1,14 @@
 //! What a decision about a Compute rests on, put together from what was looked at. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use kube::ResourceExt;
 
 use super::super::object::{meta_observed, uid};
 use super::gather::Facts;
+use super::secret;
 use crate::api::Compute;
-use crate::cluster::{Owner, SecretState};
+use crate::cluster::SecretState;
 use crate::decide::compute::{ComputeObserved, SecretView, claims};
 use crate::decide::names;
 
@@ -28,7 +29,8 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         claims: claims(object, computes, unreadable, |uid| others.creating.contains(uid)),
         connection_secret: connection_secret(object, facts),
         unused_secrets: facts.unused_secrets.clone(),
-        secret: facts.secret.as_ref().map_or(SecretView::NotWanted, |(owner, state)| secret_view(owner, state)),
+        secret: facts.secret.as_ref().map_or(SecretView::NotWanted, |(owner, state)| secret::view(owner, state)),
+        credentials: facts.credentials.clone(),
         name_support: facts.excerpt.name_support,
         memory: facts.remembered.memory.clone(),
         stale_from: facts.excerpt.stale_from,
@@ -52,20 +54,4 @@ fn listed(annotation: Option<&String>) -> BTreeSet<String> {
 fn connection_secret<P>(object: &Compute, facts: &Facts<P>) -> Option<String> {
     let name = &object.spec.connection.as_ref()?.secret_name;
     matches!(facts.secret, Some((_, SecretState::Ours(_)))).then(|| name.clone())
-}
-
-/// The connection Secret, as it was read.
-fn secret_view(owner: &Owner, state: &SecretState) -> SecretView {
-    match state {
-        SecretState::Absent => SecretView::Absent,
-        SecretState::Foreign(who) => SecretView::Foreign(who.clone()),
-        // Nothing in it is irreplaceable: what an earlier resource of the same name left is written anew.
-        SecretState::Restored(secret) if owner.formerly_owned(secret) => SecretView::Absent,
-        SecretState::Restored(_) => SecretView::Foreign("not dbplane's".to_owned()),
-        SecretState::Ours(secret) => {
-            let data = secret.data.clone().unwrap_or_default();
-            let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap_or_default();
-            SecretView::Ours(data.into_iter().map(|(key, value)| (key, text(value.0))).collect::<BTreeMap<_, _>>())
-        }
-    }
 }

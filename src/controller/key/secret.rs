@@ -10,7 +10,7 @@ use crate::api::{ProjectKey, ProjectKeySpec};
 use crate::cluster::{Owner, SecretContent, digest, secrets};
 use crate::decide::identity::KeyIdentity;
 use crate::decide::key::{KeySecretView, SecretContents, template};
-use crate::decide::names::{MANAGED_BY, SECRET_DIGEST, SECRET_KEY, SECRET_KEY_ID, SECRET_SHAPE};
+use crate::decide::names::{MANAGED_BY, SECRET_DIGEST, SECRET_KEY, SECRET_KEY_ID, SECRET_SHAPE, shape};
 
 /// Everything that the Secret of a key holds.
 pub(super) fn content(
@@ -32,11 +32,6 @@ pub(super) fn content(
     let shape = shape([data.keys().collect(), labels.keys().collect(), spec.secret.annotations.keys().collect()]);
     annotations.insert(SECRET_SHAPE.to_owned(), shape);
     SecretContent { data, labels, annotations }
-}
-
-/// A digest of the names of everything that is written: it differs once the spec no longer names something that still stands.
-fn shape(names: [Vec<&String>; 3]) -> String {
-    digest(&SecretString::from(serde_json::to_string(&names).unwrap_or_default()))
 }
 
 /// What a Secret of ours holds, and the key's secret where it is as it was written.

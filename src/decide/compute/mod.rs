@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 pub use claims::{Claim, Claims, Scope, claims};
+pub use connection::{ConnectionSecret, CredentialsView, SecretText, SecretView};
 pub use create::is_current;
 pub use record::is_held;
 
@@ -27,7 +28,9 @@ use super::memory::of_fault;
 use super::names::ClusterId;
 use super::seal::InvalidAnnotation;
 use super::{AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, paused, sizes};
-use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, RestartStatus, WaitingChanges};
+use crate::api::{
+    ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, RestartStatus, ServiceBinding, WaitingChanges,
+};
 use crate::domain::{Compute, ComputeChange, ComputeState, Fault, NameSupport, NewCompute, Role};
 
 /// Everything that a decision about a Compute rests on, besides its spec and the time.
@@ -48,6 +51,7 @@ pub struct ComputeObserved {
     pub snapshot: SnapshotState,
     pub claims: Claims,
     pub secret: SecretView,
+    pub credentials: CredentialsView,
     /// The name of the connection Secret, where it exists.
     pub connection_secret: Option<String>,
     /// Secrets of this resource that its spec does not name any more.
@@ -74,19 +78,6 @@ pub enum SnapshotState {
     Failed(Fault),
     /// It began at that time.
     Taken { at: Timestamp, computes: Vec<Compute> },
-}
-
-/// A Secret that dbplane may have to write.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SecretView {
-    /// None is declared.
-    NotWanted,
-    /// It does not exist.
-    Absent,
-    /// It exists and belongs to something else, which the text names.
-    Foreign(String),
-    /// It is this resource's, with these entries.
-    Ours(BTreeMap<String, String>),
 }
 
 /// One side effect.
@@ -118,8 +109,8 @@ pub enum ComputeStep {
     Restart { id: String, record: RestartRecord },
     /// Record a restart that needs no call.
     RecordRestart { record: RestartRecord },
-    /// Write the connection Secret.
-    WriteConnection { data: BTreeMap<String, String> },
+    /// Write the connection Secret, and remove these entries of it.
+    WriteConnection { secret: Box<ConnectionSecret>, without: BTreeSet<String> },
     /// Ask the platform for one compute, which its list lacks.
     Ask { id: String },
     /// Delete a compute.
@@ -245,6 +236,7 @@ pub fn status(report: &Report, observed: &ComputeObserved, old: &ComputeStatus, 
         true => (old.connection_secret.clone(), old.unused_secrets.clone()),
         false => (observed.connection_secret.clone(), observed.unused_secrets.clone()),
     };
+    status.binding = status.connection_secret.clone().map(|name| ServiceBinding { name });
     status.conditions = report.conditions(&old.conditions, observed.meta.generation, now);
     status.observed_generation = report.observed_generation(old.observed_generation, observed.meta.generation);
     status.record = observed.meta.record.clone();

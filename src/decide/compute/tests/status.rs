@@ -48,6 +48,18 @@ fn it_shows_what_waits_and_since_when() {
 }
 
 #[test]
+fn it_names_the_connection_secret_where_a_service_binding_is_looked_for() {
+    let given = Given::bound();
+    assert_eq!(status_of(&given, &ComputeStatus::default()).binding, None);
+    let given = given.observing(|observed| observed.connection_secret = Some("orders-db".into()));
+    let status = status_of(&given, &ComputeStatus::default());
+    assert_eq!(status.binding.as_ref().map(|binding| binding.name.as_str()), Some("orders-db"));
+    // While the resource is being deleted its Secret is not read.
+    let deleting = Given::bound().observing(|observed| observed.meta.deleting = true);
+    assert_eq!(status_of(&deleting, &status).binding, status.binding);
+}
+
+#[test]
 fn it_shows_the_type_that_the_compute_has_and_not_the_declared_one() {
     let status = status_of(&Given::bound().seeing([replica("ep-1")]), &ComputeStatus::default());
     assert_eq!(status.type_, Some(ComputeType::ReadOnly));
