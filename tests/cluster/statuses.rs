@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use dbplane::api::{
     Account, AccountCapabilities, AccountStatus, Capacity, ClusterAccount, Compute, ComputeStatus, ComputeType,
-    Condition, KeyRecord, LastOperation, ProjectKey, ProjectKeyStatus, RestartStatus, WaitingChanges,
+    Condition, KeyRecord, LastOperation, ProjectKey, ProjectKeyStatus, RestartStatus, ServiceBinding, WaitingChanges,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -114,6 +114,7 @@ async fn of_a_compute() {
         }),
         restart: Some(RestartStatus { token: "1".to_owned(), at: instant() }),
         connection_secret: Some("orders-db".to_owned()),
+        binding: Some(ServiceBinding { name: "orders-db".to_owned() }),
         unused_secrets: vec!["orders".to_owned()],
         conditions: conditions(),
         record: Some("{}".to_owned()),
