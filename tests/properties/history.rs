@@ -2,6 +2,8 @@
 
 use dbplane::decide::names;
 use dbplane_simulator::world::Profile;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -11,6 +13,9 @@ use super::in_memory::cluster::Stored;
 use super::in_memory::{Print, Resource};
 use super::run::Run;
 use super::simulation::{PROJECT, Simulation};
+
+/// The Secret with the user and the password for connections.
+pub const ROLE: &str = "role";
 
 /// What happens in one run.
 #[derive(Clone, Debug)]
@@ -81,6 +86,8 @@ pub enum Event {
     ComputeRemoved(usize),
     KeyRevoked,
     SecretRemoved,
+    /// The Secret with the user and the password for connections gets this password, or is deleted.
+    Role(Option<u8>),
     KeyDeleted,
     KeyReapplied(bool),
     /// The API key of the account is exchanged for another one; the old one is revoked.
@@ -127,6 +134,7 @@ pub fn event(subject: Subject) -> BoxedStrategy<Event> {
         1 => which().prop_map(Event::Copied),
         1 => (0..2_u8, any::<bool>()).prop_map(|(branch, primary)| Event::ForeignCompute(branch, primary)),
         1 => which().prop_map(Event::ComputeRemoved),
+        2 => prop::option::weighted(0.7, 0..3_u8).prop_map(Event::Role),
     ];
     let of_keys = prop_oneof![
         1 => Just(Event::ForeignKey),
@@ -191,14 +199,25 @@ impl History {
         }
         let number = (0..self.computes.len()).find(|number| compute(*number) == *resource)?;
         let Declared { branch, size, .. } = self.computes[number];
+        let mut connection = json!({"secretName": format!("to-r{number}")});
+        if self.has_role() {
+            connection["database"] = json!("shop");
+            connection["credentialsFrom"] = json!({"name": ROLE, "usernameKey": "username", "passwordKey": "password"});
+        }
         Some(json!({
             "accountRef": {"name": "prod", "kind": self.account.resource().0},
             "projectID": PROJECT,
             "branchID": format!("b{branch}"),
             "type": if self.is_primary(number) { "ReadWrite" } else { "ReadOnly" },
             "size": size_of(size),
-            "connection": {"secretName": format!("to-r{number}")},
+            "connection": connection,
         }))
+    }
+
+    /// Whether Computes name the Secret with the user and the password. Where nothing happens to it they do not, so that the faults of a
+    /// history that is known still hit the same requests.
+    pub fn has_role(&self) -> bool {
+        self.chapters.iter().any(|chapter| matches!(chapter.event, Event::Role(_)))
     }
 
     /// A branch has one primary.
@@ -257,6 +276,7 @@ impl Run<'_> {
                 }
             }
             Event::SecretRemoved => drop(self.simulation.lock().cluster.secrets.remove("ci")),
+            Event::Role(password) => self.put_role(*password),
             Event::CredentialExchanged => self.exchange_credential(),
             Event::CredentialRevoked => self.revoke_credentials(),
             Event::CredentialSecretDeleted => {
@@ -274,6 +294,17 @@ impl Run<'_> {
             Event::KeyDeleted => self.delete(&key()),
             Event::KeyReapplied(backup) => self.reapply(&key(), *backup),
         }
+    }
+
+    fn put_role(&mut self, password: Option<u8>) {
+        let mut simulation = self.simulation.lock();
+        let Some(password) = password else {
+            simulation.cluster.secrets.remove(ROLE);
+            return;
+        };
+        let entries = [("username", "app".to_owned()), ("password", format!("p{password}"))];
+        let data = entries.into_iter().map(|(name, text)| (name.to_owned(), ByteString(text.into_bytes())));
+        simulation.cluster.put_secret(ROLE, Secret { data: Some(data.collect()), ..Secret::default() });
     }
 
     fn edit(&mut self, which: usize, first: &Value, then: &Value) {
