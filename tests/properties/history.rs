@@ -155,6 +155,13 @@ pub fn chapters(event: impl Strategy<Value = Event>) -> impl Strategy<Value = Ve
     prop::collection::vec((event, seconds).prop_map(|(event, seconds)| Chapter { event, seconds }), 0..6)
 }
 
+/// A password is there for long enough to be written, and then another one is, or none.
+pub fn role_at_last() -> impl Strategy<Value = Vec<Chapter>> {
+    let chapter = |password, seconds| Chapter { event: Event::Role(password), seconds };
+    (0..30_u16, prop::option::weighted(0.3, Just(1_u8)))
+        .prop_map(move |(seconds, password)| vec![chapter(Some(0), 60), chapter(password, seconds)])
+}
+
 pub fn profile() -> impl Strategy<Value = Profile> {
     prop_oneof![Just(Profile::Default), Just(Profile::Public), Just(Profile::Minimal)]
 }
