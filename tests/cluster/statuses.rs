@@ -91,6 +91,7 @@ async fn of_a_compute() {
         region: text("region-1"),
         created_at: Some(instant()),
         host: text("ep-1.platform.example"),
+        pooled_host: text("ep-1-pooler.platform.example"),
         state: text("active"),
         pending_state: text("idle"),
         size: text("0.25-4"),

@@ -34,6 +34,7 @@ pub struct Connection {
     pub database: Option<String>,
     /// The Secret with the user and the password, in this namespace; without it the Secret has no user, password and uri. dbplane reads nothing but these two entries of it, and does not create the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub credentials_from: Option<CredentialsFrom>,
     /// Whether host, uri and jdbc-uri lead to the platform's connection pooler. The entries direct-host and direct-uri then lead past it. Where the platform shows no pooled host they all lead to the compute itself, and Synced is False.
     #[serde(default)]

@@ -29,6 +29,9 @@ pub struct ComputeStatus {
     /// Host name for connecting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+    /// Host name of the connection pooler, where the platform shows one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pooled_host: Option<String>,
     /// init, idle or active, as the platform reports it. An idle compute is healthy: it starts when a client connects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,

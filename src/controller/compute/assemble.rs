@@ -9,7 +9,7 @@ use super::gather::Facts;
 use super::secret;
 use crate::api::Compute;
 use crate::cluster::SecretState;
-use crate::decide::compute::{ComputeObserved, SecretView, claims};
+use crate::decide::compute::{Address, ComputeObserved, SecretView, claims};
 use crate::decide::names;
 
 pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved {
@@ -31,6 +31,7 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         unused_secrets: facts.unused_secrets.clone(),
         secret: facts.secret.as_ref().map_or(SecretView::NotWanted, |(owner, state)| secret::view(owner, state)),
         credentials: facts.credentials.clone(),
+        last_seen: last_seen(object),
         name_support: facts.excerpt.name_support,
         memory: facts.remembered.memory.clone(),
         stale_from: facts.excerpt.stale_from,
@@ -48,6 +49,13 @@ fn platform(base_url: &str) -> String {
 fn listed(annotation: Option<&String>) -> BTreeSet<String> {
     let words = annotation.into_iter().flat_map(|text| text.split(',')).map(str::trim);
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// Where the status says that its compute is.
+fn last_seen(object: &Compute) -> Option<Address> {
+    let status = object.status.as_ref()?;
+    let (id, host) = status.compute_id.clone().zip(status.host.clone())?;
+    Some(Address { id, host, pooled_host: status.pooled_host.clone() })
 }
 
 /// The name of the connection Secret, where it exists.

@@ -11,7 +11,7 @@ use super::super::names::{MANAGED_BY, SECRET_SHAPE, shape};
 use super::super::template::filled;
 use super::super::{Action, Decision, Reason, Report, Sync};
 use super::{Case, Choice, ComputeStep};
-use crate::api::{Connection, CredentialsFrom};
+use crate::api::{Connection, CredentialsFrom, Management};
 use crate::domain::Compute;
 
 /// The port that the platform's computes serve.
@@ -117,11 +117,44 @@ impl ConnectionSecret {
     }
 }
 
+/// Where a compute is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    pub id: String,
+    pub host: String,
+    pub pooled_host: Option<String>,
+}
+
+impl Address {
+    /// `None` where the platform shows no host yet.
+    fn of(compute: &Compute) -> Option<Self> {
+        let host = compute.host.clone()?;
+        Some(Self { id: compute.id.clone(), host, pooled_host: compute.pooled_host.clone() })
+    }
+}
+
+/// While the platform cannot be asked, the Secret follows what does not come from there: the compute is where it was seen last.
+pub(super) fn meanwhile(case: &Case, report: Report) -> Choice {
+    let bound = case.identity.binding.as_ref().filter(|_| case.spec.management == Management::Full);
+    let seen = case.observed.last_seen.as_ref();
+    let seen = seen.filter(|seen| bound.is_some_and(|binding| binding.id == seen.id));
+    let choice = seen.and_then(|address| written(case, address, &report));
+    match choice {
+        Some(choice) if choice.step.is_some() => choice,
+        Some(choice) => Decision::rest(report).no_later(choice.wake),
+        None => Decision::rest(report),
+    }
+}
+
 /// Writes the connection Secret where one is declared and differs.
 pub(super) fn connection(case: &Case, compute: &Compute, report: &Report) -> Option<Choice> {
+    written(case, &Address::of(compute)?, report)
+}
+
+fn written(case: &Case, address: &Address, report: &Report) -> Option<Choice> {
     let declared = case.spec.connection.as_ref()?;
     let name = &declared.secret_name;
-    let entries = entries(declared, &case.observed.credentials, compute)?;
+    let entries = entries(declared, &case.observed.credentials, address);
     let without: BTreeSet<String> = names(&entries, Option::is_none).map(str::to_owned).collect();
     let data = entries.into_iter().filter_map(|(name, text)| Some((name, text?))).collect();
     let secret = ConnectionSecret::of(declared, data);
@@ -149,7 +182,7 @@ pub(super) fn connection(case: &Case, compute: &Compute, report: &Report) -> Opt
 pub(super) fn incomplete(case: &Case, compute: &Compute, report: &Report) -> Option<Choice> {
     let declared = case.spec.connection.as_ref()?;
     let credentials = &case.observed.credentials;
-    let entries = entries(declared, credentials, compute)?;
+    let entries = entries(declared, credentials, &Address::of(compute)?);
     let lacking = declared.credentials_from.as_ref().and_then(|from| obstacle(from, credentials)).map(|obstacle| {
         let without = names(&entries, Option::is_none).collect::<Vec<_>>().join(", ");
         format!("Secret {} is without {without}: {obstacle}", declared.secret_name)
@@ -192,10 +225,9 @@ fn names(entries: &Entries, wanted: fn(&Option<SecretText>) -> bool) -> impl Ite
 }
 
 /// Every entry that is declared. One that has no text now must not stand in the Secret either: it would be of other credentials.
-/// `None` where there is nothing to connect to yet.
-fn entries(declared: &Connection, credentials: &CredentialsView, compute: &Compute) -> Option<Entries> {
-    let direct = compute.host.as_deref()?;
-    let host = compute.pooled_host.as_deref().filter(|_| declared.pooled).unwrap_or(direct);
+fn entries(declared: &Connection, credentials: &CredentialsView, address: &Address) -> Entries {
+    let direct = address.host.as_str();
+    let host = address.pooled_host.as_deref().filter(|_| declared.pooled).unwrap_or(direct);
     let database = declared.database.as_deref();
     let login = Login { credentials, database };
     let mut entries: Entries = [
@@ -204,10 +236,10 @@ fn entries(declared: &Connection, credentials: &CredentialsView, compute: &Compu
         ("host", host),
         ("port", POSTGRES_PORT),
         ("sslmode", SSL_MODE),
-        ("computeID", &compute.id),
+        ("computeID", &address.id),
     ]
     .into_iter()
-    .chain(compute.pooled_host.as_deref().map(|host| ("pooled-host", host)))
+    .chain(address.pooled_host.as_deref().map(|host| ("pooled-host", host)))
     .chain(declared.pooled.then_some(("direct-host", direct)))
     .chain(database.into_iter().flat_map(|name| [("dbname", name), ("database", name)]))
     .map(|(name, text)| (name.to_owned(), Some(text.into())))
@@ -229,7 +261,7 @@ fn entries(declared: &Connection, credentials: &CredentialsView, compute: &Compu
     let templates: Entries =
         declared.template.iter().map(|(name, text)| (name.clone(), from_template(text, &entries))).collect();
     entries.extend(templates);
-    Some(entries)
+    entries
 }
 
 /// The text with its placeholders replaced; `None` where one of them has no text now.

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 pub use claims::{Claim, Claims, Scope, claims};
-pub use connection::{ConnectionSecret, CredentialsView, SecretText, SecretView};
+pub use connection::{Address, ConnectionSecret, CredentialsView, SecretText, SecretView};
 pub use create::is_current;
 pub use record::is_held;
 
@@ -52,6 +52,8 @@ pub struct ComputeObserved {
     pub claims: Claims,
     pub secret: SecretView,
     pub credentials: CredentialsView,
+    /// Where the status says that a compute is: it was seen there.
+    pub last_seen: Option<Address>,
     /// The name of the connection Secret, where it exists.
     pub connection_secret: Option<String>,
     /// Secrets of this resource that its spec does not name any more.
@@ -152,11 +154,11 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Cho
         return Decision::silent();
     }
     if let Some(obstacle) = observed.account.obstacle() {
-        return Decision::rest(Report::of(obstacle));
+        return connection::meanwhile(&case, Report::of(obstacle));
     }
     match &observed.snapshot {
         SnapshotState::Pending => Decision::silent(),
-        SnapshotState::Failed(fault) => Decision::rest(Report::of(unreadable(spec, fault))),
+        SnapshotState::Failed(fault) => connection::meanwhile(&case, Report::of(unreadable(spec, fault))),
         SnapshotState::Taken { at, computes } => {
             let snapshot = Snapshot { at: *at, computes };
             if let Some(report) = record::elsewhere(&case, &snapshot) {
@@ -341,6 +343,7 @@ fn observed_status(compute: &Compute, old: &ComputeStatus) -> ComputeStatus {
         region: compute.region.clone(),
         created_at: compute.created_at.and_then(to_the_second),
         host: compute.host.clone(),
+        pooled_host: compute.pooled_host.clone(),
         state: Some(compute.current_state.to_string()),
         pending_state: compute.pending_state.as_ref().map(ComputeState::to_string),
         size: size.map(|(min, max)| sizes::text(min, max)),

@@ -114,6 +114,7 @@ impl Given {
             claims: Claims::default(),
             secret: SecretView::NotWanted,
             credentials: CredentialsView::NotWanted,
+            last_seen: None,
             connection_secret: None,
             unused_secrets: Vec::new(),
             name_support: NameSupport::Unseen,

@@ -157,6 +157,21 @@ async fn it_follows_its_credentials_and_says_what_is_missing() {
 }
 
 #[tokio::test]
+async fn it_follows_its_credentials_while_the_account_cannot_be_used() {
+    let fixture = Fixture::new("connection-offline").await;
+    role(&fixture, "app", "first").await;
+    create(&fixture, WITH_ROLE).await;
+    fixture.wait_until("the password to be there", async || entry(&fixture, "password").await == "first").await;
+    let host = fixture.get("compute/orders").await.unwrap()["status"]["host"].as_str().unwrap().to_owned();
+    fixture.secret("platform-api-key", "refused-by-the-platform").await;
+    fixture.until_condition("compute/orders", "Ready", "Unknown", "AccountNotReady").await;
+    role(&fixture, "app", "next").await;
+    let uri = format!("postgresql://app:next@{host}:5432/shop?sslmode=require");
+    fixture.wait_until("the URI to follow", async || entry(&fixture, "uri").await == uri).await;
+    fixture.until_condition("compute/orders", "Ready", "Unknown", "AccountNotReady").await;
+}
+
+#[tokio::test]
 async fn it_takes_only_the_named_entries_and_none_of_its_own_secrets() {
     let fixture = Fixture::new("credential-keys").await;
     let data =

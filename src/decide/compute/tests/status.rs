@@ -17,6 +17,7 @@ fn active_at(time: Timestamp, state: ComputeState) -> Given {
 #[test]
 fn it_shows_what_was_seen() {
     let seen = with(compute("ep-1"), |compute| {
+        compute.pooled_host = Some("ep-1-pooler.postgres.example".into());
         (compute.settings.min, compute.settings.max) = (cu(0.25), cu(2.));
         compute.pending_state = Some(ComputeState::Idle);
     });
@@ -25,6 +26,7 @@ fn it_shows_what_was_seen() {
     assert_eq!((status.type_, status.region.as_deref()), (Some(ComputeType::ReadWrite), Some("region-1")));
     assert_eq!(status.created_at, Some(at(-7200)));
     assert_eq!(status.host.as_deref(), Some("ep-1.postgres.example"));
+    assert_eq!(status.pooled_host.as_deref(), Some("ep-1-pooler.postgres.example"));
     assert_eq!((status.state.as_deref(), status.pending_state.as_deref()), (Some("active"), Some("idle")));
     assert_eq!(status.size.as_deref(), Some("0.25-2"));
     assert_eq!(status.capacity.unwrap().max_connections, 112);
