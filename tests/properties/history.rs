@@ -2,8 +2,6 @@
 
 use dbplane::decide::names;
 use dbplane_simulator::world::Profile;
-use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::Secret;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -11,11 +9,9 @@ use super::accounts::CREDENTIAL;
 use super::faults::Hit;
 use super::in_memory::cluster::Stored;
 use super::in_memory::{Print, Resource};
+use super::role::ROLE;
 use super::run::Run;
 use super::simulation::{PROJECT, Simulation};
-
-/// The Secret with the user and the password for connections.
-pub const ROLE: &str = "role";
 
 /// What happens in one run.
 #[derive(Clone, Debug)]
@@ -155,13 +151,6 @@ pub fn chapters(event: impl Strategy<Value = Event>) -> impl Strategy<Value = Ve
     prop::collection::vec((event, seconds).prop_map(|(event, seconds)| Chapter { event, seconds }), 0..6)
 }
 
-/// A password is there for long enough to be written, and then another one is, or none.
-pub fn role_at_last() -> impl Strategy<Value = Vec<Chapter>> {
-    let chapter = |password, seconds| Chapter { event: Event::Role(password), seconds };
-    (0..30_u16, prop::option::weighted(0.3, Just(1_u8)))
-        .prop_map(move |(seconds, password)| vec![chapter(Some(0), 60), chapter(password, seconds)])
-}
-
 pub fn profile() -> impl Strategy<Value = Profile> {
     prop_oneof![Just(Profile::Default), Just(Profile::Public), Just(Profile::Minimal)]
 }
@@ -219,12 +208,6 @@ impl History {
             "size": size_of(size),
             "connection": connection,
         }))
-    }
-
-    /// Whether Computes name the Secret with the user and the password. Where nothing happens to it they do not, so that the faults of a
-    /// history that is known still hit the same requests.
-    pub fn has_role(&self) -> bool {
-        self.chapters.iter().any(|chapter| matches!(chapter.event, Event::Role(_)))
     }
 
     /// A branch has one primary.
@@ -301,17 +284,6 @@ impl Run<'_> {
             Event::KeyDeleted => self.delete(&key()),
             Event::KeyReapplied(backup) => self.reapply(&key(), *backup),
         }
-    }
-
-    fn put_role(&mut self, password: Option<u8>) {
-        let mut simulation = self.simulation.lock();
-        let Some(password) = password else {
-            simulation.cluster.secrets.remove(ROLE);
-            return;
-        };
-        let entries = [("username", "app".to_owned()), ("password", format!("p{password}"))];
-        let data = entries.into_iter().map(|(name, text)| (name.to_owned(), ByteString(text.into_bytes())));
-        simulation.cluster.put_secret(ROLE, Secret { data: Some(data.collect()), ..Secret::default() });
     }
 
     fn edit(&mut self, which: usize, first: &Value, then: &Value) {

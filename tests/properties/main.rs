@@ -20,13 +20,15 @@ mod known;
 mod process;
 mod promises;
 mod rewriting;
+mod role;
 mod run;
 mod simulation;
 
 use faults::{faults, late_faults};
-use history::{History, Subject, account, chapters, computes, deletes_per_minute, event, profile, role_at_last};
+use history::{History, Subject, account, chapters, computes, deletes_per_minute, event, profile};
 use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, RngSeed, TestCaseError};
+use role::role_at_last;
 
 /// The same histories each time, so that a change is judged by what it changes. `PROPTEST_CASES` asks for so many new ones.
 fn config(cases: u32) -> ProptestConfig {
