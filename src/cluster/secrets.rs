@@ -63,6 +63,26 @@ impl std::fmt::Debug for SecretContent {
     }
 }
 
+impl SecretContent {
+    /// What of a Secret is not as it was to be written, for people: entries, labels, annotations, and never a value.
+    pub fn differing(&self, stored: &Secret) -> Vec<String> {
+        let stands = |entry: &String| stored.data.as_ref()?.get(entry).map(|bytes| bytes.0.as_slice());
+        let entries =
+            self.data.iter().filter(|(entry, wanted)| stands(entry) != Some(wanted.expose_secret().as_bytes()));
+        let entries = entries.map(|(entry, _)| format!("entry {entry}"));
+        let labels = missing(stored.labels(), &self.labels).map(|name| format!("label {name}"));
+        let annotations = missing(stored.annotations(), &self.annotations).map(|name| format!("annotation {name}"));
+        entries.chain(labels).chain(annotations).collect()
+    }
+}
+
+fn missing<'a>(
+    stands: &BTreeMap<String, String>,
+    wanted: &'a BTreeMap<String, String>,
+) -> impl Iterator<Item = &'a String> {
+    wanted.iter().filter(|(name, value)| stands.get(*name) != Some(value)).map(|(name, _)| name)
+}
+
 /// A Secret as it was read.
 pub enum SecretState {
     Absent,
@@ -183,14 +203,14 @@ pub async fn write_own<C: Cluster>(
 }
 
 /// The same for a Secret that holds nothing irreplaceable: a Secret of a former resource of this name is adopted first. The
-/// entries in `without` are not in it afterwards, whoever wrote them.
+/// entries in `without` are not in it afterwards, whoever wrote them. Returns it as it was before these were removed.
 pub async fn write_replaceable<C: Cluster>(
     cluster: &C,
     owner: &Owner,
     name: &str,
     content: &SecretContent,
     without: &BTreeSet<String>,
-) -> Result<(), WriteError> {
+) -> Result<Secret, WriteError> {
     if let SecretState::Restored(secret) = state(cluster, owner, name).await?
         && owner.formerly_owned(&secret)
     {
@@ -205,7 +225,7 @@ pub async fn write_replaceable<C: Cluster>(
         let patch = json!({"metadata": {"resourceVersion": stands.resource_version()}, "data": left});
         cluster.patch_secret(&owner.namespace, name, &patch).await?;
     }
-    Ok(())
+    Ok(stands)
 }
 
 fn has(secret: &Secret, entry: &str) -> bool {

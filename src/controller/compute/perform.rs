@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::super::access;
 use super::super::environment::{Environment, StepError};
 use super::super::object::uid;
-use super::super::pass::calls::{confirm_record, failed, patch_metadata, publish, restore, secret_written};
+use super::super::pass::calls::{altered, confirm_record, failed, patch_metadata, publish, restore, secret_written};
 use super::super::pass::released;
 use super::super::state::{Connection, Turn};
 use super::Computes;
@@ -15,7 +15,7 @@ use crate::api::{Compute, LastOperation, Management};
 use crate::cluster::{Event, MetadataPatch, Owner, resource_version, secrets};
 use crate::decide::compute::{self, ComputeStep, ConnectionSecret};
 use crate::decide::identity::{self, Binding, ComputeIdentity, CreateIntent, Origin, RestartRecord};
-use crate::decide::memory::Asked;
+use crate::decide::memory::{Asked, Problem};
 use crate::decide::{Action, Reason};
 use crate::domain::{ComputeChange, Fault, NewCompute, Operation};
 use crate::platform::{Platform, PlatformClient};
@@ -254,7 +254,10 @@ impl<E: Environment> Work<'_, E> {
         let name = &connection.secret_name;
         let content = super::secret::content(secret);
         let written = secrets::write_replaceable(self.env.cluster(), &owner, name, &content, without).await;
-        secret_written(self.env, &uid(self.object), written, name)?;
+        if let Some(message) = altered(name, &content, &written) {
+            return Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)));
+        }
+        secret_written(self.env, &uid(self.object), written.map(drop), name)?;
         let before = self.object.status.as_ref().and_then(|status| status.connection_secret.as_ref());
         if let Some(before) = before.filter(|before| *before != name) {
             let text = format!(

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{create, created, delete, message};
 use crate::fixture::{Fixture, compute};
+use crate::key_faults::altering;
 
 const DECLARED: &str = "  connection: {secretName: orders-db}\n";
 
@@ -219,6 +220,19 @@ async fn its_labels_and_annotations_are_as_declared() {
         metadata["labels"]["app"].is_null() && metadata["labels"]["theirs"] == "1" && others
     };
     fixture.until("secret/orders-db", "without what is no longer declared", bare).await;
+}
+
+#[tokio::test]
+async fn one_that_a_policy_alters_is_reported_and_not_written_in_a_loop() {
+    let fixture = Fixture::new("connection-altered").await;
+    let policy = altering(&fixture, true).await;
+    fixture.apply(&compute("orders", "br-main-42", "  connection: {secretName: ci-db}\n")).await;
+    let stalled = fixture.until_condition("compute/orders", "Stalled", "True", "SecretNotWritten").await;
+    let text = message(&stalled, "Stalled");
+    assert!(text.contains("Secret ci-db is not stored as dbplane writes it") && text.contains("entry host"), "{text}");
+    fixture.kubectl(&["delete", "mutatingadmissionpolicybinding,mutatingadmissionpolicy", &policy]).await;
+    fixture.until_ready("compute/orders").await;
+    assert_eq!(fixture.entry("ci-db", "port").await.as_deref(), Some("5432"));
 }
 
 const POOLED: &str =
