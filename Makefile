@@ -47,6 +47,11 @@ test: ## every test, including those that need a cluster
 	$(step) '3 of 3' 'running them: about 11 min'
 	@tests/run
 
+.PHONY: ecosystem
+ecosystem: control-plane ## real servers and clients with what dbplane writes: PostgreSQL, libpq, pg of node, pgx, JDBC
+	@tests/ecosystem/build
+	cargo test --locked --test ecosystem
+
 .PHONY: verify
 verify: control-plane ## every request of every scenario gone wrong, the model, random histories (point=create-key:kill-after:7 repeats one)
 	cargo build --release --locked --bin dbplane --example verify
@@ -65,8 +70,9 @@ mutants: ## change the decisions, one thing at a time: do the tables notice? (ab
 .PHONY: lint
 lint: ## clippy on everything; warnings are errors (shellcheck too, where it is installed)
 	cargo clippy --workspace --locked --all-targets -- -D warnings
+	cargo clippy --locked --test ecosystem -- -D warnings
 	@if command -v shellcheck >/dev/null; \
-	then shellcheck .ci/run .ci/cargo-tool tests/run tests/control-plane/build tests/ecosystem/status/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
+	then shellcheck .ci/run .ci/cargo-tool tests/run tests/control-plane/build tests/ecosystem/build tests/ecosystem/status/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
 	else echo "shellcheck is not installed: the shell scripts were not linted"; fi
 
 .PHONY: fmt

@@ -57,8 +57,8 @@ async fn declare(terminal: &Terminal, env: &Environment) -> Result<()> {
     terminal.check(found.size == "0.25 - 2 CU", "the platform has the compute that is declared, in its size")?;
     let all = env.console.computes().await?;
     terminal.check(all.len() == 2, "it has two computes: none was made twice")?;
-    let secret = env.kubectl(&["-n", "shop", "get", "secret", "orders-db", "-o", "jsonpath={.data.computeID}"]).await?;
-    terminal.check(!secret.is_empty(), "the Secret orders-db says where to connect")
+    let secret = env.kubectl(&["-n", "shop", "get", "secret", "orders-db", "-o", "jsonpath={.data.uri}"]).await?;
+    terminal.check(!secret.is_empty(), "the Secret orders-db has the URI that an app connects with")
 }
 
 async fn resize(terminal: &Terminal, env: &Environment) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Compute: one compute (an endpoint of the platform's API) of one branch.
 
+mod connection;
 mod status;
 mod times;
 
@@ -9,8 +10,10 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use connection::{Connection, CredentialsFrom};
 pub use status::{
-    Capacity, ComputeStatus, LastOperation, MaintenanceStatus, RestartStatus, ScheduleStatus, WaitingChanges,
+    Capacity, ComputeStatus, LastOperation, MaintenanceStatus, RestartStatus, ScheduleStatus, ServiceBinding,
+    WaitingChanges,
 };
 pub use times::{Disruption, DisruptionPolicy, Maintenance, MaintenanceRestart, Schedule, ScheduledDisruption, Window};
 
@@ -151,7 +154,7 @@ pub struct ComputeSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub restart_token: Option<String>,
-    /// A Secret that dbplane writes with host, port, sslmode and computeID; none when absent. It has no user and no password, because this API does not return them.
+    /// A Secret that dbplane writes with what a client needs to connect; none when absent. User and password come from the Secret in credentialsFrom, because this API does not return them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<Connection>,
 }
@@ -281,14 +284,4 @@ pub enum Deletion {
     Delete,
     /// The compute keeps running.
     Orphan,
-}
-
-/// Where to write what a client needs to connect.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Connection {
-    /// Name of the Secret, in this namespace. This resource creates and owns it. dbplane never writes to an existing Secret of another owner.
-    #[schemars(length(max = 253))]
-    #[x_kube(validation = rules::object_name())]
-    pub secret_name: String,
 }

@@ -105,7 +105,7 @@ pub struct KeySecret {
     /// Further entries of the Secret's data, at most 32, by name. In their text {{ key }}, {{ keyID }}, {{ keyName }}, {{ projectID }} and {{ baseURL }} are replaced.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schema::texts")]
-    #[x_kube(validation = rules::secret_data_keys(), validation = rules::placeholders())]
+    #[x_kube(validation = rules::secret_data_keys(), validation = rules::placeholders(&["key", "keyID", "keyName", "projectID", "baseURL"]))]
     pub template: BTreeMap<String, String>,
 }
 

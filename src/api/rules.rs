@@ -273,12 +273,32 @@ pub(super) fn key_name() -> Rule {
     )
 }
 
-/// The values of `self` use only the placeholders that are replaced.
-pub(super) fn placeholders() -> Rule {
-    let known = r"\{\{ *(key|keyID|keyName|projectID|baseURL) *\}\}";
+/// The values of `self` use only these placeholders, which are replaced.
+pub(super) fn placeholders(names: &[&str]) -> Rule {
+    let known = format!(r"\{{\{{ *({}) *\}}\}}", names.join("|"));
+    let texts: Vec<String> = names.iter().map(|name| format!("{{{{ {name} }}}}")).collect();
+    let (last, others) = texts.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
     rule(
         format!("self.all(name, {})", matches("self[name]", &format!(r"^([^{{]|{known}|\{{[^{{])*\{{?$"))),
-        "write {{ only to begin {{ key }}, {{ keyID }}, {{ keyName }}, {{ projectID }} or {{ baseURL }}",
+        &format!("write {{{{ only to begin {} or {last}", others.join(", ")),
+    )
+}
+
+/// The template of `self` uses these placeholders, given as alternatives, only where `field` is set.
+pub(super) fn placeholders_need(field: &str, is_set: &str, names: &str) -> Rule {
+    let uses = matches("self.template[name]", &format!(r"\{{\{{ *({names}) *\}}\}}"));
+    rule(
+        format!("{is_set} || !has(self.template) || self.template.all(name, !{uses})"),
+        &format!("a placeholder has no value without {field}: add {field}, or do not use {}", names.replace('|', ", ")),
+    )
+    .field_path(".template")
+}
+
+/// `self` names a database.
+pub(super) fn database_name() -> Rule {
+    rule(
+        matches("self", r"^[^\x00-\x1F\x7F]+$"),
+        "write the name of a database: 1 to 63 characters, without line breaks and other control characters",
     )
 }
 

@@ -63,12 +63,12 @@ pub trait Cluster: Send + Sync {
         dry_run: bool,
     ) -> impl Future<Output = Result<Secret, kube::Error>> + Send;
 
-    /// Merge patch of a Secret's metadata.
-    fn patch_secret_metadata(
+    /// Merge patch of a Secret.
+    fn patch_secret(
         &self,
         namespace: &str,
         name: &str,
-        metadata: &Value,
+        patch: &Value,
     ) -> impl Future<Output = Result<(), kube::Error>> + Send;
 
     /// Whether a namespace is being deleted, or is gone.
@@ -211,8 +211,9 @@ impl Cluster for ApiServer {
         self.secrets(namespace).patch(&secret.name, &params, &Patch::Apply(secret.body())).await
     }
 
-    async fn patch_secret_metadata(&self, namespace: &str, name: &str, metadata: &Value) -> Result<(), kube::Error> {
-        let patch = Patch::Merge(json!({"metadata": metadata}));
+    async fn patch_secret(&self, namespace: &str, name: &str, patch: &Value) -> Result<(), kube::Error> {
+        let patch = Patch::Merge(patch);
+        // The answer has the metadata alone.
         self.secrets(namespace).patch_metadata(name, &managed(), &patch).await.map(drop)
     }
 

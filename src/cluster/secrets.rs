@@ -1,13 +1,13 @@
 //! Secrets that dbplane writes: only those that it created for their owner, identified by the owner's UID.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::{Resource, ResourceExt};
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use super::port::{AppliedSecret, Cluster};
@@ -61,6 +61,26 @@ impl std::fmt::Debug for SecretContent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SecretContent").field("entries", &self.data.keys()).finish_non_exhaustive()
     }
+}
+
+impl SecretContent {
+    /// What of a Secret is not as it was to be written, for people: entries, labels, annotations, and never a value.
+    pub fn differing(&self, stored: &Secret) -> Vec<String> {
+        let stands = |entry: &String| stored.data.as_ref()?.get(entry).map(|bytes| bytes.0.as_slice());
+        let entries =
+            self.data.iter().filter(|(entry, wanted)| stands(entry) != Some(wanted.expose_secret().as_bytes()));
+        let entries = entries.map(|(entry, _)| format!("entry {entry}"));
+        let labels = missing(stored.labels(), &self.labels).map(|name| format!("label {name}"));
+        let annotations = missing(stored.annotations(), &self.annotations).map(|name| format!("annotation {name}"));
+        entries.chain(labels).chain(annotations).collect()
+    }
+}
+
+fn missing<'a>(
+    stands: &BTreeMap<String, String>,
+    wanted: &'a BTreeMap<String, String>,
+) -> impl Iterator<Item = &'a String> {
+    wanted.iter().filter(|(name, value)| stands.get(*name) != Some(value)).map(|(name, _)| name)
 }
 
 /// A Secret as it was read.
@@ -139,7 +159,7 @@ pub async fn protect<C: Cluster>(
     let others = secret.finalizers().iter().filter(|other| *other != finalizer).cloned();
     let finalizers: Vec<String> = others.chain(protected.then(|| finalizer.to_owned())).collect();
     let metadata = json!({"resourceVersion": secret.resource_version(), "finalizers": finalizers});
-    cluster.patch_secret_metadata(namespace, name, &metadata).await
+    cluster.patch_secret(namespace, name, &json!({"metadata": metadata})).await
 }
 
 /// Creates an empty Secret for `owner`; fails if one of that name exists.
@@ -150,7 +170,7 @@ pub async fn create_empty<C: Cluster>(cluster: &C, owner: &Owner, name: &str) ->
 /// Makes `owner` the only owner of a Secret, if the Secret still has that version.
 pub async fn adopt<C: Cluster>(cluster: &C, owner: &Owner, name: &str, version: &str) -> Result<(), kube::Error> {
     let metadata = json!({"resourceVersion": version, "ownerReferences": [owner.reference]});
-    cluster.patch_secret_metadata(&owner.namespace, name, &metadata).await
+    cluster.patch_secret(&owner.namespace, name, &json!({"metadata": metadata})).await
 }
 
 /// Writes dbplane's entries; entries of others stay. Only onto the Secret as it was found. Returns the Secret as it is then.
@@ -182,20 +202,34 @@ pub async fn write_own<C: Cluster>(
     Ok(write(cluster, owner, (name, own), content).await?)
 }
 
-/// The same for a Secret that holds nothing irreplaceable: a Secret of a former resource of this name is adopted first.
+/// The same for a Secret that holds nothing irreplaceable: a Secret of a former resource of this name is adopted first. The
+/// entries in `without` are not in it afterwards, whoever wrote them. Returns it as it was before these were removed.
 pub async fn write_replaceable<C: Cluster>(
     cluster: &C,
     owner: &Owner,
     name: &str,
     content: &SecretContent,
-) -> Result<(), WriteError> {
+    without: &BTreeSet<String>,
+) -> Result<Secret, WriteError> {
     if let SecretState::Restored(secret) = state(cluster, owner, name).await?
         && owner.formerly_owned(&secret)
     {
         adopt(cluster, owner, name, &secret.resource_version().unwrap_or_default()).await?;
     }
     let own = own(cluster, owner, name).await?;
-    write_own(cluster, owner, (name, own.as_deref()), content).await.map(drop)
+    let stands = write_own(cluster, owner, (name, own.as_deref()), content).await?;
+    // Applying gives up what dbplane alone has written. What a backup tool has written as well stays until it is removed.
+    let left: Map<String, Value> =
+        without.iter().filter(|entry| has(&stands, entry)).map(|entry| (entry.clone(), Value::Null)).collect();
+    if !left.is_empty() {
+        let patch = json!({"metadata": {"resourceVersion": stands.resource_version()}, "data": left});
+        cluster.patch_secret(&owner.namespace, name, &patch).await?;
+    }
+    Ok(stands)
+}
+
+fn has(secret: &Secret, entry: &str) -> bool {
+    secret.data.as_ref().is_some_and(|data| data.contains_key(entry))
 }
 
 /// Makes sure that a Secret is `owner`'s, and that the API server would accept this content. Returns the Secret as it would be.
@@ -251,7 +285,7 @@ pub fn empty(owner: &Owner, name: &str) -> Secret {
 }
 
 /// Whether a Secret has dbplane's label. People can set that too, so it proves nothing alone.
-fn is_managed(secret: &Secret) -> bool {
+pub fn is_managed(secret: &Secret) -> bool {
     secret.labels().get(MANAGED_BY.0).is_some_and(|value| value == MANAGED_BY.1)
 }
 

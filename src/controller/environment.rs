@@ -242,6 +242,11 @@ pub trait Kind: Send + Sync + Sized + 'static {
         None
     }
 
+    /// The name of a Secret that an object reads in its own namespace, other than an account's credentials.
+    fn read_secret(_object: &Self::Object) -> Option<&str> {
+        None
+    }
+
     /// Secrets that an object wrote before, and that it still reports.
     fn unused_secrets(_object: &Self::Object) -> &[String] {
         &[]

@@ -18,6 +18,7 @@ pub mod names;
 mod reason;
 pub mod seal;
 pub mod sizes;
+mod template;
 
 use std::time::Duration;
 

@@ -170,7 +170,17 @@ pub fn is_attempt(name: &str, readable: &str, cluster: &ClusterId, uid: &str) ->
 
 /// Tells one text from another.
 pub fn digest(text: &str) -> String {
-    Sha256::digest(text).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hex(text, 8)
+}
+
+fn hex(text: &str, bytes: usize) -> String {
+    Sha256::digest(text).iter().take(bytes).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A digest of the names of the entries, labels and annotations that are written to a Secret: it differs once the spec no
+/// longer names something that still stands.
+pub fn shape(names: [Vec<&String>; 3]) -> String {
+    hex(&serde_json::to_string(&names).unwrap_or_default(), 12)
 }
 
 fn short(uid: &str) -> String {

@@ -101,6 +101,8 @@ reasons! {
     StartTimeout,
     /// A Secret of that name exists and is not ours.
     SecretNotOurs,
+    /// The connection Secret lacks what is declared.
+    ConnectionIncomplete,
     /// The Secret could not be written.
     SecretNotWritten,
     /// The key is no longer accepted by the platform.

@@ -113,6 +113,8 @@ pub struct Compute {
     pub region: Option<String>,
     pub role: Role,
     pub host: Option<String>,
+    /// The host of the connection pooler in front of it, where the platform shows one.
+    pub pooled_host: Option<String>,
     pub name: Option<String>,
     pub current_state: ComputeState,
     /// The state that the platform is bringing it to.

@@ -23,6 +23,7 @@ pub(super) fn compute(id: &str, branch: &str) -> Compute {
         region: None,
         role: Role::Primary,
         host: None,
+        pooled_host: None,
         name: None,
         current_state: ComputeState::Idle,
         pending_state: None,

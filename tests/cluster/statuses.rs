@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use dbplane::api::{
     Account, AccountCapabilities, AccountStatus, Capacity, ClusterAccount, Compute, ComputeStatus, ComputeType,
     Condition, KeyRecord, LastOperation, MaintenanceStatus, ProjectKey, ProjectKeyStatus, RestartStatus,
-    ScheduleStatus, WaitingChanges,
+    ScheduleStatus, ServiceBinding, WaitingChanges,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -93,6 +93,7 @@ async fn of_a_compute() {
         region: text("region-1"),
         created_at: Some(instant()),
         host: text("ep-1.platform.example"),
+        pooled_host: text("ep-1-pooler.platform.example"),
         state: text("active"),
         pending_state: text("idle"),
         size: text("0.25-4"),
@@ -126,6 +127,7 @@ async fn of_a_compute() {
             next: text("2026-11-23T17:00:00Z size 1 (no schedule)"),
         }),
         connection_secret: Some("orders-db".to_owned()),
+        binding: Some(ServiceBinding { name: "orders-db".to_owned() }),
         unused_secrets: vec!["orders".to_owned()],
         conditions: conditions(),
         record: Some("{}".to_owned()),

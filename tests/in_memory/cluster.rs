@@ -185,7 +185,7 @@ impl Cluster {
             Request::ApplySecret { name, uid, version, secret, dry_run } => {
                 self.apply_secret(name, (uid, version), secret, *dry_run)
             }
-            Request::PatchSecret { name, metadata } => self.patch_secret(name, metadata),
+            Request::PatchSecret { name, patch } => self.patch_secret(name, patch),
             Request::IsNamespaceTerminating => Ok(Response::Terminating(self.terminating)),
         }
     }
@@ -264,15 +264,15 @@ impl Cluster {
         }
     }
 
-    fn patch_secret(&mut self, name: &str, metadata: &str) -> Result<Response, u16> {
+    fn patch_secret(&mut self, name: &str, patch: &str) -> Result<Response, u16> {
         let secret = self.secrets.get(name).ok_or(404_u16)?.clone_inner();
-        let patch: Value = serde_json::from_str(metadata).unwrap();
-        let wanted = patch["resourceVersion"].as_str();
+        let patch: Value = serde_json::from_str(patch).unwrap();
+        let wanted = patch["metadata"]["resourceVersion"].as_str();
         if wanted.is_some() && wanted != secret.metadata.resource_version.as_deref() {
             return Err(409);
         }
         let mut value = serde_json::to_value(&secret).unwrap();
-        merge(&mut value["metadata"], &patch);
+        merge(&mut value, &patch);
         let secret: Secret = serde_json::from_value(value).unwrap();
         if secret.metadata.deletion_timestamp.is_some() && secret.finalizers().is_empty() {
             self.secrets.remove(name);

@@ -96,8 +96,8 @@ impl<C: Carrier> Cluster for Port<C> {
         }
     }
 
-    async fn patch_secret_metadata(&self, _: &str, name: &str, metadata: &Value) -> Result<(), kube::Error> {
-        let request = Request::PatchSecret { name: name.to_owned(), metadata: metadata.to_string() };
+    async fn patch_secret(&self, _: &str, name: &str, patch: &Value) -> Result<(), kube::Error> {
+        let request = Request::PatchSecret { name: name.to_owned(), patch: patch.to_string() };
         self.0.carry(request).await.map(drop)
     }
 

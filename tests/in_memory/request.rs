@@ -45,10 +45,10 @@ pub enum Request {
         secret: Print<Secret>,
         dry_run: bool,
     },
-    /// A merge patch of the metadata, as text.
+    /// A merge patch, as text.
     PatchSecret {
         name: String,
-        metadata: String,
+        patch: String,
     },
     IsNamespaceTerminating,
 }

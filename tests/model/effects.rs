@@ -226,6 +226,7 @@ pub fn compute(id: u8, name: Option<String>, setting: bool, project: &str) -> do
         region: None,
         role: Role::Replica,
         host: None,
+        pooled_host: None,
         name,
         current_state: ComputeState::Active,
         pending_state: None,

@@ -17,6 +17,11 @@ async fn alone(name: &str, log: &str) -> Fixture {
 
 const CANARY: &str = "canary-4f1d9c0b7e2a-planted-as-credential";
 const REFUSED: &str = "canary-91c3d7aa05be-planted-as-refused";
+/// Of the user of a database: its name and its password, and what these are replaced by.
+const ROLES: [[&str; 2]; 2] = [
+    ["canary-1d09e2f7b3c8-planted-as-user", "canary-c6a2405d9e1f-planted-as-password"],
+    ["canary-7fe31b84a0d2-planted-as-user", "canary-08b5d6c93e7a-planted-as-password"],
+];
 
 /// Everything that leaves the operator, by the place that it was found in.
 async fn leavings(fixture: &Fixture) -> BTreeMap<&'static str, String> {
@@ -73,7 +78,12 @@ async fn no_token_leaves_the_operator() {
     let secrets = BTreeMap::from([("secrets", fixture.kubectl(&["get", "secrets", "-o", "yaml"]).await)]);
     let in_use = fixture.entry("ci-key", "api-key").await.unwrap();
     let credential = fixture.entry("platform-api-key", "api-key").await.unwrap();
-    for token in [&in_use, &credential] {
+    let url = fixture.entry("orders-db", "URL").await.unwrap();
+    assert!(
+        ROLES[1].iter().all(|token| url.contains(token)),
+        "the connection Secret has the present user and password"
+    );
+    for token in [in_use, credential, ROLES[1][1].to_owned()].iter() {
         assert!(tokens.contains(token));
         assert_eq!(found(&secrets, token), ["secrets"]);
     }
@@ -108,10 +118,28 @@ async fn exercise(fixture: &Fixture) -> Vec<String> {
     fixture.kubectl(&["delete", "secret", "ci-key"]).await;
     fixture.until_replaced("projectkey/ci", &first).await;
     tokens.push(fixture.entry("ci-key", "api-key").await.unwrap());
-    fixture.apply(&compute("orders", "br-main-42", "  connection: {secretName: orders-db}\n")).await;
-    fixture.until_ready("compute/orders").await;
+    tokens.extend(connect(fixture).await);
     fixture.kubectl(&["delete", "projectkey", "cd", "--wait=false"]).await;
     fixture.until_gone("projectkey/cd").await;
     assert_eq!(fixture.live_keys().await.iter().filter(|key| key["project_id"] == fixture.project).count(), 1);
     tokens
+}
+
+/// Has a connection Secret written, with credentials, with others, and without any.
+async fn connect(fixture: &Fixture) -> impl Iterator<Item = String> {
+    let connection =
+        "{secretName: orders-db, database: shop, credentialsFrom: {name: orders-role}, template: {URL: '{{ uri }}'}}";
+    fixture.apply(&compute("orders", "br-main-42", &format!("  connection: {connection}\n"))).await;
+    for [user, password] in [ROLES[0], ROLES[1]] {
+        fixture.until_condition("compute/orders", "Synced", "False", "ConnectionIncomplete").await;
+        let role = json!({"username": user, "password": password});
+        let role =
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "orders-role"}, "stringData": role});
+        fixture.apply(&role.to_string()).await;
+        fixture.until_condition("compute/orders", "Synced", "True", "InSync").await;
+        if password == ROLES[0][1] {
+            fixture.kubectl(&["delete", "secret", "orders-role"]).await;
+        }
+    }
+    ROLES.into_iter().flatten().map(str::to_owned)
 }

@@ -236,7 +236,7 @@ async fn they_are_three_at_most() {
 }
 
 /// A policy of the namespace that replaces what is in Secrets whose names begin with `ci`, in dry runs too or not.
-async fn altering(fixture: &Fixture, dry_runs: bool) -> String {
+pub async fn altering(fixture: &Fixture, dry_runs: bool) -> String {
     let (namespace, name) = (&fixture.namespace, format!("alter-{}", fixture.namespace));
     let condition = if dry_runs { "true" } else { "!(has(request.dryRun) && request.dryRun)" };
     let policy = format!(

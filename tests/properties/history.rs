@@ -9,6 +9,7 @@ use super::accounts::CREDENTIAL;
 use super::faults::Hit;
 use super::in_memory::cluster::Stored;
 use super::in_memory::{Print, Resource};
+use super::role::ROLE;
 use super::run::Run;
 use super::simulation::{PROJECT, Simulation};
 
@@ -81,6 +82,8 @@ pub enum Event {
     ComputeRemoved(usize),
     KeyRevoked,
     SecretRemoved,
+    /// The Secret with the user and the password for connections gets this password, or is deleted.
+    Role(Option<u8>),
     KeyDeleted,
     KeyReapplied(bool),
     /// The API key of the account is exchanged for another one; the old one is revoked.
@@ -127,6 +130,7 @@ pub fn event(subject: Subject) -> BoxedStrategy<Event> {
         1 => which().prop_map(Event::Copied),
         1 => (0..2_u8, any::<bool>()).prop_map(|(branch, primary)| Event::ForeignCompute(branch, primary)),
         1 => which().prop_map(Event::ComputeRemoved),
+        2 => prop::option::weighted(0.7, 0..3_u8).prop_map(Event::Role),
     ];
     let of_keys = prop_oneof![
         1 => Just(Event::ForeignKey),
@@ -191,13 +195,18 @@ impl History {
         }
         let number = (0..self.computes.len()).find(|number| compute(*number) == *resource)?;
         let Declared { branch, size, .. } = self.computes[number];
+        let mut connection = json!({"secretName": format!("to-r{number}")});
+        if self.has_role() {
+            connection["database"] = json!("shop");
+            connection["credentialsFrom"] = json!({"name": ROLE, "usernameKey": "username", "passwordKey": "password"});
+        }
         Some(json!({
             "accountRef": {"name": "prod", "kind": self.account.resource().0},
             "projectID": PROJECT,
             "branchID": format!("b{branch}"),
             "type": if self.is_primary(number) { "ReadWrite" } else { "ReadOnly" },
             "size": size_of(size),
-            "connection": {"secretName": format!("to-r{number}")},
+            "connection": connection,
         }))
     }
 
@@ -257,6 +266,7 @@ impl Run<'_> {
                 }
             }
             Event::SecretRemoved => drop(self.simulation.lock().cluster.secrets.remove("ci")),
+            Event::Role(password) => self.put_role(*password),
             Event::CredentialExchanged => self.exchange_credential(),
             Event::CredentialRevoked => self.revoke_credentials(),
             Event::CredentialSecretDeleted => {

@@ -20,6 +20,7 @@ mod known;
 mod process;
 mod promises;
 mod rewriting;
+mod role;
 mod run;
 mod simulation;
 mod told;
@@ -28,6 +29,7 @@ use faults::{faults, late_faults};
 use history::{History, Subject, account, chapters, computes, deletes_per_minute, event, profile};
 use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, RngSeed, TestCaseError};
+use role::role_at_last;
 
 /// The same histories each time, so that a change is judged by what it changes. `PROPTEST_CASES` asks for so many new ones.
 fn config(cases: u32) -> ProptestConfig {
@@ -79,6 +81,13 @@ proptest! {
     #[test]
     fn computes_survive_what_people_do(profile in profile(), account in account(), deletes_per_minute in deletes_per_minute(), computes in computes(1..=3), chapters in chapters(event(Subject::Computes)), faults in faults()) {
         holds(&History { profile, computes, key: false, chapters, faults, account, deletes_per_minute })?;
+    }
+
+    /// A password that comes, changes and goes, and what people do with the compute meanwhile.
+    #[test]
+    fn no_former_password_stays_in_a_connection_secret(profile in profile(), account in account(), computes in computes(1), more in chapters(event(Subject::Computes)), last in role_at_last(), faults in faults()) {
+        let chapters = more.into_iter().take(2).chain(last).collect();
+        holds(&History { profile, computes, key: false, chapters, faults, account, deletes_per_minute: 30 })?;
     }
 
     /// A key, and what people do with it.

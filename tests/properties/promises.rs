@@ -153,9 +153,27 @@ fn compute_kept(run: &Run, world: &World, resource: &BoundCompute) -> Result<(),
     }
     match promises::without_compute(world, resource) {
         Some(short) => Err(short),
-        None if reason == "Available" => Ok(()),
+        None if reason == "Available" => connection_kept(run, object),
         None => Err("it is not ready".to_owned()),
     }
+}
+
+/// The connection Secret leads to the compute, and has the present password or none: whatever happened between two writes.
+fn connection_kept(run: &Run, object: &Compute) -> Result<(), String> {
+    let simulation = run.simulation.lock();
+    let entry = |secret: &str, name: &str| {
+        let data = simulation.cluster.secrets.get(secret)?.data.as_ref()?.get(name)?;
+        Some(String::from_utf8(data.0.clone()).unwrap())
+    };
+    let Some(connection) = &object.spec.connection else { return Ok(()) };
+    let host = object.status.as_ref().and_then(|status| status.host.clone());
+    let password = connection.credentials_from.as_ref().and_then(|from| entry(&from.name, &from.password_key));
+    let uri = password.as_ref().zip(host.as_ref());
+    let uri = uri.map(|(password, host)| format!("postgresql://app:{password}@{host}:5432/shop?sslmode=require"));
+    let wrong = [("host", host), ("password", password), ("uri", uri)]
+        .into_iter()
+        .find(|(name, wanted)| entry(&connection.secret_name, name) != *wanted);
+    wrong.map_or(Ok(()), |(name, _)| Err(format!("the entry {name} of its connection Secret is not right")))
 }
 
 fn key_kept(run: &Run, world: &World, resource: &RecordedKey) -> Result<(), String> {

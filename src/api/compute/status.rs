@@ -29,6 +29,9 @@ pub struct ComputeStatus {
     /// Host name for connecting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+    /// Host name of the connection pooler, where the platform shows one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pooled_host: Option<String>,
     /// init, idle or active, as the platform reports it. An idle compute is healthy: it starts when a client connects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
@@ -63,6 +66,9 @@ pub struct ComputeStatus {
     /// The Secret with the connection parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_secret: Option<String>,
+    /// The same Secret where the Service Binding specification looks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding: Option<ServiceBinding>,
     /// Secrets of this resource that spec.connection named before, and that still exist. They are not updated any more: delete them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unused_secrets: Vec<String>,
@@ -79,6 +85,14 @@ pub struct ComputeStatus {
     /// The generation of the spec that this status describes; -1 until dbplane has looked at the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
+}
+
+/// A Secret to bind workloads to, as the Service Binding specification asks of a provisioned service.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceBinding {
+    /// Name of the Secret, in this namespace.
+    pub name: String,
 }
 
 /// What a size provides, from the platform's table of sizes.

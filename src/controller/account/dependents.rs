@@ -157,6 +157,11 @@ pub fn reads_secret<K: Kind>(object: &K::Object, (namespace, name): (&str, &str)
     K::credentials(object).is_some_and(|(its_namespace, its_name)| its_namespace == namespace && its_name == name)
 }
 
+/// Whether an object takes something from this Secret into one that it writes.
+pub fn copies_secret<K: Kind>(object: &K::Object, (namespace, name): (&str, &str)) -> bool {
+    K::read_secret(object) == Some(name) && object.namespace().as_deref() == Some(namespace)
+}
+
 /// Whether an object writes this Secret, or did.
 pub fn writes_secret<K: Kind>(object: &K::Object, (namespace, name): (&str, &str)) -> bool {
     let unused = || K::unused_secrets(object).iter().any(|unused| unused == name);

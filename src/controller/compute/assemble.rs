@@ -1,14 +1,15 @@
 //! What a decision about a Compute rests on, put together from what was looked at. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use kube::ResourceExt;
 
 use super::super::object::{meta_observed, uid};
 use super::gather::Facts;
+use super::secret;
 use crate::api::Compute;
-use crate::cluster::{Owner, SecretState};
-use crate::decide::compute::{ComputeObserved, SecretView, claims};
+use crate::cluster::SecretState;
+use crate::decide::compute::{Address, ComputeObserved, SecretView, claims};
 use crate::decide::names;
 
 pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved {
@@ -28,7 +29,9 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         claims: claims(object, computes, unreadable, |uid| others.creating.contains(uid)),
         connection_secret: connection_secret(object, facts),
         unused_secrets: facts.unused_secrets.clone(),
-        secret: facts.secret.as_ref().map_or(SecretView::NotWanted, |(owner, state)| secret_view(owner, state)),
+        secret: facts.secret.as_ref().map_or(SecretView::NotWanted, |(owner, state)| secret::view(owner, state)),
+        credentials: facts.credentials.clone(),
+        last_seen: last_seen(object),
         name_support: facts.excerpt.name_support,
         memory: facts.remembered.memory.clone(),
         stale_from: facts.excerpt.stale_from,
@@ -48,24 +51,15 @@ fn listed(annotation: Option<&String>) -> BTreeSet<String> {
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
+/// Where the status says that its compute is.
+fn last_seen(object: &Compute) -> Option<Address> {
+    let status = object.status.as_ref()?;
+    let (id, host) = status.compute_id.clone().zip(status.host.clone())?;
+    Some(Address { id, host, pooled_host: status.pooled_host.clone() })
+}
+
 /// The name of the connection Secret, where it exists.
 fn connection_secret<P>(object: &Compute, facts: &Facts<P>) -> Option<String> {
     let name = &object.spec.connection.as_ref()?.secret_name;
     matches!(facts.secret, Some((_, SecretState::Ours(_)))).then(|| name.clone())
-}
-
-/// The connection Secret, as it was read.
-fn secret_view(owner: &Owner, state: &SecretState) -> SecretView {
-    match state {
-        SecretState::Absent => SecretView::Absent,
-        SecretState::Foreign(who) => SecretView::Foreign(who.clone()),
-        // Nothing in it is irreplaceable: what an earlier resource of the same name left is written anew.
-        SecretState::Restored(secret) if owner.formerly_owned(secret) => SecretView::Absent,
-        SecretState::Restored(_) => SecretView::Foreign("not dbplane's".to_owned()),
-        SecretState::Ours(secret) => {
-            let data = secret.data.clone().unwrap_or_default();
-            let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap_or_default();
-            SecretView::Ours(data.into_iter().map(|(key, value)| (key, text(value.0))).collect::<BTreeMap<_, _>>())
-        }
-    }
 }

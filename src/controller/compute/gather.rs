@@ -11,9 +11,10 @@ use super::super::environment::{Environment, PassSettings};
 use super::super::object::uid;
 use super::super::state::ResourceState;
 use super::excerpt::{Excerpt, Matters};
+use super::secret;
 use crate::api::Compute;
-use crate::cluster::{Owner, SecretState, secrets};
-use crate::decide::compute::{Scope, SnapshotState};
+use crate::cluster::{Owner, SecretState};
+use crate::decide::compute::{CredentialsView, Scope, SnapshotState};
 use crate::decide::identity::{self, ComputeIdentity, Record};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{AccountView, later};
@@ -28,6 +29,8 @@ pub struct Facts<P> {
     pub others: Others,
     /// The connection Secret, where one is declared and may be needed.
     pub secret: Option<(Owner, SecretState)>,
+    /// The user and the password for it.
+    pub credentials: CredentialsView,
     /// Secrets that it wrote while spec.connection named them, and that still exist.
     pub unused_secrets: Vec<String>,
     pub remembered: ResourceState,
@@ -68,8 +71,9 @@ pub(super) async fn gather<E: Environment>(
         record,
         access,
         excerpt,
-        secret: secret(env, object).await?,
-        unused_secrets: unused_secrets(env, object).await?,
+        secret: secret::of(env, object).await?,
+        credentials: secret::credentials(env, object).await?,
+        unused_secrets: secret::unused(env, object).await?,
         remembered,
         settings: env.settings().clone(),
         draw: env.draw(),
@@ -130,29 +134,4 @@ fn ids(known: &ComputeIdentity, snapshot: &SnapshotState) -> BTreeSet<String> {
     let computes = if let SnapshotState::Taken { computes, .. } = snapshot { computes.as_slice() } else { &[] };
     let bound = known.binding.iter().map(|binding| binding.id.clone());
     computes.iter().map(|compute| compute.id.clone()).chain(bound).collect()
-}
-
-/// While the resource is being deleted nobody asks: Kubernetes deletes them with it.
-async fn unused_secrets<E: Environment>(env: &E, object: &Compute) -> Result<Vec<String>, kube::Error> {
-    if object.metadata.deletion_timestamp.is_some() {
-        return Ok(Vec::new());
-    }
-    let (Some(status), Some(owner)) = (&object.status, Owner::of(object)) else { return Ok(Vec::new()) };
-    let mut unused = Vec::new();
-    for name in status.unused_secrets.iter().chain(&status.connection_secret) {
-        let is_used = object.spec.connection.as_ref().is_some_and(|connection| connection.secret_name == *name);
-        if !is_used && matches!(secrets::state(env.cluster(), &owner, name).await?, SecretState::Ours(_)) {
-            unused.push(name.clone());
-        }
-    }
-    Ok(unused)
-}
-
-async fn secret<E: Environment>(env: &E, object: &Compute) -> Result<Option<(Owner, SecretState)>, kube::Error> {
-    let (Some(connection), Some(owner)) = (&object.spec.connection, Owner::of(object)) else { return Ok(None) };
-    if object.metadata.deletion_timestamp.is_some() {
-        return Ok(None);
-    }
-    let state = secrets::state(env.cluster(), &owner, &connection.secret_name).await?;
-    Ok(Some((owner, state)))
 }

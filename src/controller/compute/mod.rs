@@ -4,6 +4,7 @@ mod assemble;
 mod excerpt;
 mod gather;
 mod perform;
+mod secret;
 
 use jiff::Timestamp;
 use kube::runtime::reflector::ObjectRef;
@@ -141,6 +142,10 @@ impl Kind for Computes {
 
     fn written_secret(object: &Compute) -> Option<&str> {
         object.spec.connection.as_ref().map(|connection| connection.secret_name.as_str())
+    }
+
+    fn read_secret(object: &Compute) -> Option<&str> {
+        Some(object.spec.connection.as_ref()?.credentials_from.as_ref()?.name.as_str())
     }
 
     fn unused_secrets(object: &Compute) -> &[String] {

@@ -1,22 +1,21 @@
 //! What is done for a Compute: one step, recorded where a successor finds it.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use secrecy::SecretString;
 
 use super::super::access;
 use super::super::environment::{Environment, StepError};
 use super::super::object::uid;
-use super::super::pass::calls::{confirm_record, failed, patch_metadata, publish, restore, secret_written};
+use super::super::pass::calls::{altered, confirm_record, failed, patch_metadata, publish, restore, secret_written};
 use super::super::pass::released;
 use super::super::state::{Connection, Turn};
 use super::Computes;
 use crate::api::{Compute, LastOperation, Management};
-use crate::cluster::{Event, MetadataPatch, Owner, SecretContent, resource_version, secrets};
-use crate::decide::compute::{self, ComputeStep};
+use crate::cluster::{Event, MetadataPatch, Owner, resource_version, secrets};
+use crate::decide::compute::{self, ComputeStep, ConnectionSecret};
 use crate::decide::identity::{self, Binding, ComputeIdentity, CreateIntent, Origin, RestartRecord};
-use crate::decide::memory::Asked;
+use crate::decide::memory::{Asked, Problem};
 use crate::decide::{Action, Reason};
 use crate::domain::{ComputeChange, Fault, NewCompute, Operation};
 use crate::platform::{Platform, PlatformClient};
@@ -61,7 +60,7 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
             let restart = Some(record.clone());
             work.record(|known| ComputeIdentity { restart, ..known }).await
         }
-        ComputeStep::WriteConnection { data } => work.write_connection(data).await,
+        ComputeStep::WriteConnection { secret, without } => work.write_connection(secret, without).await,
         ComputeStep::Ask { id } => work.ask(id).await,
         ComputeStep::Delete { id } => work.delete(id).await,
         ComputeStep::RemoveFinalizer => work.remove_finalizer().await,
@@ -248,17 +247,17 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    async fn write_connection(&self, data: &BTreeMap<String, String>) -> Result<(), StepError> {
+    async fn write_connection(&self, secret: &ConnectionSecret, without: &BTreeSet<String>) -> Result<(), StepError> {
         let (Some(connection), Some(owner)) = (&self.object.spec.connection, Owner::of(self.object)) else {
             return Ok(());
         };
-        let content = SecretContent {
-            data: data.iter().map(|(key, value)| (key.clone(), SecretString::from(value.as_str()))).collect(),
-            ..SecretContent::default()
-        };
         let name = &connection.secret_name;
-        let written = secrets::write_replaceable(self.env.cluster(), &owner, name, &content).await;
-        secret_written(self.env, &uid(self.object), written, name)?;
+        let content = super::secret::content(secret);
+        let written = secrets::write_replaceable(self.env.cluster(), &owner, name, &content, without).await;
+        if let Some(message) = altered(name, &content, &written) {
+            return Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)));
+        }
+        secret_written(self.env, &uid(self.object), written.map(drop), name)?;
         let before = self.object.status.as_ref().and_then(|status| status.connection_secret.as_ref());
         if let Some(before) = before.filter(|before| *before != name) {
             let text = format!(

@@ -8,7 +8,7 @@ use super::super::access;
 use super::super::environment::{Environment, StepError};
 use super::super::object::uid;
 use super::super::pass::calls::{
-    confirm_record, copy_record, failed, patch_metadata, publish, restore, secret_written,
+    altered, confirm_record, copy_record, failed, patch_metadata, publish, restore, secret_written,
 };
 use super::super::pass::released;
 use super::super::state::{Connection, UnsavedKey};
@@ -347,14 +347,9 @@ fn stored<E: Environment>(
     sent: &SecretContent,
 ) -> Result<(), StepError> {
     let name = &object.spec.secret.name;
-    let differing = written.as_ref().map(|stored| secret::differing(sent, stored)).unwrap_or_default();
-    if differing.is_empty() {
+    let Some(message) = altered(name, sent, &written) else {
         return secret_written(env, &uid(object), written.map(drop), name);
-    }
-    let message = format!(
-        "Secret {name} is not stored as dbplane writes it: {}. Find what changes it on the way (a mutating webhook or policy), and exempt it. \
-         No other key is created meanwhile.",
-        differing.join(", ")
-    );
+    };
+    let message = format!("{message} No other key is created meanwhile.");
     Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)))
 }

@@ -10,7 +10,7 @@ use crate::api::{ProjectKey, ProjectKeySpec};
 use crate::cluster::{Owner, SecretContent, digest, secrets};
 use crate::decide::identity::KeyIdentity;
 use crate::decide::key::{KeySecretView, SecretContents, template};
-use crate::decide::names::{MANAGED_BY, SECRET_DIGEST, SECRET_KEY, SECRET_KEY_ID, SECRET_SHAPE};
+use crate::decide::names::{MANAGED_BY, SECRET_DIGEST, SECRET_KEY, SECRET_KEY_ID, SECRET_SHAPE, shape};
 
 /// Everything that the Secret of a key holds.
 pub(super) fn content(
@@ -34,11 +34,6 @@ pub(super) fn content(
     SecretContent { data, labels, annotations }
 }
 
-/// A digest of the names of everything that is written: it differs once the spec no longer names something that still stands.
-fn shape(names: [Vec<&String>; 3]) -> String {
-    digest(&SecretString::from(serde_json::to_string(&names).unwrap_or_default()))
-}
-
 /// What a Secret of ours holds, and the key's secret where it is as it was written.
 pub fn secret_contents(
     spec: &ProjectKeySpec,
@@ -55,11 +50,7 @@ pub fn secret_contents(
         return (SecretContents::Altered, None);
     }
     let wanted = content(spec, &key, &value, base_url);
-    let entries = wanted.data.iter().all(|(entry, wanted)| {
-        text(secret, entry).is_some_and(|stands| stands.expose_secret() == wanted.expose_secret())
-    });
-    let as_declared =
-        entries && holds(secret.labels(), &wanted.labels) && holds(secret.annotations(), &wanted.annotations);
+    let as_declared = wanted.differing(secret).is_empty();
     (SecretContents::Key { key, as_declared }, Some(value))
 }
 
@@ -74,28 +65,6 @@ pub(super) fn restored(object: &ProjectKey, secret: &Secret, base_url: &str) -> 
         }
         SecretContents::Nothing | SecretContents::Altered => KeySecretView::Foreign(secrets::FROM_BEFORE.to_owned()),
     }
-}
-
-/// What of a Secret is not as it was to be written, for people: entries, labels, annotations, and never a value.
-pub(super) fn differing(wanted: &SecretContent, stored: &Secret) -> Vec<String> {
-    let entries = wanted.data.iter().filter(|(entry, wanted)| {
-        text(stored, entry).is_none_or(|stands| stands.expose_secret() != wanted.expose_secret())
-    });
-    let entries = entries.map(|(entry, _)| format!("entry {entry}"));
-    let labels = missing(stored.labels(), &wanted.labels).map(|name| format!("label {name}"));
-    let annotations = missing(stored.annotations(), &wanted.annotations).map(|name| format!("annotation {name}"));
-    entries.chain(labels).chain(annotations).collect()
-}
-
-fn missing<'a>(
-    stands: &BTreeMap<String, String>,
-    wanted: &'a BTreeMap<String, String>,
-) -> impl Iterator<Item = &'a String> {
-    wanted.iter().filter(|(name, value)| stands.get(*name) != Some(value)).map(|(name, _)| name)
-}
-
-fn holds(stands: &BTreeMap<String, String>, wanted: &BTreeMap<String, String>) -> bool {
-    missing(stands, wanted).next().is_none()
 }
 
 fn text(secret: &Secret, entry: &str) -> Option<SecretString> {

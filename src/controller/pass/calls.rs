@@ -1,12 +1,13 @@
 //! What the steps of all kinds have in common: writes that are remembered, calls that come too late, Secrets.
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use tracing::info;
 
 use super::super::environment::{Environment, StepError};
 use super::super::object::{Managed, Status, uid};
-use crate::cluster::{Cluster, Event, MetadataPatch, WriteError, resource_version};
+use crate::cluster::{Cluster, Event, MetadataPatch, SecretContent, WriteError, resource_version};
 use crate::decide::memory::Problem;
 use crate::decide::names::RECORD;
 use crate::decide::{Action, later};
@@ -77,6 +78,19 @@ pub async fn copy_record<K: Managed, E: Environment>(env: &E, object: &K, action
 /// For `map_err`: an action that the platform did not carry out.
 pub fn failed(action: Action) -> impl Fn(Fault) -> StepError {
     move |fault| StepError::Failed(action, Problem::Platform(fault))
+}
+
+/// What of a Secret was not stored as it was sent, where that is so, and what to do. A webhook or a policy that changes it on the way would do
+/// so again.
+pub fn altered(name: &str, sent: &SecretContent, written: &Result<Secret, WriteError>) -> Option<String> {
+    let differing = sent.differing(written.as_ref().ok()?);
+    let what = differing.join(", ");
+    (!differing.is_empty()).then(|| {
+        format!(
+            "Secret {name} is not stored as dbplane writes it: {what}. Find what changes it on the way (a mutating webhook or policy), and \
+             exempt it."
+        )
+    })
 }
 
 /// What the write of a Secret means for its resource: a conflict is looked at again, anything else is reported.

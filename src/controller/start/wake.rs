@@ -4,7 +4,7 @@ use kube::Resource;
 use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 
-use super::super::account::dependents::{reads_secret, writes_secret};
+use super::super::account::dependents::{copies_secret, reads_secret, writes_secret};
 use super::super::environment::{Environment, Kind, KindVisitor, Kinds, Selector, wake_selected};
 use super::super::object::Managed;
 use crate::api::AccountKind;
@@ -43,11 +43,12 @@ struct UsesSecret<'a>(&'a str, &'a str);
 
 impl Selector for UsesSecret<'_> {
     fn selects<K: Kind>(&self, object: &K::Object) -> bool {
-        reads_secret::<K>(object, (self.0, self.1)) || writes_secret::<K>(object, (self.0, self.1))
+        let secret = (self.0, self.1);
+        reads_secret::<K>(object, secret) || copies_secret::<K>(object, secret) || writes_secret::<K>(object, secret)
     }
 }
 
-/// Wakes whom a Secret concerns: accounts that read it, resources that write it.
+/// Wakes whom a Secret concerns: accounts that read it, resources that copy from it, resources that write it.
 pub fn users_of_secret<E: Environment>(env: &E, namespace: &str, name: &str) {
     wake_selected(env, UsesSecret(namespace, name));
 }

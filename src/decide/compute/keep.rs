@@ -8,7 +8,7 @@ use super::super::drift::{self, Difference};
 use super::super::identity::{Binding, Origin};
 use super::super::memory::Asked;
 use super::super::{Action, Decision, Health, Reason, Report, Sync, later};
-use super::connection::connection;
+use super::connection::{connection, incomplete};
 use super::create::{adopt_or_create, claimed, wrong_role};
 use super::record::respelled;
 use super::restart::restart;
@@ -149,6 +149,7 @@ fn keep(case: &Case, binding: &Binding, compute: &Compute, snapshot: &Snapshot) 
         connection(case, compute, &report),
         declared(case, compute, &report),
         restart(case, compute, snapshot, &report),
+        incomplete(case, compute, &report),
         Some(starting(case, binding, compute, report)),
     ];
     let choice = Decision::first_step(choices.into_iter().flatten()).no_later(maintenance::wake(case, compute));

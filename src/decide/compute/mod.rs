@@ -21,6 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 pub use claims::{Claim, Claims, Scope, claims};
+pub use connection::{Address, ConnectionSecret, CredentialsView, SecretText, SecretView};
 pub use create::is_current;
 pub use record::is_held;
 pub use status::status;
@@ -52,6 +53,9 @@ pub struct ComputeObserved {
     pub snapshot: SnapshotState,
     pub claims: Claims,
     pub secret: SecretView,
+    pub credentials: CredentialsView,
+    /// Where the status says that a compute is: it was seen there.
+    pub last_seen: Option<Address>,
     /// The name of the connection Secret, where it exists.
     pub connection_secret: Option<String>,
     /// Secrets of this resource that its spec does not name any more.
@@ -78,19 +82,6 @@ pub enum SnapshotState {
     Failed(Fault),
     /// It began at that time.
     Taken { at: Timestamp, computes: Vec<Compute> },
-}
-
-/// A Secret that dbplane may have to write.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SecretView {
-    /// None is declared.
-    NotWanted,
-    /// It does not exist.
-    Absent,
-    /// It exists and belongs to something else, which the text names.
-    Foreign(String),
-    /// It is this resource's, with these entries.
-    Ours(BTreeMap<String, String>),
 }
 
 /// One side effect.
@@ -122,8 +113,8 @@ pub enum ComputeStep {
     Restart { id: String, record: RestartRecord },
     /// Record a restart that needs no call.
     RecordRestart { record: RestartRecord },
-    /// Write the connection Secret.
-    WriteConnection { data: BTreeMap<String, String> },
+    /// Write the connection Secret, and remove these entries of it.
+    WriteConnection { secret: Box<ConnectionSecret>, without: BTreeSet<String> },
     /// Ask the platform for one compute, which its list lacks.
     Ask { id: String },
     /// Delete a compute.
@@ -166,11 +157,11 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Cho
         return Decision::silent();
     }
     if let Some(obstacle) = observed.account.obstacle() {
-        return Decision::rest(Report::of(obstacle));
+        return connection::meanwhile(&case, Report::of(obstacle));
     }
     match &observed.snapshot {
         SnapshotState::Pending => Decision::silent(),
-        SnapshotState::Failed(fault) => Decision::rest(Report::of(unreadable(spec, fault))),
+        SnapshotState::Failed(fault) => connection::meanwhile(&case, Report::of(unreadable(spec, fault))),
         SnapshotState::Taken { at, computes } => {
             let snapshot = Snapshot { at: *at, computes };
             if let Some(report) = record::elsewhere(&case, &snapshot) {

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::super::identity::{ComputeIdentity, RestartRecord};
 use super::super::{Report, sizes};
 use super::{Case, ComputeObserved, SnapshotState, is_settled, maintenance, restart, schedules};
-use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Management, RestartStatus, WaitingChanges};
+use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Management, RestartStatus, ServiceBinding, WaitingChanges};
 use crate::domain::{Compute, ComputeState, Role};
 
 /// The observed compute and the conditions.
@@ -45,6 +45,7 @@ pub fn status(
         true => (old.connection_secret.clone(), old.unused_secrets.clone()),
         false => (observed.connection_secret.clone(), observed.unused_secrets.clone()),
     };
+    status.binding = status.connection_secret.clone().map(|name| ServiceBinding { name });
     status.conditions = report.conditions(&old.conditions, observed.meta.generation, now);
     status.observed_generation = report.observed_generation(old.observed_generation, observed.meta.generation);
     status.record = observed.meta.record.clone();
@@ -93,6 +94,7 @@ fn observed_status(compute: &Compute, old: &ComputeStatus) -> ComputeStatus {
         region: compute.region.clone(),
         created_at: compute.created_at.and_then(to_the_second),
         host: compute.host.clone(),
+        pooled_host: compute.pooled_host.clone(),
         state: Some(compute.current_state.to_string()),
         pending_state: compute.pending_state.as_ref().map(ComputeState::to_string),
         size: size.map(|(min, max)| sizes::text(min, max)),

@@ -2,6 +2,7 @@
 
 mod changes;
 mod claims;
+mod connection;
 mod create;
 mod delete;
 mod keep;
@@ -47,6 +48,7 @@ pub fn compute(id: &str) -> Compute {
         region: Some("region-1".into()),
         role: Role::Primary,
         host: Some(format!("{id}.postgres.example")),
+        pooled_host: None,
         name: None,
         current_state: ComputeState::Active,
         pending_state: None,
@@ -113,6 +115,8 @@ impl Given {
             snapshot: SnapshotState::Taken { at: NOW, computes: Vec::new() },
             claims: Claims::default(),
             secret: SecretView::NotWanted,
+            credentials: CredentialsView::NotWanted,
+            last_seen: None,
             connection_secret: None,
             unused_secrets: Vec::new(),
             name_support: NameSupport::Unseen,

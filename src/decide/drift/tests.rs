@@ -26,6 +26,7 @@ fn silent() -> Compute {
         region: None,
         role: Role::Primary,
         host: None,
+        pooled_host: None,
         name: None,
         current_state: ComputeState::Active,
         pending_state: None,

@@ -46,7 +46,9 @@ async fn a_create_that_failed_is_made_once_it_is_certain() {
 }
 
 async fn a_compute_that_someone_else_deleted_is_recreated() {
-    let (fixture, id) = created("recreate", "  connection: {secretName: orders-db}\n").await;
+    let (fixture, id) =
+        created("recreate", "  connection: {secretName: orders-db, template: {URL: 'postgresql://{{ host }}'}}\n")
+            .await;
     fixture.console(Method::DELETE, &format!("/computes/{id}"), json!({})).await;
     fixture.until_condition("compute/orders", "Ready", "Unknown", "ComputeNotFound").await;
     let begun = Instant::now();
@@ -55,6 +57,9 @@ async fn a_compute_that_someone_else_deleted_is_recreated() {
     let ready = fixture.until_ready("compute/orders").await;
     assert_ne!(ready["status"]["computeID"], *id);
     assert_eq!((fixture.count("POST"), fixture.computes().await.len()), (2, 1));
+    let url = format!("postgresql://{}", ready["status"]["host"].as_str().unwrap());
+    let follows = async || fixture.entry("orders-db", "URL").await.as_ref() == Some(&url);
+    fixture.wait_until("the connection Secret to follow the host", follows).await;
     let event = fixture.event("compute/orders", "Recreated").await;
     assert!(event.contains(&id) && event.contains("host is another one"), "{event}");
 }

@@ -17,6 +17,7 @@ fn active_at(time: Timestamp, state: ComputeState) -> Given {
 #[test]
 fn it_shows_what_was_seen() {
     let seen = with(compute("ep-1"), |compute| {
+        compute.pooled_host = Some("ep-1-pooler.postgres.example".into());
         (compute.settings.min, compute.settings.max) = (cu(0.25), cu(2.));
         compute.pending_state = Some(ComputeState::Idle);
     });
@@ -25,6 +26,7 @@ fn it_shows_what_was_seen() {
     assert_eq!((status.type_, status.region.as_deref()), (Some(ComputeType::ReadWrite), Some("region-1")));
     assert_eq!(status.created_at, Some(at(-7200)));
     assert_eq!(status.host.as_deref(), Some("ep-1.postgres.example"));
+    assert_eq!(status.pooled_host.as_deref(), Some("ep-1-pooler.postgres.example"));
     assert_eq!((status.state.as_deref(), status.pending_state.as_deref()), (Some("active"), Some("idle")));
     assert_eq!(status.size.as_deref(), Some("0.25-2"));
     assert_eq!(status.capacity.unwrap().max_connections, 112);
@@ -45,6 +47,18 @@ fn it_shows_what_waits_and_since_when() {
     let given = Given::bound().observing(|seen| seen.waiting_since = Some(at(-60)));
     assert_eq!(shown(&given, waiting(None)).unwrap().since, at(-60));
     assert_eq!(shown(&given, None), None);
+}
+
+#[test]
+fn it_names_the_connection_secret_where_a_service_binding_is_looked_for() {
+    let given = Given::bound();
+    assert_eq!(status_of(&given, &ComputeStatus::default()).binding, None);
+    let given = given.observing(|observed| observed.connection_secret = Some("orders-db".into()));
+    let status = status_of(&given, &ComputeStatus::default());
+    assert_eq!(status.binding.as_ref().map(|binding| binding.name.as_str()), Some("orders-db"));
+    // While the resource is being deleted its Secret is not read.
+    let deleting = Given::bound().observing(|observed| observed.meta.deleting = true);
+    assert_eq!(status_of(&deleting, &status).binding, status.binding);
 }
 
 #[test]

@@ -40,6 +40,8 @@ struct ComputeItem {
     #[serde(default, deserialize_with = "lenient")]
     host: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
+    hosts: Option<Hosts>,
+    #[serde(default, deserialize_with = "lenient")]
     name: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
     current_state: Option<String>,
@@ -69,6 +71,12 @@ struct ComputeItem {
     updated_at: Option<Timestamp>,
     #[serde(default, deserialize_with = "lenient")]
     started_at: Option<Timestamp>,
+}
+
+#[derive(Deserialize)]
+struct Hosts {
+    #[serde(default, deserialize_with = "lenient")]
+    read_write_pooled_host: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -112,6 +120,7 @@ impl ComputeItem {
             region: self.region_id,
             role: role(&self.role.ok_or_else(|| missing("type"))?),
             host: self.host,
+            pooled_host: self.hosts.and_then(|hosts| hosts.read_write_pooled_host).filter(|host| !host.is_empty()),
             name: self.name,
             current_state: self.current_state.map_or_else(|| ComputeState::Other("unknown".to_owned()), state),
             pending_state: self.pending_state.filter(|word| !word.is_empty()).map(state),

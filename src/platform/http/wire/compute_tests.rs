@@ -28,7 +28,8 @@ fn a_whole_compute() {
         "pending_state": "idle", "settings": {"pg_settings": {"a": "1MB", "b": 7, "c": true, "d": null}},
         "pooler_enabled": false, "pooler_mode": "transaction", "disabled": false, "passwordless_access": true,
         "suspend_timeout_seconds": 60, "name": "n", "last_active": "2025-01-02T03:04:05.123456789+00:00",
-        "created_at": "2025-01-02T03:04:05Z", "updated_at": "2025-01-02T03:04:05.1Z", "hosts": {}, "group": {"size": 1}
+        "hosts": {"read_write_host": "h", "read_write_pooled_host": "h-pooler"},
+        "created_at": "2025-01-02T03:04:05Z", "updated_at": "2025-01-02T03:04:05.1Z", "group": {"size": 1}
     }))
     .unwrap();
     assert_eq!((compute.settings.min, compute.settings.max), (cu(0.25), cu(2.0)));
@@ -38,6 +39,7 @@ fn a_whole_compute() {
     assert_eq!(compute.last_active, "2025-01-02T03:04:05.123456789Z".parse().ok());
     assert_eq!(compute.role, Role::Replica);
     assert_eq!(compute.region.as_deref(), Some("r"));
+    assert_eq!((compute.host.as_deref(), compute.pooled_host.as_deref()), (Some("h"), Some("h-pooler")));
     assert_eq!(compute.created_at, "2025-01-02T03:04:05Z".parse().ok());
 }
 
@@ -57,6 +59,20 @@ fn nulls_and_odd_values_are_not_reported() {
     assert_eq!(compute.settings, Settings::default());
     assert_eq!(compute.region, None);
     assert_eq!((compute.last_active, compute.created_at, compute.updated_at), (None, None, None));
+}
+
+#[test]
+fn a_pooled_host_that_is_none_is_not_reported() {
+    for hosts in [
+        json!({}),
+        json!({"read_write_pooled_host": ""}),
+        json!({"read_write_pooled_host": 7}),
+        json!("h"),
+        json!(null),
+    ] {
+        let item = json!({"id": "ep-a", "branch_id": "br-a", "type": "read_write", "hosts": hosts});
+        assert_eq!(read(item).unwrap().pooled_host, None, "{hosts}");
+    }
 }
 
 #[test]

@@ -1,0 +1,66 @@
+//! Client libraries that read connection URIs.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{of_debian, tools};
+
+/// What a client is given.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Question {
+    pub uri: String,
+    pub jdbc_uri: String,
+}
+
+/// What it reads.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Read {
+    pub user: String,
+    pub password: String,
+    pub database: String,
+    pub host: String,
+    pub port: u16,
+}
+
+/// What libpq reads, with which most clients of other languages connect.
+pub fn libpq(questions: &[Question]) -> Vec<Read> {
+    answers(python("libpq.py"), questions)
+}
+
+/// What PostgreSQL's JDBC driver reads.
+pub fn jdbc(questions: &[Question]) -> Vec<Read> {
+    let mut command = python("jdbc.py");
+    command.arg(of_debian(&["usr", "lib", "jvm", "*", "lib", "server", "libjvm.so"]));
+    command.arg(of_debian(&["usr", "share", "java", "postgresql.jar"]));
+    answers(command, questions)
+}
+
+/// What node's pg reads.
+pub fn node(questions: &[Question]) -> Vec<Read> {
+    let mut command = Command::new("node");
+    command.arg(tools("node").join("read.mjs"));
+    answers(command, questions)
+}
+
+/// What pgx, a client of Go, reads.
+pub fn pgx(questions: &[Question]) -> Vec<Read> {
+    answers(Command::new(tools("pgx").join("pgx")), questions)
+}
+
+fn python(script: &str) -> Command {
+    let mut command = Command::new(tools("python").join("bin/python"));
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ecosystem/clients").join(script));
+    command
+}
+
+fn answers(mut command: Command, questions: &[Question]) -> Vec<Read> {
+    let mut client = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    client.stdin.take().unwrap().write_all(&serde_json::to_vec(questions).unwrap()).unwrap();
+    let output = client.wait_with_output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", output.status);
+    serde_json::from_slice(&output.stdout).unwrap()
+}

@@ -1,0 +1,40 @@
+// Reads connection URIs as pgx does: a JSON list of {uri} on standard input, what was read of each on standard output.
+package main
+
+import (
+	"encoding/json"
+	"log"
+	"os"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+type asked struct {
+	URI string `json:"uri"`
+}
+
+type read struct {
+	User     string `json:"user"`
+	Password string `json:"password"`
+	Database string `json:"database"`
+	Host     string `json:"host"`
+	Port     uint16 `json:"port"`
+}
+
+func main() {
+	var questions []asked
+	if err := json.NewDecoder(os.Stdin).Decode(&questions); err != nil {
+		log.Fatal("the input is not a list of URIs")
+	}
+	answers := []read{}
+	for _, question := range questions {
+		config, err := pgconn.ParseConfig(question.URI)
+		if err != nil {
+			log.Fatal("a URI cannot be parsed")
+		}
+		answers = append(answers, read{config.User, config.Password, config.Database, config.Host, config.Port})
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(answers); err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,45 @@
+//! Real servers and clients with what dbplane writes. They come from Debian's packages and from the registries of their languages,
+//! which takes too long for every change: `make ecosystem`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the lints know #[test] functions, not what they call"
+)]
+
+mod clients;
+mod connection;
+#[allow(dead_code, reason = "the tests of the operator use all of it")]
+#[path = "../operator/fixture.rs"]
+mod fixture;
+mod postgres;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::path::{Path, PathBuf};
+
+/// Where tests/ecosystem/build puts something.
+fn tools(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/ecosystem").join(name);
+    assert!(folder.exists(), "{} is not there: run make ecosystem", folder.display());
+    folder
+}
+
+/// The first file of Debian's packages with this path, in which * stands for one name: one that was unpacked, or the system's own.
+fn of_debian(path: &[&str]) -> PathBuf {
+    let roots = [tools("debian"), PathBuf::from("/")];
+    let found = roots.into_iter().find_map(|root| below(root, path));
+    found.unwrap_or_else(|| panic!("no package of Debian has {}: run make ecosystem", path.join("/")))
+}
+
+fn below(folder: PathBuf, path: &[&str]) -> Option<PathBuf> {
+    let Some((first, rest)) = path.split_first() else { return folder.exists().then_some(folder) };
+    if *first != "*" {
+        return below(folder.join(first), rest);
+    }
+    let entries = std::fs::read_dir(folder).ok()?;
+    let mut entries: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    entries.into_iter().find_map(|entry| below(entry, rest))
+}

@@ -1,0 +1,58 @@
+//! A week in the life of many computes whose settings follow the time.
+
+use std::time::Duration;
+
+use dbplane_simulator::world::Profile;
+use serde_json::json;
+
+use super::history::{Access, Declared, History, compute};
+use super::run::Run;
+
+const POLL: Duration = Duration::from_secs(600);
+const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// A thousand where new histories are tried as well.
+fn fleet() -> usize {
+    if std::env::var_os("PROPTEST_CASES").is_some() { 1000 } else { 20 }
+}
+
+/// One half is larger during office hours; the other half never suspends, and is restarted twice a week.
+#[test]
+fn schedules_and_regular_restarts_cost_their_changes_and_nothing_else() {
+    let replica = Declared { branch: 0, primary: false, size: 0 };
+    let history = History {
+        profile: Profile::Public,
+        computes: vec![replica; fleet()],
+        key: false,
+        chapters: Vec::new(),
+        faults: Vec::new(),
+        account: Access::Account,
+        deletes_per_minute: 30,
+    };
+    let mut run = Run::begin(&history).unwrap();
+    for number in 0..fleet() {
+        let spec = match number % 2 {
+            0 => json!({"schedules": [
+                {"name": "office", "start": "0 9 * * MON-FRI", "end": "0 17 * * MON-FRI", "size": {"fixed": 2}},
+            ]}),
+            _ => json!({
+                "scaleToZero": {"never": true},
+                "maintenance": {"restart": {"schedule": "0 3 * * WED,SUN", "jitter": "1h"}},
+            }),
+        };
+        run.simulation.lock().cluster.edit(&compute(number), &json!({"spec": spec}));
+    }
+    run.go_on_until(run.now() + Duration::from_secs(600), Duration::from_secs(30)).unwrap();
+    run.simulation.lock().ledger.calls.clear();
+    run.go_on_until(run.now() + Duration::from_secs(7200), POLL).unwrap();
+    println!("{:?} {:?}", run.simulation.lock().ledger.calls, run.simulation.lock().ledger.told);panic!();
+    let calls = run.simulation.lock().ledger.calls.clone();
+    let of_computes = |method: &str| calls.get(&(method.to_owned(), Some("Compute"))).copied().unwrap_or_default();
+    let half = fleet() / 2;
+    // It begins on a Monday morning: five days with two changes each.
+    assert_eq!(of_computes("Patch"), 10 * half, "{calls:?}");
+    // On Wednesday they have started since the Sunday before; on Sunday they have not.
+    assert_eq!(of_computes("Post"), half, "{calls:?}");
+    // Only the polls read.
+    assert_eq!(of_computes("Get"), 0, "{calls:?}");
+}
