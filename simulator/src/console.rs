@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::faults::FaultOrder;
 use super::shell::{Shell, ShellError};
 use super::world::errors::Refusal;
-use super::world::model::Owner;
+use super::world::model::{FailureOrder, Owner};
 use super::world::sizes::Plan;
 use super::world::{Profile, World};
 
@@ -43,6 +43,7 @@ pub fn routes() -> Router<Arc<Shell>> {
         .route("/clock", get(show_clock))
         .route("/clock/advance", post(advance_clock))
         .route("/faults", get(list_faults).post(order_fault).delete(clear_faults))
+        .route("/failing_operations", post(fail_operations))
         .route("/requests", get(list_requests).delete(clear_requests))
         .fallback(|| async { Problem::new(StatusCode::NOT_FOUND, "the console has no such page") })
 }
@@ -257,6 +258,15 @@ async fn order_fault(State(shell): Shared, body: Bytes) -> Answer {
 async fn clear_faults(State(shell): Shared) -> StatusCode {
     shell.faults().clear();
     StatusCode::NO_CONTENT
+}
+
+async fn fail_operations(State(shell): Shared, body: Bytes) -> Answer {
+    let order: FailureOrder = read(&body)?;
+    let fail = move |world: &mut World, now| {
+        world.console_fail_operations(order.clone(), now);
+        Ok(json!({}))
+    };
+    answer(&shell, StatusCode::CREATED, fail).await
 }
 
 #[derive(Debug, Deserialize)]

@@ -59,6 +59,9 @@ pub struct Run {
     /// Settle time, in seconds. A create without an answer is considered failed if its result has not appeared on the platform after this time. It must be longer than --request-timeout, and with --leader-elect longer than --request-timeout and the lease (15 s) together.
     #[arg(long, env = "DBPLANE_SETTLE_TIME", default_value_t = 60)]
     settle_time: u64,
+    /// Seconds that a compute may take to start before it is reported as Stalled with StartTimeout.
+    #[arg(long, env = "DBPLANE_START_TIMEOUT", default_value_t = Limits::default().start.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
+    start_timeout: u64,
     /// Seconds between two checks whether the platform still accepts a project key.
     #[arg(long, env = "DBPLANE_KEY_CHECK_INTERVAL", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     key_check_interval: u64,
@@ -123,8 +126,8 @@ impl Run {
             limits: Limits {
                 settle: Duration::from_secs(self.settle_time),
                 key_check: Duration::from_secs(self.key_check_interval),
+                start: Duration::from_secs(self.start_timeout),
                 deletes_per_minute: self.deletes_per_minute,
-                ..Limits::default()
             },
             // The process id distinguishes two operators on one machine.
             identity: self.identity.clone().unwrap_or_else(|| format!("{}-{}", host(), std::process::id())),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::operations::Operations;
 use super::{Health, Reason, later};
 use crate::api::LastOperation;
 use crate::domain::{ComputeChange, Fault, Settings};
@@ -19,6 +20,7 @@ pub enum Action {
     Delete,
     /// Asking for one compute.
     Ask,
+    AskOperations,
     CreateKey,
     Revoke,
     ListKeys,
@@ -82,8 +84,9 @@ pub struct Memory {
     pub asked: Option<Asked>,
     /// The call whose outcome is unknown: when it was recorded, and when this process first saw that record.
     unresolved: Option<(Timestamp, Timestamp)>,
-    /// The operation that our last change started.
+    /// The operation that our last change started, or that was asked for since, until the status shows it.
     pub last_operation: Option<LastOperation>,
+    pub operations: Operations,
     /// When the platform last confirmed the delete.
     pub deleted: Option<Timestamp>,
 }
@@ -126,6 +129,7 @@ impl Memory {
     /// old ones did not see proves nothing.
     pub fn credentials_changed(&mut self) {
         (self.missing_since, self.asked) = (None, None);
+        self.operations.ask_anew();
         self.retry();
     }
 
@@ -199,6 +203,31 @@ impl Memory {
     /// Forgets an operation once the status shows it. When two leaders overlap, the one that writes later then prevails.
     pub fn operation_shown(&mut self, operation: Option<&LastOperation>) {
         self.last_operation.take_if(|ours| operation == Some(ours));
+        if let Some(operation) = operation {
+            self.operations.shown(operation);
+        }
+    }
+
+    /// Remembers the operations that a change started, in the order of their work.
+    pub fn operations_started(&mut self, started: &[LastOperation]) {
+        let Some(first) = started.first() else { return };
+        self.operations.started(started);
+        self.last_operation = Some(self.operations.failed().unwrap_or(first).clone());
+    }
+
+    /// Remembers the operations that were asked for, newest first.
+    pub fn operations_listed(&mut self, listed: &[LastOperation], now: Timestamp) {
+        self.succeeded(Action::AskOperations);
+        self.operations.listed(listed, now);
+        if let Some(newest) = self.operations.failed().or(listed.first()) {
+            self.last_operation = Some(newest.clone());
+        }
+    }
+
+    /// Remembers that the platform does not list operations.
+    pub fn operations_not_listed(&mut self) {
+        self.succeeded(Action::AskOperations);
+        self.operations.not_listed();
     }
 
     /// Remembers that a change was sent, by the fields that it corrects.
@@ -296,7 +325,7 @@ fn sentence(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-fn doubled(first: Duration, times: u32, most: Duration) -> Duration {
+pub(super) fn doubled(first: Duration, times: u32, most: Duration) -> Duration {
     first.saturating_mul(1_u32.checked_shl(times.min(16)).unwrap_or(u32::MAX)).min(most)
 }
 

@@ -15,6 +15,7 @@ pub mod key;
 pub mod lease;
 pub mod memory;
 pub mod names;
+pub mod operations;
 mod reason;
 pub mod seal;
 pub mod sizes;

@@ -99,6 +99,8 @@ reasons! {
     BindingConflict,
     /// The compute did not start in time.
     StartTimeout,
+    /// An operation of the platform failed.
+    OperationFailed,
     /// A Secret of that name exists and is not ours.
     SecretNotOurs,
     /// The connection Secret lacks what is declared.

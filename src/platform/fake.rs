@@ -163,6 +163,9 @@ impl Platform for Fake {
     async fn probe_key(&self, _: &SecretString, _: &str) -> Result<(), Fault> {
         self.called("probe_key", || ()).await
     }
+    async fn list_operations(&self, _: &str, _: &str) -> Result<Vec<Operation>, Fault> {
+        self.called("list_operations", Vec::new).await
+    }
     async fn list_keys(&self, _: &str) -> Result<Vec<KeyEntry>, Fault> {
         self.called("list_keys", Vec::new).await
     }

@@ -15,7 +15,7 @@ pub struct Answer {
 /// One platform, called with one credential.
 ///
 /// Every method makes at most one request that changes something, never retries a change by itself, and reports failures as
-/// a [`Fault`]. The last two are not offered by every platform: they answer [`Fault::Unsupported`] there.
+/// a [`Fault`]. The last three are not offered by every platform: they answer [`Fault::Unsupported`] there.
 #[async_trait]
 pub trait Platform: Send + Sync + std::fmt::Debug {
     /// All projects that the credential can list; pages are followed.
@@ -39,6 +39,8 @@ pub trait Platform: Send + Sync + std::fmt::Debug {
     /// `Ok` or a fault other than [`Fault::Unauthorized`] means that it is not revoked.
     async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault>;
 
+    /// The operations of a compute among the last ones of its project, newest first.
+    async fn list_operations(&self, project: &str, compute: &str) -> Result<Vec<Operation>, Fault>;
     /// All keys of the organization.
     async fn list_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault>;
     /// Revokes a key of the organization, for ever.

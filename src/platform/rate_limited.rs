@@ -315,6 +315,12 @@ impl Platform for RateLimited {
         }
     }
 
+    /// Nothing waits for it but a report.
+    async fn list_operations(&self, project: &str, compute: &str) -> Result<Vec<Operation>, Fault> {
+        let call = self.shared.inner.list_operations(project, compute);
+        self.at(Priority::Poll).read("list_operations", call).await
+    }
+
     async fn list_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault> {
         self.read("list_keys", self.shared.inner.list_keys(organization)).await
     }

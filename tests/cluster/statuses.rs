@@ -109,6 +109,7 @@ async fn of_a_compute() {
             action: "start_compute".to_owned(),
             status: "running".to_owned(),
             failures: Some(2),
+            error: text("no room"),
         }),
         waiting: Some(WaitingChanges {
             changes: "size is 1, declared is 2".to_owned(),

@@ -91,6 +91,10 @@ impl Platform for Remote {
         self.call(Call::RevokeKey(u8::try_from(id).unwrap())).await.map(drop)
     }
 
+    async fn list_operations(&self, _: &str, id: &str) -> Result<Vec<Operation>, Fault> {
+        unreachable!("{id} is settled")
+    }
+
     async fn list_projects(&self) -> Result<Vec<Project>, Fault> {
         self.call(Call::ListProjects).await?;
         Ok(vec![Project { id: "p-1".into(), ..Project::default() }])

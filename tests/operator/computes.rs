@@ -4,6 +4,7 @@ mod changes;
 mod connection;
 pub mod existing;
 mod faults;
+mod operations;
 mod quiet;
 mod refusals;
 mod restarts;

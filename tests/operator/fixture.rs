@@ -82,6 +82,7 @@ pub async fn start_operator_with(cluster: &ControlPlane, flags: &[&str]) -> (Run
     command
         .args(["run", "--allow-insecure-platform", "--request-timeout", "5", "--settle-time", "21"])
         .args(["--health-listen", &health, "--metrics-listen", &metrics, "--key-check-interval", "5"])
+        .args(["--start-timeout", "30"])
         .args(flags)
         .env("KUBECONFIG", kubeconfig);
     let operator = cluster.sandbox().start("operator", command).unwrap();

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::config::ComputeRequest;
 use super::declare::administrator;
 use super::errors::Refusal;
-use super::model::{Action, Compute, ComputeKind, Key, Owner, Reach, State};
+use super::model::{Action, Compute, ComputeKind, FailureOrder, Key, Owner, Reach, State};
 use super::operations::release;
 pub use super::shapes::CreatedKey;
 use super::shapes::Stamp;
@@ -238,6 +238,12 @@ impl World {
         found.plan = plan;
         self.plans_changed();
         Ok(())
+    }
+
+    /// Orders that the next operations of an action fail.
+    pub fn console_fail_operations(&mut self, order: FailureOrder, now: Timestamp) {
+        self.advance_to(now);
+        self.failures.push(order);
     }
 
     fn find_compute(&self, id: &str) -> Result<ComputeKey, Refusal> {

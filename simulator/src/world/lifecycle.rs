@@ -2,12 +2,15 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::model::{Action, Compute, Effect, Operation, Owner, State, Step};
+use super::model::{Action, Compute, Effect, Failing, Operation, Owner, State, Step};
 use super::sizes::{Plan, Size};
 use super::{ComputeKey, Profile, World};
 
 /// How long records of operations are kept.
 const OPERATIONS_KEPT: SignedDuration = SignedDuration::from_hours(24 * 180);
+
+/// Between a failure of an operation and its next try.
+const TRIED_AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(10);
 
 /// What a compute does next by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +112,7 @@ impl World {
                 compute.suspended_at = Some(step.at);
                 compute.interruptions += u64::from(was == State::Active);
             }
-            Effect::Applied => {}
+            Effect::Applied | Effect::GaveUp => {}
         }
         let ran = (was == State::Active && step.effect == Effect::Suspended).then(|| work_done(compute, step.at));
         if let (Some(work), Some(project)) = (ran, self.projects.get_mut(&key.0)) {
@@ -142,6 +145,7 @@ impl World {
         let branch_id = compute.config.branch_id.clone();
         let mut at = from;
         let mut made = Vec::new();
+        let mut given_up = None;
         for action in actions {
             let number = self.head.next_operation;
             self.head.next_operation += 1;
@@ -150,6 +154,14 @@ impl World {
             for (effect, milliseconds) in self.course(*action) {
                 at += SignedDuration::from_millis(i64::from(milliseconds.max(1)));
                 steps.push(Step { at, effect, operation: number });
+            }
+            let failing = self.failing(*action, starts_at, at);
+            if let Some(last) = failing.as_ref().and_then(|failing| failing.at.last().copied()) {
+                at = last;
+                steps = vec![Step { at, effect: Effect::GaveUp, operation: number }];
+            }
+            if given_up.is_some() {
+                steps.clear();
             }
             let operation = Operation {
                 id: self.head.generator.uuid(),
@@ -161,8 +173,10 @@ impl World {
                 created_at,
                 starts_at,
                 ends_at: at,
-                cancelled_at: None,
+                cancelled_at: given_up,
+                failing: failing.clone(),
             };
+            given_up = given_up.or(failing.map(|_| at));
             if let Some(compute) = self.compute_mut(key) {
                 compute.steps.extend(steps);
             }
@@ -170,6 +184,18 @@ impl World {
             made.push(operation);
         }
         made
+    }
+
+    /// How an operation fails that takes from `start` to `end`, where people have ordered that.
+    fn failing(&mut self, action: Action, start: Timestamp, end: Timestamp) -> Option<Failing> {
+        let order = self.failures.iter_mut().find(|order| order.action == action && order.operations > 0)?;
+        order.operations -= 1;
+        let (tries, error) = (order.tries.max(1), order.error.clone());
+        let one = end.duration_since(start) + TRIED_AGAIN_AFTER;
+        Some(Failing {
+            at: (0..tries).map(|before| end + one * i32::try_from(before).unwrap_or(i32::MAX)).collect(),
+            error,
+        })
     }
 
     /// What an operation does to its compute, and how many milliseconds each part takes.

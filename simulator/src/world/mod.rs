@@ -47,7 +47,7 @@ use errors::Refusal;
 use ids::Generator;
 use keyring::KeyRing;
 use message::{Reply, Request, Response};
-use model::{Compute, Operation, Organization, Project, User};
+use model::{Compute, FailureOrder, Operation, Organization, Project, User};
 use rate::Meters;
 use routes::{Call, Ids};
 use settings::Settings;
@@ -115,6 +115,9 @@ pub struct World {
     meters: Meters,
     #[serde(skip)]
     agenda: Agenda,
+    /// Operations that people have ordered to fail.
+    #[serde(skip)]
+    failures: Vec<FailureOrder>,
     #[serde(skip)]
     answered: u64,
 }

@@ -223,6 +223,8 @@ pub enum Effect {
     Applied,
     /// The platform looked whether the compute starts; not activity.
     Checked,
+    /// The platform gave up an operation that failed; nothing was done.
+    GaveUp,
 }
 
 impl Effect {
@@ -231,7 +233,7 @@ impl Effect {
         match self {
             Effect::Started | Effect::Checked => Some(State::Active),
             Effect::Suspended => Some(State::Idle),
-            Effect::Applied => None,
+            Effect::Applied | Effect::GaveUp => None,
         }
     }
 }
@@ -259,6 +261,36 @@ pub struct Operation {
     pub starts_at: Timestamp,
     pub ends_at: Timestamp,
     pub cancelled_at: Option<Timestamp>,
+    /// Where people have ordered that it fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failing: Option<Failing>,
+}
+
+/// The course of an operation that fails.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Failing {
+    /// When each of its tries fails; after the last one it is given up.
+    pub at: Vec<Timestamp>,
+    pub error: String,
+}
+
+/// An order that operations fail.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FailureOrder {
+    pub action: Action,
+    /// How many operations fail.
+    #[serde(default = "once")]
+    pub operations: u32,
+    /// How often each is tried before it is given up.
+    #[serde(default = "once")]
+    pub tries: u32,
+    #[serde(default)]
+    pub error: String,
+}
+
+fn once() -> u32 {
+    1
 }
 
 /// An API key.

@@ -19,12 +19,21 @@ impl Operation {
     /// The status at an instant, and since when it has been so.
     pub(super) fn status_at(&self, now: Timestamp) -> (OperationStatus, Timestamp) {
         let end = self.ends_at;
+        let failed = self.failures_at(now).last().copied();
         match self.cancelled_at {
             Some(at) if at < end && at <= now => (OperationStatus::Cancelled, at),
+            _ if failed == Some(end) => (OperationStatus::Error, end),
+            _ if failed.is_some() => (OperationStatus::Failed, failed.unwrap_or(end)),
             _ if now >= end => (OperationStatus::Finished, end),
             _ if now >= self.starts_at => (OperationStatus::Running, self.starts_at),
             _ => (OperationStatus::Scheduling, self.created_at),
         }
+    }
+
+    /// When it has failed so far.
+    fn failures_at(&self, now: Timestamp) -> &[Timestamp] {
+        let all = self.failing.as_ref().map_or(&[][..], |failing| &failing.at);
+        &all[..all.partition_point(|at| *at <= now)]
     }
 }
 
@@ -59,6 +68,7 @@ impl World {
 
     pub(super) fn operation_shape<'a>(&self, operation: &'a Operation, now: Timestamp) -> OperationShape<'a> {
         let (status, since) = operation.status_at(now);
+        let failed = !operation.failures_at(now).is_empty();
         let spent = since.as_millisecond() - operation.starts_at.as_millisecond();
         OperationShape {
             id: &operation.id,
@@ -67,7 +77,12 @@ impl World {
             endpoint_id: &operation.endpoint_id,
             action: operation.action,
             status,
-            failures_count: 0,
+            failures_count: operation.failures_at(now).len(),
+            error: operation
+                .failing
+                .as_ref()
+                .filter(|_| failed && self.profile.adds())
+                .map(|failing| failing.error.as_str()),
             created_at: Stamp(operation.created_at),
             updated_at: Stamp(since),
             total_duration_ms: self.profile.adds().then_some(spent.max(0)),

@@ -133,6 +133,7 @@ impl World {
             head_touched: false,
             meters: Default::default(),
             agenda: Default::default(),
+            failures: Vec::new(),
             answered: 0,
         }
     }

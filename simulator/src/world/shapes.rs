@@ -109,7 +109,9 @@ pub(super) struct OperationShape<'a> {
     pub endpoint_id: &'a str,
     pub action: Action,
     pub status: OperationStatus,
-    pub failures_count: u32,
+    pub failures_count: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<&'a str>,
     pub created_at: Stamp,
     pub updated_at: Stamp,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,6 +125,10 @@ pub(super) enum OperationStatus {
     Scheduling,
     Running,
     Finished,
+    /// It is tried again.
+    Failed,
+    /// It is not tried again.
+    Error,
     Cancelled,
 }
 

@@ -1,5 +1,6 @@
 //! The course of operations.
 
+use reqwest::Method;
 use serde_json::json;
 
 use crate::support::*;
@@ -40,5 +41,33 @@ async fn operations_are_forgotten_after_six_months() {
         platform.advance(86_400 * 200);
         platform.compute(replica()).await;
         platform.get(&format!("/projects/shop-1/operations/{id}"), ORGANIZATION).await.expect(404);
+    }
+}
+
+#[tokio::test]
+async fn an_operation_fails_as_often_as_was_ordered_and_does_nothing() {
+    for profile in BEYOND {
+        let platform = Platform::start(profile).await;
+        let order = json!({ "action": "start_compute", "tries": 2, "error": "no room" });
+        platform.console(Method::POST, "/failing_operations", order).await.expect(201);
+        let answer = platform.post("/projects/shop-1/endpoints", ORGANIZATION, json!({ "endpoint": primary() })).await;
+        let (compute, id) = (answer.text_at("/endpoint/id"), answer.text_at("/operations/0/id"));
+        let seen = async || {
+            let path = format!("/projects/shop-1/operations/{id}");
+            let operation = platform.get(&path, ORGANIZATION).await.expect(200).body["operation"].clone();
+            let path = format!("/projects/shop-1/endpoints/{compute}");
+            let endpoint = platform.get(&path, ORGANIZATION).await.expect(200).body["endpoint"].clone();
+            let texts = [&operation["status"], &operation["error"], &endpoint["current_state"]];
+            (json!(texts), json!([operation["failures_count"], endpoint["pending_state"]]))
+        };
+        assert_eq!(seen().await, (json!(["running", null, "init"]), json!([0, "active"])));
+        platform.advance(5);
+        assert_eq!(seen().await, (json!(["failed", "no room", "init"]), json!([1, "active"])));
+        platform.advance(20);
+        assert_eq!(seen().await, (json!(["error", "no room", "init"]), json!([2, null])));
+        // Only one was ordered to fail.
+        platform.push(&format!("/projects/shop-1/endpoints/{compute}/start"), ORGANIZATION).await.expect(200);
+        platform.advance(5);
+        assert_eq!(seen().await, (json!(["error", "no room", "active"]), json!([2, null])));
     }
 }

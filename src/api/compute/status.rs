@@ -48,7 +48,7 @@ pub struct ComputeStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub last_active: Option<Timestamp>,
-    /// The operation that the last change started on the platform.
+    /// The operation that the last change started on the platform. Where operations are asked for because something takes long or failed: the one that failed, or else the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_operation: Option<LastOperation>,
     /// The last restart.
@@ -117,11 +117,14 @@ pub struct LastOperation {
     pub id: String,
     /// What it does, such as start_compute.
     pub action: String,
-    /// Its status when it was returned, such as running.
+    /// Its status when the platform showed it last, such as running.
     pub status: String,
     /// How often it had failed by then; absent where it had not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<u32>,
+    /// What the platform says of the failure, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// Changes that wait; they are made together.

@@ -62,6 +62,7 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
         }
         ComputeStep::WriteConnection { secret, without } => work.write_connection(secret, without).await,
         ComputeStep::Ask { id } => work.ask(id).await,
+        ComputeStep::AskOperations { id } => work.ask_operations(id).await,
         ComputeStep::Delete { id } => work.delete(id).await,
         ComputeStep::RemoveFinalizer => work.remove_finalizer().await,
         ComputeStep::RemoveFinalizerReportingStrays { event } => {
@@ -107,7 +108,7 @@ impl<E: Environment> Work<'_, E> {
         let answer = platform.create_compute(&self.object.spec.project_id, new).await;
         self.wrote();
         let (created, operations) = self.settle(Action::Create, answer)?;
-        self.operation(&operations);
+        self.started(operations);
         let binding = Binding {
             id: created.id.clone(),
             project: self.object.spec.project_id.clone(),
@@ -192,7 +193,7 @@ impl<E: Environment> Work<'_, E> {
         let answer = connection.platform.update_compute(&self.object.spec.project_id, id, change).await;
         self.wrote();
         let answer = self.settle(Action::Change, answer)?;
-        self.operation(&answer.operations);
+        self.started(answer.operations);
         if let Some(stands) = stands {
             self.restarted(&stands).await?;
         }
@@ -210,7 +211,7 @@ impl<E: Environment> Work<'_, E> {
         let answer = platform.restart_compute(&self.object.spec.project_id, &id.to_owned()).await;
         self.wrote();
         let answer = self.settle(Action::Restart, answer)?;
-        self.operation(&answer.operations);
+        self.started(answer.operations);
         self.restarted(&stands).await?;
         self.publish(&Event::normal("Restarted", format!("Restarted compute {id}."))).await;
         Ok(())
@@ -230,6 +231,17 @@ impl<E: Environment> Work<'_, E> {
         let answer = connection.platform.has_compute(&self.object.spec.project_id, id).await;
         let exists = answer.map_err(failed(Action::Ask))?;
         self.env.state().compute_asked(&uid(self.object), Asked { at: self.env.now(), exists });
+        Ok(())
+    }
+
+    async fn ask_operations(&self, id: &str) -> Result<(), StepError> {
+        let connection = self.connection()?;
+        let listed = match connection.platform.list_operations(&self.object.spec.project_id, id).await {
+            Ok(listed) => Some(shown(listed)),
+            Err(Fault::Unsupported { .. }) => None,
+            Err(fault) => return Err(failed(Action::AskOperations)(fault)),
+        };
+        self.env.state().operations_asked(&uid(self.object), listed.as_deref(), self.env.now());
         Ok(())
     }
 
@@ -327,18 +339,23 @@ impl<E: Environment> Work<'_, E> {
         answer.map_err(failed(action))
     }
 
-    fn operation(&self, operations: &[Operation]) {
-        let Some(first) = operations.first() else { return };
-        let operation = LastOperation {
-            id: first.id.clone(),
-            action: first.action.clone(),
-            status: first.status.clone(),
-            failures: first.failures.filter(|failures| *failures > 0),
-        };
-        self.env.state().operation_started(&uid(self.object), operation);
+    fn started(&self, operations: Vec<Operation>) {
+        self.env.state().operations_started(&uid(self.object), &shown(operations));
     }
 
     async fn publish(&self, event: &Event) {
         publish(self.env, self.object, event).await;
     }
+}
+
+/// Operations as the status shows them.
+fn shown(operations: Vec<Operation>) -> Vec<LastOperation> {
+    let shown = |operation: Operation| LastOperation {
+        id: operation.id,
+        action: operation.action,
+        status: operation.status,
+        failures: operation.failures.filter(|failures| *failures > 0),
+        error: operation.error,
+    };
+    operations.into_iter().map(shown).collect()
 }

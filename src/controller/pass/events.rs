@@ -26,7 +26,9 @@ fn headline(before: &[Condition], report: &Report) -> Option<Event> {
 
 /// The event that goes with something that a person has to decide although the resource is ready.
 fn finding(before: &[Condition], report: &Report) -> Option<Event> {
-    let (Sync::OutOfSync(reason @ Reason::StrayCompute, text) | Sync::Refused(reason, text)) = &report.sync else {
+    let (Sync::OutOfSync(reason @ (Reason::StrayCompute | Reason::OperationFailed), text)
+    | Sync::Refused(reason, text)) = &report.sync
+    else {
         return None;
     };
     (reason_of(before, "Synced") != Some(reason.as_str())).then(|| Event::warning(reason.as_str(), text))

@@ -171,8 +171,16 @@ impl<P> ProcessState<P> {
         self.update(uid, |resource| resource.memory.sent(parts, now));
     }
 
-    /// Our last change started this operation.
-    pub fn operation_started(&self, uid: &str, operation: LastOperation) {
-        self.update(uid, |resource| resource.memory.last_operation = Some(operation));
+    /// Our last change started these operations.
+    pub fn operations_started(&self, uid: &str, started: &[LastOperation]) {
+        self.update(uid, |resource| resource.memory.operations_started(started));
+    }
+
+    /// The platform was asked for the operations of a compute; `None` where it does not list any.
+    pub fn operations_asked(&self, uid: &str, listed: Option<&[LastOperation]>, now: Timestamp) {
+        self.update(uid, |resource| match listed {
+            Some(listed) => resource.memory.operations_listed(listed, now),
+            None => resource.memory.operations_not_listed(),
+        });
     }
 }

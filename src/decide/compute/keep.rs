@@ -12,8 +12,9 @@ use super::connection::{connection, incomplete};
 use super::create::{adopt_or_create, claimed, wrong_role};
 use super::record::respelled;
 use super::restart::restart;
+use super::status::to_the_second;
 use super::update::update;
-use super::{Case, Choice, ComputeStep, Snapshot, is_settled, maintenance, schedules, stray};
+use super::{Case, Choice, ComputeStep, Snapshot, is_settled, maintenance, operations, schedules, stray};
 use crate::api::{Management, OnMissing};
 use crate::domain::{Compute, ComputeState};
 
@@ -34,10 +35,11 @@ fn keep_or_observe(case: &Case, binding: &Binding, compute: &Compute, snapshot: 
     if let Some(step) = respelled(case, binding) {
         return Decision::act(step, health(case, binding, compute));
     }
-    if case.spec.management == Management::Observe {
-        return observe(case, binding, compute);
-    }
-    keep(case, binding, compute, snapshot)
+    let choice = match case.spec.management {
+        Management::Observe => observe(case, binding, compute),
+        Management::Full => keep(case, binding, compute, snapshot),
+    };
+    operations::beside(case, binding, compute, choice)
 }
 
 /// A binding that contradicts the resource is never acted on.
@@ -180,13 +182,17 @@ fn starting(case: &Case, binding: &Binding, compute: &Compute, report: Report) -
     }
 }
 
+/// Whether the start deadline has passed.
+pub(super) fn is_late(case: &Case, binding: &Binding, compute: &Compute) -> bool {
+    compute.current_state == ComputeState::Init && case.now >= later(binding.at, case.observed.limits.start)
+}
+
 /// Whether the compute can be used, whatever is declared.
 fn health(case: &Case, binding: &Binding, compute: &Compute) -> Report {
     let health = match (&compute.current_state, &compute.pending_state) {
-        (ComputeState::Init, _) if case.now >= later(binding.at, case.observed.limits.start) => Health::Stalled(
-            Reason::StartTimeout,
-            format!("Compute {} has not started. See its operations in the platform's console.", compute.id),
-        ),
+        (ComputeState::Init, _) if is_late(case, binding, compute) => {
+            Health::Stalled(Reason::StartTimeout, not_started(case, binding, compute))
+        }
         (ComputeState::Init, _) => {
             Health::Progressing(Reason::Starting, format!("Compute {} is starting.", compute.id))
         }
@@ -202,4 +208,11 @@ fn health(case: &Case, binding: &Binding, compute: &Compute) -> Report {
         _ => Health::Ready(Reason::Available, "The compute can be used.".into()),
     };
     Report::of(health).with_sync(Sync::InSync)
+}
+
+fn not_started(case: &Case, binding: &Binding, compute: &Compute) -> String {
+    let since = compute.created_at.unwrap_or(binding.at);
+    let since = to_the_second(since).unwrap_or(since);
+    let operations = operations::so_far(case);
+    format!("Compute {} has not started since {since}. {operations} Ask the platform, or see its console.", compute.id)
 }

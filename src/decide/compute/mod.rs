@@ -7,6 +7,7 @@ mod delete;
 mod evidence;
 mod keep;
 mod maintenance;
+mod operations;
 mod record;
 mod restart;
 mod schedules;
@@ -117,6 +118,8 @@ pub enum ComputeStep {
     WriteConnection { secret: Box<ConnectionSecret>, without: BTreeSet<String> },
     /// Ask the platform for one compute, which its list lacks.
     Ask { id: String },
+    /// Ask the platform for the operations of one compute, which takes long or has failed.
+    AskOperations { id: String },
     /// Delete a compute.
     Delete { id: String },
     /// Remove the finalizer.
@@ -204,6 +207,7 @@ pub fn remember(memory: &mut Memory, spec: &ComputeSpec, found: Option<&Compute>
     if is_settled(found) {
         memory.changing = false;
     }
+    memory.operations.observed(is_settled(found), differences.is_empty(), now);
 }
 
 /// Whether this resource waits for something that the platform is expected to change soon; `found` is the bound compute,

@@ -114,6 +114,6 @@ fn last_active(compute: &Compute, old: Option<Timestamp>) -> Option<Timestamp> {
     Some(old.filter(|old| (hour..=exact).contains(old)).unwrap_or(hour))
 }
 
-fn to_the_second(time: Timestamp) -> Option<Timestamp> {
+pub(super) fn to_the_second(time: Timestamp) -> Option<Timestamp> {
     Timestamp::from_second(time.as_second()).ok()
 }

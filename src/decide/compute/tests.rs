@@ -8,6 +8,7 @@ mod delete;
 mod keep;
 mod maintenance;
 mod obstacles;
+mod operations;
 mod recovery;
 mod restarts;
 mod schedules;

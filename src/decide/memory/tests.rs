@@ -247,12 +247,43 @@ fn what_is_not_a_refusal_is_tried_again_within_a_minute() {
 
 #[test]
 fn an_operation_is_remembered_until_the_status_shows_it() {
-    let operation =
-        |id: &str| LastOperation { id: id.into(), action: "restart".into(), status: "running".into(), failures: None };
+    let operation = |id: &str| LastOperation {
+        id: id.into(),
+        action: "restart".into(),
+        status: "running".into(),
+        failures: None,
+        error: None,
+    };
     let mut memory = Memory { last_operation: Some(operation("ours")), ..Memory::default() };
     memory.operation_shown(None);
     memory.operation_shown(Some(&operation("another")));
     assert_eq!(memory.last_operation, Some(operation("ours")));
     memory.operation_shown(Some(&operation("ours")));
     assert_eq!(memory.last_operation, None);
+}
+
+#[test]
+fn the_operation_to_show_is_the_one_that_failed_or_else_the_one_that_was_seen_last() {
+    let operation = |id: &str, failures| LastOperation {
+        id: id.into(),
+        action: "start_compute".into(),
+        status: "running".into(),
+        failures,
+        error: None,
+    };
+    let [first, second, failed] = [operation("first", None), operation("second", None), operation("failed", Some(1))];
+    let shown = |memory: &Memory| memory.last_operation.as_ref().map(|operation| operation.id.clone()).unwrap();
+    let mut memory = Memory::default();
+    memory.operations_started(&[]);
+    assert_eq!(memory, Memory::default(), "an answer without any says nothing");
+    memory.operations_started(&[first.clone(), second.clone()]);
+    assert_eq!(shown(&memory), "first");
+    memory.operations_started(&[first.clone(), failed.clone()]);
+    assert_eq!(shown(&memory), "failed");
+    memory.operations_listed(&[second.clone(), failed], at(10));
+    assert_eq!(shown(&memory), "failed");
+    memory.operations_listed(&[second, first], at(10));
+    assert_eq!(shown(&memory), "second");
+    memory.operations_listed(&[], at(10));
+    assert_eq!(shown(&memory), "second");
 }

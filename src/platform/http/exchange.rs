@@ -17,9 +17,9 @@ use tokio::time::timeout;
 use super::HttpOptions;
 use super::endpoint::Base;
 use super::refusal::{Refusal, http_date, retry_after};
-use super::text::tidy;
+use super::text::{tidy, tidy_identifier};
 use super::transport::{Network, Transport, Unanswered};
-use crate::domain::Fault;
+use crate::domain::{Fault, Operation};
 use crate::platform::{ConnectError, Endpoint};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -197,6 +197,18 @@ impl Exchange {
     pub fn unreadable(&self, path: &str, message: &str) -> Fault {
         let secret = self.secret.expose_secret();
         Fault::Undecodable { path: tidy(path, secret), message: tidy(message, secret) }
+    }
+
+    /// An operation whose texts can be shown.
+    pub fn tidied(&self, operation: Operation) -> Operation {
+        let secret = self.secret.expose_secret();
+        Operation {
+            id: tidy_identifier(&operation.id, secret),
+            action: tidy_identifier(&operation.action, secret),
+            status: tidy_identifier(&operation.status, secret),
+            error: operation.error.map(|error| tidy(&error, secret)),
+            ..operation
+        }
     }
 
     /// The answer broke off.

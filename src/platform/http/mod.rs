@@ -32,6 +32,8 @@ pub use self::transport::{Transport, Unanswered};
 
 /// Asked for once a platform is seen to page its projects; its own default may be as small as ten.
 const PROJECTS_A_PAGE: &str = "400";
+/// Enough to have those of one compute among them; further pages are not read.
+const OPERATIONS: &str = "100";
 
 /// How to call, beyond where and as whom.
 #[derive(Clone, Debug)]
@@ -134,6 +136,13 @@ impl HttpPlatform {
         }
     }
 
+    /// The answer to a change of a compute.
+    fn answer(&self, body: &[u8], project: &str) -> Result<Answer, DecodeError> {
+        let answer = wire::answer(body, project)?;
+        let operations = answer.operations.into_iter().map(|operation| self.exchange.tidied(operation)).collect();
+        Ok(Answer { operations, ..answer })
+    }
+
     async fn is_listed(&self, organization: &str, id: i64) -> Result<bool, Fault> {
         self.further_request().await;
         Ok(self.list_keys(organization).await?.iter().any(|key| key.id == id))
@@ -186,7 +195,7 @@ impl Platform for HttpPlatform {
     async fn create_compute(&self, project: &str, new: &NewCompute) -> Result<(Compute, Vec<Operation>), Fault> {
         let segments = ["projects", project, "endpoints"];
         let body = self.change(Method::POST, &segments, &CreateBody::new(new, &self.replica_type)).await??;
-        let answer = wire::answer(&body, project).map_err(|error| self.undecodable(error))?;
+        let answer = self.answer(&body, project).map_err(|error| self.undecodable(error))?;
         match answer.compute {
             Some(compute) => Ok((compute, answer.operations)),
             None => Err(self.exchange.unreadable("endpoint", "missing")),
@@ -198,7 +207,7 @@ impl Platform for HttpPlatform {
         let body = self.change(Method::PATCH, &segments, &ChangeBody::from(change)).await??;
         match body.is_empty() {
             true => Ok(Answer::default()),
-            false => wire::answer(&body, project).map_err(|error| self.undecodable(error)),
+            false => self.answer(&body, project).map_err(|error| self.undecodable(error)),
         }
     }
 
@@ -213,7 +222,7 @@ impl Platform for HttpPlatform {
         let segments = ["projects", project, "endpoints", compute.as_str(), "restart"];
         // The specification shows no body, so none is needed and none is a fault.
         let body = self.exchange.send(Call::new(Method::POST, &segments)).await?;
-        let answer = body.ok().and_then(|body| wire::answer(&body, project).ok());
+        let answer = body.ok().and_then(|body| self.answer(&body, project).ok());
         Ok(answer.unwrap_or_default())
     }
 
@@ -235,6 +244,15 @@ impl Platform for HttpPlatform {
         Ok(())
     }
 
+    async fn list_operations(&self, project: &str, compute: &str) -> Result<Vec<Operation>, Fault> {
+        let segments = ["projects", project, "operations"];
+        let call = Call { query: &[("limit", OPERATIONS)], ..Call::get(&segments) };
+        let body = self.exchange.send(call).await.map_err(missing_call)??;
+        let operations = wire::operations(&body).map_err(|error| self.undecodable(error))?.into_iter();
+        let of_compute = operations.filter(|operation| operation.compute_id.as_deref() == Some(compute));
+        Ok(of_compute.map(|operation| self.exchange.tidied(operation)).collect())
+    }
+
     async fn list_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault> {
         let list = List {
             of: format!("API keys of organization {organization}"),
@@ -242,11 +260,7 @@ impl Platform for HttpPlatform {
             segments: &["organizations", organization, "api_keys"],
             limit: None,
         };
-        self.pages(list, wire::keys, |key| key.id.to_string()).await.map_err(|fault| match fault {
-            // Every organization has such a list, empty perhaps: what is missing is the call.
-            Fault::NotFound { message } => Fault::Unsupported { status: 404, message },
-            fault => fault,
-        })
+        self.pages(list, wire::keys, |key| key.id.to_string()).await.map_err(missing_call)
     }
 
     async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault> {
@@ -266,5 +280,13 @@ impl Platform for HttpPlatform {
             Err(Fault::NotFound { message }) => Err(self.explain_missing(organization, id, message).await),
             Err(fault) => Err(fault),
         }
+    }
+}
+
+/// Of a list that every organization or project has, empty perhaps: what is missing is the call.
+fn missing_call(fault: Fault) -> Fault {
+    match fault {
+        Fault::NotFound { message } => Fault::Unsupported { status: 404, message },
+        fault => fault,
     }
 }

@@ -121,6 +121,7 @@ fn the_last_operation_outlives_the_memory() {
         action: "start_compute".into(),
         status: "running".into(),
         failures: Some(1),
+        error: None,
     };
     let old = ComputeStatus { last_operation: Some(operation("old")), ..ComputeStatus::default() };
     assert_eq!(status_of(&Given::bound(), &old).last_operation, Some(operation("old")));

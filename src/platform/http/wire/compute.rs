@@ -1,5 +1,6 @@
 //! Computes and operations.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -211,26 +212,48 @@ struct OperationItem {
     failures_count: Option<u32>,
     #[serde(default, deserialize_with = "lenient")]
     error: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    created_at: Option<Timestamp>,
 }
 
-/// The answer to a change of a compute. Operations are a courtesy: one that cannot be read is left out.
+impl OperationItem {
+    fn into_operation(self) -> Operation {
+        Operation {
+            id: self.id,
+            compute_id: self.endpoint_id,
+            action: self.action,
+            status: self.status,
+            failures: self.failures_count,
+            error: self.error.filter(|error| !error.is_empty()),
+        }
+    }
+}
+
+/// Operations are a courtesy: one that cannot be read is left out.
+fn readable(operations: Vec<Box<RawValue>>) -> Vec<OperationItem> {
+    operations.into_iter().filter_map(|value| serde_json::from_str(value.get()).ok()).collect()
+}
+
+/// The answer to a change of a compute.
 pub(in crate::platform::http) fn answer(body: &[u8], project: &str) -> Result<Answer, DecodeError> {
     let item: AnswerItem = parse(body)?;
-    let operations = item.operations.unwrap_or_default().into_iter();
-    let operations = operations.filter_map(|value| serde_json::from_str::<OperationItem>(value.get()).ok());
+    let operations = readable(item.operations.unwrap_or_default()).into_iter();
     Ok(Answer {
         compute: item.endpoint.map(|item| item.into_compute("endpoint", project)).transpose()?,
-        operations: operations
-            .map(|item| Operation {
-                id: item.id,
-                compute_id: item.endpoint_id,
-                action: item.action,
-                status: item.status,
-                failures: item.failures_count,
-                error: item.error.filter(|error| !error.is_empty()),
-            })
-            .collect(),
+        operations: operations.map(OperationItem::into_operation).collect(),
     })
+}
+
+#[derive(Deserialize)]
+struct OperationList {
+    operations: Vec<Box<RawValue>>,
+}
+
+/// The answer to GET /projects/{project}/operations, newest first.
+pub(in crate::platform::http) fn operations(body: &[u8]) -> Result<Vec<Operation>, DecodeError> {
+    let mut operations = readable(parse::<OperationList>(body)?.operations);
+    operations.sort_by_key(|operation| Reverse(operation.created_at));
+    Ok(operations.into_iter().map(OperationItem::into_operation).collect())
 }
 
 /// The body of a create: `{"endpoint": {…}}`, without members that were not declared.

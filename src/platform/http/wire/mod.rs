@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 
 use self::entries::Entries;
 
-pub(super) use compute::{ChangeBody, CreateBody, answer, computes};
+pub(super) use compute::{ChangeBody, CreateBody, answer, computes, operations};
 pub(super) use entries::MOST_ENTRIES;
 pub(super) use key::{CreateKeyBody, created, difference, keys, revoked};
 pub(super) use project::projects;

@@ -1,0 +1,73 @@
+//! The platform's operations, where a compute takes long or one of them failed: asked for, and reported.
+
+use super::super::identity::Binding;
+use super::super::operations::{is_given_up, text};
+use super::super::{Action, Decision, Reason, Report, Sync, Wake};
+use super::keep::is_late;
+use super::{Case, Choice, ComputeStep};
+use crate::api::LastOperation;
+use crate::domain::{Compute, ComputeState};
+
+/// The same choice, beside which operations are asked for and reported. Everything else comes first, since nothing depends on them.
+pub(super) fn beside(case: &Case, binding: &Binding, compute: &Compute, choice: Choice) -> Choice {
+    let known = &case.observed.memory.operations;
+    let choice = Decision { report: choice.report.map(|report| reported(case, compute, report)), ..choice };
+    let due = known.ask_at(is_late(case, binding, compute), case.now);
+    let (None, Some(due), Some(report)) = (&choice.step, due, &choice.report) else { return choice };
+    // A question that fails says nothing of the compute.
+    let backoff = case.observed.memory.backoff(Action::AskOperations, case.generation(), case.now);
+    match backoff.map_or(due, |backoff| due.max(backoff.until)) {
+        due if case.now < due => choice.no_later(Wake::At(due)),
+        _ => Decision::act(ComputeStep::AskOperations { id: compute.id.clone() }, report.clone()),
+    }
+}
+
+/// The report with the operation that failed. What differs from the spec because of it stays the reason.
+fn reported(case: &Case, compute: &Compute, report: Report) -> Report {
+    let Some(failed) = case.observed.memory.operations.failed() else { return report };
+    let operation = explained(case, compute, failed);
+    let sync = match &report.sync {
+        Sync::InSync => Sync::OutOfSync(Reason::OperationFailed, operation),
+        Sync::OutOfSync(Reason::Updating, text) => {
+            Sync::OutOfSync(Reason::OperationFailed, format!("{operation} {text}"))
+        }
+        Sync::OutOfSync(reason, text) => Sync::OutOfSync(*reason, format!("{text} {operation}")),
+        other => other.clone(),
+    };
+    report.with_sync(sync)
+}
+
+fn explained(case: &Case, compute: &Compute, failed: &LastOperation) -> String {
+    let meta = &case.observed.meta;
+    let remedy = match (is_given_up(failed), case.observed.memory.operations.are_listed()) {
+        // What never ran is not restarted.
+        (true, _) if compute.current_state == ComputeState::Init => {
+            "The platform does not try it again. Start the compute in its console, or ask it about this operation."
+                .to_owned()
+        }
+        (true, _) => format!(
+            "The platform does not try it again. Request a restart (kubectl -n {} annotate --overwrite compute {} \
+             dbplane.dev/restart=<any new value>), or ask the platform about this operation.",
+            meta.namespace, meta.name
+        ),
+        (false, true) => {
+            "The platform may try it again. If it does not succeed, ask the platform about this operation.".to_owned()
+        }
+        (false, false) => "The platform shows operations only in its answers to changes, so this is what the last one \
+             said. If the compute does not settle, ask the platform about this operation."
+            .to_owned(),
+    };
+    format!("An operation of compute {} failed: {}. {remedy}", compute.id, text(failed))
+}
+
+/// What is known of the operations of a compute that does not start.
+pub(super) fn so_far(case: &Case) -> String {
+    let known = &case.observed.memory.operations;
+    let texts = known.newest().iter().map(text).collect::<Vec<_>>().join("; ");
+    match (texts.as_str(), known.are_listed()) {
+        ("", true) => "No operation of it is known.".to_owned(),
+        ("", false) => "This platform shows operations only in its answers to changes.".to_owned(),
+        (_, true) => format!("Its operations, newest first: {texts}."),
+        (_, false) => format!("The answer to the last change showed the operations, newest first: {texts}."),
+    }
+}

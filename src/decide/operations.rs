@@ -1,0 +1,263 @@
+//! Operations of the platform: which of them have failed, and when to ask for them. Nothing is changed because of one: what is
+//! not as declared shows in the list of computes.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::later;
+use super::memory::doubled;
+use crate::api::LastOperation;
+
+/// How long a change may take before its operations are asked for; the first pause between two questions, doubled with each.
+const ASK_AFTER: Duration = Duration::from_secs(30);
+const ASK_MOST: Duration = Duration::from_secs(300);
+/// How many operations of a compute are remembered and shown.
+const SHOWN: usize = 3;
+
+/// What one process knows of the operations of a compute. Nothing is asked while all is well.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Operations {
+    /// The newest ones, newest first; `None` until one was seen.
+    newest: Option<Vec<LastOperation>>,
+    /// When the platform was asked for them last, and how often in a row.
+    asked: Option<(Timestamp, u32)>,
+    /// The platform does not list them: only its answers to changes show any.
+    not_listed: bool,
+    /// Since when snapshots show the compute unsettled.
+    unsettled_since: Option<Timestamp>,
+}
+
+impl Operations {
+    /// The newest ones that are known, newest first.
+    pub fn newest(&self) -> &[LastOperation] {
+        self.newest.as_deref().unwrap_or_default()
+    }
+
+    pub fn are_listed(&self) -> bool {
+        !self.not_listed
+    }
+
+    /// The one that keeps the compute from what was asked of it.
+    pub fn failed(&self) -> Option<&LastOperation> {
+        failed(self.newest())
+    }
+
+    /// When to ask for them: not before something takes long or has failed. `late` is whether it has taken too long already.
+    pub fn ask_at(&self, late: bool, now: Timestamp) -> Option<Timestamp> {
+        let since = self.unsettled_since.filter(|_| !late).map(|since| later(since, ASK_AFTER));
+        let suspected = self.unsettled_since.is_some() || self.failed().is_some();
+        let first = if self.failed().is_some() { now } else { since.unwrap_or(now) };
+        let next = |(at, times): (Timestamp, u32)| later(at, doubled(ASK_AFTER, times.saturating_sub(1), ASK_MOST));
+        (suspected && !self.not_listed).then(|| self.asked.map_or(first, next))
+    }
+
+    /// The answer to a change: `started` is what it began, in the order of their work.
+    pub(super) fn started(&mut self, started: &[LastOperation]) {
+        self.newest = Some(started.iter().rev().take(SHOWN).cloned().collect());
+        self.asked = None;
+    }
+
+    /// The platform was asked: `listed` is newest first.
+    pub(super) fn listed(&mut self, listed: &[LastOperation], now: Timestamp) {
+        self.newest = Some(listed.iter().take(SHOWN).cloned().collect());
+        self.asked = Some((now, self.asked.map_or(0, |(_, times)| times).saturating_add(1)));
+    }
+
+    pub(super) fn not_listed(&mut self) {
+        self.not_listed = true;
+    }
+
+    /// The account has other credentials, and perhaps another platform.
+    pub(super) fn ask_anew(&mut self) {
+        (self.not_listed, self.asked) = (false, None);
+    }
+
+    /// What an earlier process saw, as the status shows it.
+    pub(super) fn shown(&mut self, operation: &LastOperation) {
+        self.newest.get_or_insert_with(|| vec![operation.clone()]);
+    }
+
+    /// A snapshot shows whether the compute is settled, and whether it is as declared. What failed before is over then where
+    /// nothing else can show that; otherwise it is over when a later operation has finished.
+    pub(super) fn observed(&mut self, settled: bool, as_declared: bool, now: Timestamp) {
+        if !settled {
+            self.unsettled_since.get_or_insert(now);
+            return;
+        }
+        self.unsettled_since = None;
+        let over = self.failed().is_none() || self.not_listed && as_declared;
+        if over && self.newest.is_some() {
+            (self.newest, self.asked) = (Some(Vec::new()), None);
+        }
+    }
+}
+
+/// The one of these that failed, newest first, where no later one has finished.
+pub(super) fn failed(newest: &[LastOperation]) -> Option<&LastOperation> {
+    let unfinished = || newest.iter().take_while(|operation| !is_finished(operation));
+    // What was cancelled because a later one replaced it is no failure.
+    unfinished()
+        .find(|operation| has_failed(operation))
+        .or_else(|| newest.first().filter(|it| it.status == "cancelled"))
+}
+
+fn is_finished(operation: &LastOperation) -> bool {
+    matches!(operation.status.as_str(), "finished" | "skipped")
+}
+
+fn has_failed(operation: &LastOperation) -> bool {
+    operation.failures.is_some() && operation.status != "cancelled"
+        || matches!(operation.status.as_str(), "failed" | "error")
+}
+
+/// Whether the platform has given it up.
+pub(super) fn is_given_up(operation: &LastOperation) -> bool {
+    matches!(operation.status.as_str(), "error" | "cancelled")
+}
+
+/// An operation in a sentence.
+pub(super) fn text(operation: &LastOperation) -> String {
+    let LastOperation { id, action, status, failures, error } = operation;
+    let failures = match failures {
+        None => String::new(),
+        Some(1) => ", 1 failure".to_owned(),
+        Some(count) => format!(", {count} failures"),
+    };
+    let error = error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+    format!("{action} {id} ({status}{failures}{error})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
+
+    fn at(seconds: u64) -> Timestamp {
+        later(NOW, Duration::from_secs(seconds))
+    }
+
+    fn operation(id: &str, status: &str, failures: u32) -> LastOperation {
+        LastOperation {
+            id: id.into(),
+            action: "start_compute".into(),
+            status: status.into(),
+            failures: Some(failures).filter(|failures| *failures > 0),
+            error: None,
+        }
+    }
+
+    #[test]
+    fn a_failure_counts_until_a_later_operation_has_finished() {
+        for (newest, expected) in [
+            (vec![], None),
+            (vec![("a", "running", 0)], None),
+            (vec![("a", "a word of a later version", 0)], None),
+            (vec![("a", "failed", 0)], Some("a")),
+            (vec![("a", "error", 3)], Some("a")),
+            // It is tried again.
+            (vec![("a", "running", 2)], Some("a")),
+            (vec![("a", "finished", 2)], None),
+            (vec![("b", "scheduling", 0), ("a", "failed", 1)], Some("a")),
+            (vec![("b", "cancelled", 0), ("a", "error", 1)], Some("a")),
+            (vec![("b", "finished", 0), ("a", "error", 1)], None),
+            (vec![("b", "skipped", 0), ("a", "error", 1)], None),
+            (vec![("a", "cancelled", 0)], Some("a")),
+            (vec![("a", "cancelled", 1)], Some("a")),
+            // It was replaced.
+            (vec![("b", "running", 0), ("a", "cancelled", 1)], None),
+        ] {
+            let newest: Vec<_> = newest.iter().map(|(id, status, count)| operation(id, status, *count)).collect();
+            assert_eq!(failed(&newest).map(|failed| failed.id.as_str()), expected, "{newest:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_asked_while_all_is_well() {
+        let mut known = Operations::default();
+        known.started(&[operation("a", "running", 0)]);
+        known.observed(true, true, NOW);
+        assert_eq!(known.ask_at(false, NOW), None);
+    }
+
+    #[test]
+    fn what_takes_long_is_asked_for_after_growing_pauses() {
+        let mut known = Operations::default();
+        known.observed(false, true, NOW);
+        known.observed(false, true, at(20));
+        assert_eq!(known.ask_at(false, at(20)), Some(at(30)));
+        assert_eq!(known.ask_at(true, at(20)), Some(at(20)), "the start deadline has passed");
+        let mut time = at(30);
+        for pause in [30, 60, 120, 240, 300, 300] {
+            known.listed(&[], time);
+            let next = known.ask_at(true, time).unwrap();
+            assert_eq!(next, later(time, Duration::from_secs(pause)));
+            time = next;
+        }
+        known.observed(true, true, time);
+        assert_eq!(known.ask_at(false, time), None, "it has settled");
+    }
+
+    #[test]
+    fn a_failure_is_asked_about_at_once_and_until_it_is_over() {
+        let mut known = Operations::default();
+        known.started(&[operation("a", "failed", 1), operation("b", "scheduling", 0)]);
+        known.observed(true, true, NOW);
+        assert_eq!(known.ask_at(false, NOW), Some(NOW));
+        known.listed(&[operation("b", "scheduling", 0), operation("a", "failed", 2)], NOW);
+        known.observed(true, true, at(1));
+        assert_eq!((known.failed().unwrap().failures, known.ask_at(false, at(1))), (Some(2), Some(at(30))));
+        known.listed(&[operation("b", "finished", 0), operation("a", "finished", 2)], at(30));
+        known.observed(true, true, at(31));
+        assert_eq!((known.failed(), known.ask_at(false, at(31))), (None, None));
+        assert_eq!(known.newest(), [], "nothing more is to be said of them");
+    }
+
+    #[test]
+    fn a_platform_that_lists_none_is_not_asked_again_and_its_computes_decide() {
+        let mut known = Operations::default();
+        known.started(&[operation("a", "failed", 1)]);
+        known.not_listed();
+        known.observed(false, true, NOW);
+        assert_eq!((known.ask_at(true, at(9999)), known.are_listed()), (None, false));
+        known.observed(true, false, NOW);
+        assert!(known.failed().is_some(), "what was asked for is not in force");
+        known.observed(true, true, NOW);
+        assert_eq!(known.failed(), None);
+        known.ask_anew();
+        known.observed(false, true, NOW);
+        assert!(known.ask_at(false, NOW).is_some(), "it may be another platform now");
+    }
+
+    #[test]
+    fn what_the_status_shows_counts_until_something_newer_is_known() {
+        let mut known = Operations::default();
+        known.shown(&operation("a", "failed", 1));
+        assert_eq!(known.failed().unwrap().id, "a");
+        known.listed(&[], NOW);
+        known.shown(&operation("a", "failed", 1));
+        assert_eq!(known.failed(), None);
+    }
+
+    #[test]
+    fn a_few_are_remembered() {
+        let many: Vec<_> = (0..9).map(|number| operation(&number.to_string(), "running", 0)).collect();
+        let mut known = Operations::default();
+        let ids = |known: &Operations| known.newest().iter().map(|it| it.id.clone()).collect::<Vec<_>>();
+        known.listed(&many, NOW);
+        assert_eq!(ids(&known), ["0", "1", "2"]);
+        known.started(&many);
+        assert_eq!(ids(&known), ["8", "7", "6"], "the last one that was begun is the newest");
+    }
+
+    #[test]
+    fn an_operation_is_told_with_its_id_its_action_and_how_often_it_failed() {
+        let told = |status, count, error: Option<&str>| {
+            text(&LastOperation { error: error.map(str::to_owned), ..operation("a", status, count) })
+        };
+        assert_eq!(told("running", 0, None), "start_compute a (running)");
+        assert_eq!(told("failed", 1, None), "start_compute a (failed, 1 failure)");
+        assert_eq!(told("error", 3, Some("no room")), "start_compute a (error, 3 failures: no room)");
+    }
+}
