@@ -64,6 +64,8 @@ pub enum Event {
     Kill,
     Resize(usize, u8),
     Restart(usize, u8),
+    /// It is restarted every two minutes, and never suspends where the platform shows that.
+    Maintain(usize),
     /// It is deleted, and applied again once it is gone; with the annotations that it had, or without.
     Delete(usize),
     Reapply(usize, bool),
@@ -123,6 +125,7 @@ pub fn event(subject: Subject) -> BoxedStrategy<Event> {
         1 => (which(), 0..3_u8).prop_map(|(which, token)| Event::Restart(which, token)),
         3 => which().prop_map(Event::Delete),
         2 => (which(), any::<bool>()).prop_map(|(which, backup)| Event::Reapply(which, backup)),
+        1 => which().prop_map(Event::Maintain),
         1 => which().prop_map(Event::StatusRemoved),
         2 => which().prop_map(Event::Replaced),
         2 => which().prop_map(Event::OlderRecord),
@@ -229,6 +232,9 @@ fn size_of(size: u8) -> Value {
     }
 }
 
+/// In the hour in which every history begins: afterwards all comes to rest.
+const MAINTENANCE: &str = "*/2 8 5 1 *";
+
 impl Run<'_> {
     pub fn happen(&mut self, event: &Event) {
         match event {
@@ -240,6 +246,7 @@ impl Run<'_> {
             Event::Restart(which, token) => {
                 self.edit(*which, &json!({}), &json!({"spec": {"restartToken": format!("t{token}")}}))
             }
+            Event::Maintain(which) => self.maintain(*which),
             Event::Delete(which) => self.delete(&compute(*which)),
             Event::Reapply(which, backup) => self.reapply(&compute(*which), *backup),
             Event::Rebuild => self.rebuild(),
@@ -290,6 +297,14 @@ impl Run<'_> {
         let mut simulation = self.simulation.lock();
         simulation.cluster.edit(&compute(which), first);
         simulation.cluster.edit(&compute(which), then);
+    }
+
+    fn maintain(&mut self, which: usize) {
+        let mut spec = json!({"maintenance": {"restart": {"schedule": MAINTENANCE, "startingDeadline": "1m"}}});
+        if self.history.profile != Profile::Minimal {
+            spec["scaleToZero"] = json!({"never": true});
+        }
+        self.edit(which, &json!({}), &json!({"spec": spec}));
     }
 
     fn delete(&mut self, resource: &Resource) {

@@ -24,6 +24,7 @@ mod role;
 mod run;
 mod simulation;
 mod told;
+mod week;
 
 use faults::{faults, late_faults};
 use history::{History, Subject, account, chapters, computes, deletes_per_minute, event, profile};

@@ -96,10 +96,14 @@ impl Run<'_> {
 
     /// The operator works for so long.
     pub fn go_on(&mut self, seconds: u16) -> Result<(), String> {
-        let until = self.now() + Duration::from_secs(seconds.into());
+        self.go_on_until(self.now() + Duration::from_secs(seconds.into()), POLL)
+    }
+
+    /// The same until then, with so much time between two polls.
+    pub fn go_on_until(&mut self, until: Timestamp, poll: Duration) -> Result<(), String> {
         while self.now() < until {
             let round = self.round()?;
-            let next = self.next(&round, POLL).min(until);
+            let next = self.next(&round, poll).min(until);
             self.wait_until(next);
         }
         Ok(())

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use dbplane::decide::names;
+use dbplane::api::Compute;
+use dbplane::decide::{identity, names};
 use dbplane_simulator::world::file::WorldFile;
 use dbplane_simulator::world::message::{Method, Request, Response};
 use dbplane_simulator::world::{Profile, World};
@@ -47,6 +48,10 @@ pub struct Ledger {
     pub strays: BTreeSet<String>,
     /// Changes of the cluster and of the platform.
     pub writes: Vec<String>,
+    /// How often the platform was asked for what: the method, and the kind of the resource that it was for.
+    pub calls: BTreeMap<(String, Option<&'static str>), usize>,
+    /// The restarts that were made: for which resource, and what it has recorded of it.
+    restarts: BTreeSet<String>,
     /// For whom something was created by a request that arrived when nobody reckoned with it any more.
     pub late: Vec<Maker>,
     /// When this process deleted something on the platform because a resource that nobody confirmed is being deleted.
@@ -197,6 +202,8 @@ impl Simulation {
         let segments: Vec<&str> = request.path.trim_matches('/').split('/').collect();
         let existed = self.live(&segments);
         let response = self.world.respond(request, self.now);
+        let call = (format!("{:?}", request.method), actor.map(|actor| actor.0));
+        *self.ledger.calls.entry(call).or_default() += 1;
         if request.method == Method::Get || !(200..300).contains(&response.status) {
             return response;
         }
@@ -211,7 +218,12 @@ impl Simulation {
                 self.count_deletion(actor);
                 self.ledger.touched(id, actor);
             }
-            (_, ["projects", _, "endpoints", id, ..]) if existed => self.ledger.touched(id, actor),
+            (_, ["projects", _, "endpoints", id, ..]) if existed => {
+                self.ledger.touched(id, actor);
+                if segments.last() == Some(&"restart") && self.acting.as_ref() == Some(actor) {
+                    self.restarted(actor);
+                }
+            }
             (Method::Post, ["organizations", _, "api_keys"]) => {
                 self.ledger.keys.insert(response.value()["id"].as_i64().unwrap(), actor.clone());
             }
@@ -222,6 +234,19 @@ impl Simulation {
             _ => {}
         }
         response
+    }
+
+    /// Each restart is made once, however often it was tried.
+    fn restarted(&mut self, actor: &Resource) {
+        let Some(object) = self.cluster.get::<Compute>(&actor.1) else { return };
+        let Some(record) = identity::of_compute(&object).ok().and_then(|record| record.identity.restart) else {
+            return;
+        };
+        let (time, uid) = (record.maintained.map(|maintained| maintained.time), &object.metadata.uid);
+        let what = format!("{} {uid:?} for {:?} {:?} {time:?}", actor.1, record.token, record.annotation);
+        if !self.ledger.restarts.insert(what.clone()) {
+            self.ledger.violations.push(format!("restarted twice: {what}"));
+        }
     }
 
     fn count_deletion(&mut self, actor: &Resource) {

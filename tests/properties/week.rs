@@ -8,12 +8,12 @@ use serde_json::json;
 use super::history::{Access, Declared, History, compute};
 use super::run::Run;
 
-const POLL: Duration = Duration::from_secs(600);
+const POLL: Duration = Duration::from_secs(3600);
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// A thousand where new histories are tried as well.
+/// More where new histories are tried as well.
 fn fleet() -> usize {
-    if std::env::var_os("PROPTEST_CASES").is_some() { 1000 } else { 20 }
+    if std::env::var_os("PROPTEST_CASES").is_some() { 60 } else { 4 }
 }
 
 /// One half is larger during office hours; the other half never suspends, and is restarted twice a week.
@@ -42,10 +42,9 @@ fn schedules_and_regular_restarts_cost_their_changes_and_nothing_else() {
         };
         run.simulation.lock().cluster.edit(&compute(number), &json!({"spec": spec}));
     }
-    run.go_on_until(run.now() + Duration::from_secs(600), Duration::from_secs(30)).unwrap();
+    run.go_on(600).unwrap();
     run.simulation.lock().ledger.calls.clear();
-    run.go_on_until(run.now() + Duration::from_secs(7200), POLL).unwrap();
-    println!("{:?} {:?}", run.simulation.lock().ledger.calls, run.simulation.lock().ledger.told);panic!();
+    run.go_on_until(run.now() + WEEK, POLL).unwrap();
     let calls = run.simulation.lock().ledger.calls.clone();
     let of_computes = |method: &str| calls.get(&(method.to_owned(), Some("Compute"))).copied().unwrap_or_default();
     let half = fleet() / 2;

@@ -235,12 +235,13 @@ impl Witness {
             return Ok(Some("it names no compute".to_owned()));
         };
         let Some(size) = self.platform.serves(id)? else { return Ok(Some(format!("compute {id} does not serve"))) };
-        let (declared, restarted) = (&object["spec"]["size"]["fixed"], &object["status"]["restart"]["token"]);
+        let declared = &object["spec"]["size"]["fixed"];
         if !declared.is_null() && size != format!("{declared} CU") {
             return Ok(Some(format!("compute {id} has {size}")));
         }
-        let requested = &object["spec"]["restartToken"];
-        Ok((requested != restarted).then(|| format!("compute {id} was not restarted for {requested}")))
+        let (requested, restart) = (&object["spec"]["restartToken"], &object["status"]["restart"]);
+        let restarted = requested == &restart["token"] && !restart["completedAt"].is_null();
+        Ok((!requested.is_null() && !restarted).then(|| format!("compute {id} was not restarted for {requested}")))
     }
 
     /// While a key is replaced the status may name either: what counts is the one that people find.

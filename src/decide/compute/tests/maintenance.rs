@@ -198,3 +198,17 @@ fn a_schedule_that_cannot_be_read_is_reported() {
     let mars = declared(&json!({"schedule": DAILY, "timeZone": "Mars/Base"}));
     mars.rest().refused(Reason::InvalidSchedule, &["spec.maintenance", "there is no time zone \"Mars/Base\""]);
 }
+
+#[test]
+fn what_is_long_overdue_is_made_within_its_deadline() {
+    let given = Given::bound()
+        .declaring(json!({"maintenance": {"restart": {"schedule": "0 20 * * *", "startingDeadline": "168h"}}}));
+    let unseen = with(compute("ep-1"), |compute| compute.started_at = None);
+    let given = given.seeing([unseen]).identity(|identity| {
+        let restart = identity.restart.as_mut().unwrap();
+        restart.at = at(-3 * DAY);
+        restart.maintained =
+            Some(Maintained { schedule: "0 20 * * *".into(), time: at(-DAY / 2 - 3 * DAY), made: None });
+    });
+    assert_eq!(restarts(&given).time, at(-DAY / 2));
+}
