@@ -1,20 +1,48 @@
 //! Records, as time would have them.
 
-use dbplane::api::ProjectKey;
-use dbplane::decide::identity::of_key;
+use dbplane::api::{Compute, ObjectMeta, ProjectKey};
+use dbplane::decide::identity::{Record, of_compute, of_key};
+use dbplane::decide::seal::InvalidAnnotation;
 use jiff::SignedDuration;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{Error, Result};
 
-/// The merge patch of the status that makes the key that a ProjectKey has in use older. Whoever replaces the manifest leaves it there.
+/// The merge patch of the status that makes older what is recorded: the key that a ProjectKey has in use, or the last restart of a
+/// Compute. Whoever replaces the manifest leaves it there.
 pub fn aged(object: &Value, by: SignedDuration) -> Result<Value> {
-    let object: ProjectKey =
-        serde_json::from_value(object.clone()).map_err(Error::while_doing("reading a ProjectKey"))?;
-    let record = of_key(&object).map_err(|flaw| Error::new(format!("the record is not valid: {flaw:?}")))?;
+    let record = match object["kind"].as_str() {
+        Some("Compute") => {
+            let object: Compute = read(object)?;
+            rewritten(of_compute(&object), &object.metadata, |identity| {
+                let Some(restart) = &mut identity.restart else { return };
+                restart.at -= by;
+                restart.maintained.iter_mut().for_each(|maintained| maintained.time -= by);
+            })
+        }
+        _ => {
+            let object: ProjectKey = read(object)?;
+            rewritten(of_key(&object), &object.metadata, |identity| {
+                identity.records.current.iter_mut().for_each(|key| key.at -= by);
+            })
+        }
+    };
+    Ok(json!({"status": {"record": record?}}))
+}
+
+fn read<K: DeserializeOwned>(object: &Value) -> Result<K> {
+    serde_json::from_value(object.clone()).map_err(Error::while_doing("reading a resource"))
+}
+
+fn rewritten<T: Clone + Serialize>(
+    record: std::result::Result<Record<T>, InvalidAnnotation>,
+    meta: &ObjectMeta,
+    change: impl FnOnce(&mut T),
+) -> Result<String> {
+    let record = record.map_err(|flaw| Error::new(format!("the record is not valid: {flaw:?}")))?;
     let mut identity = record.identity.clone();
-    if let Some(current) = &mut identity.records.current {
-        current.at -= by;
-    }
-    Ok(json!({"status": {"record": record.next(&identity, &object.metadata)}}))
+    change(&mut identity);
+    Ok(record.next(&identity, meta))
 }

@@ -84,7 +84,7 @@ fn deed(scenario: &Scenario, kind: &str, name: &str) -> Deed {
             is(created).then_some(Deed::Created)
         }
         Act::Change(kind, name, _) => is((kind, name)).then_some(Deed::Changed),
-        Act::Age(name) => is(("ProjectKey", name)).then_some(Deed::Changed),
+        Act::Age(kind, name) => is((kind, name)).then_some(Deed::Changed),
         Act::Delete("Secret", secret) => (kind == "ProjectKey" && *secret == key_secret(name)).then_some(Deed::Changed),
         Act::Delete(kind, name) => is((kind, name)).then_some(Deed::Deleted),
         Act::DeleteNamespace => (kind != "ClusterAccount").then_some(Deed::DeletedWithNamespace),

@@ -35,8 +35,8 @@ pub enum Act {
     Change(&'static str, &'static str, Value),
     Delete(&'static str, &'static str),
     DeleteNamespace,
-    /// Makes the key that a ProjectKey has in use two hours older, as time would.
-    Age(&'static str),
+    /// Makes what is recorded of a resource three days older, as time would: the key in use, the last restart.
+    Age(&'static str, &'static str),
 }
 
 /// What has to be in the end, and how often what cannot be taken back was done.
@@ -171,7 +171,7 @@ fn keys() -> Vec<Scenario> {
         create.clone().minimal("create-key-minimal"),
         create.clone().elected("create-key-elected"),
         Scenario::new("replace-key", vec![Act::Delete("Secret", "ci-key")], replaced.clone()).after(vec![key("ci")]),
-        Scenario::new("rotate", vec![Act::Age("ci")], replaced).after(vec![rotated]),
+        Scenario::new("rotate", vec![Act::Age("ProjectKey", "ci")], replaced).after(vec![rotated]),
         Scenario { name: "create-key-contended", operators: 2, ..create },
     ]
 }
@@ -187,7 +187,15 @@ fn changes() -> Vec<Scenario> {
     let resize = Scenario::new("resize", change(json!({"size": {"fixed": 2}})), Goal { changed: 1, ..kept.clone() })
         .after(vec![primary()]);
     let both = json!({"size": {"fixed": 2}, "restartToken": "once"});
+    let daily = json!({"maintenance": {"restart": {"schedule": not_soon(), "startingDeadline": "168h"}}});
+    // Other platforms show that the compute has started since.
+    let maintain =
+        Scenario::new("maintain", vec![Act::Age("Compute", "orders")], Goal { restarted: 1, ..kept.clone() })
+            .after(vec![with(primary(), &daily)])
+            .minimal("maintain");
     vec![
+        maintain.clone(),
+        maintain.elected("maintain-elected"),
         resize.clone(),
         resize.elected("resize-elected"),
         Scenario::new("resize-and-restart", change(both), Goal { changed: 1, ..kept.clone() }).after(vec![primary()]),
@@ -196,6 +204,12 @@ fn changes() -> Vec<Scenario> {
         restart.public("restart-public"),
         Scenario::new("adopt", vec![Act::Create(adopt)], Goal { created: 0, ..kept }),
     ]
+}
+
+/// A daily schedule whose next time is half a day away: only what is made older is due.
+fn not_soon() -> String {
+    let now = jiff::Zoned::now().with_time_zone(jiff::tz::TimeZone::UTC);
+    format!("0 {} * * *", (now.hour() + 12) % 24)
 }
 
 fn deletes() -> Vec<Scenario> {

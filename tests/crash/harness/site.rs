@@ -22,6 +22,9 @@ use super::proxy::{self, Behind, Door};
 use super::scenarios::{Act, Scenario};
 use crate::support::{Error, Result, Running, aged, free_port};
 
+/// Longer than the periods that scenarios declare.
+const AGE: SignedDuration = SignedDuration::from_hours(72);
+
 /// A Secret that is nobody's business.
 pub const FOREIGN_SECRET: &str = "unrelated";
 /// Where the operator is installed.
@@ -180,13 +183,13 @@ impl Site {
             Act::Change(kind, name, spec) => self.objects.patch(kind, name, &json!({"spec": spec})).await,
             Act::Delete(kind, name) => self.objects.delete(kind, name).await,
             Act::DeleteNamespace => self.objects.delete("Namespace", &self.objects.namespace).await,
-            Act::Age(name) => self.age(name).await,
+            Act::Age(kind, name) => self.age(kind, name).await,
         }
     }
 
-    async fn age(&self, name: &str) -> Result<()> {
-        let object = self.objects.get("ProjectKey", name).await?.unwrap_or_default();
-        self.objects.patch_status("ProjectKey", name, &aged(&object, SignedDuration::from_hours(2))?).await
+    async fn age(&self, kind: &str, name: &str) -> Result<()> {
+        let object = self.objects.get(kind, name).await?.unwrap_or_default();
+        self.objects.patch_status(kind, name, &aged(&object, AGE)?).await
     }
 
     pub async fn declare(&self, manifest: &Value) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{annotate, created, line, polls, writes};
 use crate::fixture::Fixture;
@@ -14,7 +14,11 @@ fn restarts(fixture: &Fixture) -> usize {
 }
 
 async fn restarted(fixture: &Fixture, token: &str) {
-    fixture.until("compute/orders", "restarted", |seen| seen["status"]["restart"]["token"] == token).await;
+    let is_done = |seen: &Value| {
+        let restart = &seen["status"]["restart"];
+        restart["token"] == token && restart["completedAt"].is_string()
+    };
+    fixture.until("compute/orders", "restarted", is_done).await;
     fixture.until_ready("compute/orders").await;
 }
 
