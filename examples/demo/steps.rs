@@ -83,7 +83,7 @@ async fn restart(terminal: &Terminal, env: &Environment) -> Result<()> {
     };
     let already = restarts(&env.console.requests(0).await?);
     terminal.run(env, "kubectl -n shop annotate compute orders dbplane.dev/restart=demo-1").await?;
-    terminal.run(env, &format!("{WAIT} --for=jsonpath='{{.status.restart.token}}'=demo-1 compute/orders")).await?;
+    terminal.run(env, &format!("{WAIT} --for=jsonpath='{{.status.restart.completedAt}}' compute/orders")).await?;
     let restarted =
         |compute: &super::console::Compute| compute.interruptions > before.interruptions && compute.status == "Active";
     env.console.wait_for(&id, "the compute to be active again", restarted).await?;

@@ -64,6 +64,12 @@ pub async fn polls(fixture: &Fixture, times: usize) {
     fixture.wait_until("the platform to be read", async || fixture.count("GET") >= wanted).await;
 }
 
+/// Whether the restart for that token has been made, and the compute was ready after it.
+pub fn is_restarted(object: &Value, token: &str) -> bool {
+    let restart = &object["status"]["restart"];
+    restart["token"] == token && restart["completedAt"].is_string()
+}
+
 pub fn message(object: &Value, kind: &str) -> String {
     condition(object, kind).and_then(|condition| condition["message"].as_str()).unwrap_or_default().to_owned()
 }

@@ -3,7 +3,7 @@
 use dbplane::decide::names::{FINALIZER, RECORD};
 use serde_json::{Value, json};
 
-use crate::computes::{polls, writes};
+use crate::computes::{is_restarted, polls, writes};
 use crate::creates::{id, reader};
 use crate::fixture::{Fixture, compute, condition};
 use crate::keys::key;
@@ -38,7 +38,7 @@ async fn a_replaced_resource_keeps_what_it_has_on_the_platform() {
     }
     fixture.until_ready("compute/orders").await;
     fixture.patch("compute/orders", json!({"restartToken": "two"})).await;
-    fixture.until("compute/orders", "restarted", |seen| seen["status"]["restart"]["token"] == "two").await;
+    fixture.until("compute/orders", "restarted", |seen| is_restarted(seen, "two")).await;
     for (object, manifest) in &manifests {
         let ready = fixture.until_ready(object).await;
         let before = (record(&ready), writes(&fixture).len());

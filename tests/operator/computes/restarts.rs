@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{annotate, created, line, polls, writes};
+use super::{annotate, created, is_restarted, line, polls, writes};
 use crate::fixture::Fixture;
 
 const RESTART: &str = "dbplane.dev/restart";
@@ -14,11 +14,7 @@ fn restarts(fixture: &Fixture) -> usize {
 }
 
 async fn restarted(fixture: &Fixture, token: &str) {
-    let is_done = |seen: &Value| {
-        let restart = &seen["status"]["restart"];
-        restart["token"] == token && restart["completedAt"].is_string()
-    };
-    fixture.until("compute/orders", "restarted", is_done).await;
+    fixture.until("compute/orders", "restarted", |seen| is_restarted(seen, token)).await;
     fixture.until_ready("compute/orders").await;
 }
 
