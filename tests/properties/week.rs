@@ -11,10 +11,8 @@ use super::run::Run;
 const POLL: Duration = Duration::from_secs(3600);
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// More where new histories are tried as well.
-fn fleet() -> usize {
-    if std::env::var_os("PROPTEST_CASES").is_some() { 60 } else { 4 }
-}
+/// All replicas of one branch, where one is created after the other.
+const FLEET: usize = 4;
 
 /// One half is larger during office hours; the other half never suspends, and is restarted twice a week.
 #[test]
@@ -22,7 +20,7 @@ fn schedules_and_regular_restarts_cost_their_changes_and_nothing_else() {
     let replica = Declared { branch: 0, primary: false, size: 0 };
     let history = History {
         profile: Profile::Public,
-        computes: vec![replica; fleet()],
+        computes: vec![replica; FLEET],
         key: false,
         chapters: Vec::new(),
         faults: Vec::new(),
@@ -30,7 +28,7 @@ fn schedules_and_regular_restarts_cost_their_changes_and_nothing_else() {
         deletes_per_minute: 30,
     };
     let mut run = Run::begin(&history).unwrap();
-    for number in 0..fleet() {
+    for number in 0..FLEET {
         let spec = match number % 2 {
             0 => json!({"schedules": [
                 {"name": "office", "start": "0 9 * * MON-FRI", "end": "0 17 * * MON-FRI", "size": {"fixed": 2}},
@@ -47,7 +45,7 @@ fn schedules_and_regular_restarts_cost_their_changes_and_nothing_else() {
     run.go_on_until(run.now() + WEEK, POLL).unwrap();
     let calls = run.simulation.lock().ledger.calls.clone();
     let of_computes = |method: &str| calls.get(&(method.to_owned(), Some("Compute"))).copied().unwrap_or_default();
-    let half = fleet() / 2;
+    let half = FLEET / 2;
     // It begins on a Monday morning: five days with two changes each.
     assert_eq!(of_computes("Patch"), 10 * half, "{calls:?}");
     // On Wednesday they have started since the Sunday before; on Sunday they have not.

@@ -188,6 +188,19 @@ fn it_waits_for_its_time() {
 }
 
 #[test]
+fn the_wait_for_an_idle_compute_has_to_end_before_the_restart_is_too_late() {
+    let waiting = |deadline: &str| {
+        daily()
+            .declaring(json!({"disruption": {"policy": "WhenIdle", "deadline": deadline}}))
+            .observing(|observed| observed.waiting_since = Some(at(-HALF_AN_HOUR)))
+    };
+    restarts(&waiting("30m"));
+    let too_long = waiting("2h").after(HALF_AN_HOUR - 1);
+    too_long.rest().out_of_sync(Reason::WaitingForDisruption, &["the regular restart"]);
+    too_long.after(HALF_AN_HOUR).rest().in_sync();
+}
+
+#[test]
 fn a_requested_restart_serves_the_time_as_well() {
     let record = record(&daily().declaring(json!({"restartToken": "now"})));
     assert_eq!((record.token.as_str(), record.maintained.unwrap().time), ("now", at(-HALF_AN_HOUR)));
