@@ -11,6 +11,7 @@
 mod account;
 mod common;
 mod compute;
+mod hand_over;
 mod project_key;
 mod rules;
 mod schema;
@@ -27,6 +28,7 @@ pub use compute::{
     MaintenanceStatus, Management, OnMissing, Pooler, PoolerMode, RestartStatus, ScaleToZero, Schedule, ScheduleStatus,
     ScheduledDisruption, ServiceBinding, Size, WaitingChanges, Window,
 };
+pub use hand_over::{HandOverTo, TakeOverFrom};
 pub use project_key::{
     KeyDeletion, KeyRecord, KeySecret, OnRevoked, ProjectKey, ProjectKeySpec, ProjectKeyStatus, Rotation,
 };

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use k8s_openapi::api::core::v1::{Namespace, Secret};
-use kube::api::{GetParams, Patch, PatchParams, PostParams};
+use kube::api::{GetParams, ListParams, ObjectList, PartialObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::Request;
 use kube::core::object::HasStatus;
 use kube::{Api, Client, Resource, ResourceExt};
@@ -42,6 +42,9 @@ pub trait Cluster: Send + Sync {
 
     /// An object as it is now, and not as a watch has shown it; `None` where it is gone, or another has its name.
     fn current<K: Object>(&self, object: &K) -> impl Future<Output = Result<Option<K>, kube::Error>> + Send;
+
+    /// Whether there is an object of this kind and name now.
+    fn exists<K: Object>(&self, namespace: &str, name: &str) -> impl Future<Output = Result<bool, kube::Error>> + Send;
 
     /// Creates an object. The API server answers 409 if one of that name exists.
     fn create<K: Object>(&self, object: &K) -> impl Future<Output = Result<K, kube::Error>> + Send;
@@ -179,6 +182,15 @@ impl Cluster for ApiServer {
             found => Some(found?),
         };
         Ok(found.filter(|found| found.meta().uid == object.meta().uid))
+    }
+
+    async fn exists<K: Object>(&self, namespace: &str, name: &str) -> Result<bool, kube::Error> {
+        // Listing is allowed wherever an operator watches.
+        let named = ListParams::default().fields(&format!("metadata.name={name}"));
+        let all = Request::new(K::url_path(&(), Some(namespace)));
+        let request = all.list_metadata(&named).map_err(kube::Error::BuildRequest)?;
+        let found: ObjectList<PartialObjectMeta<K>> = self.client.request(request).await?;
+        Ok(!found.items.is_empty())
     }
 
     async fn create<K: Object>(&self, object: &K) -> Result<K, kube::Error> {

@@ -19,21 +19,31 @@ pub struct Owner {
     pub namespace: String,
     pub uid: String,
     pub reference: OwnerReference,
+    /// The UID of a resource that has handed over to this one.
+    predecessor: Option<String>,
 }
 
 impl Owner {
     /// `None` for an object without UID or namespace, which the API server never returns.
     pub fn of<K: Resource<DynamicType = ()>>(object: &K) -> Option<Self> {
         let reference = object.controller_owner_ref(&())?;
-        Some(Self { namespace: object.namespace()?, uid: reference.uid.clone(), reference })
+        Some(Self { namespace: object.namespace()?, uid: reference.uid.clone(), reference, predecessor: None })
+    }
+
+    /// The same, with a predecessor whose Secrets it adopts.
+    #[must_use]
+    pub fn succeeding(self, predecessor: Option<String>) -> Self {
+        Self { predecessor, ..self }
     }
 
     /// Whether dbplane made a Secret for a former resource of this kind and name: a resource that was restored from a backup
-    /// has another UID. Where the backup lost the owner, an annotation of the Secret names it.
+    /// has another UID. Where the backup lost the owner, an annotation of the Secret names it. Or for the predecessor.
     pub fn formerly_owned(&self, secret: &Secret) -> bool {
         let named = match secret.owner_references() {
             [] => secret.annotations().get(SECRET_OF) == Some(&self.words()),
-            owners => owners.iter().all(|other| self.is_named_by(other)),
+            owners => {
+                owners.iter().all(|other| self.is_named_by(other) || Some(&other.uid) == self.predecessor.as_ref())
+            }
         };
         is_managed(secret) && named
     }
@@ -300,7 +310,7 @@ mod tests {
 
     fn owner() -> Owner {
         let reference = reference("ProjectKey", "ci", "new");
-        Owner { namespace: "shop".to_owned(), uid: reference.uid.clone(), reference }
+        Owner { namespace: "shop".to_owned(), uid: reference.uid.clone(), reference, predecessor: None }
     }
 
     fn reference(kind: &str, name: &str, uid: &str) -> OwnerReference {

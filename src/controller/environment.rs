@@ -16,6 +16,7 @@ use super::object::{AccountName, Managed, uid};
 use super::state::{Connection, ProcessState};
 use crate::api::{AccountRef, Compute, PlatformAccess};
 use crate::cluster::Cluster;
+use crate::decide::hand_over::Place;
 use crate::decide::memory::Problem;
 use crate::decide::names::{AccountFinalizers, ClusterId};
 use crate::decide::{AccountView, Action, Decision, Limits, Memory, Reason, Report};
@@ -240,6 +241,11 @@ pub trait Kind: Send + Sync + Sized + 'static {
     /// The name of the Secret that an object writes, in its own namespace.
     fn written_secret(_object: &Self::Object) -> Option<&str> {
         None
+    }
+
+    /// The objects of the same kind that an object hands over to, or takes over from.
+    fn partners(_object: &Self::Object) -> Vec<Place> {
+        Vec::new()
     }
 
     /// The name of a Secret that an object reads in its own namespace, other than an account's credentials.

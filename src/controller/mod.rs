@@ -1,12 +1,13 @@
 //! The controller: for each kind look, decide, perform, report; and how all of it is started and stopped.
 //!
-//! Imports run downwards: `start`, `live`, `registry`, the kinds (`account`, `compute`, `key`), `pass`, `access`, `environment`, `state`,
+//! Imports run downwards: `start`, `live`, `registry`, the kinds (`account`, `compute`, `key`), `hand_over`, `pass`, `access`, `environment`, `state`,
 //! `object`.
 
 mod access;
 pub mod account;
 mod compute;
 pub mod environment;
+mod hand_over;
 mod key;
 mod live;
 pub mod object;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use self::keys::{
     Acknowledged, KeyIdentity, KeyIntent, KeyRecords, LostBecause, LostKey, ProjectKeyIdentity, RetiredKey,
 };
+use super::hand_over::HandOverRecord;
 use super::names::RECORD;
 use super::seal::{self, InvalidAnnotation, ObjectKey};
 use crate::api::{Compute, ObjectMeta, ProjectKey};
@@ -132,6 +133,8 @@ pub struct ComputeIdentity {
     pub unanswered: Vec<CreateIntent>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<RestartRecord>,
+    #[serde(default, skip_serializing_if = "HandOverRecord::is_empty")]
+    pub hand_over: HandOverRecord,
 }
 
 impl ComputeIdentity {
@@ -188,12 +191,14 @@ pub struct Record<T> {
     pub text: Option<String>,
     /// Whether the annotation holds it.
     pub is_annotated: bool,
+    /// Whether the status holds it too.
+    pub is_in_both: bool,
     serial: u64,
 }
 
 impl<T: Default> Default for Record<T> {
     fn default() -> Self {
-        Self { identity: T::default(), before: None, text: None, is_annotated: true, serial: 0 }
+        Self { identity: T::default(), before: None, text: None, is_annotated: true, is_in_both: false, serial: 0 }
     }
 }
 
@@ -278,6 +283,7 @@ fn newest<T: DeserializeOwned + Default>(
     Ok(Record {
         before,
         is_annotated: annotation == Some(text),
+        is_in_both: annotation == Some(text) && status == Some(text),
         text: Some(text.to_owned()),
         identity: version.identity,
         serial: version.serial,

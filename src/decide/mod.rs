@@ -10,6 +10,7 @@ pub mod conditions;
 mod cron;
 mod disruption;
 mod drift;
+pub mod hand_over;
 pub mod identity;
 pub mod key;
 pub mod lease;

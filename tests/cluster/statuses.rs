@@ -111,6 +111,7 @@ async fn of_a_compute() {
             failures: Some(2),
             error: text("no room"),
         }),
+        release: text("{}"),
         waiting: Some(WaitingChanges {
             changes: "size is 1, declared is 2".to_owned(),
             since: instant(),
@@ -148,6 +149,7 @@ async fn of_a_project_key() {
         created_at: Some(instant()),
         created_by: Some("user-1".to_owned()),
         secret_name: Some("ci".to_owned()),
+        release: Some("{}".to_owned()),
         rotated_at: Some(instant()),
         previous_keys: vec![record(Some(1))],
         acknowledged_keys: vec!["ci-c1u57e-0a1b2c3d-00000001".to_owned()],

@@ -20,11 +20,14 @@ pub trait Carrier: Send + Sync {
 pub struct Port<C>(pub C);
 
 fn resource<K: Object>(object: &K) -> Resource {
-    let kind = match K::kind(&()) {
+    (kind::<K>(), object.name_any())
+}
+
+fn kind<K: Object>() -> &'static str {
+    match K::kind(&()) {
         std::borrow::Cow::Borrowed(kind) => kind,
         std::borrow::Cow::Owned(kind) => panic!("{kind} is no static text"),
-    };
-    (kind, object.name_any())
+    }
 }
 
 fn read<K: Object>(response: Response) -> K {
@@ -61,6 +64,13 @@ impl<C: Carrier> Cluster for Port<C> {
             Ok(found) => Ok(Some(read::<K>(found)).filter(|found| found.meta().uid == object.meta().uid)),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+
+    async fn exists<K: Object>(&self, _: &str, name: &str) -> Result<bool, kube::Error> {
+        match self.0.carry(Request::ReadObject((kind::<K>(), name.to_owned()))).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+            found => found.map(|_| true),
         }
     }
 

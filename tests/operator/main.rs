@@ -15,6 +15,7 @@ mod computes;
 mod creates;
 mod deletes;
 mod fixture;
+mod hand_over;
 mod key_faults;
 mod key_recovery;
 mod keys;

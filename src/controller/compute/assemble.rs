@@ -27,6 +27,7 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         platform: facts.access.connection.as_ref().map(|connection| platform(&connection.access.base_url)),
         snapshot: facts.excerpt.snapshot.clone(),
         claims: claims(object, computes, unreadable, |uid| others.creating.contains(uid)),
+        hand_over: facts.hand_over.clone(),
         connection_secret: connection_secret(object, facts),
         unused_secrets: facts.unused_secrets.clone(),
         secret: facts.secret.as_ref().map_or(SecretView::NotWanted, |(owner, state)| secret::view(owner, state)),

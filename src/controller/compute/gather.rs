@@ -8,13 +8,15 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::super::access::{self, Access};
 use super::super::environment::{Environment, PassSettings};
+use super::super::hand_over;
 use super::super::object::uid;
 use super::super::state::ResourceState;
 use super::excerpt::{Excerpt, Matters};
-use super::secret;
+use super::{Computes, secret};
 use crate::api::Compute;
 use crate::cluster::{Owner, SecretState};
 use crate::decide::compute::{CredentialsView, Scope, SnapshotState};
+use crate::decide::hand_over::HandOverView;
 use crate::decide::identity::{self, ComputeIdentity, Record};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{AccountView, later};
@@ -27,6 +29,8 @@ pub struct Facts<P> {
     pub access: Access<P>,
     pub excerpt: Excerpt,
     pub others: Others,
+    /// The other side of a hand-over.
+    pub hand_over: HandOverView<ComputeIdentity>,
     /// The connection Secret, where one is declared and may be needed.
     pub secret: Option<(Owner, SecretState)>,
     /// The user and the password for it.
@@ -68,6 +72,7 @@ pub(super) async fn gather<E: Environment>(
     let (excerpt, remembered) = look(env, object, &known, &access, now);
     Ok(Facts {
         others: others(env, object, &known, &excerpt.snapshot),
+        hand_over: hand_over::view::<Computes, E>(env, object, secret::is_left_to_successor(env, object).await?),
         record,
         access,
         excerpt,

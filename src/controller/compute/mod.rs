@@ -19,6 +19,7 @@ use super::pass::forget;
 use crate::api::{AccountRef, Compute, ComputeStatus, Condition};
 use crate::cluster::resource_version;
 use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState};
+use crate::decide::hand_over::{HandsOver, Place};
 use crate::decide::identity::of_compute;
 use crate::decide::{AccountView, Brake, Decision, Memory, Report};
 
@@ -142,6 +143,10 @@ impl Kind for Computes {
 
     fn written_secret(object: &Compute) -> Option<&str> {
         object.spec.connection.as_ref().map(|connection| connection.secret_name.as_str())
+    }
+
+    fn partners(object: &Compute) -> Vec<Place> {
+        HandsOver::partners(object)
     }
 
     fn read_secret(object: &Compute) -> Option<&str> {

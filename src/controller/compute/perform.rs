@@ -6,14 +6,16 @@ use jiff::Timestamp;
 
 use super::super::access;
 use super::super::environment::{Environment, StepError};
+use super::super::hand_over;
 use super::super::object::uid;
 use super::super::pass::calls::{altered, confirm_record, failed, patch_metadata, publish, restore, secret_written};
 use super::super::pass::released;
 use super::super::state::{Connection, Turn};
 use super::Computes;
 use crate::api::{Compute, LastOperation, Management};
-use crate::cluster::{Event, MetadataPatch, Owner, resource_version, secrets};
+use crate::cluster::{Event, MetadataPatch, resource_version, secrets};
 use crate::decide::compute::{self, ComputeStep, ConnectionSecret};
+use crate::decide::hand_over::{HandOverRecord, Predecessor};
 use crate::decide::identity::{self, Binding, ComputeIdentity, CreateIntent, Origin, RestartRecord};
 use crate::decide::memory::{Asked, Problem};
 use crate::decide::{Action, Reason};
@@ -31,9 +33,16 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
                 intent: None,
                 unanswered: unanswered.clone(),
                 restart: Some(restart.clone()),
+                hand_over: HandOverRecord::default(),
             };
-            work.bind_to(binding, bound).await
+            work.bind_to(bound, linked(binding)).await
         }
+        ComputeStep::TakeOver { binding, restart, unanswered, predecessor } => {
+            let history = (restart.clone(), unanswered.clone());
+            work.take_over(binding, history, predecessor).await
+        }
+        ComputeStep::Release { released } => hand_over::release(env, object, released, Action::Change).await,
+        ComputeStep::TakeBack { place } => hand_over::take_back(env, object, place).await,
         ComputeStep::DropIntent { unanswered } => {
             let unanswered = unanswered.clone();
             work.record(|known| ComputeIdentity { intent: None, unanswered, ..known }).await
@@ -154,17 +163,27 @@ impl<E: Environment> Work<'_, E> {
     }
 
     /// A compute that exists.
-    async fn bind_to(&self, binding: &Binding, bound: ComputeIdentity) -> Result<(), StepError> {
+    async fn bind_to(&self, bound: ComputeIdentity, text: String) -> Result<(), StepError> {
         self.bind(self.object, recording(self.object, |_| bound)).await?;
-        let id = &binding.id;
-        let text = match binding.origin {
-            Origin::Created => format!("Found compute {id}, which an interrupted create had made."),
-            Origin::Adopted => format!("Adopted compute {id}."),
-            Origin::Imported => format!("Imported compute {id}."),
-            Origin::Observed => format!("Observing compute {id}."),
-        };
         self.publish(&Event::normal("Linked", text)).await;
         Ok(())
+    }
+
+    /// The compute of a resource that is released.
+    async fn take_over(
+        &self,
+        binding: &Binding,
+        (restart, unanswered): (RestartRecord, Vec<CreateIntent>),
+        predecessor: &Predecessor,
+    ) -> Result<(), StepError> {
+        let taken = ComputeIdentity {
+            binding: Some(binding.clone()),
+            intent: None,
+            unanswered,
+            restart: Some(restart),
+            hand_over: HandOverRecord { released: None, predecessor: Some(predecessor.clone()) },
+        };
+        self.bind_to(taken, format!("Took over compute {} from Compute {}.", binding.id, predecessor.place)).await
     }
 
     async fn bind(&self, object: &Compute, patch: MetadataPatch) -> Result<(), StepError> {
@@ -260,7 +279,7 @@ impl<E: Environment> Work<'_, E> {
     }
 
     async fn write_connection(&self, secret: &ConnectionSecret, without: &BTreeSet<String>) -> Result<(), StepError> {
-        let (Some(connection), Some(owner)) = (&self.object.spec.connection, Owner::of(self.object)) else {
+        let (Some(connection), Some(owner)) = (&self.object.spec.connection, super::secret::owner(self.object)) else {
             return Ok(());
         };
         let name = &connection.secret_name;
@@ -345,6 +364,16 @@ impl<E: Environment> Work<'_, E> {
 
     async fn publish(&self, event: &Event) {
         publish(self.env, self.object, event).await;
+    }
+}
+
+/// How a resource came to its compute, for people.
+fn linked(Binding { id, origin, .. }: &Binding) -> String {
+    match origin {
+        Origin::Created => format!("Found compute {id}, which an interrupted create had made."),
+        Origin::Adopted => format!("Adopted compute {id}."),
+        Origin::Imported => format!("Imported compute {id}."),
+        Origin::Observed => format!("Observing compute {id}."),
     }
 }
 

@@ -5,10 +5,13 @@ use kube::{Resource, ResourceExt};
 
 use super::super::access::{self, Access};
 use super::super::environment::{Environment, Kind, KindVisitor, Kinds, PassSettings};
+use super::super::hand_over;
 use super::super::object::uid;
 use super::super::state::ResourceState;
+use super::ProjectKeys;
 use crate::api::ProjectKey;
 use crate::cluster::{Owner, SecretState, secrets};
+use crate::decide::hand_over::HandOverView;
 use crate::decide::identity::{self, ProjectKeyIdentity, Record};
 use crate::decide::seal::InvalidAnnotation;
 
@@ -20,6 +23,8 @@ pub struct Facts<P> {
     /// Where the account's platform is; empty while that is not known.
     pub base_url: String,
     pub secret: SecretState,
+    /// The other side of a hand-over.
+    pub hand_over: HandOverView<ProjectKeyIdentity>,
     /// The other resources of the namespace that write the same Secret.
     pub rivals: Vec<Rival>,
     pub remembered: ResourceState,
@@ -50,15 +55,20 @@ pub(super) async fn gather<E: Environment>(
     now: Timestamp,
 ) -> Result<Facts<E::Client>, kube::Error> {
     let reference = &object.spec.account_ref;
+    let record = identity::of_key(object);
+    let predecessor = record.as_ref().ok().and_then(|record| record.identity.hand_over.predecessor.as_ref());
+    let predecessor = predecessor.map(|predecessor| predecessor.uid.clone());
+    let secret = match Owner::of(object).map(|owner| owner.succeeding(predecessor)) {
+        Some(owner) => secrets::state(env.cluster(), &owner, &object.spec.secret.name).await?,
+        None => SecretState::Absent,
+    };
     Ok(Facts {
-        record: identity::of_key(object),
+        hand_over: hand_over::view::<ProjectKeys, E>(env, object, matches!(secret, SecretState::Ours(_))),
+        record,
         access: access::of(env, reference, object),
         base_url: access::base_url(env, reference, object),
         rivals: rivals(env, object),
-        secret: match Owner::of(object) {
-            Some(owner) => secrets::state(env.cluster(), &owner, &object.spec.secret.name).await?,
-            None => SecretState::Absent,
-        },
+        secret,
         remembered: env.state().resource(&uid(object)),
         settings: env.settings().clone(),
         draw: env.draw(),

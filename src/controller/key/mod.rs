@@ -5,6 +5,7 @@ mod flush;
 mod gather;
 mod perform;
 mod secret;
+mod take_over;
 
 use jiff::Timestamp;
 use kube::{Api, Client, Resource};
@@ -17,6 +18,7 @@ use super::environment::{Environment, Kind, StepError};
 use super::object::{Managed, Status, namespaced};
 use super::pass::forget;
 use crate::api::{AccountRef, Condition, ProjectKey, ProjectKeyStatus};
+use crate::decide::hand_over::{HandsOver, Place};
 use crate::decide::identity::of_key;
 use crate::decide::key::{self, KeyObserved, KeyStep};
 use crate::decide::{AccountView, Brake, Decision, Memory, Report};
@@ -129,6 +131,10 @@ impl Kind for ProjectKeys {
 
     fn written_secret(object: &ProjectKey) -> Option<&str> {
         Some(&object.spec.secret.name)
+    }
+
+    fn partners(object: &ProjectKey) -> Vec<Place> {
+        HandsOver::partners(object)
     }
 
     fn on_deleted<E: Environment>(env: &E, object: &ProjectKey) {

@@ -6,12 +6,14 @@ use secrecy::SecretString;
 
 use super::super::access;
 use super::super::environment::{Environment, StepError};
+use super::super::hand_over;
 use super::super::object::uid;
 use super::super::pass::calls::{
     altered, confirm_record, copy_record, failed, patch_metadata, publish, restore, secret_written,
 };
 use super::super::pass::released;
 use super::super::state::{Connection, UnsavedKey};
+use super::take_over::take_over;
 use super::{ProjectKeys, secret};
 use crate::api::ProjectKey;
 use crate::cluster::{Cluster, Event, MetadataPatch, Owner, SecretContent, SecretState, WriteError, secrets};
@@ -38,6 +40,9 @@ pub async fn perform<E: Environment>(env: &E, object: &ProjectKey, step: &KeySte
         KeyStep::RewriteSecret => work.rewrite().await,
         KeyStep::Record { records, event } => work.record(records, event.as_deref()).await,
         KeyStep::Acknowledge { records, event } => work.acknowledge(records, event).await,
+        KeyStep::TakeOver { records, predecessor, copy } => take_over(env, object, records, predecessor, *copy).await,
+        KeyStep::Release { released } => hand_over::release(env, object, released, Action::WriteSecret).await,
+        KeyStep::TakeBack { place } => hand_over::take_back(env, object, place).await,
         KeyStep::Revoke { id, name, records } => work.revoke(*id, name, records).await,
         KeyStep::ListKeys => work.list().await,
         KeyStep::Probe => work.probe().await,
@@ -46,14 +51,17 @@ pub async fn perform<E: Environment>(env: &E, object: &ProjectKey, step: &KeySte
 }
 
 /// Changes the record of an object as given.
-fn recording(object: &ProjectKey, change: impl FnOnce(ProjectKeyIdentity) -> ProjectKeyIdentity) -> MetadataPatch {
+pub(super) fn recording(
+    object: &ProjectKey,
+    change: impl FnOnce(ProjectKeyIdentity) -> ProjectKeyIdentity,
+) -> MetadataPatch {
     let known = identity::of_key(object).unwrap_or_default();
     MetadataPatch::new().record(known.next(&change(known.identity.clone()), &object.metadata))
 }
 
 /// Records these keys; no creation is open.
 fn recording_keys(object: &ProjectKey, records: &KeyRecords) -> MetadataPatch {
-    recording(object, |_| ProjectKeyIdentity { records: records.clone(), intent: None })
+    recording(object, |known| ProjectKeyIdentity { records: records.clone(), intent: None, ..known })
 }
 
 struct Work<'a, E> {
@@ -340,7 +348,7 @@ pub(super) async fn write_unsaved<E: Environment>(
 
 /// What came of the write of a Secret. What is stored has to be what was sent: a webhook or a policy may change it on the way, and
 /// would do so again.
-fn stored<E: Environment>(
+pub(super) fn stored<E: Environment>(
     env: &E,
     object: &ProjectKey,
     written: Result<Secret, WriteError>,

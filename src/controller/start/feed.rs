@@ -49,6 +49,7 @@ pub fn feed<K: Kind>(
     let changes = read.applied_objects().inspect(move |object| {
         if let (Ok(object), Some(env)) = (object, later.get()) {
             wake::owner(env.as_ref(), object);
+            wake::partners::<K, _>(env.as_ref(), object);
         }
     });
     Feed { namespace: namespace.map(str::to_owned), changes: changes.boxed(), store }
@@ -180,6 +181,7 @@ impl<K: Kind> Reader<K> {
         for object in news.gone {
             K::on_deleted(env.as_ref(), object.as_ref());
             wake::owner(env.as_ref(), object.as_ref());
+            wake::partners::<K, _>(env.as_ref(), object.as_ref());
         }
         for invalid in news.invalid {
             let (namespace, name) = (invalid.meta.namespace.as_deref(), invalid.meta.name.as_deref());

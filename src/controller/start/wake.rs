@@ -39,6 +39,13 @@ impl<E: Environment> KindVisitor for Owner<'_, E> {
     }
 }
 
+/// Wakes the other side of a hand-over.
+pub fn partners<K: Kind, E: Environment>(env: &E, object: &K::Object) {
+    for place in K::partners(object) {
+        env.wake(ObjectRef::<K::Object>::new(&place.name).within(&place.namespace));
+    }
+}
+
 struct UsesSecret<'a>(&'a str, &'a str);
 
 impl Selector for UsesSecret<'_> {

@@ -150,7 +150,10 @@ fn bound(others: &[Other], mine: &Other) -> BTreeMap<String, Claim> {
     oldest_first.sort_by_key(|other| other.rank());
     let mut bound: BTreeMap<String, Claim> = BTreeMap::new();
     for other in oldest_first {
-        let Some(binding) = &other.record.identity.binding else { continue };
+        let ComputeIdentity { binding: Some(binding), hand_over, .. } = &other.record.identity else { continue };
+        if hand_over.is_released_to(object_key(mine.meta)) {
+            continue;
+        }
         let claim = || Claim { by: other.label(), older: other.is_older_than(mine) };
         bound.entry(binding.id.clone()).or_insert_with(claim);
     }
@@ -164,6 +167,7 @@ fn primary(others: &[Other], mine: &Mine) -> Option<String> {
     }
     let wants_it = |other: &&Other| {
         other.spec.is_some_and(|spec| spec.type_ == ComputeType::ReadWrite && spec.branch_id == mine.spec.branch_id)
+            && other.record.identity.hand_over.released.is_none()
             && other.is_older_than(&mine.other)
     };
     others.iter().filter(wants_it).min_by_key(|other| other.rank()).map(Other::label)

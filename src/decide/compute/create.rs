@@ -8,12 +8,16 @@ use jiff::Timestamp;
 use super::super::identity::{Binding, CreateIntent, Origin};
 use super::super::{Action, Decision, Reason, Report, drift, later, names};
 use super::evidence::{CreateOutcome, evidence, matches, on_branch};
-use super::{Case, Choice, ComputeStep, Snapshot, await_person, stray};
+use super::{Case, Choice, ComputeStep, Snapshot, await_person, hand_over, stray};
 use crate::api::{Existing, Management};
 use crate::domain::{Compute, NameSupport, NewCompute, Role};
 
 /// No binding and no intent: no create is open.
 pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
+    let has_none = case.identity.binding.is_none() || hand_over::takes_back(case);
+    if let Some(choice) = hand_over::take(case, snapshot).filter(|_| has_none) {
+        return choice;
+    }
     if let Some(id) = &case.spec.compute_id {
         return import(case, snapshot, id);
     }

@@ -9,6 +9,7 @@ use super::super::identity::{Binding, CreateIntent, Origin};
 use super::super::{AccountView, Action, Decision, Health, Reason, Report, later, paused};
 use super::create::{await_turn, bind, create_outcome};
 use super::evidence::CreateOutcome;
+use super::hand_over::given;
 use super::record::{elsewhere, respelled};
 use super::stray::{advice_on_deletion, strays};
 use super::{
@@ -26,6 +27,9 @@ pub(super) fn decide(case: &Case) -> Choice {
     }
     if let Some(paused) = paused(&case.observed.meta) {
         return Decision::rest(paused);
+    }
+    if let Some(choice) = given(case) {
+        return choice;
     }
     if is_orphaned(case.spec) {
         return remove_finalizer("The compute, if there is one, stays on the platform.");

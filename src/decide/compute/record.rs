@@ -49,8 +49,12 @@ pub(super) fn respelled(case: &Case, binding: &Binding) -> Option<ComputeStep> {
 
 /// Whether the finalizer keeps the resource, because dbplane has, or may have, created something for it.
 pub fn is_held(spec: &ComputeSpec, identity: &ComputeIdentity) -> bool {
-    let ComputeIdentity { binding, intent, unanswered, .. } = identity;
-    spec.management == Management::Full && (binding.is_some() || intent.is_some() || !unanswered.is_empty())
+    spec.management == Management::Full && has_something(identity)
+}
+
+/// Whether dbplane has, or may have, created something for the resource.
+pub(super) fn has_something(identity: &ComputeIdentity) -> bool {
+    identity.binding.is_some() || identity.intent.is_some() || !identity.unanswered.is_empty()
 }
 
 /// With an invalid record nothing is done, except for removing the finalizer where the compute stays on the platform

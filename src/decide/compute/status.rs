@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::super::hand_over::{self, HandOverRecord};
 use super::super::identity::{ComputeIdentity, RestartRecord};
 use super::super::{Report, sizes};
 use super::{Case, ComputeObserved, SnapshotState, is_settled, maintenance, restart, schedules};
@@ -41,6 +42,7 @@ pub fn status(
         until: waiting.until,
     });
     status.schedule = schedules::status(spec, now);
+    status.release = release(&case);
     (status.connection_secret, status.unused_secrets) = match observed.meta.deleting {
         true => (old.connection_secret.clone(), old.unused_secrets.clone()),
         false => (observed.connection_secret.clone(), observed.unused_secrets.clone()),
@@ -53,6 +55,13 @@ pub fn status(
     let handled = old.last_handled_reconcile_at.as_ref();
     status.last_handled_reconcile_at = observed.meta.handled_reconcile(looked, handled);
     status
+}
+
+/// What a successor in another cluster needs.
+fn release(case: &Case) -> Option<String> {
+    let identity = ComputeIdentity { hand_over: HandOverRecord::default(), ..case.identity.clone() };
+    let released = case.identity.hand_over.released.as_ref();
+    hand_over::release(released, &case.observed.meta, &case.observed.uid, &case.observed.cluster, identity)
 }
 
 /// What the status shows of the restart that was asked for last.

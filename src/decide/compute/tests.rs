@@ -5,6 +5,7 @@ mod claims;
 mod connection;
 mod create;
 mod delete;
+mod hand_over;
 mod keep;
 mod maintenance;
 mod obstacles;
@@ -115,6 +116,7 @@ impl Given {
             platform: None,
             snapshot: SnapshotState::Taken { at: NOW, computes: Vec::new() },
             claims: Claims::default(),
+            hand_over: HandOverView::default(),
             secret: SecretView::NotWanted,
             credentials: CredentialsView::NotWanted,
             last_seen: None,

@@ -2,6 +2,7 @@
 
 use super::super::identity::{KeyIntent, KeyRecords};
 use super::super::{AccountView, Action, Decision, Reason, Report, later, paused};
+use super::hand_over::given;
 use super::manual_revocation::{acknowledged, to_revoke_by_hand};
 use super::outcome::{CreateOutcome, Named, Revocation, create_outcome, give_up, keys, revocation, stray, without};
 use super::{Case, Choice, KeySecretView, KeyStep, Probe, REFUSED_AGAIN, SecretContents};
@@ -17,6 +18,9 @@ pub(super) fn decide(case: &Case) -> Choice {
     let records = &case.identity.records;
     if let Some(recorded) = unrecorded(case) {
         return Decision::act(recorded, deleting());
+    }
+    if let Some(choice) = given(case) {
+        return choice;
     }
     // Kubernetes deletes a Secret with its owner. Where the Secret cannot be adopted, it stays.
     if let Some(step) = case.adopt_step()

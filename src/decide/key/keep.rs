@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::super::identity::{KeyIdentity, KeyIntent, KeyRecords};
 use super::super::memory::Backoff;
 use super::super::{Action, Decision, Reason, Report, later};
+use super::hand_over::take;
 use super::intent::{Retiring, intent};
 use super::lost::before_another;
 use super::outcome::{CreateOutcome, create_outcome, give_up};
@@ -15,6 +16,9 @@ use super::{Case, Choice, KeyListing, KeySecretView, KeyStep, Probe, REFUSED_AGA
 use crate::api::OnRevoked;
 
 pub(super) fn decide(case: &Case) -> Choice {
+    if let Some(choice) = take(case) {
+        return choice;
+    }
     match &case.secret {
         // A Secret stays with its owner; where there is none yet, the older resource creates it.
         KeySecretView::Ours(_) => {}
@@ -98,7 +102,7 @@ fn awaiting_backup(case: &Case, current: &KeyIdentity) -> Report {
     )
 }
 
-fn claimed(case: &Case, other: &str) -> Choice {
+pub(super) fn claimed(case: &Case, other: &str) -> Choice {
     Decision::rest(Report::stalled(
         Reason::ClaimedByAnother,
         format!(
@@ -108,7 +112,7 @@ fn claimed(case: &Case, other: &str) -> Choice {
     ))
 }
 
-fn foreign(case: &Case, owner: &str) -> Choice {
+pub(super) fn foreign(case: &Case, owner: &str) -> Choice {
     Decision::rest(Report::stalled(
         Reason::SecretNotOurs,
         format!(
@@ -180,7 +184,7 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
             Decision::act(KeyStep::Record { records: records.clone(), event: None }, creating())
         }
         CreateOutcome::NotListed => {
-            let unanswered = case.observed.cluster.issued(&intent.name).then_some(intent.at).or(records.unanswered);
+            let unanswered = case.issued(&intent.name).then_some(intent.at).or(records.unanswered);
             let records = KeyRecords { unanswered, ..records.clone() };
             Decision::act(KeyStep::Record { records, event: None }, creating())
         }

@@ -25,7 +25,7 @@ pub(super) fn before_another(case: &Case, report: &Report) -> Option<Choice> {
 /// Why no further key is created.
 pub(super) fn too_many(case: &Case) -> Option<Report> {
     let lost = case.identity.records.lost.iter().filter(|key| key.because != LostBecause::Retired);
-    let left: Vec<&str> = lost.map(|key| key.name.as_str()).filter(|name| case.observed.cluster.issued(name)).collect();
+    let left: Vec<&str> = lost.map(|key| key.name.as_str()).filter(|name| case.issued(name)).collect();
     let (_, message) = to_revoke_by_hand(case, left.iter().copied()).filter(|_| left.len() >= MOST)?;
     let count = left.len();
     let why = format!("{count} creations in a row left a key without its secret, so dbplane creates no further one.");

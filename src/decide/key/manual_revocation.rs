@@ -11,7 +11,7 @@ use super::{Case, Choice, KeyStep};
 /// The reason and the message about such keys, with what a person can do.
 pub(super) fn to_revoke_by_hand<'a>(case: &Case, names: impl IntoIterator<Item = &'a str>) -> Option<(Reason, String)> {
     let all: Vec<&str> = names.into_iter().collect();
-    let (here, elsewhere): (Vec<&str>, Vec<&str>) = all.iter().partition(|name| case.observed.cluster.issued(name));
+    let (here, elsewhere): (Vec<&str>, Vec<&str>) = all.iter().partition(|name| case.issued(name));
     let reason = match (here.is_empty(), elsewhere.is_empty()) {
         (true, true) => return None,
         (true, false) => Reason::KeyOfAnotherCluster,

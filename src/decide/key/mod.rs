@@ -1,11 +1,13 @@
 //! Project keys: create, keep in a Secret, replace, revoke.
 
 mod delete;
+mod hand_over;
 mod intent;
 mod keep;
 mod lost;
 mod manual_revocation;
 mod outcome;
+mod status;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -15,12 +17,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+pub use self::status::status;
 pub use self::template::template;
+use super::hand_over::{HandOverView, Place, Predecessor, Released};
 use super::identity::{KeyIdentity, KeyIntent, KeyRecords, LostBecause, LostKey, ProjectKeyIdentity};
 use super::names::{ClusterId, Mark};
 use super::seal::InvalidAnnotation;
 use super::{AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, Wake, brake, later, memory, paused};
-use crate::api::{KeyDeletion, KeyRecord, ProjectKeySpec, ProjectKeyStatus};
+use crate::api::{KeyDeletion, ProjectKeySpec};
 use crate::domain::KeyEntry;
 
 /// Everything that a decision about a ProjectKey rests on, besides its spec and the time.
@@ -32,6 +36,8 @@ pub struct KeyObserved {
     pub identity: Result<ProjectKeyIdentity, InvalidAnnotation>,
     pub account: AccountView,
     pub secret: KeySecretView,
+    /// The other side of a hand-over.
+    pub hand_over: HandOverView<ProjectKeyIdentity>,
     /// A resource that names the same Secret and is older, or owns it.
     pub rival: Option<String>,
     /// The Secret is being deleted, and with it whatever is written into it.
@@ -154,6 +160,12 @@ pub enum KeyStep {
     Record { records: KeyRecords, event: Option<String> },
     /// Drop the keys that a person has revoked from the records, and record what that person said.
     Acknowledge { records: KeyRecords, event: String },
+    /// Record these keys of a resource that is released, where wanted after its key was written into the Secret.
+    TakeOver { records: KeyRecords, predecessor: Predecessor, copy: bool },
+    /// Record, in both places, that the keys are another resource's from now on.
+    Release { released: Released },
+    /// Remove that record, if there is no resource of this name any more.
+    TakeBack { place: Place },
     /// Revoke a key, then write these key records.
     Revoke { id: i64, name: String, records: KeyRecords },
     /// Read the organization's keys.
@@ -176,8 +188,8 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
 }
 
 fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choice {
-    let orphaned = spec.deletion == KeyDeletion::Orphan;
-    if let Some(paused) = brake::paused(&observed.meta, &observed.limits).filter(|_| !orphaned) {
+    let keeps = spec.deletion == KeyDeletion::Orphan || spec.hand_over_to.is_some();
+    if let Some(paused) = brake::paused(&observed.meta, &observed.limits).filter(|_| !keeps) {
         return Decision::rest(paused);
     }
     let identity = match &observed.identity {
@@ -203,6 +215,9 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     }
     if observed.meta.record_lost || !observed.meta.has_finalizer && is_held(identity) {
         return case.restore();
+    }
+    if let Some(choice) = hand_over::given(&case) {
+        return choice;
     }
     if identity.intent.is_none()
         && let Some(choice) = manual_revocation::acknowledged(&case)
@@ -251,43 +266,6 @@ fn trusted(secret: &KeySecretView, identity: &ProjectKeyIdentity) -> KeySecretVi
     KeySecretView::Foreign("from an earlier resource, with a key that the record of this one does not have".to_owned())
 }
 
-/// The status that goes with a decision.
-pub fn status(
-    report: &Report,
-    observed: &KeyObserved,
-    old: &ProjectKeyStatus,
-    spec: &ProjectKeySpec,
-    now: Timestamp,
-) -> ProjectKeyStatus {
-    let records = observed.identity.as_ref().map(|identity| identity.records.clone()).unwrap_or_default();
-    let current = records.current.as_ref();
-    ProjectKeyStatus {
-        key_id: current.map(|key| key.id),
-        key_name: current.map(|key| key.name.clone()),
-        created_at: current.and_then(|key| key.created_at),
-        created_by: current.and_then(|key| key.created_by.clone()),
-        secret_name: current.map(|_| spec.secret.name.clone()),
-        rotated_at: records.rotated_at,
-        previous_keys: records
-            .previous
-            .iter()
-            .map(|key| KeyRecord { id: Some(key.id), name: key.name.clone(), since: key.since })
-            .collect(),
-        lost_keys: records
-            .lost
-            .iter()
-            .map(|key| KeyRecord { id: key.id, name: key.name.clone(), since: key.since })
-            .collect(),
-        acknowledged_keys: records.acknowledged.map(|acknowledged| acknowledged.keys).unwrap_or_default(),
-        conditions: report.conditions(&old.conditions, observed.meta.generation, now),
-        record: observed.meta.record.clone(),
-        last_handled_reconcile_at: observed
-            .meta
-            .handled_reconcile(observed.probe != Probe::WANTED, old.last_handled_reconcile_at.as_ref()),
-        observed_generation: report.observed_generation(old.observed_generation, observed.meta.generation),
-    }
-}
-
 /// The input of one decision.
 struct Case<'a> {
     spec: &'a ProjectKeySpec,
@@ -326,6 +304,15 @@ impl Case<'_> {
         let lost =
             LostKey { id: Some(key.id), name: key.name.clone(), since: key.at, because: LostBecause::Unanswered };
         KeyStep::GiveUpUnsaved { records: outcome::with_lost(&self.identity.records, lost) }
+    }
+
+    /// Whether a key of this name is one that this resource may revoke: this cluster issued the name, or it is one of the resource that
+    /// this one has taken over from.
+    fn issued(&self, name: &str) -> bool {
+        let of_predecessor = |Predecessor { place, uid }: &Predecessor| {
+            Mark::of(name).is_some_and(|mark| Some(mark.cluster) == place.cluster.as_deref() && mark.is_of(uid))
+        };
+        self.observed.cluster.issued(name) || self.identity.hand_over.predecessor.as_ref().is_some_and(of_predecessor)
     }
 
     /// Whether the platform is known to offer no call to revoke keys.

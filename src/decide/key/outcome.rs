@@ -96,7 +96,7 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
         None if is_other(&case.identity.records, name) => Revocation::NotOurs(format!(
             "The platform answered the creation of key {name} with another key. dbplane does not revoke that one. Revoke it in the console if it is yours."
         )),
-        None => match id.filter(|_| case.observed.cluster.issued(name)) {
+        None => match id.filter(|_| case.issued(name)) {
             Some(id) => revoke(id, name, records),
             // Nobody but its own cluster may ask for it.
             None => {
@@ -108,7 +108,7 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
             "Key {} is called {} on the platform and not {name}. dbplane does not revoke it. Revoke it in the console if it is yours.",
             key.id, key.name
         )),
-        Some(_) if !case.observed.cluster.issued(name) => Revocation::OfAnotherCluster,
+        Some(_) if !case.issued(name) => Revocation::OfAnotherCluster,
         Some(key) => revoke(key.id, name, records),
     }
 }
@@ -159,7 +159,7 @@ pub(super) fn give_up(case: &Case, id: Option<i64>, intent: &KeyIntent) -> KeySt
     let listed =
         matches!(&case.observed.listing, KeyListing::Read { keys, .. } if keys.iter().any(|key| key.name == *name));
     let other = case.observed.memory.other_key(intent.at).filter(|other| id == Some(*other) && !listed);
-    let event = match (case.observed.cluster.issued(name), id) {
+    let event = match (case.issued(name), id) {
         (true, Some(id)) if other.is_some() => Some(format!(
             "The platform answered the creation of key {name} with key {id}, which is not what was asked for. dbplane does not \
              use its secret and does not revoke it. If nobody needs it, revoke it in the platform's console."

@@ -97,7 +97,7 @@ impl Upkeep<'_> {
     /// Revokes lost keys once the platform lists keys.
     fn forget_lost(&mut self) -> Option<KeyStep> {
         let records = &self.case.identity.records;
-        let ours = |key: &Named| self.case.observed.cluster.issued(key.1);
+        let ours = |key: &Named| self.case.issued(key.1);
         let lost: Vec<Named> = records.lost.iter().map(|key| (key.id, key.name.as_str())).collect();
         // Keys of another cluster are never revoked, so no list is read for them alone.
         let read = matches!(self.case.observed.listing, KeyListing::Read { .. });

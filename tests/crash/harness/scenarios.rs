@@ -229,7 +229,33 @@ fn deletes() -> Vec<Scenario> {
     ]
 }
 
+/// What one resource has becomes another's, in both orders of apply and delete.
+fn hand_overs() -> Vec<Scenario> {
+    let to = |kind, name| Act::Change(kind, name, json!({"handOverTo": {"name": format!("{name}-new")}}));
+    let from = |manifest: Value, name: &str| Act::Create(with(manifest, &json!({"takeOverFrom": {"name": name}})));
+    let compute = Goal { computes: vec!["orders-new"], created: 1, changed: 1, ..Goal::default() };
+    let keys = Goal { keys: vec!["ci-new"], created_keys: 1, ..Goal::default() };
+    let sized = |name, size: u32| {
+        with(replica(name), &json!({"size": {"fixed": size}, "connection": {"secretName": "orders-db"}}))
+    };
+    let (before, renamed) = (|| sized("orders", 1), || sized("orders-new", 2));
+    let applied = vec![to("Compute", "orders"), from(renamed(), "orders"), Act::Delete("Compute", "orders")];
+    let deleted = vec![to("Compute", "orders"), Act::Delete("Compute", "orders"), from(renamed(), "orders")];
+    let key_applied = vec![from(key("ci-new"), "ci"), to("ProjectKey", "ci"), Act::Delete("ProjectKey", "ci")];
+    let key_deleted = vec![to("ProjectKey", "ci"), Act::Delete("ProjectKey", "ci"), from(key("ci-new"), "ci")];
+    let apply_first = Scenario::new("hand-over", applied, compute.clone()).after(vec![before()]);
+    vec![
+        apply_first.clone(),
+        apply_first.elected("hand-over-elected"),
+        Scenario::new("hand-over-deleted", deleted, compute).after(vec![before()]).minimal("hand-over-deleted"),
+        Scenario::new("hand-over-key", key_applied, keys.clone()).after(vec![key("ci")]),
+        Scenario::new("hand-over-key-deleted", key_deleted, keys)
+            .after(vec![key("ci")])
+            .minimal("hand-over-key-deleted"),
+    ]
+}
+
 /// All of them.
 pub fn scenarios() -> Vec<Scenario> {
-    [creates(), keys(), changes(), deletes()].concat()
+    [creates(), keys(), changes(), deletes(), hand_overs()].concat()
 }

@@ -184,3 +184,24 @@ fn resources_outside_the_scope_claim_nothing() {
         assert_eq!(scope.concerns(&other.0), concerns, "{what}");
     }
 }
+
+#[test]
+fn what_is_released_to_a_resource_is_not_claimed_against_it() {
+    let to = |name: &str| {
+        let to = crate::decide::hand_over::Place { cluster: None, namespace: "shop".into(), name: name.into() };
+        let released = crate::decide::hand_over::Released { to, uid: Some(name.into()), at: NOW };
+        move |identity: &mut ComputeIdentity| identity.hand_over.released = Some(released)
+    };
+    let old = |links: &dyn Fn(&mut ComputeIdentity)| {
+        Other::new("old", -9).linked(|identity| {
+            identity.binding = Given::bound().observed.identity.unwrap().binding;
+            links(identity);
+        })
+    };
+    let mine = Other::new("new", 0).bound("ep-1");
+    assert!(claimed(&mine, &[old(&|_| ())]).bound["ep-1"].older);
+    let released = [old(&|identity| to("new")(identity))];
+    assert!(claimed(&mine, &released).bound.is_empty());
+    assert_eq!(claimed(&mine, &released).primary, None, "it wants no primary any more");
+    assert!(claimed(&Other::new("third", 1), &released).bound.contains_key("ep-1"), "to this one it is claimed");
+}

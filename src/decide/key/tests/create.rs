@@ -208,8 +208,9 @@ fn an_answer_with_another_key_is_reported_at_once_where_no_key_has_the_name() {
         assert_eq!(records.lost, std::slice::from_ref(&another));
         assert!(event.unwrap().contains("with key 9"));
         // Each try may leave one more key, so that tries become rare.
-        let next =
-            given().but(|_, seen| seen.identity = Ok(ProjectKeyIdentity { records: records.clone(), intent: None }));
+        let next = given().but(|_, seen| {
+            seen.identity = Ok(ProjectKeyIdentity { records: records.clone(), ..ProjectKeyIdentity::default() })
+        });
         next.stalls(2, Reason::Refused, &["key 9"]);
         assert_eq!(next.reported(2).2, Wake::At(at(31)));
         created(next.step(31));

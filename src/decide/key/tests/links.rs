@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::api::{KeyRecord, ProjectKeyStatus};
 
 #[test]
 fn a_record_that_was_lost_is_written_again_before_anything_else() {

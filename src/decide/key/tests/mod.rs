@@ -3,6 +3,7 @@
 mod create;
 mod delete;
 mod elsewhere;
+mod hand_over;
 mod links;
 mod manual_revocation;
 mod replacing;
@@ -87,6 +88,7 @@ impl Given {
             uid: UID.to_owned(),
             identity: Ok(ProjectKeyIdentity::default()),
             account: AccountView::Usable { organization: Some("org-1".to_owned()) },
+            hand_over: HandOverView::default(),
             secret: KeySecretView::Absent,
             rival: None,
             secret_deleting: false,

@@ -1,6 +1,7 @@
 //! A key in use: checks, rotation, revocation of earlier keys; none delays another.
 
 use super::*;
+use crate::api::ProjectKeyStatus;
 use crate::api::{Duration as Length, Rotation};
 
 fn is_ready(reported: &(Health, Sync, Wake)) -> bool {

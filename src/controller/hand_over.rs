@@ -1,0 +1,66 @@
+//! Hand-over between two resources of a kind: how each sees the other one, and who may write.
+
+use kube::ResourceExt;
+use kube::core::Status;
+use kube::runtime::reflector::ObjectRef;
+
+use super::environment::{Environment, Kind, StepError};
+use super::object::Managed;
+use super::pass::calls::{copy_record, patch_metadata};
+use crate::cluster::{Cluster, MetadataPatch};
+use crate::decide::Action;
+use crate::decide::hand_over::{self, HandOverView, HandsOver, Place, Released};
+
+/// The other side, as `object` sees it; `owns_secret` where it still owns the Secret that it wrote.
+pub fn view<K: Kind, E: Environment>(
+    env: &E,
+    object: &K::Object,
+    owns_secret: bool,
+) -> HandOverView<<K::Object as HandsOver>::Identity>
+where
+    K::Object: HandsOver,
+{
+    let find = |place: &Place| env.object(&ObjectRef::<K::Object>::new(&place.name).within(&place.namespace));
+    let same_secret = |other: &K::Object| {
+        let [mine, theirs] =
+            [object, other].map(|object| K::written_secret(object).map(|name| (object.namespace(), name)));
+        mine.is_some() && mine == theirs
+    };
+    hand_over::view(object, &env.settings().cluster, find, (same_secret, owns_secret))
+}
+
+/// From then on `object` writes nothing on the platform. In both places, so that no older copy counts again.
+pub async fn release<K: Managed + HandsOver, E: Environment>(
+    env: &E,
+    object: &K,
+    released: &Released,
+    action: Action,
+) -> Result<(), StepError> {
+    let object = record(env, object, Some(released)).await?;
+    copy_record(env, &object, action).await.map(drop)
+}
+
+/// Removes that record, if there is no resource at that place: what this process knows may be out of date.
+pub async fn take_back<K: Managed + HandsOver, E: Environment>(
+    env: &E,
+    object: &K,
+    place: &Place,
+) -> Result<(), StepError> {
+    if env.cluster().exists::<K>(&place.namespace, &place.name).await? {
+        let message = format!("{} {place} exists", K::KIND);
+        return Err(StepError::Cluster(kube::Error::Api(Box::new(Status { code: 409, message, ..Status::default() }))));
+    }
+    record(env, object, None).await.map(drop)
+}
+
+async fn record<K: Managed + HandsOver, E: Environment>(
+    env: &E,
+    object: &K,
+    released: Option<&Released>,
+) -> Result<K, StepError> {
+    let known = object.recorded().unwrap_or_default();
+    let mut identity = known.identity.clone();
+    K::hand_over_mut(&mut identity).released = released.cloned();
+    let text = known.next(&identity, object.meta());
+    patch_metadata(env, object, &MetadataPatch::new().record(text).finalizer(true)).await
+}

@@ -1,0 +1,230 @@
+//! What each side of a hand-over sees of the other.
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::super::Meta;
+use super::super::identity::object_key;
+use super::super::names::ClusterId;
+use super::super::seal::{self, InvalidAnnotation, ObjectKey};
+use super::{HandsOver, Place, Predecessor, Released, from_place, to_place};
+
+/// The other side of a hand-over, as far as it is seen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HandOverView<T> {
+    pub successor: Successor,
+    pub source: Source<T>,
+}
+
+impl<T> Default for HandOverView<T> {
+    fn default() -> Self {
+        Self { successor: Successor::Unnamed, source: Source::Unnamed }
+    }
+}
+
+/// The resource that is to take over, or has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Successor {
+    Unnamed,
+    /// It is in another cluster, where nobody sees it.
+    Elsewhere(Place),
+    Absent(Place),
+    There(Heir),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heir {
+    pub place: Place,
+    pub uid: String,
+    pub standing: Standing,
+    /// It writes the same Secret and does not own it yet.
+    pub awaits_secret: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It asks to take over.
+    Asks,
+    HasTakenOver,
+    /// It does not ask, or cannot, as the text says.
+    Does(&'static str),
+}
+
+/// What a resource takes over.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source<T> {
+    Unnamed,
+    /// Not yet, as the text says.
+    Pending(String),
+    /// What people have written does not allow it.
+    Invalid(String),
+    Released {
+        identity: Box<T>,
+        predecessor: Predecessor,
+        /// Both write the same Secret.
+        shares_secret: bool,
+    },
+}
+
+/// What a resource of another cluster is shown.
+#[derive(Serialize, Deserialize)]
+struct Release<T> {
+    from: Predecessor,
+    /// The cluster that it is for.
+    to: String,
+    identity: T,
+}
+
+/// What the seal of a release says that it is.
+const RELEASE: &str = "dbplane.dev/release";
+
+/// Both sides, as `object` sees them. `find` finds the others; `same_secret` tells whether one writes the same Secret, and `owns_secret`
+/// whether `object` still owns it.
+pub fn view<K: HandsOver>(
+    object: &K,
+    cluster: &ClusterId,
+    find: impl Fn(&Place) -> Option<Arc<K>>,
+    (same_secret, owns_secret): (impl Fn(&K) -> bool, bool),
+) -> HandOverView<K::Identity> {
+    HandOverView {
+        successor: successor(object, cluster, &find, |other| owns_secret && same_secret(other)),
+        source: source(object, cluster, &find, &same_secret),
+    }
+}
+
+fn successor<K: HandsOver>(
+    object: &K,
+    cluster: &ClusterId,
+    find: impl Fn(&Place) -> Option<Arc<K>>,
+    awaits_secret: impl Fn(&K) -> bool,
+) -> Successor {
+    let me = object_key(object.metadata());
+    let known = object.recorded().unwrap_or_default().identity;
+    let released = K::hand_over(&known).released.as_ref().map(|released| released.to.clone());
+    let declared = || object.hand_over_to().map(|to| to_place(to, Some(cluster), me));
+    let Some(place) = released.or_else(declared) else { return Successor::Unnamed };
+    if place.cluster.is_some() {
+        return Successor::Elsewhere(place);
+    }
+    let Some(found) = find(&place) else { return Successor::Absent(place) };
+    let other = found.as_ref();
+    Successor::There(Heir {
+        place,
+        uid: other.metadata().uid.clone().unwrap_or_default(),
+        standing: standing(object, other, cluster),
+        awaits_secret: awaits_secret(other),
+    })
+}
+
+fn standing<K: HandsOver>(object: &K, other: &K, cluster: &ClusterId) -> Standing {
+    let theirs = other.recorded().unwrap_or_default().identity;
+    let predecessor = K::hand_over(&theirs).predecessor.as_ref();
+    let asks = other.take_over_from().is_some_and(|from| {
+        from.release.is_none() && from_place(from, object_key(other.metadata())).is_of(object_key(object.metadata()))
+    });
+    if predecessor.is_some_and(|predecessor| Some(&predecessor.uid) == object.metadata().uid.as_ref()) {
+        return Standing::HasTakenOver;
+    }
+    match other.unfit(object) {
+        _ if !asks => Standing::Does("does not name this one in its spec.takeOverFrom"),
+        _ if other.metadata().deletion_timestamp.is_some() => Standing::Does("is being deleted"),
+        _ if hands_over_to(other, object, cluster) => Standing::Does("hands over to this one as well"),
+        _ if K::has_something(&theirs) => Standing::Does("has one of its own"),
+        Some(unfit) => Standing::Does(unfit),
+        None => Standing::Asks,
+    }
+}
+
+/// Whether a resource names another one of this cluster.
+fn hands_over_to<K: HandsOver>(object: &K, other: &K, cluster: &ClusterId) -> bool {
+    let place = |to| to_place(to, Some(cluster), object_key(object.metadata()));
+    object.hand_over_to().is_some_and(|to| place(to).is_of(object_key(other.metadata())))
+}
+
+fn source<K: HandsOver>(
+    object: &K,
+    cluster: &ClusterId,
+    find: impl Fn(&Place) -> Option<Arc<K>>,
+    same_secret: impl Fn(&K) -> bool,
+) -> Source<K::Identity> {
+    let Some(from) = object.take_over_from() else { return Source::Unnamed };
+    let me = object_key(object.metadata());
+    let place = from_place(from, me);
+    if let Some(text) = &from.release {
+        return shown(text, &place, cluster, me);
+    }
+    let what = format!("{} {place}", K::KIND);
+    let Some(found) = find(&place) else {
+        return Source::Pending(format!(
+            "{what}, which spec.takeOverFrom names, is not there. If it is in another cluster, set spec.handOverTo there to \
+             {{cluster: {cluster}, namespace: {}, name: {}}}, and spec.takeOverFrom.release here to its status.release.",
+            me.namespace, me.name
+        ));
+    };
+    let other = found.as_ref();
+    let record = other.recorded().unwrap_or_default();
+    let released = K::hand_over(&record.identity).released.as_ref();
+    if released.is_some_and(|released| released.to.is_of(me) && released.uid == object.metadata().uid) {
+        let predecessor = Predecessor { place, uid: other.metadata().uid.clone().unwrap_or_default() };
+        return match record.is_in_both {
+            true => {
+                Source::Released { identity: Box::new(record.identity), predecessor, shares_secret: same_secret(other) }
+            }
+            false => Source::Pending(format!("{what} is handing over.")),
+        };
+    }
+    let names_me =
+        other.hand_over_to().is_some_and(|to| to_place(to, Some(cluster), object_key(other.metadata())).is_of(me));
+    Source::Pending(match (names_me, object.unfit(other)) {
+        (false, _) => format!(
+            "{what} does not hand over to this one. Set its spec.handOverTo to {{namespace: {}, name: {}}}.",
+            me.namespace, me.name
+        ),
+        (true, Some(unfit)) => format!("{what} hands over to this one, which {unfit}."),
+        (true, None) => format!("{what} is about to hand over."),
+    })
+}
+
+/// What the release of a resource in another cluster shows.
+fn shown<T: DeserializeOwned>(text: &str, from: &Place, cluster: &ClusterId, me: ObjectKey) -> Source<T> {
+    let copy = "Copy status.release of the resource that hands over as it is.";
+    let Release { from: predecessor, to, identity } = match seal::open::<Release<T>>(RELEASE, text.trim(), me) {
+        Ok(release) => release,
+        Err(InvalidAnnotation::CopiedFrom(other)) => {
+            return Source::Invalid(format!("spec.takeOverFrom.release is for {other}, and not for this resource."));
+        }
+        Err(_) => {
+            return Source::Invalid(format!("spec.takeOverFrom.release is not what dbplane has written. {copy}"));
+        }
+    };
+    if to != cluster.as_str() {
+        return Source::Invalid(format!("spec.takeOverFrom.release is for cluster {to}, and this one is {cluster}."));
+    }
+    let theirs = (&predecessor.place.namespace, &predecessor.place.name);
+    if theirs != (&from.namespace, &from.name) {
+        return Source::Invalid(format!(
+            "spec.takeOverFrom.release is of {}, and spec.takeOverFrom names {from}.",
+            predecessor.place
+        ));
+    }
+    Source::Released { identity: Box::new(identity), predecessor, shares_secret: false }
+}
+
+/// What a resource that hands over shows for the other cluster; `None` where it is released to none. `text` is its record without
+/// the release.
+pub fn release<T: Serialize>(
+    released: Option<&Released>,
+    meta: &Meta,
+    uid: &str,
+    here: &ClusterId,
+    identity: T,
+) -> Option<String> {
+    let to = &released?.to;
+    let cluster = to.cluster.clone()?;
+    let place = Place { cluster: Some(here.to_string()), ..Place::of(meta.object_key()) };
+    let from = Predecessor { place, uid: uid.to_owned() };
+    let key = ObjectKey { namespace: &to.namespace, name: &to.name };
+    Some(seal::seal(RELEASE, &Release { from, to: cluster, identity }, key))
+}

@@ -1,0 +1,166 @@
+//! A ProjectKey that hands its key over to another one, or takes one over.
+
+use super::super::hand_over::{Given, Giver, HandOverRecord, HandsOver, Predecessor, Source, give};
+use super::super::identity::{self, KeyIdentity, KeyRecords, ProjectKeyIdentity, Record};
+use super::super::seal::InvalidAnnotation;
+use super::super::{Action, Decision, Reason, Report};
+use super::{Case, Choice, KeySecretView, KeyStep, SecretContents, keep};
+use crate::api::{HandOverTo, ObjectMeta, ProjectKey, TakeOverFrom};
+
+impl HandsOver for ProjectKey {
+    const KIND: &'static str = "ProjectKey";
+    type Identity = ProjectKeyIdentity;
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn hand_over_to(&self) -> Option<&HandOverTo> {
+        self.spec.hand_over_to.as_ref()
+    }
+
+    fn take_over_from(&self) -> Option<&TakeOverFrom> {
+        self.spec.take_over_from.as_ref()
+    }
+
+    fn recorded(&self) -> Result<Record<ProjectKeyIdentity>, InvalidAnnotation> {
+        identity::of_key(self)
+    }
+
+    fn hand_over(identity: &ProjectKeyIdentity) -> &HandOverRecord {
+        &identity.hand_over
+    }
+
+    fn hand_over_mut(identity: &mut ProjectKeyIdentity) -> &mut HandOverRecord {
+        &mut identity.hand_over
+    }
+
+    fn has_something(identity: &ProjectKeyIdentity) -> bool {
+        super::is_held(identity) && identity.hand_over.released.is_none()
+    }
+
+    fn unfit(&self, from: &Self) -> Option<&'static str> {
+        (self.spec.project_id != from.spec.project_id).then_some("is for another project")
+    }
+}
+
+/// What is done about a hand-over to another resource; `None` where the resource is treated as any other.
+pub(super) fn given(case: &Case) -> Option<Choice> {
+    let record = &case.identity.hand_over;
+    let open = case.identity.intent.is_some() || case.observed.unsaved.is_some();
+    if takes_back(case) || open && record.released.is_none() {
+        return None;
+    }
+    let current = case.identity.records.current.as_ref();
+    if let (Some(current), None) = (current, &record.released)
+        && let Some(obstacle) = obstacle(case, current)
+    {
+        let waits = case.observed.meta.deleting && case.spec.hand_over_to.is_some();
+        return waits.then(|| Decision::rest(obstacle));
+    }
+    let given = give(&Giver {
+        kind: ("ProjectKey", "projectkey"),
+        what: current.map(|current| format!("Key {}", current.name)),
+        meta: &case.observed.meta,
+        declared: case.spec.hand_over_to.as_ref(),
+        released: record.released.as_ref(),
+        successor: &case.observed.hand_over.successor,
+        now: case.now,
+    })?;
+    Some(match given {
+        Given::Release(released) => Decision::act(KeyStep::Release { released }, handing_over()),
+        Given::TakeBack(place) => Decision::act(KeyStep::TakeBack { place }, handing_over()),
+        Given::Rest(report) => Decision::rest(report),
+        Given::Over(why) => Decision::act(KeyStep::RemoveFinalizer, Report::progressing(Reason::Deleting, why)),
+    })
+}
+
+/// Why a key cannot be handed over now.
+fn obstacle(case: &Case, current: &KeyIdentity) -> Option<Report> {
+    let why = match holds(&case.secret, current) {
+        true => case
+            .identity
+            .records
+            .unanswered
+            .map(|at| format!("a creation of {at} that was not answered is still looked for"))?,
+        false => format!("Secret {} does not hold it", case.spec.secret.name),
+    };
+    let (key, meta) = (&current.name, &case.observed.meta);
+    let message = format!(
+        "Key {key} cannot be handed over: {why}. To have it revoked with this resource: kubectl -n {} patch projectkey {} --type merge -p \
+         '{{\"spec\":{{\"handOverTo\":null}}}}'.",
+        meta.namespace, meta.name
+    );
+    Some(Report::stalled(Reason::HandingOver, message))
+}
+
+fn handing_over() -> Report {
+    Report::progressing(Reason::HandingOver, "The key is being handed over.")
+}
+
+fn holds(secret: &KeySecretView, wanted: &KeyIdentity) -> bool {
+    match secret {
+        KeySecretView::Ours(SecretContents::Key { key, .. }) | KeySecretView::Restored { key, .. } => {
+            key.id == wanted.id
+        }
+        _ => false,
+    }
+}
+
+/// It has handed over, and takes over again.
+fn takes_back(case: &Case) -> bool {
+    let released = case.identity.hand_over.released.is_some() && !case.observed.meta.deleting;
+    released && matches!(case.observed.hand_over.source, Source::Released { .. })
+}
+
+/// Takes over the key of another resource; `None` where none is named, or there is a key already.
+pub(super) fn take(case: &Case) -> Option<Choice> {
+    if ProjectKey::has_something(case.identity) {
+        return None;
+    }
+    match &case.observed.hand_over.source {
+        Source::Unnamed => None,
+        Source::Pending(message) => Some(Decision::rest(Report::progressing(Reason::HandingOver, message))),
+        Source::Invalid(message) => Some(Decision::rest(Report::stalled(Reason::BindingConflict, message))),
+        Source::Released { identity, predecessor, shares_secret } => {
+            Some(take_over(case, &identity.records, predecessor, *shares_secret))
+        }
+    }
+}
+
+fn take_over(case: &Case, records: &KeyRecords, predecessor: &Predecessor, shares_secret: bool) -> Choice {
+    let conflict = |message| Decision::rest(Report::stalled(Reason::BindingConflict, message));
+    let Some(current) = records.current.as_ref() else {
+        return conflict(format!("ProjectKey {} has no key to hand over.", predecessor.place));
+    };
+    let theirs = records.organization.as_deref();
+    if theirs.is_some() && case.organization() != theirs {
+        return conflict(format!(
+            "Key {} belongs to organization {}. Set spec.accountRef to an account of it.",
+            current.name,
+            theirs.unwrap_or_default()
+        ));
+    }
+    let (records, predecessor) = (records.clone(), predecessor.clone());
+    let name = &case.spec.secret.name;
+    let elsewhere = predecessor.place.cluster.is_some();
+    let report = Report::progressing(Reason::HandingOver, format!("Key {} is being taken over.", current.name));
+    // The Secret itself, which belongs to the other resource or was brought from another cluster: it is adopted next.
+    if shares_secret || holds(&case.observed.secret, current) {
+        return Decision::act(KeyStep::TakeOver { records, predecessor, copy: false }, report);
+    }
+    match &case.observed.secret {
+        _ if case.observed.rival.is_some() => keep::claimed(case, case.observed.rival.as_deref().unwrap_or_default()),
+        KeySecretView::Absent if elsewhere => {
+            let message =
+                format!("Secret {name} does not exist. Bring it from the other cluster, without ownerReferences.");
+            Decision::rest(Report::progressing(Reason::HandingOver, message))
+        }
+        KeySecretView::Absent => case.act(Action::WriteSecret, KeyStep::PrepareSecret, report),
+        KeySecretView::Ours(SecretContents::Nothing) if !elsewhere => {
+            case.act(Action::WriteSecret, KeyStep::TakeOver { records, predecessor, copy: true }, report)
+        }
+        KeySecretView::Foreign(owner) => keep::foreign(case, owner),
+        _ => keep::foreign(case, "one that holds something else"),
+    }
+}

@@ -1,0 +1,55 @@
+//! The status that goes with a decision.
+
+use jiff::Timestamp;
+
+use super::super::Report;
+use super::super::hand_over::{self, HandOverRecord};
+use super::super::identity::ProjectKeyIdentity;
+use super::{KeyObserved, Probe};
+use crate::api::{KeyRecord, ProjectKeySpec, ProjectKeyStatus};
+
+/// The key, and the conditions.
+pub fn status(
+    report: &Report,
+    observed: &KeyObserved,
+    old: &ProjectKeyStatus,
+    spec: &ProjectKeySpec,
+    now: Timestamp,
+) -> ProjectKeyStatus {
+    let records = observed.identity.as_ref().map(|identity| identity.records.clone()).unwrap_or_default();
+    let current = records.current.as_ref();
+    ProjectKeyStatus {
+        key_id: current.map(|key| key.id),
+        key_name: current.map(|key| key.name.clone()),
+        created_at: current.and_then(|key| key.created_at),
+        created_by: current.and_then(|key| key.created_by.clone()),
+        secret_name: current.map(|_| spec.secret.name.clone()),
+        rotated_at: records.rotated_at,
+        previous_keys: records
+            .previous
+            .iter()
+            .map(|key| KeyRecord { id: Some(key.id), name: key.name.clone(), since: key.since })
+            .collect(),
+        lost_keys: records
+            .lost
+            .iter()
+            .map(|key| KeyRecord { id: key.id, name: key.name.clone(), since: key.since })
+            .collect(),
+        acknowledged_keys: records.acknowledged.map(|acknowledged| acknowledged.keys).unwrap_or_default(),
+        conditions: report.conditions(&old.conditions, observed.meta.generation, now),
+        release: release(observed),
+        record: observed.meta.record.clone(),
+        last_handled_reconcile_at: observed
+            .meta
+            .handled_reconcile(observed.probe != Probe::WANTED, old.last_handled_reconcile_at.as_ref()),
+        observed_generation: report.observed_generation(old.observed_generation, observed.meta.generation),
+    }
+}
+
+/// What a successor in another cluster needs.
+fn release(observed: &KeyObserved) -> Option<String> {
+    let known = observed.identity.as_ref().ok()?;
+    let identity = ProjectKeyIdentity { hand_over: HandOverRecord::default(), ..known.clone() };
+    let released = known.hand_over.released.as_ref();
+    hand_over::release(released, &observed.meta, &observed.uid, &observed.cluster, identity)
+}

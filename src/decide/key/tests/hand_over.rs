@@ -1,0 +1,140 @@
+//! Hand-over of a key: when it may be released, and how it is taken over.
+
+use super::*;
+use crate::decide::hand_over::{Heir, Place, Predecessor, Released, Source, Standing, Successor};
+
+fn place(name: &str) -> Place {
+    Place { cluster: None, namespace: "shop".to_owned(), name: name.to_owned() }
+}
+
+fn asked(given: Given) -> Given {
+    given.but(|spec, seen| {
+        spec.hand_over_to = Some(crate::api::HandOverTo { name: "new".to_owned(), ..Default::default() });
+        let (uid, standing) = ("new".to_owned(), Standing::Asks);
+        seen.hand_over.successor = Successor::There(Heir { place: place("new"), uid, standing, awaits_secret: false });
+    })
+}
+
+fn released() -> Given {
+    asked(Given::in_use()).but(|_, seen| {
+        let released = Released { to: place("new"), uid: Some("new".to_owned()), at: at(0) };
+        seen.identity.as_mut().unwrap().hand_over.released = Some(released);
+    })
+}
+
+#[test]
+fn a_key_is_released_once_nothing_is_open() {
+    for given in [Given::in_use(), Given::deleting()] {
+        assert!(
+            matches!(asked(given).step(1), KeyStep::Release { released } if released.uid.as_deref() == Some("new"))
+        );
+    }
+    let rotated = asked(Given::in_use()).intent(intent(NAME, 0));
+    assert!(!matches!(rotated.step(1), KeyStep::Release { .. }), "a creation is resolved first");
+    let altered = |given: Given| asked(given).secret(KeySecretView::Ours(SecretContents::Altered));
+    assert!(matches!(altered(Given::in_use()).step(1), KeyStep::CreateKey { .. }), "it is replaced first");
+    altered(Given::deleting()).stalls(1, Reason::HandingOver, &["Secret ci-key does not hold it", "handOverTo"]);
+    let unanswered = asked(Given::deleting().records(KeyRecords { unanswered: Some(at(0)), ..records(1) }));
+    unanswered.stalls(1, Reason::HandingOver, &["not answered"]);
+}
+
+#[test]
+fn what_is_released_is_neither_replaced_nor_revoked() {
+    let rotation = crate::api::Rotation {
+        every: crate::api::Duration("1h".to_owned()),
+        overlap: crate::api::Duration("0s".to_owned()),
+    };
+    let due = released().but(|spec, _| spec.rotation = Some(rotation));
+    let refused = Probe::Refused { at: at(20), since: at(0) };
+    for given in [
+        due,
+        released().secret(KeySecretView::Absent),
+        released().probe(refused).listing(KeyListing::Read { at: at(0), keys: Vec::new() }),
+        released().but(|_, seen| seen.meta.deleting = true),
+    ] {
+        let (health, ..) = given.reported(9_000_000);
+        assert!(matches!(health, Health::Progressing(Reason::HandingOver, _)), "{health:?}");
+    }
+    let over = released().but(|_, seen| {
+        seen.meta.deleting = true;
+        let Successor::There(heir) = &mut seen.hand_over.successor else { unreachable!() };
+        heir.standing = Standing::HasTakenOver;
+    });
+    assert_eq!(over.step(1), KeyStep::RemoveFinalizer);
+}
+
+fn taker(shares_secret: bool, cluster: Option<&str>) -> Given {
+    Given::new().but(|_, seen| {
+        let mut identity = Given::in_use().observed.identity.unwrap();
+        identity.records.organization = Some("org-1".to_owned());
+        let place = Place { cluster: cluster.map(str::to_owned), ..place("old") };
+        let predecessor = Predecessor { place, uid: "1a2b3c4d-0000".to_owned() };
+        seen.hand_over.source = Source::Released { identity: Box::new(identity), predecessor, shares_secret };
+    })
+}
+
+#[test]
+fn a_key_is_taken_over_with_its_secret() {
+    let copied = |given: Given| match given.step(1) {
+        KeyStep::TakeOver { records, copy, .. } => {
+            assert_eq!(records.current, Some(key(1)));
+            copy
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(taker(false, None).step(1), KeyStep::PrepareSecret);
+    assert!(copied(taker(false, None).secret(KeySecretView::Ours(SecretContents::Nothing))));
+    assert!(!copied(taker(false, None).with_key(1)), "it was copied before a crash");
+    let theirs = || KeySecretView::Foreign("ProjectKey old's".to_owned());
+    assert!(!copied(taker(true, None).secret(theirs())), "it is adopted next");
+    taker(false, None).secret(theirs()).stalls(1, Reason::SecretNotOurs, &["ProjectKey old's"]);
+    taker(false, None).with_key(2).stalls(1, Reason::SecretNotOurs, &["something else"]);
+    let rival = taker(false, None).but(|_, seen| seen.rival = Some("Compute db".to_owned()));
+    rival.stalls(1, Reason::ClaimedByAnother, &["Compute db"]);
+    // Brought from the other cluster.
+    let (health, ..) = taker(false, Some("0ther0")).reported(1);
+    assert!(
+        matches!(health, Health::Progressing(Reason::HandingOver, text) if text.contains("without ownerReferences"))
+    );
+    let brought = KeySecretView::Restored { key: key(1), version: "7".to_owned() };
+    assert!(!copied(taker(false, Some("0ther0")).secret(brought)));
+}
+
+#[test]
+fn whoever_asks_creates_no_key_meanwhile() {
+    let waiting = |source| Given::new().but(|_, seen| seen.hand_over.source = source);
+    let (health, ..) = waiting(Source::Pending("not yet".to_owned())).reported(1);
+    assert_eq!(health, Health::Progressing(Reason::HandingOver, "not yet".to_owned()));
+    waiting(Source::Invalid("wrong".to_owned())).stalls(1, Reason::BindingConflict, &["wrong"]);
+    let of_another = taker(false, None).but(|_, seen| {
+        seen.account = AccountView::Usable { organization: Some("org-2".to_owned()) };
+    });
+    of_another.stalls(1, Reason::BindingConflict, &["organization org-1"]);
+    let none = taker(false, None).but(|_, seen| {
+        let Source::Released { identity, .. } = &mut seen.hand_over.source else { unreachable!() };
+        identity.records.current = None;
+    });
+    none.stalls(1, Reason::BindingConflict, &["shop/old has no key"]);
+    let has_one = Given::in_use().but(|_, seen| seen.hand_over.source = Source::Pending("not yet".to_owned()));
+    assert_ne!(has_one.decide(1).report.unwrap().headline().0, Reason::HandingOver);
+}
+
+#[test]
+fn a_key_of_another_cluster_is_revoked_by_whom_it_was_handed_over_to() {
+    let foreign = |uid: &str| format!("ci-0ther0-{uid}-00000001");
+    let revoked = |uid: &str, predecessor: Option<Predecessor>| {
+        let name = foreign(uid);
+        let current = KeyIdentity { name: name.clone(), ..key(1) };
+        let given = Given::deleting().records(KeyRecords { current: Some(current), ..KeyRecords::default() });
+        let entry = KeyEntry { id: 1, name, project_id: None, created_at: None };
+        let given = given.listing(KeyListing::Read { at: at(0), keys: vec![entry] });
+        let given = given.but(|_, seen| seen.identity.as_mut().unwrap().hand_over.predecessor = predecessor);
+        matches!(given.decide(1).step, Some(KeyStep::Revoke { .. }))
+    };
+    let from = |uid: &str| {
+        let place = Place { cluster: Some("0ther0".to_owned()), ..place("old") };
+        Some(Predecessor { place, uid: uid.to_owned() })
+    };
+    assert!(revoked("1a2b3c4d", from("1a2b3c4d-0000")));
+    assert!(!revoked("1a2b3c4d", None) && !revoked("1a2b3c4d", from("99999999-0000")), "another resource's");
+}
