@@ -10,4 +10,4 @@ pub use digest::digest;
 pub use events::Event;
 pub use metadata::{MetadataPatch, resource_version};
 pub use port::{ApiServer, AppliedSecret, Cluster, Object};
-pub use secrets::{Owner, SecretContent, SecretState, WriteError, owned_by};
+pub use secrets::{Former, Owner, SecretContent, SecretState, WriteError, owned_by};

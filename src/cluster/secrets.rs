@@ -19,8 +19,16 @@ pub struct Owner {
     pub namespace: String,
     pub uid: String,
     pub reference: OwnerReference,
-    /// The UID of a resource that has handed over to this one.
-    predecessor: Option<String>,
+    /// The resource that has handed over to this one.
+    predecessor: Option<Former>,
+}
+
+/// A resource whose Secrets become another one's.
+#[derive(Clone, Debug)]
+pub struct Former {
+    pub uid: String,
+    /// Its name, where it is in the same namespace.
+    pub name: Option<String>,
 }
 
 impl Owner {
@@ -32,7 +40,7 @@ impl Owner {
 
     /// The same, with a predecessor whose Secrets it adopts.
     #[must_use]
-    pub fn succeeding(self, predecessor: Option<String>) -> Self {
+    pub fn succeeding(self, predecessor: Option<Former>) -> Self {
         Self { predecessor, ..self }
     }
 
@@ -40,16 +48,28 @@ impl Owner {
     /// has another UID. Where the backup lost the owner, an annotation of the Secret names it. Or for the predecessor.
     pub fn formerly_owned(&self, secret: &Secret) -> bool {
         let named = match secret.owner_references() {
-            [] => secret.annotations().get(SECRET_OF) == Some(&self.words()),
-            owners => {
-                owners.iter().all(|other| self.is_named_by(other) || Some(&other.uid) == self.predecessor.as_ref())
-            }
+            [] => secret.annotations().get(SECRET_OF).is_some_and(|words| self.is_meant_by(words)),
+            owners => owners.iter().all(|other| self.is_named_by(other) || self.succeeds(&other.uid)),
         };
         is_managed(secret) && named
     }
 
     fn words(&self) -> String {
-        format!("{} {}", self.reference.kind, self.reference.name)
+        self.words_of(&self.reference.name)
+    }
+
+    fn words_of(&self, name: &str) -> String {
+        format!("{} {name}", self.reference.kind)
+    }
+
+    /// Whether the words are about this resource, or about the one that has handed over to it.
+    fn is_meant_by(&self, words: &str) -> bool {
+        let former = self.predecessor.as_ref().and_then(|former| former.name.as_ref());
+        [Some(&self.reference.name), former].into_iter().flatten().any(|name| self.words_of(name) == words)
+    }
+
+    fn succeeds(&self, uid: &str) -> bool {
+        self.predecessor.as_ref().is_some_and(|former| former.uid == uid)
     }
 
     fn is_named_by(&self, other: &OwnerReference) -> bool {
@@ -179,7 +199,9 @@ pub async fn create_empty<C: Cluster>(cluster: &C, owner: &Owner, name: &str) ->
 
 /// Makes `owner` the only owner of a Secret, if the Secret still has that version.
 pub async fn adopt<C: Cluster>(cluster: &C, owner: &Owner, name: &str, version: &str) -> Result<(), kube::Error> {
-    let metadata = json!({"resourceVersion": version, "ownerReferences": [owner.reference]});
+    let annotations = json!({SECRET_OF: owner.words()});
+    let metadata =
+        json!({"resourceVersion": version, "ownerReferences": [owner.reference], "annotations": annotations});
     cluster.patch_secret(&owner.namespace, name, &json!({"metadata": metadata})).await
 }
 

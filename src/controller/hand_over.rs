@@ -7,9 +7,9 @@ use kube::runtime::reflector::ObjectRef;
 use super::environment::{Environment, Kind, StepError};
 use super::object::Managed;
 use super::pass::calls::{copy_record, patch_metadata};
-use crate::cluster::{Cluster, MetadataPatch};
+use crate::cluster::{Cluster, Former, MetadataPatch, Owner};
 use crate::decide::Action;
-use crate::decide::hand_over::{self, HandOverView, HandsOver, Place, Released};
+use crate::decide::hand_over::{self, HandOverView, HandsOver, Place, Predecessor, Released};
 
 /// The other side, as `object` sees it; `owns_secret` where it still owns the Secret that it wrote.
 pub fn view<K: Kind, E: Environment>(
@@ -27,6 +27,17 @@ where
         mine.is_some() && mine == theirs
     };
     hand_over::view(object, &env.settings().cluster, find, (same_secret, owns_secret))
+}
+
+/// The owner of the Secrets of an object: those of the one that it has taken over from become its own.
+pub fn owner<K: Managed + HandsOver>(object: &K) -> Option<Owner> {
+    let known = object.recorded().unwrap_or_default().identity;
+    let predecessor = K::hand_over(&known).predecessor.as_ref().map(|Predecessor { place, uid, .. }| Former {
+        uid: uid.clone(),
+        name: (place.cluster.is_none() && Some(&place.namespace) == object.namespace().as_ref())
+            .then(|| place.name.clone()),
+    });
+    Owner::of(object).map(|owner| owner.succeeding(predecessor))
 }
 
 /// From then on `object` writes nothing on the platform. In both places, so that no older copy counts again.

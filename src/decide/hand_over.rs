@@ -83,6 +83,8 @@ pub struct Released {
 pub struct Predecessor {
     pub place: Place,
     pub uid: String,
+    /// Of that resource's release: it counts once.
+    pub released: Timestamp,
 }
 
 /// A kind whose resources can hand over to each other.
@@ -100,6 +102,8 @@ pub trait HandsOver: Sized {
     fn hand_over_mut(identity: &mut Self::Identity) -> &mut HandOverRecord;
     /// Whether there is something on the platform, or may be.
     fn has_something(identity: &Self::Identity) -> bool;
+    /// Whether both have the same on the platform.
+    fn is_same(one: &Self::Identity, other: &Self::Identity) -> bool;
     /// Why it cannot take over from this resource.
     fn unfit(&self, from: &Self) -> Option<&'static str>;
 

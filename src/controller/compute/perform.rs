@@ -279,7 +279,7 @@ impl<E: Environment> Work<'_, E> {
     }
 
     async fn write_connection(&self, secret: &ConnectionSecret, without: &BTreeSet<String>) -> Result<(), StepError> {
-        let (Some(connection), Some(owner)) = (&self.object.spec.connection, super::secret::owner(self.object)) else {
+        let (Some(connection), Some(owner)) = (&self.object.spec.connection, hand_over::owner(self.object)) else {
             return Ok(());
         };
         let name = &connection.secret_name;

@@ -8,18 +8,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
 
 use super::super::environment::Environment;
+use super::super::hand_over;
 use crate::api::{Compute, GROUP, Management};
 use crate::cluster::{Cluster, Owner, SecretContent, SecretState, secrets};
 use crate::decide::compute::{ConnectionSecret, CredentialsView, SecretText, SecretView};
-use crate::decide::identity::of_compute;
 use crate::decide::names;
-
-/// The owner of the Secrets of a Compute: those of the one that it has taken over from become its own.
-pub(super) fn owner(object: &Compute) -> Option<Owner> {
-    let known = of_compute(object).unwrap_or_default().identity;
-    let predecessor = known.hand_over.predecessor.map(|predecessor| predecessor.uid);
-    Owner::of(object).map(|owner| owner.succeeding(predecessor))
-}
 
 /// Whether a Compute that is being deleted and hands over still owns its connection Secret: the Secret would go with it.
 pub(super) async fn is_left_to_successor<E: Environment>(env: &E, object: &Compute) -> Result<bool, kube::Error> {
@@ -33,7 +26,7 @@ pub(super) async fn is_left_to_successor<E: Environment>(env: &E, object: &Compu
 }
 
 pub(super) async fn of<E: Environment>(env: &E, object: &Compute) -> Result<Option<(Owner, SecretState)>, kube::Error> {
-    let (Some(connection), Some(owner)) = (&object.spec.connection, owner(object)) else { return Ok(None) };
+    let (Some(connection), Some(owner)) = (&object.spec.connection, hand_over::owner(object)) else { return Ok(None) };
     if object.metadata.deletion_timestamp.is_some() {
         return Ok(None);
     }

@@ -10,7 +10,7 @@ use super::super::object::uid;
 use super::super::state::ResourceState;
 use super::ProjectKeys;
 use crate::api::ProjectKey;
-use crate::cluster::{Owner, SecretState, secrets};
+use crate::cluster::{SecretState, secrets};
 use crate::decide::hand_over::HandOverView;
 use crate::decide::identity::{self, ProjectKeyIdentity, Record};
 use crate::decide::seal::InvalidAnnotation;
@@ -56,9 +56,7 @@ pub(super) async fn gather<E: Environment>(
 ) -> Result<Facts<E::Client>, kube::Error> {
     let reference = &object.spec.account_ref;
     let record = identity::of_key(object);
-    let predecessor = record.as_ref().ok().and_then(|record| record.identity.hand_over.predecessor.as_ref());
-    let predecessor = predecessor.map(|predecessor| predecessor.uid.clone());
-    let secret = match Owner::of(object).map(|owner| owner.succeeding(predecessor)) {
+    let secret = match hand_over::owner(object) {
         Some(owner) => secrets::state(env.cluster(), &owner, &object.spec.secret.name).await?,
         None => SecretState::Absent,
     };

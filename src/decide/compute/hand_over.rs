@@ -40,6 +40,11 @@ impl HandsOver for Compute {
         record::has_something(identity) && identity.hand_over.released.is_none()
     }
 
+    fn is_same(one: &ComputeIdentity, other: &ComputeIdentity) -> bool {
+        let id = |identity: &ComputeIdentity| identity.binding.as_ref().map(|binding| binding.id.clone());
+        id(one).is_some() && id(one) == id(other)
+    }
+
     fn unfit(&self, from: &Self) -> Option<&'static str> {
         let [mine, theirs] = [&self.spec, &from.spec];
         let unfit = [

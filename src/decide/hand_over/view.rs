@@ -10,6 +10,7 @@ use super::super::identity::object_key;
 use super::super::names::ClusterId;
 use super::super::seal::{self, InvalidAnnotation, ObjectKey};
 use super::{HandsOver, Place, Predecessor, Released, from_place, to_place};
+use crate::api::TakeOverFrom;
 
 /// The other side of a hand-over, as far as it is seen.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,18 +114,25 @@ fn successor<K: HandsOver>(
     Successor::There(Heir {
         place,
         uid: other.metadata().uid.clone().unwrap_or_default(),
-        standing: standing(object, other, cluster),
+        standing: standing((object, &known), other, cluster),
         awaits_secret: awaits_secret(other),
     })
 }
 
-fn standing<K: HandsOver>(object: &K, other: &K, cluster: &ClusterId) -> Standing {
+fn standing<K: HandsOver>((object, known): (&K, &K::Identity), other: &K, cluster: &ClusterId) -> Standing {
     let theirs = other.recorded().unwrap_or_default().identity;
     let predecessor = K::hand_over(&theirs).predecessor.as_ref();
     let asks = other.take_over_from().is_some_and(|from| {
         from.release.is_none() && from_place(from, object_key(other.metadata())).is_of(object_key(object.metadata()))
     });
-    if predecessor.is_some_and(|predecessor| Some(&predecessor.uid) == object.metadata().uid.as_ref()) {
+    // After a rebuild of the cluster this one has another UID.
+    let is_released = K::hand_over(known).is_released_to(object_key(other.metadata()));
+    let is_me = |predecessor: &Predecessor| {
+        Some(&predecessor.uid) == object.metadata().uid.as_ref()
+            || predecessor.place.is_of(object_key(object.metadata())) && (is_released || K::is_same(known, &theirs))
+    };
+    // One that hands back has taken over before.
+    if predecessor.is_some_and(is_me) && !K::hand_over(&theirs).is_released_to(object_key(object.metadata())) {
         return Standing::HasTakenOver;
     }
     match other.unfit(object) {
@@ -150,6 +158,26 @@ fn source<K: HandsOver>(
     same_secret: impl Fn(&K) -> bool,
 ) -> Source<K::Identity> {
     let Some(from) = object.take_over_from() else { return Source::Unnamed };
+    match released_by(object, from, cluster, find, same_secret) {
+        Source::Released { predecessor, .. } if is_used(object, &predecessor) => Source::Unnamed,
+        source => source,
+    }
+}
+
+/// Whether it has taken over by this very release before.
+fn is_used<K: HandsOver>(object: &K, release: &Predecessor) -> bool {
+    let known = object.recorded().unwrap_or_default().identity;
+    let used = K::hand_over(&known).predecessor.as_ref();
+    used.is_some_and(|used| (&used.uid, used.released) == (&release.uid, release.released))
+}
+
+fn released_by<K: HandsOver>(
+    object: &K,
+    from: &TakeOverFrom,
+    cluster: &ClusterId,
+    find: impl Fn(&Place) -> Option<Arc<K>>,
+    same_secret: impl Fn(&K) -> bool,
+) -> Source<K::Identity> {
     let me = object_key(object.metadata());
     let place = from_place(from, me);
     if let Some(text) = &from.release {
@@ -165,9 +193,11 @@ fn source<K: HandsOver>(
     };
     let other = found.as_ref();
     let record = other.recorded().unwrap_or_default();
-    let released = K::hand_over(&record.identity).released.as_ref();
-    if released.is_some_and(|released| released.to.is_of(me) && released.uid == object.metadata().uid) {
-        let predecessor = Predecessor { place, uid: other.metadata().uid.clone().unwrap_or_default() };
+    let released = K::hand_over(&record.identity).released.clone();
+    let to_me = |released: &Released| released.to.is_of(me) && released.uid == object.metadata().uid;
+    if let Some(released) = released.filter(to_me) {
+        let uid = other.metadata().uid.clone().unwrap_or_default();
+        let predecessor = Predecessor { place, uid, released: released.at };
         return match record.is_in_both {
             true => {
                 Source::Released { identity: Box::new(record.identity), predecessor, shares_secret: same_secret(other) }
@@ -175,9 +205,7 @@ fn source<K: HandsOver>(
             false => Source::Pending(format!("{what} is handing over.")),
         };
     }
-    let names_me =
-        other.hand_over_to().is_some_and(|to| to_place(to, Some(cluster), object_key(other.metadata())).is_of(me));
-    Source::Pending(match (names_me, object.unfit(other)) {
+    Source::Pending(match (hands_over_to(other, object, cluster), object.unfit(other)) {
         (false, _) => format!(
             "{what} does not hand over to this one. Set its spec.handOverTo to {{namespace: {}, name: {}}}.",
             me.namespace, me.name
@@ -212,8 +240,8 @@ fn shown<T: DeserializeOwned>(text: &str, from: &Place, cluster: &ClusterId, me:
     Source::Released { identity: Box::new(identity), predecessor, shares_secret: false }
 }
 
-/// What a resource that hands over shows for the other cluster; `None` where it is released to none. `text` is its record without
-/// the release.
+/// What a resource that hands over shows for the other cluster; `None` where it is released to none. `identity` is its record
+/// without the release.
 pub fn release<T: Serialize>(
     released: Option<&Released>,
     meta: &Meta,
@@ -221,10 +249,10 @@ pub fn release<T: Serialize>(
     here: &ClusterId,
     identity: T,
 ) -> Option<String> {
-    let to = &released?.to;
+    let Released { to, at, .. } = released?;
     let cluster = to.cluster.clone()?;
     let place = Place { cluster: Some(here.to_string()), ..Place::of(meta.object_key()) };
-    let from = Predecessor { place, uid: uid.to_owned() };
+    let from = Predecessor { place, uid: uid.to_owned(), released: *at };
     let key = ObjectKey { namespace: &to.namespace, name: &to.name };
     Some(seal::seal(RELEASE, &Release { from, to: cluster, identity }, key))
 }

@@ -39,6 +39,11 @@ impl HandsOver for ProjectKey {
         super::is_held(identity) && identity.hand_over.released.is_none()
     }
 
+    fn is_same(one: &ProjectKeyIdentity, other: &ProjectKeyIdentity) -> bool {
+        let theirs: Vec<&str> = other.names().collect();
+        one.records.current.as_ref().is_some_and(|current| theirs.contains(&current.name.as_str()))
+    }
+
     fn unfit(&self, from: &Self) -> Option<&'static str> {
         (self.spec.project_id != from.spec.project_id).then_some("is for another project")
     }

@@ -309,7 +309,7 @@ impl Case<'_> {
     /// Whether a key of this name is one that this resource may revoke: this cluster issued the name, or it is one of the resource that
     /// this one has taken over from.
     fn issued(&self, name: &str) -> bool {
-        let of_predecessor = |Predecessor { place, uid }: &Predecessor| {
+        let of_predecessor = |Predecessor { place, uid, .. }: &Predecessor| {
             Mark::of(name).is_some_and(|mark| Some(mark.cluster) == place.cluster.as_deref() && mark.is_of(uid))
         };
         self.observed.cluster.issued(name) || self.identity.hand_over.predecessor.as_ref().is_some_and(of_predecessor)

@@ -138,7 +138,7 @@ fn a_release_counts_for_one_object_alone() {
 fn taker(edit: impl FnOnce(&mut ComputeIdentity)) -> Given {
     let mut theirs = Given::bound().observed.identity.unwrap();
     edit(&mut theirs);
-    let predecessor = Predecessor { place: place("old"), uid: "old".into() };
+    let predecessor = Predecessor { place: place("old"), uid: "old".into(), released: at(-1) };
     let source = Source::Released { identity: Box::new(theirs), predecessor, shares_secret: false };
     Given::new().seeing([compute("ep-1")]).observing(|observed| observed.hand_over.source = source)
 }
@@ -299,6 +299,44 @@ fn a_release_counts_once_it_is_in_both_places_and_for_the_object_that_it_names()
     pending(Some(&old(&json!({}), None, true)), "Set its spec.handOverTo to {namespace: shop, name: new}");
     pending(Some(&old(&json!({"handOverTo": {"name": "new"}, "projectID": "p-2"}), None, true)), "another project");
     pending(None, "{cluster: c1u57e, namespace: shop, name: new}");
+}
+
+#[test]
+fn a_release_is_used_once() {
+    let from = |name: &str, at| Some(Predecessor { place: place(name), uid: name.into(), released: at });
+    let with = |object: api::Compute, predecessor: Option<Predecessor>, to: Option<&str>| {
+        recording(object, true, |identity| {
+            bind(identity);
+            identity.hand_over.predecessor = predecessor;
+            identity.hand_over.released = to.map(|to| released(&place(to), Some(to)));
+        })
+    };
+    let old = with(object("old", &json!({"handOverTo": {"name": "new"}})), None, Some("new"));
+    let new = || object("new", &json!({"takeOverFrom": {"name": "old"}, "handOverTo": {"name": "third"}}));
+    // It has handed over to a third one since.
+    let passed_on = with(new(), from("old", NOW), Some("third"));
+    assert_eq!(seen(&passed_on, Some(&old)).1, Source::Unnamed);
+    let standing = |object: &api::Compute, other: &api::Compute| match seen(object, Some(other)).0 {
+        Successor::There(heir) => heir.standing,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(standing(&old, &passed_on), Standing::HasTakenOver);
+    // There and back, and there again.
+    let before = with(new(), from("old", at(-60)), Some("old"));
+    assert!(matches!(seen(&before, Some(&old)).1, Source::Released { .. }));
+    let again = with(object("old", &json!({"handOverTo": {"name": "new"}})), None, None);
+    let back = with(object("new", &json!({"takeOverFrom": {"name": "old"}})), from("old", at(-60)), Some("old"));
+    assert_eq!(standing(&again, &back), Standing::Asks);
+    // A cluster that is rebuilt gives all of them other UIDs.
+    let rebuilt = with(object("new", &json!({"takeOverFrom": {"name": "old"}})), from("old", NOW), None);
+    let mut other_uid = old.clone();
+    other_uid.metadata.uid = Some("another".into());
+    assert_eq!(standing(&other_uid, &rebuilt), Standing::HasTakenOver);
+    let mut unreleased = again.clone();
+    unreleased.metadata.uid = Some("another".into());
+    assert_eq!(standing(&unreleased, &rebuilt), Standing::HasTakenOver, "an older backup of the same");
+    let other = recording(unreleased, true, |identity| identity.binding.as_mut().unwrap().id = "ep-9".into());
+    assert!(matches!(standing(&other, &rebuilt), Standing::Does("has one of its own")), "one that was made anew");
 }
 
 #[test]

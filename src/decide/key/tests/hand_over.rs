@@ -68,7 +68,7 @@ fn taker(shares_secret: bool, cluster: Option<&str>) -> Given {
         let mut identity = Given::in_use().observed.identity.unwrap();
         identity.records.organization = Some("org-1".to_owned());
         let place = Place { cluster: cluster.map(str::to_owned), ..place("old") };
-        let predecessor = Predecessor { place, uid: "1a2b3c4d-0000".to_owned() };
+        let predecessor = Predecessor { place, uid: "1a2b3c4d-0000".to_owned(), released: at(0) };
         seen.hand_over.source = Source::Released { identity: Box::new(identity), predecessor, shares_secret };
     })
 }
@@ -133,7 +133,7 @@ fn a_key_of_another_cluster_is_revoked_by_whom_it_was_handed_over_to() {
     };
     let from = |uid: &str| {
         let place = Place { cluster: Some("0ther0".to_owned()), ..place("old") };
-        Some(Predecessor { place, uid: uid.to_owned() })
+        Some(Predecessor { place, uid: uid.to_owned(), released: at(0) })
     };
     assert!(revoked("1a2b3c4d", from("1a2b3c4d-0000")));
     assert!(!revoked("1a2b3c4d", None) && !revoked("1a2b3c4d", from("99999999-0000")), "another resource's");
