@@ -1,22 +1,22 @@
 //! Hand-over between two resources of a kind: how each sees the other one, and who may write.
 
-use kube::ResourceExt;
 use kube::core::Status;
 use kube::runtime::reflector::ObjectRef;
+use kube::{Resource, ResourceExt};
 
 use super::environment::{Environment, Kind, StepError};
 use super::object::Managed;
 use super::pass::calls::{copy_record, patch_metadata};
 use crate::cluster::{Cluster, Former, MetadataPatch, Owner};
 use crate::decide::Action;
-use crate::decide::hand_over::{self, HandOverView, HandsOver, Place, Predecessor, Released};
+use crate::decide::hand_over::{self, HandOverView, HandsOver, Place, Predecessor, Released, Successor};
 
 /// The other side, as `object` sees it; `owns_secret` where it still owns the Secret that it wrote.
-pub fn view<K: Kind, E: Environment>(
+pub async fn view<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
     owns_secret: bool,
-) -> HandOverView<<K::Object as HandsOver>::Identity>
+) -> Result<HandOverView<<K::Object as HandsOver>::Identity>, kube::Error>
 where
     K::Object: HandsOver,
 {
@@ -26,7 +26,15 @@ where
             [object, other].map(|object| K::written_secret(object).map(|name| (object.namespace(), name)));
         mine.is_some() && mine == theirs
     };
-    hand_over::view(object, &env.settings().cluster, find, (same_secret, owns_secret))
+    let mut view = hand_over::view(object, &env.settings().cluster, find, (same_secret, owns_secret));
+    if let Successor::Absent(place) = &view.successor
+        && object.meta().deletion_timestamp.is_some()
+        && Some(&place.namespace) == object.namespace().as_ref()
+        && env.cluster().is_namespace_terminating(&place.namespace).await?
+    {
+        view.successor = Successor::Never(place.clone());
+    }
+    Ok(view)
 }
 
 /// The owner of the Secrets of an object: those of the one that it has taken over from become its own.

@@ -6,6 +6,8 @@
 
 mod view;
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -143,6 +145,9 @@ pub(super) struct Giver<'a> {
     pub now: Timestamp,
 }
 
+/// How often to look for what nobody is told of: that the namespace of a resource that waits is being deleted.
+pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(30);
+
 /// What is done about a resource that hands over.
 pub(super) enum Given {
     /// It is released: that is recorded, in both places.
@@ -186,6 +191,7 @@ impl Giver<'_> {
             // It was deleted, and there is another one.
             Successor::There(heir) if heir.standing == Standing::Asks => Given::Release(self.release_to(heir)),
             Successor::There(Heir { standing: Standing::Does(what), .. }) => Given::Rest(self.stuck(to, what)),
+            Successor::Never(_) => Given::TakeBack(to.clone()),
             Successor::Absent(_) if !self.declares(to) => Given::TakeBack(to.clone()),
             Successor::There(_) | Successor::Absent(_) | Successor::Unnamed => {
                 Given::Rest(self.stuck(to, "does not exist any more"))
@@ -196,7 +202,7 @@ impl Giver<'_> {
     fn unreleased(&self) -> Option<Given> {
         self.what.as_ref()?;
         match self.successor {
-            Successor::Unnamed => None,
+            Successor::Unnamed | Successor::Never(_) => None,
             Successor::Elsewhere(to) => Some(Given::Release(Released { to: to.clone(), uid: None, at: self.now })),
             Successor::There(heir) => match heir.standing {
                 // It has taken over where an older backup has brought the record from before.

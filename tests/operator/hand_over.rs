@@ -112,6 +112,19 @@ async fn a_release_is_taken_back_once_the_other_one_is_gone() {
 }
 
 #[tokio::test]
+async fn a_namespace_that_is_deleted_with_both_goes() {
+    let fixture = Fixture::new("both-gone").await;
+    fixture.apply(&reader("reader", "  handOverTo: {name: other}\n")).await;
+    fixture.apply(&key("ci", "  handOverTo: {name: runner}\n")).await;
+    for object in ["compute/reader", "projectkey/ci"] {
+        fixture.until_ready(object).await;
+    }
+    fixture.kubectl(&["delete", "namespace", "both-gone", "--wait=false"]).await;
+    fixture.until_gone("namespace/both-gone").await;
+    assert_eq!((fixture.computes().await.len(), fixture.live_keys().await.len()), (0, 0));
+}
+
+#[tokio::test]
 async fn a_key_is_handed_over_with_its_secret() {
     let fixture = Fixture::new("key-handed").await;
     fixture.apply(&key("ci", "")).await;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::accounts::CREDENTIAL;
 use super::faults::Hit;
+use super::handed;
 use super::in_memory::cluster::Stored;
 use super::in_memory::{Print, Resource};
 use super::role::ROLE;
@@ -78,6 +79,8 @@ pub enum Event {
     /// Its record is exported, and applied again the next time.
     OlderRecord(usize),
     Edited(usize),
+    /// It is handed over to its other name, in one of three orders.
+    HandedOver(usize, u8),
     Copied(usize),
     ForeignCompute(u8, bool),
     ForeignKey,
@@ -131,6 +134,7 @@ pub fn event(subject: Subject) -> BoxedStrategy<Event> {
         2 => which().prop_map(Event::OlderRecord),
         1 => which().prop_map(Event::Edited),
         1 => which().prop_map(Event::Copied),
+        3 => (which(), 0..3_u8).prop_map(|(which, order)| Event::HandedOver(which, order)),
         1 => (0..2_u8, any::<bool>()).prop_map(|(branch, primary)| Event::ForeignCompute(branch, primary)),
         1 => which().prop_map(Event::ComputeRemoved),
         2 => prop::option::weighted(0.7, 0..3_u8).prop_map(Event::Role),
@@ -196,7 +200,7 @@ impl History {
                 })
             });
         }
-        let number = (0..self.computes.len()).find(|number| compute(*number) == *resource)?;
+        let number = self.number(resource)?;
         let Declared { branch, size, .. } = self.computes[number];
         let mut connection = json!({"secretName": format!("to-r{number}")});
         if self.has_role() {
@@ -247,16 +251,17 @@ impl Run<'_> {
                 self.edit(*which, &json!({}), &json!({"spec": {"restartToken": format!("t{token}")}}))
             }
             Event::Maintain(which) => self.maintain(*which),
-            Event::Delete(which) => self.delete(&compute(*which)),
-            Event::Reapply(which, backup) => self.reapply(&compute(*which), *backup),
+            Event::Delete(which) => self.delete(&self.named(*which)),
+            Event::Reapply(which, backup) => self.reapply(&self.named(*which), *backup),
             Event::Rebuild => self.rebuild(),
-            Event::StatusRemoved(which) if self.is_rewritten(&compute(*which)) => {}
+            Event::StatusRemoved(which) if self.is_rewritten(&self.named(*which)) => {}
             Event::StatusRemoved(which) => self.edit(*which, &json!({"status": null}), &json!({})),
-            Event::Replaced(which) => self.replace(&compute(*which)),
+            Event::Replaced(which) => self.replace(&self.named(*which)),
             Event::KeyReplaced => self.replace(&key()),
-            Event::OlderRecord(which) => self.apply_older(&compute(*which)),
-            Event::Edited(which) => self.tamper(&compute(*which)),
-            Event::Copied(which) => self.copy(&compute(*which)),
+            Event::OlderRecord(which) => self.apply_older(&self.named(*which)),
+            Event::HandedOver(which, order) => self.hand_over(*which, *order),
+            Event::Edited(which) => self.tamper(&self.named(*which)),
+            Event::Copied(which) => self.copy(&self.named(*which)),
             Event::ForeignCompute(branch, primary) => self.foreign_compute(*branch, *primary),
             Event::ForeignKey => {
                 let mut simulation = self.simulation.lock();
@@ -264,7 +269,7 @@ impl Run<'_> {
                 let name = format!("theirs-{}", simulation.world.console_keys().len());
                 simulation.world.console_create_organization_key("org", &name, Some(PROJECT.into()), now).unwrap();
             }
-            Event::ComputeRemoved(which) => self.remove_compute(&compute(*which)),
+            Event::ComputeRemoved(which) => self.remove_compute(&self.named(*which)),
             Event::KeyRevoked => {
                 let mut simulation = self.simulation.lock();
                 let now = simulation.now;
@@ -294,9 +299,9 @@ impl Run<'_> {
     }
 
     fn edit(&mut self, which: usize, first: &Value, then: &Value) {
-        let mut simulation = self.simulation.lock();
-        simulation.cluster.edit(&compute(which), first);
-        simulation.cluster.edit(&compute(which), then);
+        let (named, mut simulation) = (self.named(which), self.simulation.lock());
+        simulation.cluster.edit(&named, first);
+        simulation.cluster.edit(&named, then);
     }
 
     fn maintain(&mut self, which: usize) {
@@ -322,9 +327,15 @@ impl Run<'_> {
 
     fn reapply(&mut self, resource: &Resource, backup: bool) {
         let mut simulation = self.simulation.lock();
-        let Some(spec) = self.history.spec(resource) else { return };
+        let Some(mut spec) = self.history.spec(resource) else { return };
         if simulation.cluster.objects.contains_key(resource) {
             return;
+        }
+        // Its predecessor waits for it.
+        let number = self.history.number(resource);
+        let other = number.and_then(|number| handed::names(number).into_iter().find(|name| name != resource));
+        if let Some(other) = other.filter(|other| simulation.cluster.objects.contains_key(other)) {
+            spec["takeOverFrom"] = json!({"name": other.1});
         }
         let annotations = self.backups.get(resource).filter(|_| backup).cloned().unwrap_or_else(|| json!({}));
         let now = simulation.now;

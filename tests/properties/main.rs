@@ -13,6 +13,7 @@
 
 mod accounts;
 mod faults;
+mod handed;
 mod history;
 #[path = "../in_memory/mod.rs"]
 mod in_memory;

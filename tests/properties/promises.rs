@@ -8,7 +8,8 @@ use dbplane::decide::{identity, names};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 
-use super::history::{compute, key};
+use super::handed;
+use super::history::key;
 use super::in_memory::Resource;
 use super::in_memory::promises::{self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World};
 use super::process::Process;
@@ -22,9 +23,9 @@ pub fn unbroken(run: &Run) -> Result<(), String> {
     }
     too_many_deletions(run)?;
     let world = world(run);
-    for number in 0..run.history.computes.len() {
-        let most = 1 + run.late(&compute(number));
-        if let Some(twice) = promises::made_twice(&world, &compute(number).1, most) {
+    for resource in computes(run) {
+        let most = 1 + run.late(&resource);
+        if let Some(twice) = promises::made_twice(&world, &resource.1, most) {
             return Err(twice);
         }
     }
@@ -36,6 +37,11 @@ pub fn unbroken(run: &Run) -> Result<(), String> {
         true => Err(format!("the keys {forgotten:?} are forgotten")),
         false => Ok(()),
     }
+}
+
+/// The names of all Computes.
+fn computes(run: &Run) -> impl Iterator<Item = Resource> {
+    (0..run.history.computes.len()).flat_map(handed::names)
 }
 
 /// What one process may delete within a minute. A request may be on its way for as long as a request may take.
@@ -51,7 +57,8 @@ fn too_many_deletions(run: &Run) -> Result<(), String> {
 
 /// Everything that there is.
 fn world(run: &Run) -> World {
-    let simulation = run.simulation.lock();
+    let mut simulation = run.simulation.lock();
+    simulation.note_hand_overs();
     let made_by = |made_for: Option<&Resource>| match made_for {
         Some(resource) => Maker::Operator(Some(resource.1.clone())),
         None => Maker::SomebodyElse,
@@ -122,8 +129,8 @@ pub fn kept(run: &Run) -> Result<(), String> {
         let kept = key_kept(run, &world, resource);
         kept.map_err(|error| explained(&error, resource.object.as_ref()))?;
     }
-    for number in 0..run.history.computes.len() {
-        nothing_left(run, &world, &compute(number))?;
+    for resource in computes(run) {
+        nothing_left(run, &world, &resource)?;
     }
     let gone = world.project_keys.is_empty();
     match gone && promises::live_keys(&world) > run.late(&key()) && run.history.lists_keys() {
@@ -257,6 +264,7 @@ impl Run<'_> {
         let foreign = |primary| self.foreign.contains(&(branch, primary));
         match reason {
             "AmbiguousCreate" | "PrimaryExists" => foreign(primary),
+            "HandingOver" => self.hand_over_waits(object),
             // A copy that is older declares the same primary, until a person deletes it.
             "ClaimedByAnother" => primary && self.copied,
             // It waits for one on the branch that does.

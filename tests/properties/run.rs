@@ -21,6 +21,8 @@ pub struct Run<'a> {
     pub exported: BTreeMap<String, Value>,
     /// Whether people have copied a resource with its annotations.
     pub copied: bool,
+    /// The Computes that have their second name.
+    pub renamed: BTreeSet<usize>,
     /// The name and the text of the platform's key that the account has.
     pub credential: (String, String),
     /// On which branches others have created primaries, or replicas.
@@ -68,6 +70,7 @@ impl<'a> Run<'a> {
             backups: BTreeMap::new(),
             exported: BTreeMap::new(),
             copied: false,
+            renamed: BTreeSet::new(),
             foreign: BTreeSet::new(),
         };
         run.set_up_account();

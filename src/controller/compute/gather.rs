@@ -72,7 +72,8 @@ pub(super) async fn gather<E: Environment>(
     let (excerpt, remembered) = look(env, object, &known, &access, now);
     Ok(Facts {
         others: others(env, object, &known, &excerpt.snapshot),
-        hand_over: hand_over::view::<Computes, E>(env, object, secret::is_left_to_successor(env, object).await?),
+        hand_over: hand_over::view::<Computes, E>(env, object, secret::is_left_to_successor(env, object).await?)
+            .await?,
         record,
         access,
         excerpt,

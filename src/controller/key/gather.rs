@@ -61,7 +61,7 @@ pub(super) async fn gather<E: Environment>(
         None => SecretState::Absent,
     };
     Ok(Facts {
-        hand_over: hand_over::view::<ProjectKeys, E>(env, object, matches!(secret, SecretState::Ours(_))),
+        hand_over: hand_over::view::<ProjectKeys, E>(env, object, matches!(secret, SecretState::Ours(_))).await?,
         record,
         access: access::of(env, reference, object),
         base_url: access::base_url(env, reference, object),

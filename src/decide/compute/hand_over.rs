@@ -1,9 +1,9 @@
 //! A Compute that hands its compute over to another one, or takes one over.
 
-use super::super::hand_over::{Given, Giver, HandOverRecord, HandsOver, Predecessor, Source, give};
+use super::super::hand_over::{Given, Giver, HandOverRecord, HandsOver, LOOK_AGAIN, Predecessor, Source, give};
 use super::super::identity::{self, Binding, ComputeIdentity, Record, RestartRecord};
 use super::super::seal::InvalidAnnotation;
-use super::super::{Decision, Reason, Report};
+use super::super::{Decision, Reason, Report, later};
 use super::create::{claimed, wrong_role};
 use super::{Case, Choice, ComputeStep, Snapshot, record, remove_finalizer};
 use crate::api::{Compute, HandOverTo, Management, ObjectMeta, TakeOverFrom};
@@ -76,6 +76,7 @@ pub(super) fn given(case: &Case) -> Option<Choice> {
     Some(match given {
         Given::Release(released) => Decision::act(ComputeStep::Release { released }, handing_over()),
         Given::TakeBack(place) => Decision::act(ComputeStep::TakeBack { place }, handing_over()),
+        Given::Rest(report) if case.observed.meta.deleting => Decision::wait(report, later(case.now, LOOK_AGAIN)),
         Given::Rest(report) => Decision::rest(report),
         Given::Over(why) => remove_finalizer(&why),
     })

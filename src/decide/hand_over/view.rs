@@ -32,6 +32,8 @@ pub enum Successor {
     /// It is in another cluster, where nobody sees it.
     Elsewhere(Place),
     Absent(Place),
+    /// There is none, and none can be created: the namespace of both is being deleted.
+    Never(Place),
     There(Heir),
 }
 

@@ -1,9 +1,9 @@
 //! A ProjectKey that hands its key over to another one, or takes one over.
 
-use super::super::hand_over::{Given, Giver, HandOverRecord, HandsOver, Predecessor, Source, give};
+use super::super::hand_over::{Given, Giver, HandOverRecord, HandsOver, LOOK_AGAIN, Predecessor, Source, give};
 use super::super::identity::{self, KeyIdentity, KeyRecords, ProjectKeyIdentity, Record};
 use super::super::seal::InvalidAnnotation;
-use super::super::{Action, Decision, Reason, Report};
+use super::super::{Action, Decision, Reason, Report, later};
 use super::{Case, Choice, KeySecretView, KeyStep, SecretContents, keep};
 use crate::api::{HandOverTo, ObjectMeta, ProjectKey, TakeOverFrom};
 
@@ -75,6 +75,7 @@ pub(super) fn given(case: &Case) -> Option<Choice> {
     Some(match given {
         Given::Release(released) => Decision::act(KeyStep::Release { released }, handing_over()),
         Given::TakeBack(place) => Decision::act(KeyStep::TakeBack { place }, handing_over()),
+        Given::Rest(report) if case.observed.meta.deleting => Decision::wait(report, later(case.now, LOOK_AGAIN)),
         Given::Rest(report) => Decision::rest(report),
         Given::Over(why) => Decision::act(KeyStep::RemoveFinalizer, Report::progressing(Reason::Deleting, why)),
     })

@@ -72,6 +72,15 @@ fn the_deletion_of_a_resource_that_hands_over_waits_for_the_other_one() {
     }
 }
 
+/// Nobody can create a resource in a namespace that is being deleted.
+#[test]
+fn a_namespace_that_is_deleted_with_both_does_not_wait_for_a_hand_over() {
+    let never = || Successor::Never(place("new"));
+    assert_eq!(deleting(giver(never())).step(), ComputeStep::Delete { id: "ep-1".into() });
+    let released = deleting(given_to(never(), &place("new"), Some("new")));
+    assert_eq!(released.step(), ComputeStep::TakeBack { place: place("new") });
+}
+
 #[test]
 fn a_deletion_that_is_paused_can_be_turned_into_a_hand_over() {
     let paused =
