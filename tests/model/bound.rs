@@ -91,6 +91,8 @@ pub struct Bound {
     pub meddled: u8,
     /// Computes like ours that somebody else creates.
     pub alike: u8,
+    /// How often the first resource is told to hand over to the second one, which asks for that, or no longer to.
+    pub hand_overs: u8,
     /// Leaders that the API server cannot be reached from any more; they end within a tick, before anybody else leads.
     pub cut_offs: u8,
     /// How many deletions a minute need no confirmation.
@@ -129,6 +131,7 @@ impl Bound {
             moves: 0,
             meddled: 0,
             alike: 0,
+            hand_overs: 0,
             cut_offs: 0,
             deletes_per_minute: 30,
             mutation: None,
@@ -186,7 +189,8 @@ impl Bound {
     }
 
     pub fn statuses(&self) -> Statuses {
-        match (self.is_braked(), self.is_rewritten() && !self.is(Mutation::SkipCopy)) {
+        let copied = self.is_rewritten() || self.hand_overs > 0;
+        match (self.is_braked(), copied && !self.is(Mutation::SkipCopy)) {
             (true, _) => Statuses::Whole,
             (false, true) => Statuses::Record,
             (false, false) => Statuses::Nothing,
@@ -265,6 +269,7 @@ impl fmt::Display for Bound {
         count(self.moves, "change of the account", "changes of the account");
         count(self.meddled, "refused or altered Secret", "refused or altered Secrets");
         count(self.alike, "foreign create just like ours", "foreign creates just like ours");
+        count(self.hand_overs, "change of who is handed over to", "changes of who is handed over to");
         count(self.cut_offs, "leader without API server", "leaders without API server");
         count(self.ticks, "tick", "ticks");
         parts.extend(self.account.map(|kind| format!("with its {kind:?}")));
@@ -280,8 +285,10 @@ impl fmt::Display for Bound {
 }
 
 /// A read replica that declares one setting, so that what somebody else creates can be told from it.
-pub fn compute_spec(bound: &Bound) -> Value {
+pub fn compute_spec(bound: &Bound, i: usize) -> Value {
+    let takes_over = bound.hand_overs > 0 && i == 1;
     json!({
+        "takeOverFrom": takes_over.then(|| json!({"name": bound.resource(0).1})),
         "accountRef": account_ref(bound),
         "projectID": "p-1",
         "branchID": "br-1",

@@ -60,6 +60,8 @@ fn small() -> Vec<Bound> {
         Bound { alike: 1, lost: 1, ticks: 1, ..Bound::of(NO_NAMES) },
         Bound { alike: 1, lost: 1, ticks: 1, ..Bound::of(NAMES) },
         Bound { copies: 1, ticks: 0, ..Bound::of(TWO) },
+        Bound { hand_overs: 1, deletion: true, ticks: 0, ..Bound::of(TWO) },
+        Bound { hand_overs: 1, crashes: 1, ticks: 0, ..Bound::of(TWO) },
         Bound { cut_offs: 1, ticks: 1, ..Bound::of(NO_NAMES) },
         Bound { cut_offs: 1, ticks: 1, ..Bound::of(KEY) },
         Bound { exchanges: 1, ticks: 1, ..with(AccountKind::Account) },
@@ -130,6 +132,10 @@ fn large() -> Vec<Bound> {
         Bound { cut_offs: 1, lost: 1, deletion: true, ..Bound::of(KEY) },
         Bound { cut_offs: 1, crashes: 1, ..Bound::of(MINIMAL_KEY) },
         Bound { cut_offs: 1, lost: 1, replacements: 1, ticks: 1, ..Bound::of(NO_NAMES) },
+        Bound { hand_overs: 2, deletion: true, crashes: 1, ticks: 0, ..Bound::of(TWO) },
+        Bound { hand_overs: 1, deletion: true, lost: 1, ticks: 1, ..Bound::of(TWO) },
+        Bound { hand_overs: 1, deletion: true, replacements: 1, ticks: 0, ..Bound::of(TWO) },
+        Bound { hand_overs: 1, leaders: 2, ticks: 0, ..Bound::of(TWO) },
         braked(TWO),
         Bound { crashes: 1, ticks: 0, ..braked(TWO) },
     ]
@@ -169,6 +175,7 @@ pub fn mutations() -> Vec<Bound> {
         broken(Mutation::SkipRestore, Bound { replacements: 1, ticks: 0, ..Bound::of(NO_NAMES) }),
         broken(Mutation::IgnoreSeals, Bound { copies: 1, ticks: 0, ..Bound::of(TWO) }),
         broken(Mutation::RecreateAtOnce, Bound { lagging: 2, ticks: 1, ..Bound::of(NO_NAMES) }),
+        broken(Mutation::ForgetRelease, Bound { hand_overs: 1, deletion: true, ticks: 0, ..Bound::of(TWO) }),
         broken(
             Mutation::AbandonDependents,
             Bound { account_deletion: true, deletion: true, ticks: 0, ..with(AccountKind::Account) },

@@ -6,6 +6,7 @@ use dbplane::controller::environment::{Environment, Kind, StepError};
 use dbplane::controller::{Computes, ProjectKeys};
 use dbplane::decide::account::{AccountObserved, AccountStep};
 use dbplane::decide::compute::{ComputeObserved, ComputeStep, SnapshotState};
+use dbplane::decide::hand_over::Successor;
 use dbplane::decide::identity::LostKey;
 use dbplane::decide::key::{KeyListing, KeyObserved, KeyStep};
 use dbplane::decide::memory::Asked;
@@ -80,6 +81,8 @@ pub enum Mutation {
     IgnoreSeals,
     /// A compute that a list lacks is created again as soon as the platform says that there is none.
     RecreateAtOnce,
+    /// A resource goes on although it is released to another one.
+    ForgetRelease,
 }
 
 impl Mutation {
@@ -131,6 +134,12 @@ impl Mutation {
                 observed.meta.has_finalizer = true;
             }
             Self::ForgetBrake => observed.meta.brake = Brake::Free,
+            Self::ForgetRelease => {
+                if let Ok(identity) = &mut observed.identity {
+                    identity.hand_over.released = None;
+                }
+                observed.hand_over.successor = Successor::Unnamed;
+            }
             Self::TrustLists => trust_list(observed, now),
             Self::RecreateAtOnce if is_missing(observed) => observed.limits.settle = std::time::Duration::ZERO,
             Self::FailedListIsEmpty => {

@@ -8,7 +8,7 @@ use dbplane::decide::{Health, Reason, Report, Sync, identity, names};
 use k8s_openapi::api::core::v1::Secret;
 
 use super::bound::{Bound, Statuses, Subject};
-use super::edits::{STANDING_ACCOUNTS, StandingAccount};
+use super::edits::{STANDING_ACCOUNTS, StandingAccount, hands_over};
 use super::effects::secret_of;
 use super::in_memory::cluster::Stored;
 use super::in_memory::promises::{self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World};
@@ -143,6 +143,7 @@ pub fn unfinished(bound: &Bound, state: &State, reports: &[Option<Arc<Report>>])
         let Some(report) = report else { return Some("it reports nothing".to_owned()) };
         let short = match bound.subject {
             _ if waits_for_a_person(bound, state, report)
+                || waits_for_the_other(bound, state, i, report)
                 || waits_for_account(bound, state, stored, report)
                 || waits_for_an_edit(bound, state, stored, report) =>
             {
@@ -180,6 +181,20 @@ fn waits_for_a_person(bound: &Bound, state: &State, report: &Report) -> bool {
         Health::Progressing(Reason::Creating | Reason::ConfirmingCreate, _) => !tell_apart && bound.count() > 1,
         _ => false,
     }
+}
+
+/// A hand-over waits as long as one of the two does not want it, or is gone.
+fn waits_for_the_other(bound: &Bound, state: &State, i: usize, report: &Report) -> bool {
+    let other = if i == 0 { 1 } else { 0 };
+    let stored = |i: usize| state.cluster.objects.get(&bound.resource(i));
+    let declared = stored(0).is_some_and(|stored| hands_over(stored));
+    let goes = stored(other).is_none_or(|stored| stored.is_deleting());
+    bound.hand_overs > 0
+        && matches!(
+            &report.health,
+            Health::Progressing(Reason::HandingOver, _) | Health::Stalled(Reason::HandingOver, _)
+        )
+        && (goes || i == 1 && !declared)
 }
 
 /// Who has nothing on the platform waits for an account that is deleted, or being deleted, until people create it anew. So does

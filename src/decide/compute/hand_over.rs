@@ -110,12 +110,22 @@ fn take_over(case: &Case, snapshot: &Snapshot, theirs: &ComputeIdentity, predece
         );
         return Decision::rest(Report::stalled(Reason::BindingConflict, message));
     }
-    let Some(compute) = snapshot.find(&binding.id) else {
-        let message = format!("Compute {}, which is handed over, is not in the project's list.", binding.id);
-        return Decision::rest(Report::unknown(Reason::ComputeNotFound, message));
-    };
-    if compute.role != case.role() {
-        return Decision::rest(wrong_role(case, compute));
+    let found = snapshot.find(&binding.id);
+    // What is missing is treated as for any resource once it is bound, but only where that is the platform that it was on.
+    let theirs_is_here = binding.platform == case.observed.platform;
+    match found {
+        Some(compute) if compute.role != case.role() => return Decision::rest(wrong_role(case, compute)),
+        None if !theirs_is_here => {
+            let message = format!(
+                "Compute {}, which is handed over, is on the platform at {}, and {} does not show it. Set spec.accountRef to an account \
+                 for that platform.",
+                binding.id,
+                binding.platform.as_deref().unwrap_or_default(),
+                case.spec.account_ref.name
+            );
+            return Decision::rest(Report::stalled(Reason::BindingConflict, message));
+        }
+        Some(_) | None => {}
     }
     if let Some(claim) = case.observed.claims.bound.get(&binding.id) {
         return Decision::rest(claimed(&format!("compute {}", binding.id), &claim.by));

@@ -233,26 +233,30 @@ fn deletes() -> Vec<Scenario> {
 fn hand_overs() -> Vec<Scenario> {
     let to = |kind, name| Act::Change(kind, name, json!({"handOverTo": {"name": format!("{name}-new")}}));
     let from = |manifest: Value, name: &str| Act::Create(with(manifest, &json!({"takeOverFrom": {"name": name}})));
-    let compute = Goal { computes: vec!["orders-new"], created: 1, changed: 1, ..Goal::default() };
-    let keys = Goal { keys: vec!["ci-new"], created_keys: 1, ..Goal::default() };
     let sized = |name, size: u32| {
         with(replica(name), &json!({"size": {"fixed": size}, "connection": {"secretName": "orders-db"}}))
     };
-    let (before, renamed) = (|| sized("orders", 1), || sized("orders-new", 2));
-    let applied = vec![to("Compute", "orders"), from(renamed(), "orders"), Act::Delete("Compute", "orders")];
-    let deleted = vec![to("Compute", "orders"), Act::Delete("Compute", "orders"), from(renamed(), "orders")];
-    let key_applied = vec![from(key("ci-new"), "ci"), to("ProjectKey", "ci"), Act::Delete("ProjectKey", "ci")];
-    let key_deleted = vec![to("ProjectKey", "ci"), Act::Delete("ProjectKey", "ci"), from(key("ci-new"), "ci")];
-    let apply_first = Scenario::new("hand-over", applied, compute.clone()).after(vec![before()]);
+    let same = Goal { computes: vec!["orders-new"], created: 1, ..Goal::default() };
+    let larger = Goal { changed: 1, ..same.clone() };
+    let applied =
+        |size| vec![to("Compute", "orders"), from(sized("orders-new", size), "orders"), delete("Compute", "orders")];
+    let deleted = vec![to("Compute", "orders"), delete("Compute", "orders"), from(sized("orders-new", 1), "orders")];
+    let key_applied = vec![from(key("ci-new"), "ci"), to("ProjectKey", "ci"), delete("ProjectKey", "ci")];
+    let key_deleted = vec![to("ProjectKey", "ci"), delete("ProjectKey", "ci"), from(key("ci-new"), "ci")];
+    let keys = Goal { keys: vec!["ci-new"], created_keys: 1, ..Goal::default() };
+    let of_compute = |name, act, goal| Scenario::new(name, act, goal).after(vec![sized("orders", 1)]);
+    let of_key = |name, act| Scenario::new(name, act, keys.clone()).after(vec![key("ci")]);
     vec![
-        apply_first.clone(),
-        apply_first.elected("hand-over-elected"),
-        Scenario::new("hand-over-deleted", deleted, compute).after(vec![before()]).minimal("hand-over-deleted"),
-        Scenario::new("hand-over-key", key_applied, keys.clone()).after(vec![key("ci")]),
-        Scenario::new("hand-over-key-deleted", key_deleted, keys)
-            .after(vec![key("ci")])
-            .minimal("hand-over-key-deleted"),
+        of_compute("hand-over", applied(1), same.clone()),
+        of_compute("hand-over-elected", applied(2), larger).elected("hand-over-elected"),
+        of_compute("hand-over-deleted", deleted, same).minimal("hand-over-deleted"),
+        of_key("hand-over-key", key_applied),
+        of_key("hand-over-key-deleted", key_deleted).minimal("hand-over-key-deleted"),
     ]
+}
+
+fn delete(kind: &'static str, name: &'static str) -> Act {
+    Act::Delete(kind, name)
 }
 
 /// All of them.

@@ -188,7 +188,10 @@ fn nothing_is_taken_over_that_does_not_fit() {
     conflict(taker(|identity| identity.binding.as_mut().unwrap().project = "p-2".into()), &["ep-1 of project p-2"]);
     conflict(taker(|_| ()).declaring(json!({"computeID": "ep-2"})), &["spec.computeID"]);
     conflict(taker(|_| ()).seeing([replica("ep-1")]), &["a read replica"]);
-    taker(|_| ()).seeing([]).rest().unknown(Reason::ComputeNotFound);
+    let elsewhere = taker(|identity| identity.binding.as_mut().unwrap().platform = Some("https://one.example".into()));
+    conflict(elsewhere.clone().seeing([]), &["https://one.example", "spec.accountRef"]);
+    assert!(matches!(elsewhere.step(), ComputeStep::TakeOver { .. }), "another spelling of the same platform");
+    assert!(matches!(taker(|_| ()).seeing([]).step(), ComputeStep::TakeOver { .. }), "whether it is gone is seen then");
     taker(|_| ()).claimed("ep-1", false).rest().stalled(Reason::ClaimedByAnother, &["Compute shop/other"]);
 }
 
