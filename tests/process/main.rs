@@ -10,6 +10,7 @@
 )]
 
 mod children;
+mod handing;
 mod identity;
 mod large;
 mod leading;
