@@ -10,6 +10,8 @@ pub enum Deed {
     /// Its spec, its Secret or the age of its key.
     Changed,
     Deleted,
+    /// Changed and deleted at once, in whatever order it is looked at.
+    ChangedAndDeleted,
     /// With everything in its namespace: its Secret may go before it, and cannot be written again. An account that nothing uses any
     /// more has no finalizer, and is gone at once.
     DeletedWithNamespace,
@@ -24,6 +26,7 @@ impl Deed {
             Self::Created => "^IC$",
             Self::Changed => "^C?(IC)?$",
             Self::Deleted => "^C?T$",
+            Self::ChangedAndDeleted => "^C?(IC?)?T$",
             Self::DeletedWithNamespace => "^C?F?T?$",
         }
     }
@@ -59,6 +62,10 @@ fn a_course_that_goes_back_and_forth_is_reported() {
         (Deed::Deleted, vec![gone, current], false),
         (Deed::Deleted, vec![current], false),
         (Deed::Deleted, vec![current, failed, gone], false),
+        (Deed::ChangedAndDeleted, vec![current, new, gone], true),
+        (Deed::ChangedAndDeleted, vec![new, current, gone], true),
+        (Deed::ChangedAndDeleted, vec![new, current, new, gone], false),
+        (Deed::ChangedAndDeleted, vec![new, failed, gone], false),
         (Deed::DeletedWithNamespace, vec![current, failed, gone], true),
         (Deed::DeletedWithNamespace, vec![current, failed], true),
         (Deed::DeletedWithNamespace, vec![current, failed, current, gone], false),

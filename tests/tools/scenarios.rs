@@ -78,12 +78,17 @@ fn courses(scenario: &Scenario, seen: &[(Version, Verdict)]) -> Vec<String> {
 /// What the scenario's act does with a resource.
 fn deed(scenario: &Scenario, kind: &str, name: &str) -> Deed {
     let is = |other: (&str, &str)| other == (kind, name);
+    let deleted = |act: &Act| matches!(act, Act::Delete(of, object) if is((of, object)));
     let done = scenario.act.iter().find_map(|act| match act {
         Act::Create(manifest) => {
             let created = (manifest["kind"].as_str()?, manifest["metadata"]["name"].as_str()?);
             is(created).then_some(Deed::Created)
         }
-        Act::Change(kind, name, _) => is((kind, name)).then_some(Deed::Changed),
+        Act::Change(kind, name, _) if is((kind, name)) => {
+            let goes = scenario.act.iter().any(deleted);
+            Some(if goes { Deed::ChangedAndDeleted } else { Deed::Changed })
+        }
+        Act::Change(..) => None,
         Act::Age(kind, name) => is((kind, name)).then_some(Deed::Changed),
         Act::Delete("Secret", secret) => (kind == "ProjectKey" && *secret == key_secret(name)).then_some(Deed::Changed),
         Act::Delete(kind, name) => is((kind, name)).then_some(Deed::Deleted),
