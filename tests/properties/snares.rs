@@ -41,11 +41,6 @@ impl Snares {
         self.0.push((at, times, what));
     }
 
-    /// Nothing happens there any more.
-    pub fn end(&mut self, at: &str) {
-        self.0.retain(|(other, ..)| *other != at);
-    }
-
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

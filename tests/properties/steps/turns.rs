@@ -1,52 +1,46 @@
-//! Whose turn it is to create on a branch, where the API server does not say whether it has written an intent.
+//! Whose turn it is to create on a branch, where the intent of one Compute cannot be written.
 
 use crate::faults::Fault;
 use crate::history::compute;
 use crate::run::Run;
-use crate::snares::{LIST, Snag, Times};
+use crate::snares::{Snag, Times};
 use crate::watching::{history, replica};
 
-const RECORD: &str = "patch of Compute r1";
+const INTENT: &str = "patch of Compute r0";
 
-/// The intent of one Compute gets these answers, and then the last of them again and again. While no list can be read, another
-/// Compute is created on the branch.
-fn told_of_the_other(answers: &[Fault]) -> String {
+/// What becomes of a Compute while the intent of another one on its branch gets these answers, and the last of them again and again.
+fn beside_one_with(answers: &[Fault]) -> String {
     let history = history(&[replica(), replica()], false);
     let mut run = Run::prepared(&history);
     let (last, first) = answers.split_last().unwrap();
     for answer in first {
-        run.snare(RECORD, Times::Once, Snag::Fault(answer.clone()));
+        run.snare(INTENT, Times::Once, Snag::Fault(answer.clone()));
     }
-    run.snare(RECORD, Times::Always, Snag::Fault(last.clone()));
+    run.snare(INTENT, Times::Always, Snag::Fault(last.clone()));
     // Any version that follows would show that the intent is not in it.
-    run.snare("status of Compute r1", Times::Always, Snag::Fault(Fault::Refused(500)));
-    run.apply(&compute(1), &history.spec(&compute(1)).unwrap());
-    run.go_on(10).unwrap();
-    run.snare(LIST, Times::Always, Snag::Fault(Fault::Refused(500)));
-    run.go_on(120).unwrap();
-    run.apply(&compute(0), &history.spec(&compute(0)).unwrap());
-    run.go_on(5).unwrap();
-    run.simulation.lock().snares.end(LIST);
+    run.snare("status of Compute r0", Times::Always, Snag::Fault(Fault::Refused(500)));
+    run.declare();
     run.go_on(60).unwrap();
-    let waiting = run.condition(&compute(0), "Ready");
+    let found = run.condition(&compute(1), "Ready");
     run.without_snares();
-    // Sooner or later both have one.
     run.go_on(120).unwrap();
     for number in [0, 1] {
-        assert!(run.condition(&compute(number), "Ready").starts_with("Available: "), "{answers:?}");
+        assert_eq!(run.condition(&compute(number), "Ready"), AVAILABLE, "{answers:?}");
     }
-    waiting
+    found
 }
+
+const AVAILABLE: &str = "Available: The compute can be used";
 
 #[test]
 fn a_refused_intent_makes_nobody_wait() {
-    assert_eq!(told_of_the_other(&[Fault::Denied]), "Available: The compute can be used");
+    assert_eq!(beside_one_with(&[Fault::Denied]), AVAILABLE);
 }
 
 #[test]
 fn an_intent_that_may_have_been_written_keeps_the_turn() {
-    let waits = "Creating: Waiting for Compute shop/r1, whose create on branch b0 comes first";
+    let waits = "Creating: Waiting for Compute shop/r0, whose create on branch b0 comes first";
     for answers in [&[Fault::Refused(500)][..], &[Fault::Refused(409)], &[Fault::Refused(500), Fault::Denied]] {
-        assert_eq!(told_of_the_other(answers), waits, "{answers:?}");
+        assert_eq!(beside_one_with(answers), waits, "{answers:?}");
     }
 }
