@@ -72,6 +72,12 @@ impl Process {
         }
     }
 
+    /// It watches these namespaces and no others.
+    pub fn confined_to(mut self, namespaces: &[String]) -> Self {
+        self.settings.namespaces = namespaces.to_vec();
+        self
+    }
+
     /// The names of the keys that are in its memory alone.
     pub fn unsaved_keys(&self) -> Vec<String> {
         self.state.unsaved_keys().into_iter().map(|(_, key)| key.key.name).collect()

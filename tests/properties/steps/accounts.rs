@@ -1,6 +1,6 @@
 //! The steps of accounts: what is protected, and what a check finds.
 
-use dbplane::decide::names;
+use dbplane::decide::names::{self, AccountFinalizers};
 use dbplane_simulator::world::Profile;
 use kube::ResourceExt;
 use serde_json::{Value, json};
@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use crate::accounts::CREDENTIAL;
 use crate::faults::Fault;
 use crate::history::{Access, History, compute};
-use crate::in_memory::Resource;
+use crate::in_memory::cluster::NAMESPACE;
+use crate::in_memory::{Print, Resource};
+use crate::process::Process;
 use crate::run::Run;
 use crate::snares::{LIST, Snag, Times};
 use crate::watching::{history, replica};
@@ -20,9 +22,8 @@ fn other() -> Resource {
 }
 
 impl Run<'_> {
-    fn secret_is_protected(&self) -> bool {
-        let simulation = self.simulation.lock();
-        simulation.cluster.secrets[CREDENTIAL].finalizers().iter().any(|it| it == names::CREDENTIAL_FINALIZER)
+    fn finalizers_of_secret(&self) -> Vec<String> {
+        self.simulation.lock().cluster.secrets[CREDENTIAL].finalizers().to_vec()
     }
 
     /// How often the finalizers of the Secret were changed.
@@ -51,7 +52,6 @@ fn credentials_are_protected_as_long_as_one_account_uses_them() {
     let nothing = History { computes: Vec::new(), ..history.clone() };
     let mut run = Run::begin(&nothing).unwrap();
     let prod = Access::Account.resource();
-    assert!(!run.secret_is_protected() && run.finalizers_of(&prod).is_empty());
     let spec = run.spec_of(&prod);
     run.apply(&other(), &spec);
     for (number, account) in [(0, "prod"), (1, "other")] {
@@ -60,16 +60,47 @@ fn credentials_are_protected_as_long_as_one_account_uses_them() {
         run.apply(&compute(number), &spec);
     }
     run.go_on(60).unwrap();
-    for (number, account, protected) in [(0, prod, true), (1, other(), false)] {
+    let protected = vec![names::CREDENTIAL_FINALIZER.to_owned()];
+    for (number, account, after) in [(0, prod, (protected.clone(), 1)), (1, other(), (Vec::new(), 2))] {
         assert_eq!(run.finalizers_of(&account), [names::FINALIZER]);
         // Once for both accounts, and not for a moment less.
-        assert_eq!((run.secret_is_protected(), run.changes_of_secret()), (true, 1));
+        assert_eq!((run.finalizers_of_secret(), run.changes_of_secret()), (protected.clone(), 1));
         run.delete_now(&compute(number));
         run.go_on(300).unwrap();
         assert!(!run.is_there(&compute(number)));
         assert_eq!(run.finalizers_of(&account), Vec::<String>::new());
-        assert_eq!((run.secret_is_protected(), run.changes_of_secret()), (protected, 2 - usize::from(protected)));
+        assert_eq!((run.finalizers_of_secret(), run.changes_of_secret()), after);
     }
+}
+
+/// Each has its own, named by the namespaces that it watches.
+#[test]
+fn operators_that_share_an_account_leave_each_other_their_finalizers() {
+    let history = History { account: Access::ClusterAccount, ..history(&[replica()], false) };
+    let account = history.account.resource();
+    let namespaces = [vec![NAMESPACE.to_owned()], vec!["billing".to_owned()]];
+    let [ours, theirs] = [0, 1].map(|which| AccountFinalizers::confined_to(&namespaces[which]));
+    let mut run = Run::prepared(&history);
+    {
+        let mut simulation = run.simulation.lock();
+        simulation.cluster.edit(&account, &json!({"metadata": {"finalizers": [theirs.account]}}));
+        let mut secret = simulation.cluster.secrets[CREDENTIAL].clone_inner();
+        secret.metadata.finalizers = Some(vec![theirs.credential.clone()]);
+        simulation.cluster.secrets.insert(CREDENTIAL.to_owned(), Print::of(secret));
+    }
+    run.process = Some(Process::new(&run.simulation, 30).confined_to(&namespaces[0]));
+    run.declare();
+    run.go_on(60).unwrap();
+    assert_eq!(run.finalizers_of(&account), [theirs.account.clone(), ours.account]);
+    assert_eq!(run.finalizers_of_secret(), [theirs.credential.clone(), ours.credential]);
+    run.delete_now(&compute(0));
+    run.delete_now(&account);
+    run.go_on(300).unwrap();
+    assert!(!run.is_there(&compute(0)));
+    assert_eq!(
+        (run.finalizers_of(&account), run.finalizers_of_secret()),
+        (vec![theirs.account], vec![theirs.credential])
+    );
 }
 
 #[test]
