@@ -5,7 +5,7 @@ use dbplane_simulator::world::model::{Action, FailureOrder};
 use serde_json::{Value, json};
 
 use crate::faults::{Carried, Fault};
-use crate::history::{Access, Event, compute};
+use crate::history::{Access, Event, History, compute};
 use crate::run::Run;
 use crate::snares::{ADMISSION, LIST, Snag, Times};
 use crate::watching::{history, replica};
@@ -17,20 +17,24 @@ impl Run<'_> {
     fn restarts(&self) -> usize {
         self.calls("Post", "Compute")
     }
+}
 
-    fn begin_to_count(&mut self) {
-        let mut simulation = self.simulation.lock();
+/// What was declared is there, and the books are opened anew.
+fn settled(history: &History, seconds: u16) -> Run<'_> {
+    let mut run = Run::begin(history).unwrap();
+    run.go_on(seconds).unwrap();
+    {
+        let mut simulation = run.simulation.lock();
         simulation.ledger.calls.clear();
         simulation.ledger.told.clear();
     }
+    run
 }
 
 #[test]
 fn a_restart_is_made_with_a_change_that_interrupts_anyway() {
     let history = history(&[replica()], false);
-    let mut run = Run::begin(&history).unwrap();
-    run.go_on(60).unwrap();
-    run.begin_to_count();
+    let mut run = settled(&history, 60);
     let spec = json!({"size": {"fixed": 2}, "restartToken": "t1"});
     assert_eq!(run.told_after(300, |run| run.apply(&compute(0), &spec)), [CHANGED]);
     assert_eq!((run.calls("Patch", "Compute"), run.restarts()), (1, 0));
@@ -45,9 +49,7 @@ fn a_list_from_before_a_change_says_nothing_of_it() {
         (json!({"restartToken": "t1"}), RESTARTED),
         (json!({"size": {"fixed": 2}, "restartToken": "t1"}), CHANGED),
     ] {
-        let mut run = Run::begin(&history).unwrap();
-        run.go_on(60).unwrap();
-        run.begin_to_count();
+        let mut run = settled(&history, 60);
         run.snare(LIST, Times::Always, Snag::Fault(Fault::Refused(500)));
         assert_eq!(run.told_after(5, |run| run.apply(&compute(0), &spec)), [told, unreachable]);
         // What was answered is recorded, whatever the list shows.
@@ -61,9 +63,7 @@ fn a_list_from_before_a_change_says_nothing_of_it() {
 #[test]
 fn a_restart_whose_answer_is_lost_is_not_made_again() {
     let history = history(&[replica()], false);
-    let mut run = Run::begin(&history).unwrap();
-    run.go_on(60).unwrap();
-    run.begin_to_count();
+    let mut run = settled(&history, 60);
     run.snare("Post *", Times::Once, Snag::Fault(Fault::Silence(Carried::Now)));
     run.happen(&Event::Restart(0, 1));
     run.go_on(300).unwrap();
@@ -75,9 +75,7 @@ fn a_restart_whose_answer_is_lost_is_not_made_again() {
 #[test]
 fn a_compute_that_is_idle_is_not_woken_for_a_restart() {
     let history = history(&[replica()], false);
-    let mut run = Run::begin(&history).unwrap();
-    run.go_on(900).unwrap();
-    run.begin_to_count();
+    let mut run = settled(&history, 900);
     run.happen(&Event::Restart(0, 1));
     run.go_on(60).unwrap();
     let status = |run: &mut Run| run.in_console(|world, _| world.console_computes(None)[0].status);
@@ -133,8 +131,7 @@ fn an_operation_that_fails_later_is_asked_for_and_shown() {
 #[test]
 fn a_platform_that_is_spelled_differently_is_recorded_so() {
     let history = history(&[replica()], false);
-    let mut run = Run::begin(&history).unwrap();
-    run.go_on(60).unwrap();
+    let mut run = settled(&history, 60);
     let spelled = "https://PLATFORM.example/api/v2";
     run.apply(&Access::Account.resource(), &json!({"baseURL": spelled}));
     run.go_on(60).unwrap();
