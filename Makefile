@@ -64,8 +64,11 @@ else
 endif
 
 .PHONY: mutants
-mutants: ## change the decisions, one thing at a time: do the tables notice? (about 2 h; shard=7/64: a part)
-	@CARGO_TARGET_DIR=$(CURDIR)/target/mutants .ci/cargo-tool mutants --output target/mutants $(if $(shard),--shard $(shard))
+mutants: ## change the decisions and the steps, one thing at a time: do the tests notice? (about 3 h; shard=7/64: a part)
+	@missed=0; for rules in mutants mutants-steps; do \
+		CARGO_TARGET_DIR=$(CURDIR)/target/mutants .ci/cargo-tool mutants --config .cargo/$$rules.toml \
+			--output target/$$rules $(if $(shard),--shard $(shard)) || missed=$$?; \
+	done; exit $$missed
 
 .PHONY: lint
 lint: ## clippy on everything; warnings are errors (shellcheck too, where it is installed)

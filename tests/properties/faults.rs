@@ -22,6 +22,10 @@ pub enum Fault {
     Refused(u16),
     /// No connection is made.
     Unreachable,
+    /// A policy of the API server denies it.
+    Denied,
+    /// It is carried out, and the answer is larger than what anybody reads.
+    Huge,
 }
 
 /// Whether it was carried out all the same.
@@ -37,8 +41,8 @@ impl Fault {
     pub fn carried(&self) -> Carried {
         match self {
             Self::Dies(carried) | Self::Silence(carried) => *carried,
-            Self::Cut => Carried::Now,
-            Self::Refused(_) | Self::Unreachable => Carried::Never,
+            Self::Cut | Self::Huge => Carried::Now,
+            Self::Refused(_) | Self::Unreachable | Self::Denied => Carried::Never,
         }
     }
 }

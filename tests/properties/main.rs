@@ -24,7 +24,10 @@ mod rewriting;
 mod role;
 mod run;
 mod simulation;
+mod snares;
+mod steps;
 mod told;
+mod watching;
 mod week;
 
 use faults::{faults, late_faults};

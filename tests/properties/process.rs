@@ -29,6 +29,7 @@ use secrecy::SecretString;
 use super::faults::Fault;
 use super::in_memory::{self, Carrier, Port, Resource, Response, refused};
 use super::simulation::{PROJECT, REQUEST_TIMEOUT, Shared, Simulation};
+use super::snares;
 
 pub struct Process {
     pub simulation: Shared,
@@ -69,6 +70,12 @@ impl Process {
             known: BTreeMap::new(),
             seen: Mutex::default(),
         }
+    }
+
+    /// It watches these namespaces and no others.
+    pub fn confined_to(mut self, namespaces: &[String]) -> Self {
+        self.settings.namespaces = namespaces.to_vec();
+        self
     }
 
     /// The names of the keys that are in its memory alone.
@@ -245,6 +252,7 @@ impl Environment for Process {
     fn stop_observing(&self, _: &Compute) {}
 
     async fn admit_change(&self, client: &RateLimited) -> Result<Option<RateLimited>, dbplane::domain::Fault> {
+        self.simulation.lock().spring(snares::ADMISSION);
         client.admit_change().await.map(Some)
     }
 
@@ -283,14 +291,18 @@ impl Carrier for Carried {
             answer
         };
         let late = |simulation: &mut Simulation, _| drop(carry(simulation));
-        match self.0.effect(carry, late).await {
+        match self.0.effect(|| snares::name_of(&request), carry, late).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(code)) => Err(refused(code, "the API server says no")),
+            Err(Fault::Denied) => Err(refused(422, "a policy denies it")),
             Err(Fault::Refused(409)) => Err(refused(409, "somebody else was faster")),
             Err(fault) => Err(refused(500, &format!("{fault:?}"))),
         }
     }
 }
+
+/// No list may be so large.
+const HUGE: usize = 9 * 1024 * 1024;
 
 /// The way to the simulated platform.
 #[derive(Debug)]
@@ -308,10 +320,12 @@ impl Transport for Wire {
             let answer = http::Response::builder().status(status).body(body).unwrap();
             Ok(reqwest::Response::from(answer))
         };
-        match self.0.effect(now, |simulation, after| simulation.post(arrived.clone(), after)).await {
+        let late = |simulation: &mut Simulation, after| simulation.post(arrived.clone(), after);
+        match self.0.effect(|| format!("{:?} {}", arrived.method, arrived.path), now, late).await {
             Ok(response) => answer(response.status, response.body),
             Err(Fault::Refused(status)) => answer(status, br#"{"message": "no"}"#.to_vec()),
             Err(Fault::Cut) => answer(201, b"{".to_vec()),
+            Err(Fault::Huge) => answer(200, vec![b' '; HUGE]),
             Err(Fault::Unreachable) => Err(Unanswered { sent: false, message: "no connection".into() }),
             Err(fault) => Err(Unanswered { sent: true, message: format!("{fault:?}") }),
         }

@@ -61,6 +61,14 @@ pub fn check(history: &History) -> Result<(), String> {
 impl<'a> Run<'a> {
     /// Everything is created that the history declares, and the operator has worked for a moment.
     pub fn begin(history: &'a History) -> Result<Self, String> {
+        let mut run = Self::prepared(history);
+        run.declare();
+        run.go_on(5)?;
+        Ok(run)
+    }
+
+    /// There is an account, and nobody has begun to work.
+    pub fn prepared(history: &'a History) -> Self {
         let simulation = Shared::new(history.profile, history.faults.clone());
         let mut run = Self {
             history,
@@ -74,16 +82,17 @@ impl<'a> Run<'a> {
             foreign: BTreeSet::new(),
         };
         run.set_up_account();
-        {
-            let mut simulation = run.simulation.lock();
-            let now = simulation.now;
-            for resource in history.resources() {
-                let spec = history.spec(&resource).unwrap();
-                simulation.cluster.create(&resource, &spec, &json!({}), now);
-            }
+        run
+    }
+
+    /// Creates what the history declares.
+    pub fn declare(&mut self) {
+        let mut simulation = self.simulation.lock();
+        let now = simulation.now;
+        for resource in self.history.resources() {
+            let spec = self.history.spec(&resource).unwrap();
+            simulation.cluster.create(&resource, &spec, &json!({}), now);
         }
-        run.go_on(5)?;
-        Ok(run)
     }
 }
 

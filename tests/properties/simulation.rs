@@ -14,6 +14,7 @@ use jiff::Timestamp;
 
 use super::faults::{Carried, Fault, Hit};
 use super::in_memory::{Cluster, Resource};
+use super::snares::Snares;
 
 pub const TOKEN: &str = "token-of-an-administrator";
 pub const TOKEN_NAME: &str = "admin";
@@ -84,6 +85,7 @@ pub struct Simulation {
     pub acting: Option<Resource>,
     on_the_way: Vec<OnTheWay>,
     faults: Vec<Hit>,
+    pub snares: Snares,
     /// The process that runs is to die.
     pub dead: bool,
     /// How much the processes have asked for or done, of the platform and of the cluster.
@@ -106,6 +108,7 @@ impl Shared {
             acting: None,
             on_the_way: Vec::new(),
             faults,
+            snares: Snares::default(),
             dead: false,
             effects: 0,
         })))
@@ -119,10 +122,11 @@ impl Shared {
     /// of it, nothing comes any more.
     pub async fn effect<T>(
         &self,
+        name: impl FnOnce() -> String + Send,
         carry: impl FnOnce(&mut Simulation) -> T + Send,
         post: impl FnOnce(&mut Simulation, Duration) + Send,
     ) -> Result<T, Fault> {
-        let outcome = self.lock().outcome(carry, post);
+        let outcome = self.lock().outcome(name, carry, post);
         match outcome {
             Some(outcome) => outcome,
             None => pending().await,
@@ -133,12 +137,14 @@ impl Shared {
 impl Simulation {
     fn outcome<T>(
         &mut self,
+        name: impl FnOnce() -> String,
         carry: impl FnOnce(&mut Self) -> T,
         post: impl FnOnce(&mut Self, Duration),
     ) -> Option<Result<T, Fault>> {
         self.advance(A_MOMENT);
         self.effects += 1;
-        let Some(fault) = self.next_fault() else { return Some(Ok(carry(self))) };
+        let sprung = if self.snares.is_empty() { None } else { self.spring(&name()) };
+        let Some(fault) = sprung.or_else(|| self.next_fault()) else { return Some(Ok(carry(self))) };
         match fault.carried() {
             Carried::Never => {}
             Carried::Now => drop(carry(self)),
@@ -166,6 +172,7 @@ impl Simulation {
     /// From here on nothing fails; what is on the way arrives.
     pub fn calm(&mut self) {
         self.faults.clear();
+        self.snares = Snares::default();
     }
 
     pub fn advance(&mut self, by: Duration) {

@@ -1,67 +1,10 @@
 //! What people are told in the ordinary life of their resources: events, and what the status names.
 
-use dbplane_simulator::world::Profile;
 use serde_json::{Value, json};
 
-use super::history::{Access, Declared, Event, History, compute, key};
-use super::in_memory::Resource;
+use super::history::{Declared, Event, History, compute, key};
 use super::run::Run;
-
-fn history(computes: &[Declared], key: bool) -> History {
-    History {
-        profile: Profile::Public,
-        computes: computes.to_vec(),
-        key,
-        chapters: Vec::new(),
-        faults: Vec::new(),
-        account: Access::Account,
-        deletes_per_minute: 30,
-    }
-}
-
-fn replica() -> Declared {
-    Declared { branch: 0, primary: false, size: 0 }
-}
-
-impl Run<'_> {
-    /// What has been told of the resources since this was asked last, but that they are available: without the platform's
-    /// identifiers.
-    fn told(&mut self) -> Vec<String> {
-        let told = std::mem::take(&mut self.simulation.lock().ledger.told);
-        let done = told.iter().filter(|(_, reason, _)| reason != "Available");
-        done.map(|(name, reason, text)| format!("{name} {reason}: {}", without_ids(text))).collect()
-    }
-
-    fn told_after(&mut self, seconds: u16, happens: impl FnOnce(&mut Self)) -> Vec<String> {
-        happens(self);
-        self.go_on(seconds).unwrap();
-        self.told()
-    }
-
-    /// The resource is created or changed so.
-    fn apply(&mut self, resource: &Resource, spec: &Value) {
-        let mut simulation = self.simulation.lock();
-        let now = simulation.now;
-        match simulation.cluster.objects.contains_key(resource) {
-            true => simulation.cluster.edit(resource, &json!({"spec": spec})),
-            false => simulation.cluster.create(resource, spec, &json!({}), now),
-        }
-    }
-
-    fn status_of(&self, resource: &Resource) -> Value {
-        self.simulation.lock().cluster.objects[resource].value["status"].clone()
-    }
-}
-
-fn without_ids(text: &str) -> String {
-    let plain = |word: &str| match word.trim_start_matches('(') {
-        id if id.starts_with("ep-") => "ID".to_owned(),
-        id if id.len() < word.len() && id.starts_with(|it: char| it.is_ascii_digit()) => "(ID)".to_owned(),
-        name if name.starts_with("ci-") => "NAME".to_owned(),
-        _ => word.to_owned(),
-    };
-    text.trim_end_matches('.').split(' ').map(plain).collect::<Vec<_>>().join(" ")
-}
+use super::watching::{history, replica};
 
 #[test]
 fn of_a_compute() {
@@ -76,7 +19,7 @@ fn of_a_compute() {
     assert_eq!(run.told_after(60, |_| ()), Vec::<String>::new());
     assert_eq!(run.told_after(60, elsewhere), [unused]);
     for (event, seconds, expected) in [
-        (Event::Resize(0, 1), 60, &["r0 Changed: Changed compute ID size is 1, declared is 2"][..]),
+        (Event::Resize(0, 1), 60, &["r0 Changed: Changed compute ID: size is 1, declared is 2"][..]),
         (Event::Restart(0, 1), 60, &["r0 Restarted: Restarted compute ID"]),
         (
             Event::ComputeRemoved(0),
@@ -132,7 +75,7 @@ fn of_a_key() {
             Event::SecretRemoved,
             60,
             &[
-                "ci KeyReplaced: Secret ci was deleted or altered and no longer contains key NAME The key is being replaced",
+                "ci KeyReplaced: Secret ci was deleted or altered and no longer contains key NAME. The key is being replaced",
                 "ci KeyCreated: Created key NAME (ID)",
                 "ci KeyRevoked: Revoked key NAME (ID)",
             ][..],
@@ -141,7 +84,7 @@ fn of_a_key() {
             Event::KeyRevoked,
             600,
             &[
-                "ci KeyRevoked: The platform does not accept key NAME dbplane checks whether it was revoked",
+                "ci KeyRevoked: The platform does not accept key NAME. dbplane checks whether it was revoked",
                 "ci KeyReplaced: Key NAME was revoked on the platform. It is being replaced",
                 "ci KeyCreated: Created key NAME (ID)",
             ],

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use dbplane_simulator::world::Profile;
 use serde_json::json;
 
-use super::history::{Access, Declared, History, compute};
+use super::history::compute;
 use super::run::Run;
+use super::watching::{history, replica};
 
 const POLL: Duration = Duration::from_secs(3600);
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -17,16 +17,7 @@ const FLEET: usize = 4;
 /// One half is larger during office hours; the other half never suspends, and is restarted twice a week.
 #[test]
 fn schedules_and_regular_restarts_cost_their_changes_and_nothing_else() {
-    let replica = Declared { branch: 0, primary: false, size: 0 };
-    let history = History {
-        profile: Profile::Public,
-        computes: vec![replica; FLEET],
-        key: false,
-        chapters: Vec::new(),
-        faults: Vec::new(),
-        account: Access::Account,
-        deletes_per_minute: 30,
-    };
+    let history = history(&vec![replica(); FLEET], false);
     let mut run = Run::begin(&history).unwrap();
     for number in 0..FLEET {
         let spec = match number % 2 {
@@ -43,13 +34,12 @@ fn schedules_and_regular_restarts_cost_their_changes_and_nothing_else() {
     run.go_on(600).unwrap();
     run.simulation.lock().ledger.calls.clear();
     run.go_on_until(run.now() + WEEK, POLL).unwrap();
-    let calls = run.simulation.lock().ledger.calls.clone();
-    let of_computes = |method: &str| calls.get(&(method.to_owned(), Some("Compute"))).copied().unwrap_or_default();
+    let of_computes = |method| run.calls(method, "Compute");
     let half = FLEET / 2;
     // It begins on a Monday morning: five days with two changes each.
-    assert_eq!(of_computes("Patch"), 10 * half, "{calls:?}");
+    assert_eq!(of_computes("Patch"), 10 * half);
     // On Wednesday they have started since the Sunday before; on Sunday they have not.
-    assert_eq!(of_computes("Post"), half, "{calls:?}");
+    assert_eq!(of_computes("Post"), half);
     // Only the polls read.
-    assert_eq!(of_computes("Get"), 0, "{calls:?}");
+    assert_eq!(of_computes("Get"), 0);
 }

@@ -145,19 +145,19 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    /// Writes the intent. Where no answer comes, it may be written, and the branch's turn is kept until that is seen.
+    /// Writes the intent. Where no answer comes, it may be written, and the branch's turn is kept until that is seen. Where it is
+    /// refused, the turn is given up: nobody waits for what may never be written.
     async fn record_intent(&self, patch: &MetadataPatch) -> Result<Compute, StepError> {
         let uid = uid(self.object);
         let first = self.env.state().recording_create(&uid, resource_version(self.object));
         let patched = self.patch(self.object, patch).await;
-        let answered = match &patched {
+        match &patched {
+            Ok(_) => self.env.state().create_recorded(&uid),
             // A refusal says nothing of an earlier intent that was not answered.
-            Err(StepError::Cluster(kube::Error::Api(status))) => first && status.code < 500 && status.code != 409,
-            Err(_) => false,
-            Ok(_) => true,
-        };
-        if answered {
-            self.env.state().create_recorded(&uid);
+            Err(StepError::Cluster(kube::Error::Api(status))) if first && status.code < 500 && status.code != 409 => {
+                self.env.state().create_refused(&uid);
+            }
+            Err(_) => {}
         }
         patched
     }

@@ -109,7 +109,12 @@ impl<P> ProcessState<P> {
         })
     }
 
-    /// The API server has answered whether it wrote the intent.
+    /// The API server has refused to write the intent: nothing was begun, and it is anybody's turn.
+    pub fn create_refused(&self, uid: &str) {
+        self.update(uid, |resource| resource.create = None);
+    }
+
+    /// The API server has written the intent.
     pub fn create_recorded(&self, uid: &str) {
         self.update(uid, |resource| {
             if let Some(create) = &mut resource.create {

@@ -34,6 +34,11 @@ fn an_intent_that_may_be_written_keeps_its_turn_until_it_is_seen() {
     assert!(!state.create_resolved("one", Some(7)));
     state.create_recorded("one");
     assert!(state.create_resolved("one", Some(7)), "the API server answered");
+
+    assert!(state.begin_create("one", turn("a", "br-1")));
+    assert!(state.recording_create("one", Some(7)));
+    state.create_refused("one");
+    assert!(state.begin_create("two", turn("a", "br-1")), "nobody waits for what may never be written");
 }
 
 #[test]

@@ -1,0 +1,85 @@
+//! What happens at a request that a test names, whatever else goes on.
+
+use std::time::Duration;
+
+use super::faults::Fault;
+use super::in_memory::Request;
+use super::simulation::Simulation;
+
+/// The room for a change in the account's budget, as it is asked for.
+pub const ADMISSION: &str = "admission of a change";
+/// The list of the project's computes.
+pub const LIST: &str = "Get /projects/p/endpoints";
+/// The creation of a compute.
+pub const CREATE: &str = "Post /projects/p/endpoints";
+/// The creation of a key.
+pub const CREATE_KEY: &str = "Post /organizations/org/api_keys";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Times {
+    Once,
+    Always,
+}
+
+/// What happens.
+#[derive(Clone, Debug)]
+pub enum Snag {
+    Fault(Fault),
+    /// It takes so many seconds.
+    Slow(u16),
+    /// This happens just before.
+    Meanwhile(fn(&mut Simulation)),
+}
+
+/// In the order in which they are looked at: the first that fits is the one.
+#[derive(Debug, Default)]
+pub struct Snares(Vec<(&'static str, Times, Snag)>);
+
+impl Snares {
+    /// At requests of this name; where it ends with `*`, at those that begin so.
+    pub fn set(&mut self, at: &'static str, times: Times, what: Snag) {
+        self.0.push((at, times, what));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn take(&mut self, name: &str) -> Option<Snag> {
+        let fits = |at: &str| at.strip_suffix('*').map_or(at == name, |beginning| name.starts_with(beginning));
+        let first = self.0.iter().position(|(at, ..)| fits(at))?;
+        match self.0[first].1 {
+            Times::Once => Some(self.0.remove(first).2),
+            Times::Always => Some(self.0[first].2.clone()),
+        }
+    }
+}
+
+impl Simulation {
+    /// The fault that comes instead of what is asked for.
+    pub fn spring(&mut self, name: &str) -> Option<Fault> {
+        match self.snares.take(name)? {
+            Snag::Fault(fault) => return Some(fault),
+            Snag::Slow(seconds) => self.advance(Duration::from_secs(seconds.into())),
+            Snag::Meanwhile(happens) => happens(self),
+        }
+        None
+    }
+}
+
+/// The name of a request to the API server.
+pub fn name_of(request: &Request) -> String {
+    match request {
+        Request::PatchMetadata { resource, .. } => format!("patch of {} {}", resource.0, resource.1),
+        Request::ApplyStatus { resource, .. } => format!("status of {} {}", resource.0, resource.1),
+        Request::Create { resource, .. } => format!("creation of {} {}", resource.0, resource.1),
+        Request::Event { resource, .. } => format!("event of {} {}", resource.0, resource.1),
+        Request::ReadObject(resource) => format!("read of {} {}", resource.0, resource.1),
+        Request::ReadSecret(name) => format!("read of Secret {name}"),
+        Request::CreateSecret(name, _) => format!("creation of Secret {name}"),
+        Request::ApplySecret { name, dry_run: true, .. } => format!("dry run of Secret {name}"),
+        Request::ApplySecret { name, dry_run: false, .. } => format!("write of Secret {name}"),
+        Request::PatchSecret { name, .. } => format!("patch of Secret {name}"),
+        Request::IsNamespaceTerminating => "read of the namespace".to_owned(),
+    }
+}

@@ -1,0 +1,145 @@
+//! Changes and restarts: made once, however they are answered and recorded.
+
+use dbplane::decide::names;
+use dbplane_simulator::world::model::{Action, FailureOrder};
+use serde_json::{Value, json};
+
+use crate::faults::{Carried, Fault};
+use crate::history::{Access, Event, History, compute};
+use crate::run::Run;
+use crate::snares::{ADMISSION, LIST, Snag, Times};
+use crate::watching::{history, replica};
+
+const CHANGED: &str = "r0 Changed: Changed compute ID: size is 1, declared is 2";
+const RESTARTED: &str = "r0 Restarted: Restarted compute ID";
+
+impl Run<'_> {
+    fn restarts(&self) -> usize {
+        self.calls("Post", "Compute")
+    }
+}
+
+/// What was declared is there, and the books are opened anew.
+fn settled(history: &History, seconds: u16) -> Run<'_> {
+    let mut run = Run::begin(history).unwrap();
+    run.go_on(seconds).unwrap();
+    {
+        let mut simulation = run.simulation.lock();
+        simulation.ledger.calls.clear();
+        simulation.ledger.told.clear();
+    }
+    run
+}
+
+#[test]
+fn a_restart_is_made_with_a_change_that_interrupts_anyway() {
+    let history = history(&[replica()], false);
+    let mut run = settled(&history, 60);
+    let spec = json!({"size": {"fixed": 2}, "restartToken": "t1"});
+    assert_eq!(run.told_after(300, |run| run.apply(&compute(0), &spec)), [CHANGED]);
+    assert_eq!((run.calls("Patch", "Compute"), run.restarts()), (1, 0));
+}
+
+#[test]
+fn a_list_from_before_a_change_says_nothing_of_it() {
+    let history = history(&[replica()], false);
+    let unreachable = "r0 PlatformUnreachable: The platform failed (500): no";
+    for (spec, told) in [
+        (json!({"size": {"fixed": 2}}), CHANGED),
+        (json!({"restartToken": "t1"}), RESTARTED),
+        (json!({"size": {"fixed": 2}, "restartToken": "t1"}), CHANGED),
+    ] {
+        let mut run = settled(&history, 60);
+        run.snare(LIST, Times::Always, Snag::Fault(Fault::Refused(500)));
+        assert_eq!(run.told_after(5, |run| run.apply(&compute(0), &spec)), [told, unreachable]);
+        // What was answered is recorded, whatever the list shows.
+        assert_eq!(run.record(0).restart.unwrap().calling, None, "{spec}");
+        run.without_snares();
+        run.go_on(120).unwrap();
+        assert_eq!(run.calls("Patch", "Compute") + run.restarts(), 1, "{spec}");
+    }
+}
+
+#[test]
+fn a_restart_whose_answer_is_lost_is_not_made_again() {
+    let history = history(&[replica()], false);
+    let mut run = settled(&history, 60);
+    run.snare("Post *", Times::Once, Snag::Fault(Fault::Silence(Carried::Now)));
+    run.happen(&Event::Restart(0, 1));
+    run.go_on(300).unwrap();
+    assert_eq!(run.restarts(), 1);
+    assert_eq!(run.record(0).restart.unwrap().calling, None);
+    assert!(run.condition(&compute(0), "Ready").starts_with("Available: "));
+}
+
+#[test]
+fn a_compute_that_is_idle_is_not_woken_for_a_restart() {
+    let history = history(&[replica()], false);
+    let mut run = settled(&history, 900);
+    run.happen(&Event::Restart(0, 1));
+    run.go_on(60).unwrap();
+    let status = |run: &mut Run| run.in_console(|world, _| world.console_computes(None)[0].status);
+    assert_eq!(status(&mut run), "Idle");
+    run.in_console(|world, now| {
+        let id = world.console_computes(None)[0].id.clone();
+        world.console_activity(&id, None, now).unwrap();
+    });
+    assert_eq!(run.told_after(120, |_| ()), Vec::<String>::new());
+    assert_eq!((status(&mut run), run.restarts()), ("Active", 0));
+}
+
+/// A record is written shortly before the call that it is of. How long the step had waited before that makes no difference.
+#[test]
+fn whatever_comes_slowly_is_done_all_the_same() {
+    let history = history(&[replica()], true);
+    let mut run = Run::prepared(&history);
+    run.go_on(5).unwrap();
+    run.snare("read of Secret to-r0", Times::Always, Snag::Slow(9));
+    run.snare("read of Secret ci", Times::Always, Snag::Slow(9));
+    run.snare("patch of *", Times::Always, Snag::Slow(25));
+    run.declare();
+    let told = run.told_after(600, |run| run.apply(&compute(0), &json!({"scaleToZero": {"never": true}})));
+    assert_eq!(told, ["r0 Created: Created compute ID on branch b0", "ci KeyCreated: Created key NAME (ID)"]);
+    run.snare(ADMISSION, Times::Always, Snag::Slow(9));
+    assert_eq!(run.told_after(600, |run| run.happen(&Event::Restart(0, 1))), [RESTARTED]);
+    let spec = json!({"size": {"fixed": 2}, "restartToken": "t2"});
+    // In one pass, however long that takes.
+    assert_eq!(run.told_after(5, |run| run.apply(&compute(0), &spec)), [CHANGED]);
+}
+
+#[test]
+fn an_operation_that_fails_later_is_asked_for_and_shown() {
+    let history = history(&[replica()], false);
+    let mut run = Run::prepared(&history);
+    run.in_console(|world, now| {
+        let error = "no capacity".to_owned();
+        world.console_fail_operations(
+            FailureOrder { action: Action::StartCompute, operations: 1, tries: 3, error },
+            now,
+        );
+    });
+    run.declare();
+    run.go_on(5).unwrap();
+    let failures = |run: &Run| run.status_of(&compute(0))["lastOperation"]["failures"].clone();
+    assert_eq!(failures(&run), Value::Null);
+    run.go_on(600).unwrap();
+    assert_eq!(failures(&run), json!(3));
+    let synced = run.condition(&compute(0), "Synced");
+    assert!(synced.starts_with("OperationFailed: "), "{synced}");
+}
+
+#[test]
+fn a_platform_that_is_spelled_differently_is_recorded_so() {
+    let history = history(&[replica()], false);
+    let mut run = settled(&history, 60);
+    let spelled = "https://PLATFORM.example/api/v2";
+    run.apply(&Access::Account.resource(), &json!({"baseURL": spelled}));
+    run.go_on(60).unwrap();
+    assert_eq!(run.record(0).binding.unwrap().platform.as_deref(), Some(spelled));
+    let before = run.simulation.lock().ledger.writes.len();
+    run.annotate(&compute(0), names::RECONCILE, "now");
+    run.go_on(60).unwrap();
+    let written = run.simulation.lock().ledger.writes[before..].to_vec();
+    // The status alone says that it was looked at anew.
+    assert_eq!(written.len(), 1, "{written:#?}");
+}

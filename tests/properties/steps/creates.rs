@@ -1,0 +1,100 @@
+//! Creates that are interrupted, unanswered or late, and what is recorded of them.
+
+use std::time::Duration;
+
+use dbplane_simulator::world::Profile;
+use serde_json::json;
+
+use crate::faults::{Carried, Fault};
+use crate::history::{Event, History, compute};
+use crate::run::Run;
+use crate::snares::{ADMISSION, CREATE, Snag, Times};
+use crate::watching::{history, replica};
+
+const CREATED: &str = "r0 Created: Created compute ID on branch b0";
+const FOUND: &str = "r0 Linked: Found compute ID, which an interrupted create had made";
+const MISSING: &str = "r0 ComputeNotFound: Compute ID is not in the project's list. dbplane reads the list again";
+const AN_HOUR: Duration = Duration::from_secs(3600);
+
+#[test]
+fn the_process_that_follows_finds_what_was_created() {
+    let history = history(&[replica()], false);
+    let mut run = Run::prepared(&history);
+    let dies = || Snag::Fault(Fault::Dies(Carried::Now));
+    run.snare(CREATE, Times::Once, dies());
+    assert_eq!(run.told_after(120, Run::declare), [FOUND]);
+    run.snare(CREATE, Times::Once, dies());
+    assert_eq!(run.told_after(300, |run| run.happen(&Event::ComputeRemoved(0))), [MISSING, FOUND]);
+    assert_eq!(run.simulation.lock().made_for(&compute(0)).len(), 1);
+}
+
+#[test]
+fn what_an_unanswered_create_makes_late_is_reported_for_a_day() {
+    let history = History { profile: Profile::Minimal, ..history(&[replica()], false) };
+    for (carried, strays) in [(Carried::Late(150), 1), (Carried::Never, 0)] {
+        let mut run = Run::prepared(&history);
+        run.snare(CREATE, Times::Once, Snag::Fault(Fault::Silence(carried)));
+        let told = run.told_after(130, Run::declare);
+        assert_eq!(told.last().map(String::as_str), Some(CREATED), "{told:?}");
+        assert_eq!((run.record(0).intent, run.record(0).unanswered.len()), (None, 1));
+        let told = run.told_after(60, |_| ());
+        let reported = told.iter().filter(|text| text.starts_with("r0 StrayCompute: ")).count();
+        assert_eq!(reported, strays, "{told:?}");
+        run.simulation.lock().advance(25 * AN_HOUR);
+        run.go_on(60).unwrap();
+        // While there is something to report, nothing is dropped.
+        assert_eq!(run.record(0).unanswered.len(), strays);
+    }
+}
+
+#[test]
+fn a_compute_that_was_just_created_needs_no_restart() {
+    let history = history(&[replica()], false);
+    let mut run = Run::prepared(&history);
+    let token = |run: &mut Run, token: &str| run.apply(&compute(0), &json!({"restartToken": token}));
+    run.declare();
+    token(&mut run, "t0");
+    assert_eq!(run.told_after(60, |_| ()), [CREATED]);
+    let record = run.record(0);
+    assert_eq!((record.intent, record.restart.map(|restart| restart.token)), (None, Some("t0".to_owned())));
+    let removed = |run: &mut Run| {
+        run.happen(&Event::ComputeRemoved(0));
+        token(run, "t1");
+    };
+    let recreated =
+        "r0 Recreated: Compute ID no longer exists. Created compute ID on branch b0. Its host is another one";
+    assert_eq!(run.told_after(300, removed), [MISSING, recreated]);
+}
+
+#[test]
+fn a_create_waits_for_its_place_in_the_budget_and_then_for_a_new_list() {
+    let history = history(&[replica()], false);
+    let mut run = Run::prepared(&history);
+    run.snare(ADMISSION, Times::Always, Snag::Slow(40));
+    let begun = run.now();
+    assert_eq!(run.told_after(120, Run::declare), [CREATED]);
+    let created = run.record(0).binding.unwrap().at;
+    assert!(created >= begun + Duration::from_secs(40), "{created}");
+
+    // A list that is a minute old says too little, also for a create that has its place.
+    let mut run = Run::prepared(&history);
+    run.snare("read of Secret to-r0", Times::Always, Snag::Slow(70));
+    assert_eq!(run.told_after(900, Run::declare), Vec::<String>::new());
+    run.without_snares();
+    assert_eq!(run.told_after(60, |_| ()), [CREATED]);
+}
+
+#[test]
+fn whose_compute_is_only_observed_is_deleted_at_once() {
+    let history = History { computes: Vec::new(), ..history(&[], false) };
+    let mut run = Run::prepared(&history);
+    run.happen(&Event::ForeignCompute(0, true));
+    let observer =
+        History { computes: vec![crate::history::Declared { primary: true, ..replica() }], ..history.clone() };
+    let mut spec = observer.spec(&compute(0)).unwrap();
+    spec["management"] = json!("Observe");
+    assert_eq!(run.told_after(60, |run| run.apply(&compute(0), &spec)), ["r0 Linked: Observing compute ID"]);
+    assert_eq!(run.finalizers_of(&compute(0)), Vec::<String>::new());
+    run.delete_now(&compute(0));
+    assert!(!run.is_there(&compute(0)));
+}

@@ -1,0 +1,163 @@
+//! The steps of keys: nothing is created that could not be kept, and nothing is forgotten.
+
+use std::time::Duration;
+
+use dbplane::decide::names;
+use dbplane_simulator::world::Profile;
+use serde_json::json;
+
+use crate::faults::{Carried, Fault};
+use crate::history::{Event, History, key};
+use crate::run::Run;
+use crate::simulation::Simulation;
+use crate::snares::{CREATE_KEY, Snag, Times};
+use crate::watching::history;
+
+const SECRET: &str = "ci";
+/// How often the platform is asked whether it accepts a key.
+const CHECK: Duration = Duration::from_secs(600);
+const CREATED: &str = "ci KeyCreated: Created key NAME (ID)";
+const WRITE: &str = "write of Secret ci";
+const DRY_RUN: &str = "dry run of Secret ci";
+
+impl Run<'_> {
+    /// How many keys of the resource are valid.
+    fn live_keys(&self) -> usize {
+        self.simulation.lock().keys_of(&key()).len()
+    }
+}
+
+fn without_list() -> History {
+    History { profile: Profile::Minimal, ..history(&[], true) }
+}
+
+#[test]
+fn no_key_is_created_whose_secret_would_be_denied() {
+    let history = history(&[], true);
+    let mut run = Run::prepared(&history);
+    run.snare(DRY_RUN, Times::Always, Snag::Fault(Fault::Denied));
+    let denied = "Secret ci could not be written: a policy denies it";
+    assert_eq!(run.told_after(600, Run::declare), [format!("ci SecretNotWritten: {denied}")]);
+    assert_eq!((run.live_keys(), run.calls("Post", "ProjectKey")), (0, 0));
+    run.without_snares();
+    assert_eq!(run.told_after(120, |_| ()), [CREATED]);
+}
+
+#[test]
+fn the_secret_of_a_backup_is_adopted_with_its_key() {
+    let history = history(&[], true);
+    let mut run = Run::begin(&history).unwrap();
+    run.go_on(60).unwrap();
+    run.told();
+    let adopted = "ci Linked: Adopted Secret ci, which holds key NAME";
+    assert_eq!(run.told_after(120, |run| run.happen(&Event::Rebuild)), [adopted]);
+    assert_eq!(run.live_keys(), 1);
+}
+
+#[test]
+fn a_key_that_people_have_revoked_is_forgotten_and_the_others_are_kept() {
+    let history = without_list();
+    let mut run = Run::prepared(&history);
+    run.snare(CREATE_KEY, Times::Once, Snag::Fault(Fault::Silence(Carried::Now)));
+    let told = run.told_after(120, Run::declare);
+    assert!(
+        told.iter().any(|text| text.starts_with("ci KeyLeft: dbplane never received the secret of key NAME")),
+        "{told:?}"
+    );
+    let lost = |run: &Run| run.status_of(&key())["lostKeys"].as_array().map_or(0, Vec::len);
+    assert_eq!((lost(&run), run.live_keys()), (1, 2));
+    let current = run.key_record().records.current;
+    let told = run.told_after(60, |run| run.annotate(&key(), names::REVOKED_KEYS, "all"));
+    assert_eq!(told, ["ci KeyForgotten: Considered revoked, because of the annotation dbplane.dev/revoked-keys: NAME"]);
+    assert_eq!((lost(&run), run.key_record().records.current), (0, current));
+}
+
+#[test]
+fn a_creation_that_nobody_carried_out_is_made_again() {
+    let history = history(&[], true);
+    let mut run = Run::prepared(&history);
+    run.snare(CREATE_KEY, Times::Once, Snag::Fault(Fault::Silence(Carried::Never)));
+    assert_eq!(run.told_after(300, Run::declare), [CREATED]);
+    assert_eq!(run.live_keys(), 1);
+}
+
+#[test]
+fn what_is_declared_of_the_secret_is_written_without_another_key() {
+    let history = history(&[], true);
+    let mut run = Run::begin(&history).unwrap();
+    run.told();
+    let spec = json!({"secret": {"labels": {"team": "shop"}}});
+    assert_eq!(run.told_after(60, |run| run.apply(&key(), &spec)), Vec::<String>::new());
+    let labels = run.simulation.lock().cluster.secrets["ci"].metadata.labels.clone().unwrap();
+    assert_eq!((labels.get("team").map(String::as_str), run.live_keys()), (Some("shop"), 1));
+}
+
+/// Another process takes over while one is frozen that has a key in its memory alone.
+#[test]
+fn who_wakes_up_with_a_key_that_was_given_up_has_it_revoked() {
+    let history = history(&[], true);
+    let mut run = Run::prepared(&history);
+    run.snare(WRITE, Times::Always, Snag::Fault(Fault::Refused(500)));
+    run.declare();
+    run.go_on(5).unwrap();
+    let frozen = run.process.take();
+    assert_eq!((frozen.as_ref().unwrap().unsaved_keys().len(), run.live_keys()), (1, 1));
+    run.without_snares();
+    run.told();
+    let told = run.told_after(300, |_| ());
+    assert_eq!(told, ["ci KeyRevoked: Revoked key NAME (ID)", CREATED]);
+    let current = run.key_record();
+    run.process = frozen;
+    let told = run.told_after(300, |_| ());
+    assert_eq!(told, ["ci KeyRevoked: Revoked key NAME (ID)"]);
+    assert_eq!(run.process.as_ref().unwrap().unsaved_keys(), Vec::<String>::new());
+    assert_eq!((run.key_record(), run.live_keys()), (current, 1));
+}
+
+/// The platform offers no call to revoke keys: whether people have done so, the key itself is asked.
+#[test]
+fn a_key_that_reached_no_secret_can_still_be_asked() {
+    let history = without_list();
+    let mut run = Run::prepared(&history);
+    run.snare(WRITE, Times::Always, Snag::Fault(Fault::Denied));
+    run.declare();
+    run.go_on(60).unwrap();
+    assert_eq!(run.live_keys(), 1);
+    run.delete_now(&key());
+    run.go_on(120).unwrap();
+    assert!(run.is_there(&key()));
+    run.happen(&Event::KeyRevoked);
+    run.go_on(120).unwrap();
+    assert!(!run.is_there(&key()), "{}", run.condition(&key(), "Ready"));
+}
+
+/// Somebody restores an older Secret just as the key in it is to be asked whether it is valid, and then takes that back.
+#[test]
+fn another_key_than_the_one_in_use_is_not_asked() {
+    fn replace(simulation: &mut Simulation, with: &str) {
+        let kept = simulation.cluster.secrets[with].clone();
+        simulation.cluster.secrets.insert(SECRET.to_owned(), kept);
+    }
+    let keep = |run: &mut Run, name: &str| {
+        let mut simulation = run.simulation.lock();
+        let kept = simulation.cluster.secrets[SECRET].clone();
+        simulation.cluster.secrets.insert(name.to_owned(), kept);
+    };
+    let history = history(&[], true);
+    let mut run = Run::begin(&history).unwrap();
+    keep(&mut run, "older");
+    run.happen(&Event::SecretRemoved);
+    run.go_on(60).unwrap();
+    keep(&mut run, "newer");
+    let created = run.key_record().records.current.unwrap().at;
+    run.go_on_until(created + CHECK, CHECK).unwrap();
+    run.told();
+    let reads: [fn(&mut Simulation); 3] = [|_| (), |it| replace(it, "older"), |it| replace(it, "newer")];
+    for happens in reads {
+        run.snare("read of Secret ci", Times::Once, Snag::Meanwhile(happens));
+    }
+    let asked = |run: &Run| run.simulation.lock().snares.is_empty();
+    assert_eq!(run.told_after(5, |_| ()), Vec::<String>::new());
+    assert!(asked(&run), "the key was not to be asked");
+    assert_eq!(run.condition(&key(), "Ready"), "Available: Secret ci contains key NAME");
+}

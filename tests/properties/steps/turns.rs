@@ -1,0 +1,46 @@
+//! Whose turn it is to create on a branch, where the intent of one Compute cannot be written.
+
+use crate::faults::Fault;
+use crate::history::compute;
+use crate::run::Run;
+use crate::snares::{Snag, Times};
+use crate::watching::{history, replica};
+
+const INTENT: &str = "patch of Compute r0";
+
+/// What becomes of a Compute while the intent of another one on its branch gets these answers, and the last of them again and again.
+fn beside_one_with(answers: &[Fault]) -> String {
+    let history = history(&[replica(), replica()], false);
+    let mut run = Run::prepared(&history);
+    let (last, first) = answers.split_last().unwrap();
+    for answer in first {
+        run.snare(INTENT, Times::Once, Snag::Fault(answer.clone()));
+    }
+    run.snare(INTENT, Times::Always, Snag::Fault(last.clone()));
+    // Any version that follows would show that the intent is not in it.
+    run.snare("status of Compute r0", Times::Always, Snag::Fault(Fault::Refused(500)));
+    run.declare();
+    run.go_on(60).unwrap();
+    let found = run.condition(&compute(1), "Ready");
+    run.without_snares();
+    run.go_on(120).unwrap();
+    for number in [0, 1] {
+        assert_eq!(run.condition(&compute(number), "Ready"), AVAILABLE, "{answers:?}");
+    }
+    found
+}
+
+const AVAILABLE: &str = "Available: The compute can be used";
+
+#[test]
+fn a_refused_intent_makes_nobody_wait() {
+    assert_eq!(beside_one_with(&[Fault::Denied]), AVAILABLE);
+}
+
+#[test]
+fn an_intent_that_may_have_been_written_keeps_the_turn() {
+    let waits = "Creating: Waiting for Compute shop/r0, whose create on branch b0 comes first";
+    for answers in [&[Fault::Refused(500)][..], &[Fault::Refused(409)], &[Fault::Refused(500), Fault::Denied]] {
+        assert_eq!(beside_one_with(answers), waits, "{answers:?}");
+    }
+}

@@ -1,0 +1,138 @@
+//! A history that a test goes through by itself: what it does next, and what people see of it.
+
+use dbplane::api::{Compute, ProjectKey};
+use dbplane::decide::identity::{self, ComputeIdentity, ProjectKeyIdentity};
+use dbplane_simulator::world::{Profile, World};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::history::{Access, Declared, History, compute, key};
+use super::in_memory::Resource;
+use super::run::Run;
+use super::snares::{Snag, Times};
+
+/// One in which nothing happens by itself.
+pub fn history(computes: &[Declared], key: bool) -> History {
+    History {
+        profile: Profile::Public,
+        computes: computes.to_vec(),
+        key,
+        chapters: Vec::new(),
+        faults: Vec::new(),
+        account: Access::Account,
+        deletes_per_minute: 30,
+    }
+}
+
+pub fn replica() -> Declared {
+    Declared { branch: 0, primary: false, size: 0 }
+}
+
+impl Run<'_> {
+    /// What has been told of the resources since this was asked last, but that they are available: without the platform's
+    /// identifiers.
+    pub fn told(&mut self) -> Vec<String> {
+        let told = std::mem::take(&mut self.simulation.lock().ledger.told);
+        let done = told.iter().filter(|(_, reason, _)| reason != "Available");
+        done.map(|(name, reason, text)| format!("{name} {reason}: {}", without_ids(text))).collect()
+    }
+
+    pub fn told_after(&mut self, seconds: u16, happens: impl FnOnce(&mut Self)) -> Vec<String> {
+        happens(self);
+        self.go_on(seconds).unwrap();
+        self.told()
+    }
+
+    /// The resource is created or changed so.
+    pub fn apply(&mut self, resource: &Resource, spec: &Value) {
+        let mut simulation = self.simulation.lock();
+        let now = simulation.now;
+        match simulation.cluster.objects.contains_key(resource) {
+            true => simulation.cluster.edit(resource, &json!({"spec": spec})),
+            false => simulation.cluster.create(resource, spec, &json!({}), now),
+        }
+    }
+
+    pub fn annotate(&mut self, resource: &Resource, annotation: &str, value: &str) {
+        self.simulation.lock().cluster.edit(resource, &json!({"metadata": {"annotations": {annotation: value}}}));
+    }
+
+    pub fn delete_now(&mut self, resource: &Resource) {
+        let mut simulation = self.simulation.lock();
+        let now = simulation.now;
+        simulation.cluster.delete(resource, now);
+    }
+
+    pub fn snare(&mut self, at: &'static str, times: Times, what: Snag) {
+        self.simulation.lock().snares.set(at, times, what);
+    }
+
+    /// Nothing happens at any request any more.
+    pub fn without_snares(&mut self) {
+        self.simulation.lock().snares = super::snares::Snares::default();
+    }
+
+    /// What people do in the platform's console.
+    pub fn in_console<T>(&mut self, act: impl FnOnce(&mut World, Timestamp) -> T) -> T {
+        let mut simulation = self.simulation.lock();
+        let now = simulation.now;
+        act(&mut simulation.world, now)
+    }
+
+    /// How often the platform was asked so since the test began, or since the books were opened anew.
+    pub fn calls(&self, method: &str, kind: &'static str) -> usize {
+        self.simulation.lock().ledger.calls.get(&(method.to_owned(), Some(kind))).copied().unwrap_or_default()
+    }
+
+    pub fn is_there(&self, resource: &Resource) -> bool {
+        self.simulation.lock().cluster.objects.contains_key(resource)
+    }
+
+    pub fn finalizers_of(&self, resource: &Resource) -> Vec<String> {
+        let finalizers = self.simulation.lock().cluster.objects[resource].value["metadata"]["finalizers"].clone();
+        serde_json::from_value(finalizers).unwrap_or_default()
+    }
+
+    pub fn status_of(&self, resource: &Resource) -> Value {
+        self.simulation.lock().cluster.objects[resource].value["status"].clone()
+    }
+
+    /// The reason and the message of a condition.
+    pub fn condition(&self, resource: &Resource, type_: &str) -> String {
+        let status = self.status_of(resource);
+        let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+        let found = conditions.iter().find(|condition| condition["type"] == type_);
+        found.map_or_else(String::new, |found| {
+            let text = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
+            format!("{}: {}", text("reason"), without_ids(&text("message")))
+        })
+    }
+
+    /// What is recorded of a Compute.
+    pub fn record(&self, number: usize) -> ComputeIdentity {
+        let object = self.simulation.lock().cluster.get::<Compute>(&compute(number).1).unwrap();
+        identity::of_compute(&object).unwrap().identity
+    }
+
+    /// What is recorded of the ProjectKey.
+    pub fn key_record(&self) -> ProjectKeyIdentity {
+        let object = self.simulation.lock().cluster.get::<ProjectKey>(&key().1).unwrap();
+        identity::of_key(&object).unwrap().identity
+    }
+}
+
+fn without_ids(text: &str) -> String {
+    let plain = |word: &str| {
+        let bare = word.trim_end_matches(['.', ',', ':']);
+        let number = |it: &str| it.strip_prefix('(')?.strip_suffix(')')?.parse::<i64>().ok();
+        let plain = match bare {
+            id if id.starts_with("ep-") => "ID",
+            // The status of an answer is followed by a colon.
+            id if !word.ends_with(':') && number(id).is_some() => "(ID)",
+            name if name.starts_with("ci-") => "NAME",
+            _ => return word.to_owned(),
+        };
+        format!("{plain}{}", &word[bare.len()..])
+    };
+    text.trim_end_matches('.').split(' ').map(plain).collect::<Vec<_>>().join(" ")
+}
