@@ -134,12 +134,7 @@ impl Mutation {
                 observed.meta.has_finalizer = true;
             }
             Self::ForgetBrake => observed.meta.brake = Brake::Free,
-            Self::ForgetRelease => {
-                if let Ok(identity) = &mut observed.identity {
-                    identity.hand_over.released = None;
-                }
-                observed.hand_over.successor = Successor::Unnamed;
-            }
+            Self::ForgetRelease => forget_release(observed),
             Self::TrustLists => trust_list(observed, now),
             Self::RecreateAtOnce if is_missing(observed) => observed.limits.settle = std::time::Duration::ZERO,
             Self::FailedListIsEmpty => {
@@ -195,6 +190,14 @@ impl Mutation {
             _ => {}
         }
     }
+}
+
+/// The resource is as if it had never handed over.
+fn forget_release(observed: &mut ComputeObserved) {
+    if let Ok(identity) = &mut observed.identity {
+        identity.hand_over.released = None;
+    }
+    observed.hand_over.successor = Successor::Unnamed;
 }
 
 /// A compute that the list lacks does not exist, and is deleted.
