@@ -49,12 +49,6 @@ struct CreatedBranch<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct DeletedBranch<'a> {
-    branch: BranchShape<'a>,
-    operations: [(); 0],
-}
-
-#[derive(Debug, Serialize)]
 struct UpdatedProject<'a> {
     project: ProjectShape<'a>,
     operations: [(); 0],
@@ -81,11 +75,9 @@ impl World {
         let id = self.head.generator.branch_id();
         let branch = Branch {
             name: request.branch.name.unwrap_or_else(|| id.clone()),
-            id: id.clone(),
             parent,
-            default: false,
             protected: request.branch.protected,
-            created_at: context.now,
+            ..Branch::new(id.clone(), context.now)
         };
         if let Some(project) = self.projects.get_mut(&project_id) {
             project.branches.insert(id.clone(), branch);
@@ -128,21 +120,17 @@ impl World {
         if let (Reach::Project { .. }, true) = (&context.caller.reach, self.profile.obeys()) {
             return Err(Refusal::MembersMayNot);
         }
-        let is_parent = project.branches.values().any(|other| other.parent.as_ref() == Some(&branch.id));
-        match (branch.default, branch.protected, is_parent) {
-            (true, _, _) => return Err(Refusal::BranchNeeded("the root branch of a project cannot be deleted")),
-            (_, true, _) => return Err(Refusal::BranchNeeded("a protected branch cannot be deleted")),
-            (_, _, true) => return Err(Refusal::BranchNeeded("a branch with children cannot be deleted")),
-            (false, false, false) => {}
+        if let Some(reason) = project.why_kept(branch) {
+            return Err(Refusal::BranchKept { what: "deleted", reason });
         }
-        let answer = Reply::ok(&DeletedBranch { branch: self.branch_shape(project, branch), operations: [] });
+        let answer = self.branch_and_operations(project, branch, &[]);
         let (project_id, branch_id) = (project.id.clone(), branch.id.clone());
         self.remove_branch(&project_id, &branch_id);
         Ok(answer)
     }
 
     /// Takes out a branch and its computes.
-    fn remove_branch(&mut self, project_id: &str, branch_id: &str) {
+    pub(super) fn remove_branch(&mut self, project_id: &str, branch_id: &str) {
         self.take_out_computes(project_id, |compute| compute.config.branch_id == branch_id);
         if let Some(project) = self.projects.get_mut(&project_id.to_owned()) {
             project.branches.remove(branch_id);

@@ -260,12 +260,11 @@ impl DeclaredProject {
 impl DeclaredBranch {
     fn build(&self, default: bool, now: Timestamp) -> Branch {
         Branch {
-            id: self.id.clone(),
             name: self.name.clone().unwrap_or_else(|| self.id.clone()),
             parent: self.parent.clone(),
             default,
             protected: self.protected,
-            created_at: now,
+            ..Branch::new(self.id.clone(), now)
         }
     }
 }

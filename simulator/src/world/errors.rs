@@ -44,8 +44,11 @@ pub enum Refusal {
     Busy,
     InTransition,
     BranchProtected,
-    /// A branch that cannot be deleted, and why.
-    BranchNeeded(&'static str),
+    /// What a branch is, and what therefore it cannot be.
+    BranchKept {
+        what: &'static str,
+        reason: &'static str,
+    },
     TooManyRequests {
         retry_after: u64,
     },
@@ -96,7 +99,7 @@ impl Refusal {
             Refusal::SuspendNotAllowed
             | Refusal::LimitReached { .. }
             | Refusal::BranchProtected
-            | Refusal::BranchNeeded(_) => 422,
+            | Refusal::BranchKept { .. } => 422,
             Refusal::Busy | Refusal::InTransition => 423,
             Refusal::TooManyRequests { .. } => 429,
         }
@@ -143,7 +146,7 @@ impl Refusal {
                 "project already has running conflicting operations, scheduling of new ones is prohibited".into()
             }
             Refusal::InTransition => "endpoint is in some transitive state, could not suspend".into(),
-            Refusal::BranchNeeded(message) => (*message).into(),
+            Refusal::BranchKept { what, reason } => format!("{reason} cannot be {what}"),
             Refusal::BranchProtected => "endpoints of a protected branch cannot be deleted".into(),
             Refusal::TooManyRequests { .. } => "too many requests".into(),
         }

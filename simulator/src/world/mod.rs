@@ -7,6 +7,7 @@
 mod access;
 mod account;
 mod agenda;
+mod branch_changes;
 mod branches;
 mod branching;
 mod computes;
@@ -183,7 +184,9 @@ impl World {
             Call::GetConnectionUri => self.get_connection_uri(context),
             Call::ListBranches => self.list_branches(context),
             Call::CreateBranch => self.create_branch(context),
+            Call::UpdateBranch => self.update_branch(context),
             Call::DeleteBranch => self.delete_branch(context),
+            Call::SetDefaultBranch => self.set_default_branch(context),
             Call::RevealPassword => self.reveal_password(context),
             Call::GetBranch => self.get_branch(context),
             Call::ListBranchComputes => self.list_branch_computes(context),

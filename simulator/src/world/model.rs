@@ -75,9 +75,27 @@ pub struct Project {
 }
 
 impl Project {
-    /// The root branch, where a new branch begins that names no parent.
+    /// The branch where a new one begins that names no parent.
     pub fn default_branch(&self) -> Option<&Branch> {
         self.branches.values().find(|branch| branch.default)
+    }
+}
+
+impl Project {
+    /// Why a branch cannot go, if there is a reason.
+    pub fn why_kept(&self, branch: &Branch) -> Option<&'static str> {
+        let is_parent = self.branches.values().any(|other| other.parent.as_ref() == Some(&branch.id));
+        // What was made of a schema alone, or declared beside the root, has no parent either.
+        let of_nothing = |other: &&Branch| other.parent.is_none() && other.origin.source.is_none();
+        let root = self.branches.values().filter(of_nothing).max_by_key(|other| other.default);
+        let is_root = root.is_some_and(|root| root.id == branch.id);
+        match (branch.default, is_root, branch.protected, is_parent) {
+            (true, _, _, _) => Some("the default branch"),
+            (_, true, _, _) => Some("the root branch"),
+            (_, _, true, _) => Some("a protected branch"),
+            (_, _, _, true) => Some("a branch with children"),
+            (false, false, false, false) => None,
+        }
     }
 }
 
@@ -112,11 +130,61 @@ pub struct Branch {
     pub id: String,
     pub name: String,
     pub parent: Option<String>,
-    /// The project's root and default branch.
+    /// The project's default branch; it begins as the root.
     pub default: bool,
     /// A protected branch cannot be deleted; in the public profile, its computes neither.
     pub protected: bool,
     pub created_at: Timestamp,
+    /// State files of before do not have what follows.
+    #[serde(default)]
+    pub updated_at: Option<Timestamp>,
+    #[serde(default)]
+    pub origin: Origin,
+    #[serde(default)]
+    pub expiry: Option<Expiry>,
+    /// When it last took the data of another branch, or of an earlier time.
+    #[serde(default)]
+    pub reset_at: Option<Timestamp>,
+}
+
+impl Branch {
+    /// A branch that has its id for a name, and nothing special about it.
+    pub fn new(id: String, created_at: Timestamp) -> Self {
+        Self {
+            name: id.clone(),
+            id,
+            parent: None,
+            default: false,
+            protected: false,
+            created_at,
+            updated_at: None,
+            origin: Origin::default(),
+            expiry: None,
+            reset_at: None,
+        }
+    }
+
+    /// When it last changed.
+    pub fn changed_at(&self) -> Timestamp {
+        self.updated_at.unwrap_or(self.created_at)
+    }
+}
+
+/// What of its parent a branch began with; at most one point in time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Origin {
+    pub lsn: Option<String>,
+    pub timestamp: Option<Timestamp>,
+    /// As the request named it, e.g. `schema-only`.
+    pub source: Option<String>,
+}
+
+/// When a branch is deleted by itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Expiry {
+    pub at: Timestamp,
+    /// How far away that was when it was set: so far away it is again after a reset.
+    pub seconds: i64,
 }
 
 /// Which of the two kinds a compute is.

@@ -199,14 +199,7 @@ impl World {
     fn new_project(&mut self, request: ProjectRequest, owner: Owner, now: Timestamp) -> Project {
         let id = self.head.generator.project_id();
         let branch_id = self.head.generator.branch_id();
-        let branch = Branch {
-            id: branch_id.clone(),
-            name: "main".to_owned(),
-            parent: None,
-            default: true,
-            protected: false,
-            created_at: now,
-        };
+        let branch = Branch { name: "main".to_owned(), default: true, ..Branch::new(branch_id.clone(), now) };
         Project {
             name: request.name.unwrap_or_else(|| id.clone()),
             id,
