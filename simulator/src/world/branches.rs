@@ -15,6 +15,10 @@ use super::{Context, World};
 
 const LIMIT: Limit = Limit { default: 10_000, max: 10_000 };
 
+/// What every branch has one of.
+const DATABASE: &str = "app";
+const ROLE: &str = "app_owner";
+
 #[derive(Debug, Serialize)]
 struct DatabaseList<'a> {
     databases: [Database<'a>; 1],
@@ -28,6 +32,11 @@ struct Database<'a> {
     owner_name: &'static str,
     created_at: Stamp,
     updated_at: Stamp,
+}
+
+#[derive(Debug, Serialize)]
+struct Schema {
+    sql: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -87,8 +96,8 @@ impl World {
         let database = Database {
             id: 1,
             branch_id: &branch.id,
-            name: "app",
-            owner_name: "app_owner",
+            name: DATABASE,
+            owner_name: ROLE,
             created_at,
             updated_at: created_at,
         };
@@ -98,14 +107,19 @@ impl World {
     pub(super) fn list_branch_roles(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let (_, branch) = self.branch(context)?;
         let created_at = Stamp(branch.created_at);
-        let role = DatabaseRole {
-            branch_id: &branch.id,
-            name: "app_owner",
-            protected: false,
-            created_at,
-            updated_at: created_at,
-        };
+        let role =
+            DatabaseRole { branch_id: &branch.id, name: ROLE, protected: false, created_at, updated_at: created_at };
         Ok(Reply::ok(&RoleList { roles: [role] }))
+    }
+
+    /// Every database is empty, at any time.
+    pub(super) fn get_branch_schema(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
+        self.branch(context)?;
+        let name = context.request.query_value("db_name");
+        match name.ok_or_else(|| Refusal::invalid("db_name is required"))? == DATABASE {
+            true => Ok(Reply::ok(&Schema { sql: "" })),
+            false => Err(Refusal::Absent { what: "database" }),
+        }
     }
 
     pub(super) fn branch_and_operations(&self, project: &Project, branch: &Branch, operations: &[Operation]) -> Reply {

@@ -1,13 +1,16 @@
 //! The calls that make, change and delete branches and projects: beyond the operator's needs, but command lines use them.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::branch_changes::expiry;
 use super::config::{ComputeRequest, parse_json};
 use super::errors::Refusal;
 use super::message::Reply;
-use super::model::{Branch, Operation, Reach};
+use super::model::{Branch, Operation, Origin, Reach};
+use super::restoring::check_point;
 use super::shapes::{BranchShape, ComputeShape, OperationShape, ProjectShape};
-use super::{Context, World};
+use super::{Context, Profile, World};
 
 /// `POST .../branches`; unknown attributes are ignored.
 #[derive(Debug, Default, Deserialize)]
@@ -22,7 +25,27 @@ struct BranchRequest {
 struct BranchAttributes {
     name: Option<String>,
     parent_id: Option<String>,
+    parent_lsn: Option<String>,
+    parent_timestamp: Option<Timestamp>,
+    init_source: Option<String>,
     protected: bool,
+    expires_at: Option<Timestamp>,
+}
+
+impl BranchAttributes {
+    /// Without what the public profile alone knows.
+    fn of(self, profile: Profile) -> Self {
+        match profile.obeys() {
+            true => Self { name: self.name, parent_id: self.parent_id, protected: self.protected, ..Self::default() },
+            false => self,
+        }
+    }
+
+    /// What is left of what a branch began with: a schema alone needs no parent any more.
+    fn lineage(self, parent: Option<String>) -> (Option<String>, Origin) {
+        let parent = parent.filter(|_| self.init_source.as_deref() != Some("schema-only"));
+        (parent, Origin { lsn: self.parent_lsn, timestamp: self.parent_timestamp, source: self.init_source })
+    }
 }
 
 /// `PATCH /projects/{project}`; unknown attributes are ignored.
@@ -66,19 +89,21 @@ impl World {
             false => parse_json(&context.request.body)?,
         };
         let project = self.project(context)?;
+        let attributes = request.branch.of(self.profile);
         let root = || project.default_branch().map(|branch| branch.id.clone());
-        let parent = request.branch.parent_id.filter(|id| !id.is_empty()).or_else(root);
+        let parent = attributes.parent_id.clone().filter(|id| !id.is_empty()).or_else(root);
         if parent.as_ref().is_some_and(|parent| !project.branches.contains_key(parent)) {
             return Err(Refusal::Absent { what: "branch" });
         }
-        let project_id = project.id.clone();
+        check_point(attributes.parent_lsn.as_deref(), attributes.parent_timestamp, context.now)?;
         let id = self.head.generator.branch_id();
-        let branch = Branch {
-            name: request.branch.name.unwrap_or_else(|| id.clone()),
-            parent,
-            protected: request.branch.protected,
-            ..Branch::new(id.clone(), context.now)
-        };
+        let project = self.project(context)?;
+        let project_id = project.id.clone();
+        let mut branch = Branch { protected: attributes.protected, ..Branch::new(id.clone(), context.now) };
+        branch.name = attributes.name.clone().unwrap_or(branch.name);
+        let expires_at = attributes.expires_at;
+        (branch.parent, branch.origin) = attributes.lineage(parent);
+        branch.expiry = expires_at.map(|at| expiry(project, &branch, at, context.now)).transpose()?;
         if let Some(project) = self.projects.get_mut(&project_id) {
             project.branches.insert(id.clone(), branch);
         }

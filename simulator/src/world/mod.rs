@@ -28,6 +28,7 @@ mod projects;
 #[cfg(test)]
 mod properties;
 mod rate;
+mod restoring;
 pub mod routes;
 pub mod rows;
 pub mod secret;
@@ -187,6 +188,8 @@ impl World {
             Call::UpdateBranch => self.update_branch(context),
             Call::DeleteBranch => self.delete_branch(context),
             Call::SetDefaultBranch => self.set_default_branch(context),
+            Call::RestoreBranch => self.restore_branch(context),
+            Call::GetBranchSchema => self.get_branch_schema(context),
             Call::RevealPassword => self.reveal_password(context),
             Call::GetBranch => self.get_branch(context),
             Call::ListBranchComputes => self.list_branch_computes(context),
