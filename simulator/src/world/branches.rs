@@ -2,8 +2,6 @@
 
 use std::cmp::Ordering;
 
-use serde::Serialize;
-
 use super::errors::Refusal;
 use super::message::Reply;
 use super::model::{Branch, Operation, Project};
@@ -14,44 +12,6 @@ use super::shapes::{
 use super::{Context, World};
 
 const LIMIT: Limit = Limit { default: 10_000, max: 10_000 };
-
-/// What every branch has one of.
-const DATABASE: &str = "app";
-const ROLE: &str = "app_owner";
-
-#[derive(Debug, Serialize)]
-struct DatabaseList<'a> {
-    databases: [Database<'a>; 1],
-}
-
-#[derive(Debug, Serialize)]
-struct Database<'a> {
-    id: u32,
-    branch_id: &'a str,
-    name: &'static str,
-    owner_name: &'static str,
-    created_at: Stamp,
-    updated_at: Stamp,
-}
-
-#[derive(Debug, Serialize)]
-struct Schema {
-    sql: &'static str,
-}
-
-#[derive(Debug, Serialize)]
-struct RoleList<'a> {
-    roles: [DatabaseRole<'a>; 1],
-}
-
-#[derive(Debug, Serialize)]
-struct DatabaseRole<'a> {
-    branch_id: &'a str,
-    name: &'static str,
-    protected: bool,
-    created_at: Stamp,
-    updated_at: Stamp,
-}
 
 impl World {
     /// The project and the branch in the path.
@@ -88,38 +48,6 @@ impl World {
         let branches = page.map(|branch| self.branch_shape(project, branch)).collect();
         let pagination = Some(BranchCursor { next, sort_by, sort_order });
         Ok(Reply::ok(&BranchList { branches, annotations: Default::default(), pagination }))
-    }
-
-    pub(super) fn list_branch_databases(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
-        let (_, branch) = self.branch(context)?;
-        let created_at = Stamp(branch.created_at);
-        let database = Database {
-            id: 1,
-            branch_id: &branch.id,
-            name: DATABASE,
-            owner_name: ROLE,
-            created_at,
-            updated_at: created_at,
-        };
-        Ok(Reply::ok(&DatabaseList { databases: [database] }))
-    }
-
-    pub(super) fn list_branch_roles(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
-        let (_, branch) = self.branch(context)?;
-        let created_at = Stamp(branch.created_at);
-        let role =
-            DatabaseRole { branch_id: &branch.id, name: ROLE, protected: false, created_at, updated_at: created_at };
-        Ok(Reply::ok(&RoleList { roles: [role] }))
-    }
-
-    /// Every database is empty, at any time.
-    pub(super) fn get_branch_schema(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
-        self.branch(context)?;
-        let name = context.request.query_value("db_name");
-        match name.ok_or_else(|| Refusal::invalid("db_name is required"))? == DATABASE {
-            true => Ok(Reply::ok(&Schema { sql: "" })),
-            false => Err(Refusal::Absent { what: "database" }),
-        }
     }
 
     pub(super) fn branch_and_operations(&self, project: &Project, branch: &Branch, operations: &[Operation]) -> Reply {

@@ -1,15 +1,16 @@
-//! The calls that make, change and delete branches and projects: beyond the operator's needs, but command lines use them.
+//! The calls that make and delete branches: beyond the operator's needs, but command lines use them.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::branch_changes::expiry;
 use super::config::{ComputeRequest, parse_json};
+use super::connections::Access;
 use super::errors::Refusal;
 use super::message::Reply;
 use super::model::{Branch, Operation, Origin, Reach};
 use super::restoring::check_point;
-use super::shapes::{BranchShape, ComputeShape, OperationShape, ProjectShape};
+use super::shapes::{BranchShape, ComputeShape, OperationShape};
 use super::{Context, Profile, World};
 
 /// `POST .../branches`; unknown attributes are ignored.
@@ -48,38 +49,13 @@ impl BranchAttributes {
     }
 }
 
-/// `PATCH /projects/{project}`; unknown attributes are ignored.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ProjectChange {
-    project: ProjectAttributes,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ProjectAttributes {
-    name: Option<String>,
-}
-
 #[derive(Debug, Serialize)]
 struct CreatedBranch<'a> {
     branch: BranchShape<'a>,
     endpoints: Vec<ComputeShape<'a>>,
     operations: Vec<OperationShape<'a>>,
-    databases: [(); 0],
-    roles: [(); 0],
-    connection_uris: [(); 0],
-}
-
-#[derive(Debug, Serialize)]
-struct UpdatedProject<'a> {
-    project: ProjectShape<'a>,
-    operations: [(); 0],
-}
-
-#[derive(Debug, Serialize)]
-struct RolePassword {
-    password: &'static str,
+    #[serde(flatten)]
+    access: Access<'a>,
 }
 
 impl World {
@@ -120,9 +96,7 @@ impl World {
             branch: self.branch_shape(project, branch),
             endpoints: computes.map(|compute| self.compute_shape(compute)).collect(),
             operations: operations.iter().map(|operation| self.operation_shape(operation, context.now)).collect(),
-            databases: [],
-            roles: [],
-            connection_uris: [],
+            access: self.access(project, branch),
         }))
     }
 
@@ -160,22 +134,5 @@ impl World {
         if let Some(project) = self.projects.get_mut(&project_id.to_owned()) {
             project.branches.remove(branch_id);
         }
-    }
-
-    pub(super) fn update_project(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
-        let change: ProjectChange = parse_json(&context.request.body)?;
-        let id = self.project(context)?.id.clone();
-        if let (Some(name), Some(project)) = (change.project.name, self.projects.get_mut(&id)) {
-            project.name = name;
-            project.updated_at = context.now;
-        }
-        let project = self.project(context)?;
-        Ok(Reply::ok(&UpdatedProject { project: self.project_shape(project, true), operations: [] }))
-    }
-
-    /// Databases are not simulated: every role has the same word, which opens nothing.
-    pub(super) fn reveal_password(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
-        self.branch(context)?;
-        Ok(Reply::ok(&RolePassword { password: "simulated" }))
     }
 }

@@ -44,6 +44,8 @@ pub enum Refusal {
     Busy,
     InTransition,
     BranchProtected,
+    /// The project has a branch that must not go.
+    ProjectProtected,
     /// What a branch is, and what therefore it cannot be.
     BranchKept {
         what: &'static str,
@@ -99,6 +101,7 @@ impl Refusal {
             Refusal::SuspendNotAllowed
             | Refusal::LimitReached { .. }
             | Refusal::BranchProtected
+            | Refusal::ProjectProtected
             | Refusal::BranchKept { .. } => 422,
             Refusal::Busy | Refusal::InTransition => 423,
             Refusal::TooManyRequests { .. } => 429,
@@ -146,6 +149,7 @@ impl Refusal {
                 "project already has running conflicting operations, scheduling of new ones is prohibited".into()
             }
             Refusal::InTransition => "endpoint is in some transitive state, could not suspend".into(),
+            Refusal::ProjectProtected => "a project with a protected branch cannot be deleted".into(),
             Refusal::BranchKept { what, reason } => format!("{reason} cannot be {what}"),
             Refusal::BranchProtected => "endpoints of a protected branch cannot be deleted".into(),
             Refusal::TooManyRequests { .. } => "too many requests".into(),

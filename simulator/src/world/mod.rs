@@ -12,6 +12,7 @@ mod branches;
 mod branching;
 mod computes;
 mod config;
+mod connections;
 pub mod console;
 mod declare;
 pub mod errors;
@@ -24,10 +25,12 @@ pub mod message;
 pub mod model;
 mod operations;
 mod paging;
+mod project_attributes;
 mod projects;
 #[cfg(test)]
 mod properties;
 mod rate;
+mod recovery;
 mod restoring;
 pub mod routes;
 pub mod rows;
@@ -49,7 +52,7 @@ use errors::Refusal;
 use ids::Generator;
 use keyring::KeyRing;
 use message::{Reply, Request, Response};
-use model::{Compute, FailureOrder, Operation, Organization, Project, User};
+use model::{Compute, DeletedProject, FailureOrder, Operation, Organization, Project, User};
 use rate::Meters;
 use routes::{Call, Ids};
 use settings::Settings;
@@ -97,6 +100,9 @@ struct Head {
     /// When a plan or the owner of a project last changed. State files of before do not have it.
     #[serde(default)]
     plans_changed_at: Option<Timestamp>,
+    /// By id. Only the public profile keeps them.
+    #[serde(default)]
+    deleted_projects: BTreeMap<String, DeletedProject>,
 }
 
 /// A simulated platform: cheap to clone, the same from the same seed and the same requests.
@@ -182,6 +188,7 @@ impl World {
             Call::GetProject => self.get_project(context),
             Call::UpdateProject => self.update_project(context),
             Call::DeleteProject => self.delete_project(context),
+            Call::RecoverProject => self.recover_project(context),
             Call::GetConnectionUri => self.get_connection_uri(context),
             Call::ListBranches => self.list_branches(context),
             Call::CreateBranch => self.create_branch(context),

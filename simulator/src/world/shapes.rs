@@ -183,6 +183,10 @@ pub(super) struct ProjectMore<'a> {
     pub settings: ProjectSettings<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maintenance_scheduled_for: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deleted_at: Option<Stamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recoverable_until: Option<Stamp>,
     #[serde(flatten)]
     pub usage: Option<ProjectUsage>,
 }
@@ -198,6 +202,8 @@ pub(super) struct EndpointDefaults {
 pub(super) struct ProjectSettings<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maintenance_window: Option<&'a MaintenanceWindow>,
+    #[serde(flatten)]
+    pub stored: &'a BTreeMap<String, serde_json::Value>,
 }
 
 /// Fields of a single project that list items do not have.

@@ -11,6 +11,7 @@ mod beyond_computes;
 mod beyond_keys;
 mod beyond_lists;
 mod beyond_projects;
+mod beyond_recovery;
 mod beyond_sizes;
 mod computes;
 mod console;
