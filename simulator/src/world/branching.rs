@@ -115,7 +115,15 @@ impl World {
     }
 
     pub(super) fn delete_branch(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
-        let (project, branch) = self.branch(context)?;
+        let project = self.project(context)?;
+        // As with computes: the public API has nothing to say of what is gone.
+        let Some(branch) = project.branches.get(&context.ids.branch) else {
+            return if self.profile.obeys() {
+                Err(Refusal::Absent { what: "branch" })
+            } else {
+                Ok(Reply::no_content())
+            };
+        };
         if let (Reach::Project { .. }, true) = (&context.caller.reach, self.profile.obeys()) {
             return Err(Refusal::MembersMayNot);
         }

@@ -40,6 +40,8 @@ async fn branches_are_renamed_and_protected() {
     platform.patch(DEV, ORGANIZATION, json!({ "branch": { "protected": false } })).await.expect(200);
     platform.delete(DEV, ORGANIZATION).await.expect(200);
     platform.patch(DEV, ORGANIZATION, json!({ "branch": { "name": "gone" } })).await.expect(404);
+    let again = platform.delete(DEV, ORGANIZATION).await.expect(204);
+    assert_eq!(again.text, "");
 }
 
 #[tokio::test]
