@@ -83,13 +83,26 @@ impl Sdk {
 
     fn ask(&self, key: &str, method: &str, arguments: &Value, named: &Value) -> Value {
         let base_url = format!("{}/", self.platform.simulator.base_url());
-        let question = json!({"baseUrl": base_url, "key": key, "method": method, "args": arguments, "kwargs": named});
-        answer(script_of("sdk", "sdk/call.py"), &question)
+        let answer = ask(&base_url, key, method, arguments, named);
+        assert!(answer["outside"].is_null(), "{method} left this machine: {answer}");
+        answer
     }
 
     fn compute(&self, id: &str) -> Value {
         self.platform.get(&of_project(&format!("endpoints/{id}")))["endpoint"].clone()
     }
+}
+
+fn ask(base_url: &str, key: &str, method: &str, arguments: &Value, named: &Value) -> Value {
+    let question = json!({"baseUrl": base_url, "key": key, "method": method, "args": arguments, "kwargs": named});
+    answer(script_of("sdk", "sdk/call.py"), &question)
+}
+
+/// What every test of a method relies on.
+#[test]
+fn what_leaves_this_machine_is_noticed() {
+    let asked = ask("http://192.0.2.1/", ADMIN, "me", &json!([]), &json!({}));
+    assert_eq!(asked, json!({"outside": "192.0.2.1"}));
 }
 
 #[tokio::test]
