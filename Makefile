@@ -48,7 +48,7 @@ test: ## every test, including those that need a cluster
 	@tests/run
 
 .PHONY: ecosystem
-ecosystem: control-plane ## real servers and clients with what dbplane writes: PostgreSQL, libpq, pg of node, pgx, JDBC
+ecosystem: control-plane ## real servers and clients: PostgreSQL and its clients, and public clients of the platform with the simulator
 	@tests/ecosystem/build
 	cargo test --locked --test ecosystem
 

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{of_debian, tools};
@@ -52,14 +53,24 @@ pub fn pgx(questions: &[Question]) -> Vec<Read> {
 }
 
 fn python(script: &str) -> Command {
-    let mut command = Command::new(tools("python").join("bin/python"));
+    script_of("python", script)
+}
+
+/// A script of this folder, run in an environment of the build script.
+pub fn script_of(environment: &str, script: &str) -> Command {
+    let mut command = Command::new(tools(environment).join("bin/python"));
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ecosystem/clients").join(script));
     command
 }
 
-fn answers(mut command: Command, questions: &[Question]) -> Vec<Read> {
+fn answers(command: Command, questions: &[Question]) -> Vec<Read> {
+    answer(command, &questions)
+}
+
+/// What a program that reads JSON answers in JSON.
+pub fn answer<T: DeserializeOwned>(mut command: Command, question: &impl Serialize) -> T {
     let mut client = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    client.stdin.take().unwrap().write_all(&serde_json::to_vec(questions).unwrap()).unwrap();
+    client.stdin.take().unwrap().write_all(&serde_json::to_vec(question).unwrap()).unwrap();
     let output = client.wait_with_output().unwrap();
     assert!(output.status.success(), "{command:?}: {}", output.status);
     serde_json::from_slice(&output.stdout).unwrap()

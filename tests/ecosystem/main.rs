@@ -1,5 +1,5 @@
-//! Real servers and clients with what dbplane writes. They come from Debian's packages and from the registries of their languages,
-//! which takes too long for every change: `make ecosystem`.
+//! Real servers and clients: with what dbplane writes, and with the simulator's public profile. They come from Debian's packages and
+//! from the registries of their languages, which takes too long for every change: `make ecosystem`.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,11 +9,15 @@
 )]
 
 mod clients;
+mod command_line;
 mod connection;
 #[allow(dead_code, reason = "the tests of the operator use all of it")]
 #[path = "../operator/fixture.rs"]
 mod fixture;
 mod postgres;
+mod public;
+mod sdk;
+
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -69,8 +69,18 @@ impl World {
 
     /// The project, if the caller reaches it. `org_id` is the organization that the request names.
     pub(super) fn reach_project(&self, caller: &Caller, id: &str, org_id: Option<&str>) -> Result<&Project, Refusal> {
+        self.reach(caller, id, self.projects.get(&id.to_owned()), org_id)
+    }
+
+    /// The same for the project of this id, if there is one.
+    pub(super) fn reach<'a>(
+        &self,
+        caller: &Caller,
+        id: &str,
+        project: Option<&'a Project>,
+        org_id: Option<&str>,
+    ) -> Result<&'a Project, Refusal> {
         const ABSENT: Refusal = Refusal::Absent { what: "project" };
-        let project = self.projects.get(&id.to_owned());
         match (&caller.reach, project) {
             (Reach::Project { project: own, .. }, _) if own != id => {
                 Err(Refusal::OutsideScope { project: own.clone() })

@@ -2,45 +2,16 @@
 
 use std::cmp::Ordering;
 
-use serde::Serialize;
-
 use super::errors::Refusal;
 use super::message::Reply;
-use super::model::{Branch, Project};
+use super::model::{Branch, Operation, Project};
 use super::paging::{self, Limit};
-use super::shapes::{AnnotatedObject, Annotation, BranchCursor, BranchList, BranchShape, OneBranch, Stamp};
+use super::shapes::{
+    AnnotatedObject, Annotation, BranchAndOperations, BranchCursor, BranchList, BranchShape, OneBranch, Stamp,
+};
 use super::{Context, World};
 
 const LIMIT: Limit = Limit { default: 10_000, max: 10_000 };
-
-#[derive(Debug, Serialize)]
-struct DatabaseList<'a> {
-    databases: [Database<'a>; 1],
-}
-
-#[derive(Debug, Serialize)]
-struct Database<'a> {
-    id: u32,
-    branch_id: &'a str,
-    name: &'static str,
-    owner_name: &'static str,
-    created_at: Stamp,
-    updated_at: Stamp,
-}
-
-#[derive(Debug, Serialize)]
-struct RoleList<'a> {
-    roles: [DatabaseRole<'a>; 1],
-}
-
-#[derive(Debug, Serialize)]
-struct DatabaseRole<'a> {
-    branch_id: &'a str,
-    name: &'static str,
-    protected: bool,
-    created_at: Stamp,
-    updated_at: Stamp,
-}
 
 impl World {
     /// The project and the branch in the path.
@@ -79,31 +50,11 @@ impl World {
         Ok(Reply::ok(&BranchList { branches, annotations: Default::default(), pagination }))
     }
 
-    pub(super) fn list_branch_databases(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
-        let (_, branch) = self.branch(context)?;
-        let created_at = Stamp(branch.created_at);
-        let database = Database {
-            id: 1,
-            branch_id: &branch.id,
-            name: "app",
-            owner_name: "app_owner",
-            created_at,
-            updated_at: created_at,
-        };
-        Ok(Reply::ok(&DatabaseList { databases: [database] }))
-    }
-
-    pub(super) fn list_branch_roles(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
-        let (_, branch) = self.branch(context)?;
-        let created_at = Stamp(branch.created_at);
-        let role = DatabaseRole {
-            branch_id: &branch.id,
-            name: "app_owner",
-            protected: false,
-            created_at,
-            updated_at: created_at,
-        };
-        Ok(Reply::ok(&RoleList { roles: [role] }))
+    pub(super) fn branch_and_operations(&self, project: &Project, branch: &Branch, operations: &[Operation]) -> Reply {
+        Reply::ok(&BranchAndOperations {
+            branch: self.branch_shape(project, branch),
+            operations: operations.iter().map(|operation| self.operation_shape(operation, self.now)).collect(),
+        })
     }
 
     pub(super) fn branch_shape<'a>(&self, project: &'a Project, branch: &'a Branch) -> BranchShape<'a> {
@@ -124,24 +75,28 @@ impl World {
             written_data_bytes: 0,
             data_transfer_bytes: 0,
             created_at: Stamp(branch.created_at),
-            updated_at: Stamp(branch.created_at),
+            updated_at: Stamp(branch.changed_at()),
+            parent_lsn: branch.origin.lsn.as_deref(),
+            parent_timestamp: branch.origin.timestamp.map(Stamp),
+            init_source: branch.origin.source.as_deref(),
+            expires_at: branch.expiry.as_ref().map(|expiry| Stamp(expiry.at)),
+            ttl_interval_seconds: branch.expiry.as_ref().map(|expiry| expiry.seconds),
+            last_reset_at: branch.reset_at.map(Stamp),
         }
     }
 }
 
 type Order = fn(&Branch, &Branch) -> Ordering;
 
-/// How to sort; the id decides between equals, so that pages do not overlap. Branches never change after their creation.
+/// How to sort; the id decides between equals, so that pages do not overlap.
 fn order(sort_by: &str, sort_order: &str) -> Result<Order, Refusal> {
     match (sort_by, sort_order) {
         ("name", "asc") => Ok(|one, other| (&one.name, &one.id).cmp(&(&other.name, &other.id))),
         ("name", "desc") => Ok(|one, other| (&other.name, &other.id).cmp(&(&one.name, &one.id))),
-        ("created_at" | "updated_at", "asc") => {
-            Ok(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)))
-        }
-        ("created_at" | "updated_at", "desc") => {
-            Ok(|one, other| (other.created_at, &other.id).cmp(&(one.created_at, &one.id)))
-        }
+        ("created_at", "asc") => Ok(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id))),
+        ("created_at", "desc") => Ok(|one, other| (other.created_at, &other.id).cmp(&(one.created_at, &one.id))),
+        ("updated_at", "asc") => Ok(|one, other| (one.changed_at(), &one.id).cmp(&(other.changed_at(), &other.id))),
+        ("updated_at", "desc") => Ok(|one, other| (other.changed_at(), &other.id).cmp(&(one.changed_at(), &one.id))),
         _ => Err(Refusal::invalid("sort_by is name, created_at or updated_at, and sort_order is asc or desc")),
     }
 }

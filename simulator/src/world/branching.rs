@@ -1,13 +1,17 @@
-//! The calls that make, change and delete branches and projects: beyond the operator's needs, but command lines use them.
+//! The calls that make and delete branches: beyond the operator's needs, but command lines use them.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::branch_changes::expiry;
 use super::config::{ComputeRequest, parse_json};
+use super::connections::Access;
 use super::errors::Refusal;
 use super::message::Reply;
-use super::model::{Branch, Operation, Reach};
-use super::shapes::{BranchShape, ComputeShape, OperationShape, ProjectShape};
-use super::{Context, World};
+use super::model::{Branch, Operation, Origin, Reach};
+use super::restoring::check_point;
+use super::shapes::{BranchShape, ComputeShape, OperationShape};
+use super::{Context, Profile, World};
 
 /// `POST .../branches`; unknown attributes are ignored.
 #[derive(Debug, Default, Deserialize)]
@@ -22,20 +26,27 @@ struct BranchRequest {
 struct BranchAttributes {
     name: Option<String>,
     parent_id: Option<String>,
+    parent_lsn: Option<String>,
+    parent_timestamp: Option<Timestamp>,
+    init_source: Option<String>,
     protected: bool,
+    expires_at: Option<Timestamp>,
 }
 
-/// `PATCH /projects/{project}`; unknown attributes are ignored.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ProjectChange {
-    project: ProjectAttributes,
-}
+impl BranchAttributes {
+    /// Without what the public profile alone knows.
+    fn of(self, profile: Profile) -> Self {
+        match profile.obeys() {
+            true => Self { name: self.name, parent_id: self.parent_id, protected: self.protected, ..Self::default() },
+            false => self,
+        }
+    }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ProjectAttributes {
-    name: Option<String>,
+    /// What is left of what a branch began with: a schema alone needs no parent any more.
+    fn lineage(self, parent: Option<String>) -> (Option<String>, Origin) {
+        let parent = parent.filter(|_| self.init_source.as_deref() != Some("schema-only"));
+        (parent, Origin { lsn: self.parent_lsn, timestamp: self.parent_timestamp, source: self.init_source })
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -43,26 +54,8 @@ struct CreatedBranch<'a> {
     branch: BranchShape<'a>,
     endpoints: Vec<ComputeShape<'a>>,
     operations: Vec<OperationShape<'a>>,
-    databases: [(); 0],
-    roles: [(); 0],
-    connection_uris: [(); 0],
-}
-
-#[derive(Debug, Serialize)]
-struct DeletedBranch<'a> {
-    branch: BranchShape<'a>,
-    operations: [(); 0],
-}
-
-#[derive(Debug, Serialize)]
-struct UpdatedProject<'a> {
-    project: ProjectShape<'a>,
-    operations: [(); 0],
-}
-
-#[derive(Debug, Serialize)]
-struct RolePassword {
-    password: &'static str,
+    #[serde(flatten)]
+    access: Access<'a>,
 }
 
 impl World {
@@ -72,21 +65,21 @@ impl World {
             false => parse_json(&context.request.body)?,
         };
         let project = self.project(context)?;
+        let attributes = request.branch.of(self.profile);
         let root = || project.default_branch().map(|branch| branch.id.clone());
-        let parent = request.branch.parent_id.filter(|id| !id.is_empty()).or_else(root);
+        let parent = attributes.parent_id.clone().filter(|id| !id.is_empty()).or_else(root);
         if parent.as_ref().is_some_and(|parent| !project.branches.contains_key(parent)) {
             return Err(Refusal::Absent { what: "branch" });
         }
-        let project_id = project.id.clone();
+        check_point(attributes.parent_lsn.as_deref(), attributes.parent_timestamp, context.now)?;
         let id = self.head.generator.branch_id();
-        let branch = Branch {
-            name: request.branch.name.unwrap_or_else(|| id.clone()),
-            id: id.clone(),
-            parent,
-            default: false,
-            protected: request.branch.protected,
-            created_at: context.now,
-        };
+        let project = self.project(context)?;
+        let project_id = project.id.clone();
+        let mut branch = Branch { protected: attributes.protected, ..Branch::new(id.clone(), context.now) };
+        branch.name = attributes.name.clone().unwrap_or(branch.name);
+        let expires_at = attributes.expires_at;
+        (branch.parent, branch.origin) = attributes.lineage(parent);
+        branch.expiry = expires_at.map(|at| expiry(project, &branch, at, context.now)).transpose()?;
         if let Some(project) = self.projects.get_mut(&project_id) {
             project.branches.insert(id.clone(), branch);
         }
@@ -103,9 +96,7 @@ impl World {
             branch: self.branch_shape(project, branch),
             endpoints: computes.map(|compute| self.compute_shape(compute)).collect(),
             operations: operations.iter().map(|operation| self.operation_shape(operation, context.now)).collect(),
-            databases: [],
-            roles: [],
-            connection_uris: [],
+            access: self.access(project, branch),
         }))
     }
 
@@ -124,45 +115,32 @@ impl World {
     }
 
     pub(super) fn delete_branch(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
-        let (project, branch) = self.branch(context)?;
+        let project = self.project(context)?;
+        // As with computes: the public API has nothing to say of what is gone.
+        let Some(branch) = project.branches.get(&context.ids.branch) else {
+            return if self.profile.obeys() {
+                Err(Refusal::Absent { what: "branch" })
+            } else {
+                Ok(Reply::no_content())
+            };
+        };
         if let (Reach::Project { .. }, true) = (&context.caller.reach, self.profile.obeys()) {
             return Err(Refusal::MembersMayNot);
         }
-        let is_parent = project.branches.values().any(|other| other.parent.as_ref() == Some(&branch.id));
-        match (branch.default, branch.protected, is_parent) {
-            (true, _, _) => return Err(Refusal::BranchNeeded("the root branch of a project cannot be deleted")),
-            (_, true, _) => return Err(Refusal::BranchNeeded("a protected branch cannot be deleted")),
-            (_, _, true) => return Err(Refusal::BranchNeeded("a branch with children cannot be deleted")),
-            (false, false, false) => {}
+        if let Some(reason) = project.why_kept(branch) {
+            return Err(Refusal::BranchKept { what: "deleted", reason });
         }
-        let answer = Reply::ok(&DeletedBranch { branch: self.branch_shape(project, branch), operations: [] });
+        let answer = self.branch_and_operations(project, branch, &[]);
         let (project_id, branch_id) = (project.id.clone(), branch.id.clone());
         self.remove_branch(&project_id, &branch_id);
         Ok(answer)
     }
 
     /// Takes out a branch and its computes.
-    fn remove_branch(&mut self, project_id: &str, branch_id: &str) {
+    pub(super) fn remove_branch(&mut self, project_id: &str, branch_id: &str) {
         self.take_out_computes(project_id, |compute| compute.config.branch_id == branch_id);
         if let Some(project) = self.projects.get_mut(&project_id.to_owned()) {
             project.branches.remove(branch_id);
         }
-    }
-
-    pub(super) fn update_project(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
-        let change: ProjectChange = parse_json(&context.request.body)?;
-        let id = self.project(context)?.id.clone();
-        if let (Some(name), Some(project)) = (change.project.name, self.projects.get_mut(&id)) {
-            project.name = name;
-            project.updated_at = context.now;
-        }
-        let project = self.project(context)?;
-        Ok(Reply::ok(&UpdatedProject { project: self.project_shape(project, true), operations: [] }))
-    }
-
-    /// Databases are not simulated: every role has the same word, which opens nothing.
-    pub(super) fn reveal_password(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
-        self.branch(context)?;
-        Ok(Reply::ok(&RolePassword { password: "simulated" }))
     }
 }

@@ -241,7 +241,7 @@ impl World {
         self.compute_and_operations(key, &operations, now).map(|body| Reply::ok(&body))
     }
 
-    fn refuse_when_busy(&self, key: &ComputeKey) -> Result<(), Refusal> {
+    pub(super) fn refuse_when_busy(&self, key: &ComputeKey) -> Result<(), Refusal> {
         let settings = &self.head.settings;
         if !settings.serialises_operations(self.profile) {
             return Ok(());

@@ -82,7 +82,7 @@ impl ComputeRequest {
     }
 
     /// Refuses what no compute can have, whatever it is now.
-    fn check(&self, region_id: &str) -> Result<(), Refusal> {
+    pub(super) fn check(&self, region_id: &str) -> Result<(), Refusal> {
         if self.region_id.as_ref().is_some_and(|region| region != region_id) {
             return Err(Refusal::invalid("endpoint.region_id must be the region of the project"));
         }
@@ -96,6 +96,11 @@ impl ComputeRequest {
             return Err(Refusal::invalid("endpoint.name must have 1 to 64 characters"));
         }
         Ok(())
+    }
+
+    /// Whether it says anything about the size.
+    pub fn has_range(&self) -> bool {
+        self.autoscaling_limit_min_cu.is_some() || self.autoscaling_limit_max_cu.is_some()
     }
 
     /// The configuration of a new compute.
@@ -138,7 +143,7 @@ impl ComputeRequest {
     }
 
     /// Each end that is given is measured against the other one, given or stored.
-    fn range(&self, old: Range, rules: Rules) -> Result<Range, Refusal> {
+    pub(super) fn range(&self, old: Range, rules: Rules) -> Result<Range, Refusal> {
         match (self.autoscaling_limit_min_cu, self.autoscaling_limit_max_cu) {
             (None, None) => Ok(old),
             (min, max) => {
@@ -150,7 +155,7 @@ impl ComputeRequest {
 
     /// The specification binds scale to zero to no plan. In the public profile the free plan's setting stays as it is,
     /// without a word, and Launch can only turn scale to zero off and on.
-    fn suspend_timeout(&self, old: i64, rules: Rules) -> Result<i64, Refusal> {
+    pub(super) fn suspend_timeout(&self, old: i64, rules: Rules) -> Result<i64, Refusal> {
         match (self.suspend_timeout_seconds, rules.plan) {
             (None, _) => Ok(old),
             (Some(seconds), _) if rules.profile.obeys() => Ok(seconds),

@@ -12,7 +12,8 @@ use super::file::{
 };
 use super::ids::Generator;
 use super::model::{
-    Branch, ComputeDefaults, ComputeKind, Key, Maintenance, Organization, Owner, Project, Reach, Role, State, User,
+    Branch, ComputeDefaults, ComputeKind, Database, Key, Maintenance, Organization, Owner, Project, Reach, Role, State,
+    User,
 };
 use super::projects::{DEFAULT_PG_VERSION, DEFAULT_PLATFORM, DEFAULT_PROVISIONER, DEFAULT_REGION, DEFAULT_SIZE_LIMIT};
 use super::routes::is_path_id;
@@ -243,6 +244,8 @@ impl DeclaredProject {
             cpu_used_sec: 0,
             branch_logical_size_limit: self.branch_logical_size_limit.unwrap_or(DEFAULT_SIZE_LIMIT),
             branches,
+            database: Database::default(),
+            settings: BTreeMap::new(),
             defaults: ComputeDefaults {
                 range: self.default_size,
                 suspend_timeout_seconds: self.default_suspend_timeout_seconds,
@@ -260,12 +263,11 @@ impl DeclaredProject {
 impl DeclaredBranch {
     fn build(&self, default: bool, now: Timestamp) -> Branch {
         Branch {
-            id: self.id.clone(),
             name: self.name.clone().unwrap_or_else(|| self.id.clone()),
             parent: self.parent.clone(),
             default,
             protected: self.protected,
-            created_at: now,
+            ..Branch::new(self.id.clone(), now)
         }
     }
 }

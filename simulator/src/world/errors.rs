@@ -44,8 +44,13 @@ pub enum Refusal {
     Busy,
     InTransition,
     BranchProtected,
-    /// A branch that cannot be deleted, and why.
-    BranchNeeded(&'static str),
+    /// The project has a branch that must not go.
+    ProjectProtected,
+    /// What a branch is, and what therefore it cannot be.
+    BranchKept {
+        what: &'static str,
+        reason: &'static str,
+    },
     TooManyRequests {
         retry_after: u64,
     },
@@ -96,7 +101,8 @@ impl Refusal {
             Refusal::SuspendNotAllowed
             | Refusal::LimitReached { .. }
             | Refusal::BranchProtected
-            | Refusal::BranchNeeded(_) => 422,
+            | Refusal::ProjectProtected
+            | Refusal::BranchKept { .. } => 422,
             Refusal::Busy | Refusal::InTransition => 423,
             Refusal::TooManyRequests { .. } => 429,
         }
@@ -143,7 +149,8 @@ impl Refusal {
                 "project already has running conflicting operations, scheduling of new ones is prohibited".into()
             }
             Refusal::InTransition => "endpoint is in some transitive state, could not suspend".into(),
-            Refusal::BranchNeeded(message) => (*message).into(),
+            Refusal::ProjectProtected => "a project with a protected branch cannot be deleted".into(),
+            Refusal::BranchKept { what, reason } => format!("{reason} cannot be {what}"),
             Refusal::BranchProtected => "endpoints of a protected branch cannot be deleted".into(),
             Refusal::TooManyRequests { .. } => "too many requests".into(),
         }

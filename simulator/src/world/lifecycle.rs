@@ -39,6 +39,11 @@ impl World {
             self.step(&key);
             self.plan_stale();
         }
+        // Nothing sets an expiration in the other profiles.
+        if !self.profile.obeys() {
+            self.expire_branches();
+            self.plan_stale();
+        }
     }
 
     fn plan_stale(&mut self) {

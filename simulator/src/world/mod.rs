@@ -7,10 +7,12 @@
 mod access;
 mod account;
 mod agenda;
+mod branch_changes;
 mod branches;
 mod branching;
 mod computes;
 mod config;
+mod connections;
 pub mod console;
 mod declare;
 pub mod errors;
@@ -23,10 +25,13 @@ pub mod message;
 pub mod model;
 mod operations;
 mod paging;
+mod project_attributes;
 mod projects;
 #[cfg(test)]
 mod properties;
 mod rate;
+mod recovery;
+mod restoring;
 pub mod routes;
 pub mod rows;
 pub mod secret;
@@ -47,7 +52,7 @@ use errors::Refusal;
 use ids::Generator;
 use keyring::KeyRing;
 use message::{Reply, Request, Response};
-use model::{Compute, FailureOrder, Operation, Organization, Project, User};
+use model::{Compute, DeletedProject, FailureOrder, Operation, Organization, Project, User};
 use rate::Meters;
 use routes::{Call, Ids};
 use settings::Settings;
@@ -95,6 +100,9 @@ struct Head {
     /// When a plan or the owner of a project last changed. State files of before do not have it.
     #[serde(default)]
     plans_changed_at: Option<Timestamp>,
+    /// By id. Only the public profile keeps them.
+    #[serde(default)]
+    deleted_projects: BTreeMap<String, DeletedProject>,
 }
 
 /// A simulated platform: cheap to clone, the same from the same seed and the same requests.
@@ -180,10 +188,15 @@ impl World {
             Call::GetProject => self.get_project(context),
             Call::UpdateProject => self.update_project(context),
             Call::DeleteProject => self.delete_project(context),
+            Call::RecoverProject => self.recover_project(context),
             Call::GetConnectionUri => self.get_connection_uri(context),
             Call::ListBranches => self.list_branches(context),
             Call::CreateBranch => self.create_branch(context),
+            Call::UpdateBranch => self.update_branch(context),
             Call::DeleteBranch => self.delete_branch(context),
+            Call::SetDefaultBranch => self.set_default_branch(context),
+            Call::RestoreBranch => self.restore_branch(context),
+            Call::GetBranchSchema => self.get_branch_schema(context),
             Call::RevealPassword => self.reveal_password(context),
             Call::GetBranch => self.get_branch(context),
             Call::ListBranchComputes => self.list_branch_computes(context),

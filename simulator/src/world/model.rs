@@ -1,5 +1,7 @@
 //! What the world holds: plain records, no behaviour but small questions about themselves.
 
+mod projects;
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -7,6 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::secret::Token;
 use super::sizes::{Plan, Range};
+pub use projects::{
+    Branch, ComputeDefaults, Database, DeletedProject, Expiry, Maintenance, MaintenanceWindow, Origin, Owner, Project,
+};
 
 /// An organization and its members.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,90 +38,6 @@ pub struct User {
     pub name: String,
     pub email: String,
     pub plan: Plan,
-}
-
-/// Who a project belongs to.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Owner {
-    User(String),
-    Organization(String),
-}
-
-impl Owner {
-    /// The owner's id, of either kind.
-    pub fn id(&self) -> &str {
-        match self {
-            Owner::User(id) | Owner::Organization(id) => id,
-        }
-    }
-}
-
-/// A project and its branches.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Project {
-    pub id: String,
-    pub name: String,
-    pub owner: Owner,
-    pub region_id: String,
-    pub platform_id: String,
-    pub provisioner: String,
-    pub pg_version: u32,
-    pub locked: bool,
-    /// Seconds of computing, weighted by size.
-    pub cpu_used_sec: u64,
-    /// In MiB.
-    pub branch_logical_size_limit: u64,
-    pub branches: BTreeMap<String, Branch>,
-    pub defaults: ComputeDefaults,
-    pub maintenance: Maintenance,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
-}
-
-impl Project {
-    /// The root branch, where a new branch begins that names no parent.
-    pub fn default_branch(&self) -> Option<&Branch> {
-        self.branches.values().find(|branch| branch.default)
-    }
-}
-
-/// What a new compute of a project gets when the request is silent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ComputeDefaults {
-    pub range: Option<Range>,
-    /// Seconds; 0 is the platform's default, -1 is never.
-    pub suspend_timeout_seconds: i64,
-}
-
-/// When the platform updates a project's computes. Times are as the API writes them.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Maintenance {
-    pub window: Option<MaintenanceWindow>,
-    /// As the platform prints it, e.g. `2025-02-07T07:00`: not RFC 3339.
-    pub scheduled_for: Option<String>,
-}
-
-/// Weekdays are 1 (Monday) to 7; the times are `HH:MM` in UTC.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MaintenanceWindow {
-    pub weekdays: Vec<u8>,
-    pub start_time: String,
-    pub end_time: String,
-}
-
-/// A branch of a project.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Branch {
-    pub id: String,
-    pub name: String,
-    pub parent: Option<String>,
-    /// The project's root and default branch.
-    pub default: bool,
-    /// A protected branch cannot be deleted; in the public profile, its computes neither.
-    pub protected: bool,
-    pub created_at: Timestamp,
 }
 
 /// Which of the two kinds a compute is.

@@ -1,14 +1,18 @@
 //! The calls on projects.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::access::{outside, owned_by};
-use super::config::{ComputeRequest, initial_range, parse_json};
+use super::config::{ComputeRequest, initial_range};
+use super::connections::Access;
 use super::errors::Refusal;
 use super::message::Reply;
-use super::model::{Branch, ComputeDefaults, Maintenance, Owner, Project, Reach};
+use super::model::{Branch, ComputeDefaults, Database, Maintenance, Owner, Project, Reach};
 use super::paging::{self, Limit};
+use super::project_attributes::ProjectRequest;
 use super::shapes::{
     BranchShape, ComputeShape, Cursor, EndpointDefaults, OneProject, OperationShape, ProjectList, ProjectListMore,
     ProjectMore, ProjectSettings, ProjectShape, ProjectUsage, Stamp,
@@ -26,37 +30,15 @@ pub(super) const DEFAULT_PG_VERSION: u32 = 17;
 pub(super) const DEFAULT_SIZE_LIMIT: u64 = 512;
 pub(super) const MEBIBYTE: u64 = 1 << 20;
 
-/// `POST /projects`; unknown attributes are ignored.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ProjectRequest {
-    name: Option<String>,
-    org_id: Option<String>,
-    region_id: Option<String>,
-    pg_version: Option<u32>,
-}
-
-#[derive(Debug, Deserialize)]
-struct WrappedProject {
-    #[serde(default)]
-    project: ProjectRequest,
-}
-
 /// What the creation of a project answers: the project and everything that came with it.
 #[derive(Debug, Serialize)]
 struct CreatedProject<'a> {
     project: ProjectShape<'a>,
-    connection_uris: [(); 0],
-    roles: [(); 0],
-    databases: [(); 0],
+    #[serde(flatten)]
+    access: Access<'a>,
     operations: Vec<OperationShape<'a>>,
     branch: BranchShape<'a>,
     endpoints: Vec<ComputeShape<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct ConnectionUri {
-    uri: String,
 }
 
 impl World {
@@ -68,7 +50,11 @@ impl World {
 
     pub(super) fn list_projects(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let org_id = context.request.query_value("org_id");
-        let visible = self.visible(&context.caller.reach, org_id.as_deref())?;
+        let recoverable =
+            !self.profile.obeys() && context.request.query_value("recoverable").as_deref() == Some("true");
+        let from =
+            if recoverable { self.recoverable_projects() } else { self.projects.iter().map(|(_, it)| it).collect() };
+        let visible = self.visible(from, &context.caller.reach, org_id.as_deref())?;
         match self.profile.adds() {
             true => self.page_of_projects(context, visible),
             false => {
@@ -95,8 +81,13 @@ impl World {
         Ok(Reply::ok(&ProjectList { projects, more: Some(more) }))
     }
 
-    /// The projects that a key sees in the list, in the order of their ids.
-    fn visible(&self, reach: &Reach, org_id: Option<&str>) -> Result<Vec<&Project>, Refusal> {
+    /// Those of these projects that a key sees in the list, in the same order.
+    fn visible<'a>(
+        &self,
+        from: Vec<&'a Project>,
+        reach: &Reach,
+        org_id: Option<&str>,
+    ) -> Result<Vec<&'a Project>, Refusal> {
         const NO_ORGANIZATION: Refusal = Refusal::Absent { what: "organization" };
         match (reach, self.profile, org_id) {
             (Reach::Project { project, .. }, Profile::Public, _) => {
@@ -104,32 +95,28 @@ impl World {
             }
             // The specification gives such a key one project, so that is its list.
             (Reach::Project { organization, project }, _, _) => {
-                let project = self.projects.get(project).filter(|project| owned_by(project, organization));
+                let project = from.into_iter().find(|it| it.id == *project && owned_by(it, organization));
                 project.map(|project| vec![project]).ok_or(Refusal::ProjectLeft)
             }
             (Reach::Organization { organization }, _, Some(other)) if other != organization => Err(NO_ORGANIZATION),
             (Reach::Organization { organization }, _, _) => {
-                Ok(self.owned(|owner| is_organization(owner, organization)))
+                Ok(owned(from, |owner| is_organization(owner, organization)))
             }
             (Reach::Personal { .. }, Profile::Public, None) => Err(Refusal::OrgIdRequired),
             // Beyond the specification, a person's own account counts as an organization of theirs.
             (Reach::Personal { user }, profile, Some(own)) if profile.adds() && own == user => {
-                Ok(self.owned(|owner| is_user(owner, user)))
+                Ok(owned(from, |owner| is_user(owner, user)))
             }
             (Reach::Personal { user }, _, Some(organization)) if self.role(organization, user).is_none() => {
                 Err(NO_ORGANIZATION)
             }
             (Reach::Personal { .. }, Profile::Public, Some(organization)) => {
-                Ok(self.owned(|owner| is_organization(owner, organization)))
+                Ok(owned(from, |owner| is_organization(owner, organization)))
             }
-            (Reach::Personal { user }, _, organization) => Ok(self.owned(|owner| {
+            (Reach::Personal { user }, _, organization) => Ok(owned(from, |owner| {
                 is_user(owner, user) || organization.is_some_and(|organization| is_organization(owner, organization))
             })),
         }
-    }
-
-    fn owned(&self, by: impl Fn(&Owner) -> bool) -> Vec<&Project> {
-        self.projects.iter().map(|(_, project)| project).filter(|project| by(&project.owner)).collect()
     }
 
     /// Projects that others share with the caller: sharing is not simulated.
@@ -146,10 +133,13 @@ impl World {
     }
 
     pub(super) fn create_project(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
-        let wrapped: WrappedProject = parse_json(&context.request.body)?;
-        let owner = self.new_owner(context, wrapped.project.org_id.as_deref())?;
+        let request = ProjectRequest::parse(&context.request.body)?;
+        let owner = self.new_owner(context, request.org_id.as_deref())?;
         self.check_project_limit(&owner)?;
-        let project = self.new_project(wrapped.project, owner, context.now);
+        let mut project = self.new_project(&request, owner, context.now);
+        let rules = self.rules(&project);
+        request.apply(&mut project, rules)?;
+        request.name_first_branch(&mut project);
         let (id, branch_id) = (project.id.clone(), project.branches.keys().next().cloned());
         self.projects.insert(id.clone(), project);
         let request = ComputeRequest { branch_id, kind: Some("read_write".to_owned()), ..ComputeRequest::default() };
@@ -158,9 +148,7 @@ impl World {
         let branch = project.branches.values().next().ok_or(Refusal::Absent { what: "branch" })?;
         Ok(Reply::created(&CreatedProject {
             project: self.project_shape(project, true),
-            connection_uris: [],
-            roles: [],
-            databases: [],
+            access: self.access(project, branch),
             operations: operations.iter().map(|operation| self.operation_shape(operation, context.now)).collect(),
             branch: self.branch_shape(project, branch),
             endpoints: self.computes_of(&id).map(|compute| self.compute_shape(compute)).collect(),
@@ -186,32 +174,27 @@ impl World {
         }
     }
 
-    fn check_project_limit(&self, owner: &Owner) -> Result<(), Refusal> {
+    pub(super) fn check_project_limit(&self, owner: &Owner) -> Result<(), Refusal> {
         match self.head.settings.max_projects {
-            Some(limit) if self.owned(|other| other == owner).len() >= limit => Err(Refusal::LimitReached {
-                code: "PROJECTS_LIMIT_EXCEEDED",
-                message: format!("an account may have {limit} projects"),
-            }),
+            Some(limit) if self.projects.iter().filter(|(_, other)| other.owner == *owner).count() >= limit => {
+                Err(Refusal::LimitReached {
+                    code: "PROJECTS_LIMIT_EXCEEDED",
+                    message: format!("an account may have {limit} projects"),
+                })
+            }
             _ => Ok(()),
         }
     }
 
-    fn new_project(&mut self, request: ProjectRequest, owner: Owner, now: Timestamp) -> Project {
+    fn new_project(&mut self, request: &ProjectRequest, owner: Owner, now: Timestamp) -> Project {
         let id = self.head.generator.project_id();
         let branch_id = self.head.generator.branch_id();
-        let branch = Branch {
-            id: branch_id.clone(),
-            name: "main".to_owned(),
-            parent: None,
-            default: true,
-            protected: false,
-            created_at: now,
-        };
+        let branch = Branch { name: "main".to_owned(), default: true, ..Branch::new(branch_id.clone(), now) };
         Project {
-            name: request.name.unwrap_or_else(|| id.clone()),
+            name: id.clone(),
             id,
             owner,
-            region_id: request.region_id.unwrap_or_else(|| DEFAULT_REGION.to_owned()),
+            region_id: request.region_id.clone().unwrap_or_else(|| DEFAULT_REGION.to_owned()),
             platform_id: DEFAULT_PLATFORM.to_owned(),
             provisioner: DEFAULT_PROVISIONER.to_owned(),
             pg_version: request.pg_version.unwrap_or(DEFAULT_PG_VERSION),
@@ -219,6 +202,8 @@ impl World {
             cpu_used_sec: 0,
             branch_logical_size_limit: DEFAULT_SIZE_LIMIT,
             branches: [(branch_id, branch)].into(),
+            database: Database::default(),
+            settings: BTreeMap::new(),
             defaults: ComputeDefaults::default(),
             maintenance: Maintenance::default(),
             created_at: now,
@@ -231,33 +216,17 @@ impl World {
         if let Reach::Project { .. } = context.caller.reach {
             return Err(Refusal::MembersMayNot);
         }
+        if !self.profile.obeys() && project.branches.values().any(|branch| branch.protected) {
+            return Err(Refusal::ProjectProtected);
+        }
         let id = project.id.clone();
         let answer = Reply::ok(&OneProject { project: self.project_shape(project, true) });
-        self.take_out_computes(&id, |_| true);
+        match self.profile.obeys() {
+            true => self.take_out_computes(&id, |_| true),
+            false => self.keep_for_recovery(&id, context.now),
+        }
         self.projects.remove(&id);
         Ok(answer)
-    }
-
-    pub(super) fn get_connection_uri(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
-        let project = self.project(context)?;
-        let request = context.request;
-        let required =
-            |name: &str| request.query_value(name).ok_or_else(|| Refusal::invalid(format!("{name} is required")));
-        let (database, role) = (required("database_name")?, required("role_name")?);
-        let default_branch = project.default_branch().map(|branch| branch.id.clone());
-        let branch = request.query_value("branch_id").or(default_branch).unwrap_or_default();
-        let compute = match request.query_value("endpoint_id") {
-            Some(id) => self.computes_of(&project.id).find(|compute| compute.id == id),
-            None => self.computes_of(&project.id).find(|compute| compute.config.branch_id == branch),
-        };
-        let compute = compute.ok_or(Refusal::Absent { what: "endpoint" })?;
-        let host = match request.query_value("pooled").as_deref() {
-            Some("true") => super::operations::pooled_host(&compute.host),
-            _ => compute.host.clone(),
-        };
-        Ok(Reply::ok(&ConnectionUri {
-            uri: format!("postgresql://{role}:simulated@{host}/{database}?sslmode=require"),
-        }))
     }
 
     pub(super) fn project_shape<'a>(&'a self, project: &'a Project, single: bool) -> ProjectShape<'a> {
@@ -284,6 +253,7 @@ impl World {
             Owner::User(_) => None,
         };
         let range = initial_range(&project.defaults, self.rules(project));
+        let deleted = self.head.deleted_projects.get(&project.id);
         ProjectMore {
             owner_id: project.owner.id(),
             org_id: organization.map(|organization| organization.id.as_str()),
@@ -298,7 +268,12 @@ impl World {
                 autoscaling_limit_max_cu: range.max,
                 suspend_timeout_seconds: project.defaults.suspend_timeout_seconds,
             },
-            settings: ProjectSettings { maintenance_window: project.maintenance.window.as_ref() },
+            settings: ProjectSettings {
+                maintenance_window: project.maintenance.window.as_ref(),
+                stored: &project.settings,
+            },
+            deleted_at: deleted.map(|deleted| Stamp(deleted.at)),
+            recoverable_until: deleted.map(|deleted| Stamp(deleted.recoverable_until)),
             maintenance_scheduled_for: project.maintenance.scheduled_for.as_deref().filter(|_| single),
             usage: single.then_some(ProjectUsage {
                 active_time_seconds: project.cpu_used_sec,
@@ -311,6 +286,10 @@ impl World {
             }),
         }
     }
+}
+
+fn owned(from: Vec<&Project>, by: impl Fn(&Owner) -> bool) -> Vec<&Project> {
+    from.into_iter().filter(|project| by(&project.owner)).collect()
 }
 
 fn is_user(owner: &Owner, id: &str) -> bool {

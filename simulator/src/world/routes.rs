@@ -13,11 +13,16 @@ pub enum Call {
     GetProject,
     UpdateProject,
     DeleteProject,
+    RecoverProject,
     GetConnectionUri,
     ListBranches,
     CreateBranch,
     GetBranch,
+    UpdateBranch,
     DeleteBranch,
+    SetDefaultBranch,
+    RestoreBranch,
+    GetBranchSchema,
     ListBranchComputes,
     ListBranchDatabases,
     ListBranchRoles,
@@ -46,17 +51,28 @@ pub enum Call {
     ListRegions,
 }
 
-/// Which profile has a route: `Spec` is in all, `Family` in all but the minimal one.
+/// Which profile has a route: `Spec` is in all, `Family` in all but the minimal one, `Public` in the public one alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Offer {
     Spec,
     Family,
+    Public,
+}
+
+impl Offer {
+    fn is_in(self, profile: Profile) -> bool {
+        match self {
+            Spec => true,
+            Family => profile.adds(),
+            Public => !profile.obeys(),
+        }
+    }
 }
 
 struct Route(Method, &'static str, Offer, Call);
 
 use Method::{Delete, Get, Patch, Post};
-use Offer::{Family, Spec};
+use Offer::{Family, Public, Spec};
 
 /// A literal segment is written before the placeholder that would also match it.
 #[rustfmt::skip]
@@ -67,11 +83,16 @@ const ROUTES: &[Route] = &[
     Route(Get,    "/projects/{project}",                                                 Family, Call::GetProject),
     Route(Patch,  "/projects/{project}",                                                 Family, Call::UpdateProject),
     Route(Delete, "/projects/{project}",                                                 Family, Call::DeleteProject),
+    Route(Post,   "/projects/{project}/recover",                                         Public, Call::RecoverProject),
     Route(Get,    "/projects/{project}/connection_uri",                                  Family, Call::GetConnectionUri),
     Route(Get,    "/projects/{project}/branches",                                        Family, Call::ListBranches),
     Route(Post,   "/projects/{project}/branches",                                        Family, Call::CreateBranch),
     Route(Get,    "/projects/{project}/branches/{branch}",                               Family, Call::GetBranch),
+    Route(Patch,  "/projects/{project}/branches/{branch}",                               Public, Call::UpdateBranch),
     Route(Delete, "/projects/{project}/branches/{branch}",                               Family, Call::DeleteBranch),
+    Route(Post,   "/projects/{project}/branches/{branch}/set_as_default",                Public, Call::SetDefaultBranch),
+    Route(Post,   "/projects/{project}/branches/{branch}/restore",                       Public, Call::RestoreBranch),
+    Route(Get,    "/projects/{project}/branches/{branch}/schema",                        Public, Call::GetBranchSchema),
     Route(Get,    "/projects/{project}/branches/{branch}/endpoints",                     Family, Call::ListBranchComputes),
     Route(Get,    "/projects/{project}/branches/{branch}/databases",                     Family, Call::ListBranchDatabases),
     Route(Get,    "/projects/{project}/branches/{branch}/roles",                         Family, Call::ListBranchRoles),
@@ -130,10 +151,7 @@ impl Ids {
 pub fn resolve(method: Method, path: &str, profile: Profile) -> Result<(Call, Ids), Refusal> {
     let mut path_known = false;
     for Route(its_method, template, offer, call) in ROUTES {
-        if *offer == Family && !profile.adds() {
-            continue;
-        }
-        let Some(ids) = matches(template, path) else { continue };
+        let Some(ids) = matches(template, path).filter(|_| offer.is_in(profile)) else { continue };
         path_known = true;
         if *its_method == method {
             check(&ids, profile)?;
@@ -198,6 +216,8 @@ mod tests {
             (Get, "/projects/shared", Default, Ok(Call::ListSharedProjects)),
             (Get, "/projects/p", Default, Ok(Call::GetProject)),
             (Get, "/projects/p", Minimal, Err(Refusal::RouteUnknown)),
+            (Patch, "/projects/p/branches/b", Profile::Public, Ok(Call::UpdateBranch)),
+            (Patch, "/projects/p/branches/b", Default, Err(Refusal::MethodNotAllowed)),
             (Get, "/projects/p/endpoints/e", Minimal, Err(Refusal::MethodNotAllowed)),
             (Delete, "/projects/p/endpoints/e", Minimal, Ok(Call::DeleteCompute)),
             (Get, "//projects", Default, Err(Refusal::RouteUnknown)),

@@ -183,6 +183,10 @@ pub(super) struct ProjectMore<'a> {
     pub settings: ProjectSettings<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maintenance_scheduled_for: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deleted_at: Option<Stamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recoverable_until: Option<Stamp>,
     #[serde(flatten)]
     pub usage: Option<ProjectUsage>,
 }
@@ -198,6 +202,8 @@ pub(super) struct EndpointDefaults {
 pub(super) struct ProjectSettings<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maintenance_window: Option<&'a MaintenanceWindow>,
+    #[serde(flatten)]
+    pub stored: &'a BTreeMap<String, serde_json::Value>,
 }
 
 /// Fields of a single project that list items do not have.
@@ -252,6 +258,24 @@ pub(super) struct BranchShape<'a> {
     pub data_transfer_bytes: u64,
     pub created_at: Stamp,
     pub updated_at: Stamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_lsn: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_timestamp: Option<Stamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub init_source: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Stamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_interval_seconds: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_reset_at: Option<Stamp>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct BranchAndOperations<'a> {
+    pub branch: BranchShape<'a>,
+    pub operations: Vec<OperationShape<'a>>,
 }
 
 #[derive(Debug, Serialize)]

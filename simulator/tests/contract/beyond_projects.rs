@@ -74,6 +74,8 @@ async fn connection_uri() {
         assert!(pooled.contains("-pooler."), "{pooled}");
         platform.get(&format!("{query}&branch_id=br-dev"), ORGANIZATION).await.expect(404);
         platform.get("/projects/shop-1/connection_uri", ORGANIZATION).await.expect(400);
+        let in_capitals = platform.get(&format!("{query}&pooled=True"), ORGANIZATION).await.text_at("/uri");
+        assert_eq!(in_capitals, pooled);
     }
 }
 
@@ -109,8 +111,9 @@ async fn branches_are_created_and_deleted() {
         assert_eq!(branches.body["branches"].as_array().unwrap().len(), 4, "a refused branch leaves nothing behind");
         let recorded = platform.get("/projects/shop-1/operations", ORGANIZATION).await.operations();
         assert_eq!(recorded, operations(&[("start_compute", "running")]), "nor do its computes leave operations");
+        let gone = if profile == Profile::Public { 204 } else { 404 };
         for (branch, status) in
-            [("br-main", 422), ("br-kept", 422), (id.as_str(), 200), (id.as_str(), 404), ("br-dev", 200)]
+            [("br-main", 422), ("br-kept", 422), (id.as_str(), 200), (id.as_str(), gone), ("br-dev", 200)]
         {
             platform.delete(&format!("/projects/shop-1/branches/{branch}"), ORGANIZATION).await.expect(status);
         }
@@ -128,4 +131,85 @@ async fn projects_are_renamed() {
             .expect(200);
         assert_eq!((answer.text_at("/project/name"), &answer.body["operations"]), ("store".to_owned(), &json!([])));
     }
+}
+
+#[tokio::test]
+async fn a_project_is_created_as_it_was_asked_for() {
+    for profile in BEYOND {
+        let platform = Platform::start(profile).await;
+        let body = json!({ "project": {
+            "name": "fresh",
+            "branch": { "name": "production", "database_name": "posts" },
+            "default_endpoint_settings": { "autoscaling_limit_min_cu": 0.5, "autoscaling_limit_max_cu": 2 },
+            "settings": { "hipaa": true, "quota": { "active_time_seconds": 10 }, "of_no_platform": 1 },
+        } });
+        let created = platform.post("/projects", ORGANIZATION, body).await.expect(201);
+        assert_eq!(created.text_at("/branch/name"), "production");
+        let settings = json!({ "hipaa": true, "quota": { "active_time_seconds": 10 } });
+        assert_eq!(created.body["project"]["settings"], settings);
+        assert_eq!(created.body["project"]["default_endpoint_settings"]["autoscaling_limit_max_cu"], 2);
+        assert_eq!(created.body["endpoints"][0]["autoscaling_limit_min_cu"], 0.5);
+        assert_eq!(created.text_at("/databases/0/name"), "posts");
+        assert_eq!(created.text_at("/roles/0/name"), "posts_owner");
+        let host = created.text_at("/endpoints/0/host");
+        assert_eq!(created.text_at("/connection_uris/0/connection_parameters/host"), host);
+        let uri = created.text_at("/connection_uris/0/connection_uri");
+        assert!(uri.starts_with("postgresql://posts_owner:") && uri.contains(&format!("@{host}/posts?")), "{uri}");
+        let nulls = json!({ "project": { "branch": null, "settings": null, "default_endpoint_settings": null } });
+        platform.post("/projects", ORGANIZATION, nulls).await.expect(201);
+        let too_large = json!({ "project": { "default_endpoint_settings": { "autoscaling_limit_max_cu": 17.5 } } });
+        platform.post("/projects", ORGANIZATION, too_large).await.expect(400);
+    }
+}
+
+#[tokio::test]
+async fn a_branch_comes_with_a_way_to_connect() {
+    for profile in BEYOND {
+        let platform = Platform::start(profile).await;
+        let with_compute = json!({ "endpoints": [{ "type": "read_write" }] });
+        let created = platform.post("/projects/shop-1/branches", ORGANIZATION, with_compute).await.expect(201);
+        let uri = created.text_at("/connection_uris/0/connection_uri");
+        assert!(uri.contains(&created.text_at("/endpoints/0/host")), "{uri}");
+        assert_eq!(created.text_at("/roles/0/branch_id"), created.text_at("/branch/id"));
+        let without = platform.post("/projects/shop-1/branches", ORGANIZATION, json!({})).await.expect(201);
+        assert_eq!(without.body["connection_uris"], json!([]));
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_a_project_leaves_what_it_does_not_name() {
+    for profile in BEYOND {
+        let platform = Platform::start(profile).await;
+        let change = async |attributes| {
+            let body = json!({ "project": attributes });
+            platform.patch("/projects/shop-1", ORGANIZATION, body).await
+        };
+        let sizes = json!({ "autoscaling_limit_min_cu": 2, "autoscaling_limit_max_cu": 4 });
+        change(json!({ "default_endpoint_settings": sizes })).await.expect(200);
+        change(json!({ "settings": { "block_public_connections": true } })).await.expect(200);
+        let changed = change(json!({ "name": "store", "settings": { "hipaa": true } })).await.expect(200);
+        let project = &changed.body["project"];
+        assert_eq!(project["settings"], json!({ "block_public_connections": true, "hipaa": true }));
+        assert_eq!(project["default_endpoint_settings"]["autoscaling_limit_max_cu"], 4);
+        let compute = platform.compute(primary()).await;
+        assert_eq!(platform.listed(&compute).await["autoscaling_limit_min_cu"], 2);
+        change(json!({ "default_endpoint_settings": { "suspend_timeout_seconds": 604_801 } })).await.expect(400);
+        change(json!({ "settings": { "maintenance_window": "now" } })).await.expect(400);
+    }
+}
+
+#[tokio::test]
+async fn logical_replication_suspends_what_runs_and_stays() {
+    let platform = Platform::public().await;
+    let compute = platform.active_primary().await;
+    let change = async |on: bool| {
+        let body = json!({ "project": { "settings": { "enable_logical_replication": on } } });
+        platform.patch("/projects/shop-1", ORGANIZATION, body).await
+    };
+    let enabled = change(true).await.expect(200);
+    assert_eq!(enabled.operations(), operations(&[("suspend_compute", "running")]));
+    platform.advance(5);
+    assert_eq!(platform.states(&compute).await, state("idle", None));
+    assert_eq!(change(true).await.expect(200).operations(), []);
+    change(false).await.expect(400);
 }

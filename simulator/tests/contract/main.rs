@@ -6,10 +6,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed expectation is how a test fails, in its helpers too")]
 
+mod beyond_branches;
 mod beyond_computes;
 mod beyond_keys;
 mod beyond_lists;
 mod beyond_projects;
+mod beyond_recovery;
 mod beyond_sizes;
 mod computes;
 mod console;

@@ -95,3 +95,17 @@ async fn the_token_of_a_key_is_in_no_error_and_no_debug_text() {
     assert!(!format!("{:?}", platform.simulator).contains(ADMIN));
     platform.simulator.stop().await;
 }
+
+#[tokio::test]
+async fn a_deleted_project_can_be_recovered_after_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let platform = Platform::start_with(kept(&directory, Profile::Public)).await;
+    platform.delete("/projects/rocket-3", LAUNCH).await.expect(200);
+    platform.simulator.stop().await;
+    let platform = Platform::start_with(kept(&directory, Profile::Public)).await;
+    platform.push("/projects/rocket-3/recover", LAUNCH).await.expect(200);
+    platform.simulator.stop().await;
+    let platform = Platform::start_with(kept(&directory, Profile::Public)).await;
+    platform.get("/projects/rocket-3", LAUNCH).await.expect(200);
+    platform.simulator.stop().await;
+}
