@@ -90,7 +90,11 @@ impl Simulation {
     pub fn note_hand_overs(&mut self) {
         for object in self.cluster.all::<Compute>() {
             let known = identity::of_compute(&object).unwrap_or_default().identity;
-            let (Some(binding), Some(predecessor)) = (known.binding, known.hand_over.predecessor) else { continue };
+            let hand_over = known.hand_over;
+            let (Some(binding), Some(predecessor), None) = (known.binding, hand_over.predecessor, hand_over.released)
+            else {
+                continue;
+            };
             let former = ("Compute", predecessor.place.name);
             let name = object.name_any();
             if self.ledger.computes.get(&binding.id) != Some(&former) {

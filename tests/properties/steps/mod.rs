@@ -4,5 +4,6 @@
 mod accounts;
 mod changes;
 mod creates;
+mod handing;
 mod keys;
 mod turns;
