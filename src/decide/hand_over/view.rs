@@ -122,7 +122,8 @@ fn successor<K: HandsOver>(
 }
 
 fn standing<K: HandsOver>((object, known): (&K, &K::Identity), other: &K, cluster: &ClusterId) -> Standing {
-    let theirs = other.recorded().unwrap_or_default().identity;
+    let record = other.recorded().unwrap_or_default();
+    let (theirs, is_in_both) = (record.identity, record.is_in_both);
     let predecessor = K::hand_over(&theirs).predecessor.as_ref();
     let asks = other.take_over_from().is_some_and(|from| {
         from.release.is_none() && from_place(from, object_key(other.metadata())).is_of(object_key(object.metadata()))
@@ -135,7 +136,8 @@ fn standing<K: HandsOver>((object, known): (&K, &K::Identity), other: &K, cluste
     };
     // One that hands back has taken over before.
     if predecessor.is_some_and(is_me) && !K::hand_over(&theirs).is_released_to(object_key(object.metadata())) {
-        return Standing::HasTakenOver;
+        // What is in one place alone may be lost, and with this resource the release that it came of.
+        return if is_in_both { Standing::HasTakenOver } else { Standing::Does("is taking over") };
     }
     match other.unfit(object) {
         _ if !asks => Standing::Does("does not name this one in its spec.takeOverFrom"),

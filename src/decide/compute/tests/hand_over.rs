@@ -333,6 +333,9 @@ fn a_release_is_used_once() {
         other => panic!("{other:?}"),
     };
     assert_eq!(standing(&old, &passed_on), Standing::HasTakenOver);
+    let mut in_one_place = passed_on.clone();
+    in_one_place.status = None;
+    assert_eq!(standing(&old, &in_one_place), Standing::Does("is taking over"));
     // There and back, and there again.
     let before = with(new(), from("old", at(-60)), Some("old"));
     assert!(matches!(seen(&before, Some(&old)).1, Source::Released { .. }));
