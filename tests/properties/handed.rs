@@ -1,24 +1,24 @@
-//! Computes that are handed over to another name, and what belongs to whom then.
+//! Computes and keys that are handed over to another name, and what belongs to whom then.
 
-use dbplane::api::Compute;
+use dbplane::api::{Compute, ProjectKey};
 use dbplane::decide::identity;
 use kube::ResourceExt;
 use serde_json::json;
 
-use super::history::{History, compute};
+use super::history::{History, compute, key};
 use super::in_memory::Resource;
 use super::in_memory::cluster::Stored;
 use super::run::Run;
 use super::simulation::Simulation;
 
-/// The second name of a resource.
-fn second(number: usize) -> Resource {
-    ("Compute", format!("h{number}"))
-}
-
 /// Both names under which a Compute may be.
 pub fn names(number: usize) -> [Resource; 2] {
-    [compute(number), second(number)]
+    [compute(number), ("Compute", format!("h{number}"))]
+}
+
+/// The same for the ProjectKey.
+pub fn key_names() -> [Resource; 2] {
+    [key(), ("ProjectKey", "di".to_owned())]
 }
 
 impl History {
@@ -26,23 +26,42 @@ impl History {
     pub fn number(&self, resource: &Resource) -> Option<usize> {
         (0..self.computes.len()).find(|number| names(*number).contains(resource))
     }
+
+    /// The other name of a resource.
+    pub fn other_name(&self, resource: &Resource) -> Option<Resource> {
+        let of_compute = self.number(resource).map(names);
+        let both = of_compute.or_else(|| Some(key_names()).filter(|names| names.contains(resource)))?;
+        both.into_iter().find(|name| name != resource)
+    }
 }
 
 impl Run<'_> {
-    /// The name that a Compute has at present.
-    pub fn named(&self, number: usize) -> Resource {
-        let [first, second] = names(number);
-        if self.renamed.contains(&number) { second } else { first }
+    /// The name that a resource has at present, of which this is one.
+    fn present(&self, first: Resource) -> Resource {
+        let second = || self.history.other_name(&first);
+        second().filter(|_| self.renamed.contains(&first)).unwrap_or(first)
     }
 
-    /// The resource gets its other name: declared, applied and deleted in this order.
-    pub fn hand_over(&mut self, number: usize, order: u8) {
-        let old = self.named(number);
-        let new = names(number).into_iter().find(|name| *name != old).unwrap();
+    pub fn named(&self, number: usize) -> Resource {
+        self.present(compute(number))
+    }
+
+    pub fn named_key(&self) -> Resource {
+        self.present(key())
+    }
+
+    /// The resource with this first name gets its other one: declared, applied and deleted in this order.
+    pub fn hand_over(&mut self, first: &Resource, order: u8) {
+        let old = self.present(first.clone());
+        let Some((new, mut asking)) = self.history.other_name(&old).and_then(|new| {
+            let spec = self.history.spec(&new)?;
+            Some((new, spec))
+        }) else {
+            return;
+        };
         let mut simulation = self.simulation.lock();
-        let Some(spec) = self.history.spec(&new) else { return };
         if simulation.cluster.objects.contains_key(&new)
-            || simulation.cluster.objects.get(&old).is_none_or(|stored| !is_bound(stored))
+            || simulation.cluster.objects.get(&old).is_none_or(|stored| !has_something(stored))
         {
             return;
         }
@@ -51,7 +70,6 @@ impl Run<'_> {
             simulation.cluster.edit(&old, &json!({"spec": {"handOverTo": {"name": new.1}, "takeOverFrom": null}}));
         };
         let delete = |simulation: &mut Simulation| simulation.cluster.delete(&old, now);
-        let mut asking = spec;
         asking["takeOverFrom"] = json!({"name": old.1});
         let apply = |simulation: &mut Simulation| simulation.cluster.create(&new, &asking, &json!({}), now);
         let acts: [&dyn Fn(&mut Simulation); 3] = match order % 3 {
@@ -61,27 +79,34 @@ impl Run<'_> {
         };
         acts.into_iter().for_each(|act| act(&mut simulation));
         drop(simulation);
-        if !self.renamed.remove(&number) {
-            self.renamed.insert(number);
+        if !self.renamed.remove(first) {
+            self.renamed.insert(first.clone());
         }
     }
-}
 
-impl Run<'_> {
     /// A person has deleted the one that was to take over before it has, or the account, through which nobody begins anything then.
-    pub fn hand_over_waits(&self, object: &Compute) -> bool {
-        let Some(number) = self.history.number(&("Compute", object.name_any())) else { return false };
+    pub fn hand_over_waits(&self, resource: &Resource) -> bool {
+        let Some(other) = self.history.other_name(resource) else { return false };
         let objects = &self.simulation.lock().cluster.objects;
-        let is_alone = names(number).iter().filter(|name| objects.contains_key(*name)).count() == 1;
-        is_alone || objects.get(&self.history.account.resource()).is_some_and(|account| account.is_deleting())
+        let account = objects.get(&self.history.account.resource());
+        !objects.contains_key(&other) || account.is_some_and(|account| account.is_deleting())
     }
 }
 
-/// Whether it has a compute, and is held until that is gone.
-fn is_bound(stored: &Stored) -> bool {
-    let record = identity::of_compute(&stored.typed::<Compute>()).unwrap_or_default();
+/// Whether it has something on the platform, and is held until that is gone.
+fn has_something(stored: &Stored) -> bool {
+    let (has, is_annotated) = match stored.value["kind"].as_str() {
+        Some("Compute") => {
+            let record = identity::of_compute(&stored.typed::<Compute>()).unwrap_or_default();
+            (record.identity.binding.is_some(), record.is_annotated)
+        }
+        _ => {
+            let record = identity::of_key(&stored.typed::<ProjectKey>()).unwrap_or_default();
+            (record.identity.records.current.is_some(), record.is_annotated)
+        }
+    };
     let held = stored.value["metadata"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
-    record.identity.binding.is_some() && record.is_annotated && held && !stored.is_deleting()
+    has && is_annotated && held && !stored.is_deleting()
 }
 
 impl Simulation {

@@ -91,6 +91,7 @@ pub enum Event {
     Role(Option<u8>),
     KeyDeleted,
     KeyReapplied(bool),
+    KeyHandedOver(u8),
     /// The API key of the account is exchanged for another one; the old one is revoked.
     CredentialExchanged,
     /// It is revoked, and nobody puts another one into the Secret.
@@ -146,6 +147,7 @@ pub fn event(subject: Subject) -> BoxedStrategy<Event> {
         1 => Just(Event::SecretRemoved),
         2 => Just(Event::KeyDeleted),
         2 => any::<bool>().prop_map(Event::KeyReapplied),
+        3 => (0..3_u8).prop_map(Event::KeyHandedOver),
     ];
     match subject {
         Subject::Computes => prop_oneof![1 => of_any, 2 => of_computes].boxed(),
@@ -190,7 +192,7 @@ impl History {
     }
 
     pub fn spec(&self, resource: &Resource) -> Option<Value> {
-        if *resource == key() {
+        if handed::key_names().contains(resource) {
             return self.key.then(|| {
                 json!({
                     "accountRef": {"name": "prod", "kind": self.account.resource().0},
@@ -257,9 +259,9 @@ impl Run<'_> {
             Event::StatusRemoved(which) if self.is_rewritten(&self.named(*which)) => {}
             Event::StatusRemoved(which) => self.edit(*which, &json!({"status": null}), &json!({})),
             Event::Replaced(which) => self.replace(&self.named(*which)),
-            Event::KeyReplaced => self.replace(&key()),
+            Event::KeyReplaced => self.replace(&self.named_key()),
             Event::OlderRecord(which) => self.apply_older(&self.named(*which)),
-            Event::HandedOver(which, order) => self.hand_over(*which, *order),
+            Event::HandedOver(which, order) => self.hand_over(&compute(*which), *order),
             Event::Edited(which) => self.tamper(&self.named(*which)),
             Event::Copied(which) => self.copy(&self.named(*which)),
             Event::ForeignCompute(branch, primary) => self.foreign_compute(*branch, *primary),
@@ -273,7 +275,8 @@ impl Run<'_> {
             Event::KeyRevoked => {
                 let mut simulation = self.simulation.lock();
                 let now = simulation.now;
-                for (id, _) in simulation.keys_of(&key()) {
+                for (id, _) in handed::key_names().iter().flat_map(|name| simulation.keys_of(name)).collect::<Vec<_>>()
+                {
                     simulation.world.console_revoke_key(id, now).unwrap();
                 }
             }
@@ -293,8 +296,9 @@ impl Run<'_> {
             }
             Event::Admits(admits) => self.admit(*admits),
             Event::Confirmed => self.confirm(),
-            Event::KeyDeleted => self.delete(&key()),
-            Event::KeyReapplied(backup) => self.reapply(&key(), *backup),
+            Event::KeyDeleted => self.delete(&self.named_key()),
+            Event::KeyReapplied(backup) => self.reapply(&self.named_key(), *backup),
+            Event::KeyHandedOver(order) => self.hand_over(&key(), *order),
         }
     }
 
@@ -332,8 +336,7 @@ impl Run<'_> {
             return;
         }
         // Its predecessor waits for it.
-        let number = self.history.number(resource);
-        let other = number.and_then(|number| handed::names(number).into_iter().find(|name| name != resource));
+        let other = self.history.other_name(resource);
         if let Some(other) = other.filter(|other| simulation.cluster.objects.contains_key(other)) {
             spec["takeOverFrom"] = json!({"name": other.1});
         }

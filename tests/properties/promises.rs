@@ -9,7 +9,6 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 
 use super::handed;
-use super::history::key;
 use super::in_memory::Resource;
 use super::in_memory::promises::{self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World};
 use super::process::Process;
@@ -33,7 +32,7 @@ pub fn unbroken(run: &Run) -> Result<(), String> {
         return Err(wrong);
     }
     let forgotten = promises::forgotten_keys(&world);
-    match forgotten.len() > run.late(&key()) {
+    match forgotten.len() > run.late_keys() {
         true => Err(format!("the keys {forgotten:?} are forgotten")),
         false => Ok(()),
     }
@@ -133,7 +132,7 @@ pub fn kept(run: &Run) -> Result<(), String> {
         nothing_left(run, &world, &resource)?;
     }
     let gone = world.project_keys.is_empty();
-    match gone && promises::live_keys(&world) > run.late(&key()) && run.history.lists_keys() {
+    match gone && promises::live_keys(&world) > run.late_keys() && run.history.lists_keys() {
         true => Err(format!("keys outlive their resource: {:?}", world.keys)),
         false => Ok(()),
     }
@@ -190,6 +189,7 @@ fn key_kept(run: &Run, world: &World, resource: &RecordedKey) -> Result<(), Stri
         return Ok(());
     }
     if reason == "SecretNotOurs" && is_empty_and_unowned(&run.simulation.lock())
+        || reason == "HandingOver" && run.hand_over_waits(&("ProjectKey", object.name_any()))
         || run.waits_for_account(object, &reason)
     {
         return Ok(());
@@ -200,7 +200,7 @@ fn key_kept(run: &Run, world: &World, resource: &RecordedKey) -> Result<(), Stri
     if let Some(short) = promises::without_key(world, resource) {
         return Err(short);
     }
-    match promises::live_keys(world) > 1 + run.late(&key()) && run.history.lists_keys() {
+    match promises::live_keys(world) > 1 + run.late_keys() && run.history.lists_keys() {
         true => Err(format!("more than one key is live: {:?}", world.keys)),
         false => Ok(()),
     }
@@ -235,6 +235,10 @@ fn nothing_left(run: &Run, world: &World, resource: &Resource) -> Result<(), Str
 }
 
 impl Run<'_> {
+    fn late_keys(&self) -> usize {
+        handed::key_names().iter().map(|name| self.late(name)).sum()
+    }
+
     /// How many creates for the resource were carried out when nobody reckoned with them any more. A key that came so is found
     /// when its resource is deleted.
     fn late(&self, resource: &Resource) -> usize {
@@ -264,7 +268,7 @@ impl Run<'_> {
         let foreign = |primary| self.foreign.contains(&(branch, primary));
         match reason {
             "AmbiguousCreate" | "PrimaryExists" => foreign(primary),
-            "HandingOver" => self.hand_over_waits(object),
+            "HandingOver" => self.hand_over_waits(&("Compute", object.name_any())),
             // A copy that is older declares the same primary, until a person deletes it.
             "ClaimedByAnother" => primary && self.copied,
             // It waits for one on the branch that does.

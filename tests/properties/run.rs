@@ -21,8 +21,8 @@ pub struct Run<'a> {
     pub exported: BTreeMap<String, Value>,
     /// Whether people have copied a resource with its annotations.
     pub copied: bool,
-    /// The Computes that have their second name.
-    pub renamed: BTreeSet<usize>,
+    /// The first names of the resources that have their second one.
+    pub renamed: BTreeSet<Resource>,
     /// The name and the text of the platform's key that the account has.
     pub credential: (String, String),
     /// On which branches others have created primaries, or replicas.
