@@ -149,15 +149,17 @@ pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) ->
 }
 
 fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Choice {
-    let keeps = is_orphaned(spec) || spec.hand_over_to.is_some();
-    if let Some(paused) = brake::paused(&observed.meta, &observed.limits).filter(|_| !keeps) {
-        return Decision::rest(paused);
-    }
+    let braked = brake::paused(&observed.meta, &observed.limits).filter(|_| !is_orphaned(spec));
     let identity = match &observed.identity {
         Ok(identity) => identity,
-        Err(invalid) => return record::invalid(spec, observed, invalid),
+        Err(invalid) => return braked.map_or_else(|| record::invalid(spec, observed, invalid), Decision::rest),
     };
     let case = Case { spec, observed, identity, now };
+    if let Some(braked) = braked {
+        // What is handed over is not deleted.
+        let given = hand_over::given(&case).filter(|_| !observed.meta.paused);
+        return given.unwrap_or_else(|| Decision::rest(braked));
+    }
     if observed.meta.deleting {
         return delete::decide(&case);
     }

@@ -188,15 +188,18 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
 }
 
 fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choice {
-    let keeps = spec.deletion == KeyDeletion::Orphan || spec.hand_over_to.is_some();
-    if let Some(paused) = brake::paused(&observed.meta, &observed.limits).filter(|_| !keeps) {
-        return Decision::rest(paused);
-    }
+    let orphaned = spec.deletion == KeyDeletion::Orphan;
+    let braked = brake::paused(&observed.meta, &observed.limits).filter(|_| !orphaned);
     let identity = match &observed.identity {
         Ok(identity) => identity,
-        Err(invalid) => return invalid_record(spec, observed, invalid),
+        Err(invalid) => return braked.map_or_else(|| invalid_record(spec, observed, invalid), Decision::rest),
     };
     let case = Case { spec, observed, identity, secret: trusted(&observed.secret, identity), now };
+    if let Some(braked) = braked {
+        // What is handed over is not revoked.
+        let given = hand_over::given(&case).filter(|_| !observed.meta.paused);
+        return given.unwrap_or_else(|| Decision::rest(braked));
+    }
     if observed.meta.deleting {
         return delete::decide(&case);
     }

@@ -87,6 +87,9 @@ fn a_deletion_that_is_paused_can_be_turned_into_a_hand_over() {
         |given: Given| deleting(given).observing(|seen| seen.meta.brake = crate::decide::Brake::Paused("wait".into()));
     paused(Given::bound()).rest().stalled(Reason::DeletionPaused, &["wait"]);
     assert!(matches!(paused(giver(heir(Standing::Asks))).step(), ComputeStep::Release { .. }));
+    paused(giver(Successor::Never(place("new")))).rest().stalled(Reason::DeletionPaused, &["wait"]);
+    let by_a_person = paused(giver(heir(Standing::Asks))).observing(|seen| seen.meta.paused = true);
+    by_a_person.rest().stalled(Reason::DeletionPaused, &["wait"]);
 }
 
 #[test]

@@ -61,6 +61,11 @@ fn what_is_released_is_neither_replaced_nor_revoked() {
         heir.standing = Standing::HasTakenOver;
     });
     assert_eq!(over.step(1), KeyStep::RemoveFinalizer);
+    let braked = |given: Given| given.but(|_, seen| seen.meta.brake = crate::decide::Brake::Paused("wait".to_owned()));
+    assert_eq!(braked(over).step(1), KeyStep::RemoveFinalizer);
+    braked(Given::deleting()).stalls(1, Reason::DeletionPaused, &["wait"]);
+    let never = asked(Given::deleting()).but(|_, seen| seen.hand_over.successor = Successor::Never(place("new")));
+    braked(never).stalls(1, Reason::DeletionPaused, &["wait"]);
 }
 
 fn taker(shares_secret: bool, cluster: Option<&str>) -> Given {
