@@ -16,7 +16,7 @@ use super::object::{AccountName, Managed, uid};
 use super::state::{Connection, ProcessState};
 use crate::api::{AccountRef, Compute, PlatformAccess};
 use crate::cluster::Cluster;
-use crate::decide::hand_over::Place;
+use crate::decide::identity::Place;
 use crate::decide::memory::Problem;
 use crate::decide::names::{AccountFinalizers, ClusterId};
 use crate::decide::{AccountView, Action, Decision, Limits, Memory, Reason, Report};

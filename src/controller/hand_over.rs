@@ -9,7 +9,8 @@ use super::object::Managed;
 use super::pass::calls::{copy_record, patch_metadata};
 use crate::cluster::{Cluster, Former, MetadataPatch, Owner};
 use crate::decide::Action;
-use crate::decide::hand_over::{self, HandOverView, HandsOver, Place, Predecessor, Released, Successor};
+use crate::decide::hand_over::{self, HandOverView, HandsOver, Successor};
+use crate::decide::identity::{Place, Predecessor, Released};
 
 /// The other side, as `object` sees it; `owns_secret` where it still owns the Secret that it wrote.
 pub async fn view<K: Kind, E: Environment>(

@@ -3,6 +3,7 @@
 //! The record is an annotation, so that a backup that is restored without status keeps it, and a copy of it is in the status,
 //! which no manifest replaces. Of two versions the newer one counts.
 
+mod hand_over;
 mod keys;
 
 use std::collections::BTreeSet;
@@ -11,10 +12,10 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use self::hand_over::{HandOverRecord, Place, Predecessor, Released};
 pub use self::keys::{
     Acknowledged, KeyIdentity, KeyIntent, KeyRecords, LostBecause, LostKey, ProjectKeyIdentity, RetiredKey,
 };
-use super::hand_over::HandOverRecord;
 use super::names::RECORD;
 use super::seal::{self, InvalidAnnotation, ObjectKey};
 use crate::api::{Compute, ObjectMeta, ProjectKey};

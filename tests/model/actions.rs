@@ -17,7 +17,7 @@ use super::in_memory::{Print, Request, hash};
 use super::mutation::{Mutation, as_if_its_own};
 use super::pass::{answer, pass};
 use super::people::{exposed, people, rewritten};
-use super::promises::bound_compute;
+use super::promises::is_taken_over;
 use super::replay::{Answer, Base, Call, Effect, Flight, Pending, Replay, outside_of_passes};
 use super::state::{Floating, State, process};
 use super::surroundings::{elsewhere, read};
@@ -216,21 +216,6 @@ fn answered(bound: &Bound, state: &State, action: Action, p: usize, i: usize) ->
     };
     answer(bound, &mut next, p, i, came);
     Some(with_deletion(bound, next, p, i))
-}
-
-/// Whether a compute is about to be deleted for resource `i` that another one has taken over from it.
-fn is_taken_over(bound: &Bound, state: &State, i: usize, effect: &Effect) -> bool {
-    let Effect::Platform(_, Call::DeleteCompute(id)) = effect else { return false };
-    let id = format!("ep-{id}");
-    bound.hand_overs > 0
-        && bound.subjects().filter(|other| *other != i).any(|other| {
-            let stored = state.cluster.objects.get(&bound.resource(other));
-            let identity = stored.map(|stored| bound_compute(bound, stored).identity);
-            identity.is_some_and(|identity| {
-                let has_it = identity.binding.as_ref().is_some_and(|binding| binding.id == id);
-                has_it && identity.hand_over.released.is_none()
-            })
-        })
 }
 
 /// Keeps in mind what is about to be deleted without a person's confirmation.

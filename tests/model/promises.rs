@@ -183,6 +183,21 @@ fn waits_for_a_person(bound: &Bound, state: &State, report: &Report) -> bool {
     }
 }
 
+/// Whether a compute is about to be deleted for resource `i` that another one has taken over from it.
+pub fn is_taken_over(bound: &Bound, state: &State, i: usize, effect: &Effect) -> bool {
+    let Effect::Platform(_, Call::DeleteCompute(id)) = effect else { return false };
+    let id = format!("ep-{id}");
+    bound.hand_overs > 0
+        && bound.subjects().filter(|other| *other != i).any(|other| {
+            let stored = state.cluster.objects.get(&bound.resource(other));
+            let identity = stored.map(|stored| bound_compute(bound, stored).identity);
+            identity.is_some_and(|identity| {
+                let has_it = identity.binding.as_ref().is_some_and(|binding| binding.id == id);
+                has_it && identity.hand_over.released.is_none()
+            })
+        })
+}
+
 /// A hand-over waits as long as one of the two does not want it, or is gone.
 fn waits_for_the_other(bound: &Bound, state: &State, i: usize, report: &Report) -> bool {
     let other = if i == 0 { 1 } else { 0 };

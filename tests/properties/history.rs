@@ -1,6 +1,5 @@
 //! What people do: with their resources, in the platform's console, and with the operator's process.
 
-use dbplane::decide::names;
 use dbplane_simulator::world::Profile;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -8,8 +7,8 @@ use serde_json::{Value, json};
 use super::accounts::CREDENTIAL;
 use super::faults::Hit;
 use super::handed;
+use super::in_memory::Resource;
 use super::in_memory::cluster::Stored;
-use super::in_memory::{Print, Resource};
 use super::role::ROLE;
 use super::run::Run;
 use super::simulation::{PROJECT, Simulation};
@@ -343,35 +342,6 @@ impl Run<'_> {
         let annotations = self.backups.get(resource).filter(|_| backup).cloned().unwrap_or_else(|| json!({}));
         let now = simulation.now;
         simulation.cluster.create(resource, &spec, &annotations, now);
-    }
-
-    /// Everything gets a new UID; Secrets lose their owners, as backup tools have it.
-    fn rebuild(&mut self) {
-        self.kill();
-        let mut simulation = self.simulation.lock();
-        let now = simulation.now;
-        for resource in simulation.cluster.resources() {
-            let object = simulation.cluster.forget(&resource).unwrap();
-            let going = !object["metadata"]["deletionTimestamp"].is_null();
-            let mut annotations = object["metadata"]["annotations"].clone();
-            if let Some(record) = object["status"]["record"].as_str()
-                && annotations[names::RECORD].is_null()
-            {
-                // The backup was made before.
-                annotations[names::RECORD] = json!(record);
-            }
-            simulation.cluster.create(&resource, &object["spec"], &annotations, now);
-            let held = json!({"metadata": {"finalizers": object["metadata"]["finalizers"]}});
-            simulation.cluster.edit(&resource, &held);
-            if going {
-                simulation.cluster.delete(&resource, now);
-            }
-        }
-        for secret in simulation.cluster.secrets.values_mut() {
-            let mut ownerless = secret.clone_inner();
-            ownerless.metadata.owner_references = None;
-            *secret = Print::of(ownerless);
-        }
     }
 
     fn foreign_compute(&mut self, branch: u8, primary: bool) {

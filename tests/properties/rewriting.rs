@@ -64,4 +64,33 @@ impl Run<'_> {
         simulation.cluster.create(&copy, &spec, &annotations, now);
         self.copied = true;
     }
+
+    /// Everything gets a new UID; Secrets lose their owners, as backup tools have it.
+    pub fn rebuild(&mut self) {
+        self.kill();
+        let mut simulation = self.simulation.lock();
+        let now = simulation.now;
+        for resource in simulation.cluster.resources() {
+            let object = simulation.cluster.forget(&resource).unwrap();
+            let going = !object["metadata"]["deletionTimestamp"].is_null();
+            let mut annotations = object["metadata"]["annotations"].clone();
+            if let Some(record) = object["status"]["record"].as_str()
+                && annotations[names::RECORD].is_null()
+            {
+                // The backup was made before.
+                annotations[names::RECORD] = json!(record);
+            }
+            simulation.cluster.create(&resource, &object["spec"], &annotations, now);
+            let held = json!({"metadata": {"finalizers": object["metadata"]["finalizers"]}});
+            simulation.cluster.edit(&resource, &held);
+            if going {
+                simulation.cluster.delete(&resource, now);
+            }
+        }
+        for secret in simulation.cluster.secrets.values_mut() {
+            let mut ownerless = secret.clone_inner();
+            ownerless.metadata.owner_references = None;
+            *secret = Print::of(ownerless);
+        }
+    }
 }

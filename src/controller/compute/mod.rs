@@ -19,8 +19,8 @@ use super::pass::forget;
 use crate::api::{AccountRef, Compute, ComputeStatus, Condition};
 use crate::cluster::resource_version;
 use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState};
-use crate::decide::hand_over::{HandsOver, Place};
-use crate::decide::identity::of_compute;
+use crate::decide::hand_over::HandsOver;
+use crate::decide::identity::{Place, of_compute};
 use crate::decide::{AccountView, Brake, Decision, Memory, Report};
 
 impl Managed for Compute {

@@ -15,8 +15,9 @@ use super::Computes;
 use crate::api::{Compute, LastOperation, Management};
 use crate::cluster::{Event, MetadataPatch, resource_version, secrets};
 use crate::decide::compute::{self, ComputeStep, ConnectionSecret};
-use crate::decide::hand_over::{HandOverRecord, Predecessor};
-use crate::decide::identity::{self, Binding, ComputeIdentity, CreateIntent, Origin, RestartRecord};
+use crate::decide::identity::{
+    self, Binding, ComputeIdentity, CreateIntent, HandOverRecord, Origin, Predecessor, RestartRecord,
+};
 use crate::decide::memory::{Asked, Problem};
 use crate::decide::{Action, Reason};
 use crate::domain::{ComputeChange, Fault, NewCompute, Operation};

@@ -4,6 +4,7 @@ mod assemble;
 mod flush;
 mod gather;
 mod perform;
+mod record;
 mod secret;
 mod take_over;
 
@@ -18,8 +19,8 @@ use super::environment::{Environment, Kind, StepError};
 use super::object::{Managed, Status, namespaced};
 use super::pass::forget;
 use crate::api::{AccountRef, Condition, ProjectKey, ProjectKeyStatus};
-use crate::decide::hand_over::{HandsOver, Place};
-use crate::decide::identity::of_key;
+use crate::decide::hand_over::HandsOver;
+use crate::decide::identity::{Place, of_key};
 use crate::decide::key::{self, KeyObserved, KeyStep};
 use crate::decide::{AccountView, Brake, Decision, Memory, Report};
 

@@ -1,6 +1,5 @@
 //! What is done for a ProjectKey: one step, recorded where a successor finds it. A secret is shown once and is kept until it is saved.
 
-use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use secrecy::SecretString;
 
@@ -9,14 +8,15 @@ use super::super::environment::{Environment, StepError};
 use super::super::hand_over;
 use super::super::object::uid;
 use super::super::pass::calls::{
-    altered, confirm_record, copy_record, failed, patch_metadata, publish, restore, secret_written,
+    confirm_record, copy_record, failed, patch_metadata, publish, restore, secret_written,
 };
 use super::super::pass::released;
 use super::super::state::{Connection, UnsavedKey};
+use super::record::{recording, recording_keys, stored};
 use super::take_over::take_over;
 use super::{ProjectKeys, secret};
 use crate::api::ProjectKey;
-use crate::cluster::{Cluster, Event, MetadataPatch, Owner, SecretContent, SecretState, WriteError, secrets};
+use crate::cluster::{Cluster, Event, MetadataPatch, Owner, SecretState, WriteError, secrets};
 use crate::decide::Action;
 use crate::decide::identity::{self, KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
 use crate::decide::key::{KeyListing, KeyStep, Probe, SecretContents};
@@ -48,20 +48,6 @@ pub async fn perform<E: Environment>(env: &E, object: &ProjectKey, step: &KeySte
         KeyStep::Probe => work.probe().await,
         KeyStep::RemoveFinalizer => work.remove_finalizer().await,
     }
-}
-
-/// Changes the record of an object as given.
-pub(super) fn recording(
-    object: &ProjectKey,
-    change: impl FnOnce(ProjectKeyIdentity) -> ProjectKeyIdentity,
-) -> MetadataPatch {
-    let known = identity::of_key(object).unwrap_or_default();
-    MetadataPatch::new().record(known.next(&change(known.identity.clone()), &object.metadata))
-}
-
-/// Records these keys; no creation is open.
-fn recording_keys(object: &ProjectKey, records: &KeyRecords) -> MetadataPatch {
-    recording(object, |known| ProjectKeyIdentity { records: records.clone(), intent: None, ..known })
 }
 
 struct Work<'a, E> {
@@ -344,20 +330,4 @@ pub(super) async fn write_unsaved<E: Environment>(
     }
     let written = secrets::write_own(cluster, &owner, (name, own.as_deref()), &content).await;
     stored(env, object, written, &content).map(|()| Saved::Written)
-}
-
-/// What came of the write of a Secret. What is stored has to be what was sent: a webhook or a policy may change it on the way, and
-/// would do so again.
-pub(super) fn stored<E: Environment>(
-    env: &E,
-    object: &ProjectKey,
-    written: Result<Secret, WriteError>,
-    sent: &SecretContent,
-) -> Result<(), StepError> {
-    let name = &object.spec.secret.name;
-    let Some(message) = altered(name, sent, &written) else {
-        return secret_written(env, &uid(object), written.map(drop), name);
-    };
-    let message = format!("{message} No other key is created meanwhile.");
-    Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)))
 }

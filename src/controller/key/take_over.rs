@@ -6,12 +6,11 @@ use super::super::access;
 use super::super::environment::{Environment, StepError};
 use super::super::object::uid;
 use super::super::pass::calls::{patch_metadata, publish, secret_written};
-use super::perform::{recording, stored};
+use super::record::{recording, stored};
 use super::secret;
 use crate::api::ProjectKey;
 use crate::cluster::{Cluster, Event, Owner, secrets};
-use crate::decide::hand_over::{HandOverRecord, Place, Predecessor};
-use crate::decide::identity::{KeyRecords, ProjectKeyIdentity};
+use crate::decide::identity::{HandOverRecord, KeyRecords, Place, Predecessor, ProjectKeyIdentity};
 use crate::decide::key::SecretContents;
 
 /// The Secret first: from the record on, a Secret without the key is a reason to replace it.

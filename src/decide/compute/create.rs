@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::super::identity::{Binding, CreateIntent, Origin};
 use super::super::{Action, Decision, Reason, Report, drift, later, names};
+use super::conflict::{claimed, wrong_role};
 use super::evidence::{CreateOutcome, evidence, matches, on_branch};
 use super::{Case, Choice, ComputeStep, Snapshot, await_person, hand_over, stray};
 use crate::api::{Existing, Management};
@@ -203,18 +204,6 @@ pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Or
         ComputeStep::Bind { binding, restart: case.restart_asked(), unanswered },
         Report::progressing(Reason::Creating, format!("Compute {} is being bound.", found.id)),
     )
-}
-
-pub(super) fn claimed(what: &str, other: &str) -> Report {
-    Report::stalled(Reason::ClaimedByAnother, format!("{other} already has {what}. Delete one of the two resources."))
-}
-
-pub(super) fn wrong_role(case: &Case, found: &Compute) -> Report {
-    let (is, declared) = match case.role() {
-        Role::Primary => ("a read replica", "ReadWrite"),
-        Role::Replica => ("the branch's primary", "ReadOnly"),
-    };
-    Report::stalled(Reason::BindingConflict, format!("Compute {} is {is}, and spec.type is {declared}.", found.id))
 }
 
 fn ambiguous(case: &Case, candidates: &[&Compute]) -> Report {

@@ -1,10 +1,10 @@
 //! A Compute that hands its compute over to another one, or takes one over.
 
-use super::super::hand_over::{Given, Giver, HandOverRecord, HandsOver, LOOK_AGAIN, Predecessor, Source, give};
-use super::super::identity::{self, Binding, ComputeIdentity, Record, RestartRecord};
+use super::super::hand_over::{Given, Giver, HandsOver, LOOK_AGAIN, Source, give};
+use super::super::identity::{self, Binding, ComputeIdentity, HandOverRecord, Predecessor, Record, RestartRecord};
 use super::super::seal::InvalidAnnotation;
 use super::super::{Decision, Reason, Report, later};
-use super::create::{claimed, wrong_role};
+use super::conflict::{claimed, wrong_role};
 use super::{Case, Choice, ComputeStep, Snapshot, record, remove_finalizer};
 use crate::api::{Compute, HandOverTo, Management, ObjectMeta, TakeOverFrom};
 

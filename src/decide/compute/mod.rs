@@ -1,6 +1,7 @@
 //! Computes: create or adopt, keep as declared, restart, delete.
 
 mod claims;
+mod conflict;
 mod connection;
 mod create;
 mod delete;
@@ -29,8 +30,8 @@ pub use record::is_held;
 pub use status::status;
 
 use super::disruption::{Permit, permit};
-use super::hand_over::{HandOverView, Place, Predecessor, Released};
-use super::identity::{Binding, ComputeIdentity, CreateIntent, RestartRecord};
+use super::hand_over::HandOverView;
+use super::identity::{Binding, ComputeIdentity, CreateIntent, Place, Predecessor, Released, RestartRecord};
 use super::memory::of_fault;
 use super::names::ClusterId;
 use super::seal::InvalidAnnotation;

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::super::hand_over::{self, HandOverRecord};
-use super::super::identity::{ComputeIdentity, RestartRecord};
+use super::super::hand_over;
+use super::super::identity::{ComputeIdentity, HandOverRecord, RestartRecord};
 use super::super::{Report, sizes};
 use super::{Case, ComputeObserved, SnapshotState, is_settled, maintenance, restart, schedules};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Management, RestartStatus, ServiceBinding, WaitingChanges};

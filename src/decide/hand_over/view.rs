@@ -6,10 +6,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::super::Meta;
-use super::super::identity::object_key;
+use super::super::identity::{Place, Predecessor, Released, object_key};
 use super::super::names::ClusterId;
 use super::super::seal::{self, InvalidAnnotation, ObjectKey};
-use super::{HandsOver, Place, Predecessor, Released, from_place, to_place};
+use super::{HandsOver, from_place, to_place};
 use crate::api::TakeOverFrom;
 
 /// The other side of a hand-over, as far as it is seen.

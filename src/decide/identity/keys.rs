@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::super::hand_over::HandOverRecord;
+use super::hand_over::HandOverRecord;
 
 /// A key that is, or was, in use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

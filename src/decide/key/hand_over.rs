@@ -1,10 +1,11 @@
 //! A ProjectKey that hands its key over to another one, or takes one over.
 
-use super::super::hand_over::{Given, Giver, HandOverRecord, HandsOver, LOOK_AGAIN, Predecessor, Source, give};
-use super::super::identity::{self, KeyIdentity, KeyRecords, ProjectKeyIdentity, Record};
+use super::super::hand_over::{Given, Giver, HandsOver, LOOK_AGAIN, Source, give};
+use super::super::identity::{self, HandOverRecord, KeyIdentity, KeyRecords, Predecessor, ProjectKeyIdentity, Record};
 use super::super::seal::InvalidAnnotation;
 use super::super::{Action, Decision, Reason, Report, later};
-use super::{Case, Choice, KeySecretView, KeyStep, SecretContents, keep};
+use super::conflict::{claimed, foreign};
+use super::{Case, Choice, KeySecretView, KeyStep, SecretContents};
 use crate::api::{HandOverTo, ObjectMeta, ProjectKey, TakeOverFrom};
 
 impl HandsOver for ProjectKey {
@@ -156,7 +157,7 @@ fn take_over(case: &Case, records: &KeyRecords, predecessor: &Predecessor, share
         return Decision::act(KeyStep::TakeOver { records, predecessor, copy: false }, report);
     }
     match &case.observed.secret {
-        _ if case.observed.rival.is_some() => keep::claimed(case, case.observed.rival.as_deref().unwrap_or_default()),
+        _ if case.observed.rival.is_some() => claimed(case, case.observed.rival.as_deref().unwrap_or_default()),
         KeySecretView::Absent if elsewhere => {
             let message =
                 format!("Secret {name} does not exist. Bring it from the other cluster, without ownerReferences.");
@@ -166,7 +167,7 @@ fn take_over(case: &Case, records: &KeyRecords, predecessor: &Predecessor, share
         KeySecretView::Ours(SecretContents::Nothing) if !elsewhere => {
             case.act(Action::WriteSecret, KeyStep::TakeOver { records, predecessor, copy: true }, report)
         }
-        KeySecretView::Foreign(owner) => keep::foreign(case, owner),
-        _ => keep::foreign(case, "one that holds something else"),
+        KeySecretView::Foreign(owner) => foreign(case, owner),
+        _ => foreign(case, "one that holds something else"),
     }
 }

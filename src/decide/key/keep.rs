@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::super::identity::{KeyIdentity, KeyIntent, KeyRecords};
 use super::super::memory::Backoff;
 use super::super::{Action, Decision, Reason, Report, later};
+use super::conflict::{claimed, foreign};
 use super::hand_over::take;
 use super::intent::{Retiring, intent};
 use super::lost::before_another;
@@ -100,26 +101,6 @@ fn awaiting_backup(case: &Case, current: &KeyIdentity) -> Report {
             case.spec.secret.name, current.name
         ),
     )
-}
-
-pub(super) fn claimed(case: &Case, other: &str) -> Choice {
-    Decision::rest(Report::stalled(
-        Reason::ClaimedByAnother,
-        format!(
-            "{other} writes Secret {}. Delete one of the two; spec.secret.name cannot be changed.",
-            case.spec.secret.name
-        ),
-    ))
-}
-
-pub(super) fn foreign(case: &Case, owner: &str) -> Choice {
-    Decision::rest(Report::stalled(
-        Reason::SecretNotOurs,
-        format!(
-            "Secret {} exists and is {owner}. dbplane does not change it. Delete it, or delete this resource and create one with another spec.secret.name.",
-            case.spec.secret.name
-        ),
-    ))
 }
 
 pub(super) fn creating() -> Report {

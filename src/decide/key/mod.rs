@@ -1,5 +1,6 @@
 //! Project keys: create, keep in a Secret, replace, revoke.
 
+mod conflict;
 mod delete;
 mod hand_over;
 mod intent;
@@ -19,8 +20,10 @@ use jiff::Timestamp;
 
 pub use self::status::status;
 pub use self::template::template;
-use super::hand_over::{HandOverView, Place, Predecessor, Released};
-use super::identity::{KeyIdentity, KeyIntent, KeyRecords, LostBecause, LostKey, ProjectKeyIdentity};
+use super::hand_over::HandOverView;
+use super::identity::{
+    KeyIdentity, KeyIntent, KeyRecords, LostBecause, LostKey, Place, Predecessor, ProjectKeyIdentity, Released,
+};
 use super::names::{ClusterId, Mark};
 use super::seal::InvalidAnnotation;
 use super::{AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, Wake, brake, later, memory, paused};

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use super::super::Report;
-use super::super::hand_over::{self, HandOverRecord};
-use super::super::identity::ProjectKeyIdentity;
+use super::super::hand_over;
+use super::super::identity::{HandOverRecord, ProjectKeyIdentity};
 use super::{KeyObserved, Probe};
 use crate::api::{KeyRecord, ProjectKeySpec, ProjectKeyStatus};
 

@@ -1,11 +1,15 @@
 //! The objects of one namespace, read and written by the administrator, past the proxy.
 
-use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use std::time::{Duration, Instant};
+
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use crate::support::{Error, Result, objects};
+use crate::support::{Error, PATIENCE, Result, objects};
 
+/// Between two looks at an object.
+const MOMENT: Duration = Duration::from_millis(20);
 /// How often an object is replaced that changes meanwhile.
 const TRIES: usize = 20;
 
@@ -58,7 +62,8 @@ impl Objects {
     async fn rewrite_one(&self, kind: &str, name: &str, replace: bool) -> Result<()> {
         let api = self.api(kind);
         for _ in 0..TRIES {
-            let Some(mut object) = api.get_opt(name).await? else { return Ok(()) };
+            let found = api.get_opt(name).await?.filter(|object| object.metadata.deletion_timestamp.is_none());
+            let Some(mut object) = found else { return Ok(()) };
             object.metadata.annotations = None;
             object.metadata.managed_fields = None;
             if replace {
@@ -76,6 +81,26 @@ impl Objects {
     pub async fn delete(&self, kind: &str, name: &str) -> Result<()> {
         self.api(kind).delete(name, &DeleteParams::default()).await?;
         Ok(())
+    }
+
+    /// The same once the finalizer is there: who removes it and deletes the resource before the next pass has it forgotten
+    /// (docs/guarantees.md, 2).
+    pub async fn delete_held(&self, kind: &str, name: &str) -> Result<()> {
+        let (api, begun) = (self.api(kind), Instant::now());
+        while begun.elapsed() < PATIENCE {
+            let Some(object) = api.get_opt(name).await? else { return Ok(()) };
+            let resource_version = object.metadata.resource_version;
+            let as_seen = Preconditions { resource_version, uid: None };
+            if object.metadata.finalizers.is_some_and(|finalizers| !finalizers.is_empty()) {
+                match api.delete(name, &DeleteParams::default().preconditions(as_seen)).await {
+                    // Somebody else has written it since.
+                    Err(kube::Error::Api(status)) if status.code == 409 => {}
+                    other => return Ok(other.map(drop)?),
+                }
+            }
+            tokio::time::sleep(MOMENT).await;
+        }
+        Err(Error::new(format!("{kind} {name} is not held by a finalizer in time")))
     }
 
     pub async fn get(&self, kind: &str, name: &str) -> Result<Option<Value>> {

@@ -181,6 +181,7 @@ impl Site {
         match act {
             Act::Create(manifest) => self.declare(manifest).await,
             Act::Change(kind, name, spec) => self.objects.patch(kind, name, &json!({"spec": spec})).await,
+            Act::Delete(kind @ ("Compute" | "ProjectKey"), name) => self.objects.delete_held(kind, name).await,
             Act::Delete(kind, name) => self.objects.delete(kind, name).await,
             Act::DeleteNamespace => self.objects.delete("Namespace", &self.objects.namespace).await,
             Act::Age(kind, name) => self.age(kind, name).await,

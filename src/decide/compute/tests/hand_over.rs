@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::api::{self, ComputeStatus};
-use crate::decide::hand_over::{HandOverRecord, HandsOver, Heir, Released, Source, Standing, Successor, release, view};
-use crate::decide::identity::{BeforeRestart, of_compute};
+use crate::decide::hand_over::{HandsOver, Heir, Source, Standing, Successor, release, view};
+use crate::decide::identity::{BeforeRestart, HandOverRecord, of_compute};
 
 const HERE: &str = "c1u57e";
 

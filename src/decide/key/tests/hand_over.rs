@@ -1,7 +1,7 @@
 //! Hand-over of a key: when it may be released, and how it is taken over.
 
 use super::*;
-use crate::decide::hand_over::{Heir, Place, Predecessor, Released, Source, Standing, Successor};
+use crate::decide::hand_over::{Heir, Source, Standing, Successor};
 
 fn place(name: &str) -> Place {
     Place { cluster: None, namespace: "shop".to_owned(), name: name.to_owned() }

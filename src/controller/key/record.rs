@@ -1,0 +1,42 @@
+//! What the steps of a ProjectKey write: its record, and what became of its Secret.
+
+use k8s_openapi::api::core::v1::Secret;
+
+use super::super::environment::{Environment, StepError};
+use super::super::object::uid;
+use super::super::pass::calls::{altered, secret_written};
+use crate::api::ProjectKey;
+use crate::cluster::{MetadataPatch, SecretContent, WriteError};
+use crate::decide::Action;
+use crate::decide::identity::{self, KeyRecords, ProjectKeyIdentity};
+use crate::decide::memory::Problem;
+
+/// Changes the record of an object as given.
+pub(super) fn recording(
+    object: &ProjectKey,
+    change: impl FnOnce(ProjectKeyIdentity) -> ProjectKeyIdentity,
+) -> MetadataPatch {
+    let known = identity::of_key(object).unwrap_or_default();
+    MetadataPatch::new().record(known.next(&change(known.identity.clone()), &object.metadata))
+}
+
+/// Records these keys; no creation is open.
+pub(super) fn recording_keys(object: &ProjectKey, records: &KeyRecords) -> MetadataPatch {
+    recording(object, |known| ProjectKeyIdentity { records: records.clone(), intent: None, ..known })
+}
+
+/// What came of the write of a Secret. What is stored has to be what was sent: a webhook or a policy may change it on the way, and
+/// would do so again.
+pub(super) fn stored<E: Environment>(
+    env: &E,
+    object: &ProjectKey,
+    written: Result<Secret, WriteError>,
+    sent: &SecretContent,
+) -> Result<(), StepError> {
+    let name = &object.spec.secret.name;
+    let Some(message) = altered(name, sent, &written) else {
+        return secret_written(env, &uid(object), written.map(drop), name);
+    };
+    let message = format!("{message} No other key is created meanwhile.");
+    Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)))
+}

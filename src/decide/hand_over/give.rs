@@ -1,0 +1,123 @@
+//! What is done about a resource that hands over.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::super::identity::{Place, Released};
+use super::super::{Meta, Reason, Report};
+use super::to_place;
+use super::view::{Heir, Standing, Successor};
+use crate::api::HandOverTo;
+
+/// A resource that may hand over.
+pub(in crate::decide) struct Giver<'a> {
+    /// As messages and commands name it: Compute, compute.
+    pub kind: (&'static str, &'static str),
+    /// What it has, where it has something that can be handed over.
+    pub what: Option<String>,
+    pub meta: &'a Meta,
+    /// Whether spec.handOverTo is set, and names this place.
+    pub declared: Option<&'a HandOverTo>,
+    pub released: Option<&'a Released>,
+    pub successor: &'a Successor,
+    pub now: Timestamp,
+}
+
+/// How often to look for what nobody is told of: that the namespace of a resource that waits is being deleted.
+pub(in crate::decide) const LOOK_AGAIN: Duration = Duration::from_secs(30);
+
+/// What is done about a resource that hands over.
+pub(in crate::decide) enum Given {
+    /// It is released: that is recorded, in both places.
+    Release(Released),
+    /// The resource that it was released to is gone, as is made sure of first.
+    TakeBack(Place),
+    Rest(Report),
+    /// It has nothing any more, as the text says.
+    Over(String),
+}
+
+/// What is done about a resource that hands over; `None` where it is treated as any other.
+pub(in crate::decide) fn give(giver: &Giver) -> Option<Given> {
+    match giver.released {
+        Some(released) => Some(giver.released(released)),
+        None => giver.unreleased(),
+    }
+}
+
+impl Giver<'_> {
+    fn released(&self, released: &Released) -> Given {
+        let (kind, what, to) = (self.kind.0, self.what.as_deref().unwrap_or("What it had"), &released.to);
+        let over = || format!("{what} is managed by {kind} {to}.");
+        let done =
+            |more: &str| Report::handed_over(format!("{} This resource changes nothing any more: {more}", over()));
+        match self.successor {
+            Successor::Elsewhere(_) if self.meta.deleting => Given::Over(over()),
+            Successor::Elsewhere(_) => Given::Rest(done(
+                "copy status.release to spec.takeOverFrom.release there, and delete this one once that one is ready.",
+            )),
+            Successor::There(heir) if heir.standing == Standing::HasTakenOver => match self.meta.deleting {
+                true if heir.awaits_secret => {
+                    Given::Rest(self.waits(&format!("{kind} {to} is taking over the Secret.")))
+                }
+                true => Given::Over(over()),
+                false => Given::Rest(done("delete it.")),
+            },
+            Successor::There(heir) if released.uid.as_ref() == Some(&heir.uid) => {
+                Given::Rest(self.waits(&format!("{kind} {to} is about to take over {what}.")))
+            }
+            // It was deleted, and there is another one.
+            Successor::There(heir) if heir.standing == Standing::Asks => Given::Release(self.release_to(heir)),
+            Successor::There(Heir { standing: Standing::Does(what), .. }) => Given::Rest(self.stuck(to, what)),
+            Successor::Never(_) => Given::TakeBack(to.clone()),
+            Successor::Absent(_) if !self.declares(to) => Given::TakeBack(to.clone()),
+            Successor::There(_) | Successor::Absent(_) | Successor::Unnamed => {
+                Given::Rest(self.stuck(to, "does not exist any more"))
+            }
+        }
+    }
+
+    fn unreleased(&self) -> Option<Given> {
+        self.what.as_ref()?;
+        match self.successor {
+            Successor::Unnamed | Successor::Never(_) => None,
+            Successor::Elsewhere(to) => Some(Given::Release(Released { to: to.clone(), uid: None, at: self.now })),
+            Successor::There(heir) => match heir.standing {
+                // It has taken over where an older backup has brought the record from before.
+                Standing::Asks | Standing::HasTakenOver => Some(Given::Release(self.release_to(heir))),
+                Standing::Does(what) if self.meta.deleting => Some(Given::Rest(self.stuck(&heir.place, what))),
+                Standing::Does(_) => None,
+            },
+            Successor::Absent(to) if self.meta.deleting => Some(Given::Rest(self.stuck(to, "does not exist"))),
+            Successor::Absent(_) => None,
+        }
+    }
+
+    fn release_to(&self, heir: &Heir) -> Released {
+        Released { to: heir.place.clone(), uid: Some(heir.uid.clone()), at: self.now }
+    }
+
+    fn declares(&self, place: &Place) -> bool {
+        let me = self.meta.object_key();
+        self.declared.is_some_and(|to| to_place(to, None, me) == *place)
+    }
+
+    fn waits(&self, message: &str) -> Report {
+        Report::progressing(Reason::HandingOver, message)
+    }
+
+    fn stuck(&self, to: &Place, problem: &str) -> Report {
+        let ((kind, command), what) = (self.kind, self.what.as_deref().unwrap_or("what it had"));
+        let Meta { namespace, name, deleting, .. } = self.meta;
+        let instead = if *deleting { "delete it with this resource" } else { "keep it here" };
+        Report::stalled(
+            Reason::HandingOver,
+            format!(
+                "{what} is to be handed over to {kind} {to}, which {problem}. Create that one with spec.takeOverFrom: {{namespace: {namespace}, \
+                 name: {name}}}. To {instead}: kubectl -n {namespace} patch {command} {name} --type merge -p \
+                 '{{\"spec\":{{\"handOverTo\":null}}}}'."
+            ),
+        )
+    }
+}
