@@ -62,15 +62,15 @@ async fn a_compute_gets_another_name_without_an_interruption() {
 
 #[tokio::test]
 async fn a_resource_that_is_deleted_first_waits_for_the_one_in_another_namespace() {
-    let fixture = Fixture::new("moved").await;
-    let elsewhere = Fixture::bare("moved-to").await;
-    fixture.apply(&reader("reader", "  handOverTo: {namespace: moved-to, name: replica}\n")).await;
+    let fixture = Fixture::new("handed").await;
+    let elsewhere = Fixture::bare("handed-to").await;
+    fixture.apply(&reader("reader", "  handOverTo: {namespace: handed-to, name: replica}\n")).await;
     let before = fixture.until_ready("compute/reader").await;
     delete(&fixture, "compute/reader").await;
     let text = waits(&fixture, "compute/reader").await;
     assert!(
-        text.contains("Compute moved-to/replica, which does not exist")
-            && text.contains("takeOverFrom: {namespace: moved"),
+        text.contains("Compute handed-to/replica, which does not exist")
+            && text.contains("takeOverFrom: {namespace: handed"),
         "{text}"
     );
     let waiting = reqwest::get(&fixture.shared.metrics).await.unwrap().text().await.unwrap();
@@ -78,7 +78,7 @@ async fn a_resource_that_is_deleted_first_waits_for_the_one_in_another_namespace
 
     elsewhere.secret("platform-api-key", ADMIN).await;
     elsewhere.account_at(&fixture.platform.base_url()).await;
-    let manifest = reader("replica", "  takeOverFrom: {namespace: moved, name: reader}\n");
+    let manifest = reader("replica", "  takeOverFrom: {namespace: handed, name: reader}\n");
     elsewhere.apply(&manifest.replace(PROJECT, &fixture.project)).await;
     let after = elsewhere.until_ready("compute/replica").await;
     fixture.until_gone("compute/reader").await;

@@ -1,6 +1,8 @@
 //! A ProjectKey that hands its key over to another one, or takes one over.
 
-use super::super::hand_over::{Given, Giver, HandsOver, LOOK_AGAIN, Source, give};
+use jiff::Timestamp;
+
+use super::super::hand_over::{Given, Giver, HandsOver, LOOK_AGAIN, Source, Successor, give};
 use super::super::identity::{self, HandOverRecord, KeyIdentity, KeyRecords, Predecessor, ProjectKeyIdentity, Record};
 use super::super::seal::InvalidAnnotation;
 use super::super::{Action, Decision, Reason, Report, later};
@@ -58,11 +60,14 @@ pub(super) fn given(case: &Case) -> Option<Choice> {
         return None;
     }
     let current = case.identity.records.current.as_ref();
-    if let (Some(current), None) = (current, &record.released)
-        && let Some(obstacle) = obstacle(case, current)
-    {
-        let waits = case.observed.meta.deleting && case.spec.hand_over_to.is_some();
-        return waits.then(|| Decision::rest(obstacle));
+    if let (Some(current), None) = (current, &record.released) {
+        // Otherwise it is replaced first; or, where this resource goes, by the one that takes over.
+        if !case.observed.meta.deleting && !holds(&case.secret, current) {
+            return None;
+        }
+        if let Some(at) = case.identity.records.unanswered {
+            return waits(case).then(|| Decision::rest(still_looked_for(case, current, at)));
+        }
     }
     let given = give(&Giver {
         kind: ("ProjectKey", "projectkey"),
@@ -82,23 +87,21 @@ pub(super) fn given(case: &Case) -> Option<Choice> {
     })
 }
 
-/// Why a key cannot be handed over now.
-fn obstacle(case: &Case, current: &KeyIdentity) -> Option<Report> {
-    let why = match holds(&case.secret, current) {
-        true => case
-            .identity
-            .records
-            .unanswered
-            .map(|at| format!("a creation of {at} that was not answered is still looked for"))?,
-        false => format!("Secret {} does not hold it", case.spec.secret.name),
-    };
+/// Whether its deletion waits for another resource.
+fn waits(case: &Case) -> bool {
+    let hand_over = &case.observed.hand_over;
+    case.observed.meta.deleting && !matches!(hand_over.successor, Successor::Unnamed | Successor::Never(_))
+}
+
+/// The other resource would not recognize the key that an unanswered creation makes late.
+fn still_looked_for(case: &Case, current: &KeyIdentity, at: Timestamp) -> Report {
     let (key, meta) = (&current.name, &case.observed.meta);
     let message = format!(
-        "Key {key} cannot be handed over: {why}. To have it revoked with this resource: kubectl -n {} patch projectkey {} --type merge -p \
-         '{{\"spec\":{{\"handOverTo\":null}}}}'.",
+        "Key {key} cannot be handed over: a creation of {at} that was not answered is still looked for. To have it revoked with this \
+         resource: kubectl -n {} patch projectkey {} --type merge -p '{{\"spec\":{{\"handOverTo\":null}}}}'.",
         meta.namespace, meta.name
     );
-    Some(Report::stalled(Reason::HandingOver, message))
+    Report::stalled(Reason::HandingOver, message)
 }
 
 fn handing_over() -> Report {
