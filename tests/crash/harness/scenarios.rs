@@ -63,6 +63,7 @@ impl Scenario {
             Extent::Pairs(_) => Vec::new(),
             Extent::Whole(_) if self.elected => Mode::SUCCESSIONS.to_vec(),
             Extent::Whole(_) if self.repeats() => Mode::FEW.to_vec(),
+            Extent::Whole(_) if self.act.len() > 2 => [Mode::FEW.as_slice(), &Mode::REWRITES].concat(),
             Extent::Whole(_) if stays => [Mode::ALL.as_slice(), &Mode::REWRITES].concat(),
             Extent::Whole(_) => Mode::ALL.to_vec(),
         }
