@@ -10,8 +10,8 @@ pub enum Deed {
     /// Its spec, its Secret or the age of its key.
     Changed,
     Deleted,
-    /// Changed and deleted at once, in whatever order it is looked at.
-    ChangedAndDeleted,
+    /// It is told to hand over, another one takes over, and it is deleted, in whatever order that is looked at.
+    HandedOver,
     /// With everything in its namespace: its Secret may go before it, and cannot be written again. An account that nothing uses any
     /// more has no finalizer, and is gone at once.
     DeletedWithNamespace,
@@ -26,7 +26,8 @@ impl Deed {
             Self::Created => "^IC$",
             Self::Changed => "^C?(IC)?$",
             Self::Deleted => "^C?T$",
-            Self::ChangedAndDeleted => "^C?(IC?)?T$",
+            // Its own change, and what the other one does.
+            Self::HandedOver => "^C?(IC?){0,2}T$",
             Self::DeletedWithNamespace => "^C?F?T?$",
         }
     }
@@ -62,10 +63,11 @@ fn a_course_that_goes_back_and_forth_is_reported() {
         (Deed::Deleted, vec![gone, current], false),
         (Deed::Deleted, vec![current], false),
         (Deed::Deleted, vec![current, failed, gone], false),
-        (Deed::ChangedAndDeleted, vec![current, new, gone], true),
-        (Deed::ChangedAndDeleted, vec![new, current, gone], true),
-        (Deed::ChangedAndDeleted, vec![new, current, new, gone], false),
-        (Deed::ChangedAndDeleted, vec![new, failed, gone], false),
+        (Deed::HandedOver, vec![current, new, gone], true),
+        (Deed::HandedOver, vec![new, current, gone], true),
+        (Deed::HandedOver, vec![new, current, new, gone], true),
+        (Deed::HandedOver, vec![new, current, new, current, new, gone], false),
+        (Deed::HandedOver, vec![new, failed, gone], false),
         (Deed::DeletedWithNamespace, vec![current, failed, gone], true),
         (Deed::DeletedWithNamespace, vec![current, failed], true),
         (Deed::DeletedWithNamespace, vec![current, failed, current, gone], false),

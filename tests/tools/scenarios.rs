@@ -86,7 +86,7 @@ fn deed(scenario: &Scenario, kind: &str, name: &str) -> Deed {
         }
         Act::Change(kind, name, _) if is((kind, name)) => {
             let goes = scenario.act.iter().any(deleted);
-            Some(if goes { Deed::ChangedAndDeleted } else { Deed::Changed })
+            Some(if goes { Deed::HandedOver } else { Deed::Changed })
         }
         Act::Change(..) => None,
         Act::Age(kind, name) => is((kind, name)).then_some(Deed::Changed),
