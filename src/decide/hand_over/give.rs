@@ -64,16 +64,17 @@ impl Giver<'_> {
                 true => Given::Over(over()),
                 false => Given::Rest(done("delete it.")),
             },
-            Successor::There(heir) if released.uid.as_ref() == Some(&heir.uid) => {
-                Given::Rest(self.waits(&format!("{kind} {to} is about to take over {what}.")))
-            }
+            Successor::There(heir) if released.uid.as_ref() == Some(&heir.uid) => Given::Rest(match heir.standing {
+                Standing::Does(problem) => self.stuck(to, problem, "delete that one, and then: "),
+                _ => self.waits(&format!("{kind} {to} is about to take over {what}.")),
+            }),
             // It was deleted, and there is another one.
             Successor::There(heir) if heir.standing == Standing::Asks => Given::Release(self.release_to(heir)),
-            Successor::There(Heir { standing: Standing::Does(what), .. }) => Given::Rest(self.stuck(to, what)),
+            Successor::There(Heir { standing: Standing::Does(what), .. }) => Given::Rest(self.stuck(to, what, "")),
             Successor::Never(_) => Given::TakeBack(to.clone()),
             Successor::Absent(_) if !self.declares(to) => Given::TakeBack(to.clone()),
             Successor::There(_) | Successor::Absent(_) | Successor::Unnamed => {
-                Given::Rest(self.stuck(to, "does not exist any more"))
+                Given::Rest(self.stuck(to, "does not exist any more", ""))
             }
         }
     }
@@ -85,11 +86,13 @@ impl Giver<'_> {
             Successor::Elsewhere(to) => Some(Given::Release(Released { to: to.clone(), uid: None, at: self.now })),
             Successor::There(heir) => match heir.standing {
                 // It has taken over where an older backup has brought the record from before.
-                Standing::Asks | Standing::HasTakenOver => Some(Given::Release(self.release_to(heir))),
-                Standing::Does(what) if self.meta.deleting => Some(Given::Rest(self.stuck(&heir.place, what))),
+                Standing::Asks | Standing::IsTakingOver | Standing::HasTakenOver => {
+                    Some(Given::Release(self.release_to(heir)))
+                }
+                Standing::Does(what) if self.meta.deleting => Some(Given::Rest(self.stuck(&heir.place, what, ""))),
                 Standing::Does(_) => None,
             },
-            Successor::Absent(to) if self.meta.deleting => Some(Given::Rest(self.stuck(to, "does not exist"))),
+            Successor::Absent(to) if self.meta.deleting => Some(Given::Rest(self.stuck(to, "does not exist", ""))),
             Successor::Absent(_) => None,
         }
     }
@@ -107,7 +110,7 @@ impl Giver<'_> {
         Report::progressing(Reason::HandingOver, message)
     }
 
-    fn stuck(&self, to: &Place, problem: &str) -> Report {
+    fn stuck(&self, to: &Place, problem: &str, before: &str) -> Report {
         let ((kind, command), what) = (self.kind, self.what.as_deref().unwrap_or("what it had"));
         let Meta { namespace, name, deleting, .. } = self.meta;
         let instead = if *deleting { "delete it with this resource" } else { "keep it here" };
@@ -115,7 +118,7 @@ impl Giver<'_> {
             Reason::HandingOver,
             format!(
                 "{what} is to be handed over to {kind} {to}, which {problem}. Create that one with spec.takeOverFrom: {{namespace: {namespace}, \
-                 name: {name}}}. To {instead}: kubectl -n {namespace} patch {command} {name} --type merge -p \
+                 name: {name}}}. To {instead}: {before}kubectl -n {namespace} patch {command} {name} --type merge -p \
                  '{{\"spec\":{{\"handOverTo\":null}}}}'."
             ),
         )

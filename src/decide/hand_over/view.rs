@@ -50,6 +50,8 @@ pub struct Heir {
 pub enum Standing {
     /// It asks to take over.
     Asks,
+    /// Its record says that it has, in one place alone.
+    IsTakingOver,
     HasTakenOver,
     /// It does not ask, or cannot, as the text says.
     Does(&'static str),
@@ -137,7 +139,7 @@ fn standing<K: HandsOver>((object, known): (&K, &K::Identity), other: &K, cluste
     // One that hands back has taken over before.
     if predecessor.is_some_and(is_me) && !K::hand_over(&theirs).is_released_to(object_key(object.metadata())) {
         // What is in one place alone may be lost, and with this resource the release that it came of.
-        return if is_in_both { Standing::HasTakenOver } else { Standing::Does("is taking over") };
+        return if is_in_both { Standing::HasTakenOver } else { Standing::IsTakingOver };
     }
     match other.unfit(object) {
         _ if !asks => Standing::Does("does not name this one in its spec.takeOverFrom"),

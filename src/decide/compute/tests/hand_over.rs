@@ -121,6 +121,11 @@ fn a_resource_goes_once_the_other_one_has_taken_over() {
     let Successor::There(heir_without) = heir(Standing::HasTakenOver) else { unreachable!() };
     let awaiting = Successor::There(Heir { awaits_secret: true, ..heir_without });
     deleting(given_to(awaiting, &place("new"), Some("new"))).rest().progressing(Reason::HandingOver);
+    let refusing = given_to(heir(Standing::Does("is for another project")), &place("new"), Some("new"));
+    refusing
+        .rest()
+        .stalled(Reason::HandingOver, &["which is for another project", "delete that one, and then: kubectl"]);
+    given_to(heir(Standing::IsTakingOver), &place("new"), Some("new")).rest().progressing(Reason::HandingOver);
     let asking = given_to(heir(Standing::Asks), &place("new"), Some("new"));
     asking.rest().progressing(Reason::HandingOver);
     deleting(asking).rest().progressing(Reason::HandingOver);
@@ -338,7 +343,7 @@ fn a_release_is_used_once() {
     assert_eq!(standing(&old, &passed_on), Standing::HasTakenOver);
     let mut in_one_place = passed_on.clone();
     in_one_place.status = None;
-    assert_eq!(standing(&old, &in_one_place), Standing::Does("is taking over"));
+    assert_eq!(standing(&old, &in_one_place), Standing::IsTakingOver);
     // There and back, and there again.
     let before = with(new(), from("old", at(-60)), Some("old"));
     assert!(matches!(seen(&before, Some(&old)).1, Source::Released { .. }));
