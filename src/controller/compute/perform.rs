@@ -34,7 +34,7 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
                 intent: None,
                 unanswered: unanswered.clone(),
                 restart: Some(restart.clone()),
-                hand_over: HandOverRecord::default(),
+                hand_over: identity::of_compute(object).unwrap_or_default().identity.hand_over,
             };
             work.bind_to(bound, linked(binding)).await
         }

@@ -84,8 +84,13 @@ pub(super) fn given(case: &Case) -> Option<Choice> {
 
 /// It has handed over, and takes over again.
 pub(super) fn takes_back(case: &Case) -> bool {
-    let released = case.identity.hand_over.released.is_some() && !case.observed.meta.deleting;
-    released && matches!(case.observed.hand_over.source, Source::Released { .. })
+    let (Some(released), Source::Released { predecessor, .. }) =
+        (&case.identity.hand_over.released, &case.observed.hand_over.source)
+    else {
+        return false;
+    };
+    // What nobody has taken over yet must not be forgotten.
+    !case.observed.meta.deleting && (released.taken || released.to == predecessor.place)
 }
 
 /// Takes over the compute of another resource; `None` where none is named.

@@ -57,6 +57,9 @@ impl Giver<'_> {
             Successor::Elsewhere(_) => Given::Rest(done(
                 "copy status.release to spec.takeOverFrom.release there, and delete this one once that one is ready.",
             )),
+            Successor::There(heir) if heir.standing == Standing::HasTakenOver && !released.taken => {
+                Given::Release(Released { taken: true, ..released.clone() })
+            }
             Successor::There(heir) if heir.standing == Standing::HasTakenOver => match self.meta.deleting {
                 true if heir.awaits_secret => {
                     Given::Rest(self.waits(&format!("{kind} {to} is taking over the Secret.")))
@@ -64,6 +67,11 @@ impl Giver<'_> {
                 true => Given::Over(over()),
                 false => Given::Rest(done("delete it.")),
             },
+            // Whatever has become of the other one since: what it had is not this one's any more.
+            _ if released.taken && self.meta.deleting => Given::Over(format!("{what} was taken over by {kind} {to}.")),
+            _ if released.taken => Given::Rest(Report::handed_over(format!(
+                "{what} was taken over by {kind} {to}. This resource changes nothing any more: delete it."
+            ))),
             Successor::There(heir) if released.uid.as_ref() == Some(&heir.uid) => Given::Rest(match heir.standing {
                 Standing::Does(problem) => self.stuck(to, problem, "delete that one, and then: "),
                 _ => self.waits(&format!("{kind} {to} is about to take over {what}.")),
@@ -83,7 +91,9 @@ impl Giver<'_> {
         self.what.as_ref()?;
         match self.successor {
             Successor::Unnamed | Successor::Never(_) => None,
-            Successor::Elsewhere(to) => Some(Given::Release(Released { to: to.clone(), uid: None, at: self.now })),
+            Successor::Elsewhere(to) => {
+                Some(Given::Release(Released { to: to.clone(), uid: None, at: self.now, taken: false }))
+            }
             Successor::There(heir) => match heir.standing {
                 // It has taken over where an older backup has brought the record from before.
                 Standing::Asks | Standing::IsTakingOver | Standing::HasTakenOver => {
@@ -98,7 +108,7 @@ impl Giver<'_> {
     }
 
     fn release_to(&self, heir: &Heir) -> Released {
-        Released { to: heir.place.clone(), uid: Some(heir.uid.clone()), at: self.now }
+        Released { to: heir.place.clone(), uid: Some(heir.uid.clone()), at: self.now, taken: false }
     }
 
     fn declares(&self, place: &Place) -> bool {

@@ -130,11 +130,12 @@ fn standing<K: HandsOver>((object, known): (&K, &K::Identity), other: &K, cluste
     let asks = other.take_over_from().is_some_and(|from| {
         from.release.is_none() && from_place(from, object_key(other.metadata())).is_of(object_key(object.metadata()))
     });
-    // After a rebuild of the cluster this one has another UID.
-    let is_released = K::hand_over(known).is_released_to(object_key(other.metadata()));
+    // It has taken over by this very release; or it has the same, as older backups may show. After a rebuild of the cluster UIDs are others.
+    let released = K::hand_over(known).released.as_ref().map(|released| released.at);
     let is_me = |predecessor: &Predecessor| {
-        Some(&predecessor.uid) == object.metadata().uid.as_ref()
-            || predecessor.place.is_of(object_key(object.metadata())) && (is_released || K::is_same(known, &theirs))
+        let uid = Some(&predecessor.uid) == object.metadata().uid.as_ref();
+        (uid || predecessor.place.is_of(object_key(object.metadata())))
+            && (released == Some(predecessor.released) || K::is_same(known, &theirs))
     };
     // One that hands back has taken over before.
     if predecessor.is_some_and(is_me) && !K::hand_over(&theirs).is_released_to(object_key(object.metadata())) {
@@ -166,6 +167,8 @@ fn source<K: HandsOver>(
     let Some(from) = object.take_over_from() else { return Source::Unnamed };
     match released_by(object, from, cluster, find, same_secret) {
         Source::Released { predecessor, .. } if is_used(object, &predecessor) => Source::Unnamed,
+        // It has taken over from that one before, which is not waited for again.
+        Source::Pending(_) if has_taken_over_from(object, from) => Source::Unnamed,
         source => source,
     }
 }
@@ -175,6 +178,12 @@ fn is_used<K: HandsOver>(object: &K, release: &Predecessor) -> bool {
     let known = object.recorded().unwrap_or_default().identity;
     let used = K::hand_over(&known).predecessor.as_ref();
     used.is_some_and(|used| (&used.uid, used.released) == (&release.uid, release.released))
+}
+
+fn has_taken_over_from<K: HandsOver>(object: &K, from: &TakeOverFrom) -> bool {
+    let known = object.recorded().unwrap_or_default().identity;
+    let place = from_place(from, object_key(object.metadata()));
+    K::hand_over(&known).predecessor.as_ref().is_some_and(|predecessor| predecessor.place == place)
 }
 
 fn released_by<K: HandsOver>(

@@ -64,6 +64,9 @@ pub struct Released {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
     pub at: Timestamp,
+    /// It was seen that the other one has taken over: nothing is taken back from then on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub taken: bool,
 }
 
 /// From which resource one has taken over.

@@ -189,7 +189,7 @@ fn resources_outside_the_scope_claim_nothing() {
 fn what_is_released_to_a_resource_is_not_claimed_against_it() {
     let to = |name: &str| {
         let to = crate::decide::identity::Place { cluster: None, namespace: "shop".into(), name: name.into() };
-        let released = crate::decide::identity::Released { to, uid: Some(name.into()), at: NOW };
+        let released = crate::decide::identity::Released { to, uid: Some(name.into()), at: NOW, taken: false };
         move |identity: &mut ComputeIdentity| identity.hand_over.released = Some(released)
     };
     let old = |links: &dyn Fn(&mut ComputeIdentity)| {

@@ -18,11 +18,15 @@ fn elsewhere(name: &str) -> Place {
 }
 
 fn released(to: &Place, uid: Option<&str>) -> Released {
-    Released { to: to.clone(), uid: uid.map(str::to_owned), at: NOW }
+    Released { to: to.clone(), uid: uid.map(str::to_owned), at: NOW, taken: false }
 }
 
 fn heir(standing: Standing) -> Successor {
-    Successor::There(Heir { place: place("new"), uid: "new".into(), standing, awaits_secret: false })
+    Successor::There(heir_of(standing))
+}
+
+fn heir_of(standing: Standing) -> Heir {
+    Heir { place: place("new"), uid: "new".into(), standing, awaits_secret: false }
 }
 
 /// A resource that is bound and names the other one.
@@ -37,6 +41,11 @@ fn given_to(successor: Successor, to: &Place, uid: Option<&str>) -> Given {
 
 fn deleting(given: Given) -> Given {
     given.observing(|observed| observed.meta.deleting = true)
+}
+
+/// What it has recorded once it has seen that the other one has taken over.
+fn taken(given: Given) -> Given {
+    given.identity(|identity| identity.hand_over.released.as_mut().unwrap().taken = true)
 }
 
 #[test]
@@ -96,7 +105,6 @@ fn a_deletion_that_is_paused_can_be_turned_into_a_hand_over() {
 fn what_is_released_is_neither_changed_nor_restarted_nor_deleted() {
     for (successor, to, uid) in [
         (heir(Standing::Asks), place("new"), Some("new")),
-        (heir(Standing::HasTakenOver), place("new"), Some("new")),
         (Successor::Absent(place("new")), place("new"), Some("new")),
         (Successor::Elsewhere(elsewhere("new")), elsewhere("new"), None),
     ] {
@@ -114,13 +122,30 @@ fn what_is_released_is_neither_changed_nor_restarted_nor_deleted() {
 
 #[test]
 fn a_resource_goes_once_the_other_one_has_taken_over() {
-    let taken = given_to(heir(Standing::HasTakenOver), &place("new"), Some("new"));
-    let Health::Ready(Reason::HandedOver, text) = taken.rest().health else { panic!("{:?}", taken.rest()) };
+    let seen = given_to(heir(Standing::HasTakenOver), &place("new"), Some("new"));
+    let record = Released { taken: true, ..released(&place("new"), Some("new")) };
+    assert_eq!(deleting(seen.clone()).step(), ComputeStep::Release { released: record }, "that is recorded first");
+    let done = taken(seen);
+    let Health::Ready(Reason::HandedOver, text) = done.rest().health else { panic!("{:?}", done.rest()) };
     assert_eq!(text, "Compute ep-1 is managed by Compute shop/new. This resource changes nothing any more: delete it.");
-    assert_eq!(deleting(taken.clone()).step(), ComputeStep::RemoveFinalizer);
+    assert_eq!(deleting(done.clone()).step(), ComputeStep::RemoveFinalizer);
     let Successor::There(heir_without) = heir(Standing::HasTakenOver) else { unreachable!() };
     let awaiting = Successor::There(Heir { awaits_secret: true, ..heir_without });
-    deleting(given_to(awaiting, &place("new"), Some("new"))).rest().progressing(Reason::HandingOver);
+    deleting(taken(given_to(awaiting, &place("new"), Some("new")))).rest().progressing(Reason::HandingOver);
+    // Whatever becomes of the other one.
+    for successor in [
+        Successor::Absent(place("new")),
+        Successor::Never(place("new")),
+        Successor::There(Heir { uid: "another".into(), ..heir_of(Standing::Asks) }),
+        heir(Standing::Does("is being deleted")),
+    ] {
+        let gone = taken(given_to(successor, &place("new"), Some("new")));
+        for declared in [json!({}), json!({"handOverTo": null})] {
+            let gone = gone.clone().declaring(declared);
+            assert!(matches!(gone.rest().health, Health::Ready(Reason::HandedOver, _)), "{:?}", gone.rest());
+            assert_eq!(deleting(gone).step(), ComputeStep::RemoveFinalizer);
+        }
+    }
     let refusing = given_to(heir(Standing::Does("is for another project")), &place("new"), Some("new"));
     refusing
         .rest()

@@ -17,7 +17,7 @@ fn asked(given: Given) -> Given {
 
 fn released() -> Given {
     asked(Given::in_use()).but(|_, seen| {
-        let released = Released { to: place("new"), uid: Some("new".to_owned()), at: at(0) };
+        let released = Released { to: place("new"), uid: Some("new".to_owned()), at: at(0), taken: false };
         seen.identity.as_mut().unwrap().hand_over.released = Some(released);
     })
 }
@@ -62,6 +62,7 @@ fn what_is_released_is_neither_replaced_nor_revoked() {
         seen.meta.deleting = true;
         let Successor::There(heir) = &mut seen.hand_over.successor else { unreachable!() };
         heir.standing = Standing::HasTakenOver;
+        seen.identity.as_mut().unwrap().hand_over.released.as_mut().unwrap().taken = true;
     });
     assert_eq!(over.step(1), KeyStep::RemoveFinalizer);
     let braked = |given: Given| given.but(|_, seen| seen.meta.brake = crate::decide::Brake::Paused("wait".to_owned()));
