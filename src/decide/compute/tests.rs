@@ -6,6 +6,7 @@ mod connection;
 mod create;
 mod delete;
 mod hand_over;
+mod handing;
 mod keep;
 mod maintenance;
 mod obstacles;
