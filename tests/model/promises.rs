@@ -150,6 +150,8 @@ pub fn unfinished(bound: &Bound, state: &State, reports: &[Option<Arc<Report>>])
                 None
             }
             _ if stored.is_deleting() => Some("the deletion does not end".to_owned()),
+            // What it had is the other one's to delete.
+            _ if matches!(report.health, Health::Ready(Reason::HandedOver, _)) => None,
             _ if !has_finalizer(stored) => Some("no finalizer holds it".to_owned()),
             _ if bound.statuses() == Statuses::Record && !is_annotated(stored) => {
                 Some("its record is not an annotation".to_owned())
