@@ -54,6 +54,12 @@ impl Owner {
         is_managed(secret) && named
     }
 
+    /// Whether a Secret belongs to the resource that has handed over, and to nothing else.
+    pub fn inherits(&self, secret: &Secret) -> bool {
+        let owners = secret.owner_references();
+        is_managed(secret) && !owners.is_empty() && owners.iter().all(|other| self.succeeds(&other.uid))
+    }
+
     fn words(&self) -> String {
         self.words_of(&self.reference.name)
     }

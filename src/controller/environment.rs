@@ -244,8 +244,13 @@ pub trait Kind: Send + Sync + Sized + 'static {
     }
 
     /// The objects of the same kind that an object hands over to, or takes over from.
-    fn partners(_object: &Self::Object) -> Vec<Place> {
+    fn partners(_object: &Self::Object, _here: &ClusterId) -> Vec<Place> {
         Vec::new()
+    }
+
+    /// Whether an object begins nothing of its own before another one has handed over to it.
+    fn awaits_hand_over(_object: &Self::Object) -> bool {
+        false
     }
 
     /// The name of a Secret that an object reads in its own namespace, other than an account's credentials.

@@ -1,6 +1,6 @@
 //! Hand-over between two resources of a kind: how each sees the other one, and who may write.
 
-use kube::core::Status;
+use kube::core::{ObjectMeta, Status};
 use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 
@@ -29,6 +29,11 @@ where
     };
     let mut view = hand_over::view(object, &env.settings().cluster, find, (same_secret, owns_secret));
     if let Successor::Absent(place) = &view.successor
+        && let Some(why) = hidden::<K, E>(env, place)
+    {
+        view.successor = Successor::Hidden(place.clone(), why);
+    }
+    if let Successor::Absent(place) = &view.successor
         && object.meta().deletion_timestamp.is_some()
         && Some(&place.namespace) == object.namespace().as_ref()
         && env.cluster().is_namespace_terminating(&place.namespace).await?
@@ -36,6 +41,19 @@ where
         view.successor = Successor::Never(place.clone());
     }
     Ok(view)
+}
+
+/// Why a resource at that place would not be seen.
+fn hidden<K: Kind, E: Environment>(env: &E, place: &Place) -> Option<&'static str> {
+    let namespaces = &env.settings().namespaces;
+    if !namespaces.is_empty() && !namespaces.contains(&place.namespace) {
+        return Some("is in a namespace that this operator does not watch (--watch-namespaces)");
+    }
+    let is_there = |meta: &ObjectMeta| {
+        (meta.namespace.as_ref(), meta.name.as_ref()) == (Some(&place.namespace), Some(&place.name))
+    };
+    let unreadable = env.unreadable::<K::Object>();
+    unreadable.iter().any(|meta| is_there(meta)).then_some("cannot be read; its status says why")
 }
 
 /// The owner of the Secrets of an object: those of the one that it has taken over from become its own.

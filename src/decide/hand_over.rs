@@ -7,10 +7,13 @@
 mod give;
 mod view;
 
+use std::cmp::Reverse;
+
+use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub(super) use self::give::{Given, Giver, LOOK_AGAIN, give};
+pub(super) use self::give::{Given, Giver, LOOK_AGAIN, give, unnoticed};
 pub use self::view::{HandOverView, Heir, Source, Standing, Successor, release, view};
 use super::identity::{HandOverRecord, Place, Record, object_key};
 use super::names::ClusterId;
@@ -37,12 +40,31 @@ pub trait HandsOver: Sized {
     /// Why it cannot take over from this resource.
     fn unfit(&self, from: &Self) -> Option<&'static str>;
 
-    /// Where the resource is that it hands over to, or takes over from, as far as that is in this cluster.
-    fn partners(&self) -> Vec<Place> {
+    /// The resources of this cluster that it hands over to, or takes over from, or has.
+    fn partners(&self, here: &ClusterId) -> Vec<Place> {
         let me = object_key(self.metadata());
-        let to = self.hand_over_to().filter(|to| to.cluster.is_none()).map(|to| to_place(to, None, me));
-        to.into_iter().chain(self.take_over_from().map(|from| from_place(from, me))).collect()
+        let known = self.recorded().unwrap_or_default().identity;
+        let HandOverRecord { released, predecessor } = Self::hand_over(&known);
+        let declared = self.hand_over_to().map(|to| to_place(to, here, me)).into_iter();
+        let declared = declared.chain(self.take_over_from().map(|from| from_place(from, me)));
+        let recorded = released.iter().map(|released| &released.to).chain(predecessor.iter().map(|from| &from.place));
+        declared.chain(recorded.cloned()).filter(|place| place.cluster.is_none()).collect()
     }
+
+    /// Whether it begins nothing of its own before another one has handed over to it.
+    fn awaits_hand_over(&self, known: &Self::Identity) -> bool {
+        let never_had = !Self::has_something(known) && Self::hand_over(known).predecessor.is_none();
+        self.take_over_from().is_some() && never_had
+    }
+}
+
+/// Of several resources that have the same, it belongs to the first: to the one that has taken it over last, or the oldest. By name
+/// where two were created in the same second.
+pub(super) type Precedence<'a> = (Reverse<Option<Timestamp>>, Option<Timestamp>, ObjectKey<'a>);
+
+pub(super) fn precedence<'a>(meta: &'a ObjectMeta, known: &HandOverRecord) -> Precedence<'a> {
+    let taken_over = known.predecessor.as_ref().map(|predecessor| predecessor.released);
+    (Reverse(taken_over), meta.creation_timestamp.as_ref().map(|time| time.0), object_key(meta))
 }
 
 fn within(namespace: Option<&String>, me: ObjectKey) -> String {
@@ -50,8 +72,8 @@ fn within(namespace: Option<&String>, me: ObjectKey) -> String {
 }
 
 /// `here` may be named too.
-fn to_place(to: &HandOverTo, here: Option<&ClusterId>, me: ObjectKey) -> Place {
-    let cluster = to.cluster.clone().filter(|cluster| here.is_none_or(|here| here.as_str() != cluster));
+fn to_place(to: &HandOverTo, here: &ClusterId, me: ObjectKey) -> Place {
+    let cluster = to.cluster.clone().filter(|cluster| here.as_str() != cluster);
     Place { cluster, namespace: within(to.namespace.as_ref(), me), name: to.name.clone() }
 }
 

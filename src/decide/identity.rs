@@ -248,11 +248,11 @@ pub fn of_compute(object: &Compute) -> Result<Record<ComputeIdentity>, InvalidAn
     newest(&object.metadata, object.status.as_ref().and_then(|status| status.record.as_deref()))
 }
 
-/// What is recorded of a Compute that cannot be read, as far as its metadata tells.
+/// What is recorded of a resource that cannot be read, as far as its metadata tells.
 ///
 /// # Errors
 /// Where the annotation is not what dbplane wrote.
-pub fn of_unreadable_compute(meta: &ObjectMeta) -> Result<Record<ComputeIdentity>, InvalidAnnotation> {
+pub fn of_unreadable<T: DeserializeOwned + Default>(meta: &ObjectMeta) -> Result<Record<T>, InvalidAnnotation> {
     newest(meta, None)
 }
 

@@ -21,6 +21,7 @@ use crate::cluster::resource_version;
 use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState};
 use crate::decide::hand_over::HandsOver;
 use crate::decide::identity::{Place, of_compute};
+use crate::decide::names::ClusterId;
 use crate::decide::{AccountView, Brake, Decision, Memory, Report};
 
 impl Managed for Compute {
@@ -145,8 +146,12 @@ impl Kind for Computes {
         object.spec.connection.as_ref().map(|connection| connection.secret_name.as_str())
     }
 
-    fn partners(object: &Compute) -> Vec<Place> {
-        HandsOver::partners(object)
+    fn partners(object: &Compute, here: &ClusterId) -> Vec<Place> {
+        HandsOver::partners(object, here)
+    }
+
+    fn awaits_hand_over(object: &Compute) -> bool {
+        of_compute(object).is_ok_and(|record| object.awaits_hand_over(&record.identity))
     }
 
     fn read_secret(object: &Compute) -> Option<&str> {

@@ -12,11 +12,12 @@ use super::super::hand_over;
 use crate::api::{Compute, GROUP, Management};
 use crate::cluster::{Cluster, Owner, SecretContent, SecretState, secrets};
 use crate::decide::compute::{ConnectionSecret, CredentialsView, SecretText, SecretView};
-use crate::decide::names;
+use crate::decide::{identity, names};
 
 /// Whether a Compute that is being deleted and hands over still owns its connection Secret: the Secret would go with it.
 pub(super) async fn is_left_to_successor<E: Environment>(env: &E, object: &Compute) -> Result<bool, kube::Error> {
-    let declared = object.spec.connection.as_ref().filter(|_| object.spec.hand_over_to.is_some());
+    let released = || identity::of_compute(object).is_ok_and(|record| record.identity.hand_over.released.is_some());
+    let declared = object.spec.connection.as_ref().filter(|_| object.spec.hand_over_to.is_some() || released());
     let (Some(connection), Some(owner), true) =
         (declared, Owner::of(object), object.metadata.deletion_timestamp.is_some())
     else {

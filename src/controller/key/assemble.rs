@@ -29,6 +29,7 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
         identity: facts.record.clone().map(|record| record.identity),
         account: facts.access.view.clone(),
         hand_over: facts.hand_over.clone(),
+        claims: facts.claims.clone(),
         rival: rival(object, &facts.rivals, &secret),
         secret,
         secret_deleting,

@@ -1,5 +1,7 @@
 //! What is looked at for a ProjectKey: its record, its account, its Secret, and what was asked of the platform before.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
@@ -13,6 +15,7 @@ use crate::api::ProjectKey;
 use crate::cluster::{SecretState, secrets};
 use crate::decide::hand_over::HandOverView;
 use crate::decide::identity::{self, ProjectKeyIdentity, Record};
+use crate::decide::key;
 use crate::decide::seal::InvalidAnnotation;
 
 /// What was looked at.
@@ -25,6 +28,8 @@ pub struct Facts<P> {
     pub secret: SecretState,
     /// The other side of a hand-over.
     pub hand_over: HandOverView<ProjectKeyIdentity>,
+    /// The keys that belong to another resource, by their names, and to which.
+    pub claims: BTreeMap<String, String>,
     /// The other resources of the namespace that write the same Secret.
     pub rivals: Vec<Rival>,
     pub remembered: ResourceState,
@@ -62,6 +67,7 @@ pub(super) async fn gather<E: Environment>(
     };
     Ok(Facts {
         hand_over: hand_over::view::<ProjectKeys, E>(env, object, matches!(secret, SecretState::Ours(_))).await?,
+        claims: claims(env, object),
         record,
         access: access::of(env, reference, object),
         base_url: access::base_url(env, reference, object),
@@ -72,6 +78,11 @@ pub(super) async fn gather<E: Environment>(
         draw: env.draw(),
         now,
     })
+}
+
+fn claims<E: Environment>(env: &E, object: &ProjectKey) -> BTreeMap<String, String> {
+    let (others, unreadable) = (env.objects::<ProjectKey>(key::may_claim), env.unreadable::<ProjectKey>());
+    key::claims(object, others.iter().map(AsRef::as_ref), unreadable.iter().map(AsRef::as_ref))
 }
 
 fn rivals<E: Environment>(env: &E, object: &ProjectKey) -> Vec<Rival> {
@@ -93,6 +104,7 @@ impl<E: Environment> KindVisitor for Search<'_, E> {
             K::written_secret(other) == Some(object.spec.secret.name.as_str())
                 && other.namespace() == object.namespace()
                 && uid(other) != uid(object)
+                && !K::awaits_hand_over(other)
         };
         let rival = |other: &K::Object| Rival {
             kind: K::Object::kind(&()).into_owned(),

@@ -22,6 +22,7 @@ use crate::api::{AccountRef, Condition, ProjectKey, ProjectKeyStatus};
 use crate::decide::hand_over::HandsOver;
 use crate::decide::identity::{Place, of_key};
 use crate::decide::key::{self, KeyObserved, KeyStep};
+use crate::decide::names::ClusterId;
 use crate::decide::{AccountView, Brake, Decision, Memory, Report};
 
 impl Managed for ProjectKey {
@@ -134,8 +135,12 @@ impl Kind for ProjectKeys {
         Some(&object.spec.secret.name)
     }
 
-    fn partners(object: &ProjectKey) -> Vec<Place> {
-        HandsOver::partners(object)
+    fn partners(object: &ProjectKey, here: &ClusterId) -> Vec<Place> {
+        HandsOver::partners(object, here)
+    }
+
+    fn awaits_hand_over(object: &ProjectKey) -> bool {
+        of_key(object).is_ok_and(|record| object.awaits_hand_over(&record.identity))
     }
 
     fn on_deleted<E: Environment>(env: &E, object: &ProjectKey) {

@@ -6,8 +6,9 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use secrecy::{ExposeSecret, SecretString};
 
+use super::super::hand_over;
 use crate::api::{ProjectKey, ProjectKeySpec};
-use crate::cluster::{Owner, SecretContent, digest, secrets};
+use crate::cluster::{SecretContent, digest, secrets};
 use crate::decide::identity::KeyIdentity;
 use crate::decide::key::{KeySecretView, SecretContents, template};
 use crate::decide::names::{MANAGED_BY, SECRET_DIGEST, SECRET_KEY, SECRET_KEY_ID, SECRET_SHAPE, shape};
@@ -58,11 +59,15 @@ pub fn secret_contents(
 pub(super) fn restored(object: &ProjectKey, secret: &Secret, base_url: &str) -> KeySecretView {
     let version = secret.resource_version().unwrap_or_default();
     let is_empty = secret.data.as_ref().is_none_or(BTreeMap::is_empty);
+    let owner = hand_over::owner(object);
+    let inherited = owner.as_ref().is_some_and(|owner| owner.inherits(secret));
     match secret_contents(&object.spec, secret, base_url).0 {
-        SecretContents::Key { key, .. } => KeySecretView::Restored { key, version },
-        SecretContents::Nothing if is_empty && Owner::of(object).is_some_and(|owner| owner.formerly_owned(secret)) => {
+        SecretContents::Key { key, .. } => KeySecretView::Restored { key, version, inherited },
+        SecretContents::Nothing if is_empty && owner.is_some_and(|owner| owner.formerly_owned(secret)) => {
             KeySecretView::Unowned { version }
         }
+        // What the other one has left is replaced.
+        SecretContents::Nothing | SecretContents::Altered if inherited => KeySecretView::Unowned { version },
         SecretContents::Nothing | SecretContents::Altered => KeySecretView::Foreign(secrets::FROM_BEFORE.to_owned()),
     }
 }

@@ -41,7 +41,7 @@ impl<E: Environment> KindVisitor for Owner<'_, E> {
 
 /// Wakes the other side of a hand-over.
 pub fn partners<K: Kind, E: Environment>(env: &E, object: &K::Object) {
-    for place in K::partners(object) {
+    for place in K::partners(object, &env.settings().cluster) {
         env.wake(ObjectRef::<K::Object>::new(&place.name).within(&place.namespace));
     }
 }

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
-
+use super::super::hand_over::{HandsOver, Precedence, precedence};
 use super::super::identity::{self, ComputeIdentity, CreateIntent, Record, object_key};
 use super::super::names;
 use crate::api::{Compute, ComputeSpec, ComputeType, ObjectMeta};
@@ -13,7 +12,7 @@ use crate::api::{Compute, ComputeSpec, ComputeType, ObjectMeta};
 pub struct Claims {
     /// Computes that another resource is bound to.
     pub bound: BTreeMap<String, Claim>,
-    /// An older resource that wants the same branch's primary.
+    /// A resource that comes first and wants the same branch's primary.
     pub primary: Option<String>,
     /// The resource of the same type whose create on the same branch comes first. Before this resource has an intent that is any
     /// one that has an intent; after that, one with an earlier intent.
@@ -27,8 +26,8 @@ pub struct Claims {
 pub struct Claim {
     /// namespace/name.
     pub by: String,
-    /// Whether the other resource is the older one.
-    pub older: bool,
+    /// Whether the other resource is the one that it belongs to.
+    pub first: bool,
 }
 
 /// What other resources may claim too: the resource's branches, and the observed computes.
@@ -92,6 +91,8 @@ struct Other<'a> {
     /// `None` where it cannot be read.
     spec: Option<&'a ComputeSpec>,
     record: Record<ComputeIdentity>,
+    /// Whether it begins nothing of its own.
+    awaits_hand_over: bool,
 }
 
 struct Mine<'a> {
@@ -101,15 +102,14 @@ struct Mine<'a> {
 
 impl<'a> Other<'a> {
     fn of(object: &'a Compute) -> Self {
-        Self {
-            meta: &object.metadata,
-            spec: Some(&object.spec),
-            record: identity::of_compute(object).unwrap_or_default(),
-        }
+        let record = identity::of_compute(object).unwrap_or_default();
+        let awaits_hand_over = object.awaits_hand_over(&record.identity);
+        Self { meta: &object.metadata, spec: Some(&object.spec), record, awaits_hand_over }
     }
 
     fn unreadable(meta: &'a ObjectMeta) -> Self {
-        Self { meta, spec: None, record: identity::of_unreadable_compute(meta).unwrap_or_default() }
+        let record = identity::of_unreadable(meta).unwrap_or_default();
+        Self { meta, spec: None, record, awaits_hand_over: false }
     }
 
     /// Whether it is in a project, or may be.
@@ -130,14 +130,12 @@ impl<'a> Other<'a> {
         self.meta.uid.as_deref().unwrap_or_default()
     }
 
-    fn is_older_than(&self, other: &Self) -> bool {
-        self.rank() < other.rank()
+    fn comes_before(&self, other: &Self) -> bool {
+        self.precedence() < other.precedence()
     }
 
-    /// By age; by name where two were created in the same second.
-    fn rank(&self) -> (Option<Timestamp>, Option<&str>, Option<&str>) {
-        let meta = self.meta;
-        (meta.creation_timestamp.as_ref().map(|time| time.0), meta.namespace.as_deref(), meta.name.as_deref())
+    fn precedence(&self) -> Precedence<'_> {
+        precedence(self.meta, &self.record.identity.hand_over)
     }
 
     fn label(&self) -> String {
@@ -146,21 +144,21 @@ impl<'a> Other<'a> {
 }
 
 fn bound(others: &[Other], mine: &Other) -> BTreeMap<String, Claim> {
-    let mut oldest_first: Vec<&Other> = others.iter().collect();
-    oldest_first.sort_by_key(|other| other.rank());
+    let mut in_order: Vec<&Other> = others.iter().collect();
+    in_order.sort_by_key(|other| other.precedence());
     let mut bound: BTreeMap<String, Claim> = BTreeMap::new();
-    for other in oldest_first {
+    for other in in_order {
         let ComputeIdentity { binding: Some(binding), hand_over, .. } = &other.record.identity else { continue };
-        if hand_over.is_released_to(object_key(mine.meta)) {
+        if !hand_over.is_claimed_from(object_key(mine.meta)) {
             continue;
         }
-        let claim = || Claim { by: other.label(), older: other.is_older_than(mine) };
+        let claim = || Claim { by: other.label(), first: other.comes_before(mine) };
         bound.entry(binding.id.clone()).or_insert_with(claim);
     }
     bound
 }
 
-/// The oldest other resource that wants, or has, the same branch's primary.
+/// The first of the other resources that want, or have, the same branch's primary.
 fn primary(others: &[Other], mine: &Mine) -> Option<String> {
     if mine.spec.type_ != ComputeType::ReadWrite {
         return None;
@@ -168,9 +166,10 @@ fn primary(others: &[Other], mine: &Mine) -> Option<String> {
     let wants_it = |other: &&Other| {
         other.spec.is_some_and(|spec| spec.type_ == ComputeType::ReadWrite && spec.branch_id == mine.spec.branch_id)
             && other.record.identity.hand_over.released.is_none()
-            && other.is_older_than(&mine.other)
+            && !other.awaits_hand_over
+            && other.comes_before(&mine.other)
     };
-    others.iter().filter(wants_it).min_by_key(|other| other.rank()).map(Other::label)
+    others.iter().filter(wants_it).min_by_key(|other| other.precedence()).map(Other::label)
 }
 
 /// Whose create on the branch comes first.

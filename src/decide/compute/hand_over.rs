@@ -1,6 +1,6 @@
 //! A Compute that hands its compute over to another one, or takes one over.
 
-use super::super::hand_over::{Given, Giver, HandsOver, LOOK_AGAIN, Source, give};
+use super::super::hand_over::{Given, Giver, HandsOver, LOOK_AGAIN, Source, give, unnoticed};
 use super::super::identity::{self, Binding, ComputeIdentity, HandOverRecord, Predecessor, Record, RestartRecord};
 use super::super::seal::InvalidAnnotation;
 use super::super::{Decision, Reason, Report, later};
@@ -58,6 +58,9 @@ impl HandsOver for Compute {
 
 /// What is done about a hand-over to another resource; `None` where the resource is treated as any other.
 pub(super) fn given(case: &Case) -> Option<Choice> {
+    if let Some(report) = unnoticed::<Compute>(&case.observed.meta, &case.observed.hand_over) {
+        return Some(Decision::wait(report, later(case.now, LOOK_AGAIN)));
+    }
     if takes_back(case) {
         return None;
     }
@@ -69,6 +72,7 @@ pub(super) fn given(case: &Case) -> Option<Choice> {
         meta: &case.observed.meta,
         declared: case.spec.hand_over_to.as_ref(),
         released: record.released.as_ref(),
+        cluster: &case.observed.cluster,
         successor: &case.observed.hand_over.successor,
         now: case.now,
     })?;
@@ -80,6 +84,11 @@ pub(super) fn given(case: &Case) -> Option<Choice> {
         Given::Rest(report) => Decision::rest(report),
         Given::Over(why) => remove_finalizer(&why),
     })
+}
+
+/// Whether its deletion waits for another resource.
+pub(super) fn waits(case: &Case) -> bool {
+    case.observed.meta.deleting && case.observed.hand_over.is_expected()
 }
 
 /// It has handed over, and takes over again.
@@ -133,7 +142,8 @@ fn take_over(case: &Case, snapshot: &Snapshot, theirs: &ComputeIdentity, predece
         Some(_) | None => {}
     }
     if let Some(claim) = case.observed.claims.bound.get(&binding.id) {
-        return Decision::rest(claimed(&format!("compute {}", binding.id), &claim.by));
+        let report = claimed(&format!("compute {}", binding.id), &claim.by);
+        return Decision::wait(report, later(case.now, LOOK_AGAIN));
     }
     let step = ComputeStep::TakeOver {
         binding: Binding { platform: case.observed.platform.clone(), at: case.now, ..binding.clone() },

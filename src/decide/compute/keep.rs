@@ -63,7 +63,7 @@ fn conflict(case: &Case, binding: &Binding) -> Option<Report> {
             ),
         ));
     }
-    let claim = case.observed.claims.bound.get(&binding.id).filter(|claim| claim.older)?;
+    let claim = case.observed.claims.bound.get(&binding.id).filter(|claim| claim.first)?;
     Some(claimed(&format!("compute {}", binding.id), &claim.by))
 }
 

@@ -224,8 +224,8 @@ impl Given {
         self
     }
 
-    pub fn claimed(mut self, id: &str, older: bool) -> Self {
-        self.observed.claims.bound.insert(id.into(), Claim { by: "Compute shop/other".into(), older });
+    pub fn claimed(mut self, id: &str, first: bool) -> Self {
+        self.observed.claims.bound.insert(id.into(), Claim { by: "Compute shop/other".into(), first });
         self
     }
 

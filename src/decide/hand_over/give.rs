@@ -5,9 +5,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::super::identity::{Place, Released};
+use super::super::names::ClusterId;
 use super::super::{Meta, Reason, Report};
-use super::to_place;
-use super::view::{Heir, Standing, Successor};
+use super::view::{HandOverView, Heir, Standing, Successor, unnoticed_text};
+use super::{HandsOver, to_place};
 use crate::api::HandOverTo;
 
 /// A resource that may hand over.
@@ -19,6 +20,7 @@ pub(in crate::decide) struct Giver<'a> {
     pub meta: &'a Meta,
     /// Whether spec.handOverTo is set, and names this place.
     pub declared: Option<&'a HandOverTo>,
+    pub cluster: &'a ClusterId,
     pub released: Option<&'a Released>,
     pub successor: &'a Successor,
     pub now: Timestamp,
@@ -36,6 +38,18 @@ pub(in crate::decide) enum Given {
     Rest(Report),
     /// It has nothing any more, as the text says.
     Over(String),
+}
+
+/// What the deletion of a resource waits for that has taken over from another one.
+pub(in crate::decide) fn unnoticed<K: HandsOver>(meta: &Meta, view: &HandOverView<K::Identity>) -> Option<Report> {
+    let place = view.unnoticed_by.as_ref().filter(|_| meta.deleting)?;
+    let kind = K::KIND.to_lowercase();
+    let Place { namespace, name, .. } = place;
+    let text = unnoticed_text::<K>(place);
+    let see = format!(
+        "{text} If it is paused, end that; otherwise see its status: kubectl -n {namespace} get {kind} {name} -o yaml."
+    );
+    Some(Report::progressing(Reason::HandingOver, see))
 }
 
 /// What is done about a resource that hands over; `None` where it is treated as any other.
@@ -81,6 +95,7 @@ impl Giver<'_> {
             Successor::There(Heir { standing: Standing::Does(what), .. }) => Given::Rest(self.stuck(to, what, "")),
             Successor::Never(_) => Given::TakeBack(to.clone()),
             Successor::Absent(_) if !self.declares(to) => Given::TakeBack(to.clone()),
+            Successor::Hidden(_, why) => Given::Rest(self.stuck(to, why, "")),
             Successor::There(_) | Successor::Absent(_) | Successor::Unnamed => {
                 Given::Rest(self.stuck(to, "does not exist any more", ""))
             }
@@ -103,7 +118,8 @@ impl Giver<'_> {
                 Standing::Does(_) => None,
             },
             Successor::Absent(to) if self.meta.deleting => Some(Given::Rest(self.stuck(to, "does not exist", ""))),
-            Successor::Absent(_) => None,
+            Successor::Hidden(to, why) if self.meta.deleting => Some(Given::Rest(self.stuck(to, why, ""))),
+            Successor::Absent(_) | Successor::Hidden(..) => None,
         }
     }
 
@@ -113,7 +129,7 @@ impl Giver<'_> {
 
     fn declares(&self, place: &Place) -> bool {
         let me = self.meta.object_key();
-        self.declared.is_some_and(|to| to_place(to, None, me) == *place)
+        self.declared.is_some_and(|to| to_place(to, self.cluster, me) == *place)
     }
 
     fn waits(&self, message: &str) -> Report {

@@ -17,11 +17,20 @@ use crate::api::TakeOverFrom;
 pub struct HandOverView<T> {
     pub successor: Successor,
     pub source: Source<T>,
+    /// The resource that it has taken over from, while that one has not recorded it: if this one went, it might take everything back.
+    pub unnoticed_by: Option<Place>,
 }
 
 impl<T> Default for HandOverView<T> {
     fn default() -> Self {
-        Self { successor: Successor::Unnamed, source: Source::Unnamed }
+        Self { successor: Successor::Unnamed, source: Source::Unnamed, unnoticed_by: None }
+    }
+}
+
+impl<T> HandOverView<T> {
+    /// Whether another resource is to take over, or has.
+    pub(in crate::decide) fn is_expected(&self) -> bool {
+        !matches!(self.successor, Successor::Unnamed | Successor::Never(_))
     }
 }
 
@@ -32,6 +41,8 @@ pub enum Successor {
     /// It is in another cluster, where nobody sees it.
     Elsewhere(Place),
     Absent(Place),
+    /// There may be one that this process does not see, for the reason in the text.
+    Hidden(Place, &'static str),
     /// There is none, and none can be created: the namespace of both is being deleted.
     Never(Place),
     There(Heir),
@@ -93,10 +104,30 @@ pub fn view<K: HandsOver>(
     find: impl Fn(&Place) -> Option<Arc<K>>,
     (same_secret, owns_secret): (impl Fn(&K) -> bool, bool),
 ) -> HandOverView<K::Identity> {
+    let unnoticed_by = unnoticed_by(object, &find);
+    let source = match (source(object, cluster, &find, &same_secret), &unnoticed_by) {
+        (Source::Released { .. }, Some(place)) => Source::Pending(unnoticed_text::<K>(place)),
+        (source, _) => source,
+    };
     HandOverView {
         successor: successor(object, cluster, &find, |other| owns_secret && same_secret(other)),
-        source: source(object, cluster, &find, &same_secret),
+        source,
+        unnoticed_by,
     }
+}
+
+/// What is waited for while `place` has not recorded that a resource has taken over from it.
+pub(super) fn unnoticed_text<K: HandsOver>(place: &Place) -> String {
+    format!("{} {place} has not recorded yet that this one has taken over from it.", K::KIND)
+}
+
+fn unnoticed_by<K: HandsOver>(object: &K, find: impl Fn(&Place) -> Option<Arc<K>>) -> Option<Place> {
+    let known = object.recorded().unwrap_or_default().identity;
+    let Predecessor { place, released: at, .. } = K::hand_over(&known).predecessor.as_ref()?;
+    let theirs = find(place).filter(|_| place.cluster.is_none())?.recorded().unwrap_or_default().identity;
+    let released = K::hand_over(&theirs).released.as_ref()?;
+    let by_this_release = released.at == *at && released.to.is_of(object_key(object.metadata()));
+    (by_this_release && !released.taken).then(|| place.clone())
 }
 
 fn successor<K: HandsOver>(
@@ -108,7 +139,7 @@ fn successor<K: HandsOver>(
     let me = object_key(object.metadata());
     let known = object.recorded().unwrap_or_default().identity;
     let released = K::hand_over(&known).released.as_ref().map(|released| released.to.clone());
-    let declared = || object.hand_over_to().map(|to| to_place(to, Some(cluster), me));
+    let declared = || object.hand_over_to().map(|to| to_place(to, cluster, me));
     let Some(place) = released.or_else(declared) else { return Successor::Unnamed };
     if place.cluster.is_some() {
         return Successor::Elsewhere(place);
@@ -154,7 +185,7 @@ fn standing<K: HandsOver>((object, known): (&K, &K::Identity), other: &K, cluste
 
 /// Whether a resource names another one of this cluster.
 fn hands_over_to<K: HandsOver>(object: &K, other: &K, cluster: &ClusterId) -> bool {
-    let place = |to| to_place(to, Some(cluster), object_key(object.metadata()));
+    let place = |to| to_place(to, cluster, object_key(object.metadata()));
     object.hand_over_to().is_some_and(|to| place(to).is_of(object_key(other.metadata())))
 }
 
@@ -220,13 +251,19 @@ fn released_by<K: HandsOver>(
             false => Source::Pending(format!("{what} is handing over.")),
         };
     }
-    Source::Pending(match (hands_over_to(other, object, cluster), object.unfit(other)) {
-        (false, _) => format!(
+    let theirs = K::hand_over(&record.identity).released.as_ref();
+    Source::Pending(match (theirs, hands_over_to(other, object, cluster), object.unfit(other)) {
+        (Some(Released { to, .. }), ..) if !to.is_of(me) => format!("{what} has handed over to {} {to}.", K::KIND),
+        (Some(Released { taken: true, .. }), ..) => {
+            format!("{what} has handed over to an earlier resource of this name and namespace.")
+        }
+        (_, false, _) => format!(
             "{what} does not hand over to this one. Set its spec.handOverTo to {{namespace: {}, name: {}}}.",
             me.namespace, me.name
         ),
-        (true, Some(unfit)) => format!("{what} hands over to this one, which {unfit}."),
-        (true, None) => format!("{what} is about to hand over."),
+        (_, true, Some(unfit)) => format!("{what} hands over to this one, which {unfit}."),
+        (None, true, None) if !K::has_something(&record.identity) => format!("{what} has nothing to hand over yet."),
+        (_, true, None) => format!("{what} is about to hand over."),
     })
 }
 

@@ -54,6 +54,11 @@ impl HandOverRecord {
     pub(in crate::decide) fn is_released_to(&self, object_key: ObjectKey) -> bool {
         self.released.as_ref().is_some_and(|released| released.to.is_of(object_key))
     }
+
+    /// Whether what is recorded is this one's, for a resource of that name. What was taken over is the other one's.
+    pub(in crate::decide) fn is_claimed_from(&self, object_key: ObjectKey) -> bool {
+        self.released.as_ref().is_none_or(|released| !released.taken && !released.to.is_of(object_key))
+    }
 }
 
 /// To which resource one is released.

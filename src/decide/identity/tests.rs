@@ -111,7 +111,8 @@ fn why_a_key_is_lost_is_written_where_it_is_not_the_usual_cause() {
 #[test]
 fn what_is_recorded_of_a_compute_that_cannot_be_read_is_in_its_annotation() {
     let text = versions(UID, 1).remove(0);
-    assert_eq!(of_unreadable_compute(&compute(Some(&text), None).metadata).unwrap().identity, bound("ep-1"));
+    let unreadable: Record<ComputeIdentity> = of_unreadable(&compute(Some(&text), None).metadata).unwrap();
+    assert_eq!(unreadable.identity, bound("ep-1"));
 }
 
 #[test]

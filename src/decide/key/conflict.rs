@@ -13,6 +13,14 @@ pub(super) fn claimed(case: &Case, other: &str) -> Choice {
     ))
 }
 
+/// Its key is another resource's, which has taken it over.
+pub(super) fn claimed_key(case: &Case) -> Option<Report> {
+    let current = case.identity.records.current.as_ref()?;
+    let other = case.observed.claims.get(&current.name)?;
+    let message = format!("{other} has taken over key {}. Delete this resource: the key stays valid.", current.name);
+    Some(Report::stalled(Reason::ClaimedByAnother, message))
+}
+
 pub(super) fn foreign(case: &Case, owner: &str) -> Choice {
     Decision::rest(Report::stalled(
         Reason::SecretNotOurs,

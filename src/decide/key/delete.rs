@@ -2,7 +2,7 @@
 
 use super::super::identity::{KeyIntent, KeyRecords};
 use super::super::{AccountView, Action, Decision, Reason, Report, later, paused};
-use super::hand_over::given;
+use super::hand_over::{given, waits};
 use super::manual_revocation::{acknowledged, to_revoke_by_hand};
 use super::outcome::{CreateOutcome, Named, Revocation, create_outcome, give_up, keys, revocation, stray, without};
 use super::{Case, Choice, KeySecretView, KeyStep, Probe, REFUSED_AGAIN, SecretContents};
@@ -37,20 +37,21 @@ pub(super) fn decide(case: &Case) -> Choice {
         && records.previous.is_empty()
         && records.lost.is_empty()
         && case.identity.intent.is_none();
-    if case.spec.deletion == KeyDeletion::Orphan || none {
+    let first_resolved = case.identity.intent.is_some() && waits(case);
+    if case.spec.deletion == KeyDeletion::Orphan && !first_resolved || none {
         return Decision::act(KeyStep::RemoveFinalizer, deleting());
     }
     match &case.observed.account {
         AccountView::Pending => return Decision::silent(),
-        AccountView::Usable { organization: None } => return Decision::rest(or_orphan(case.no_organization())),
+        AccountView::Usable { organization: None } => return Decision::rest(or_orphan(case, case.no_organization())),
         account => {
             if let Some(obstacle) = account.obstacle() {
-                return Decision::rest(or_orphan(Report::of(obstacle)));
+                return Decision::rest(or_orphan(case, Report::of(obstacle)));
             }
         }
     }
     if let Some(report) = case.wrong_organization() {
-        return Decision::rest(or_orphan(report));
+        return Decision::rest(or_orphan(case, report));
     }
     match &case.identity.intent {
         Some(intent) => resolve(case, intent),
@@ -119,7 +120,7 @@ fn revoke_next(case: &Case, records: &KeyRecords) -> Choice {
     }
     let reason = by_hand.as_ref().map_or(Reason::BindingConflict, |(reason, _)| *reason);
     not_ours.extend(by_hand.map(|(_, message)| message));
-    Decision::rest(or_orphan(Report::stalled(reason, not_ours.join(" "))))
+    Decision::rest(or_orphan(case, Report::stalled(reason, not_ours.join(" "))))
 }
 
 /// The platform offers no call to revoke keys: the key is checked until the platform refuses it.
@@ -150,9 +151,14 @@ fn deleting() -> Report {
 }
 
 /// The same, with the advice to orphan the keys.
-fn or_orphan(report: Report) -> Report {
-    const ORPHAN: &str = "To delete the resource and keep its keys valid, set spec.deletion to Orphan.";
-    Report::of(report.health.saying_also(ORPHAN))
+fn or_orphan(case: &Case, report: Report) -> Report {
+    let advice = match case.spec.deletion {
+        KeyDeletion::Orphan => {
+            "To delete the resource without the hand-over, and keep its keys valid, remove spec.handOverTo."
+        }
+        KeyDeletion::Revoke => "To delete the resource and keep its keys valid, set spec.deletion to Orphan.",
+    };
+    Report::of(report.health.saying_also(advice))
 }
 
 fn manual_report(case: &Case) -> Report {
@@ -169,7 +175,7 @@ fn manual_report(case: &Case) -> Report {
         format!("This platform offers no call to revoke keys, or not to these credentials. {instructions} {outlook}")
     };
     match to_revoke_by_hand(case, all.iter().map(|(_, name)| *name)) {
-        Some((reason, instructions)) => or_orphan(Report::stalled(reason, message(instructions))),
+        Some((reason, instructions)) => or_orphan(case, Report::stalled(reason, message(instructions))),
         None => deleting(),
     }
 }

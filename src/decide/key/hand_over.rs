@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::super::hand_over::{Given, Giver, HandsOver, LOOK_AGAIN, Source, Successor, give};
+use super::super::hand_over::{Given, Giver, HandsOver, LOOK_AGAIN, Source, give, unnoticed};
 use super::super::identity::{self, HandOverRecord, KeyIdentity, KeyRecords, Predecessor, ProjectKeyIdentity, Record};
 use super::super::seal::InvalidAnnotation;
 use super::super::{Action, Decision, Reason, Report, later};
@@ -54,6 +54,9 @@ impl HandsOver for ProjectKey {
 
 /// What is done about a hand-over to another resource; `None` where the resource is treated as any other.
 pub(super) fn given(case: &Case) -> Option<Choice> {
+    if let Some(report) = unnoticed::<ProjectKey>(&case.observed.meta, &case.observed.hand_over) {
+        return Some(Decision::wait(report, later(case.now, LOOK_AGAIN)));
+    }
     let record = &case.identity.hand_over;
     let open = case.identity.intent.is_some() || case.observed.unsaved.is_some();
     if takes_back(case) || open && record.released.is_none() {
@@ -75,6 +78,7 @@ pub(super) fn given(case: &Case) -> Option<Choice> {
         meta: &case.observed.meta,
         declared: case.spec.hand_over_to.as_ref(),
         released: record.released.as_ref(),
+        cluster: &case.observed.cluster,
         successor: &case.observed.hand_over.successor,
         now: case.now,
     })?;
@@ -88,9 +92,8 @@ pub(super) fn given(case: &Case) -> Option<Choice> {
 }
 
 /// Whether its deletion waits for another resource.
-fn waits(case: &Case) -> bool {
-    let hand_over = &case.observed.hand_over;
-    case.observed.meta.deleting && !matches!(hand_over.successor, Successor::Unnamed | Successor::Never(_))
+pub(super) fn waits(case: &Case) -> bool {
+    case.observed.meta.deleting && case.observed.hand_over.is_expected()
 }
 
 /// The other resource would not recognize the key that an unanswered creation makes late.

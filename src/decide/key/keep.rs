@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::super::identity::{KeyIdentity, KeyIntent, KeyRecords};
 use super::super::memory::Backoff;
 use super::super::{Action, Decision, Reason, Report, later};
-use super::conflict::{claimed, foreign};
+use super::conflict::{claimed, claimed_key, foreign};
 use super::hand_over::take;
 use super::intent::{Retiring, intent};
 use super::lost::before_another;
@@ -20,11 +20,14 @@ pub(super) fn decide(case: &Case) -> Choice {
     if let Some(choice) = take(case) {
         return choice;
     }
+    if let Some(report) = claimed_key(case) {
+        return Decision::rest(report);
+    }
     match &case.secret {
         // A Secret stays with its owner; where there is none yet, the older resource creates it.
         KeySecretView::Ours(_) => {}
         KeySecretView::Restored { key, .. } => return restored(case, &format!(" with key {}", key.name)),
-        KeySecretView::Unowned { .. } => return restored(case, ", which is empty"),
+        KeySecretView::Unowned { .. } => return restored(case, ", which does not hold its key"),
         KeySecretView::Foreign(owner) if case.observed.rival.is_none() => return foreign(case, owner),
         KeySecretView::Absent | KeySecretView::Foreign(_) => {
             if let Some(other) = &case.observed.rival {

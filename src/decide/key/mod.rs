@@ -1,5 +1,6 @@
 //! Project keys: create, keep in a Secret, replace, revoke.
 
+mod claims;
 mod conflict;
 mod delete;
 mod hand_over;
@@ -14,10 +15,12 @@ mod template;
 mod tests;
 mod upkeep;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
+pub use self::claims::{claims, may_claim};
 pub use self::status::status;
 pub use self::template::template;
 use super::hand_over::HandOverView;
@@ -41,6 +44,8 @@ pub struct KeyObserved {
     pub secret: KeySecretView,
     /// The other side of a hand-over.
     pub hand_over: HandOverView<ProjectKeyIdentity>,
+    /// The keys that belong to another resource, by their names, and to which.
+    pub claims: BTreeMap<String, String>,
     /// A resource that names the same Secret and is older, or owns it.
     pub rival: Option<String>,
     /// The Secret is being deleted, and with it whatever is written into it.
@@ -73,8 +78,11 @@ pub enum KeySecretView {
     Restored {
         key: KeyIdentity,
         version: String,
+        /// It is that of the resource that has handed over to this one.
+        inherited: bool,
     },
-    /// dbplane made it for a resource of this name, it has no owner any more, and nothing is in it yet.
+    /// dbplane made it for a resource of this name, it has no owner any more, and nothing is in it yet. Or it is that of the resource
+    /// that has handed over, and holds no key of it any more.
     Unowned {
         version: String,
     },
@@ -200,7 +208,7 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     let case = Case { spec, observed, identity, secret: trusted(&observed.secret, identity), now };
     if let Some(braked) = braked {
         // What is handed over is not revoked.
-        let given = hand_over::given(&case).filter(|_| !observed.meta.paused);
+        let given = hand_over::given(&case).filter(|given| given.step.is_some() && !observed.meta.paused);
         return given.unwrap_or_else(|| Decision::rest(braked));
     }
     if observed.meta.deleting {
@@ -263,11 +271,14 @@ fn saving() -> Report {
 
 /// A Secret from a backup is trusted if the record has its key: the two were written together.
 fn trusted(secret: &KeySecretView, identity: &ProjectKeyIdentity) -> KeySecretView {
-    let KeySecretView::Restored { key, .. } = secret else { return secret.clone() };
+    let KeySecretView::Restored { key, version, inherited } = secret else { return secret.clone() };
     let intended = identity.intent.as_ref().is_some_and(|intent| intent.name == key.name);
     let known = outcome::keys(&identity.records).any(|known| known == (Some(key.id), key.name.as_str()));
     if intended || known {
         return secret.clone();
+    }
+    if *inherited {
+        return KeySecretView::Unowned { version: version.clone() };
     }
     KeySecretView::Foreign("from an earlier resource, with a key that the record of this one does not have".to_owned())
 }
@@ -329,7 +340,7 @@ impl Case<'_> {
     /// The step that adopts a Secret from a backup.
     fn adopt_step(&self) -> Option<KeyStep> {
         match &self.secret {
-            KeySecretView::Restored { key, version } => {
+            KeySecretView::Restored { key, version, .. } => {
                 Some(KeyStep::AdoptSecret { key: Some(key.name.clone()), version: version.clone() })
             }
             KeySecretView::Unowned { version } => Some(KeyStep::AdoptSecret { key: None, version: version.clone() }),

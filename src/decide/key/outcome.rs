@@ -86,6 +86,11 @@ pub(super) fn keys(records: &KeyRecords) -> impl Iterator<Item = Named<'_>> {
 /// Revokes one key where the platform offers that, if this cluster issued its name. What the list shows has to have that name.
 /// A list that lacks the key proves nothing by itself: the answer to the revocation does.
 pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
+    if let Some(other) = case.observed.claims.get(name) {
+        let event = Some(format!("Key {name} stays valid: {other} has taken it over."));
+        let records = without(&case.identity.records, name);
+        return Revocation::Step(None, Box::new(KeyStep::Record { records, event }));
+    }
     let keys = match &case.observed.listing {
         KeyListing::NotRead => return Revocation::Step(Some(Action::ListKeys), Box::new(KeyStep::ListKeys)),
         KeyListing::NotOffered => return Revocation::NotOffered,
@@ -130,6 +135,7 @@ pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
     let attempt = |name: &str| {
         names::is_attempt(name, &readable, &case.observed.cluster, &case.observed.uid)
             && case.identity.names().all(|known| known != name)
+            && !case.observed.claims.contains_key(name)
     };
     keys.iter().find(|key| attempt(&key.name))
 }

@@ -80,9 +80,9 @@ fn a_bound_compute_belongs_to_the_oldest_that_is_bound_to_it() {
         Other::new("foreign", 0).bound("ep-3").declaring(|spec| spec.project_id = "p-2".into()),
     ];
     let bound = claimed(&Other::new("mine", 10), &others).bound;
-    let claim = |name: &str| Claim { by: format!("Compute shop/{name}"), older: true };
+    let claim = |name: &str| Claim { by: format!("Compute shop/{name}"), first: true };
     assert_eq!(bound, [("ep-1".to_owned(), claim("old")), ("ep-2".to_owned(), claim("elsewhere"))].into());
-    assert!(!claimed(&Other::new("mine", 10), &others[..1]).bound["ep-1"].older);
+    assert!(!claimed(&Other::new("mine", 10), &others[..1]).bound["ep-1"].first);
     let oneself = [Other::new("mine", 10).bound("ep-1")];
     assert_eq!(claimed(&oneself[0], &oneself), Claims::default(), "nobody is in one's own way");
 }
@@ -199,9 +199,59 @@ fn what_is_released_to_a_resource_is_not_claimed_against_it() {
         })
     };
     let mine = Other::new("new", 0).bound("ep-1");
-    assert!(claimed(&mine, &[old(&|_| ())]).bound["ep-1"].older);
+    assert!(claimed(&mine, &[old(&|_| ())]).bound["ep-1"].first);
     let released = [old(&|identity| to("new")(identity))];
     assert!(claimed(&mine, &released).bound.is_empty());
     assert_eq!(claimed(&mine, &released).primary, None, "it wants no primary any more");
     assert!(claimed(&Other::new("third", 1), &released).bound.contains_key("ep-1"), "to this one it is claimed");
+    let taken = [old(&|identity| {
+        to("new")(identity);
+        identity.hand_over.released.as_mut().unwrap().taken = true;
+    })];
+    assert!(claimed(&Other::new("third", 1), &taken).bound.is_empty(), "it is that of whoever has taken over");
+}
+
+#[test]
+fn a_compute_belongs_to_whoever_has_taken_it_over_last() {
+    let from = |name: &str, released| {
+        let place = crate::decide::identity::Place { cluster: None, namespace: "shop".into(), name: name.into() };
+        Some(crate::decide::identity::Predecessor { place, uid: name.into(), released })
+    };
+    let with = |name: &str, age, predecessor| {
+        let other = Other::new(name, age).bound("ep-1");
+        let record = of_compute(&other.0).unwrap().identity;
+        other.linked(|identity| {
+            *identity = record;
+            identity.hand_over.predecessor = predecessor;
+        })
+    };
+    // An older backup has brought back what the first ones were before they handed over.
+    let all = [
+        with("first", -9, None),
+        with("second", -5, from("first", at(-100))),
+        with("third", 0, from("second", at(-50))),
+    ];
+    let claim = |mine: usize| {
+        let others: Vec<Other> = all
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != mine)
+            .map(|(_, other)| Other(other.0.clone()))
+            .collect();
+        claimed(&all[mine], &others).bound["ep-1"].clone()
+    };
+    let by = |name: &str, first| Claim { by: format!("Compute shop/{name}"), first };
+    assert_eq!([claim(0), claim(1), claim(2)], [by("third", true), by("third", true), by("second", false)]);
+}
+
+#[test]
+fn a_resource_that_waits_for_a_hand_over_wants_no_primary_of_its_own() {
+    let asking = || {
+        Other::new("old", -9).declaring(|spec| {
+            spec.take_over_from = Some(api::TakeOverFrom { name: "new".into(), ..Default::default() });
+        })
+    };
+    assert_eq!(claimed(&Other::new("new", 0), &[asking()]).primary, None);
+    let has = [asking().bound("ep-1")];
+    assert_eq!(claimed(&Other::new("new", 0), &has).primary, Some("Compute shop/old".into()));
 }

@@ -1,7 +1,7 @@
 //! Hand-over: what each side does.
 
 use super::*;
-use crate::decide::hand_over::{Heir, Source, Standing, Successor};
+use crate::decide::hand_over::{Heir, LOOK_AGAIN, Source, Standing, Successor};
 use crate::decide::identity::BeforeRestart;
 
 pub fn place(name: &str) -> Place {
@@ -74,6 +74,47 @@ fn the_deletion_of_a_resource_that_hands_over_waits_for_the_other_one() {
         }
         assert!(matches!(deleting(giver(heir(Standing::Asks)).declaring(more)).step(), ComputeStep::Release { .. }));
     }
+}
+
+/// Otherwise that one might take back what this one has deleted.
+#[test]
+fn a_resource_that_has_taken_over_goes_after_the_other_one_has_recorded_it() {
+    let unnoticed = |given: Given| given.observing(|seen| seen.hand_over.unnoticed_by = Some(place("old")));
+    for given in [
+        Given::bound(),
+        Given::bound().declaring(json!({"deletion": "Orphan"})),
+        taken(given_to(heir(Standing::HasTakenOver), &place("new"), Some("new"))),
+    ] {
+        assert!(deleting(given.clone()).decide().step.is_some());
+        let waiting = deleting(unnoticed(given.clone()));
+        waiting.rest().progressing(Reason::HandingOver);
+        assert_eq!(waiting.decide().wake, Wake::At(later(NOW, LOOK_AGAIN)));
+        assert_eq!(unnoticed(given.clone()).decide(), given.decide(), "it is the deletion that waits");
+    }
+}
+
+#[test]
+fn a_create_is_resolved_before_it_is_known_whether_there_is_something_to_hand_over() {
+    let orphan = || Given::intended().declaring(json!({"handOverTo": {"name": "new"}, "deletion": "Orphan"}));
+    let with = |successor: Successor| deleting(orphan()).observing(|seen| seen.hand_over.successor = successor);
+    assert_eq!(with(Successor::Unnamed).step(), ComputeStep::RemoveFinalizer);
+    for successor in [heir(Standing::Asks), Successor::Absent(place("new"))] {
+        let step = with(successor.clone()).seeing([compute("ep-1")]).step();
+        assert!(matches!(step, ComputeStep::Bind { .. }), "{step:?}");
+        let down =
+            with(successor).observing(|seen| seen.account = AccountView::Missing { name: "Account shop/prod".into() });
+        assert!(format!("{:?}", down.rest()).contains("remove spec.handOverTo"), "{:?}", down.rest());
+    }
+}
+
+#[test]
+fn what_this_process_does_not_see_is_not_taken_for_gone() {
+    let hidden = || Successor::Hidden(place("new"), "cannot be read; its status says why");
+    giver(hidden()).rest().in_sync();
+    let words = ["which cannot be read"];
+    deleting(giver(hidden())).rest().stalled(Reason::HandingOver, &words);
+    let released = given_to(hidden(), &place("new"), Some("new")).declaring(json!({"handOverTo": null}));
+    released.rest().stalled(Reason::HandingOver, &words);
 }
 
 /// Nobody can create a resource in a namespace that is being deleted.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::hand_over::{elsewhere, given_to, place, released};
 use super::*;
 use crate::api::{self, ComputeStatus};
-use crate::decide::hand_over::{HandsOver, Source, Standing, Successor, release, view};
+use crate::decide::hand_over::{HandOverView, HandsOver, Source, Standing, Successor, release, view};
 use crate::decide::identity::{HandOverRecord, of_compute};
 
 const HERE: &str = "c1u57e";
@@ -36,11 +36,15 @@ fn bind(identity: &mut ComputeIdentity) {
 }
 
 fn seen(object: &api::Compute, other: Option<&api::Compute>) -> (Successor, Source<ComputeIdentity>) {
+    let view = looked(object, other);
+    (view.successor, view.source)
+}
+
+fn looked(object: &api::Compute, other: Option<&api::Compute>) -> HandOverView<ComputeIdentity> {
     let find = |place: &Place| {
         other.filter(|other| place.name == other.metadata.name.as_deref().unwrap()).map(|other| Arc::new(other.clone()))
     };
-    let view = view(object, &HERE.parse().unwrap(), find, (|_: &_| true, true));
-    (view.successor, view.source)
+    view(object, &HERE.parse().unwrap(), find, (|_: &_| true, true))
 }
 
 #[test]
@@ -104,6 +108,14 @@ fn a_release_counts_once_it_is_in_both_places_and_for_the_object_that_it_names()
     pending(Some(&old(&to_new, None, true)), "is about to hand over");
     pending(Some(&old(&json!({}), None, true)), "Set its spec.handOverTo to {namespace: shop, name: new}");
     pending(Some(&old(&json!({"handOverTo": {"name": "new"}, "projectID": "p-2"}), None, true)), "another project");
+    let to = |name: &str, taken| {
+        recording(old(&to_new, None, true), true, |identity| {
+            identity.hand_over.released = Some(Released { taken, ..released(&place(name), Some("before")) });
+        })
+    };
+    pending(Some(&to("third", false)), "has handed over to Compute shop/third");
+    pending(Some(&to("new", true)), "has handed over to an earlier resource");
+    pending(Some(&object("old", &to_new)), "has nothing to hand over yet");
     pending(None, "{cluster: c1u57e, namespace: shop, name: new}");
 }
 
@@ -179,6 +191,58 @@ fn a_release_for_another_cluster_counts_there_and_for_that_name() {
 #[test]
 fn partners_are_those_of_this_cluster() {
     let both = json!({"handOverTo": {"name": "a"}, "takeOverFrom": {"name": "b", "namespace": "other"}});
-    assert_eq!(object("x", &both).partners(), [place("a"), Place { namespace: "other".into(), ..place("b") }]);
-    assert_eq!(object("x", &json!({"handOverTo": {"name": "a", "cluster": "0ther0"}})).partners(), []);
+    let here = HERE.parse().unwrap();
+    assert_eq!(object("x", &both).partners(&here), [place("a"), Place { namespace: "other".into(), ..place("b") }]);
+    let to = |cluster: &str| object("x", &json!({"handOverTo": {"name": "a", "cluster": cluster}}));
+    assert_eq!(to("0ther0").partners(&here), []);
+    assert_eq!(to(HERE).partners(&here), [place("a")]);
+    // Whatever is declared since.
+    let recorded = recording(object("x", &json!({})), true, |identity| {
+        identity.hand_over.released = Some(released(&place("a"), Some("a")));
+        identity.hand_over.predecessor = Some(Predecessor { place: elsewhere("b"), uid: "b".into(), released: NOW });
+    });
+    assert_eq!(recorded.partners(&here), [place("a")]);
+}
+
+#[test]
+fn whoever_has_taken_over_waits_until_that_is_recorded_by_the_other_one() {
+    let from = |name: &str, at| Predecessor { place: place(name), uid: name.into(), released: at };
+    let new = |predecessor| {
+        recording(object("new", &json!({"takeOverFrom": {"name": "old"}})), true, |identity| {
+            bind(identity);
+            identity.hand_over.predecessor = Some(predecessor);
+        })
+    };
+    let old = |to: &str, taken| {
+        recording(object("old", &json!({})), true, |identity| {
+            identity.hand_over.released = Some(Released { taken, ..released(&place(to), Some(to)) });
+        })
+    };
+    let unnoticed = |object: &api::Compute, other: Option<&api::Compute>| looked(object, other).unnoticed_by;
+    assert_eq!(unnoticed(&new(from("old", NOW)), Some(&old("new", false))), Some(place("old")));
+    assert_eq!(unnoticed(&new(from("old", NOW)), Some(&old("new", true))), None);
+    assert_eq!(unnoticed(&new(from("old", NOW)), Some(&old("third", false))), None);
+    assert_eq!(unnoticed(&new(from("old", at(-60))), Some(&old("new", false))), None, "an earlier one");
+    assert_eq!(unnoticed(&new(from("old", NOW)), None), None, "it is gone");
+    let in_another_cluster = Predecessor { place: elsewhere("old"), ..from("old", NOW) };
+    assert_eq!(unnoticed(&new(in_another_cluster), Some(&old("new", false))), None, "one of the same name");
+    // What it has taken over is forgotten with the next one.
+    let mut third = recording(object("third", &json!({"handOverTo": {"name": "new"}})), true, |identity| {
+        bind(identity);
+        identity.hand_over.released = Some(released(&place("new"), Some("new")));
+    });
+    let mut taker = new(from("old", NOW));
+    taker.spec.take_over_from = Some(api::TakeOverFrom { name: "third".into(), ..Default::default() });
+    let find = |others: [api::Compute; 2]| {
+        move |place: &Place| {
+            let of_name = |other: &&api::Compute| other.metadata.name.as_ref() == Some(&place.name);
+            others.iter().find(of_name).cloned().map(Arc::new)
+        }
+    };
+    let source = |others| view(&taker, &HERE.parse().unwrap(), find(others), (|_: &_| false, false)).source;
+    let Source::Pending(text) = source([old("new", false), third.clone()]) else { panic!() };
+    assert!(text.contains("Compute shop/old has not recorded yet"), "{text}");
+    assert!(matches!(source([old("new", true), third.clone()]), Source::Released { .. }));
+    third.status = None;
+    assert!(matches!(source([old("new", true), third]), Source::Pending(_)));
 }

@@ -1,7 +1,9 @@
 //! Hand-over of a key: when it may be released, and how it is taken over.
 
 use super::*;
+use crate::api::{KeyDeletion, ProjectKey};
 use crate::decide::hand_over::{Heir, Source, Standing, Successor};
+use crate::decide::identity::of_key;
 
 fn place(name: &str) -> Place {
     Place { cluster: None, namespace: "shop".to_owned(), name: name.to_owned() }
@@ -105,7 +107,7 @@ fn a_key_is_taken_over_with_its_secret() {
     assert!(
         matches!(health, Health::Progressing(Reason::HandingOver, text) if text.contains("without ownerReferences"))
     );
-    let brought = KeySecretView::Restored { key: key(1), version: "7".to_owned() };
+    let brought = KeySecretView::Restored { key: key(1), version: "7".to_owned(), inherited: false };
     assert!(!copied(taker(false, Some("0ther0")).secret(brought)));
 }
 
@@ -126,6 +128,118 @@ fn whoever_asks_creates_no_key_meanwhile() {
     none.stalls(1, Reason::BindingConflict, &["shop/old has no key"]);
     let has_one = Given::in_use().but(|_, seen| seen.hand_over.source = Source::Pending("not yet".to_owned()));
     assert_ne!(has_one.decide(1).report.unwrap().headline().0, Reason::HandingOver);
+}
+
+/// As an older backup brings it back.
+#[test]
+fn the_key_that_another_resource_has_taken_over_is_neither_used_nor_revoked() {
+    let claim = |id: i64| (key(id).name, "ProjectKey shop/new".to_owned());
+    let claimed = |given: Given| given.but(|_, seen| seen.claims = [claim(1)].into());
+    for given in [Given::in_use(), Given::in_use().secret(KeySecretView::Absent)] {
+        claimed(given).stalls(
+            1,
+            Reason::ClaimedByAnother,
+            &["ProjectKey shop/new has taken over key ci-", "stays valid"],
+        );
+    }
+    // Only that one: it goes without it, and revokes what is its own.
+    let listing = || listed(0, &[(1, &key(1).name), (5, &key(5).name)]);
+    let both = KeyRecords { previous: vec![retired(5, 0)], ..records(1) };
+    let deleting = claimed(Given::deleting().records(both.clone()).listing(listing()));
+    assert!(matches!(deleting.step(1), KeyStep::Revoke { id: 5, .. }));
+    let (left, event) = record(claimed(Given::deleting().listing(listed(0, &[(1, &key(1).name)]))).step(1));
+    assert_eq!((left.current, event.unwrap().contains("stays valid")), (None, true));
+    // One that it has replaced is no longer its own either.
+    let replaced = Given::in_use().records(both).listing(listing()).but(|_, seen| seen.claims = [claim(5)].into());
+    let (left, _) = record(replaced.step(1));
+    assert!(left.previous.is_empty() && left.current.is_some());
+    // A key with its mark that its older record does not have.
+    let late = Given::deleting().records(KeyRecords::default()).intent(intent(NAME, 0));
+    let late = late.but(|_, seen| seen.identity.as_mut().unwrap().records.lost.push(lost("x")));
+    let shown = listed(0, &[(7, NAME)]);
+    let late = late.but(|_, seen| seen.identity.as_mut().unwrap().intent = None).listing(shown);
+    assert!(matches!(late.step(1), KeyStep::Revoke { id: 7, .. }));
+    let theirs = late.but(|_, seen| seen.claims = [(NAME.to_owned(), "ProjectKey shop/new".to_owned())].into());
+    assert!(!matches!(theirs.step(1), KeyStep::Revoke { id: 7, .. }));
+}
+
+fn object(name: &str, created: i64, identity: impl FnOnce(&mut ProjectKeyIdentity)) -> ProjectKey {
+    let metadata = serde_json::json!({
+        "namespace": "shop", "name": name, "uid": name, "resourceVersion": "1", "creationTimestamp": at(created).to_string(),
+    });
+    let mut object: ProjectKey = serde_json::from_value(serde_json::json!({
+        "apiVersion": "dbplane.dev/v1alpha1", "kind": "ProjectKey", "metadata": metadata,
+        "spec": {"accountRef": {"name": "prod"}, "projectID": "p-1", "secret": {"name": "ci-key"}},
+    }))
+    .unwrap();
+    let record = of_key(&object).unwrap();
+    let mut known = ProjectKeyIdentity { records: records(1), ..ProjectKeyIdentity::default() };
+    identity(&mut known);
+    let text = record.next(&known, &object.metadata);
+    object.metadata.annotations.get_or_insert_default().insert(crate::decide::names::RECORD.to_owned(), text);
+    object
+}
+
+#[test]
+fn a_key_belongs_to_whoever_has_taken_it_over_last() {
+    let from =
+        |name: &str, second| Some(Predecessor { place: place(name), uid: name.to_owned(), released: at(second) });
+    let first = object("first", 0, |_| ());
+    let second = object("second", 10, |known| known.hand_over.predecessor = from("first", 100));
+    let third = object("third", 20, |known| known.hand_over.predecessor = from("second", 200));
+    let all = [&first, &second, &third];
+    let claims = |mine| {
+        let others = all.into_iter().filter(|other| may_claim(other));
+        claims(mine, others, []).into_values().collect::<Vec<_>>()
+    };
+    assert!(!may_claim(&first));
+    assert_eq!(claims(&first), ["ProjectKey shop/third"]);
+    assert_eq!(claims(&second), ["ProjectKey shop/third"]);
+    assert!(claims(&third).is_empty());
+    let unreadable = super::super::claims(&first, [], [&third.metadata]);
+    assert_eq!(unreadable.into_keys().collect::<Vec<_>>(), [key(1).name]);
+    // What it has handed on, it does not have.
+    let handed_on = |taken| {
+        object("second", 10, |known| {
+            known.hand_over.predecessor = from("first", 100);
+            let to = place("first");
+            known.hand_over.released = Some(Released { to, uid: Some("first".to_owned()), at: at(150), taken });
+        })
+    };
+    assert!(super::super::claims(&first, [&handed_on(false)], []).is_empty(), "it is this one's to take over");
+    let other = object("other", 0, |_| ());
+    assert_eq!(super::super::claims(&other, [&handed_on(false)], []).len(), 1);
+    assert!(super::super::claims(&other, [&handed_on(true)], []).is_empty());
+}
+
+#[test]
+fn a_creation_is_resolved_before_it_is_known_whether_there_is_something_to_hand_over() {
+    let orphan = |given: Given| given.but(|spec, _| spec.deletion = KeyDeletion::Orphan);
+    let open = || orphan(Given::deleting().intent(intent(NAME, 0)));
+    assert_eq!(open().step(1), KeyStep::RemoveFinalizer);
+    assert_eq!(asked(open()).step(1), KeyStep::ListKeys);
+    let down =
+        asked(open()).but(|_, seen| seen.account = AccountView::Missing { name: "Account shop/prod".to_owned() });
+    down.stalls(1, Reason::AccountNotFound, &["remove spec.handOverTo"]);
+    assert!(matches!(asked(orphan(Given::deleting())).step(1), KeyStep::Release { .. }));
+}
+
+#[test]
+fn a_key_that_was_taken_over_is_revoked_after_the_other_one_has_recorded_that() {
+    let unnoticed = Given::deleting().but(|_, seen| seen.hand_over.unnoticed_by = Some(place("old")));
+    let (health, ..) = unnoticed.reported(1);
+    let words = "ProjectKey shop/old has not recorded yet";
+    assert!(matches!(&health, Health::Progressing(Reason::HandingOver, text) if text.contains(words)), "{health:?}");
+}
+
+#[test]
+fn whatever_the_other_one_has_left_in_the_secret_is_adopted() {
+    let left = |inherited| {
+        let view = KeySecretView::Restored { key: key(2), version: "7".to_owned(), inherited };
+        Given::in_use().secret(view)
+    };
+    assert_eq!(left(true).step(1), KeyStep::AdoptSecret { key: None, version: "7".to_owned() });
+    left(false).stalls(1, Reason::SecretNotOurs, &["earlier resource"]);
 }
 
 #[test]

@@ -89,6 +89,7 @@ impl Given {
             identity: Ok(ProjectKeyIdentity::default()),
             account: AccountView::Usable { organization: Some("org-1".to_owned()) },
             hand_over: HandOverView::default(),
+            claims: BTreeMap::new(),
             secret: KeySecretView::Absent,
             rival: None,
             secret_deleting: false,

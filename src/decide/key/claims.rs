@@ -1,0 +1,41 @@
+//! Claims: keys that belong to another ProjectKey. Records show a key twice where an older backup brings back a resource that has handed
+//! it over since.
+
+use std::collections::BTreeMap;
+
+use super::super::hand_over::precedence;
+use super::super::identity::{self, ProjectKeyIdentity, Record, object_key};
+use super::super::names;
+use crate::api::{ObjectMeta, ProjectKey};
+
+/// The keys that the others have taken over, by their names, and who has. `unreadable` are those whose spec cannot be read.
+pub fn claims<'a>(
+    mine: &ProjectKey,
+    others: impl IntoIterator<Item = &'a ProjectKey>,
+    unreadable: impl IntoIterator<Item = &'a ObjectMeta>,
+) -> BTreeMap<String, String> {
+    let known = identity::of_key(mine).unwrap_or_default().identity;
+    let me = (precedence(&mine.metadata, &known.hand_over), object_key(&mine.metadata));
+    let readable = others.into_iter().map(|other| (&other.metadata, identity::of_key(other).unwrap_or_default()));
+    let unreadable = unreadable.into_iter().map(|meta| (meta, identity::of_unreadable(meta).unwrap_or_default()));
+    let mut claims = BTreeMap::new();
+    for (meta, Record { identity: theirs, .. }) in readable.chain(unreadable) {
+        if meta.uid != mine.metadata.uid
+            && theirs.hand_over.predecessor.is_some()
+            && precedence(meta, &theirs.hand_over) < me.0
+            && theirs.hand_over.is_claimed_from(me.1)
+        {
+            let by = format!("ProjectKey {}", object_key(meta));
+            claims.extend(ProjectKeyIdentity::names(&theirs).map(|name| (name.to_owned(), by.clone())));
+        }
+    }
+    claims
+}
+
+/// Whether another resource may claim something. Without this filter [`claims`] returns the same; the filter is cheap, since every
+/// pass applies it to all resources.
+pub fn may_claim(other: &ProjectKey) -> bool {
+    let annotation = other.metadata.annotations.as_ref().and_then(|annotations| annotations.get(names::RECORD));
+    let status = other.status.as_ref().and_then(|status| status.record.as_ref());
+    annotation.into_iter().chain(status).any(|text| text.contains("\"predecessor\""))
+}
