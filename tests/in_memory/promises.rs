@@ -64,6 +64,13 @@ impl BoundCompute {
     }
 }
 
+impl RecordedKey {
+    /// What it has is another resource's to revoke.
+    pub fn has_handed_over(&self) -> bool {
+        self.identity.hand_over.released.is_some()
+    }
+}
+
 /// A record that is not the resource's own says nothing.
 impl From<Arc<Compute>> for BoundCompute {
     fn from(object: Arc<Compute>) -> Self {

@@ -1,25 +1,37 @@
 //! Computes and keys that are handed over to another name, and what belongs to whom then.
 
 use dbplane::api::{Compute, ProjectKey};
-use dbplane::decide::identity;
+use dbplane::decide::identity::{self, ProjectKeyIdentity};
 use kube::ResourceExt;
 use serde_json::json;
 
-use super::history::{History, compute, key};
+use super::history::{History, annotations, compute, key};
 use super::in_memory::Resource;
 use super::in_memory::cluster::Stored;
 use super::run::Run;
 use super::simulation::Simulation;
 
-/// Both names under which a Compute may be.
-pub fn names(number: usize) -> [Resource; 2] {
-    [compute(number), ("Compute", format!("h{number}"))]
+/// The names under which a Compute may be.
+pub fn names(number: usize) -> [Resource; 3] {
+    [compute(number), ("Compute", format!("h{number}")), ("Compute", format!("i{number}"))]
 }
 
 /// The same for the ProjectKey.
-pub fn key_names() -> [Resource; 2] {
-    [key(), ("ProjectKey", "di".to_owned())]
+pub fn key_names() -> [Resource; 3] {
+    [key(), ("ProjectKey", "di".to_owned()), ("ProjectKey", "ei".to_owned())]
 }
+
+/// In which order it is declared, applied and deleted; or the first one stays.
+#[derive(Clone, Copy, Debug)]
+pub enum Order {
+    DeclareApplyDelete,
+    ApplyDeclareDelete,
+    DeclareDeleteApply,
+    ApplyDeclare,
+}
+
+pub const ORDERS: [Order; 4] =
+    [Order::DeclareApplyDelete, Order::ApplyDeclareDelete, Order::DeclareDeleteApply, Order::ApplyDeclare];
 
 impl History {
     /// Which Compute has that name.
@@ -27,69 +39,102 @@ impl History {
         (0..self.computes.len()).find(|number| names(*number).contains(resource))
     }
 
-    /// The other name of a resource.
-    pub fn other_name(&self, resource: &Resource) -> Option<Resource> {
+    /// The names of the resource that has this one.
+    fn names_of(&self, resource: &Resource) -> Option<[Resource; 3]> {
         let of_compute = self.number(resource).map(names);
-        let both = of_compute.or_else(|| Some(key_names()).filter(|names| names.contains(resource)))?;
-        both.into_iter().find(|name| name != resource)
+        of_compute.or_else(|| Some(key_names()).filter(|names| names.contains(resource)))
+    }
+
+    /// The other names of a resource.
+    pub fn other_names(&self, resource: &Resource) -> impl Iterator<Item = Resource> {
+        self.names_of(resource).into_iter().flatten().filter(|name| name != resource).collect::<Vec<_>>().into_iter()
     }
 }
 
 impl Run<'_> {
-    /// The name that a resource has at present, of which this is one.
-    fn present(&self, first: Resource) -> Resource {
-        let second = || self.history.other_name(&first);
-        second().filter(|_| self.renamed.contains(&first)).unwrap_or(first)
+    /// The name that a resource has at present, of which this is the first.
+    fn present(&self, first: &Resource) -> Resource {
+        self.renamed.get(first).unwrap_or(first).clone()
     }
 
     pub fn named(&self, number: usize) -> Resource {
-        self.present(compute(number))
+        self.present(&compute(number))
     }
 
     pub fn named_key(&self) -> Resource {
-        self.present(key())
+        self.present(&key())
     }
 
-    /// The resource with this first name gets its other one: declared, applied and deleted in this order.
-    pub fn hand_over(&mut self, first: &Resource, order: u8) {
-        let old = self.present(first.clone());
-        let Some((new, mut asking)) = self.history.other_name(&old).and_then(|new| {
-            let spec = self.history.spec(&new)?;
-            Some((new, spec))
-        }) else {
-            return;
-        };
+    /// The resource with this first name gets one of its other names.
+    pub fn hand_over(&mut self, first: &Resource, which: usize, order: Order) {
+        let old = self.present(first);
+        let Some(new) = self.history.other_names(&old).nth(which) else { return };
+        let Some(mut asking) = self.history.spec(&new) else { return };
         let mut simulation = self.simulation.lock();
-        if simulation.cluster.objects.contains_key(&new)
-            || simulation.cluster.objects.get(&old).is_none_or(|stored| !has_something(stored))
-        {
+        let objects = &simulation.cluster.objects;
+        if objects.get(&old).is_none_or(|stored| !has_something(stored)) {
             return;
         }
-        let now = simulation.now;
+        // One that has handed over before may take over again.
+        let stands = objects.get(&new).map(|stored| stored.is_deleting() || has_something(stored));
+        if stands == Some(true) {
+            return;
+        }
+        let (now, backup) = (simulation.now, annotations(&simulation, &old));
+        self.backups.extend(backup.map(|annotations| (old.clone(), annotations)));
         let declare = |simulation: &mut Simulation| {
             simulation.cluster.edit(&old, &json!({"spec": {"handOverTo": {"name": new.1}, "takeOverFrom": null}}));
         };
         let delete = |simulation: &mut Simulation| simulation.cluster.delete(&old, now);
         asking["takeOverFrom"] = json!({"name": old.1});
-        let apply = |simulation: &mut Simulation| simulation.cluster.create(&new, &asking, &json!({}), now);
-        let acts: [&dyn Fn(&mut Simulation); 3] = match order % 3 {
-            0 => [&declare, &apply, &delete],
-            1 => [&apply, &declare, &delete],
-            _ => [&declare, &delete, &apply],
+        let apply = |simulation: &mut Simulation| match stands {
+            None => simulation.cluster.create(&new, &asking, &json!({}), now),
+            Some(_) => {
+                let asks = json!({"spec": {"takeOverFrom": {"name": old.1}, "handOverTo": null}});
+                simulation.cluster.edit(&new, &asks);
+            }
         };
-        acts.into_iter().for_each(|act| act(&mut simulation));
+        let acts: &[&dyn Fn(&mut Simulation)] = match order {
+            Order::DeclareApplyDelete => &[&declare, &apply, &delete],
+            Order::ApplyDeclareDelete => &[&apply, &declare, &delete],
+            Order::DeclareDeleteApply => &[&declare, &delete, &apply],
+            Order::ApplyDeclare => &[&apply, &declare],
+        };
+        acts.iter().for_each(|act| act(&mut simulation));
         drop(simulation);
-        if !self.renamed.remove(first) {
-            self.renamed.insert(first.clone());
-        }
+        self.restored.remove(&new);
+        self.renamed.insert(first.clone(), new);
     }
 
-    /// A person has deleted the one that was to take over before it has, or the account, through which nobody begins anything then.
+    /// A name that the resource had before is brought back as it was then, by a backup; or is deleted again.
+    pub fn restore(&mut self, first: &Resource, which: usize) {
+        let present = self.present(first);
+        let Some(former) = self.history.other_names(&present).nth(which) else { return };
+        if self.simulation.lock().cluster.objects.contains_key(&former) {
+            return self.delete(&former);
+        }
+        let (Some(annotations), Some(spec)) = (self.backups.get(&former), self.history.spec(&former)) else { return };
+        let mut simulation = self.simulation.lock();
+        let now = simulation.now;
+        simulation.cluster.create(&former, &spec, annotations, now);
+        drop(simulation);
+        self.restored.insert(former);
+    }
+
+    /// What it waits for is not there, as people have it; or the account is being deleted, through which nobody begins anything then.
     pub fn hand_over_waits(&self, resource: &Resource) -> bool {
-        let Some(other) = self.history.other_name(resource) else { return false };
         let objects = &self.simulation.lock().cluster.objects;
+        let Some(spec) = objects.get(resource).map(|stored| &stored.value["spec"]) else { return false };
+        let other = |field: &str| spec[field]["name"].as_str().map(|name| (resource.0, name.to_owned()));
+        let others = [other("handOverTo"), other("takeOverFrom")];
         let account = objects.get(&self.history.account.resource());
-        !objects.contains_key(&other) || account.is_some_and(|account| account.is_deleting())
+        others.into_iter().flatten().any(|other| !objects.contains_key(&other))
+            || account.is_some_and(|account| account.is_deleting())
+    }
+
+    /// Whether people have brought back what others have by now: one of the names of this resource.
+    pub fn is_claimed_twice(&self, resource: &Resource) -> bool {
+        self.history.names_of(resource).into_iter().flatten().any(|name| self.restored.contains(&name))
     }
 }
 
@@ -98,11 +143,13 @@ fn has_something(stored: &Stored) -> bool {
     let (has, is_annotated) = match stored.value["kind"].as_str() {
         Some("Compute") => {
             let record = identity::of_compute(&stored.typed::<Compute>()).unwrap_or_default();
-            (record.identity.binding.is_some(), record.is_annotated)
+            let stays = record.identity.hand_over.released.is_none();
+            (record.identity.binding.is_some() && stays, record.is_annotated)
         }
         _ => {
             let record = identity::of_key(&stored.typed::<ProjectKey>()).unwrap_or_default();
-            (record.identity.records.current.is_some(), record.is_annotated)
+            let stays = record.identity.hand_over.released.is_none();
+            (record.identity.records.current.is_some() && stays, record.is_annotated)
         }
     };
     let held = stored.value["metadata"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
@@ -110,6 +157,24 @@ fn has_something(stored: &Stored) -> bool {
 }
 
 impl Simulation {
+    /// A key that another resource has taken over since is not this one's to revoke.
+    pub fn note_revocation(&mut self, id: &str, actor: &Resource) {
+        let known = |object: &ProjectKey| identity::of_key(object).unwrap_or_default().identity;
+        let taken = |known: &ProjectKeyIdentity| known.hand_over.predecessor.as_ref().map(|from| from.released);
+        let own = self.cluster.get::<ProjectKey>(&actor.1).map(|object| taken(&known(&object)));
+        let later = self.cluster.all::<ProjectKey>().into_iter().find(|object| {
+            let theirs = known(object);
+            let uses = theirs.records.current.as_ref().is_some_and(|key| key.id.to_string() == id);
+            uses && theirs.hand_over.released.is_none()
+                && taken(&theirs) > own.flatten()
+                && object.name_any() != actor.1
+        });
+        if let Some(other) = later {
+            let violation = format!("{} has revoked key {id}, which {} has taken over", actor.1, other.name_any());
+            self.ledger.violations.push(violation);
+        }
+    }
+
     /// What a resource has taken over counts as made for it from then on: its predecessor may not touch that any more. It may only take
     /// over what is released to it, or what nobody has any more.
     pub fn note_hand_overs(&mut self) {

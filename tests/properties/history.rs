@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::accounts::CREDENTIAL;
 use super::faults::Hit;
-use super::handed;
+use super::handed::{self, ORDERS, Order};
 use super::in_memory::Resource;
 use super::in_memory::cluster::Stored;
 use super::role::ROLE;
@@ -78,8 +78,10 @@ pub enum Event {
     /// Its record is exported, and applied again the next time.
     OlderRecord(usize),
     Edited(usize),
-    /// It is handed over to its other name, in one of three orders.
-    HandedOver(usize, u8),
+    /// It is handed over to one of its other names.
+    HandedOver(usize, usize, Order),
+    /// One of its other names is brought back as it was before it was handed over.
+    Restored(usize, usize),
     Copied(usize),
     ForeignCompute(u8, bool),
     ForeignKey,
@@ -90,7 +92,8 @@ pub enum Event {
     Role(Option<u8>),
     KeyDeleted,
     KeyReapplied(bool),
-    KeyHandedOver(u8),
+    KeyHandedOver(usize, Order),
+    KeyRestored(usize),
     /// The API key of the account is exchanged for another one; the old one is revoked.
     CredentialExchanged,
     /// It is revoked, and nobody puts another one into the Secret.
@@ -108,6 +111,10 @@ pub enum Event {
 pub enum Subject {
     Computes,
     Key,
+}
+
+fn order() -> impl Strategy<Value = Order> {
+    prop::sample::select(ORDERS.as_slice())
 }
 
 pub fn event(subject: Subject) -> BoxedStrategy<Event> {
@@ -134,7 +141,8 @@ pub fn event(subject: Subject) -> BoxedStrategy<Event> {
         2 => which().prop_map(Event::OlderRecord),
         1 => which().prop_map(Event::Edited),
         1 => which().prop_map(Event::Copied),
-        3 => (which(), 0..3_u8).prop_map(|(which, order)| Event::HandedOver(which, order)),
+        3 => (which(), 0..2_usize, order()).prop_map(|(which, to, order)| Event::HandedOver(which, to, order)),
+        1 => (which(), 0..2_usize).prop_map(|(which, former)| Event::Restored(which, former)),
         1 => (0..2_u8, any::<bool>()).prop_map(|(branch, primary)| Event::ForeignCompute(branch, primary)),
         1 => which().prop_map(Event::ComputeRemoved),
         2 => prop::option::weighted(0.7, 0..3_u8).prop_map(Event::Role),
@@ -146,7 +154,8 @@ pub fn event(subject: Subject) -> BoxedStrategy<Event> {
         1 => Just(Event::SecretRemoved),
         2 => Just(Event::KeyDeleted),
         2 => any::<bool>().prop_map(Event::KeyReapplied),
-        3 => (0..3_u8).prop_map(Event::KeyHandedOver),
+        3 => (0..2_usize, order()).prop_map(|(to, order)| Event::KeyHandedOver(to, order)),
+        1 => (0..2_usize).prop_map(Event::KeyRestored),
     ];
     match subject {
         Subject::Computes => prop_oneof![1 => of_any, 2 => of_computes].boxed(),
@@ -260,7 +269,8 @@ impl Run<'_> {
             Event::Replaced(which) => self.replace(&self.named(*which)),
             Event::KeyReplaced => self.replace(&self.named_key()),
             Event::OlderRecord(which) => self.apply_older(&self.named(*which)),
-            Event::HandedOver(which, order) => self.hand_over(&compute(*which), *order),
+            Event::HandedOver(which, to, order) => self.hand_over(&compute(*which), *to, *order),
+            Event::Restored(which, former) => self.restore(&compute(*which), *former),
             Event::Edited(which) => self.tamper(&self.named(*which)),
             Event::Copied(which) => self.copy(&self.named(*which)),
             Event::ForeignCompute(branch, primary) => self.foreign_compute(*branch, *primary),
@@ -297,7 +307,8 @@ impl Run<'_> {
             Event::Confirmed => self.confirm(),
             Event::KeyDeleted => self.delete(&self.named_key()),
             Event::KeyReapplied(backup) => self.reapply(&self.named_key(), *backup),
-            Event::KeyHandedOver(order) => self.hand_over(&key(), *order),
+            Event::KeyHandedOver(to, order) => self.hand_over(&key(), *to, *order),
+            Event::KeyRestored(former) => self.restore(&key(), *former),
         }
     }
 
@@ -315,7 +326,7 @@ impl Run<'_> {
         self.edit(which, &json!({}), &json!({"spec": spec}));
     }
 
-    fn delete(&mut self, resource: &Resource) {
+    pub fn delete(&mut self, resource: &Resource) {
         let mut simulation = self.simulation.lock();
         if simulation.cluster.objects.get(resource).is_some_and(|stored| is_without_finalizer(stored)) {
             // It would be gone before anybody could notice.
@@ -335,8 +346,11 @@ impl Run<'_> {
             return;
         }
         // Its predecessor waits for it.
-        let other = self.history.other_name(resource);
-        if let Some(other) = other.filter(|other| simulation.cluster.objects.contains_key(other)) {
+        let hands_over = |other: &Resource| {
+            let stored = simulation.cluster.objects.get(other);
+            stored.is_some_and(|stored| stored.value["spec"]["handOverTo"]["name"] == *resource.1)
+        };
+        if let Some(other) = self.history.other_names(resource).find(hands_over) {
             spec["takeOverFrom"] = json!({"name": other.1});
         }
         let annotations = self.backups.get(resource).filter(|_| backup).cloned().unwrap_or_else(|| json!({}));

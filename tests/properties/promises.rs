@@ -28,7 +28,10 @@ pub fn unbroken(run: &Run) -> Result<(), String> {
             return Err(twice);
         }
     }
-    if let Some(wrong) = promises::bound_wrongly(&world) {
+    // What people have brought back twice is not what the operator has bound.
+    let bound = |resource: &&BoundCompute| !run.restored.contains(&("Compute", resource.object.name_any()));
+    let resources = world.resources.iter().filter(bound).cloned().collect();
+    if let Some(wrong) = promises::bound_wrongly(&World { resources, ..world.clone() }) {
         return Err(wrong);
     }
     let forgotten = promises::forgotten_keys(&world);
@@ -157,6 +160,9 @@ fn compute_kept(run: &Run, world: &World, resource: &BoundCompute) -> Result<(),
     if object.metadata.deletion_timestamp.is_some() {
         return Err("its deletion does not end".to_owned());
     }
+    if reason == "HandedOver" && resource.has_handed_over() {
+        return Ok(());
+    }
     match promises::without_compute(world, resource) {
         Some(short) => Err(short),
         None if reason == "Available" => connection_kept(run, object),
@@ -189,13 +195,19 @@ fn key_kept(run: &Run, world: &World, resource: &RecordedKey) -> Result<(), Stri
         return Ok(());
     }
     if reason == "SecretNotOurs" && is_empty_and_unowned(&run.simulation.lock())
-        || reason == "HandingOver" && run.hand_over_waits(&("ProjectKey", object.name_any()))
+        || reason == "HandingOver"
+            && (world.project_keys.iter().any(|key| key.identity.records.unanswered.is_some())
+                || run.hand_over_waits(&("ProjectKey", object.name_any())))
+        || reason == "ClaimedByAnother" && run.is_claimed_twice(&("ProjectKey", object.name_any()))
         || run.waits_for_account(object, &reason)
     {
         return Ok(());
     }
     if object.metadata.deletion_timestamp.is_some() {
         return Err("its deletion does not end".to_owned());
+    }
+    if reason == "HandedOver" && resource.has_handed_over() {
+        return Ok(());
     }
     if let Some(short) = promises::without_key(world, resource) {
         return Err(short);
@@ -270,7 +282,7 @@ impl Run<'_> {
             "AmbiguousCreate" | "PrimaryExists" => foreign(primary),
             "HandingOver" => self.hand_over_waits(&("Compute", object.name_any())),
             // A copy that is older declares the same primary, until a person deletes it.
-            "ClaimedByAnother" => primary && self.copied,
+            "ClaimedByAnother" => primary && self.copied || self.is_claimed_twice(&("Compute", object.name_any())),
             // It waits for one on the branch that does.
             "Creating" | "ConfirmingCreate" => {
                 conditions(object).iter().any(|condition| condition.message.contains("comes first"))

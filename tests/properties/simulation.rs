@@ -238,6 +238,7 @@ impl Simulation {
             (Method::Delete, ["organizations", _, "api_keys", id]) => {
                 self.count_deletion(actor);
                 self.ledger.revoked(id);
+                self.note_revocation(id, actor);
             }
             _ => {}
         }

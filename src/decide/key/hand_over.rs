@@ -5,9 +5,10 @@ use jiff::Timestamp;
 use super::super::hand_over::{Given, Giver, HandsOver, LOOK_AGAIN, Source, give, unnoticed};
 use super::super::identity::{self, HandOverRecord, KeyIdentity, KeyRecords, Predecessor, ProjectKeyIdentity, Record};
 use super::super::seal::InvalidAnnotation;
-use super::super::{Action, Decision, Reason, Report, later};
+use super::super::{Action, Decision, Reason, Report, WATCHED, later};
 use super::conflict::{claimed, foreign};
-use super::{Case, Choice, KeySecretView, KeyStep, SecretContents};
+use super::outcome::stray;
+use super::{Case, Choice, KeyListing, KeySecretView, KeyStep, SecretContents};
 use crate::api::{HandOverTo, ObjectMeta, ProjectKey, TakeOverFrom};
 
 impl HandsOver for ProjectKey {
@@ -68,8 +69,14 @@ pub(super) fn given(case: &Case) -> Option<Choice> {
         if !case.observed.meta.deleting && !holds(&case.secret, current) {
             return None;
         }
-        if let Some(at) = case.identity.records.unanswered {
-            return waits(case).then(|| Decision::rest(still_looked_for(case, current, at)));
+        match case.identity.records.unanswered {
+            Some(at) if waits(case) => {
+                if let Some(choice) = late_key(case, current, at) {
+                    return Some(choice);
+                }
+            }
+            Some(_) => return None,
+            None => {}
         }
     }
     let given = give(&Giver {
@@ -96,15 +103,25 @@ pub(super) fn waits(case: &Case) -> bool {
     case.observed.meta.deleting && case.observed.hand_over.is_expected()
 }
 
-/// The other resource would not recognize the key that an unanswered creation makes late.
-fn still_looked_for(case: &Case, current: &KeyIdentity, at: Timestamp) -> Report {
-    let (key, meta) = (&current.name, &case.observed.meta);
+/// The other resource would not recognize the key that an unanswered creation makes late. It is waited for, and looked for then.
+fn late_key(case: &Case, current: &KeyIdentity, at: Timestamp) -> Option<Choice> {
+    let (key, meta, until) = (&current.name, &case.observed.meta, later(at, WATCHED));
     let message = format!(
-        "Key {key} cannot be handed over: a creation of {at} that was not answered is still looked for. To have it revoked with this \
-         resource: kubectl -n {} patch projectkey {} --type merge -p '{{\"spec\":{{\"handOverTo\":null}}}}'.",
+        "Key {key} is handed over at {until}: a creation of {at} that was not answered may be carried out until then. To have it revoked with \
+         this resource: kubectl -n {} patch projectkey {} --type merge -p '{{\"spec\":{{\"handOverTo\":null}}}}'.",
         meta.namespace, meta.name
     );
-    Report::stalled(Reason::HandingOver, message)
+    let report = Report::stalled(Reason::HandingOver, message);
+    if case.now < until {
+        return Some(Decision::wait(report, until));
+    }
+    if let Some(key) = stray(case) {
+        let records = case.identity.records.clone();
+        let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), records };
+        return Some(case.act(Action::Revoke, step, report));
+    }
+    let unread = case.observed.listing == KeyListing::NotRead;
+    unread.then(|| case.act(Action::ListKeys, KeyStep::ListKeys, report))
 }
 
 fn handing_over() -> Report {

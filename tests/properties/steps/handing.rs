@@ -7,7 +7,7 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use crate::faults::{Carried, Fault};
-use crate::handed::names;
+use crate::handed::{Order, names};
 use crate::history::{Event, History, compute, key};
 use crate::in_memory::Resource;
 use crate::run::Run;
@@ -51,7 +51,7 @@ fn a_compute_is_handed_over_with_its_restarts_and_its_secret() {
     run.go_on(120).unwrap();
     run.told();
     let before = run.identity(OLD);
-    let told = run.told_after(120, |run| run.happen(&Event::HandedOver(0, 1)));
+    let told = run.told_after(120, |run| run.happen(&Event::HandedOver(0, 0, Order::ApplyDeclareDelete)));
     assert!(told.contains(&format!("{NEW} Linked: Took over compute ID from Compute shop/{OLD}")), "{told:?}");
     assert!(!run.is_there(&compute(0)));
     let after = run.identity(NEW);
@@ -62,7 +62,7 @@ fn a_compute_is_handed_over_with_its_restarts_and_its_secret() {
     assert_eq!(run.owner_of("to-r0").as_deref(), Some(NEW));
     assert_eq!(run.finalizers_of(&names(0)[1]).len(), 1);
     // Back again.
-    let told = run.told_after(120, |run| run.happen(&Event::HandedOver(0, 2)));
+    let told = run.told_after(120, |run| run.happen(&Event::HandedOver(0, 0, Order::DeclareDeleteApply)));
     assert!(told.contains(&format!("{OLD} Linked: Took over compute ID from Compute shop/{NEW}")), "{told:?}");
     assert_eq!((id(&run.identity(OLD)), run.calls("Post", "Compute")), (id(&before), 2), "one create, one restart");
 }

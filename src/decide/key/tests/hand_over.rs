@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::api::{KeyDeletion, ProjectKey};
+use crate::decide::WATCHED;
 use crate::decide::hand_over::{Heir, Source, Standing, Successor};
 use crate::decide::identity::of_key;
 
@@ -38,7 +39,14 @@ fn a_key_is_released_once_nothing_is_open() {
     let step = altered(Given::deleting()).step(1);
     assert!(matches!(step, KeyStep::Release { .. }), "the other one replaces it: {step:?}");
     let unanswered = asked(Given::deleting().records(KeyRecords { unanswered: Some(at(0)), ..records(1) }));
-    unanswered.stalls(1, Reason::HandingOver, &["not answered", "handOverTo"]);
+    unanswered.stalls(1, Reason::HandingOver, &["not answered", "is handed over at 1970-01-02", "handOverTo"]);
+    assert_eq!(unanswered.decide(1).wake, Wake::At(later(at(0), WATCHED)));
+    let day = i64::try_from(WATCHED.as_secs()).unwrap();
+    assert_eq!(unanswered.step(day), KeyStep::ListKeys, "it is looked for a last time");
+    let late = unanswered.clone().listing(listed(day, &[(1, &key(1).name), (7, NAME)]));
+    assert!(matches!(late.step(day), KeyStep::Revoke { id: 7, .. }));
+    let none = unanswered.clone().listing(listed(day, &[(1, &key(1).name)]));
+    assert!(matches!(none.step(day), KeyStep::Release { .. }));
     let never = unanswered.but(|_, seen| seen.hand_over.successor = Successor::Never(place("new")));
     assert!(matches!(never.step(1), KeyStep::ListKeys | KeyStep::Revoke { .. }));
 }
