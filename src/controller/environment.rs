@@ -248,8 +248,8 @@ pub trait Kind: Send + Sync + Sized + 'static {
         Vec::new()
     }
 
-    /// Whether an object begins nothing of its own before another one has handed over to it.
-    fn awaits_hand_over(_object: &Self::Object) -> bool {
+    /// Whether an object writes nothing, before or after a hand-over.
+    fn stands_back(_object: &Self::Object) -> bool {
         false
     }
 

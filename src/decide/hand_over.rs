@@ -56,6 +56,13 @@ pub trait HandsOver: Sized {
         let never_had = !Self::has_something(known) && Self::hand_over(known).predecessor.is_none();
         self.take_over_from().is_some() && never_had
     }
+
+    /// Whether it writes nothing: it waits for a hand-over, or another one has taken over from it.
+    fn stands_back(&self) -> bool {
+        let known = self.recorded().unwrap_or_default().identity;
+        let taken = Self::hand_over(&known).released.as_ref().is_some_and(|released| released.taken);
+        taken || self.awaits_hand_over(&known)
+    }
 }
 
 /// Of several resources that have the same, it belongs to the first: to the one that has taken it over last, or the oldest. By name

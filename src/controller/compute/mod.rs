@@ -150,8 +150,8 @@ impl Kind for Computes {
         HandsOver::partners(object, here)
     }
 
-    fn awaits_hand_over(object: &Compute) -> bool {
-        of_compute(object).is_ok_and(|record| object.awaits_hand_over(&record.identity))
+    fn stands_back(object: &Compute) -> bool {
+        HandsOver::stands_back(object)
     }
 
     fn read_secret(object: &Compute) -> Option<&str> {

@@ -104,7 +104,7 @@ impl<E: Environment> KindVisitor for Search<'_, E> {
             K::written_secret(other) == Some(object.spec.secret.name.as_str())
                 && other.namespace() == object.namespace()
                 && uid(other) != uid(object)
-                && !K::awaits_hand_over(other)
+                && !K::stands_back(other)
         };
         let rival = |other: &K::Object| Rival {
             kind: K::Object::kind(&()).into_owned(),

@@ -139,8 +139,8 @@ impl Kind for ProjectKeys {
         HandsOver::partners(object, here)
     }
 
-    fn awaits_hand_over(object: &ProjectKey) -> bool {
-        of_key(object).is_ok_and(|record| object.awaits_hand_over(&record.identity))
+    fn stands_back(object: &ProjectKey) -> bool {
+        HandsOver::stands_back(object)
     }
 
     fn on_deleted<E: Environment>(env: &E, object: &ProjectKey) {
