@@ -51,6 +51,7 @@ pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
             record: None,
             record_lost: false,
             paused: self.is_annotated(names::PAUSED),
+            ready: self.status().is_some_and(|status| status.conditions().iter().any(is_ready)),
             reconcile: self.annotations().get(names::RECONCILE).cloned(),
             brake: Brake::of(
                 self.annotations().get(names::CONFIRM_DELETION).map(String::as_str),
@@ -64,6 +65,10 @@ pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
     fn is_annotated(&self, annotation: &str) -> bool {
         self.annotations().get(annotation).is_some_and(|value| value == "true")
     }
+}
+
+fn is_ready(condition: &Condition) -> bool {
+    condition.type_ == "Ready" && condition.status == "True"
 }
 
 /// The same with the object's record.

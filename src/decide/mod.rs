@@ -113,6 +113,8 @@ pub struct Meta {
     /// The annotation is not that version: it was removed, edited, or replaced by an older one.
     pub record_lost: bool,
     pub paused: bool,
+    /// The status says that it can be used.
+    pub ready: bool,
     pub brake: Brake,
     /// That the platform is to be looked at anew, as people asked last.
     pub reconcile: Option<String>,

@@ -46,6 +46,20 @@ fn computes(run: &Run) -> impl Iterator<Item = Resource> {
     (0..run.history.computes.len()).flat_map(handed::names)
 }
 
+impl Simulation {
+    /// Whoever has no key that can be used does not say that it has one.
+    pub fn note_creation(&mut self, actor: &Resource) {
+        let Some(object) = self.cluster.get::<ProjectKey>(&actor.1) else { return };
+        let secret = self.cluster.secrets.get(&object.spec.secret.name);
+        let holds_key = secret.is_some_and(|secret| secret.annotations().contains_key(names::SECRET_KEY_ID));
+        let ready = |condition: &Condition| condition.type_ == "Ready" && condition.status == "True";
+        if self.acting.as_ref() == Some(actor) && !holds_key && conditions(object.as_ref()).iter().any(ready) {
+            let violation = format!("{} has no key, and says Ready", actor.1);
+            self.ledger.violations.push(violation);
+        }
+    }
+}
+
 /// What one process may delete within a minute. A request may be on its way for as long as a request may take.
 fn too_many_deletions(run: &Run) -> Result<(), String> {
     let simulation = run.simulation.lock();

@@ -233,6 +233,7 @@ impl Simulation {
                 }
             }
             (Method::Post, ["organizations", _, "api_keys"]) => {
+                self.note_creation(actor);
                 self.ledger.keys.insert(response.value()["id"].as_i64().unwrap(), actor.clone());
             }
             (Method::Delete, ["organizations", _, "api_keys", id]) => {

@@ -53,7 +53,7 @@ pub(super) fn decide(case: &Case) -> Choice {
             if let Some(until) = case.may_be_restored(current) {
                 return Decision::wait(awaiting_backup(case, current), until);
             }
-            case.act(Action::WriteSecret, KeyStep::PrepareSecret, replacing(&gone(case, current)))
+            told(case, case.act(Action::WriteSecret, KeyStep::PrepareSecret, replacing(&gone(case, current))))
         }
         (Some(current), KeySecretView::Ours(SecretContents::Key { key, as_declared })) if key.id == current.id => {
             match case.observed.probe {
@@ -141,7 +141,15 @@ fn create_key(case: &Case, (retiring, because): (Option<Retiring>, Option<&str>)
 
 /// Creates a successor, and reports why.
 fn replace(case: &Case, retiring: Retiring, why: &str) -> Choice {
-    create_key(case, (Some(retiring), Some(why)), replacing(why))
+    told(case, create_key(case, (Some(retiring), Some(why)), replacing(why)))
+}
+
+/// The key in the Secret cannot be used, and the step may take long: the status says so first, and that change leads back here.
+fn told(case: &Case, choice: Choice) -> Choice {
+    match choice {
+        Decision { step: Some(_), report: Some(report), .. } if case.observed.meta.ready => Decision::rest(report),
+        choice => choice,
+    }
 }
 
 /// A creation that was begun and not recorded as done.

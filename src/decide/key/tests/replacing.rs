@@ -25,6 +25,29 @@ fn a_key_whose_secret_is_gone_is_replaced_and_then_revoked() {
 }
 
 #[test]
+fn a_resource_without_its_key_is_not_ready_before_anything_is_done_about_it() {
+    let altered = KeySecretView::Ours(SecretContents::Altered);
+    let revoked = Given::in_use().probe(Probe::Refused { at: at(20), since: at(0) });
+    for given in [
+        Given::new().records(records(1)),
+        Given::new().records(records(1)).secret(altered),
+        revoked.listing(KeyListing::NotOffered),
+    ] {
+        let says_ready = given.clone().but(|_, seen| seen.meta.ready = true);
+        let Decision { step: None, report: Some(report), wake } = says_ready.decide(20) else { panic!() };
+        assert!(matches!(report.health, Health::Progressing(Reason::Creating, _)), "{report:?}");
+        assert_eq!(wake, Wake::OnChange, "the status that is written is a change");
+        assert!(given.decide(20).step.is_some());
+    }
+    let due = Given::in_use().but(|spec, seen| {
+        let (every, overlap) = (crate::api::Duration("1h".to_owned()), crate::api::Duration("0s".to_owned()));
+        spec.rotation = Some(crate::api::Rotation { every, overlap });
+        seen.meta.ready = true;
+    });
+    assert!(matches!(due.step(4000), KeyStep::CreateKey { .. }), "a key that is rotated can be used");
+}
+
+#[test]
 fn an_altered_secret_means_a_new_key() {
     for contents in
         [SecretContents::Altered, SecretContents::Nothing, SecretContents::Key { key: key(9), as_declared: true }]
