@@ -140,12 +140,15 @@ impl Giver<'_> {
         let ((kind, command), what) = (self.kind, self.what.as_deref().unwrap_or("what it had"));
         let Meta { namespace, name, deleting, .. } = self.meta;
         let instead = if *deleting { "delete it with this resource" } else { "keep it here" };
+        let ask = match self.successor {
+            Successor::Hidden(..) => String::new(),
+            _ => format!("Create that one with spec.takeOverFrom: {{namespace: {namespace}, name: {name}}}. "),
+        };
         Report::stalled(
             Reason::HandingOver,
             format!(
-                "{what} is to be handed over to {kind} {to}, which {problem}. Create that one with spec.takeOverFrom: {{namespace: {namespace}, \
-                 name: {name}}}. To {instead}: {before}kubectl -n {namespace} patch {command} {name} --type merge -p \
-                 '{{\"spec\":{{\"handOverTo\":null}}}}'."
+                "{what} is to be handed over to {kind} {to}, which {problem}. {ask}To {instead}: {before}kubectl -n {namespace} patch \
+                 {command} {name} --type merge -p '{{\"spec\":{{\"handOverTo\":null}}}}'."
             ),
         )
     }
