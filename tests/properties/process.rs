@@ -1,7 +1,7 @@
 //! One operator process: what it remembers, what it has last seen of the platform, and the environment of its passes. The
 //! passes are the operator's own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -41,7 +41,10 @@ pub struct Process {
     known: BTreeMap<Resource, in_memory::Print<in_memory::cluster::Stored>>,
     /// What the project was last seen like, through which connection.
     seen: Mutex<(Option<u64>, LatestSnapshot)>,
+    woken: Mutex<BTreeSet<Resource>>,
 }
+
+const KINDS: [&str; 4] = ["Account", "ClusterAccount", "Compute", "ProjectKey"];
 
 /// What a pass came to.
 pub enum End {
@@ -69,6 +72,7 @@ impl Process {
             ticks: AtomicU64::new(0),
             known: BTreeMap::new(),
             seen: Mutex::default(),
+            woken: Mutex::default(),
         }
     }
 
@@ -114,6 +118,17 @@ impl Process {
             Err(fault) => seen.1.fault = Some(fault),
         }
         true
+    }
+
+    /// Who was woken since this was asked last.
+    pub fn woken(&self) -> BTreeSet<Resource> {
+        std::mem::take(&mut self.woken.lock().unwrap())
+    }
+
+    /// What was last seen of the project.
+    pub fn computes(&self) -> Vec<dbplane::domain::Compute> {
+        let seen = self.seen.lock().unwrap();
+        seen.1.snapshot.as_ref().map(|snapshot| snapshot.computes.clone()).unwrap_or_default()
     }
 
     fn connection(&self) -> Option<Connection<RateLimited>> {
@@ -260,8 +275,11 @@ impl Environment for Process {
         client.admit_key_creation().await.map(Some)
     }
 
-    /// Every resource is looked at in every round.
-    fn wake<K: Managed>(&self, _: ObjectRef<K>) {}
+    /// Where every resource is looked at in every round, nobody asks for it.
+    fn wake<K: Managed>(&self, reference: ObjectRef<K>) {
+        let kind = KINDS.into_iter().find(|kind| *kind == K::kind(&())).unwrap();
+        self.woken.lock().unwrap().insert((kind, reference.name));
+    }
 }
 
 /// The way to the cluster.

@@ -71,7 +71,7 @@ impl<'a> Run<'a> {
 
     /// There is an account, and nobody has begun to work.
     pub fn prepared(history: &'a History) -> Self {
-        let simulation = Shared::new(history.profile, history.faults.clone());
+        let simulation = Shared::new(history);
         let mut run = Self {
             history,
             process: None,
@@ -172,7 +172,7 @@ impl Run<'_> {
         }
     }
 
-    fn wait_until(&mut self, time: Timestamp) {
+    pub fn wait_until(&mut self, time: Timestamp) {
         let mut simulation = self.simulation.lock();
         let by = Duration::try_from(time.duration_since(simulation.now)).unwrap_or_default();
         simulation.advance(by);

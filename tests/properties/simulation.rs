@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use dbplane::api::Compute;
 use dbplane::decide::{identity, names};
+use dbplane_simulator::world::World;
 use dbplane_simulator::world::file::WorldFile;
 use dbplane_simulator::world::message::{Method, Request, Response};
-use dbplane_simulator::world::{Profile, World};
 use futures::future::pending;
 use jiff::Timestamp;
 
 use super::faults::{Carried, Fault, Hit};
+use super::history::History;
 use super::in_memory::{Cluster, Resource};
 use super::snares::Snares;
 
@@ -24,14 +25,22 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// What one effect takes.
 const A_MOMENT: Duration = Duration::from_millis(20);
 
-const WORLD: &str = "
-settings: {rate_limit: {enabled: false}}
-users: [{id: user-1}]
-organizations: [{id: org, plan: scale, members: [{user: user-1, role: admin}]}]
-projects: [{id: p, owner: org, branches: [{id: b0}, {id: b1}]}]
+/// The project has two branches, or as many as are named.
+fn world(history: &History) -> String {
+    let last = history.computes.iter().map(|declared| declared.branch).max().unwrap_or_default().max(1);
+    let branches: Vec<String> = (0..=last).map(|branch| format!("{{id: b{branch}}}")).collect();
+    format!(
+        "
+settings: {{rate_limit: {{enabled: false}}}}
+users: [{{id: user-1}}]
+organizations: [{{id: org, plan: scale, members: [{{user: user-1, role: admin}}]}}]
+projects: [{{id: p, owner: org, branches: [{}]}}]
 keys:
-  - {type: personal, owner: user-1, name: admin, token: token-of-an-administrator}
-";
+  - {{type: personal, owner: user-1, name: admin, token: token-of-an-administrator}}
+",
+        branches.join(", ")
+    )
+}
 
 /// Who caused what on the platform.
 #[derive(Debug, Default)]
@@ -96,9 +105,10 @@ pub struct Simulation {
 pub struct Shared(Arc<Mutex<Simulation>>);
 
 impl Shared {
-    pub fn new(profile: Profile, mut faults: Vec<Hit>) -> Self {
+    pub fn new(history: &History) -> Self {
+        let (profile, mut faults) = (history.profile, history.faults.clone());
         let now: Timestamp = "2026-01-05T08:00:00Z".parse().unwrap();
-        let world = World::new(&WorldFile::parse(WORLD).unwrap(), profile, 7, now).unwrap();
+        let world = World::new(&WorldFile::parse(&world(history)).unwrap(), profile, 7, now).unwrap();
         faults.reverse();
         Self(Arc::new(Mutex::new(Simulation {
             now,

@@ -1,25 +1,101 @@
 //! A week in the life of many computes whose settings follow the time.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::json;
+use jiff::Timestamp;
+use serde_json::{Value, json};
 
-use super::history::compute;
+use super::history::{Declared, compute};
+use super::in_memory::Resource;
+use super::process::{End, Process};
+use super::promises;
 use super::run::Run;
 use super::watching::{history, replica};
 
 const POLL: Duration = Duration::from_secs(3600);
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
+const MOMENT: Duration = Duration::from_millis(500);
 
-/// All replicas of one branch, where one is created after the other.
-const FLEET: usize = 4;
+/// As many to a branch, where one is created after the other.
+const ON_A_BRANCH: usize = 4;
+
+/// A thousand where time is taken for it.
+fn fleet() -> Vec<Declared> {
+    let count = if std::env::var_os("PROPTEST_CASES").is_some() { 1000 } else { 16 };
+    let on_branch = |number: usize| Declared { branch: u8::try_from(number / ON_A_BRANCH).unwrap(), ..replica() };
+    (0..count).map(on_branch).collect()
+}
+
+/// Works as the operator does: on those that are due, and on those whose compute has changed since the last poll.
+struct Work<'a> {
+    run: Run<'a>,
+    process: Process,
+    due: BTreeMap<Resource, Timestamp>,
+    polled: Timestamp,
+}
+
+impl Work<'_> {
+    fn go_on(&mut self, time: Duration) {
+        let until = self.run.now() + time;
+        loop {
+            let now = self.run.now();
+            let next = self.due.values().copied().chain([self.polled + POLL]).min().unwrap_or(until);
+            if next >= until {
+                return self.run.wait_until(until);
+            }
+            if next > now {
+                self.run.wait_until(next);
+            }
+            self.round();
+        }
+    }
+
+    fn round(&mut self) {
+        self.process.hear();
+        let before = self.process.computes();
+        assert!(self.process.read());
+        self.polled = self.run.now();
+        for changed in self.process.computes().iter().filter(|compute| !before.contains(compute)) {
+            let made_for = self.run.simulation.lock().ledger.computes.get(&changed.id).cloned();
+            self.due.extend(made_for.map(|resource| (resource, self.polled)));
+        }
+        let due = self.due.iter().filter(|(_, time)| **time <= self.polled);
+        for resource in due.map(|(resource, _)| resource.clone()).collect::<Vec<_>>() {
+            let version = self.version(&resource);
+            let end = self.process.pass(&resource);
+            let wrote = self.version(&resource) != version;
+            let next = match end {
+                End::Rest(wake) if !wrote => wake,
+                // It hears of its own writes too.
+                End::Again | End::Rest(_) => Some(self.run.now() + MOMENT),
+                End::Died => panic!("nothing fails here"),
+            };
+            match next {
+                Some(time) => self.due.insert(resource, time),
+                None => self.due.remove(&resource),
+            };
+        }
+        let soon = self.run.now() + MOMENT;
+        for resource in self.process.woken() {
+            let due = self.due.entry(resource).or_insert(soon);
+            *due = soon.min(*due);
+        }
+    }
+
+    fn version(&self, resource: &Resource) -> Value {
+        self.run.simulation.lock().cluster.objects[resource].value["metadata"]["resourceVersion"].clone()
+    }
+}
 
 /// One half is larger during office hours; the other half never suspends, and is restarted twice a week.
 #[test]
 fn schedules_and_regular_restarts_cost_their_changes_and_nothing_else() {
-    let history = history(&vec![replica(); FLEET], false);
-    let mut run = Run::begin(&history).unwrap();
-    for number in 0..FLEET {
+    let fleet = fleet();
+    let (count, history) = (fleet.len(), history(&fleet, false));
+    let mut run = Run::prepared(&history);
+    run.declare();
+    for number in 0..count {
         let spec = match number % 2 {
             0 => json!({"schedules": [
                 {"name": "office", "start": "0 9 * * MON-FRI", "end": "0 17 * * MON-FRI", "size": {"fixed": 2}},
@@ -31,15 +107,20 @@ fn schedules_and_regular_restarts_cost_their_changes_and_nothing_else() {
         };
         run.simulation.lock().cluster.edit(&compute(number), &json!({"spec": spec}));
     }
-    run.go_on(600).unwrap();
-    run.simulation.lock().ledger.calls.clear();
-    run.go_on_until(run.now() + WEEK, POLL).unwrap();
-    let of_computes = |method| run.calls(method, "Compute");
-    let half = FLEET / 2;
+    let (process, polled) = (Process::new(&run.simulation, 30), run.now());
+    let resources = run.simulation.lock().cluster.resources();
+    let due = resources.into_iter().map(|resource| (resource, polled)).collect();
+    let mut work = Work { run, process, due, polled };
+    work.go_on(Duration::from_secs(1200));
+    work.run.simulation.lock().ledger.calls.clear();
+    work.go_on(WEEK);
+    let of_computes = |method| work.run.calls(method, "Compute");
+    let half = count / 2;
     // It begins on a Monday morning: five days with two changes each.
     assert_eq!(of_computes("Patch"), 10 * half);
     // On Wednesday they have started since the Sunday before; on Sunday they have not.
     assert_eq!(of_computes("Post"), half);
     // Only the polls read.
     assert_eq!(of_computes("Get"), 0);
+    promises::kept(&work.run).unwrap();
 }
