@@ -176,6 +176,55 @@ async fn a_key_keeps_its_secret_under_another_name_of_its_resource() {
 }
 
 #[tokio::test]
+async fn a_secret_that_somebody_alters_meanwhile_holds_up_nobody() {
+    let fixture = Fixture::new("key-altered").await;
+    fixture.apply(&key("ci", "  handOverTo: {name: runner}\n")).await;
+    fixture.until_ready("projectkey/ci").await;
+    let token = fixture.entry("ci-key", "api-key").await.unwrap();
+    delete(&fixture, "projectkey/ci").await;
+    waits(&fixture, "projectkey/ci").await;
+    fixture
+        .kubectl(&["patch", "secret", "ci-key", "--type=merge", "-p", r#"{"stringData": {"api-key": "another"}}"#])
+        .await;
+    fixture.apply(&key_into("runner", "{name: ci-key}", "  takeOverFrom: {name: ci}\n")).await;
+    fixture.until_gone("projectkey/ci").await;
+    fixture.until_ready("projectkey/runner").await;
+    let replaced = fixture.entry("ci-key", "api-key").await.unwrap();
+    fixture.wait_until("one live key", async || fixture.live_keys().await.len() == 1).await;
+    assert_eq!((fixture.answer_to(&replaced).await, fixture.answer_to(&token).await), (200, 401));
+}
+
+#[tokio::test]
+async fn a_backup_from_before_a_hand_over_leaves_the_key_to_the_new_resource() {
+    let fixture = Fixture::new("key-brought-back").await;
+    fixture.apply(&key("ci", "")).await;
+    let backup = fixture
+        .until("projectkey/ci", "recorded in both places", |seen| {
+            let record = &seen["metadata"]["annotations"]["dbplane.dev/record"];
+            record.is_string() && *record == seen["status"]["record"] && seen["status"]["keyID"].is_i64()
+        })
+        .await;
+    let token = fixture.entry("ci-key", "api-key").await.unwrap();
+    fixture.patch("projectkey/ci", json!({"handOverTo": {"name": "runner"}})).await;
+    fixture.apply(&key("runner", "  takeOverFrom: {name: ci}\n")).await;
+    handed_over(&fixture, "projectkey/ci").await;
+    delete(&fixture, "projectkey/ci").await;
+    fixture.until_gone("projectkey/ci").await;
+
+    let metadata = json!({"name": "ci", "annotations": backup["metadata"]["annotations"]});
+    let (version, spec) = (&backup["apiVersion"], &backup["spec"]);
+    let restored = json!({"apiVersion": version, "kind": "ProjectKey", "metadata": metadata, "spec": spec});
+    fixture.apply(&restored.to_string()).await;
+    let stalled = fixture.until_condition("projectkey/ci", "Stalled", "True", "ClaimedByAnother").await;
+    let text = message(&stalled, "Stalled");
+    assert!(text.contains("ProjectKey key-brought-back/runner has taken over key"), "{text}");
+    delete(&fixture, "projectkey/ci").await;
+    fixture.until_gone("projectkey/ci").await;
+    assert_eq!((fixture.answer_to(&token).await, fixture.live_keys().await.len()), (200, 1));
+    fixture.until_ready("projectkey/runner").await;
+}
+
+#[tokio::test]
 async fn what_another_cluster_is_to_take_over_is_written_by_nobody_until_then() {
     let fixture = Fixture::new("released").await;
     fixture.apply(&compute("orders", "br-main-42", "")).await;
