@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub(super) use self::give::{Given, Giver, LOOK_AGAIN, give, unnoticed};
+pub(super) use self::give::{Given, Giver, LOOK_AGAIN, give, needs_record, unnoticed};
 pub use self::view::{HandOverView, Heir, Source, Standing, Successor, release, view};
 use super::identity::{HandOverRecord, Place, Record, object_key};
 use super::names::ClusterId;

@@ -1,7 +1,7 @@
 //! Computes and keys that are handed over to another name, and what belongs to whom then.
 
 use dbplane::api::{Compute, ProjectKey};
-use dbplane::decide::identity::{self, ProjectKeyIdentity};
+use dbplane::decide::identity::{self, KeyIdentity, ProjectKeyIdentity};
 use kube::ResourceExt;
 use serde_json::json;
 
@@ -161,13 +161,14 @@ impl Simulation {
     pub fn note_revocation(&mut self, id: &str, actor: &Resource) {
         let known = |object: &ProjectKey| identity::of_key(object).unwrap_or_default().identity;
         let taken = |known: &ProjectKeyIdentity| known.hand_over.predecessor.as_ref().map(|from| from.released);
-        let own = self.cluster.get::<ProjectKey>(&actor.1).map(|object| taken(&known(&object)));
+        let mine = self.cluster.get::<ProjectKey>(&actor.1).map(|object| known(&object)).unwrap_or_default();
+        let recorded = |name: &str| mine.names().any(|own| own == name);
         let later = self.cluster.all::<ProjectKey>().into_iter().find(|object| {
             let theirs = known(object);
-            let uses = theirs.records.current.as_ref().is_some_and(|key| key.id.to_string() == id);
-            uses && theirs.hand_over.released.is_none()
-                && taken(&theirs) > own.flatten()
-                && object.name_any() != actor.1
+            let uses = |key: &&KeyIdentity| key.id.to_string() == id;
+            let Some(key) = theirs.records.current.as_ref().filter(uses) else { return false };
+            let has_it = theirs.hand_over.released.is_none() && object.name_any() != actor.1;
+            has_it && (!recorded(&key.name) || taken(&theirs) > taken(&mine))
         });
         if let Some(other) = later {
             let violation = format!("{} has revoked key {id}, which {} has taken over", actor.1, other.name_any());

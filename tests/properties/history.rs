@@ -74,7 +74,10 @@ pub enum Event {
     StatusRemoved(usize),
     /// It is replaced by its manifest, which has neither annotations nor finalizers.
     Replaced(usize),
+    /// Its annotations are removed, maybe while it is being deleted.
+    Stripped(usize),
     KeyReplaced,
+    KeyStripped,
     /// Its record is exported, and applied again the next time.
     OlderRecord(usize),
     Edited(usize),
@@ -138,6 +141,7 @@ pub fn event(subject: Subject) -> BoxedStrategy<Event> {
         1 => which().prop_map(Event::Maintain),
         1 => which().prop_map(Event::StatusRemoved),
         2 => which().prop_map(Event::Replaced),
+        2 => which().prop_map(Event::Stripped),
         2 => which().prop_map(Event::OlderRecord),
         1 => which().prop_map(Event::Edited),
         1 => which().prop_map(Event::Copied),
@@ -150,6 +154,7 @@ pub fn event(subject: Subject) -> BoxedStrategy<Event> {
     let of_keys = prop_oneof![
         1 => Just(Event::ForeignKey),
         1 => Just(Event::KeyReplaced),
+        1 => Just(Event::KeyStripped),
         1 => Just(Event::KeyRevoked),
         1 => Just(Event::SecretRemoved),
         2 => Just(Event::KeyDeleted),
@@ -268,18 +273,15 @@ impl Run<'_> {
             Event::StatusRemoved(which) => self.edit(*which, &json!({"status": null}), &json!({})),
             Event::Replaced(which) => self.replace(&self.named(*which)),
             Event::KeyReplaced => self.replace(&self.named_key()),
+            Event::Stripped(which) => self.strip(&compute(*which)),
+            Event::KeyStripped => self.strip(&key()),
             Event::OlderRecord(which) => self.apply_older(&self.named(*which)),
             Event::HandedOver(which, to, order) => self.hand_over(&compute(*which), *to, *order),
             Event::Restored(which, former) => self.restore(&compute(*which), *former),
             Event::Edited(which) => self.tamper(&self.named(*which)),
             Event::Copied(which) => self.copy(&self.named(*which)),
             Event::ForeignCompute(branch, primary) => self.foreign_compute(*branch, *primary),
-            Event::ForeignKey => {
-                let mut simulation = self.simulation.lock();
-                let now = simulation.now;
-                let name = format!("theirs-{}", simulation.world.console_keys().len());
-                simulation.world.console_create_organization_key("org", &name, Some(PROJECT.into()), now).unwrap();
-            }
+            Event::ForeignKey => self.foreign_key(),
             Event::ComputeRemoved(which) => self.remove_compute(&self.named(*which)),
             Event::KeyRevoked => {
                 let mut simulation = self.simulation.lock();
@@ -370,6 +372,13 @@ impl Run<'_> {
         if simulation.world.console_create_compute(PROJECT, &attributes, now).is_ok() {
             self.foreign.insert((branch, primary));
         }
+    }
+
+    fn foreign_key(&mut self) {
+        let mut simulation = self.simulation.lock();
+        let now = simulation.now;
+        let name = format!("theirs-{}", simulation.world.console_keys().len());
+        simulation.world.console_create_organization_key("org", &name, Some(PROJECT.into()), now).unwrap();
     }
 
     fn remove_compute(&mut self, resource: &Resource) {

@@ -26,6 +26,17 @@ impl Run<'_> {
         }
     }
 
+    /// All annotations are removed, of all names that the resource has.
+    pub fn strip(&mut self, first: &Resource) {
+        let mut simulation = self.simulation.lock();
+        for name in self.history.other_names(first).chain([first.clone()]) {
+            let stored = simulation.cluster.objects.get(&name);
+            if stored.is_some_and(|stored| stored.value["status"]["record"].is_string()) {
+                simulation.cluster.edit(&name, &json!({"metadata": {"annotations": null}}));
+            }
+        }
+    }
+
     pub fn apply_older(&mut self, resource: &Resource) {
         let mut simulation = self.simulation.lock();
         let Some(stored) = simulation.cluster.objects.get(resource).filter(|stored| !stored.is_deleting()) else {

@@ -134,6 +134,17 @@ impl<'a> Other<'a> {
         self.precedence() < other.precedence()
     }
 
+    /// Whether what both are bound to is its own. One that was bound after the other one took over has found it free.
+    fn has_it_before(&self, other: &Self) -> bool {
+        let taken = |it: &Self| it.record.identity.hand_over.predecessor.as_ref().map(|from| from.released);
+        let bound = |it: &Self| it.record.identity.binding.as_ref().map(|binding| binding.at);
+        match (taken(self), taken(other)) {
+            (Some(taken), None) if bound(other) >= Some(taken) => false,
+            (None, Some(taken)) if bound(self) >= Some(taken) => true,
+            _ => self.comes_before(other),
+        }
+    }
+
     fn precedence(&self) -> Precedence<'_> {
         precedence(self.meta, &self.record.identity.hand_over)
     }
@@ -152,7 +163,7 @@ fn bound(others: &[Other], mine: &Other) -> BTreeMap<String, Claim> {
         if !hand_over.is_claimed_from(object_key(mine.meta)) {
             continue;
         }
-        let claim = || Claim { by: other.label(), first: other.comes_before(mine) };
+        let claim = || Claim { by: other.label(), first: other.has_it_before(mine) };
         bound.entry(binding.id.clone()).or_insert_with(claim);
     }
     bound

@@ -36,7 +36,7 @@ pub(super) fn decide(case: &Case) -> Choice {
         return remove_finalizer("The compute, if there is one, stays on the platform.");
     }
     let begun = case.identity.binding.is_some() || case.identity.intent.is_some();
-    if begun && case.spec.deletion_protection && !is_orphaned(case.spec) {
+    if begun && case.spec.deletion_protection && !first_resolved {
         return Decision::rest(protected(case));
     }
     if !begun && case.identity.unanswered.is_empty() {

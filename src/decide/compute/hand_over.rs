@@ -1,6 +1,6 @@
 //! A Compute that hands its compute over to another one, or takes one over.
 
-use super::super::hand_over::{Given, Giver, HandsOver, LOOK_AGAIN, Source, give, unnoticed};
+use super::super::hand_over::{Given, Giver, HandsOver, LOOK_AGAIN, Source, give, needs_record, unnoticed};
 use super::super::identity::{self, Binding, ComputeIdentity, HandOverRecord, Predecessor, Record, RestartRecord};
 use super::super::seal::InvalidAnnotation;
 use super::super::{Decision, Reason, Report, later};
@@ -58,6 +58,9 @@ impl HandsOver for Compute {
 
 /// What is done about a hand-over to another resource; `None` where the resource is treated as any other.
 pub(super) fn given(case: &Case) -> Option<Choice> {
+    if needs_record(&case.observed.meta, &case.identity.hand_over) {
+        return record::restore(case);
+    }
     if let Some(report) = unnoticed::<Compute>(&case.observed.meta, &case.observed.hand_over) {
         return Some(Decision::wait(report, later(case.now, LOOK_AGAIN)));
     }

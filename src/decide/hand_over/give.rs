@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{Place, Released};
+use super::super::identity::{HandOverRecord, Place, Released};
 use super::super::names::ClusterId;
 use super::super::{Meta, Reason, Report};
 use super::view::{HandOverView, Heir, Standing, Successor, unnoticed_text};
@@ -38,6 +38,11 @@ pub(in crate::decide) enum Given {
     Rest(Report),
     /// It has nothing any more, as the text says.
     Over(String),
+}
+
+/// Whether the record of a resource that is being deleted has to be in both places again: only then the other one goes on.
+pub(in crate::decide) fn needs_record(meta: &Meta, record: &HandOverRecord) -> bool {
+    meta.deleting && meta.record_lost && *record != HandOverRecord::default()
 }
 
 /// What the deletion of a resource waits for that has taken over from another one.

@@ -150,7 +150,8 @@ fn successor<K: HandsOver>(
         place,
         uid: other.metadata().uid.clone().unwrap_or_default(),
         standing: standing((object, &known), other, cluster),
-        awaits_secret: awaits_secret(other),
+        awaits_secret: awaits_secret(other)
+            && K::hand_over(&other.recorded().unwrap_or_default().identity).released.is_none(),
     })
 }
 
@@ -163,13 +164,14 @@ fn standing<K: HandsOver>((object, known): (&K, &K::Identity), other: &K, cluste
     });
     // It has taken over by this very release; or it has the same, as older backups may show. After a rebuild of the cluster UIDs are others.
     let released = K::hand_over(known).released.as_ref().map(|released| released.at);
+    let me = object_key(object.metadata());
+    let hands_back = K::hand_over(&theirs).is_released_to(me);
     let is_me = |predecessor: &Predecessor| {
         let uid = Some(&predecessor.uid) == object.metadata().uid.as_ref();
-        (uid || predecessor.place.is_of(object_key(object.metadata())))
-            && (released == Some(predecessor.released) || K::is_same(known, &theirs))
+        let is_same = || K::is_same(known, &theirs) && !hands_back;
+        (uid || predecessor.place.is_of(me)) && (released == Some(predecessor.released) || is_same())
     };
-    // One that hands back has taken over before.
-    if predecessor.is_some_and(is_me) && !K::hand_over(&theirs).is_released_to(object_key(object.metadata())) {
+    if predecessor.is_some_and(is_me) {
         // What is in one place alone may be lost, and with this resource the release that it came of.
         return if is_in_both { Standing::HasTakenOver } else { Standing::IsTakingOver };
     }
@@ -244,6 +246,11 @@ fn released_by<K: HandsOver>(
     if let Some(released) = released.filter(to_me) {
         let uid = other.metadata().uid.clone().unwrap_or_default();
         let predecessor = Predecessor { place, uid, released: released.at };
+        if released.taken && !is_used(object, &predecessor) {
+            return Source::Pending(format!(
+                "{what} has handed over to this one before, and has nothing any more. Remove spec.takeOverFrom."
+            ));
+        }
         return match record.is_in_both {
             true => {
                 Source::Released { identity: Box::new(record.identity), predecessor, shares_secret: same_secret(other) }

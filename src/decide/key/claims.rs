@@ -1,7 +1,7 @@
 //! Claims: keys that belong to another ProjectKey. Records show a key twice where an older backup brings back a resource that has handed
 //! it over since.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::hand_over::precedence;
 use super::super::identity::{self, ProjectKeyIdentity, Record, object_key};
@@ -15,19 +15,21 @@ pub fn claims<'a>(
     unreadable: impl IntoIterator<Item = &'a ObjectMeta>,
 ) -> BTreeMap<String, String> {
     let known = identity::of_key(mine).unwrap_or_default().identity;
+    let own: BTreeSet<&str> = known.names().collect();
     let me = (precedence(&mine.metadata, &known.hand_over), object_key(&mine.metadata));
     let readable = others.into_iter().map(|other| (&other.metadata, identity::of_key(other).unwrap_or_default()));
     let unreadable = unreadable.into_iter().map(|meta| (meta, identity::of_unreadable(meta).unwrap_or_default()));
     let mut claims = BTreeMap::new();
     for (meta, Record { identity: theirs, .. }) in readable.chain(unreadable) {
-        if meta.uid != mine.metadata.uid
-            && theirs.hand_over.predecessor.is_some()
-            && precedence(meta, &theirs.hand_over) < me.0
-            && theirs.hand_over.is_claimed_from(me.1)
-        {
-            let by = format!("ProjectKey {}", object_key(meta));
-            claims.extend(ProjectKeyIdentity::names(&theirs).map(|name| (name.to_owned(), by.clone())));
+        let (hand_over, is_mine) = (&theirs.hand_over, meta.uid == mine.metadata.uid);
+        if is_mine || hand_over.predecessor.is_none() || !hand_over.is_claimed_from(me.1) {
+            continue;
         }
+        let by = format!("ProjectKey {}", object_key(meta));
+        // Only what both have recorded may be this one's.
+        let comes_first = precedence(meta, hand_over) < me.0;
+        let claimed = ProjectKeyIdentity::names(&theirs).filter(|name| comes_first || !own.contains(name));
+        claims.extend(claimed.map(|name| (name.to_owned(), by.clone())));
     }
     claims
 }

@@ -4,7 +4,9 @@ use super::super::identity::{KeyIntent, KeyRecords};
 use super::super::{AccountView, Action, Decision, Reason, Report, later, paused};
 use super::hand_over::{given, waits};
 use super::manual_revocation::{acknowledged, to_revoke_by_hand};
-use super::outcome::{CreateOutcome, Named, Revocation, create_outcome, give_up, keys, revocation, stray, without};
+use super::outcome::{
+    CreateOutcome, Named, Revocation, create_outcome, give_up, keys, leave, revocation, stray, without,
+};
 use super::{Case, Choice, KeySecretView, KeyStep, Probe, REFUSED_AGAIN, SecretContents};
 use crate::api::KeyDeletion;
 
@@ -98,6 +100,9 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
 
 /// Revokes one key after the other. Keys that dbplane must not revoke do not delay the others.
 fn revoke_next(case: &Case, records: &KeyRecords) -> Choice {
+    if let Some((_, name)) = keys(records).find(|(_, name)| case.observed.claims.contains_key(*name)) {
+        return Decision::act(leave(case, name), deleting());
+    }
     if case.cannot_revoke() {
         return without_revoke_call(case, records);
     }

@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 
-use super::super::hand_over::{Given, Giver, HandsOver, LOOK_AGAIN, Source, give, unnoticed};
+use super::super::hand_over::{Given, Giver, HandsOver, LOOK_AGAIN, Source, give, needs_record, unnoticed};
 use super::super::identity::{self, HandOverRecord, KeyIdentity, KeyRecords, Predecessor, ProjectKeyIdentity, Record};
 use super::super::seal::InvalidAnnotation;
 use super::super::{Action, Decision, Reason, Report, WATCHED, later};
-use super::conflict::{claimed, foreign};
+use super::conflict::{claimed, claimed_key, foreign};
 use super::outcome::stray;
 use super::{Case, Choice, KeyListing, KeySecretView, KeyStep, SecretContents};
 use crate::api::{HandOverTo, ObjectMeta, ProjectKey, TakeOverFrom};
@@ -55,6 +55,9 @@ impl HandsOver for ProjectKey {
 
 /// What is done about a hand-over to another resource; `None` where the resource is treated as any other.
 pub(super) fn given(case: &Case) -> Option<Choice> {
+    if needs_record(&case.observed.meta, &case.identity.hand_over) {
+        return Some(case.restore());
+    }
     if let Some(report) = unnoticed::<ProjectKey>(&case.observed.meta, &case.observed.hand_over) {
         return Some(Decision::wait(report, later(case.now, LOOK_AGAIN)));
     }
@@ -65,18 +68,16 @@ pub(super) fn given(case: &Case) -> Option<Choice> {
     }
     let current = case.identity.records.current.as_ref();
     if let (Some(current), None) = (current, &record.released) {
+        // From then on nobody adopts it any more.
+        if case.observed.hand_over.is_expected() && is_of_predecessor(&case.secret) {
+            return case.adopt_step().map(|step| case.act(Action::WriteSecret, step, handing_over()));
+        }
         // Otherwise it is replaced first; or, where this resource goes, by the one that takes over.
         if !case.observed.meta.deleting && !holds(&case.secret, current) {
             return None;
         }
-        match case.identity.records.unanswered {
-            Some(at) if waits(case) => {
-                if let Some(choice) = late_key(case, current, at) {
-                    return Some(choice);
-                }
-            }
-            Some(_) => return None,
-            None => {}
+        if let Some(at) = case.identity.records.unanswered {
+            return waits(case).then(|| late_key(case, current, at));
         }
     }
     let given = give(&Giver {
@@ -104,7 +105,7 @@ pub(super) fn waits(case: &Case) -> bool {
 }
 
 /// The other resource would not recognize the key that an unanswered creation makes late. It is waited for, and looked for then.
-fn late_key(case: &Case, current: &KeyIdentity, at: Timestamp) -> Option<Choice> {
+fn late_key(case: &Case, current: &KeyIdentity, at: Timestamp) -> Choice {
     let (key, meta, until) = (&current.name, &case.observed.meta, later(at, WATCHED));
     let message = format!(
         "Key {key} is handed over at {until}: a creation of {at} that was not answered may be carried out until then. To have it revoked with \
@@ -113,15 +114,18 @@ fn late_key(case: &Case, current: &KeyIdentity, at: Timestamp) -> Option<Choice>
     );
     let report = Report::stalled(Reason::HandingOver, message);
     if case.now < until {
-        return Some(Decision::wait(report, until));
+        return Decision::wait(report, until);
     }
     if let Some(key) = stray(case) {
         let records = case.identity.records.clone();
         let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), records };
-        return Some(case.act(Action::Revoke, step, report));
+        return case.act(Action::Revoke, step, report);
     }
-    let unread = case.observed.listing == KeyListing::NotRead;
-    unread.then(|| case.act(Action::ListKeys, KeyStep::ListKeys, report))
+    if case.observed.listing == KeyListing::NotRead {
+        return case.act(Action::ListKeys, KeyStep::ListKeys, report);
+    }
+    let records = KeyRecords { unanswered: None, ..case.identity.records.clone() };
+    Decision::act(KeyStep::Record { records, event: None }, report)
 }
 
 fn handing_over() -> Report {
@@ -135,6 +139,11 @@ fn holds(secret: &KeySecretView, wanted: &KeyIdentity) -> bool {
         }
         _ => false,
     }
+}
+
+/// The Secret still belongs to the resource that this one has taken over from.
+fn is_of_predecessor(secret: &KeySecretView) -> bool {
+    matches!(secret, KeySecretView::Restored { inherited: true, .. } | KeySecretView::Unowned { .. })
 }
 
 /// It has handed over, and takes over again.
@@ -168,6 +177,9 @@ fn take_over(case: &Case, records: &KeyRecords, predecessor: &Predecessor, share
     let Some(current) = records.current.as_ref() else {
         return conflict(format!("ProjectKey {} has no key to hand over.", predecessor.place));
     };
+    if let Some(report) = claimed_key(case, current) {
+        return Decision::wait(report, later(case.now, LOOK_AGAIN));
+    }
     let theirs = records.organization.as_deref();
     if theirs.is_some() && case.organization() != theirs {
         return conflict(format!(
@@ -193,6 +205,12 @@ fn take_over(case: &Case, records: &KeyRecords, predecessor: &Predecessor, share
         }
         KeySecretView::Absent => case.act(Action::WriteSecret, KeyStep::PrepareSecret, report),
         KeySecretView::Ours(SecretContents::Nothing) if !elsewhere => {
+            case.act(Action::WriteSecret, KeyStep::TakeOver { records, predecessor, copy: true }, report)
+        }
+        // From before it handed its key over.
+        KeySecretView::Ours(SecretContents::Key { key, .. })
+            if !elsewhere && case.identity.names().any(|known| known == key.name) =>
+        {
             case.act(Action::WriteSecret, KeyStep::TakeOver { records, predecessor, copy: true }, report)
         }
         KeySecretView::Foreign(owner) => foreign(case, owner),

@@ -20,7 +20,8 @@ pub(super) fn decide(case: &Case) -> Choice {
     if let Some(choice) = take(case) {
         return choice;
     }
-    if let Some(report) = claimed_key(case) {
+    let current = case.identity.records.current.as_ref();
+    if let Some(report) = current.and_then(|current| claimed_key(case, current)) {
         return Decision::rest(report);
     }
     match &case.secret {

@@ -208,14 +208,18 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     let case = Case { spec, observed, identity, secret: trusted(&observed.secret, identity), now };
     if let Some(braked) = braked {
         // What is handed over is not revoked.
-        let given = hand_over::given(&case).filter(|given| given.step.is_some() && !observed.meta.paused);
+        let is_kept = |step: &KeyStep| !matches!(step, KeyStep::Revoke { .. });
+        let given =
+            hand_over::given(&case).filter(|given| !observed.meta.paused && given.step.as_ref().is_some_and(is_kept));
         return given.unwrap_or_else(|| Decision::rest(braked));
     }
-    if observed.meta.deleting {
+    // A secret in memory comes first: the platform shows it only once. What goes, and is handed over to nobody, is revoked.
+    let unsaved = observed.unsaved.as_ref().filter(|_| !matches!(case.secret, KeySecretView::Foreign(_)));
+    let is_kept = unsaved.is_some() && observed.meta.has_finalizer && hand_over::waits(&case);
+    if observed.meta.deleting && !is_kept {
         return delete::decide(&case);
     }
-    // A secret in memory comes first: the platform shows it only once.
-    if let Some(key) = observed.unsaved.as_ref().filter(|_| !matches!(case.secret, KeySecretView::Foreign(_))) {
+    if let Some(key) = unsaved {
         if !identity.expects(&key.name) {
             return Decision::act(case.give_up_unsaved(key), saving());
         }

@@ -86,10 +86,8 @@ pub(super) fn keys(records: &KeyRecords) -> impl Iterator<Item = Named<'_>> {
 /// Revokes one key where the platform offers that, if this cluster issued its name. What the list shows has to have that name.
 /// A list that lacks the key proves nothing by itself: the answer to the revocation does.
 pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
-    if let Some(other) = case.observed.claims.get(name) {
-        let event = Some(format!("Key {name} stays valid: {other} has taken it over."));
-        let records = without(&case.identity.records, name);
-        return Revocation::Step(None, Box::new(KeyStep::Record { records, event }));
+    if case.observed.claims.contains_key(name) {
+        return Revocation::Step(None, Box::new(leave(case, name)));
     }
     let keys = match &case.observed.listing {
         KeyListing::NotRead => return Revocation::Step(Some(Action::ListKeys), Box::new(KeyStep::ListKeys)),
@@ -116,6 +114,13 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
         Some(_) if !case.issued(name) => Revocation::OfAnotherCluster,
         Some(key) => revoke(key.id, name, records),
     }
+}
+
+/// Drops a key from the record that another resource has taken over.
+pub(super) fn leave(case: &Case, name: &str) -> KeyStep {
+    let other = case.observed.claims.get(name).map_or("another resource", String::as_str);
+    let event = Some(format!("Key {name} stays valid: {other} has taken it over."));
+    KeyStep::Record { records: without(&case.identity.records, name), event }
 }
 
 fn revoke(id: i64, name: &str, records: KeyRecords) -> Revocation {

@@ -217,19 +217,20 @@ fn a_compute_belongs_to_whoever_has_taken_it_over_last() {
         let place = crate::decide::identity::Place { cluster: None, namespace: "shop".into(), name: name.into() };
         Some(crate::decide::identity::Predecessor { place, uid: name.into(), released })
     };
-    let with = |name: &str, age, predecessor| {
+    let with = |name: &str, (age, bound), predecessor| {
         let other = Other::new(name, age).bound("ep-1");
         let record = of_compute(&other.0).unwrap().identity;
         other.linked(|identity| {
             *identity = record;
+            identity.binding.as_mut().unwrap().at = bound;
             identity.hand_over.predecessor = predecessor;
         })
     };
     // An older backup has brought back what the first ones were before they handed over.
     let all = [
-        with("first", -9, None),
-        with("second", -5, from("first", at(-100))),
-        with("third", 0, from("second", at(-50))),
+        with("first", (-9, at(-900)), None),
+        with("second", (-5, at(-99)), from("first", at(-100))),
+        with("third", (0, at(-49)), from("second", at(-50))),
     ];
     let claim = |mine: usize| {
         let others: Vec<Other> = all
@@ -242,6 +243,11 @@ fn a_compute_belongs_to_whoever_has_taken_it_over_last() {
     };
     let by = |name: &str, first| Claim { by: format!("Compute shop/{name}"), first };
     assert_eq!([claim(0), claim(1), claim(2)], [by("third", true), by("third", true), by("second", false)]);
+    // One that imported the compute after the third had let go of it, which a backup brings back.
+    let importer = with("importer", (-7, at(-10)), None);
+    let third = Other(all[2].0.clone());
+    assert_eq!(claimed(&importer, &[third]).bound["ep-1"], by("third", false));
+    assert_eq!(claimed(&all[2], &[importer]).bound["ep-1"], by("importer", true));
 }
 
 #[test]

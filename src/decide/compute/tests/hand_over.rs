@@ -94,6 +94,26 @@ fn a_resource_that_has_taken_over_goes_after_the_other_one_has_recorded_it() {
 }
 
 #[test]
+fn a_record_that_the_other_one_waits_for_is_restored_while_its_resource_is_deleted() {
+    let lost = |given: Given| {
+        deleting(given).observing(|seen| {
+            seen.meta.record_lost = true;
+            seen.meta.record = Some("record".into());
+        })
+    };
+    let released = || given_to(heir(Standing::Asks), &place("new"), Some("new"));
+    let step = ComputeStep::Restore { record: Some("record".into()), finalizer: true };
+    assert_eq!(lost(released()).step(), step);
+    let taker = Given::bound().identity(|identity| {
+        identity.hand_over.predecessor = Some(Predecessor { place: place("old"), uid: "old".into(), released: NOW });
+    });
+    assert_eq!(lost(taker.observing(|seen| seen.hand_over.unnoticed_by = Some(place("old")))).step(), step);
+    let braked = lost(released()).observing(|seen| seen.meta.brake = crate::decide::Brake::Paused("wait".into()));
+    assert_eq!(braked.step(), step);
+    assert!(matches!(lost(Given::bound()).step(), ComputeStep::Delete { .. }), "nobody waits for it");
+}
+
+#[test]
 fn a_create_is_resolved_before_it_is_known_whether_there_is_something_to_hand_over() {
     let orphan = || Given::intended().declaring(json!({"handOverTo": {"name": "new"}, "deletion": "Orphan"}));
     let with = |successor: Successor| deleting(orphan()).observing(|seen| seen.hand_over.successor = successor);
@@ -101,6 +121,8 @@ fn a_create_is_resolved_before_it_is_known_whether_there_is_something_to_hand_ov
     for successor in [heir(Standing::Asks), Successor::Absent(place("new"))] {
         let step = with(successor.clone()).seeing([compute("ep-1")]).step();
         assert!(matches!(step, ComputeStep::Bind { .. }), "{step:?}");
+        let protected = with(successor.clone()).declaring(json!({"deletion": "Delete", "deletionProtection": true}));
+        assert_eq!(protected.seeing([compute("ep-1")]).step(), step);
         let down =
             with(successor).observing(|seen| seen.account = AccountView::Missing { name: "Account shop/prod".into() });
         assert!(format!("{:?}", down.rest()).contains("remove spec.handOverTo"), "{:?}", down.rest());

@@ -148,6 +148,14 @@ fn a_release_is_used_once() {
     let again = with(object("old", &json!({"handOverTo": {"name": "new"}})), None, None);
     let back = with(object("new", &json!({"takeOverFrom": {"name": "old"}})), from("old", at(-60)), Some("old"));
     assert_eq!(standing(&again, &back), Standing::Asks);
+    // Both at once: the first is paused, and has not recorded yet that the second had taken over.
+    let at_once = with(object("new", &json!({"takeOverFrom": {"name": "old"}})), from("old", NOW), Some("old"));
+    assert_eq!(standing(&old, &at_once), Standing::HasTakenOver);
+    // Applied again, what was taken is there no more.
+    let taken = recording(old.clone(), true, |identity| identity.hand_over.released.as_mut().unwrap().taken = true);
+    assert_eq!(seen(&at_once, Some(&taken)).1, Source::Unnamed, "it has used it");
+    let Source::Pending(text) = seen(&with(new(), from("third", NOW), Some("third")), Some(&taken)).1 else { panic!() };
+    assert!(text.contains("has nothing any more"), "{text}");
     // A cluster that is rebuilt gives all of them other UIDs.
     let rebuilt = with(object("new", &json!({"takeOverFrom": {"name": "old"}})), from("old", NOW), None);
     let mut other_uid = old.clone();

@@ -46,7 +46,10 @@ fn a_key_is_released_once_nothing_is_open() {
     let late = unanswered.clone().listing(listed(day, &[(1, &key(1).name), (7, NAME)]));
     assert!(matches!(late.step(day), KeyStep::Revoke { id: 7, .. }));
     let none = unanswered.clone().listing(listed(day, &[(1, &key(1).name)]));
-    assert!(matches!(none.step(day), KeyStep::Release { .. }));
+    assert_eq!(record(none.step(day)).0.unanswered, None);
+    let braked = |given: Given| given.but(|_, seen| seen.meta.brake = crate::decide::Brake::Paused("wait".to_owned()));
+    let late = braked(unanswered.clone().listing(listed(day, &[(1, &key(1).name), (7, NAME)])));
+    late.stalls(day, Reason::DeletionPaused, &["wait"]);
     let never = unanswered.but(|_, seen| seen.hand_over.successor = Successor::Never(place("new")));
     assert!(matches!(never.step(1), KeyStep::ListKeys | KeyStep::Revoke { .. }));
 }
@@ -154,7 +157,10 @@ fn the_key_that_another_resource_has_taken_over_is_neither_used_nor_revoked() {
     let listing = || listed(0, &[(1, &key(1).name), (5, &key(5).name)]);
     let both = KeyRecords { previous: vec![retired(5, 0)], ..records(1) };
     let deleting = claimed(Given::deleting().records(both.clone()).listing(listing()));
-    assert!(matches!(deleting.step(1), KeyStep::Revoke { id: 5, .. }));
+    let (left, _) = record(deleting.step(1));
+    assert!(matches!(deleting.records(left).step(1), KeyStep::Revoke { id: 5, .. }));
+    let no_list = claimed(Given::deleting().listing(KeyListing::NotOffered));
+    assert_eq!(record(no_list.step(1)).0.current, None, "nobody is asked to revoke it");
     let (left, event) = record(claimed(Given::deleting().listing(listed(0, &[(1, &key(1).name)]))).step(1));
     assert_eq!((left.current, event.unwrap().contains("stays valid")), (None, true));
     // One that it has replaced is no longer its own either.
@@ -215,6 +221,12 @@ fn a_key_belongs_to_whoever_has_taken_it_over_last() {
         })
     };
     assert!(super::super::claims(&first, [&handed_on(false)], []).is_empty(), "it is this one's to take over");
+    // The first takes over another key: its former one is the second's all the same.
+    let busy = object("first", 0, |known| {
+        known.records = records(9);
+        known.hand_over.predecessor = from("other", 300);
+    });
+    assert_eq!(super::super::claims(&busy, [&second], []).into_keys().collect::<Vec<_>>(), [key(1).name]);
     let other = object("other", 0, |_| ());
     assert_eq!(super::super::claims(&other, [&handed_on(false)], []).len(), 1);
     assert!(super::super::claims(&other, [&handed_on(true)], []).is_empty());
@@ -238,6 +250,50 @@ fn a_key_that_was_taken_over_is_revoked_after_the_other_one_has_recorded_that() 
     let (health, ..) = unnoticed.reported(1);
     let words = "ProjectKey shop/old has not recorded yet";
     assert!(matches!(&health, Health::Progressing(Reason::HandingOver, text) if text.contains(words)), "{health:?}");
+}
+
+#[test]
+fn a_record_that_the_other_one_waits_for_is_restored_while_its_resource_is_deleted() {
+    let lost = released().but(|_, seen| {
+        (seen.meta.deleting, seen.meta.record_lost) = (true, true);
+        seen.meta.record = Some("record".to_owned());
+    });
+    assert_eq!(lost.step(1), KeyStep::Restore { record: Some("record".to_owned()) });
+}
+
+#[test]
+fn a_key_in_memory_is_saved_before_it_is_handed_over() {
+    let deleting = |given: Given| given.but(|_, seen| seen.meta.deleting = true);
+    let created = deleting(Given::in_use().intent(intent(&key(2).name, 0)));
+    let created = created.but(|_, seen| seen.unsaved = Some(key(2)));
+    assert!(matches!(created.step(1), KeyStep::Record { .. }), "it is revoked with the resource");
+    assert_eq!(asked(created).step(1), KeyStep::SaveSecret);
+}
+
+#[test]
+fn a_secret_is_adopted_before_it_is_handed_on() {
+    let view = || KeySecretView::Restored { key: key(1), version: "7".to_owned(), inherited: true };
+    for given in [Given::in_use(), Given::deleting()] {
+        let step = asked(given).secret(view()).step(1);
+        assert_eq!(step, KeyStep::AdoptSecret { key: Some(key(1).name), version: "7".to_owned() });
+    }
+}
+
+#[test]
+fn a_key_that_comes_back_is_written_over_the_one_that_was_there_before() {
+    let back = taker(false, None).records(records(3)).but(|_, seen| {
+        let released = Released { to: place("old"), uid: Some("old".to_owned()), at: at(0), taken: true };
+        seen.identity.as_mut().unwrap().hand_over.released = Some(released);
+    });
+    let step = back.with_key(3).step(1);
+    assert!(matches!(step, KeyStep::TakeOver { copy: true, .. }), "{step:?}");
+}
+
+#[test]
+fn a_key_that_a_third_one_has_by_now_is_not_taken_over() {
+    let claimed =
+        taker(false, None).but(|_, seen| seen.claims = [(key(1).name, "ProjectKey shop/third".to_owned())].into());
+    claimed.stalls(1, Reason::ClaimedByAnother, &["ProjectKey shop/third has taken over key"]);
 }
 
 #[test]
