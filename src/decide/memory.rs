@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::operations::Operations;
-use super::{Health, Reason, later};
+use super::{Health, Reason, doubled, later};
 use crate::api::LastOperation;
 use crate::domain::{ComputeChange, Fault, Settings};
 
@@ -323,10 +323,6 @@ pub fn of_fault(fault: &Fault) -> Health {
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
-}
-
-pub(super) fn doubled(first: Duration, times: u32, most: Duration) -> Duration {
-    first.saturating_mul(1_u32.checked_shl(times.min(16)).unwrap_or(u32::MAX)).min(most)
 }
 
 #[cfg(test)]

@@ -207,3 +207,8 @@ pub fn later(time: Timestamp, length: Duration) -> Timestamp {
     let length = SignedDuration::try_from(length).unwrap_or(SignedDuration::MAX);
     time.checked_add(length).unwrap_or(Timestamp::MAX)
 }
+
+/// A pause that doubles with each time.
+fn doubled(first: Duration, times: u32, most: Duration) -> Duration {
+    first.saturating_mul(1_u32.checked_shl(times.min(16)).unwrap_or(u32::MAX)).min(most)
+}

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::later;
-use super::memory::doubled;
+use super::{doubled, later};
 use crate::api::LastOperation;
 
 /// How long a change may take before its operations are asked for; the first pause between two questions, doubled with each.

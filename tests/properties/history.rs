@@ -359,36 +359,6 @@ impl Run<'_> {
         let now = simulation.now;
         simulation.cluster.create(resource, &spec, &annotations, now);
     }
-
-    fn foreign_compute(&mut self, branch: u8, primary: bool) {
-        let mut simulation = self.simulation.lock();
-        let now = simulation.now;
-        let kind = if primary { "read_write" } else { "read_only" };
-        // Of a size that no resource declares: without marks, nothing distinguishes a compute that is just alike.
-        let attributes = json!({
-            "branch_id": format!("b{branch}"), "type": kind,
-            "autoscaling_limit_min_cu": 8, "autoscaling_limit_max_cu": 8,
-        });
-        if simulation.world.console_create_compute(PROJECT, &attributes, now).is_ok() {
-            self.foreign.insert((branch, primary));
-        }
-    }
-
-    fn foreign_key(&mut self) {
-        let mut simulation = self.simulation.lock();
-        let now = simulation.now;
-        let name = format!("theirs-{}", simulation.world.console_keys().len());
-        simulation.world.console_create_organization_key("org", &name, Some(PROJECT.into()), now).unwrap();
-    }
-
-    fn remove_compute(&mut self, resource: &Resource) {
-        let mut simulation = self.simulation.lock();
-        let now = simulation.now;
-        for id in simulation.made_for(resource) {
-            // One that is busy or protected stays.
-            let _ = simulation.world.console_delete_compute(&id, now);
-        }
-    }
 }
 
 /// Whether people have removed the finalizer of a resource that has something on the platform.

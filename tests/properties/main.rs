@@ -12,6 +12,7 @@
 )]
 
 mod accounts;
+mod console;
 mod faults;
 mod handed;
 mod history;

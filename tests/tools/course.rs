@@ -12,7 +12,7 @@ pub enum Deed {
     Deleted,
     /// It is told to hand over, another one takes over, and it is deleted, in whatever order that is looked at.
     HandedOver,
-    /// With everything in its namespace: its Secret may go before it, and cannot be written again. An account that nothing uses any
+    /// With everything in its namespace: its Secret may go before it, is to be written again, and cannot be. An account that nothing uses any
     /// more has no finalizer, and is gone at once.
     DeletedWithNamespace,
 }
@@ -28,7 +28,7 @@ impl Deed {
             Self::Deleted => "^C?T$",
             // Its own change, and what the other one does.
             Self::HandedOver => "^C?(IC?){0,2}T$",
-            Self::DeletedWithNamespace => "^C?F?T?$",
+            Self::DeletedWithNamespace => "^C?I?F?T?$",
         }
     }
 }
@@ -70,6 +70,7 @@ fn a_course_that_goes_back_and_forth_is_reported() {
         (Deed::HandedOver, vec![new, failed, gone], false),
         (Deed::DeletedWithNamespace, vec![current, failed, gone], true),
         (Deed::DeletedWithNamespace, vec![current, failed], true),
+        (Deed::DeletedWithNamespace, vec![current, new, failed, gone], true),
         (Deed::DeletedWithNamespace, vec![current, failed, current, gone], false),
     ] {
         assert_eq!(flaw(deed, &statuses).is_none(), fine, "{deed:?} {statuses:?}");

@@ -52,7 +52,7 @@ fn too_early(acts: &[Act], version: &Version, verdict: &Verdict) -> Option<Strin
     if object["status"]["observedGeneration"] != object["metadata"]["generation"] {
         return Some(format!("{what}, and its last change was not looked at"));
     }
-    // What somebody takes away is gone before dbplane knows, which reports the new key when it has one (docs/guide/gitops.md).
+    // What somebody takes away is gone before dbplane knows, which says so then (docs/guide/gitops.md).
     let taken_away = version.after_the_act && acts.iter().any(|act| matches!(act, Act::Delete("Secret", _)));
     unusable.as_ref().filter(|_| !taken_away).map(|why| format!("{what}, and {why}"))
 }

@@ -183,15 +183,10 @@ fn starting(case: &Case, binding: &Binding, compute: &Compute, report: Report) -
     }
 }
 
-/// Whether the start deadline has passed.
-pub(super) fn is_late(case: &Case, binding: &Binding, compute: &Compute) -> bool {
-    compute.current_state == ComputeState::Init && case.now >= later(binding.at, case.observed.limits.start)
-}
-
 /// Whether the compute can be used, whatever is declared.
 fn health(case: &Case, binding: &Binding, compute: &Compute) -> Report {
     let health = match (&compute.current_state, &compute.pending_state) {
-        (ComputeState::Init, _) if is_late(case, binding, compute) => {
+        (ComputeState::Init, _) if operations::is_late(case, binding, compute) => {
             Health::Stalled(Reason::StartTimeout, not_started(case, binding, compute))
         }
         (ComputeState::Init, _) => {

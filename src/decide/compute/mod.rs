@@ -10,6 +10,7 @@ mod hand_over;
 mod keep;
 mod maintenance;
 mod operations;
+mod postponed;
 mod record;
 mod restart;
 mod schedules;

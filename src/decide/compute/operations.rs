@@ -2,8 +2,7 @@
 
 use super::super::identity::Binding;
 use super::super::operations::{is_given_up, text};
-use super::super::{Action, Decision, Reason, Report, Sync, Wake};
-use super::keep::is_late;
+use super::super::{Action, Decision, Reason, Report, Sync, Wake, later};
 use super::{Case, Choice, ComputeStep};
 use crate::api::LastOperation;
 use crate::domain::{Compute, ComputeState};
@@ -20,6 +19,11 @@ pub(super) fn beside(case: &Case, binding: &Binding, compute: &Compute, choice: 
         due if case.now < due => choice.no_later(Wake::At(due)),
         _ => Decision::act(ComputeStep::AskOperations { id: compute.id.clone() }, report.clone()),
     }
+}
+
+/// Whether the start deadline has passed.
+pub(super) fn is_late(case: &Case, binding: &Binding, compute: &Compute) -> bool {
+    compute.current_state == ComputeState::Init && case.now >= later(binding.at, case.observed.limits.start)
 }
 
 /// The report with the operation that failed. What differs from the spec because of it stays the reason.

@@ -7,7 +7,7 @@ use super::super::drift::{self, Difference};
 use super::super::identity::{BeforeRestart, Maintained, RestartRecord};
 use super::super::{Action, Decision, Health, Reason, Report};
 use super::maintenance::{self, Turn};
-use super::update::postponed;
+use super::postponed::postponed;
 use super::{Case, Choice, ComputeStep, Snapshot, is_settled};
 use crate::domain::{Compute, ComputeState};
 

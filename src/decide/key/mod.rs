@@ -8,6 +8,7 @@ mod intent;
 mod keep;
 mod lost;
 mod manual_revocation;
+mod organization;
 mod outcome;
 mod status;
 mod template;
@@ -367,37 +368,5 @@ impl Case<'_> {
             (_, Some(key)) | (KeySecretView::Ours(SecretContents::Key { key, .. }), None) => Some(key),
             _ => None,
         }
-    }
-
-    fn organization(&self) -> Option<&str> {
-        match &self.observed.account {
-            AccountView::Usable { organization } => organization.as_deref(),
-            _ => None,
-        }
-    }
-
-    /// The account is now one of another organization. That one does not list the keys, so all of them would seem revoked.
-    fn wrong_organization(&self) -> Option<Report> {
-        let (theirs, found) = (self.identity.organization()?, self.organization()?);
-        (theirs != found).then(|| {
-            Report::stalled(
-                Reason::BindingConflict,
-                format!(
-                    "The keys of this resource belong to organization {theirs}, but {} belongs to {found}. Set spec.accountRef to an account \
-                     of {theirs}. For a key of another organization, create another ProjectKey.",
-                    self.spec.account_ref.name
-                ),
-            )
-        })
-    }
-
-    fn no_organization(&self) -> Report {
-        Report::stalled(
-            Reason::OrganizationMissing,
-            format!(
-                "{} has no organizationID, which is needed to create and revoke keys. Set it there.",
-                self.spec.account_ref.name
-            ),
-        )
     }
 }

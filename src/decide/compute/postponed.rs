@@ -1,0 +1,28 @@
+//! Changes and restarts that have to wait, because they interrupt connections.
+
+use super::super::disruption::Permit;
+use super::super::{Decision, Health, Reason, Report, Sync, Waiting};
+use super::Choice;
+
+/// The report of changes that interrupt connections and are not allowed now.
+pub(super) fn postponed(permit: &Permit, changes: String, report: &Report) -> Choice {
+    let waiting = |when: &str, until| Report {
+        sync: Sync::OutOfSync(Reason::WaitingForDisruption, format!("Waiting {when}: {changes}.")),
+        waiting: Some(Waiting { changes: changes.clone(), until }),
+        ..report.clone()
+    };
+    match permit {
+        Permit::At(opening) => {
+            Decision::wait(waiting(&format!("for the window that opens at {opening}"), Some(*opening)), *opening)
+        }
+        Permit::Never(error) => Decision::rest(report.clone().beside(Health::Stalled(
+            Reason::WaitingForDisruption,
+            format!("spec.disruption never allows the change, because {error}. Correct it. Waiting: {changes}."),
+        ))),
+        Permit::WhenIdle(Some(deadline)) => {
+            let when = format!("until the compute is idle, and until {deadline} at the latest");
+            Decision::wait(waiting(&when, Some(*deadline)), *deadline)
+        }
+        Permit::WhenIdle(None) | Permit::Now => Decision::rest(waiting("until the compute is idle", None)),
+    }
+}

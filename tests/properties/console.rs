@@ -1,0 +1,39 @@
+//! What others do in the platform's console.
+
+use serde_json::json;
+
+use super::in_memory::Resource;
+use super::run::Run;
+use super::simulation::PROJECT;
+
+impl Run<'_> {
+    pub fn foreign_compute(&mut self, branch: u8, primary: bool) {
+        let mut simulation = self.simulation.lock();
+        let now = simulation.now;
+        let kind = if primary { "read_write" } else { "read_only" };
+        // Of a size that no resource declares: without marks, nothing distinguishes a compute that is just alike.
+        let attributes = json!({
+            "branch_id": format!("b{branch}"), "type": kind,
+            "autoscaling_limit_min_cu": 8, "autoscaling_limit_max_cu": 8,
+        });
+        if simulation.world.console_create_compute(PROJECT, &attributes, now).is_ok() {
+            self.foreign.insert((branch, primary));
+        }
+    }
+
+    pub fn foreign_key(&mut self) {
+        let mut simulation = self.simulation.lock();
+        let now = simulation.now;
+        let name = format!("theirs-{}", simulation.world.console_keys().len());
+        simulation.world.console_create_organization_key("org", &name, Some(PROJECT.into()), now).unwrap();
+    }
+
+    pub fn remove_compute(&mut self, resource: &Resource) {
+        let mut simulation = self.simulation.lock();
+        let now = simulation.now;
+        for id in simulation.made_for(resource) {
+            // One that is busy or protected stays.
+            let _ = simulation.world.console_delete_compute(&id, now);
+        }
+    }
+}
