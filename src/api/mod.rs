@@ -13,6 +13,7 @@ mod common;
 mod compute;
 mod hand_over;
 mod project_key;
+mod read_replica_set;
 mod rules;
 mod schema;
 mod units;
@@ -31,6 +32,11 @@ pub use compute::{
 pub use hand_over::{HandOverTo, TakeOverFrom};
 pub use project_key::{
     KeyDeletion, KeyRecord, KeySecret, OnRevoked, ProjectKey, ProjectKeySpec, ProjectKeyStatus, Rotation,
+};
+
+pub use read_replica_set::{
+    ReadReplicaSet, ReadReplicaSetSpec, ReadReplicaSetStatus, ReplicaMetadata, ReplicaSelector, ReplicaSpec,
+    ReplicaStrategy, ReplicaTemplate, Share,
 };
 
 /// The API group of every resource, and the prefix of every annotation, label and finalizer.

@@ -346,6 +346,15 @@ pub(super) fn scheduled(field: &str) -> Rule {
     )
 }
 
+/// `self` is a number of at least `least`, 0 or 1, or a percentage.
+pub(super) fn share(least: u8) -> Rule {
+    let numbers = if least == 0 { "[1-9]?[0-9]|100" } else { "[1-9][0-9]?|100" };
+    rule(
+        matches("string(self)", &format!("^({numbers}|([1-9]?[0-9]|100)%)$")),
+        &format!("write a number from {least} to 100, or a percentage from 0% to 100%"),
+    )
+}
+
 /// `self` has one of two fields, and not the other.
 pub(super) fn exactly_one_of(one: &str, other: &str) -> Rule {
     rule(format!("has(self.{one}) != has(self.{other})"), &format!("set exactly one of {one} and {other}"))

@@ -55,7 +55,34 @@ fn finalizers<K: Resource>(object: &K, name: &str, present: bool) -> Vec<String>
     others.chain(present.then(|| name.to_owned())).collect()
 }
 
+/// The merge patch (RFC 7386) that makes one value of the other.
+pub fn merge_patch(from: &Value, to: &Value) -> Value {
+    let (Value::Object(from), Value::Object(to)) = (from, to) else { return to.clone() };
+    let removed = from.keys().filter(|name| !to.contains_key(*name)).map(|name| (name.clone(), Value::Null));
+    let changed = to.iter().filter(|(name, value)| from.get(*name) != Some(value));
+    let changed =
+        changed.map(|(name, value)| (name.clone(), merge_patch(from.get(name).unwrap_or(&Value::Null), value)));
+    Value::Object(removed.chain(changed).collect())
+}
+
 /// The version of an object as a number that grows with each write; `None` where it has none.
 pub fn resource_version<K: Resource>(object: &K) -> Option<u64> {
     object.meta().resource_version.as_ref()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_merge_patch_holds_what_differs() {
+        let from = json!({"size": {"fixed": 2}, "settings": {"a": "1", "b": "2"}, "branchID": "br-1", "list": [1, 2]});
+        let to = json!({"size": {"autoscaling": {"min": 1}}, "settings": {"a": "1", "c": "3"}, "branchID": "br-1", "list": [2]});
+        let patch = json!({
+            "size": {"fixed": null, "autoscaling": {"min": 1}}, "settings": {"b": null, "c": "3"}, "list": [2],
+        });
+        assert_eq!(merge_patch(&from, &to), patch);
+        assert_eq!(merge_patch(&from, &from), json!({}));
+        assert_eq!(merge_patch(&json!({"pooler": {"enabled": true}}), &json!({})), json!({"pooler": null}));
+    }
 }

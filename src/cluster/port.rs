@@ -3,7 +3,9 @@
 use std::fmt::Debug;
 
 use k8s_openapi::api::core::v1::{Namespace, Secret};
-use kube::api::{GetParams, ListParams, ObjectList, PartialObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{
+    DeleteParams, GetParams, ListParams, ObjectList, PartialObjectMeta, Patch, PatchParams, PostParams, Preconditions,
+};
 use kube::core::Request;
 use kube::core::object::HasStatus;
 use kube::{Api, Client, Resource, ResourceExt};
@@ -28,12 +30,17 @@ impl<K> Object for K where
 
 /// What is asked of the API server. Every method makes one request.
 pub trait Cluster: Send + Sync {
+    /// Merge patch of an object. One that names another version than the object has is answered with 409.
+    fn patch<K: Object>(&self, object: &K, patch: &Value) -> impl Future<Output = Result<K, kube::Error>> + Send;
+
     /// Patches an object's metadata if the object still has the given version; otherwise the API server answers 409.
     fn patch_metadata<K: Object>(
         &self,
         object: &K,
         patch: &MetadataPatch,
-    ) -> impl Future<Output = Result<K, kube::Error>> + Send;
+    ) -> impl Future<Output = Result<K, kube::Error>> + Send {
+        async move { self.patch(object, &patch.body(object)).await }
+    }
 
     /// Writes the whole status of an object if it still has the given version; fields that are not given are removed.
     fn apply_status<K>(&self, object: &K, status: &K::Status) -> impl Future<Output = Result<K, kube::Error>> + Send
@@ -48,6 +55,9 @@ pub trait Cluster: Send + Sync {
 
     /// Creates an object. The API server answers 409 if one of that name exists.
     fn create<K: Object>(&self, object: &K) -> impl Future<Output = Result<K, kube::Error>> + Send;
+
+    /// Deletes an object if it still has the given version; otherwise the API server answers 409.
+    fn delete<K: Object>(&self, object: &K) -> impl Future<Output = Result<(), kube::Error>> + Send;
 
     /// Publishes an event about an object. One that cannot be published is logged and dropped: nothing depends on it.
     fn publish<K: Object>(&self, object: &K, event: &Event) -> impl Future<Output = ()> + Send;
@@ -149,8 +159,8 @@ fn requests<K: Object>(object: &K) -> Request {
 }
 
 impl Cluster for ApiServer {
-    async fn patch_metadata<K: Object>(&self, object: &K, patch: &MetadataPatch) -> Result<K, kube::Error> {
-        let body = Patch::Merge(patch.body(object));
+    async fn patch<K: Object>(&self, object: &K, patch: &Value) -> Result<K, kube::Error> {
+        let body = Patch::Merge(patch);
         let request =
             requests(object).patch(&object.name_any(), &managed(), &body).map_err(kube::Error::BuildRequest)?;
         self.client.request(request).await
@@ -198,6 +208,13 @@ impl Cluster for ApiServer {
         let body = serde_json::to_vec(object).map_err(kube::Error::SerdeError)?;
         let request = requests(object).create(&params, body).map_err(kube::Error::BuildRequest)?;
         self.client.request(request).await
+    }
+
+    async fn delete<K: Object>(&self, object: &K) -> Result<(), kube::Error> {
+        let preconditions = Preconditions { uid: object.uid(), resource_version: object.resource_version() };
+        let params = DeleteParams::default().preconditions(preconditions);
+        let request = requests(object).delete(&object.name_any(), &params).map_err(kube::Error::BuildRequest)?;
+        self.client.request_text(request).await.map(drop)
     }
 
     async fn publish<K: Object>(&self, object: &K, event: &Event) {

@@ -268,6 +268,11 @@ pub trait Kind: Send + Sync + Sized + 'static {
         None
     }
 
+    /// Whether an object takes this Compute as its own, as far as nobody controls it.
+    fn selects(_object: &Self::Object, _compute: &Compute) -> bool {
+        false
+    }
+
     /// What others do when an object of this kind is gone.
     fn on_deleted<E: Environment>(env: &E, object: &Self::Object);
 }

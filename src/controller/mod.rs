@@ -1,11 +1,12 @@
 //! The controller: for each kind look, decide, perform, report; and how all of it is started and stopped.
 //!
-//! Imports run downwards: `start`, `live`, `registry`, the kinds (`account`, `compute`, `key`), `hand_over`, `pass`, `access`, `environment`, `state`,
+//! Imports run downwards: `start`, `live`, `registry`, the kinds (`account`, `compute`, `key`, `replica_set`), `connection`, `hand_over`, `pass`, `access`, `environment`, `state`,
 //! `object`.
 
 mod access;
 pub mod account;
 mod compute;
+mod connection;
 pub mod environment;
 mod hand_over;
 mod key;
@@ -13,10 +14,12 @@ mod live;
 pub mod object;
 pub mod pass;
 pub mod registry;
+mod replica_set;
 mod start;
 pub mod state;
 
 pub use compute::Computes;
 pub use key::ProjectKeys;
 pub use registry::definitions;
+pub use replica_set::ReadReplicaSets;
 pub use start::{Operator, run};

@@ -8,6 +8,7 @@ use super::account::Accounts;
 use super::compute::Computes;
 use super::environment::{Kind, KindVisitor, Kinds};
 use super::key::ProjectKeys;
+use super::replica_set::ReadReplicaSets;
 use crate::api::{Account, ClusterAccount};
 
 /// The kinds that the operator reconciles.
@@ -20,6 +21,7 @@ impl Kinds for AllKinds {
         visitor.visit::<Accounts<ClusterAccount>>();
         visitor.visit::<Computes>();
         visitor.visit::<ProjectKeys>();
+        visitor.visit::<ReadReplicaSets>();
     }
 }
 

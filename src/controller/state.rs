@@ -2,6 +2,7 @@
 //! Losing all of it costs time, and a key that is not in its Secret yet; never a second object.
 
 mod account;
+mod children;
 mod compute;
 mod key;
 
@@ -11,6 +12,8 @@ use std::sync::{Mutex, PoisonError};
 use jiff::Timestamp;
 
 pub use self::account::{AccountEntry, Connection};
+use self::children::Children;
+pub use self::children::Done;
 use self::compute::Create;
 pub use self::compute::Turn;
 use self::key::KeyState;
@@ -67,6 +70,8 @@ pub struct ResourceState {
     /// It has a place in the budget for its create since then.
     pub place: Option<Timestamp>,
     pub key: KeyState,
+    /// What was done to objects that it owns, and that the watch does not show yet.
+    pub children: Children,
 }
 
 impl<P> Default for Contents<P> {
@@ -108,14 +113,16 @@ impl<P> ProcessState<P> {
         self.with(|contents| contents.clone())
     }
 
-    /// Its finalizer is removed: nothing is remembered but the version that this left behind, so that no older one is decided on. A key
-    /// that is not saved yet is lost, and reported.
-    pub fn released(&self, uid: &str) {
+    /// Its finalizer is removed, by a decision on this version: nothing is remembered, but that neither it nor an older one is decided on. (Of
+    /// an object that goes with its last finalizer the API server answers with the version from before.) A key that is not saved yet is
+    /// lost, and reported.
+    pub fn released(&self, uid: &str, version: Option<u64>) {
         self.update(uid, |resource| {
             if let Some(key) = resource.key.unsaved.take() {
                 key.log_loss(WITHOUT_OWNER);
             }
-            let ResourceState { version, in_step, deleted, .. } = std::mem::take(resource);
+            let ResourceState { version: wrote, in_step, deleted, .. } = std::mem::take(resource);
+            let version = wrote.max(version.map(|version| version + 1));
             *resource = ResourceState { version, in_step, deleted, ..ResourceState::default() };
         });
     }

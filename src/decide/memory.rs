@@ -25,6 +25,8 @@ pub enum Action {
     Revoke,
     ListKeys,
     WriteSecret,
+    /// Taking a Compute into a set, or letting it go.
+    Adopt,
 }
 
 /// Why it did not succeed.
@@ -34,6 +36,8 @@ pub enum Problem {
     Platform(Fault),
     /// Why the API server did not accept a Secret.
     Secret(String),
+    /// Why it did not accept another object.
+    Object(String),
 }
 
 /// The last try of an action, when it failed.
@@ -156,7 +160,7 @@ impl Memory {
         let failure = self.failures.get(&action).filter(|failure| self.is_own(action, begun) && failure.at >= begun);
         failure.is_some_and(|failure| match &failure.problem {
             Problem::Platform(fault) => !fault.may_have_happened(),
-            Problem::Secret(_) => true,
+            Problem::Secret(_) | Problem::Object(_) => true,
         })
     }
 
@@ -166,7 +170,7 @@ impl Memory {
         let failure = self.failures.get(&Action::CreateKey).filter(|failure| own && failure.at >= begun)?;
         match &failure.problem {
             Problem::Platform(Fault::OtherKey { id, .. }) => Some(*id),
-            Problem::Platform(_) | Problem::Secret(_) => None,
+            Problem::Platform(_) | Problem::Secret(_) | Problem::Object(_) => None,
         }
     }
 
@@ -174,7 +178,7 @@ impl Memory {
     pub fn fault(&self, action: Action) -> Option<&Fault> {
         match &self.failures.get(&action)?.problem {
             Problem::Platform(fault) => Some(fault),
-            Problem::Secret(_) => None,
+            Problem::Secret(_) | Problem::Object(_) => None,
         }
     }
 
@@ -289,7 +293,7 @@ impl Failure {
             Problem::Platform(fault) => fault
                 .retry_after()
                 .map_or_else(|| doubled(FAILED_FIRST, tries, FAILED_MOST), |wait| wait.max(FAILED_FIRST)),
-            Problem::Secret(_) => doubled(FAILED_FIRST, tries, FAILED_MOST),
+            Problem::Secret(_) | Problem::Object(_) => doubled(FAILED_FIRST, tries, FAILED_MOST),
         }
     }
 
@@ -297,6 +301,7 @@ impl Failure {
         match &self.problem {
             Problem::Platform(fault) => of_fault(fault),
             Problem::Secret(message) => Health::Stalled(Reason::SecretNotWritten, message.clone()),
+            Problem::Object(message) => Health::Stalled(Reason::Refused, message.clone()),
         }
     }
 }

@@ -87,8 +87,10 @@ reasons! {
     PlatformBusy,
     /// The platform's answer is larger than what dbplane reads.
     AnswerTooLarge,
-    /// The platform refuses what was asked for.
+    /// The platform, or the API server, refuses what was asked for.
     Refused,
+    /// A replica of the set needs a person, or could not be looked at.
+    ReplicaNotReady,
     /// The branch has a primary compute that this resource may not take over.
     PrimaryExists,
     /// Another resource has the same platform object or Secret.

@@ -48,7 +48,7 @@ fn a_kind_or_version_that_is_not_ours_is_reported() {
     assert!(version.message.ends_with("write dbplane.dev/v1alpha1"), "{version:?}");
     let kind = finding(&GOOD.replace("Compute", "Computer"));
     assert_eq!((kind.position.line, kind.path.as_str()), (2, "kind"));
-    assert!(kind.message.contains("it has Account, ClusterAccount, Compute, ProjectKey"), "{kind:?}");
+    assert!(kind.message.contains("it has Account, ClusterAccount, Compute, ProjectKey, ReadReplicaSet"), "{kind:?}");
     assert_eq!(finding(&GOOD.replace("apiVersion: dbplane.dev/v1alpha1\n", "")).path, "apiVersion");
     assert_eq!(finding(&GOOD.replace("dbplane.dev/v1alpha1", "v1alpha1")).path, "apiVersion");
     assert_eq!(finding(&GOOD.replace("kind: Compute\n", "")).path, "kind");

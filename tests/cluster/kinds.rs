@@ -105,9 +105,13 @@ fn words(text: &str) -> Vec<Vec<String>> {
 async fn short_names_and_the_category_are_served() {
     let cluster = cluster().await;
     let table = words(&cluster.kubectl(&["api-resources", "--api-group=dbplane.dev", "-o", "wide"]).await.unwrap());
-    for (plural, short) in
-        [("accounts", "dbacct"), ("clusteraccounts", "dbcacct"), ("computes", "dbc"), ("projectkeys", "dbkey")]
-    {
+    for (plural, short) in [
+        ("accounts", "dbacct"),
+        ("clusteraccounts", "dbcacct"),
+        ("computes", "dbc"),
+        ("projectkeys", "dbkey"),
+        ("readreplicasets", "dbrrs"),
+    ] {
         let line = table.iter().find(|line| line[0] == plural).unwrap();
         assert!(line.contains(&short.to_owned()) && line.last().is_some_and(|last| last == "dbplane"), "{line:?}");
     }

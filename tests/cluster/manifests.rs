@@ -94,6 +94,7 @@ fn collection(manifest: &Value) -> String {
         "ClusterAccount" => "clusteraccounts",
         "Compute" => "namespaces/default/computes",
         "ProjectKey" => "namespaces/default/projectkeys",
+        "ReadReplicaSet" => "namespaces/default/readreplicasets",
         kind => panic!("{kind}"),
     };
     format!("/apis/dbplane.dev/v1alpha1/{plural}?dryRun=All&fieldValidation=Strict")

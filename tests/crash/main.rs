@@ -20,7 +20,8 @@ use futures::future::join_all;
 use harness::{Extent, Lab, Plant, Tally, enumerate, scenarios, single, violations_of};
 use tokio::task::JoinSet;
 
-const QUICK: [&str; 5] = ["create", "create-minimal", "create-two-minimal", "create-key", "create-key-minimal"];
+const QUICK: [&str; 6] =
+    ["create", "create-minimal", "create-two-minimal", "create-key", "create-key-minimal", "set-scale-up"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_created_twice_or_lost_wherever_the_operator_dies() {

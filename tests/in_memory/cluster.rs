@@ -149,7 +149,7 @@ impl Cluster {
         self.collect(resource);
     }
 
-    /// What is deleted and held by nothing goes, and with it the Secrets that it owns.
+    /// What is deleted and held by nothing goes, and with it what it owns.
     fn collect(&mut self, resource: &Resource) {
         let Some(stored) = self.objects.get(resource) else { return };
         let held = stored.value["metadata"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
@@ -157,20 +157,42 @@ impl Cluster {
             return;
         }
         let uid = stored.uid().to_owned();
+        let at = stored.value["metadata"]["deletionTimestamp"].as_str().and_then(|time| time.parse().ok());
         self.objects.remove(resource);
         self.secrets.retain(|_, secret| secret.owner_references().iter().all(|owner| owner.uid != uid));
+        let is_owned = |value: &Value| {
+            let owners = value["metadata"]["ownerReferences"].as_array();
+            owners.into_iter().flatten().any(|owner| owner["uid"] == uid.as_str())
+        };
+        let owned: Vec<Resource> =
+            self.objects.iter().filter(|(_, stored)| is_owned(&stored.value)).map(|(owned, _)| owned.clone()).collect();
+        for child in owned {
+            self.delete(&child, at.unwrap_or_default());
+        }
+    }
+
+    fn delete_version(&mut self, resource: &Resource, uid: &str, version: &str) -> Result<Response, u16> {
+        let stored = self.objects.get(resource).ok_or(404_u16)?;
+        if stored.uid() != uid || stored.version().to_string() != version {
+            return Err(409);
+        }
+        self.delete(resource, Timestamp::UNIX_EPOCH);
+        Ok(Response::Done)
     }
 
     /// Carries a request out.
     pub fn handle(&mut self, request: &Request) -> Result<Response, u16> {
         match request {
-            Request::PatchMetadata { resource, uid, patch } => self.change(resource, uid, patch, patched),
+            Request::Patch { resource, uid, patch } => self.change(resource, uid, patch, patched),
+            Request::Delete { resource, uid, version } => self.delete_version(resource, uid, version),
             Request::ApplyStatus { resource, uid, patch, .. } => self.change(resource, uid, patch, with_status),
             Request::Create { resource, .. } if self.objects.contains_key(resource) => Err(409),
             Request::Create { resource, object } => {
                 let object: Value = serde_json::from_str(object).unwrap();
-                self.create(resource, &object["spec"], &object["metadata"]["annotations"], Timestamp::UNIX_EPOCH);
-                self.edit(resource, &json!({"metadata": {"ownerReferences": object["metadata"]["ownerReferences"]}}));
+                let metadata = &object["metadata"];
+                self.create(resource, &object["spec"], &metadata["annotations"], Timestamp::UNIX_EPOCH);
+                let more = json!({"ownerReferences": metadata["ownerReferences"], "labels": metadata["labels"]});
+                self.edit(resource, &json!({"metadata": more}));
                 Ok(Response::Object(self.objects[resource].clone()))
             }
             Request::Event { .. } => Ok(Response::Done),
@@ -217,13 +239,22 @@ impl Cluster {
                 return Some(stored.clone());
             }
             let mut next = next;
+            if next["spec"] != stored.value["spec"] {
+                next["metadata"]["generation"] = json!(next["metadata"]["generation"].as_i64().unwrap() + 1);
+            }
             next["metadata"]["resourceVersion"] = json!((stored.version() + 1).to_string());
             Some(Stored::new(resource.0, next))
         });
         let next = next.ok_or(409_u16)?;
         self.objects.insert(resource.clone(), next.clone());
         self.collect(resource);
-        Ok(Response::Object(next))
+        if self.objects.contains_key(resource) {
+            return Ok(Response::Object(next));
+        }
+        // What goes with its last finalizer is answered with the version from before.
+        let mut gone = next.value.clone();
+        gone["metadata"]["resourceVersion"] = json!(stored.version().to_string());
+        Ok(Response::Object(Stored::new(resource.0, gone)))
     }
 
     fn apply_secret(

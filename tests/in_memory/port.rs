@@ -1,6 +1,6 @@
 //! The operator's port to the cluster in memory.
 
-use dbplane::cluster::{AppliedSecret, Cluster, Event, MetadataPatch, Object};
+use dbplane::cluster::{AppliedSecret, Cluster, Event, Object};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::core::object::HasStatus;
@@ -38,10 +38,9 @@ fn read<K: Object>(response: Response) -> K {
 }
 
 impl<C: Carrier> Cluster for Port<C> {
-    async fn patch_metadata<K: Object>(&self, object: &K, patch: &MetadataPatch) -> Result<K, kube::Error> {
+    async fn patch<K: Object>(&self, object: &K, patch: &Value) -> Result<K, kube::Error> {
         let (resource, uid) = (resource(object), object.uid().unwrap_or_default());
-        let patch = patch.body(object).to_string();
-        self.0.carry(Request::PatchMetadata { resource, uid, patch }).await.map(read)
+        self.0.carry(Request::Patch { resource, uid, patch: patch.to_string() }).await.map(read)
     }
 
     async fn apply_status<K>(&self, object: &K, status: &K::Status) -> Result<K, kube::Error>
@@ -77,6 +76,11 @@ impl<C: Carrier> Cluster for Port<C> {
     async fn create<K: Object>(&self, object: &K) -> Result<K, kube::Error> {
         let object_text = json!(object).to_string();
         self.0.carry(Request::Create { resource: resource(object), object: object_text }).await.map(read)
+    }
+
+    async fn delete<K: Object>(&self, object: &K) -> Result<(), kube::Error> {
+        let (uid, version) = (object.uid().unwrap_or_default(), object.resource_version().unwrap_or_default());
+        self.0.carry(Request::Delete { resource: resource(object), uid, version }).await.map(drop)
     }
 
     async fn publish<K: Object>(&self, object: &K, event: &Event) {

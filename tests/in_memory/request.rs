@@ -12,7 +12,7 @@ pub type Resource = (&'static str, String);
 #[derive(Clone, Debug, Hash)]
 pub enum Request {
     /// A merge patch, as text, onto the version that it names.
-    PatchMetadata {
+    Patch {
         resource: Resource,
         uid: String,
         patch: String,
@@ -29,6 +29,12 @@ pub enum Request {
     Create {
         resource: Resource,
         object: String,
+    },
+    /// Deletes the version that it names.
+    Delete {
+        resource: Resource,
+        uid: String,
+        version: String,
     },
     Event {
         resource: Resource,

@@ -35,12 +35,15 @@ async fn whoever_edits_a_namespace_declares_computes_in_it_but_no_cluster_accoun
     .await
     .unwrap();
 
-    for resource in ["accounts", "computes", "projectkeys"] {
+    for resource in ["accounts", "computes", "projectkeys", "readreplicasets"] {
         assert!(may("ada", "delete", resource).await, "{resource}");
         assert!(may("ben", "watch", resource).await, "{resource}");
         assert!(!may("ben", "patch", resource).await, "{resource}");
         assert!(!may("ada", "patch", &format!("{resource}/status")).await, "{resource}");
     }
+    assert!(
+        may("ada", "update", "readreplicasets/scale").await && !may("ben", "update", "readreplicasets/scale").await
+    );
     assert!(!may("ada", "create", "clusteraccounts").await);
 }
 

@@ -45,6 +45,7 @@ async fn every_right_is_needed_and_none_is_missing() {
     let platform = start_platform().await;
 
     live_through_the_examples(&cluster, &platform).await;
+    scale_a_set(&cluster).await;
     stop_with_an_unsaved_key(&cluster, &mut operator).await;
     let mut operator = start_operator(&cluster).await;
     exchange_the_credentials(&cluster).await;
@@ -75,6 +76,21 @@ async fn live_through_the_examples(cluster: &ControlPlane, platform: &Simulator)
         kubectl(cluster, &["-n=shop", "annotate", "compute/orders", "dbplane.dev/paused-"]).await;
         reason_of(cluster, "compute/orders", "Paused", "").await;
     }
+}
+
+/// A set grows, shrinks, and takes a Compute as its own.
+async fn scale_a_set(cluster: &ControlPlane) {
+    kubectl(cluster, &["apply", "-f", "deploy/examples/read-replica-set.yaml"]).await;
+    kubectl(cluster, &["-n=shop", "wait", "--for=condition=Ready", "--timeout=60s", "readreplicaset/orders-read"])
+        .await;
+    kubectl(cluster, &["-n=shop", "scale", "readreplicaset/orders-read", "--replicas=1"]).await;
+    kubectl(cluster, &["-n=shop", "wait", "--for=delete", "--timeout=60s", "compute/orders-read-1"]).await;
+    kubectl(cluster, &["-n=shop", "label", "compute/orders-replica", "app=orders-read"]).await;
+    let owner = "-o=jsonpath={.metadata.ownerReferences[0].name}";
+    let adopted =
+        async || kubectl(cluster, &["-n=shop", "get", "compute/orders-replica", owner]).await == "orders-read";
+    wait_until("the Compute to be adopted", PATIENCE, adopted).await.unwrap();
+    kubectl(cluster, &["-n=shop", "delete", "readreplicaset/orders-read"]).await;
 }
 
 /// The cluster does not let a new key into its Secret, and the operator is stopped: it saves the key before it ends.

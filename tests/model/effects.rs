@@ -92,8 +92,7 @@ pub fn answered_as_before(state: &State, effect: &Effect) -> Option<Answer> {
 /// The request, as a process with a broken rule would make it.
 fn mutated(bound: &Bound, state: &State, request: &Request) -> Request {
     let mut request = request.clone();
-    let (Request::PatchMetadata { resource, patch, .. } | Request::ApplyStatus { resource, patch, .. }) = &mut request
-    else {
+    let (Request::Patch { resource, patch, .. } | Request::ApplyStatus { resource, patch, .. }) = &mut request else {
         return request;
     };
     let mut value: Value = match bound.mutation {

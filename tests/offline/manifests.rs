@@ -1,6 +1,6 @@
 //! The table of manifests against the schema and the rules as they are evaluated here.
 
-use dbplane::api::{Account, ClusterAccount, Compute, Duration, ProjectKey};
+use dbplane::api::{Account, ClusterAccount, Compute, Duration, ProjectKey, ReadReplicaSet};
 use dbplane::validate::Checker;
 use serde_json::{Value, json};
 
@@ -58,6 +58,7 @@ fn what_is_accepted_can_be_read() {
             Some("ClusterAccount") => serde_json::from_value::<ClusterAccount>(manifest.clone()).map(drop),
             Some("Compute") => serde_json::from_value::<Compute>(manifest.clone()).map(drop),
             Some("ProjectKey") => serde_json::from_value::<ProjectKey>(manifest.clone()).map(drop),
+            Some("ReadReplicaSet") => serde_json::from_value::<ReadReplicaSet>(manifest.clone()).map(drop),
             kind => panic!("{}: {kind:?}", case.name),
         };
         read.unwrap_or_else(|error| panic!("{}: {error}", case.name));

@@ -14,7 +14,7 @@ use crate::fixture::{Fixture, Shared, condition, start_operator_with};
 use crate::support::Running;
 
 /// A control plane of one's own, whose operator is killed and started again.
-struct Alone {
+pub struct Alone {
     shared: &'static Shared,
     flags: &'static [&'static str],
     /// The operators that came after the first.
@@ -22,11 +22,11 @@ struct Alone {
 }
 
 impl Alone {
-    async fn new(flags: &'static [&'static str]) -> Self {
+    pub async fn new(flags: &'static [&'static str]) -> Self {
         Self { shared: Box::leak(Box::new(Shared::start_with(flags).await)), flags, later: Vec::new() }
     }
 
-    async fn fixture(&self, name: &str) -> Fixture {
+    pub async fn fixture(&self, name: &str) -> Fixture {
         let fixture = Fixture::within(self.shared, name, |_| {}).await;
         fixture.account().await;
         fixture

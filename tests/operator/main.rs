@@ -20,6 +20,7 @@ mod key_faults;
 mod key_recovery;
 mod keys;
 mod reconcile;
+mod replica_sets;
 mod rewritten;
 #[path = "../support/mod.rs"]
 mod support;

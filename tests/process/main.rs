@@ -15,6 +15,7 @@ mod identity;
 mod large;
 mod leading;
 mod reach;
+mod replicas;
 mod sharing;
 mod starting;
 mod stopping;

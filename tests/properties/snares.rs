@@ -70,7 +70,7 @@ impl Simulation {
 /// The name of a request to the API server.
 pub fn name_of(request: &Request) -> String {
     match request {
-        Request::PatchMetadata { resource, .. } => format!("patch of {} {}", resource.0, resource.1),
+        Request::Patch { resource, .. } => format!("patch of {} {}", resource.0, resource.1),
         Request::ApplyStatus { resource, .. } => format!("status of {} {}", resource.0, resource.1),
         Request::Create { resource, .. } => format!("creation of {} {}", resource.0, resource.1),
         Request::Event { resource, .. } => format!("event of {} {}", resource.0, resource.1),

@@ -75,7 +75,7 @@ async fn each_kind_has_the_health_check_however_it_is_installed() {
     let kinds = definitions().into_iter().map(|crd| (crd.spec.group, crd.spec.names.kind));
     let key = |(group, kind)| format!("resource.customizations.health.{group}_{kind}");
     let expected: BTreeSet<_> = kinds.map(|kind| (key(kind), script.clone())).collect();
-    assert_eq!(expected.len(), 4);
+    assert_eq!(expected.len(), 5);
 
     for config_map in [&installed().await.patched, &installed().await.built] {
         assert_eq!(entries(config_map), expected);

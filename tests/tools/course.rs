@@ -10,8 +10,12 @@ pub enum Deed {
     /// Its spec, its Secret or the age of its key.
     Changed,
     Deleted,
+    /// Deleted, and nothing holds it.
+    DeletedAtOnce,
     /// It is told to hand over, another one takes over, and it is deleted, in whatever order that is looked at.
     HandedOver,
+    /// Its set is changed or deleted, and it comes, is changed or goes for it.
+    OfItsSet,
     /// With everything in its namespace: its Secret may go before it, is to be written again, and cannot be. An account that nothing uses any
     /// more has no finalizer, and is gone at once.
     DeletedWithNamespace,
@@ -26,8 +30,10 @@ impl Deed {
             Self::Created => "^IC$",
             Self::Changed => "^C?(IC)?$",
             Self::Deleted => "^C?T$",
+            Self::DeletedAtOnce => "^C?T?$",
             // Its own change, and what the other one does.
             Self::HandedOver => "^C?(IC?){0,2}T$",
+            Self::OfItsSet => "^C?(IC)?T?$",
             Self::DeletedWithNamespace => "^C?I?F?T?$",
         }
     }
@@ -62,12 +68,18 @@ fn a_course_that_goes_back_and_forth_is_reported() {
         (Deed::Deleted, vec![current, gone, gone], true),
         (Deed::Deleted, vec![gone, current], false),
         (Deed::Deleted, vec![current], false),
+        (Deed::DeletedAtOnce, vec![current], true),
+        (Deed::DeletedAtOnce, vec![current, failed], false),
         (Deed::Deleted, vec![current, failed, gone], false),
         (Deed::HandedOver, vec![current, new, gone], true),
         (Deed::HandedOver, vec![new, current, gone], true),
         (Deed::HandedOver, vec![new, current, new, gone], true),
         (Deed::HandedOver, vec![new, current, new, current, new, gone], false),
         (Deed::HandedOver, vec![new, failed, gone], false),
+        (Deed::OfItsSet, vec![new, current], true),
+        (Deed::OfItsSet, vec![current, gone], true),
+        (Deed::OfItsSet, vec![current, new, current, new, current], false),
+        (Deed::OfItsSet, vec![current, failed, gone], false),
         (Deed::DeletedWithNamespace, vec![current, failed, gone], true),
         (Deed::DeletedWithNamespace, vec![current, failed], true),
         (Deed::DeletedWithNamespace, vec![current, new, failed, gone], true),

@@ -80,6 +80,11 @@ fn deed(scenario: &Scenario, kind: &str, name: &str) -> Deed {
     let is = |other: (&str, &str)| other == (kind, name);
     let deleted = |act: &Act| matches!(act, Act::Delete(of, object) if is((of, object)));
     let done = scenario.act.iter().find_map(|act| match act {
+        // The act is about the set: of its Computes some come, some are changed and some go.
+        Act::Create(manifest) if manifest["kind"] == "ReadReplicaSet" && kind == "Compute" => Some(Deed::Created),
+        Act::Change("ReadReplicaSet", ..) | Act::Delete("ReadReplicaSet", _) if kind == "Compute" => {
+            Some(Deed::OfItsSet)
+        }
         Act::Create(manifest) => {
             let created = (manifest["kind"].as_str()?, manifest["metadata"]["name"].as_str()?);
             is(created).then_some(Deed::Created)
@@ -91,6 +96,7 @@ fn deed(scenario: &Scenario, kind: &str, name: &str) -> Deed {
         Act::Change(..) => None,
         Act::Age(kind, name) => is((kind, name)).then_some(Deed::Changed),
         Act::Delete("Secret", secret) => (kind == "ProjectKey" && *secret == key_secret(name)).then_some(Deed::Changed),
+        Act::Delete("ReadReplicaSet", name) if is(("ReadReplicaSet", name)) => Some(Deed::DeletedAtOnce),
         Act::Delete(kind, name) => is((kind, name)).then_some(Deed::Deleted),
         Act::DeleteNamespace => (kind != "ClusterAccount").then_some(Deed::DeletedWithNamespace),
     });

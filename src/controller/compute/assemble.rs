@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use kube::ResourceExt;
 
+use super::super::connection;
 use super::super::object::{meta_observed, uid};
 use super::gather::Facts;
-use super::secret;
 use crate::api::Compute;
 use crate::cluster::SecretState;
-use crate::decide::compute::{Address, ComputeObserved, SecretView, claims};
+use crate::decide::compute::{ComputeObserved, claims};
+use crate::decide::connection::{Address, SecretView};
 use crate::decide::names;
 
 pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved {
@@ -30,7 +31,7 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         hand_over: facts.hand_over.clone(),
         connection_secret: connection_secret(object, facts),
         unused_secrets: facts.unused_secrets.clone(),
-        secret: facts.secret.as_ref().map_or(SecretView::NotWanted, |(owner, state)| secret::view(owner, state)),
+        secret: facts.secret.as_ref().map_or(SecretView::NotWanted, |(owner, state)| connection::view(owner, state)),
         credentials: facts.credentials.clone(),
         last_seen: last_seen(object),
         name_support: facts.excerpt.name_support,

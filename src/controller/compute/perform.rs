@@ -8,17 +8,18 @@ use super::super::access;
 use super::super::environment::{Environment, StepError};
 use super::super::hand_over;
 use super::super::object::uid;
-use super::super::pass::calls::{altered, confirm_record, failed, patch_metadata, publish, restore, secret_written};
+use super::super::pass::calls::{confirm_record, failed, patch_metadata, publish, restore};
 use super::super::pass::released;
 use super::super::state::{Connection, Turn};
 use super::Computes;
 use crate::api::{Compute, LastOperation, Management};
-use crate::cluster::{Event, MetadataPatch, resource_version, secrets};
-use crate::decide::compute::{self, ComputeStep, ConnectionSecret};
+use crate::cluster::{Event, MetadataPatch, resource_version};
+use crate::decide::compute::{self, ComputeStep};
+use crate::decide::connection::ConnectionSecret;
 use crate::decide::identity::{
     self, Binding, ComputeIdentity, CreateIntent, HandOverRecord, Origin, Predecessor, RestartRecord,
 };
-use crate::decide::memory::{Asked, Problem};
+use crate::decide::memory::Asked;
 use crate::decide::{Action, Reason};
 use crate::domain::{ComputeChange, Fault, NewCompute, Operation};
 use crate::platform::{Platform, PlatformClient};
@@ -106,7 +107,10 @@ impl<E: Environment> Work<'_, E> {
         let uid = uid(self.object);
         let before = identity::of_compute(self.object).unwrap_or_default().identity.binding;
         if !self.env.state().begin_create(&uid, self.turn(&intent.branch)) {
-            // Another create on the branch was begun since the decision.
+            // Another create on the branch was begun since the decision. The next one sees whose, and waits for its end.
+            if self.sees_another_create(&intent.branch) {
+                return Ok(());
+            }
             let message = "another create on the branch comes first".to_owned();
             return Err(failed(Action::Create)(Fault::Busy { message, retry_after: None }));
         }
@@ -283,22 +287,8 @@ impl<E: Environment> Work<'_, E> {
         let (Some(connection), Some(owner)) = (&self.object.spec.connection, hand_over::owner(self.object)) else {
             return Ok(());
         };
-        let name = &connection.secret_name;
-        let content = super::secret::content(secret);
-        let written = secrets::write_replaceable(self.env.cluster(), &owner, name, &content, without).await;
-        if let Some(message) = altered(name, &content, &written) {
-            return Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)));
-        }
-        secret_written(self.env, &uid(self.object), written.map(drop), name)?;
         let before = self.object.status.as_ref().and_then(|status| status.connection_secret.as_ref());
-        if let Some(before) = before.filter(|before| *before != name) {
-            let text = format!(
-                "Secret {before} is not updated any more, since spec.connection.secretName is {name}. Once no client uses it: kubectl -n {} delete secret {before}",
-                owner.namespace
-            );
-            self.publish(&Event::warning("SecretUnused", text)).await;
-        }
-        Ok(())
+        super::super::connection::write(self.env, self.object, (connection, &owner), (secret, without), before).await
     }
 
     async fn remove_finalizer(&self) -> Result<(), StepError> {
@@ -306,6 +296,18 @@ impl<E: Environment> Work<'_, E> {
         self.env.stop_observing(self.object);
         released::<Computes, E>(self.env, self.object);
         Ok(())
+    }
+
+    fn sees_another_create(&self, branch: &str) -> bool {
+        let Compute { spec, metadata, .. } = self.object;
+        let rival = |other: &Compute| {
+            other.spec.project_id == spec.project_id
+                && other.spec.branch_id == branch
+                && other.spec.type_ == spec.type_
+                && other.metadata.uid != metadata.uid
+                && self.env.state().is_creating(&uid(other))
+        };
+        !self.env.objects::<Compute>(rival).is_empty()
     }
 
     fn turn(&self, branch: &str) -> Turn {

@@ -171,7 +171,7 @@ pub fn forget<K: Kind, E: Environment>(env: &E, object: &K::Object) {
 /// The finalizer of a resource is removed: its account may go.
 pub fn released<K: Kind, E: Environment>(env: &E, object: &K::Object) {
     waiting::note(env, object, None);
-    env.state().released(&uid(object));
+    env.state().released(&uid(object), resource_version(object));
     wake_account::<K, E>(env, object);
 }
 

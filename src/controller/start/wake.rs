@@ -1,5 +1,7 @@
 //! Who is decided on anew when another object changes: owners, and whom a Secret or a namespace concerns.
 
+use std::any::Any;
+
 use kube::Resource;
 use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
@@ -7,14 +9,26 @@ use kube::runtime::reflector::ObjectRef;
 use super::super::account::dependents::{copies_secret, reads_secret, writes_secret};
 use super::super::environment::{Environment, Kind, KindVisitor, Kinds, Selector, wake_selected};
 use super::super::object::Managed;
-use crate::api::AccountKind;
+use crate::api::{AccountKind, Compute};
 
-/// Wakes the resource of ours that controls `object`.
+/// Wakes the resource of ours that controls `object`, or those that would take it as their own.
 pub fn owner<K: Managed, E: Environment>(env: &E, object: &K) {
     let controller = object.owner_references().iter().find(|owner| owner.controller == Some(true));
-    if let Some(owner) = controller {
-        let namespace = object.namespace();
-        E::Kinds::each(&mut Owner { env, kind: (&owner.api_version, &owner.kind), name: &owner.name, namespace });
+    match (controller, (object as &dyn Any).downcast_ref::<Compute>()) {
+        (Some(owner), _) => {
+            let namespace = object.namespace();
+            E::Kinds::each(&mut Owner { env, kind: (&owner.api_version, &owner.kind), name: &owner.name, namespace });
+        }
+        (None, Some(compute)) => wake_selected(env, Selecting(compute)),
+        (None, None) => {}
+    }
+}
+
+struct Selecting<'a>(&'a Compute);
+
+impl Selector for Selecting<'_> {
+    fn selects<K: Kind>(&self, object: &K::Object) -> bool {
+        K::selects(object, self.0)
     }
 }
 

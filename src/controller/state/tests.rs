@@ -67,9 +67,10 @@ fn after_its_finalizer_is_removed_no_older_version_is_decided_on_until_it_is_gon
     let step = state.begin_step("one");
     assert!(state.begin_create("one", turn("a", "br-1")));
     state.wrote_version("one", Some(8));
-    state.released("one");
+    state.released("one", Some(8));
     drop(step);
-    assert!(state.is_outdated("one", Some(7)) && !state.is_outdated("one", Some(8)));
+    assert!(state.is_outdated("one", Some(8)), "the API server answers with the version from before");
+    assert!(!state.is_outdated("one", Some(9)), "somebody else's finalizer holds it");
     assert!(!state.is_creating("one"));
     state.forget("one");
     assert!(state.contents().resources.is_empty());
@@ -77,7 +78,7 @@ fn after_its_finalizer_is_removed_no_older_version_is_decided_on_until_it_is_gon
     let step = state.begin_step("two");
     state.wrote_version("two", Some(8));
     state.forget("two");
-    state.released("two");
+    state.released("two", Some(8));
     drop(step);
     assert!(state.contents().resources.is_empty());
 }
@@ -97,6 +98,30 @@ fn a_resource_that_is_deleted_keeps_nobody_waiting() {
     assert!(!state.begin_create("one", turn("a", "br-1")), "it is running");
     drop(step);
     assert!(state.begin_create("one", turn("a", "br-1")));
+}
+
+#[test]
+fn what_was_done_to_children_counts_until_the_watch_shows_it() {
+    let state = State::default();
+    let done = [("a", Done::Created("reads-0".to_owned())), ("b", Done::Changed(Some(8))), ("c", Done::Deleted)];
+    let left = |seen: &[(&str, u64, bool)]| {
+        let find = |child: &str| {
+            let (_, version, deleting) = seen.iter().find(|(uid, ..)| *uid == child)?;
+            Some((Some(*version), *deleting))
+        };
+        state.children_seen("set", find).into_keys().collect::<Vec<_>>()
+    };
+    for (child, done) in done {
+        state.child_written("set", child, done);
+    }
+    assert_eq!(left(&[("b", 7, false), ("c", 9, false)]), ["a", "b", "c"]);
+    assert_eq!(left(&[("a", 5, false), ("b", 8, false), ("c", 9, false)]), ["c"]);
+    assert_eq!(left(&[("c", 10, true)]), [""; 0]);
+    state.child_written("set", "b", Done::Changed(Some(9)));
+    assert_eq!(left(&[]), [""; 0], "what the watch showed before is gone");
+    state.child_written("set", "a", Done::Created("reads-0".to_owned()));
+    state.child_gone("set", "a");
+    assert_eq!(left(&[]), [""; 0]);
 }
 
 #[test]

@@ -25,11 +25,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 pub use claims::{Claim, Claims, Scope, claims};
-pub use connection::{Address, ConnectionSecret, CredentialsView, SecretText, SecretView};
 pub use create::is_current;
 pub use record::is_held;
 pub use status::status;
 
+use super::connection::{Address, ConnectionSecret, CredentialsView, SecretView};
 use super::disruption::{Permit, permit};
 use super::hand_over::HandOverView;
 use super::identity::{Binding, ComputeIdentity, CreateIntent, Place, Predecessor, Released, RestartRecord};

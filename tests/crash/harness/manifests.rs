@@ -14,6 +14,14 @@ pub fn key(name: &str) -> Value {
     json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": "ProjectKey", "metadata": {"name": name}, "spec": spec})
 }
 
+/// So many read replicas of a branch.
+pub fn replica_set(name: &str, branch: &str, replicas: u32) -> Value {
+    let labels = json!({"app": name});
+    let template = json!({"metadata": {"labels": labels}, "spec": {"projectID": PROJECT, "branchID": branch}});
+    let spec = json!({"replicas": replicas, "selector": {"matchLabels": labels}, "template": template});
+    json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": "ReadReplicaSet", "metadata": {"name": name}, "spec": spec})
+}
+
 /// The Secret of the ProjectKey of that name.
 pub fn key_secret(name: &str) -> String {
     format!("{name}-key")

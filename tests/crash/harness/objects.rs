@@ -48,7 +48,7 @@ impl Objects {
 
     /// Replaces all resources that are not being deleted by their manifests, or removes their annotations alone.
     pub async fn rewrite(&self, replace: bool) -> Result<()> {
-        for kind in ["Compute", "ProjectKey"] {
+        for kind in ["Compute", "ProjectKey", "ReadReplicaSet"] {
             for object in self.list(kind).await? {
                 let metadata = &object["metadata"];
                 if metadata["deletionTimestamp"].is_null() {

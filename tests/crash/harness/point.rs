@@ -62,15 +62,21 @@ async fn play(site: &mut Site, scenario: &Scenario, faults: &[Fault]) -> Result<
 
 pub async fn set_the_scene(site: &mut Site, scenario: &Scenario) -> Result<()> {
     let named = |kind: &str| scenario.before.iter().filter(|it| it["kind"] == kind).cloned().collect::<Vec<_>>();
-    let (computes, keys) = (named("Compute"), named("ProjectKey"));
-    for manifest in computes.iter().chain(&keys) {
+    let (computes, keys, sets) = (named("Compute"), named("ProjectKey"), named("ReadReplicaSet"));
+    let replicas: u64 = sets.iter().filter_map(|set| set["spec"]["replicas"].as_u64()).sum();
+    let counts = [
+        ("Compute", computes.len() + usize::try_from(replicas).unwrap_or(usize::MAX)),
+        ("ProjectKey", keys.len()),
+        ("ReadReplicaSet", sets.len()),
+    ];
+    for manifest in computes.iter().chain(&keys).chain(&sets) {
         site.declare(manifest).await?;
     }
     let begun = Instant::now();
     loop {
         site.tend(false).await?;
         let quiet = site.all_ready().await && site.gate.quiet_for() >= QUIET / 2;
-        if quiet && is_set(site, computes.len(), keys.len()).await? {
+        if quiet && is_set(site, counts).await? {
             return Ok(());
         }
         if begun.elapsed() > PATIENCE {
@@ -81,8 +87,8 @@ pub async fn set_the_scene(site: &mut Site, scenario: &Scenario) -> Result<()> {
 }
 
 /// Whether the account and everything that is declared is ready.
-async fn is_set(site: &Site, computes: usize, keys: usize) -> Result<bool> {
-    for (kind, count) in [("Compute", computes), ("ProjectKey", keys)] {
+async fn is_set(site: &Site, counts: [(&str, usize); 3]) -> Result<bool> {
+    for (kind, count) in counts {
         let found = site.objects.list(kind).await?;
         if found.iter().filter(|object| is_ready(object)).count() != count {
             return Ok(false);

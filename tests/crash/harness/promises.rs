@@ -50,7 +50,32 @@ async fn unsettled_resources(site: &Site, goal: &Goal) -> Result<Option<String>>
             }
         }
     }
-    Ok(None)
+    let sets = site.objects.list("ReadReplicaSet").await?;
+    let what = sets.iter().find_map(|set| Some((set, incomplete(set)?)));
+    Ok(what.map(|(set, what)| format!("ReadReplicaSet {} {what}: {}", name(set), set["status"])))
+}
+
+/// What a set lacks.
+fn incomplete(set: &Value) -> Option<String> {
+    let declared = &set["spec"]["replicas"];
+    let numbers = ["replicas", "readyReplicas", "updatedReplicas"];
+    if let Some(number) = numbers.into_iter().find(|number| set["status"][number] != *declared) {
+        return Some(format!("has another number of {number} than is declared"));
+    }
+    not_current(set)
+}
+
+/// Ready, in sync and current, and nothing under way.
+fn not_current(object: &Value) -> Option<String> {
+    let is = |kind: &str| condition(object, kind).is_some_and(|it| it["status"] == "True");
+    if object["status"]["observedGeneration"] != object["metadata"]["generation"] {
+        return Some("was not looked at since its last change".to_owned());
+    }
+    if !is("Ready") || !is("Synced") {
+        return Some("is not ready and in sync".to_owned());
+    }
+    let kind = ["Reconciling", "Stalled"].into_iter().find(|kind| condition(object, kind).is_some());
+    kind.map(|kind| format!("is {kind}"))
 }
 
 /// Ready, in sync, current, and with nothing under way or unresolved.

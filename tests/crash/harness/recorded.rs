@@ -18,7 +18,7 @@ use super::scenarios::Scenario;
 use super::site::Site;
 use crate::support::{Error, PATIENCE, Result, objects, wait_until};
 
-const KINDS: [&str; 4] = ["Account", "ClusterAccount", "Compute", "ProjectKey"];
+const KINDS: [&str; 5] = ["Account", "ClusterAccount", "Compute", "ProjectKey", "ReadReplicaSet"];
 /// The longest that the API server is asked for. A watch that ends makes the scenario fail: versions could be missing.
 const WATCHED_SECONDS: u32 = 290;
 

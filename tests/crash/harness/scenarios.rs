@@ -4,7 +4,7 @@ use dbplane_simulator::world::Profile;
 use serde_json::{Value, json};
 
 use super::gate::Counted;
-use super::manifests::{compute, key, with};
+use super::manifests::{compute, key, replica_set, with};
 use super::modes::{Extent, Fault, Mode, Place};
 use super::pairs::pairs;
 use super::platform::{BRANCH_TO_ADOPT, EMPTY_BRANCH, SHARED_BRANCH};
@@ -256,11 +256,38 @@ fn hand_overs() -> Vec<Scenario> {
     ]
 }
 
+/// A set of replicas grows, shrinks, goes to another branch, is changed in turn, and goes.
+fn replica_sets() -> Vec<Scenario> {
+    let change = |spec: Value| vec![Act::Change("ReadReplicaSet", "reads", spec)];
+    let of = |replicas| vec![replica_set("reads", SHARED_BRANCH, replicas)];
+    let one = Goal { computes: vec!["reads-0"], created: 1, ..Goal::default() };
+    let two = Goal { computes: vec!["reads-0", "reads-1"], created: 2, ..Goal::default() };
+    let moved = Goal { computes: vec!["reads-1"], created: 2, deleted: 1, ..Goal::default() };
+    let branch = json!({"template": {"spec": {"branchID": EMPTY_BRANCH}}});
+    let size = json!({"template": {"spec": {"size": {"fixed": 2}}}});
+    let up = Scenario::new("set-scale-up", change(json!({"replicas": 2})), two.clone()).after(of(1));
+    vec![
+        Scenario::new("set-create", vec![Act::Create(replica_set("reads", SHARED_BRANCH, 2))], two.clone()),
+        up.clone(),
+        up.elected("set-scale-up-elected"),
+        Scenario::new("set-scale-down", change(json!({"replicas": 1})), Goal { created: 2, deleted: 1, ..one.clone() })
+            .after(of(2)),
+        Scenario::new("set-roll", change(branch), moved).after(of(1)),
+        Scenario::new("set-change", change(size), Goal { changed: 1, ..one }).after(of(1)),
+        Scenario::new(
+            "set-delete",
+            vec![delete("ReadReplicaSet", "reads")],
+            Goal { created: 2, deleted: 2, ..Goal::default() },
+        )
+        .after(of(2)),
+    ]
+}
+
 fn delete(kind: &'static str, name: &'static str) -> Act {
     Act::Delete(kind, name)
 }
 
 /// All of them.
 pub fn scenarios() -> Vec<Scenario> {
-    [creates(), keys(), changes(), deletes(), hand_overs()].concat()
+    [creates(), keys(), changes(), deletes(), hand_overs(), replica_sets()].concat()
 }

@@ -20,7 +20,7 @@ pub async fn leaks(site: &Site) -> Result<Vec<String>> {
 
 async fn texts(site: &Site) -> Result<Vec<(&'static str, String)>> {
     let mut objects = Vec::new();
-    for kind in ["Compute", "ProjectKey", "Account"] {
+    for kind in ["Compute", "ProjectKey", "ReadReplicaSet", "Account"] {
         objects.extend(site.objects.list(kind).await?);
     }
     objects.extend(site.objects.get("ClusterAccount", &site.objects.namespace).await?);

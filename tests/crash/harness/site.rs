@@ -195,7 +195,11 @@ impl Site {
 
     pub async fn declare(&self, manifest: &Value) -> Result<()> {
         let mut manifest = manifest.clone();
-        manifest["spec"]["accountRef"] = match self.elsewhere {
+        let refers = match manifest["kind"] == "ReadReplicaSet" {
+            true => &mut manifest["spec"]["template"]["spec"],
+            false => &mut manifest["spec"],
+        };
+        refers["accountRef"] = match self.elsewhere {
             true => json!({"kind": "ClusterAccount", "name": self.objects.namespace}),
             false => json!({"name": "prod"}),
         };

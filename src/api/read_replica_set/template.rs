@@ -1,0 +1,135 @@
+//! What each replica of a set is like: a Compute, without what a replica has no choice in.
+
+use std::collections::BTreeMap;
+
+use kube::KubeSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+use super::super::compute::{ComputeSpec, ComputeType};
+use super::super::{rules, schema};
+
+/// What each replica is like.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReplicaTemplate {
+    /// Labels and annotations of each Compute.
+    #[serde(default)]
+    pub metadata: ReplicaMetadata,
+    /// The Compute, always of type ReadOnly. A change of branchID replaces the replicas; any other change is made to each of them in turn.
+    pub spec: ReplicaSpec,
+}
+
+/// Labels and annotations of each Compute.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReplicaMetadata {
+    /// Labels, at most 32, among them those of spec.selector. Keys under dbplane.dev/ are reserved. One that is removed here stays on the Computes that have it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "schema::labels")]
+    #[x_kube(validation = rules::metadata_keys(), validation = rules::unreserved_keys(), validation = rules::label_values())]
+    pub labels: BTreeMap<String, String>,
+    /// Annotations, at most 32. Keys under dbplane.dev/ are reserved. One that is removed here stays on the Computes that have it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "schema::texts")]
+    #[x_kube(validation = rules::metadata_keys(), validation = rules::unreserved_keys())]
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// The spec of a Compute of type ReadOnly. What the set decides itself is not in it, and what belongs to one Compute alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReplicaSpec(ComputeSpec);
+
+/// The fields of a Compute that a template does not have.
+const APART: [&str; 8] =
+    ["type", "existing", "computeID", "management", "handOverTo", "takeOverFrom", "deletionProtection", "connection"];
+
+impl ReplicaSpec {
+    pub fn compute(&self) -> &ComputeSpec {
+        &self.0
+    }
+
+    /// The spec of a replica that has this one now: what the template does not have stays as people have set it.
+    pub fn of(&self, stands: &ComputeSpec) -> ComputeSpec {
+        ComputeSpec {
+            existing: stands.existing,
+            compute_id: stands.compute_id.clone(),
+            management: stands.management,
+            hand_over_to: stands.hand_over_to.clone(),
+            take_over_from: stands.take_over_from.clone(),
+            deletion_protection: stands.deletion_protection,
+            connection: stands.connection.clone(),
+            ..self.0.clone()
+        }
+    }
+}
+
+impl Serialize for ReplicaSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut value = json!(self.0);
+        if let Some(fields) = value.as_object_mut() {
+            fields.retain(|name, _| !APART.contains(&name.as_str()));
+        }
+        value.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ReplicaSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut fields = Map::deserialize(deserializer)?;
+        fields.retain(|name, _| !APART.contains(&name.as_str()));
+        fields.insert("type".to_owned(), json!(ComputeType::ReadOnly));
+        serde_json::from_value(Value::Object(fields)).map(Self).map_err(D::Error::custom)
+    }
+}
+
+impl JsonSchema for ReplicaSpec {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ReplicaSpec".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = ComputeSpec::json_schema(generator);
+        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+            properties.retain(|name, _| !APART.contains(&name.as_str()));
+            describe(properties, "branchID", BRANCH);
+            if let Some(rules) = properties.get_mut("projectID").and_then(|field| field.get_mut(RULES)) {
+                of_a_set(rules);
+            }
+        }
+        if let Some(Value::Array(required)) = schema.get_mut("required") {
+            required.retain(|name| name.as_str().is_none_or(|name| !APART.contains(&name)));
+        }
+        if let Some(Value::Array(rules)) = schema.get_mut(RULES) {
+            rules.retain(|rule| !APART.iter().any(|field| names(rule, field)));
+        }
+        schema
+    }
+}
+
+const RULES: &str = "x-kubernetes-validations";
+const BRANCH: &str = "The platform's identifier of the branch that the replicas read. After a change, replicas of that branch are created, and those of the former one deleted as these become ready.";
+
+fn describe(properties: &mut Map<String, Value>, field: &str, text: &str) {
+    if let Some(field) = properties.get_mut(field) {
+        field["description"] = json!(text);
+    }
+}
+
+/// What a message about one Compute advises, for a set of them.
+fn of_a_set(rules: &mut Value) {
+    for rule in rules.as_array_mut().into_iter().flatten() {
+        if let Some(message) =
+            rule["message"].as_str().map(|text| text.replace("another Compute", "another ReadReplicaSet"))
+        {
+            rule["message"] = json!(message);
+        }
+    }
+}
+
+/// Whether a rule is about a field.
+fn names(rule: &Value, field: &str) -> bool {
+    rule["rule"].as_str().is_some_and(|text| text.contains(&format!("elf.{field}")))
+}

@@ -1,0 +1,185 @@
+//! Connection Secrets, of whatever kind of resource: what is read for them, how they are seen, and how they are written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::{Resource, ResourceExt};
+
+use super::environment::{Environment, StepError};
+use super::object::{Managed, uid};
+use super::pass::calls::{altered, publish, secret_written};
+use crate::api::{Connection, GROUP};
+use crate::cluster::{Cluster, Event, Owner, SecretContent, SecretState, secrets};
+use crate::decide::connection::{ConnectionSecret, CredentialsView, SecretText, SecretView};
+use crate::decide::memory::Problem;
+use crate::decide::{Action, names};
+
+/// The Secret that `object` declares; `None` where there is nothing to be written.
+pub async fn of<K: Resource, E: Environment>(
+    env: &E,
+    object: &K,
+    declared: Option<&Connection>,
+    owner: Option<Owner>,
+) -> Result<Option<(Owner, SecretState)>, kube::Error> {
+    let (Some(connection), Some(owner), None) = (declared, owner, &object.meta().deletion_timestamp) else {
+        return Ok(None);
+    };
+    let state = secrets::state(env.cluster(), &owner, &connection.secret_name).await?;
+    Ok(Some((owner, state)))
+}
+
+/// The user and the password, of a Secret in the same namespace.
+pub async fn credentials<K: Resource, E: Environment>(
+    env: &E,
+    object: &K,
+    declared: Option<&Connection>,
+) -> Result<CredentialsView, kube::Error> {
+    let from = declared.and_then(|connection| connection.credentials_from.as_ref());
+    let (Some(from), Some(namespace), None) = (from, object.namespace(), &object.meta().deletion_timestamp) else {
+        return Ok(CredentialsView::NotWanted);
+    };
+    let Some(secret) = env.cluster().secret(&namespace, &from.name).await? else {
+        return Ok(CredentialsView::NoSecret);
+    };
+    if is_written_by_dbplane(&secret) {
+        return Ok(CredentialsView::Managed);
+    }
+    let text = |key: &String| entry(&secret, key).ok_or_else(|| CredentialsView::NoText(key.clone()));
+    let found = text(&from.username_key)
+        .and_then(|user| Ok(CredentialsView::Found { user, password: text(&from.password_key)? }));
+    Ok(found.unwrap_or_else(|missing| missing))
+}
+
+/// Those of the Secrets that `object` `wrote` that spec.connection does not name any more. While the resource is being deleted nobody
+/// asks: Kubernetes deletes them with it.
+pub async fn unused<K: Resource<DynamicType = ()>, E: Environment>(
+    env: &E,
+    object: &K,
+    declared: Option<&Connection>,
+    wrote: &[&String],
+) -> Result<Vec<String>, kube::Error> {
+    let (Some(owner), None) = (Owner::of(object), &object.meta().deletion_timestamp) else { return Ok(Vec::new()) };
+    let mut unused = Vec::new();
+    for &name in wrote {
+        let is_used = declared.is_some_and(|connection| connection.secret_name == *name);
+        if !is_used && matches!(secrets::state(env.cluster(), &owner, name).await?, SecretState::Ours(_)) {
+            unused.push(name.clone());
+        }
+    }
+    Ok(unused)
+}
+
+/// Writes the Secret, and tells of the one `before` where the spec named another.
+pub async fn write<K: Managed, E: Environment>(
+    env: &E,
+    object: &K,
+    (connection, owner): (&Connection, &Owner),
+    (secret, without): (&ConnectionSecret, &BTreeSet<String>),
+    before: Option<&String>,
+) -> Result<(), StepError> {
+    let name = &connection.secret_name;
+    let content = content(secret);
+    let written = secrets::write_replaceable(env.cluster(), owner, name, &content, without).await;
+    if let Some(message) = altered(name, &content, &written) {
+        return Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)));
+    }
+    secret_written(env, &uid(object), written.map(drop), name)?;
+    if let Some(before) = before.filter(|before| *before != name) {
+        let text = format!(
+            "Secret {before} is not updated any more, since spec.connection.secretName is {name}. Once no client uses it: kubectl -n {} delete \
+             secret {before}",
+            owner.namespace
+        );
+        publish(env, object, &Event::warning("SecretUnused", text)).await;
+    }
+    Ok(())
+}
+
+/// Whether a Secret is one that dbplane writes, for whatever resource. Two that were copied from each other would never be done.
+fn is_written_by_dbplane(secret: &Secret) -> bool {
+    let is_ours = |owner: &OwnerReference| owner.api_version.split('/').next() == Some(GROUP);
+    let of_ours = secret.owner_references().iter().any(is_ours) || secret.annotations().contains_key(names::SECRET_OF);
+    secrets::is_managed(secret) && of_ours
+}
+
+/// An entry that is text which PostgreSQL takes. The line break that files end with is none of it.
+fn entry(secret: &Secret, key: &str) -> Option<SecretText> {
+    let text = std::str::from_utf8(&secret.data.as_ref()?.get(key)?.0).ok()?;
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    let text = text.strip_suffix('\r').unwrap_or(text);
+    (!text.is_empty() && !text.contains('\0')).then(|| text.into())
+}
+
+/// The connection Secret, as it was read.
+pub fn view(owner: &Owner, state: &SecretState) -> SecretView {
+    match state {
+        SecretState::Absent => SecretView::Absent,
+        SecretState::Foreign(who) => SecretView::Foreign(who.clone()),
+        // Nothing in it is irreplaceable: what an earlier resource of the same name left is written anew.
+        SecretState::Restored(secret) if owner.formerly_owned(secret) => SecretView::Absent,
+        SecretState::Restored(_) => SecretView::Foreign("not dbplane's".to_owned()),
+        SecretState::Ours(secret) => SecretView::Ours(ConnectionSecret {
+            data: secret.data.iter().flatten().map(|(name, value)| (name.clone(), text(value))).collect(),
+            labels: secret.labels().clone(),
+            annotations: secret.annotations().clone(),
+        }),
+    }
+}
+
+/// What is no text was not written by dbplane, and differs from whatever is.
+fn text(value: &ByteString) -> SecretText {
+    String::from_utf8_lossy(&value.0).into_owned().into()
+}
+
+fn content(secret: &ConnectionSecret) -> SecretContent {
+    let data: BTreeMap<_, _> =
+        secret.data.iter().map(|(name, text)| (name.clone(), text.as_secret().clone())).collect();
+    SecretContent { data, labels: secret.labels.clone(), annotations: secret.annotations.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_text_without_the_line_break_of_its_file() {
+        for (bytes, expected) in [
+            ("geheim".as_bytes(), Some("geheim")),
+            (b" a b ", Some(" a b ")),
+            (b"geheim\n", Some("geheim")),
+            (b"geheim\r\n", Some("geheim")),
+            (b"geheim\n\n", Some("geheim\n")),
+            (b"\n", None),
+            (b"", None),
+            (b"a\0b", None),
+            (b"\xff", None),
+        ] {
+            let data = BTreeMap::from([("password".to_owned(), ByteString(bytes.to_vec()))]);
+            let secret = Secret { data: Some(data), ..Secret::default() };
+            assert_eq!(entry(&secret, "password"), expected.map(SecretText::from), "{bytes:?}");
+            assert_eq!(entry(&secret, "username"), None);
+        }
+        assert_eq!(entry(&Secret::default(), "password"), None);
+    }
+
+    #[test]
+    fn a_secret_that_dbplane_writes_is_told_from_one_that_somebody_labelled() {
+        let owner = |version: &str| OwnerReference { api_version: version.to_owned(), ..OwnerReference::default() };
+        let of = || Some("Compute orders");
+        for (label, annotation, owners, expected) in [
+            ("dbplane", of(), vec![], true),
+            ("dbplane", None, vec![owner("dbplane.dev/v1alpha1")], true),
+            ("dbplane", None, vec![owner("example.com/v1")], false),
+            ("dbplane", None, vec![], false),
+            ("helm", of(), vec![owner("dbplane.dev/v1alpha1")], false),
+        ] {
+            let mut secret = Secret::default();
+            secret.labels_mut().insert(names::MANAGED_BY.0.to_owned(), label.to_owned());
+            secret.annotations_mut().extend(annotation.map(|of| (names::SECRET_OF.to_owned(), of.to_owned())));
+            secret.metadata.owner_references = Some(owners);
+            assert_eq!(is_written_by_dbplane(&secret), expected, "{:?}", secret.metadata);
+        }
+    }
+}

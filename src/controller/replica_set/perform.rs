@@ -1,0 +1,161 @@
+//! What is done for a set: its Computes are created, taken over, let go, changed and deleted, each by the version that was decided on.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::runtime::reflector::ObjectRef;
+use kube::{Resource, ResourceExt};
+use serde_json::{Value, json};
+
+use super::super::connection;
+use super::super::environment::{Environment, StepError};
+use super::super::object::uid;
+use super::super::pass::calls::publish;
+use super::super::state::Done;
+use crate::api::{Compute, ObjectMeta, ReadReplicaSet};
+use crate::cluster::{Cluster, Event, Owner, merge_patch, resource_version};
+use crate::decide::connection::ConnectionSecret;
+use crate::decide::memory::Problem;
+use crate::decide::names::CONFIRM_DELETION;
+use crate::decide::replica_set::{Member, SetStep};
+use crate::decide::{Action, later};
+
+/// How long the word of a set counts that one of its Computes is to be deleted. The brake compares it with the API server's clock.
+const CONFIRMED_FOR: Duration = Duration::from_secs(60);
+
+pub(super) async fn perform<E: Environment>(env: &E, object: &ReadReplicaSet, step: &SetStep) -> Result<(), StepError> {
+    let set = Set { env, object };
+    match step {
+        SetStep::Create { name } => set.create(name).await,
+        SetStep::Adopt(member) => set.adopt(member).await,
+        SetStep::Release(member) => set.release(member).await,
+        SetStep::Update(member) => set.update(member).await,
+        SetStep::Retire(member) => set.retire(member).await,
+        SetStep::WriteConnection { secret, without } => set.write_connection(secret, without).await,
+    }
+}
+
+struct Set<'a, E> {
+    env: &'a E,
+    object: &'a ReadReplicaSet,
+}
+
+impl<E: Environment> Set<'_, E> {
+    async fn create(&self, name: &str) -> Result<(), StepError> {
+        let template = &self.object.spec.template;
+        let compute = Compute {
+            metadata: ObjectMeta {
+                name: Some(name.to_owned()),
+                namespace: self.object.namespace(),
+                labels: Some(template.metadata.labels.clone()),
+                annotations: Some(template.metadata.annotations.clone()),
+                owner_references: Some(self.object.controller_owner_ref(&()).into_iter().collect()),
+                ..ObjectMeta::default()
+            },
+            spec: template.spec.compute().clone(),
+            status: None,
+        };
+        let created = self.done(Action::Create, name, self.env.cluster().create(&compute).await)?;
+        self.wrote(&created, Done::Created(name.to_owned()));
+        self.publish("ReplicaCreated", format!("Created Compute {name}.")).await;
+        Ok(())
+    }
+
+    /// A set that is about to go must not take anything with it: what this process knows may be out of date.
+    async fn adopt(&self, member: &Member) -> Result<(), StepError> {
+        let Some(compute) = self.find(member) else { return Ok(()) };
+        let set = self.env.cluster().current(self.object).await?;
+        if set.is_none_or(|set| set.metadata.deletion_timestamp.is_some()) {
+            return Ok(());
+        }
+        let owners = compute.owner_references().iter().cloned().chain(self.object.controller_owner_ref(&()));
+        self.own(&compute, owners.collect()).await?;
+        self.publish("ReplicaAdopted", format!("Compute {} belongs to this set now.", member.name)).await;
+        Ok(())
+    }
+
+    async fn release(&self, member: &Member) -> Result<(), StepError> {
+        let Some(compute) = self.find(member) else { return Ok(()) };
+        let mine = uid(self.object);
+        let others = compute.owner_references().iter().filter(|owner| owner.uid != mine).cloned();
+        self.own(&compute, others.collect()).await?;
+        self.publish("ReplicaReleased", format!("Compute {} does not belong to this set any more.", member.name)).await;
+        Ok(())
+    }
+
+    async fn own(&self, compute: &Compute, owners: Vec<OwnerReference>) -> Result<(), StepError> {
+        self.patch(Action::Adopt, compute, json!({"metadata": {"ownerReferences": owners}})).await.map(drop)
+    }
+
+    async fn update(&self, member: &Member) -> Result<(), StepError> {
+        let Some(compute) = self.find(member) else { return Ok(()) };
+        let template = &self.object.spec.template;
+        let spec = merge_patch(&json!(compute.spec), &json!(template.spec.of(&compute.spec)));
+        let metadata = json!({"labels": template.metadata.labels, "annotations": template.metadata.annotations});
+        self.patch(Action::Change, &compute, json!({"metadata": metadata, "spec": spec})).await?;
+        self.publish("ReplicaChanged", format!("Changed Compute {} as the template says.", member.name)).await;
+        Ok(())
+    }
+
+    /// That it is to be deleted was declared, by the number of replicas or by the template: the brake on mass deletion lets it pass.
+    async fn retire(&self, member: &Member) -> Result<(), StepError> {
+        let Some(compute) = self.find(member) else { return Ok(()) };
+        let until = later(self.env.now(), CONFIRMED_FOR).to_string();
+        let confirmed = json!({"metadata": {"annotations": {CONFIRM_DELETION: until}}});
+        let compute = self.patch(Action::Delete, &compute, confirmed).await?;
+        self.done(Action::Delete, &member.name, self.env.cluster().delete(&compute).await)?;
+        self.wrote(&compute, Done::Deleted);
+        self.publish("ReplicaDeleted", format!("Deleted Compute {}.", member.name)).await;
+        Ok(())
+    }
+
+    async fn write_connection(&self, secret: &ConnectionSecret, without: &BTreeSet<String>) -> Result<(), StepError> {
+        let (Some(declared), Some(owner)) = (&self.object.spec.connection, Owner::of(self.object)) else {
+            return Ok(());
+        };
+        let before = self.object.status.as_ref().and_then(|status| status.connection_secret.as_ref());
+        connection::write(self.env, self.object, (declared, &owner), (secret, without), before).await
+    }
+
+    /// The Compute, if it is still as it was when this was decided.
+    fn find(&self, member: &Member) -> Option<Arc<Compute>> {
+        let namespace = self.object.namespace().unwrap_or_default();
+        let found = self.env.object(&ObjectRef::<Compute>::new(&member.name).within(&namespace))?;
+        (uid(found.as_ref()) == member.uid && found.resource_version() == member.version).then_some(found)
+    }
+
+    async fn patch(&self, action: Action, compute: &Compute, mut patch: Value) -> Result<Compute, StepError> {
+        patch["metadata"]["resourceVersion"] = json!(compute.resource_version());
+        let patched = self.env.cluster().patch(compute, &patch).await;
+        let patched = self.done(action, &compute.name_any(), patched)?;
+        self.wrote(&patched, Done::Changed(resource_version(&patched)));
+        Ok(patched)
+    }
+
+    fn wrote(&self, compute: &Compute, done: Done) {
+        self.env.state().child_written(&uid(self.object), &uid(compute), done);
+    }
+
+    /// What the API server refuses is reported; a conflict is looked at again.
+    fn done<T>(&self, action: Action, name: &str, answer: Result<T, kube::Error>) -> Result<T, StepError> {
+        match answer {
+            Err(kube::Error::Api(status))
+                if (400..500).contains(&status.code) && ![404, 409, 429].contains(&status.code) =>
+            {
+                let message = format!("Compute {name} could not be written: {}", status.message);
+                Err(StepError::Failed(action, Problem::Object(message)))
+            }
+            Err(error) => Err(StepError::Cluster(error)),
+            Ok(value) => {
+                self.env.state().action_succeeded(&uid(self.object), action);
+                Ok(value)
+            }
+        }
+    }
+
+    async fn publish(&self, reason: &str, text: String) {
+        publish(self.env, self.object, &Event::normal(reason, text)).await;
+    }
+}

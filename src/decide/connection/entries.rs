@@ -1,0 +1,223 @@
+//! The entries of a connection Secret.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use secrecy::{ExposeSecret, SecretString};
+
+use super::super::template::filled;
+use super::CredentialsView;
+use crate::api::Connection;
+use crate::domain::Compute;
+
+/// The port that the platform's computes serve.
+const POSTGRES_PORT: &str = "5432";
+/// Connections are encrypted, or not made.
+const SSL_MODE: &str = "require";
+/// What is written as it is in a URI: RFC 3986 calls it unreserved.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// How a client shares its connections among several computes: each of them is as good as any other.
+const SHARED: &str = "&target_session_attrs=any&load_balance_hosts=random";
+/// The same for the JDBC driver.
+const JDBC_SHARED: &str = "&targetServerType=any&loadBalanceHosts=true";
+
+/// A text that is compared and never printed.
+#[derive(Clone, Debug)]
+pub struct SecretText(SecretString);
+
+impl SecretText {
+    pub fn as_secret(&self) -> &SecretString {
+        &self.0
+    }
+
+    fn expose(&self) -> &str {
+        self.0.expose_secret()
+    }
+
+    fn encoded(&self) -> String {
+        utf8_percent_encode(self.expose(), ENCODED).to_string()
+    }
+}
+
+impl<T: Into<String>> From<T> for SecretText {
+    fn from(text: T) -> Self {
+        Self(SecretString::from(text.into()))
+    }
+}
+
+impl PartialEq for SecretText {
+    fn eq(&self, other: &Self) -> bool {
+        self.expose() == other.expose()
+    }
+}
+
+impl Eq for SecretText {}
+
+/// Where a compute is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    pub id: String,
+    pub host: String,
+    pub pooled_host: Option<String>,
+}
+
+impl Address {
+    /// `None` where the platform shows no host yet.
+    pub fn of(compute: &Compute) -> Option<Self> {
+        let host = compute.host.clone()?;
+        Some(Self { id: compute.id.clone(), host, pooled_host: compute.pooled_host.clone() })
+    }
+}
+
+/// What a client connects to: one compute, or any of several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    addresses: Vec<Address>,
+    shared: bool,
+}
+
+impl From<Address> for Target {
+    fn from(address: Address) -> Self {
+        Self { addresses: vec![address], shared: false }
+    }
+}
+
+impl Target {
+    /// Any of these.
+    pub fn any_of(addresses: Vec<Address>) -> Self {
+        Self { addresses, shared: true }
+    }
+
+    pub fn is_shared(&self) -> bool {
+        self.shared
+    }
+
+    /// The computes whose pooler the platform does not show.
+    pub fn without_pooler(&self) -> impl Iterator<Item = &str> {
+        self.addresses.iter().filter(|address| address.pooled_host.is_none()).map(|address| address.id.as_str())
+    }
+
+    fn direct(&self) -> Vec<&str> {
+        self.addresses.iter().map(|address| address.host.as_str()).collect()
+    }
+
+    /// Where clients go that are to be pooled or not.
+    fn hosts(&self, pooled: bool) -> Vec<&str> {
+        self.addresses
+            .iter()
+            .map(|address| address.pooled_host.as_deref().filter(|_| pooled).unwrap_or(&address.host))
+            .collect()
+    }
+
+    /// The poolers, where the platform shows one of each compute.
+    fn poolers(&self) -> Option<Vec<&str>> {
+        self.addresses.iter().map(|address| address.pooled_host.as_deref()).collect()
+    }
+}
+
+/// A list as clients read it; `None` for an empty one.
+fn list(items: &[&str]) -> Option<SecretText> {
+    (!items.is_empty()).then(|| items.join(",").into())
+}
+
+/// The hosts of a URI; `None` where there are none.
+fn ports(hosts: &[&str]) -> Option<String> {
+    let hosts: Vec<String> = hosts.iter().map(|host| format!("{host}:{POSTGRES_PORT}")).collect();
+    (!hosts.is_empty()).then(|| hosts.join(","))
+}
+
+pub(super) type Entries = BTreeMap<String, Option<SecretText>>;
+
+pub(super) fn names(entries: &Entries, wanted: fn(&Option<SecretText>) -> bool) -> impl Iterator<Item = &str> {
+    entries.iter().filter(move |(_, text)| wanted(text)).map(|(name, _)| name.as_str())
+}
+
+/// Every entry that is declared. One that has no text now must not stand in the Secret either: it would be of other credentials.
+pub(super) fn entries(declared: &Connection, credentials: &CredentialsView, target: &Target) -> Entries {
+    let (direct, hosts) = (target.direct(), target.hosts(declared.pooled));
+    let ids: Vec<&str> = target.addresses.iter().map(|address| address.id.as_str()).collect();
+    let database = declared.database.as_deref();
+    let login = Login { credentials, database };
+    let fixed = [("type", "postgresql"), ("provider", "dbplane"), ("port", POSTGRES_PORT), ("sslmode", SSL_MODE)];
+    let fixed = fixed.into_iter().chain(database.into_iter().flat_map(|name| [("dbname", name), ("database", name)]));
+    let mut entries: Entries = fixed.map(|(name, text)| (name.to_owned(), Some(text.into()))).collect();
+    let poolers = target.poolers().and_then(|poolers| list(&poolers)).map(|text| ("pooled-host", Some(text)));
+    let past = declared.pooled.then(|| ("direct-host", list(&direct)));
+    let of_hosts = [("host", list(&hosts)), ("computeID", list(&ids))].into_iter().chain(poolers).chain(past);
+    entries.extend(of_hosts.map(|(name, text)| (name.to_owned(), text)));
+    if declared.credentials_from.is_some() {
+        let of_login = [
+            ("user", login.user()),
+            // What the Service Binding specification calls it.
+            ("username", login.user()),
+            ("password", login.password()),
+        ];
+        entries.extend(of_login.map(|(name, text)| (name.to_owned(), text)));
+    }
+    if declared.credentials_from.is_some() && database.is_some() {
+        let past = declared.pooled.then(|| ("direct-uri", login.uri(&direct, target.shared)));
+        let uris = [("uri", login.uri(&hosts, target.shared)), ("jdbc-uri", login.jdbc_uri(&hosts, target.shared))];
+        entries.extend(uris.into_iter().chain(past).map(|(name, text)| (name.to_owned(), text)));
+    }
+    let templates: Entries =
+        declared.template.iter().map(|(name, text)| (name.clone(), from_template(text, &entries))).collect();
+    entries.extend(templates);
+    entries
+}
+
+/// The text with its placeholders replaced; `None` where one of them has no text now.
+fn from_template(text: &str, entries: &Entries) -> Option<SecretText> {
+    let lacking = Cell::new(false);
+    let value = |name: &str| {
+        let text = entries.get(name)?;
+        lacking.set(lacking.get() || text.is_none());
+        text.as_ref().map(SecretText::expose)
+    };
+    let filled = SecretText::from(filled(text, value));
+    (!lacking.get()).then_some(filled)
+}
+
+/// What goes into a URI.
+struct Login<'a> {
+    credentials: &'a CredentialsView,
+    database: Option<&'a str>,
+}
+
+impl Login<'_> {
+    fn user(&self) -> Option<SecretText> {
+        Some(self.found()?.0.clone())
+    }
+
+    fn password(&self) -> Option<SecretText> {
+        Some(self.found()?.1.clone())
+    }
+
+    fn found(&self) -> Option<(&SecretText, &SecretText)> {
+        match self.credentials {
+            CredentialsView::Found { user, password } => Some((user, password)),
+            _ => None,
+        }
+    }
+
+    /// As libpq reads it, and with it nearly every client.
+    fn uri(&self, hosts: &[&str], shared: bool) -> Option<SecretText> {
+        let (user, password, database) = self.encoded()?;
+        let (hosts, shared) = (ports(hosts)?, if shared { SHARED } else { "" });
+        Some(format!("postgresql://{user}:{password}@{hosts}/{database}?sslmode={SSL_MODE}{shared}").into())
+    }
+
+    /// As the JDBC driver reads it.
+    fn jdbc_uri(&self, hosts: &[&str], shared: bool) -> Option<SecretText> {
+        let (user, password, database) = self.encoded()?;
+        let (hosts, shared) = (ports(hosts)?, if shared { JDBC_SHARED } else { "" });
+        let address = format!("jdbc:postgresql://{hosts}/{database}");
+        Some(format!("{address}?user={user}&password={password}&sslmode={SSL_MODE}{shared}").into())
+    }
+
+    fn encoded(&self) -> Option<(String, String, String)> {
+        let (user, password) = self.found()?;
+        let database = utf8_percent_encode(self.database?, ENCODED).to_string();
+        Some((user.encoded(), password.encoded(), database))
+    }
+}

@@ -1,0 +1,136 @@
+//! Which Computes belong to a set, and how each of them stands.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::super::connection::Address;
+use super::{Case, Found, Member};
+use crate::api::{Compute, ComputeType, Condition, Management, ObjectMeta, ReadReplicaSetSpec};
+use crate::domain::ComputeState;
+
+/// What a Compute has to do with a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// It belongs to it.
+    Member,
+    /// Nobody controls it, and the set selects it.
+    Adoptable,
+    /// The set controls it, and does not select it any more.
+    Stranger,
+}
+
+/// What `compute` has to do with the set of this UID; `None` for nothing.
+pub fn relation(spec: &ReadReplicaSetSpec, uid: &str, compute: &Compute) -> Option<Relation> {
+    let selected = holds(compute.metadata.labels.as_ref(), &spec.selector.match_labels);
+    let mut owners = compute.metadata.owner_references.iter().flatten();
+    let controller = owners.find(|owner| owner.controller == Some(true));
+    match controller {
+        Some(owner) if owner.uid == uid => Some(if selected { Relation::Member } else { Relation::Stranger }),
+        Some(_) => None,
+        None => (selected && is_replica(spec, compute)).then_some(Relation::Adoptable),
+    }
+}
+
+/// Whether a Compute could be one of the set's. One that is about to become another resource's is left alone.
+fn is_replica(spec: &ReadReplicaSetSpec, compute: &Compute) -> bool {
+    let its = &compute.spec;
+    its.type_ == ComputeType::ReadOnly
+        && its.management == Management::Full
+        && its.project_id == spec.template.spec.compute().project_id
+        && its.hand_over_to.is_none()
+        && compute.metadata.deletion_timestamp.is_none()
+}
+
+fn holds(stands: Option<&BTreeMap<String, String>>, wanted: &BTreeMap<String, String>) -> bool {
+    wanted.iter().all(|(name, value)| stands.and_then(|stands| stands.get(name)) == Some(value))
+}
+
+pub(super) fn named(compute: &Compute) -> Member {
+    let ObjectMeta { name, uid, resource_version, .. } = compute.metadata.clone();
+    Member { name: name.unwrap_or_default(), uid: uid.unwrap_or_default(), version: resource_version }
+}
+
+/// A Compute of the set that is not being deleted.
+pub(super) struct Replica {
+    pub compute: Arc<Compute>,
+    /// It is on the branch of the template.
+    pub current: bool,
+    /// Its spec, labels and annotations are those of the template.
+    pub declared: bool,
+}
+
+impl Case<'_> {
+    /// The Computes of the set, in the order of their numbers.
+    pub(super) fn replicas(&self) -> Vec<Replica> {
+        let template = &self.spec.template;
+        let is_live =
+            |found: &&Found| found.relation == Relation::Member && found.compute.metadata.deletion_timestamp.is_none();
+        let replica = |found: &Found| {
+            let compute = found.compute.clone();
+            let current = compute.spec.branch_id == template.spec.compute().branch_id;
+            let declared = template.spec.of(&compute.spec) == compute.spec
+                && holds(compute.metadata.labels.as_ref(), &template.metadata.labels)
+                && holds(compute.metadata.annotations.as_ref(), &template.metadata.annotations);
+            Replica { compute, current, declared }
+        };
+        let mut replicas: Vec<_> = self.observed.computes.iter().filter(is_live).map(replica).collect();
+        replicas.sort_by_key(|replica| (replica.name().len(), replica.name()));
+        replicas
+    }
+}
+
+impl Replica {
+    pub fn name(&self) -> String {
+        self.compute.metadata.name.clone().unwrap_or_default()
+    }
+
+    pub fn condition(&self, kind: &str) -> Option<&Condition> {
+        self.compute.status.as_ref()?.conditions.iter().find(|condition| condition.type_ == kind)
+    }
+
+    fn is(&self, kind: &str, status: &str) -> bool {
+        self.condition(kind).is_some_and(|condition| condition.status == status)
+    }
+
+    /// The status is about the spec as it is now.
+    fn is_observed(&self) -> bool {
+        let observed = self.compute.status.as_ref().and_then(|status| status.observed_generation);
+        observed.is_some() && observed == self.compute.metadata.generation
+    }
+
+    pub fn is_ready(&self) -> bool {
+        self.is("Ready", "True")
+    }
+
+    pub fn is_stalled(&self) -> bool {
+        self.is("Stalled", "True") && !self.is_ready()
+    }
+
+    /// dbplane could not look at it.
+    pub fn is_unknown(&self) -> bool {
+        self.is("Ready", "Unknown") && !self.is("Paused", "True")
+    }
+
+    /// It is ready, and so is what was declared last, on the platform too.
+    pub fn is_settled(&self) -> bool {
+        self.current && self.declared && self.is_observed() && self.is_ready() && self.is("Synced", "True")
+    }
+
+    /// It can be used, and what was declared last is not in force: dbplane waits, or a person is needed.
+    pub fn is_held_back(&self) -> bool {
+        self.is_observed() && self.is_ready() && self.is("Synced", "False")
+    }
+
+    /// It serves clients at present.
+    pub fn is_active(&self) -> bool {
+        let state = self.compute.status.as_ref().and_then(|status| status.state.as_deref());
+        state == Some(ComputeState::Active.to_string().as_str())
+    }
+
+    /// Where clients reach it, once that is known.
+    pub fn address(&self) -> Option<Address> {
+        let status = self.compute.status.as_ref()?;
+        let (id, host) = status.compute_id.clone().zip(status.host.clone())?;
+        Some(Address { id, host, pooled_host: status.pooled_host.clone() })
+    }
+}

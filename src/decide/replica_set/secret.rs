@@ -1,0 +1,38 @@
+//! The connection Secret of all replicas.
+
+use super::super::connection::{Declared, Due, SecretView, Target};
+use super::super::{Action, Decision, Report, Sync};
+use super::{Case, Choice, SetStep};
+
+impl Case<'_> {
+    /// Writes the Secret where one is declared and differs.
+    pub(super) fn connection(&self, report: &Report) -> Option<Choice> {
+        let declared = self.declared()?;
+        let target = self.target();
+        // Without a host there is nothing to connect to yet.
+        let begun = matches!(self.observed.secret, SecretView::Ours(_) | SecretView::Foreign(_));
+        if !begun && self.replicas().iter().all(|replica| replica.address().is_none()) {
+            return None;
+        }
+        match declared.due(&target)? {
+            Due::Foreign(report) => Some(Decision::rest(report)),
+            Due::Write { secret, without } => {
+                Some(self.act(Action::WriteSecret, SetStep::WriteConnection { secret, without }, report))
+            }
+        }
+    }
+
+    /// What is declared of it and cannot be written.
+    pub(super) fn incomplete(&self) -> Option<Sync> {
+        self.declared()?.incomplete(&self.target())
+    }
+
+    fn declared(&self) -> Option<Declared<'_>> {
+        let (credentials, secret) = (&self.observed.credentials, &self.observed.secret);
+        self.spec.connection.as_ref().map(|connection| Declared { connection, credentials, secret })
+    }
+
+    fn target(&self) -> Target {
+        Target::any_of(self.replicas().iter().filter_map(|replica| replica.address()).collect())
+    }
+}

@@ -1,0 +1,46 @@
+//! The status that goes with a decision.
+
+use jiff::Timestamp;
+
+use super::super::Report;
+use super::member::Replica;
+use super::{Case, SetObserved};
+use crate::api::{ReadReplicaSetSpec, ReadReplicaSetStatus, ServiceBinding};
+
+/// The numbers, and the conditions.
+pub fn status(
+    report: &Report,
+    spec: &ReadReplicaSetSpec,
+    observed: &SetObserved,
+    old: &ReadReplicaSetStatus,
+    now: Timestamp,
+) -> ReadReplicaSetStatus {
+    let case = Case { spec, observed, now };
+    let replicas = case.replicas();
+    let count = |wanted: fn(&Replica) -> bool| {
+        u32::try_from(replicas.iter().filter(|replica| wanted(replica)).count()).unwrap_or(u32::MAX)
+    };
+    let (connection_secret, unused_secrets) = match observed.meta.deleting {
+        true => (old.connection_secret.clone(), old.unused_secrets.clone()),
+        false => (observed.connection_secret.clone(), observed.unused_secrets.clone()),
+    };
+    ReadReplicaSetStatus {
+        replicas: count(|_| true),
+        ready_replicas: count(Replica::is_ready),
+        updated_replicas: count(Replica::is_settled),
+        hosts: count(|replica| replica.address().is_some()),
+        selector: Some(selector(spec)),
+        binding: connection_secret.clone().map(|name| ServiceBinding { name }),
+        connection_secret,
+        unused_secrets,
+        conditions: report.conditions(&old.conditions, observed.meta.generation, now),
+        last_handled_reconcile_at: observed.meta.handled_reconcile(true, old.last_handled_reconcile_at.as_ref()),
+        observed_generation: report.observed_generation(old.observed_generation, observed.meta.generation),
+    }
+}
+
+/// The selector, as autoscalers read it.
+pub fn selector(spec: &ReadReplicaSetSpec) -> String {
+    let labels = spec.selector.match_labels.iter().map(|(name, value)| format!("{name}={value}"));
+    labels.collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,159 @@
+//! Every decision about a set, as tables.
+
+mod numbers;
+mod reports;
+mod secrets;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::api::Compute;
+
+const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
+const SET: &str = "5e700000-0000";
+
+/// A set called `reads`, and what it sees.
+#[derive(Clone)]
+struct Given {
+    spec: ReadReplicaSetSpec,
+    observed: SetObserved,
+}
+
+/// The spec of a set of so many, with more in it and in its template.
+fn spec(replicas: u32, more: &Value, of_template: &Value) -> ReadReplicaSetSpec {
+    let mut template = json!({"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": "br-1"});
+    template.as_object_mut().unwrap().extend(of_template.as_object().unwrap().clone());
+    let mut spec = json!({
+        "replicas": replicas,
+        "selector": {"matchLabels": {"app": "reads"}},
+        "template": {"metadata": {"labels": {"app": "reads"}}, "spec": template},
+    });
+    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    serde_json::from_value(spec).unwrap()
+}
+
+/// A Compute of the set that is ready, with this on top.
+fn replica(number: u32, more: &Value) -> Arc<Compute> {
+    let condition = |kind: &str| json!({"type": kind, "status": "True", "reason": "x", "message": "", "lastTransitionTime": "2026-11-20T10:00:00Z"});
+    let mut compute = json!({
+        "metadata": {
+            "name": format!("reads-{number}"), "uid": format!("uid-{number}"), "resourceVersion": "7", "generation": 1,
+            "labels": {"app": "reads"},
+            "ownerReferences": [{"apiVersion": "dbplane.dev/v1alpha1", "kind": "ReadReplicaSet", "name": "reads", "uid": SET, "controller": true}],
+        },
+        "spec": {"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": "br-1", "type": "ReadOnly"},
+        "status": {
+            "computeID": format!("ep-{number}"), "host": format!("ep-{number}.example"), "state": "idle",
+            "observedGeneration": 1, "conditions": [condition("Ready"), condition("Synced")],
+        },
+    });
+    merge(&mut compute, more);
+    Arc::new(serde_json::from_value(compute).unwrap())
+}
+
+/// RFC 7386.
+fn merge(object: &mut Value, patch: &Value) {
+    let (Some(members), Some(fields)) = (patch.as_object(), object.as_object_mut()) else {
+        *object = patch.clone();
+        return;
+    };
+    for (name, value) in members {
+        match value {
+            Value::Null => drop(fields.remove(name)),
+            value => merge(fields.entry(name).or_insert(Value::Null), value),
+        }
+    }
+}
+
+/// So many that are ready.
+fn ready(count: u32) -> Vec<Arc<Compute>> {
+    (0..count).map(|number| replica(number, &json!({}))).collect()
+}
+
+/// What makes a replica one of another branch.
+fn former() -> Value {
+    json!({"spec": {"branchID": "br-0"}})
+}
+
+/// What makes a replica one that starts.
+fn starting() -> Value {
+    json!({"status": {"conditions": [conditioned("Ready", "False", "Starting", "It starts.")]}})
+}
+
+fn conditioned(kind: &str, status: &str, reason: &str, message: &str) -> Value {
+    json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": "2026-11-20T10:00:00Z"})
+}
+
+impl Given {
+    fn new(spec: ReadReplicaSetSpec, computes: impl IntoIterator<Item = Arc<Compute>>) -> Self {
+        let computes: Vec<_> = computes.into_iter().collect();
+        let names = computes.iter().filter_map(|compute| compute.metadata.name.clone()).collect();
+        let found = |compute: Arc<Compute>| Some(Found { relation: relation(&spec, SET, &compute)?, compute });
+        let observed = SetObserved {
+            meta: Meta { namespace: "shop".into(), name: "reads".into(), generation: 3, ..Meta::default() },
+            computes: computes.into_iter().filter_map(found).collect(),
+            settled: true,
+            names,
+            secret: SecretView::NotWanted,
+            credentials: CredentialsView::NotWanted,
+            connection_secret: None,
+            unused_secrets: Vec::new(),
+            memory: Memory::default(),
+        };
+        Self { spec, observed }
+    }
+
+    fn of(replicas: u32, computes: impl IntoIterator<Item = Arc<Compute>>) -> Self {
+        Self::new(spec(replicas, &json!({}), &json!({})), computes)
+    }
+
+    fn observing(mut self, change: impl FnOnce(&mut SetObserved)) -> Self {
+        change(&mut self.observed);
+        self
+    }
+
+    fn decide(&self) -> Choice {
+        decide(&self.spec, &self.observed, NOW)
+    }
+
+    /// The step, in one word and the name of whom it is about.
+    fn does(&self) -> String {
+        match self.decide().step {
+            None => "rests".to_owned(),
+            Some(SetStep::Create { name }) => format!("creates {name}"),
+            Some(SetStep::Adopt(member)) => format!("adopts {}", member.name),
+            Some(SetStep::Release(member)) => format!("releases {}", member.name),
+            Some(SetStep::Update(member)) => format!("updates {}", member.name),
+            Some(SetStep::Retire(member)) => format!("retires {}", member.name),
+            Some(SetStep::WriteConnection { .. }) => "writes".to_owned(),
+        }
+    }
+}
+
+#[test]
+fn nothing_is_done_while_a_set_goes_is_paused_or_has_not_seen_its_own_work() {
+    let few = || Given::of(3, ready(1));
+    assert_eq!(few().does(), "creates reads-1");
+    let deleting = few().observing(|seen| seen.meta.deleting = true).decide();
+    assert_eq!((deleting.step, deleting.report.unwrap().headline().0), (None, Reason::Deleting));
+    let paused = few().observing(|seen| seen.meta.paused = true).decide();
+    assert_eq!((paused.step, paused.report.unwrap().headline().0), (None, Reason::Paused));
+    let blind = few().observing(|seen| seen.settled = false).decide();
+    assert_eq!(blind, Decision { step: None, report: None, wake: Wake::At(later(NOW, SHOWN_AFTER)) });
+}
+
+#[test]
+fn what_the_api_server_refuses_is_tried_again_later() {
+    use super::super::memory::Problem;
+    let failed = |seen: &mut SetObserved| {
+        seen.memory.failed(Action::Create, Problem::Object("quota exceeded".into()), 3, NOW);
+    };
+    let refused = Given::of(1, []).observing(failed).decide();
+    let report = refused.report.unwrap();
+    assert_eq!(refused.step, None);
+    assert_eq!(report.headline(), (Reason::Refused, "quota exceeded"));
+    assert!(matches!(refused.wake, Wake::At(until) if until > NOW));
+}

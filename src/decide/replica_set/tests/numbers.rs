@@ -1,0 +1,183 @@
+//! How many there are, which of them goes, and which is changed.
+
+use super::*;
+
+#[test]
+fn a_set_has_as_many_as_are_declared() {
+    for (replicas, there, expected) in [
+        (0, 0, "rests"),
+        (1, 0, "creates reads-0"),
+        (3, 2, "creates reads-2"),
+        (3, 3, "rests"),
+        (2, 3, "retires reads-2"),
+        (0, 1, "retires reads-0"),
+    ] {
+        assert_eq!(Given::of(replicas, ready(there)).does(), expected, "{replicas} of {there}");
+    }
+}
+
+#[test]
+fn a_name_is_the_lowest_number_that_nobody_has() {
+    let gone = replica(0, &json!({"metadata": {"deletionTimestamp": "2026-11-20T10:00:00Z"}}));
+    assert_eq!(Given::of(1, [gone]).does(), "creates reads-1", "one that is being deleted has its name still");
+    let somebody = replica(1, &json!({"metadata": {"ownerReferences": null, "labels": null}}));
+    assert_eq!(Given::of(2, [replica(0, &json!({})), somebody]).does(), "creates reads-2");
+    assert_eq!(Given::of(2, [replica(2, &json!({}))]).does(), "creates reads-0");
+}
+
+#[test]
+fn the_least_recently_active_goes_first() {
+    let state = |state: &str, last: Option<&str>| json!({"status": {"state": state, "lastActive": last}});
+    let (early, late) = (Some("2026-11-20T10:00:00Z"), Some("2026-11-20T10:59:00Z"));
+    let protected = json!({"spec": {"deletionProtection": true}});
+    let no_compute = json!({"status": null});
+    for (one, other, expected) in [
+        (state("idle", early), state("idle", late), 0),
+        (state("idle", late), state("idle", early), 1),
+        (state("idle", late), state("active", early), 0),
+        (state("idle", None), state("idle", early), 0),
+        (starting(), state("idle", None), 0),
+        (state("idle", None), starting(), 1),
+        (starting(), no_compute.clone(), 1),
+        (protected, state("active", late), 1),
+        (json!({}), json!({}), 1),
+    ] {
+        let given = Given::of(1, [replica(0, &one), replica(1, &other)]);
+        assert_eq!(given.does(), format!("retires reads-{expected}"), "{one} {other}");
+    }
+    let ten = (2..=10).map(|number| replica(number, &json!({})));
+    assert_eq!(Given::of(8, ten).does(), "retires reads-10", "numbers are not sorted as text");
+}
+
+#[test]
+fn who_belongs_to_the_set() {
+    let orphan = |more: &Value| {
+        let mut patch = json!({"metadata": {"ownerReferences": null}});
+        merge(&mut patch, more);
+        Given::of(0, [replica(0, &patch)]).does()
+    };
+    assert_eq!(orphan(&json!({})), "adopts reads-0");
+    let owner = json!({"apiVersion": "v1", "kind": "Other", "name": "x", "uid": "other", "controller": true});
+    for more in [
+        json!({"metadata": {"labels": {"app": "other"}}}),
+        json!({"metadata": {"ownerReferences": [owner]}}),
+        json!({"metadata": {"deletionTimestamp": "2026-11-20T10:00:00Z"}}),
+        json!({"spec": {"type": "ReadWrite"}}),
+        json!({"spec": {"projectID": "p-2"}}),
+        json!({"spec": {"management": "Observe", "computeID": "ep-0"}}),
+        json!({"spec": {"handOverTo": {"name": "another"}}}),
+    ] {
+        assert_eq!(orphan(&more), "rests", "{more}");
+    }
+    let unlabelled = replica(0, &json!({"metadata": {"labels": {"app": "other"}}}));
+    assert_eq!(Given::of(1, [unlabelled]).does(), "releases reads-0");
+}
+
+#[test]
+fn of_another_branch_are_replaced_new_before_old() {
+    let old = |count: u32| (0..count).map(|number| replica(number, &former())).collect::<Vec<_>>();
+    let new = |number: u32, more: &Value| replica(number, more);
+    assert_eq!(Given::of(2, old(2)).does(), "creates reads-2");
+    let begun = |more: &Value| Given::of(2, old(2).into_iter().chain([new(2, more)])).does();
+    assert_eq!(begun(&starting()), "rests", "until it is ready, both former ones stay");
+    assert_eq!(begun(&json!({})), "retires reads-1");
+    let one_gone = Given::of(2, [replica(0, &former()), new(2, &json!({}))]);
+    assert_eq!(one_gone.does(), "creates reads-1");
+    let last = Given::of(2, [replica(0, &former()), new(1, &json!({})), new(2, &json!({}))]);
+    assert_eq!(last.does(), "retires reads-0");
+    let broken = Given::of(2, [replica(0, &former()), replica(1, &merged(former(), starting())), new(2, &starting())]);
+    assert_eq!(broken.does(), "retires reads-1", "what is not ready is missed by nobody");
+}
+
+fn merged(mut one: Value, other: Value) -> Value {
+    merge(&mut one, &other);
+    one
+}
+
+#[test]
+fn how_many_are_replaced_at_the_same_time() {
+    let old = |count: u32| (0..count).map(|number| replica(number, &former())).collect::<Vec<_>>();
+    let rolling = |replicas: u32, strategy: Value, more: Vec<Arc<Compute>>| {
+        let spec = spec(replicas, &json!({"strategy": strategy}), &json!({}));
+        Given::new(spec, old(replicas).into_iter().chain(more)).does()
+    };
+    let begun = |count: u32, from: u32| (from..from + count).map(|number| replica(number, &starting())).collect();
+    assert_eq!(rolling(4, json!({"maxSurge": 2}), begun(1, 4)), "creates reads-5");
+    assert_eq!(rolling(4, json!({"maxSurge": 2}), begun(2, 4)), "rests");
+    assert_eq!(rolling(5, json!({"maxSurge": "21%"}), begun(1, 5)), "creates reads-6", "rounded up to 2");
+    assert_eq!(rolling(5, json!({"maxSurge": "20%"}), begun(1, 5)), "rests");
+    let in_place = json!({"maxSurge": 0, "maxUnavailable": 2});
+    assert_eq!(rolling(4, in_place.clone(), Vec::new()), "retires reads-3");
+    let spec = spec(4, &json!({"strategy": in_place}), &json!({}));
+    assert_eq!(Given::new(spec.clone(), old(3)).does(), "creates reads-3", "no more than are declared");
+    assert_eq!(Given::new(spec, old(3).into_iter().chain(begun(1, 3))).does(), "retires reads-2");
+}
+
+#[test]
+fn scaling_down_takes_those_of_the_former_branch_first() {
+    let computes = [replica(0, &former()), replica(1, &former()), replica(2, &json!({}))];
+    assert_eq!(Given::of(1, computes.clone()).does(), "retires reads-1");
+    assert_eq!(Given::of(0, computes).does(), "retires reads-2");
+    assert_eq!(Given::of(0, [replica(0, &former())]).does(), "retires reads-0");
+}
+
+#[test]
+fn changes_are_made_one_after_the_other() {
+    let size = json!({"size": {"fixed": 2}});
+    let changed = |computes: Vec<Arc<Compute>>| Given::new(spec(3, &json!({}), &size), computes).does();
+    let done = |number: u32| replica(number, &json!({"spec": size}));
+    let under_way = |number: u32| replica(number, &json!({"spec": size, "metadata": {"generation": 2}}));
+    assert_eq!(changed(ready(3)), "updates reads-0");
+    assert_eq!(changed(vec![under_way(0), replica(1, &json!({})), replica(2, &json!({}))]), "rests");
+    assert_eq!(changed(vec![done(0), replica(1, &json!({})), replica(2, &json!({}))]), "updates reads-1");
+    assert_eq!(changed(vec![done(0), done(1), replica(2, &starting())]), "updates reads-2");
+    assert_eq!(
+        changed(vec![under_way(0), replica(1, &json!({})), replica(2, &starting())]),
+        "updates reads-2",
+        "what is not ready has nothing to lose"
+    );
+    assert_eq!(changed(vec![done(0), done(1), done(2)]), "rests");
+}
+
+#[test]
+fn how_many_are_changed_at_the_same_time() {
+    let size = json!({"size": {"fixed": 2}});
+    let computes = |under_way: u32| {
+        let of = |number| match number < under_way {
+            true => replica(number, &json!({"spec": size, "metadata": {"generation": 2}})),
+            false => replica(number, &json!({})),
+        };
+        (0..5).map(of).collect::<Vec<_>>()
+    };
+    for (share, under_way, expected) in [
+        (json!(2), 1, "updates reads-1"),
+        (json!(2), 2, "rests"),
+        (json!("59%"), 1, "updates reads-1"),
+        (json!("59%"), 2, "rests"),
+        (json!("0%"), 0, "updates reads-0"),
+        (json!("0%"), 1, "rests"),
+    ] {
+        let spec = spec(5, &json!({"strategy": {"maxUnavailable": share}}), &size);
+        assert_eq!(Given::new(spec, computes(under_way)).does(), expected, "{share} {under_way}");
+    }
+}
+
+#[test]
+fn a_replica_is_changed_back_but_for_what_the_template_does_not_have() {
+    let edited = |more: Value| Given::of(1, [replica(0, &more)]).does();
+    assert_eq!(edited(json!({"spec": {"size": {"fixed": 8}}})), "updates reads-0");
+    assert_eq!(edited(json!({"metadata": {"labels": {"more": "x"}}})), "rests");
+    for more in [
+        json!({"spec": {"deletionProtection": true}}),
+        json!({"spec": {"connection": {"secretName": "own"}}}),
+        json!({"spec": {"handOverTo": {"name": "another"}}}),
+    ] {
+        assert_eq!(edited(more.clone()), "rests", "{more}");
+    }
+    let mut labelled = Given::of(1, ready(1));
+    labelled.spec.template.metadata.labels.insert("team".into(), "shop".into());
+    assert_eq!(labelled.does(), "updates reads-0");
+    let mut annotated = Given::of(1, ready(1));
+    annotated.spec.template.metadata.annotations.insert("note".into(), "x".into());
+    assert_eq!(annotated.does(), "updates reads-0");
+}

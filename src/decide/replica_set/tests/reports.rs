@@ -1,0 +1,107 @@
+//! What a set says of itself.
+
+use super::*;
+use crate::decide::{Health, Sync};
+
+fn told(given: &Given) -> Report {
+    given.decide().report.unwrap()
+}
+
+fn health(given: &Given) -> (&'static str, Reason, String) {
+    let of = |kind, reason: &Reason, message: &String| (kind, *reason, message.clone());
+    match &told(given).health {
+        Health::Ready(reason, message) => of("ready", reason, message),
+        Health::Progressing(reason, message) => of("progressing", reason, message),
+        Health::Stalled(reason, message) => of("stalled", reason, message),
+        Health::Unknown(reason, message) => of("unknown", reason, message),
+        Health::Paused(message) => of("paused", &Reason::Paused, message),
+    }
+}
+
+fn not_ready(status: &str, kind: Option<&str>) -> Value {
+    let stalled = kind.map(|kind| conditioned(kind, "True", "Refused", "The plan is too small."));
+    let ready = conditioned("Ready", status, "Refused", "The plan is too small.");
+    let conditions: Vec<_> = [ready].into_iter().chain(stalled).collect();
+    json!({"status": {"conditions": conditions}})
+}
+
+#[test]
+fn how_the_replicas_stand_together() {
+    let with = |more: Value| Given::of(2, [replica(0, &json!({})), replica(1, &more)]);
+    let why = "Compute reads-1: The plan is too small.";
+    for (given, kind, reason, message) in [
+        (Given::of(0, []), "ready", Reason::Available, "Replicas: 0 declared, 0 ready, 0 up to date.".to_owned()),
+        (Given::of(1, ready(1)), "ready", Reason::Available, "Replicas: 1 declared, 1 ready, 1 up to date.".to_owned()),
+        (
+            Given::of(2, ready(1)),
+            "progressing",
+            Reason::Creating,
+            "Replicas: 2 declared, 1 ready, 1 up to date.".to_owned(),
+        ),
+        (with(starting()), "progressing", Reason::Updating, "Replicas: 2 declared, 1 ready, 1 up to date.".to_owned()),
+        (
+            Given::of(1, ready(2)),
+            "progressing",
+            Reason::Updating,
+            "Replicas: 1 declared, 2 ready, 2 up to date.".to_owned(),
+        ),
+        (
+            with(not_ready("False", Some("Stalled"))),
+            "stalled",
+            Reason::ReplicaNotReady,
+            format!("Replicas: 2 declared, 1 ready, 1 up to date. {why}"),
+        ),
+        (
+            with(not_ready("Unknown", None)),
+            "unknown",
+            Reason::ReplicaNotReady,
+            format!("Replicas: 2 declared, 1 ready, 1 up to date. {why}"),
+        ),
+        (
+            with(not_ready("Unknown", Some("Paused"))),
+            "progressing",
+            Reason::Updating,
+            "Replicas: 2 declared, 1 ready, 1 up to date.".to_owned(),
+        ),
+    ] {
+        assert_eq!(health(&given), (kind, reason, message));
+    }
+}
+
+#[test]
+fn what_waits_leaves_the_set_ready_and_not_in_sync() {
+    let size = json!({"size": {"fixed": 2}});
+    let waits = conditioned("Synced", "False", "WaitingForDisruption", "It waits for the window.");
+    let more = json!({
+        "spec": size, "status": {"conditions": [conditioned("Ready", "True", "Available", ""), waits]},
+    });
+    let given = Given::new(spec(2, &json!({}), &size), [replica(0, &more), replica(1, &json!({}))]);
+    assert_eq!(given.does(), "rests", "the others wait for it");
+    assert_eq!(health(&given).0, "ready");
+    let report = told(&given);
+    let message = "Compute reads-0: It waits for the window.".to_owned();
+    assert_eq!(report.sync, Sync::OutOfSync(Reason::WaitingForDisruption, message));
+    assert_eq!(report.waits_for(), Some(Reason::WaitingForDisruption));
+}
+
+#[test]
+fn the_status_counts() {
+    let leaving = replica(3, &json!({"metadata": {"deletionTimestamp": "2026-11-20T10:00:00Z"}}));
+    let old = replica(1, &former());
+    let new = replica(2, &json!({"status": {"host": null, "conditions": []}}));
+    let given = Given::of(2, [replica(0, &json!({})), old, new, leaving])
+        .observing(|seen| (seen.connection_secret, seen.unused_secrets) = (Some("db".into()), vec!["old".into()]));
+    let status = |given: &Given| {
+        let before = crate::api::ReadReplicaSetStatus { connection_secret: Some("was".into()), ..Default::default() };
+        super::super::status(&told(given), &given.spec, &given.observed, &before, NOW)
+    };
+    let shown = status(&given);
+    let numbers = (shown.replicas, shown.ready_replicas, shown.updated_replicas, shown.hosts);
+    assert_eq!(numbers, (3, 2, 1, 2));
+    assert_eq!(shown.selector.as_deref(), Some("app=reads"));
+    assert_eq!(shown.connection_secret.as_deref(), Some("db"));
+    assert_eq!(shown.binding.unwrap().name, "db");
+    assert_eq!((shown.unused_secrets, shown.observed_generation), (vec!["old".to_owned()], Some(3)));
+    let going = status(&given.observing(|seen| seen.meta.deleting = true));
+    assert_eq!(going.connection_secret.as_deref(), Some("was"), "nobody looks any more");
+}
