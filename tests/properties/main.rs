@@ -24,6 +24,7 @@ mod promises;
 mod rewriting;
 mod role;
 mod run;
+mod sets;
 mod simulation;
 mod snares;
 mod steps;

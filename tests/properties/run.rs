@@ -125,7 +125,7 @@ impl Run<'_> {
     }
 
     /// Without faults, until nothing is waited for; then nothing may be written any more.
-    fn settle(&mut self) -> Result<(), String> {
+    pub fn settle(&mut self) -> Result<(), String> {
         self.simulation.lock().calm();
         self.repair();
         // Whatever is still on the way arrives.

@@ -73,6 +73,7 @@ pub fn name_of(request: &Request) -> String {
         Request::Patch { resource, .. } => format!("patch of {} {}", resource.0, resource.1),
         Request::ApplyStatus { resource, .. } => format!("status of {} {}", resource.0, resource.1),
         Request::Create { resource, .. } => format!("creation of {} {}", resource.0, resource.1),
+        Request::Delete { resource, .. } => format!("deletion of {} {}", resource.0, resource.1),
         Request::Event { resource, .. } => format!("event of {} {}", resource.0, resource.1),
         Request::ReadObject(resource) => format!("read of {} {}", resource.0, resource.1),
         Request::ReadSecret(name) => format!("read of Secret {name}"),

@@ -1,0 +1,233 @@
+//! Sets of read replicas: whatever people declare, delete and release, and whatever fails meanwhile, in the end there are as many
+//! Computes as are declared, and as many computes.
+
+use dbplane::api::{Compute, ReadReplicaSet};
+use dbplane::controller::object::Managed;
+use dbplane_simulator::world::Profile;
+use kube::ResourceExt;
+use kube::core::object::HasStatus;
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+use serde_json::{Value, json};
+
+use super::config;
+use super::faults::{Fault, Hit, faults};
+use super::history::{Access, History, profile};
+use super::in_memory::Resource;
+use super::run::Run;
+use super::simulation::PROJECT;
+use super::snares::{Snag, Times};
+use super::watching::history;
+
+/// What happens to the set, and then the operator has so many seconds.
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Nothing,
+    Kill,
+    Scale(u32),
+    Branch(u8),
+    Resize(u8),
+    /// Of the replicas that there are, one of this number is deleted, or loses the label of the set, or its controller.
+    ReplicaDeleted(usize),
+    ReplicaReleased(usize),
+    ReplicaOrphaned(usize),
+    /// It is deleted with or without its Computes, and applied again.
+    Deleted(bool),
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    let which = || 0..4_usize;
+    prop_oneof![
+        2 => Just(Deed::Nothing),
+        2 => Just(Deed::Kill),
+        6 => (0..5_u32).prop_map(Deed::Scale),
+        3 => (0..2_u8).prop_map(Deed::Branch),
+        3 => (0..3_u8).prop_map(Deed::Resize),
+        2 => which().prop_map(Deed::ReplicaDeleted),
+        1 => which().prop_map(Deed::ReplicaReleased),
+        1 => which().prop_map(Deed::ReplicaOrphaned),
+        1 => any::<bool>().prop_map(Deed::Deleted),
+    ]
+}
+
+fn set() -> Resource {
+    ("ReadReplicaSet", "reads".to_owned())
+}
+
+/// What is declared.
+#[derive(Clone, Copy)]
+struct Declared {
+    replicas: u32,
+    branch: u8,
+    size: u8,
+}
+
+impl Declared {
+    fn spec(self) -> Value {
+        let Self { replicas, branch, size } = self;
+        let labels = json!({"app": "reads"});
+        let compute = json!({
+            "accountRef": {"name": "prod"}, "projectID": PROJECT, "branchID": format!("b{branch}"),
+            "size": {"fixed": size + 1},
+        });
+        json!({
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": compute},
+        })
+    }
+}
+
+/// A history of one set.
+struct Course<'a> {
+    run: Run<'a>,
+    declared: Declared,
+}
+
+impl Course<'_> {
+    fn happen(&mut self, deed: Deed) {
+        match deed {
+            Deed::Nothing => {}
+            Deed::Kill => self.run.kill(),
+            Deed::Scale(replicas) => self.declare(Declared { replicas, ..self.declared }),
+            Deed::Branch(branch) => self.declare(Declared { branch, ..self.declared }),
+            Deed::Resize(size) => self.declare(Declared { size, ..self.declared }),
+            Deed::ReplicaDeleted(which) => self.to_replica(which, |run, replica| run.delete_now(replica)),
+            Deed::ReplicaReleased(which) => self.edit(which, json!({"labels": {"app": null}})),
+            Deed::ReplicaOrphaned(which) => self.edit(which, json!({"ownerReferences": null})),
+            Deed::Deleted(orphans) => {
+                if orphans {
+                    (0..self.replicas().len()).for_each(|which| self.edit(which, json!({"ownerReferences": null})));
+                }
+                self.run.delete_now(&set());
+                self.declare(self.declared);
+            }
+        }
+    }
+
+    fn declare(&mut self, declared: Declared) {
+        self.declared = declared;
+        self.run.apply(&set(), &declared.spec());
+    }
+
+    /// All Computes but those that people have released.
+    fn replicas(&self) -> Vec<Resource> {
+        let all = self.run.simulation.lock().cluster.all::<Compute>();
+        let labelled = all.iter().filter(|compute| compute.labels().contains_key("app"));
+        labelled.map(|compute| ("Compute", compute.name_any())).collect()
+    }
+
+    fn to_replica(&mut self, which: usize, act: impl FnOnce(&mut Run, &Resource)) {
+        if let Some(replica) = self.replicas().get(which) {
+            act(&mut self.run, replica);
+        }
+    }
+
+    fn edit(&mut self, which: usize, metadata: Value) {
+        self.to_replica(which, |run, replica| {
+            run.simulation.lock().cluster.edit(replica, &json!({"metadata": metadata}));
+        });
+    }
+
+    /// As many as are declared, as they are declared; and whatever is on the platform belongs to a Compute.
+    fn kept(&self) -> Result<(), String> {
+        let simulation = self.run.simulation.lock();
+        let set = simulation.cluster.get::<ReadReplicaSet>("reads").ok_or("there is no set")?;
+        let computes = simulation.cluster.all::<Compute>();
+        let uid = set.uid();
+        let is_own = |compute: &&std::sync::Arc<Compute>| {
+            compute.owner_references().iter().any(|owner| Some(&owner.uid) == uid.as_ref())
+        };
+        let own: Vec<_> = computes.iter().filter(is_own).collect();
+        let alike = own.iter().all(|compute| set.spec.template.spec.of(&compute.spec) == compute.spec);
+        let status = set.status().cloned().unwrap_or_default();
+        let numbers = [status.replicas, status.ready_replicas, status.updated_replicas];
+        let declared = self.declared.replicas;
+        if own.len() != declared as usize || !alike || numbers != [declared; 3] {
+            let names: Vec<_> = own.iter().map(|compute| compute.name_any()).collect();
+            return Err(format!("{declared} are declared: {names:?}, {numbers:?}, {:?}", status.conditions));
+        }
+        let live = simulation.world.console_computes(None).len();
+        match live == computes.len() {
+            true => Ok(()),
+            false => Err(format!("{live} computes for {} Computes", computes.len())),
+        }
+    }
+}
+
+fn plays(profile: Profile, deeds: &[(Deed, u16)], faults: Vec<Hit>) -> Result<(), String> {
+    let history =
+        History { profile, faults, account: Access::Account, deletes_per_minute: 1000, ..history(&[], false) };
+    let mut course = Course { run: Run::prepared(&history), declared: Declared { replicas: 2, branch: 0, size: 0 } };
+    course.declare(course.declared);
+    course.run.go_on(5)?;
+    for (deed, seconds) in deeds {
+        course.happen(*deed);
+        course.run.go_on(*seconds)?;
+    }
+    course.run.settle()?;
+    course.kept()
+}
+
+proptest! {
+    #![proptest_config(config(32))]
+
+    #[test]
+    fn a_set_has_what_is_declared(profile in profile(), deeds in prop::collection::vec((deed(), 0..90_u16), 0..6), faults in faults()) {
+        plays(profile, &deeds, faults).map_err(TestCaseError::fail)?;
+    }
+}
+
+/// What becomes of a set of two that grows to three while this happens at a request.
+fn grows_with(at: &'static str, snag: Snag) -> Vec<String> {
+    let history = history(&[], false);
+    let mut course = Course { run: Run::prepared(&history), declared: Declared { replicas: 2, branch: 0, size: 0 } };
+    course.declare(course.declared);
+    course.run.go_on(300).unwrap();
+    course.run.snare(at, Times::Once, snag);
+    course.declare(Declared { replicas: 3, ..course.declared });
+    course.run.go_on(300).unwrap();
+    course.kept().unwrap();
+    course.replicas().into_iter().map(|(_, name)| name).collect()
+}
+
+#[test]
+fn a_replica_whose_creation_is_not_answered_is_created_once() {
+    for fault in [Fault::Cut, Fault::Refused(500), Fault::Refused(409), Fault::Denied, Fault::Unreachable] {
+        let found = grows_with("creation of Compute reads-2", Snag::Fault(fault.clone()));
+        assert_eq!(found, ["reads-0", "reads-1", "reads-2"], "{fault:?}");
+    }
+}
+
+/// Somebody takes the name just before: the set takes the next one.
+#[test]
+fn a_name_that_somebody_has_taken_is_left_to_them() {
+    let taken = |simulation: &mut super::simulation::Simulation| {
+        let spec = json!({"accountRef": {"name": "prod"}, "projectID": PROJECT, "branchID": "b1", "type": "ReadOnly"});
+        let now = simulation.now;
+        simulation.cluster.create(&("Compute", "reads-2".to_owned()), &spec, &json!({}), now);
+    };
+    let found = grows_with("creation of Compute reads-2", Snag::Meanwhile(taken));
+    assert_eq!(found, ["reads-0", "reads-1", "reads-3"]);
+}
+
+/// A set that is being deleted with `--cascade=orphan` must not take back what has just been let go.
+#[test]
+fn a_set_that_goes_adopts_nothing() {
+    let history = history(&[], false);
+    let mut course = Course { run: Run::prepared(&history), declared: Declared { replicas: 1, branch: 0, size: 0 } };
+    course.declare(course.declared);
+    course.run.go_on(300).unwrap();
+    let deleted = |simulation: &mut super::simulation::Simulation| {
+        let held = json!({"metadata": {"finalizers": ["orphan"]}});
+        simulation.cluster.edit(&set(), &held);
+        let now = simulation.now;
+        simulation.cluster.delete(&set(), now);
+    };
+    course.run.snare("read of ReadReplicaSet reads", Times::Once, Snag::Meanwhile(deleted));
+    course.edit(0, json!({"ownerReferences": null}));
+    course.run.go_on(300).unwrap();
+    let replica = course.run.simulation.lock().cluster.get::<Compute>("reads-0").unwrap();
+    assert_eq!(replica.owner_references(), [], "it is nobody's");
+    assert!(replica.meta_observed().ready);
+}
