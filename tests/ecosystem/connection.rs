@@ -72,6 +72,42 @@ async fn every_client_reads_what_was_declared() {
     assert_eq!(clients::node(&questions), by_node, "pg of node");
 }
 
+/// A set of two read replicas.
+const SET: &str = "apiVersion: dbplane.dev/v1alpha1
+kind: ReadReplicaSet
+metadata: {name: reads}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: reads}}
+  template:
+    metadata: {labels: {app: reads}}
+    spec: {accountRef: {name: prod}, projectID: aged-wind-123456, branchID: br-main-42}
+  connection: {secretName: reads-db, database: shop, credentialsFrom: {name: reads-role}}
+";
+
+/// Each client has the entry that docs/guide/replicas.md names for it.
+#[tokio::test]
+async fn clients_read_the_hosts_of_all_replicas() {
+    let fixture = Fixture::new("replicas").await;
+    let [user, password] = ["ä ö/ü", "a:b@c/d?e#f[g]"];
+    let data = json!({"username": user, "password": password});
+    let role = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "reads-role"}, "stringData": data});
+    fixture.apply(&role.to_string()).await;
+    fixture.apply(SET).await;
+    fixture.until_ready("readreplicaset/reads").await;
+    let entry = async |name: &str| fixture.entry("reads-db", name).await.unwrap_or_default();
+    let both = async || entry("uri").await.matches(":5432").count() == 2;
+    fixture.wait_until("both replicas to be in the Secret", both).await;
+    let host = entry("host").await;
+    let [user, password, database] = [user, password, "shop"].map(str::to_owned);
+    let declared = vec![Read { user, password, database, host, port: 5432 }];
+    let question = async |uri: &str| vec![Question { uri: entry(uri).await, jdbc_uri: entry("jdbc-uri").await }];
+    assert_eq!(clients::libpq(&question("uri").await), declared, "libpq");
+    assert_eq!(clients::libpq(&question("plain-uri").await), declared, "libpq");
+    assert_eq!(clients::pgx(&question("plain-uri").await), declared, "pgx");
+    assert_eq!(clients::jdbc(&question("uri").await), declared, "JDBC");
+}
+
 /// The name of a database as node's pg reads it: these characters stay encoded.
 fn undecoded(name: &str) -> String {
     let reserved = |c: char| ";/?:@&=+$,#".contains(c);

@@ -16,7 +16,7 @@ use super::super::{rules, schema};
 ).field_path(".credentialsFrom"))]
 #[x_kube(validation = rules::demand(
     "!has(self.template) || self.template.all(name, !(name in ['computeID', 'database', 'dbname', 'direct-host', 'direct-uri', 'host', \
-     'jdbc-uri', 'password', 'pooled-host', 'port', 'provider', 'sslmode', 'type', 'uri', 'user', 'username']))",
+     'jdbc-uri', 'password', 'plain-uri', 'pooled-host', 'port', 'provider', 'sslmode', 'type', 'uri', 'user', 'username']))",
     "dbplane writes an entry of this name itself: give the entry in template another name",
 ).field_path(".template"))]
 #[x_kube(validation = rules::placeholders_need("credentialsFrom", "has(self.credentialsFrom)", "user|password|uri|jdbc-uri|direct-uri"))]

@@ -18,9 +18,11 @@ const SSL_MODE: &str = "require";
 /// What is written as it is in a URI: RFC 3986 calls it unreserved.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// How a client shares its connections among several computes: each of them is as good as any other.
-const SHARED: &str = "&target_session_attrs=any&load_balance_hosts=random";
+const BALANCED: &str = "&target_session_attrs=any&load_balance_hosts=random";
+/// The same for clients that try one host after the other, and take what they do not know for a setting of the server.
+const IN_TURN: &str = "&target_session_attrs=any";
 /// The same for the JDBC driver.
-const JDBC_SHARED: &str = "&targetServerType=any&loadBalanceHosts=true";
+const JDBC_BALANCED: &str = "&targetServerType=any&loadBalanceHosts=true";
 
 /// A text that is compared and never printed.
 #[derive(Clone, Debug)]
@@ -156,9 +158,11 @@ pub(super) fn entries(declared: &Connection, credentials: &CredentialsView, targ
         entries.extend(of_login.map(|(name, text)| (name.to_owned(), text)));
     }
     if declared.credentials_from.is_some() && database.is_some() {
-        let past = declared.pooled.then(|| ("direct-uri", login.uri(&direct, target.shared)));
-        let uris = [("uri", login.uri(&hosts, target.shared)), ("jdbc-uri", login.jdbc_uri(&hosts, target.shared))];
-        entries.extend(uris.into_iter().chain(past).map(|(name, text)| (name.to_owned(), text)));
+        let (balanced, by_jdbc) = if target.shared { (BALANCED, JDBC_BALANCED) } else { ("", "") };
+        let past = declared.pooled.then(|| ("direct-uri", login.uri(&direct, balanced)));
+        let plain = target.shared.then(|| ("plain-uri", login.uri(&hosts, IN_TURN)));
+        let uris = [("uri", login.uri(&hosts, balanced)), ("jdbc-uri", login.jdbc_uri(&hosts, by_jdbc))];
+        entries.extend(uris.into_iter().chain(plain).chain(past).map(|(name, text)| (name.to_owned(), text)));
     }
     let templates: Entries =
         declared.template.iter().map(|(name, text)| (name.clone(), from_template(text, &entries))).collect();
@@ -201,18 +205,18 @@ impl Login<'_> {
     }
 
     /// As libpq reads it, and with it nearly every client.
-    fn uri(&self, hosts: &[&str], shared: bool) -> Option<SecretText> {
+    fn uri(&self, hosts: &[&str], more: &str) -> Option<SecretText> {
         let (user, password, database) = self.encoded()?;
-        let (hosts, shared) = (ports(hosts)?, if shared { SHARED } else { "" });
-        Some(format!("postgresql://{user}:{password}@{hosts}/{database}?sslmode={SSL_MODE}{shared}").into())
+        let hosts = ports(hosts)?;
+        Some(format!("postgresql://{user}:{password}@{hosts}/{database}?sslmode={SSL_MODE}{more}").into())
     }
 
     /// As the JDBC driver reads it.
-    fn jdbc_uri(&self, hosts: &[&str], shared: bool) -> Option<SecretText> {
+    fn jdbc_uri(&self, hosts: &[&str], more: &str) -> Option<SecretText> {
         let (user, password, database) = self.encoded()?;
-        let (hosts, shared) = (ports(hosts)?, if shared { JDBC_SHARED } else { "" });
+        let hosts = ports(hosts)?;
         let address = format!("jdbc:postgresql://{hosts}/{database}");
-        Some(format!("{address}?user={user}&password={password}&sslmode={SSL_MODE}{shared}").into())
+        Some(format!("{address}?user={user}&password={password}&sslmode={SSL_MODE}{more}").into())
     }
 
     fn encoded(&self) -> Option<(String, String, String)> {

@@ -15,7 +15,9 @@ parse = jpype.JClass("org.postgresql.Driver").parseURL
 def read(uri):
     parts = parse(uri, None)
     texts = {ours: parts.getProperty(theirs) for ours, theirs in names.items()}
-    return texts | {"port": int(texts["port"])}
+    # One for each host.
+    (port,) = set(texts["port"].split(","))
+    return texts | {"port": int(port)}
 
 
 json.dump([read(case["jdbcUri"]) for case in json.load(sys.stdin)], sys.stdout)

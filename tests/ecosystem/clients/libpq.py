@@ -9,7 +9,9 @@ from psycopg.conninfo import conninfo_to_dict
 def read(uri):
     parts = conninfo_to_dict(uri)
     names = {"user": "user", "password": "password", "database": "dbname", "host": "host"}
-    return {ours: parts[theirs] for ours, theirs in names.items()} | {"port": int(parts["port"])}
+    # One for each host.
+    (port,) = set(parts["port"].split(","))
+    return {ours: parts[theirs] for ours, theirs in names.items()} | {"port": int(port)}
 
 
 json.dump([read(case["uri"]) for case in json.load(sys.stdin)], sys.stdout)

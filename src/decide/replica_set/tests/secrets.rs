@@ -47,6 +47,10 @@ fn one_secret_leads_to_all_replicas() {
         "postgresql://app:s3%3Ac%2Ft@ep-0.example:5432,ep-1.example:5432/shop?sslmode=require&target_session_attrs=any&load_balance_hosts=random",
     );
     expect(
+        "plain-uri",
+        "postgresql://app:s3%3Ac%2Ft@ep-0.example:5432,ep-1.example:5432/shop?sslmode=require&target_session_attrs=any",
+    );
+    expect(
         "jdbc-uri",
         "jdbc:postgresql://ep-0.example:5432,ep-1.example:5432/shop?user=app&password=s3%3Ac%2Ft&sslmode=require&targetServerType=any&loadBalanceHosts=true",
     );

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log"
 	"os"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -32,7 +33,18 @@ func main() {
 		if err != nil {
 			log.Fatal("a URI cannot be parsed")
 		}
-		answers = append(answers, read{config.User, config.Password, config.Database, config.Host, config.Port})
+		if len(config.RuntimeParams) > 0 {
+			log.Fatal("a part of a URI would be sent to the server as a setting")
+		}
+		hosts := []string{config.Host}
+		for _, next := range config.Fallbacks {
+			if next.Port != config.Port {
+				log.Fatal("two hosts have two ports")
+			}
+			hosts = append(hosts, next.Host)
+		}
+		host := strings.Join(hosts, ",")
+		answers = append(answers, read{config.User, config.Password, config.Database, host, config.Port})
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(answers); err != nil {
 		log.Fatal(err)
