@@ -36,7 +36,7 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
         revoked: object.annotations().get(names::REVOKED_KEYS).cloned(),
         listing,
         not_offered_until,
-        probe: remembered.key.probe.unwrap_or(Probe::NotAsked(None)),
+        probe: probe(facts, remembered.key.listing.as_ref()),
         unsaved: remembered.key.unsaved.as_ref().map(|unsaved| unsaved.key.clone()),
         memory: remembered.memory.clone(),
         limits: facts.settings.limits,
@@ -67,6 +67,18 @@ fn listing(known: Option<&(Timestamp, KeyListing)>, now: Timestamp) -> (KeyListi
         true => (listing.clone(), not_offered.then_some(until)),
         false => (KeyListing::NotRead, None),
     }
+}
+
+/// What the platform last said of the key in use. A list from before the key was created says nothing of it.
+fn probe<P>(facts: &Facts<P>, known: Option<&(Timestamp, KeyListing)>) -> Probe {
+    let probe = facts.remembered.key.probe.unwrap_or(Probe::NotAsked(None));
+    let identity = facts.record.as_ref().ok().map(|record| &record.identity);
+    let current = identity.and_then(|identity| identity.records.current.as_ref());
+    let listed = current.zip(known).and_then(|(current, (at, listing))| {
+        let has_it = listing.has(current).filter(|_| *at > current.at)?;
+        Some(probe.listed(*at, has_it))
+    });
+    listed.unwrap_or(probe)
 }
 
 /// A resource that names the same Secret and is older, or has it.

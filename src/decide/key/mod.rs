@@ -57,7 +57,7 @@ pub struct KeyObserved {
     pub listing: KeyListing,
     /// Until when it is believed that the platform offers no such list.
     pub not_offered_until: Option<Timestamp>,
-    /// The last answer of the platform to the key itself.
+    /// What the platform last said of the key in use: to the key itself, or with a list.
     pub probe: Probe,
     /// A key that was created and that is not in its Secret yet.
     pub unsaved: Option<KeyIdentity>,
@@ -115,7 +115,15 @@ pub enum KeyListing {
     },
 }
 
-/// Whether the platform accepts the key itself.
+impl KeyListing {
+    /// Whether the list has the key; `None` where there is no list.
+    pub fn has(&self, key: &KeyIdentity) -> Option<bool> {
+        let Self::Read { keys, .. } = self else { return None };
+        Some(keys.iter().any(|entry| entry.id == key.id && entry.name == key.name))
+    }
+}
+
+/// Whether the platform accepts the key in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// It is not known: the last check, if there was one, was at that time and gave no answer.
@@ -141,6 +149,18 @@ impl Probe {
         match self {
             Self::Refused { since, .. } => Self::Refused { at, since },
             Self::NotAsked(_) | Self::Accepted(_) => Self::Refused { at, since: at },
+        }
+    }
+
+    /// The same after a list of the organization's keys, begun at that time, that has the key or lacks it. A list that lacks it is a
+    /// reason to ask the key itself. One that has it says nothing of a key that was refused.
+    #[must_use]
+    pub fn listed(self, at: Timestamp, has_it: bool) -> Self {
+        match self {
+            Self::Refused { .. } => self,
+            Self::Accepted(last) | Self::NotAsked(Some(last)) if last >= at => self,
+            Self::Accepted(_) | Self::NotAsked(_) if has_it => Self::Accepted(at),
+            Self::Accepted(_) | Self::NotAsked(_) => Self::WANTED,
         }
     }
 

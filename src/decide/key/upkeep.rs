@@ -116,7 +116,8 @@ impl Upkeep<'_> {
         }
     }
 
-    /// Checks from time to time whether the platform still accepts the key.
+    /// Checks from time to time whether the platform still has the key. Where it lists keys, the list tells: a key that dbplane uses
+    /// itself would seem to be in use. The key is asked where a list lacks it, and where none is offered.
     fn ask(&mut self, current: &KeyIdentity) -> Option<KeyStep> {
         let last = match self.case.observed.probe {
             Probe::Accepted(at) | Probe::Refused { at, .. } | Probe::NotAsked(Some(at)) => at,
@@ -124,11 +125,20 @@ impl Upkeep<'_> {
             Probe::NotAsked(None) => current.at,
         };
         let due = later(last, self.case.observed.limits.key_check);
-        if due <= self.case.now {
-            return self.look_for_late_key().or(Some(KeyStep::Probe));
+        if due > self.case.now {
+            self.wakes.push(due);
+            return None;
         }
-        self.wakes.push(due);
-        None
+        if let Some(step) = self.look_for_late_key() {
+            return Some(step);
+        }
+        let listing = &self.case.observed.listing;
+        if *listing == KeyListing::NotOffered || listing.has(current) == Some(false) {
+            return Some(KeyStep::Probe);
+        }
+        let backoff = self.case.backoff(Action::ListKeys);
+        self.wakes.extend(backoff.iter().map(|backoff| backoff.until));
+        backoff.is_none().then_some(KeyStep::ListKeys)
     }
 
     /// A creation that was never answered may be carried out late: its key is looked for with each check, for a while.

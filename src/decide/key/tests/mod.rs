@@ -45,7 +45,7 @@ fn intent(name: &str, second: i64) -> KeyIntent {
 }
 
 fn entry(id: i64, name: &str) -> KeyEntry {
-    KeyEntry { id, name: name.to_owned(), project_id: None, created_at: None }
+    KeyEntry { id, name: name.to_owned(), project_id: None, created_at: None, last_used_at: None, last_used_from: None }
 }
 
 fn listed(second: i64, keys: &[(i64, &str)]) -> KeyListing {
