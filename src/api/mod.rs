@@ -30,7 +30,8 @@ pub use compute::{
 };
 pub use hand_over::{HandOverTo, TakeOverFrom};
 pub use project_key::{
-    KeyDeletion, KeyRecord, KeySecret, OnRevoked, ProjectKey, ProjectKeySpec, ProjectKeyStatus, Rotation,
+    KeyDeletion, KeyRecord, KeySecret, OnRevoked, ProjectKey, ProjectKeySpec, ProjectKeyStatus, RevokePrevious,
+    Rotation,
 };
 
 /// The API group of every resource, and the prefix of every annotation, label and finalizer.

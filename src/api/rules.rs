@@ -184,11 +184,11 @@ pub(super) fn duration(least: &str, most: &str) -> Rule {
     )
 }
 
-/// The duration `shorter` of `self` is shorter than its `longer`. Malformed ones are left to their own rule.
+/// The duration `shorter` of `self` is shorter than its `longer`, where both are set. Malformed ones are left to their own rule.
 pub(super) fn shorter_than(shorter: &str, longer: &str) -> Rule {
     let malformed = |field: &str| {
         let subject = format!("self.{field}");
-        format!("{subject} == '' || !{}", matches(&subject, DURATION))
+        format!("!has({subject}) || {subject} == '' || !{}", matches(&subject, DURATION))
     };
     rule(
         format!(

@@ -24,6 +24,8 @@ pub enum Action {
     CreateKey,
     Revoke,
     ListKeys,
+    /// Asking the platform whether it accepts a new key.
+    TryKey,
     WriteSecret,
 }
 
@@ -34,6 +36,8 @@ pub enum Problem {
     Platform(Fault),
     /// Why the API server did not accept a Secret.
     Secret(String),
+    /// Which key the platform created, and does not accept.
+    NewKey(String),
 }
 
 /// The last try of an action, when it failed.
@@ -157,6 +161,7 @@ impl Memory {
         failure.is_some_and(|failure| match &failure.problem {
             Problem::Platform(fault) => !fault.may_have_happened(),
             Problem::Secret(_) => true,
+            Problem::NewKey(_) => false,
         })
     }
 
@@ -166,7 +171,7 @@ impl Memory {
         let failure = self.failures.get(&Action::CreateKey).filter(|failure| own && failure.at >= begun)?;
         match &failure.problem {
             Problem::Platform(Fault::OtherKey { id, .. }) => Some(*id),
-            Problem::Platform(_) | Problem::Secret(_) => None,
+            Problem::Platform(_) | Problem::Secret(_) | Problem::NewKey(_) => None,
         }
     }
 
@@ -174,7 +179,7 @@ impl Memory {
     pub fn fault(&self, action: Action) -> Option<&Fault> {
         match &self.failures.get(&action)?.problem {
             Problem::Platform(fault) => Some(fault),
-            Problem::Secret(_) => None,
+            Problem::Secret(_) | Problem::NewKey(_) => None,
         }
     }
 
@@ -290,6 +295,8 @@ impl Failure {
                 .retry_after()
                 .map_or_else(|| doubled(FAILED_FIRST, tries, FAILED_MOST), |wait| wait.max(FAILED_FIRST)),
             Problem::Secret(_) => doubled(FAILED_FIRST, tries, FAILED_MOST),
+            // Each try costs a key.
+            Problem::NewKey(_) => doubled(REFUSED_FIRST, tries, REFUSED_MOST),
         }
     }
 
@@ -297,6 +304,7 @@ impl Failure {
         match &self.problem {
             Problem::Platform(fault) => of_fault(fault),
             Problem::Secret(message) => Health::Stalled(Reason::SecretNotWritten, message.clone()),
+            Problem::NewKey(message) => Health::Stalled(Reason::NewKeyRefused, message.clone()),
         }
     }
 }

@@ -41,6 +41,8 @@ pub const FIELD_MANAGER: &str = "dbplane";
 pub const PAUSED: &str = "dbplane.dev/paused";
 /// Any change of its value restarts the compute once, as spec.restartToken does; removing it does not.
 pub const RESTART: &str = "dbplane.dev/restart";
+/// Any new value replaces the key of a ProjectKey once; removing it does not. The status shows the last value for which that was done.
+pub const ROTATE: &str = "dbplane.dev/rotate";
 /// Any new value: the platform is looked at anew, and what it has refused is tried again. The status shows the last value for which
 /// that was done.
 pub const RECONCILE: &str = "dbplane.dev/reconcile-requested-at";

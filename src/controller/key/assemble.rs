@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
 use super::super::object::{meta_observed, uid};
+use super::super::state::UnsavedKey;
 use super::gather::{Facts, Rival, rank};
 use super::secret;
 use crate::api::ProjectKey;
@@ -34,10 +35,13 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
         secret,
         secret_deleting,
         revoked: object.annotations().get(names::REVOKED_KEYS).cloned(),
+        rotate: object.annotations().get(names::ROTATE).cloned(),
+        known: remembered.key.listing.as_ref().map_or(KeyListing::NotRead, |(_, listing)| listing.clone()),
         listing,
         not_offered_until,
         probe: probe(facts, remembered.key.listing.as_ref()),
         unsaved: remembered.key.unsaved.as_ref().map(|unsaved| unsaved.key.clone()),
+        unsaved_probe: unsaved_probe(remembered.key.unsaved.as_ref()),
         memory: remembered.memory.clone(),
         limits: facts.settings.limits,
         cluster: facts.settings.cluster.clone(),
@@ -79,6 +83,11 @@ fn probe<P>(facts: &Facts<P>, known: Option<&(Timestamp, KeyListing)>) -> Probe 
         Some(probe.listed(*at, has_it))
     });
     listed.unwrap_or(probe)
+}
+
+/// What the platform last said to a key that is in memory alone.
+fn unsaved_probe(unsaved: Option<&UnsavedKey>) -> Probe {
+    unsaved.and_then(|unsaved| unsaved.trial).unwrap_or(Probe::NotAsked(None))
 }
 
 /// A resource that names the same Secret and is older, or has it.

@@ -19,7 +19,7 @@ use crate::api::ProjectKey;
 use crate::cluster::{Cluster, Event, MetadataPatch, Owner, SecretState, WriteError, secrets};
 use crate::decide::Action;
 use crate::decide::identity::{self, KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
-use crate::decide::key::{KeyListing, KeyStep, Probe, SecretContents};
+use crate::decide::key::{KeyListing, KeyStep, Probe, SecretContents, tried};
 use crate::decide::memory::Problem;
 use crate::domain::Fault;
 use crate::platform::Platform;
@@ -34,7 +34,11 @@ pub async fn perform<E: Environment>(env: &E, object: &ProjectKey, step: &KeySte
         KeyStep::Restore { record } => restore(env, object, record.as_deref(), true).await,
         KeyStep::PrepareSecret => work.prepare().await,
         KeyStep::AdoptSecret { key, version } => work.adopt_secret(key.as_deref(), version).await,
-        KeyStep::CreateKey { intent, because } => work.create_key(intent, because.as_deref()).await,
+        KeyStep::CreateKey { intent, because, try_first } => {
+            work.create_key(intent, because.as_deref(), *try_first).await
+        }
+        KeyStep::TryUnsaved => work.try_unsaved().await.map(drop),
+        KeyStep::GiveUpRefused { records, message } => work.give_up_refused(records, message).await,
         KeyStep::SaveSecret => work.save(object).await,
         KeyStep::GiveUpUnsaved { records } => work.give_up_unsaved(records).await,
         KeyStep::RewriteSecret => work.rewrite().await,
@@ -43,7 +47,7 @@ pub async fn perform<E: Environment>(env: &E, object: &ProjectKey, step: &KeySte
         KeyStep::TakeOver { records, predecessor, copy } => take_over(env, object, records, predecessor, *copy).await,
         KeyStep::Release { released } => hand_over::release(env, object, released, Action::WriteSecret).await,
         KeyStep::TakeBack { place } => hand_over::take_back(env, object, place).await,
-        KeyStep::Revoke { id, name, records } => work.revoke(*id, name, records).await,
+        KeyStep::Revoke { id, name, records, in_use } => work.revoke((*id, name), records, in_use.as_deref()).await,
         KeyStep::ListKeys => work.list().await,
         KeyStep::Probe => work.probe().await,
         KeyStep::RemoveFinalizer => work.remove_finalizer().await,
@@ -83,7 +87,7 @@ impl<E: Environment> Work<'_, E> {
     }
 
     /// Intent, call, Secret, record: whatever happens in between, a successor finds out what became of it.
-    async fn create_key(&self, intent: &KeyIntent, because: Option<&str>) -> Result<(), StepError> {
+    async fn create_key(&self, intent: &KeyIntent, because: Option<&str>, try_first: bool) -> Result<(), StepError> {
         let connection = self.connection(Action::CreateKey)?;
         let organization = organization(&connection, Action::CreateKey)?;
         let admitted = self.env.admit_key_creation(&connection.platform).await;
@@ -111,13 +115,18 @@ impl<E: Environment> Work<'_, E> {
             key: key.clone(),
             intent: intent.clone(),
             secret: created.secret,
+            trial: try_first.then_some(Probe::NotAsked(None)),
             namespace: self.object.namespace().unwrap_or_default(),
             name: self.object.name_any(),
         };
         self.env.state().key_created(&self.uid(), unsaved);
         self.env.state().action_succeeded(&self.uid(), Action::CreateKey);
         // The Secret comes first, and the event even when it could not be written.
-        let saved = self.save(&intended).await;
+        let saved = match self.try_unsaved().await {
+            Ok(Probe::Accepted(_)) => self.save(&intended).await,
+            Ok(Probe::Refused { .. } | Probe::NotAsked(_)) => Ok(()),
+            Err(error) => Err(error),
+        };
         self.publish(&Event::normal("KeyCreated", format!("Created key {} ({}).", key.name, key.id))).await;
         saved
     }
@@ -149,6 +158,27 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
+    /// Asks the platform whether it accepts the key in memory, where that has to be known before it is saved.
+    async fn try_unsaved(&self) -> Result<Probe, StepError> {
+        let Some(unsaved) = self.env.state().unsaved_key(&self.uid()) else { return Ok(Probe::NotAsked(None)) };
+        let Some(before) = unsaved.trial else { return Ok(Probe::Accepted(self.env.now())) };
+        let connection = self.connection(Action::TryKey)?;
+        let answer = connection.platform.probe_key(&unsaved.secret, &self.object.spec.project_id).await;
+        let probe = tried(before, answer, self.env.now()).map_err(failed(Action::TryKey))?;
+        self.env.state().unsaved_key_tried(&self.uid(), probe);
+        if matches!(probe, Probe::Accepted(_)) {
+            self.env.state().action_succeeded(&self.uid(), Action::TryKey);
+        }
+        Ok(probe)
+    }
+
+    async fn give_up_refused(&self, records: &KeyRecords, message: &str) -> Result<(), StepError> {
+        self.patch(self.object, &recording_keys(self.object, records)).await?;
+        self.env.state().take_unsaved_key(&self.uid());
+        self.publish(&Event::warning("NewKeyRefused", message)).await;
+        Err(StepError::Failed(Action::TryKey, Problem::NewKey(message.to_owned())))
+    }
+
     /// What another process has begun since stays recorded.
     async fn give_up_unsaved(&self, records: &KeyRecords) -> Result<(), StepError> {
         let records = records.clone();
@@ -175,17 +205,7 @@ impl<E: Environment> Work<'_, E> {
     }
 
     async fn record(&self, records: &KeyRecords, event: Option<&str>) -> Result<(), StepError> {
-        self.record_in(self.object, records, event).await
-    }
-
-    async fn record_in(&self, object: &ProjectKey, records: &KeyRecords, event: Option<&str>) -> Result<(), StepError> {
-        self.patch(object, &recording_keys(object, records)).await?;
-        self.env.state().probe_outdated(&self.uid());
-        // A key that is recorded as gone is kept in memory for nobody.
-        let unsaved = self.env.state().unsaved_key(&self.uid());
-        if unsaved.is_some_and(|unsaved| records.names().all(|name| name != unsaved.key.name)) {
-            self.env.state().take_unsaved_key(&self.uid());
-        }
+        self.write_records(self.object, records).await?;
         if let Some(text) = event {
             let lost = records.lost.len() > self.identity.records.lost.len();
             let event = if lost { Event::warning("KeyLeft", text) } else { Event::normal("KeyRevoked", text) };
@@ -194,7 +214,23 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    async fn revoke(&self, id: i64, name: &str, records: &KeyRecords) -> Result<(), StepError> {
+    async fn write_records(&self, object: &ProjectKey, records: &KeyRecords) -> Result<(), StepError> {
+        self.patch(object, &recording_keys(object, records)).await?;
+        self.env.state().probe_outdated(&self.uid());
+        // A key that is recorded as gone is kept in memory for nobody.
+        let unsaved = self.env.state().unsaved_key(&self.uid());
+        if unsaved.is_some_and(|unsaved| records.names().all(|name| name != unsaved.key.name)) {
+            self.env.state().take_unsaved_key(&self.uid());
+        }
+        Ok(())
+    }
+
+    async fn revoke(
+        &self,
+        (id, name): (i64, &str),
+        records: &KeyRecords,
+        in_use: Option<&str>,
+    ) -> Result<(), StepError> {
         let connection = self.connection(Action::Revoke)?;
         let organization = organization(&connection, Action::Revoke)?;
         // Should the record be replaced by an older one, the key might be taken into use while it is being revoked.
@@ -209,7 +245,14 @@ impl<E: Environment> Work<'_, E> {
         }
         self.env.state().keys_outdated(&self.uid());
         self.env.state().action_succeeded(&self.uid(), Action::Revoke);
-        self.record_in(&object, records, Some(&format!("Revoked key {name} ({id})."))).await
+        self.write_records(&object, records).await?;
+        let done = format!("Revoked key {name} ({id}).");
+        let event = in_use.map_or_else(
+            || Event::normal("KeyRevoked", done.clone()),
+            |why| Event::warning("KeyRevokedInUse", format!("{done} It may still be in use: {why}")),
+        );
+        self.publish(&event).await;
+        Ok(())
     }
 
     async fn list(&self) -> Result<(), StepError> {

@@ -124,7 +124,7 @@ pub(super) fn leave(case: &Case, name: &str) -> KeyStep {
 }
 
 fn revoke(id: i64, name: &str, records: KeyRecords) -> Revocation {
-    let step = KeyStep::Revoke { id, name: name.to_owned(), records };
+    let step = KeyStep::Revoke { id, name: name.to_owned(), records, in_use: None };
     Revocation::Step(Some(Action::Revoke), Box::new(step))
 }
 

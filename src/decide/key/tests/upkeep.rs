@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::api::ProjectKeyStatus;
-use crate::api::{Duration as Length, Rotation};
 
 fn is_ready(reported: &(Health, Sync, Wake)) -> bool {
     matches!(reported.0, Health::Ready(Reason::Available, _))
@@ -112,8 +111,7 @@ fn the_declared_parts_of_the_secret_are_restored() {
 }
 
 fn rotated(every: &str, overlap: &str) -> Given {
-    let rotation = Rotation { every: Length(every.to_owned()), overlap: Length(overlap.to_owned()) };
-    Given::in_use().probe(Probe::Accepted(at(3599))).but(|spec, _| spec.rotation = Some(rotation))
+    Given::in_use().probe(Probe::Accepted(at(3599))).but(|spec, _| spec.rotation = Some(rotation(every, overlap)))
 }
 
 #[test]
@@ -158,7 +156,7 @@ fn a_replaced_key_stays_for_the_overlap_and_is_revoked_after_it() {
     assert_eq!(overlapping().reported(99).2, Wake::At(at(100)));
     assert_eq!(overlapping().step(100), KeyStep::ListKeys);
     let listed_as = |name: &str| overlapping().listing(listed(100, &[(5, name), (1, &key(1).name)]));
-    let revoke = KeyStep::Revoke { id: 5, name: key(5).name, records: records(1) };
+    let revoke = KeyStep::Revoke { id: 5, name: key(5).name, records: records(1), in_use: None };
     assert_eq!(listed_as(&key(5).name).step(100), revoke);
     // A list that lacks it proves nothing by itself.
     assert_eq!(overlapping().listing(listed(100, &[(1, &key(1).name)])).step(100), revoke);
@@ -192,7 +190,7 @@ fn lost_keys_are_revoked_once_they_can_be_listed() {
     let name = &key(8).name;
     let given = |listing| Given::in_use().records(KeyRecords { lost: vec![lost(name)], ..records(1) }).listing(listing);
     assert_eq!(given(KeyListing::NotRead).step(1), KeyStep::ListKeys);
-    let revoke = KeyStep::Revoke { id: 8, name: name.clone(), records: records(1) };
+    let revoke = KeyStep::Revoke { id: 8, name: name.clone(), records: records(1), in_use: None };
     assert_eq!(given(listed(1, &[(8, name)])).step(1), revoke);
     assert_eq!(record(given(listed(1, &[])).step(1)), (records(1), None));
     assert!(is_ready(&given(KeyListing::NotOffered).reported(1)));
