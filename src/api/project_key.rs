@@ -89,6 +89,10 @@ const ANOTHER_KEY: &str = "create another ProjectKey, and delete this one when n
     "!has(self.template) || !(self.key in self.template)",
     "the entry named by key is the API key itself: give the entry in template another name",
 ).field_path(".template"))]
+#[x_kube(validation = rules::demand(
+    "!has(self.previousKey) || self.previousKey != self.key && (!has(self.template) || !(self.previousKey in self.template))",
+    "name an entry that neither key nor template names",
+).field_path(".previousKey"))]
 pub struct KeySecret {
     /// Name of the Secret. This resource creates and owns it. dbplane never writes to an existing Secret of another owner. Cannot be changed.
     #[schemars(length(max = 253))]
@@ -101,6 +105,17 @@ pub struct KeySecret {
     #[x_kube(validation = rules::secret_data_key())]
     #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
     pub key: String,
+    /// Key within its data for the key before, as long as a replaced key stays valid; it is not kept when absent. Applies from the next rotation on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = rules::secret_data_key())]
+    pub previous_key: Option<String>,
+    /// The type of the Secret; Opaque when absent. Types of Kubernetes itself are refused: they demand entries that the Secret does not have before there is a key. Cannot be changed.
+    #[serde(rename = "type", default = "opaque")]
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = rules::secret_type())]
+    #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
+    pub type_: String,
     /// Labels for the Secret, at most 32. Keys under dbplane.dev/ are reserved.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schema::labels")]
@@ -116,6 +131,10 @@ pub struct KeySecret {
     #[schemars(schema_with = "schema::texts")]
     #[x_kube(validation = rules::secret_data_keys(), validation = rules::placeholders(&["key", "keyID", "keyName", "projectID", "baseURL"]))]
     pub template: BTreeMap<String, String>,
+}
+
+fn opaque() -> String {
+    "Opaque".to_owned()
 }
 
 /// Regular replacement of a key.

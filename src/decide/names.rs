@@ -61,6 +61,8 @@ pub const RECORD: &str = "dbplane.dev/record";
 pub const SECRET_KEY_ID: &str = "dbplane.dev/key-id";
 /// On a Secret: the record of the key in it.
 pub const SECRET_KEY: &str = "dbplane.dev/key";
+/// On a Secret: which entry holds the key before, and which key that is.
+pub const SECRET_PREVIOUS: &str = "dbplane.dev/previous-key";
 /// On a Secret: a digest of the key that dbplane wrote, which shows whether it was altered by hand.
 pub const SECRET_DIGEST: &str = "dbplane.dev/digest";
 /// On a Secret: a digest of the names of its parts that dbplane wrote, which shows whether one is no longer declared.

@@ -11,6 +11,7 @@ use super::gather::{Facts, Rival, rank};
 use super::secret;
 use crate::api::ProjectKey;
 use crate::cluster::{SecretState, owned_by};
+use crate::decide::identity::KeyRecords;
 use crate::decide::key::{KeyListing, KeyObserved, KeySecretView, Probe};
 use crate::decide::{later, names};
 
@@ -20,7 +21,8 @@ const LISTING_LIFETIME: Duration = Duration::from_secs(10);
 const NOT_OFFERED_LIFETIME: Duration = Duration::from_secs(120);
 
 pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved {
-    let (secret, secret_deleting) = secret_view(object, &facts.secret, &facts.base_url);
+    let records = facts.record.as_ref().map(|record| record.identity.records.clone()).unwrap_or_default();
+    let (secret, secret_deleting) = secret_view(object, &facts.secret, &records, &facts.base_url);
     let remembered = &facts.remembered;
     let (listing, not_offered_until) = listing(remembered.key.listing.as_ref(), facts.now);
     KeyObserved {
@@ -50,14 +52,19 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
 }
 
 /// The Secret as it was read, and whether it is being deleted.
-fn secret_view(object: &ProjectKey, state: &SecretState, base_url: &str) -> (KeySecretView, bool) {
+fn secret_view(
+    object: &ProjectKey,
+    state: &SecretState,
+    records: &KeyRecords,
+    base_url: &str,
+) -> (KeySecretView, bool) {
     match state {
         SecretState::Absent => (KeySecretView::Absent, false),
         SecretState::Foreign(who) => (KeySecretView::Foreign(who.clone()), false),
         SecretState::Restored(found) => (secret::restored(object, found, base_url), false),
         SecretState::Ours(found) => {
             let deleting = found.metadata.deletion_timestamp.is_some();
-            (KeySecretView::Ours(secret::secret_contents(&object.spec, found, base_url).0), deleting)
+            (KeySecretView::Ours(secret::secret_contents(&object.spec, found, records, base_url).0), deleting)
         }
     }
 }

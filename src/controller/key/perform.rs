@@ -13,6 +13,7 @@ use super::super::pass::calls::{
 use super::super::pass::released;
 use super::super::state::{Connection, UnsavedKey};
 use super::record::{recording, recording_keys, stored};
+use super::secret::Previous;
 use super::take_over::take_over;
 use super::{ProjectKeys, secret};
 use crate::api::ProjectKey;
@@ -64,7 +65,8 @@ impl<E: Environment> Work<'_, E> {
     async fn prepare(&self) -> Result<(), StepError> {
         let Some(owner) = Owner::of(self.object) else { return Ok(()) };
         let name = &self.object.spec.secret.name;
-        let created = secrets::create_empty(self.env.cluster(), &owner, name).await;
+        let type_ = Some(self.object.spec.secret.type_.as_str());
+        let created = secrets::create_empty(self.env.cluster(), &owner, (name, type_)).await;
         secret_written(self.env, &self.uid(), created.map_err(WriteError::from), name)
     }
 
@@ -139,7 +141,8 @@ impl<E: Environment> Work<'_, E> {
             KeyIdentity { id: i64::MAX, name: intent.name.clone(), at: intent.at, created_at: None, created_by: None };
         // As long as keys are, so that what is too large is found too.
         let stand_in = SecretString::from("-".repeat(KEY_LENGTH));
-        let content = secret::content(&self.object.spec, &key, &stand_in, base_url);
+        let previous = Previous { id: i64::MAX, name: intent.name.clone(), secret: stand_in.clone() };
+        let content = secret::content(&self.object.spec, (&key, &stand_in), Some(&previous), base_url);
         let accepted = secrets::dry_run(self.env.cluster(), &owner, name, &content).await;
         stored(self.env, self.object, accepted, &content)
     }
@@ -195,12 +198,18 @@ impl<E: Environment> Work<'_, E> {
         let name = &self.object.spec.secret.name;
         let cluster = self.env.cluster();
         let SecretState::Ours(found) = secrets::state(cluster, &owner, name).await? else { return Ok(()) };
-        let (SecretContents::Key { key, .. }, Some(value)) = secret::secret_contents(&self.object.spec, &found, &url)
+        let (spec, records) = (&self.object.spec, &self.identity.records);
+        let (SecretContents::Key { key, .. }, Some(value)) = secret::secret_contents(spec, &found, records, &url)
         else {
             return Ok(());
         };
-        let content = secret::content(&self.object.spec, &key, &value, &url);
+        let previous = secret::previous(&found, records);
+        let content = secret::content(spec, (&key, &value), previous.as_ref(), &url);
+        let left = secret::leftover(&found, &content);
         let written = secrets::write(cluster, &owner, (name, Some(&found)), &content).await;
+        if let (Ok(stands), Some(entry)) = (&written, &left) {
+            secrets::remove(cluster, &owner.namespace, stands, [entry]).await?;
+        }
         stored(self.env, self.object, written.map_err(WriteError::from), &content)
     }
 
@@ -300,7 +309,8 @@ impl<E: Environment> Work<'_, E> {
         }
         let state = secrets::state(self.env.cluster(), &owner, &self.object.spec.secret.name).await?;
         let SecretState::Ours(found) = state else { return Ok(None) };
-        Ok(match secret::secret_contents(&self.object.spec, &found, &connection.access.base_url) {
+        let (spec, records) = (&self.object.spec, &self.identity.records);
+        Ok(match secret::secret_contents(spec, &found, records, &connection.access.base_url) {
             (SecretContents::Key { key, .. }, Some(value)) if key.id == current.id => Some((connection, value)),
             _ => None,
         })
@@ -360,7 +370,6 @@ pub(super) async fn write_unsaved<E: Environment>(
 ) -> Result<Saved, StepError> {
     let Some(owner) = Owner::of(object) else { return Ok(Saved::Written) };
     let url = access::base_url(env, &object.spec.account_ref, object);
-    let content = secret::content(&object.spec, &unsaved.key, &unsaved.secret, &url);
     let name = &object.spec.secret.name;
     let cluster = env.cluster();
     let own = match secrets::own(cluster, &owner, name).await {
@@ -368,9 +377,14 @@ pub(super) async fn write_unsaved<E: Environment>(
         Err(error) => return secret_written(env, &uid(object), Err(error), name).map(|()| Saved::Written),
     };
     let now = cluster.current(object).await?.map(|now| identity::of_key(&now).unwrap_or_default().identity);
-    if now.is_some_and(|identity| !identity.expects(&unsaved.key.name)) {
+    if now.as_ref().is_some_and(|identity| !identity.expects(&unsaved.key.name)) {
         return Ok(Saved::GivenUp);
     }
+    let records = now.unwrap_or_default().records;
+    let in_use = own.as_deref().filter(|_| !unsaved.intent.previous_revoked);
+    let before = in_use.and_then(|found| secret::about_to_be_previous(object, found, &records, &url));
+    let before = before.or_else(|| secret::previous(own.as_deref()?, &records));
+    let content = secret::content(&object.spec, (&unsaved.key, &unsaved.secret), before.as_ref(), &url);
     let written = secrets::write_own(cluster, &owner, (name, own.as_deref()), &content).await;
     stored(env, object, written, &content).map(|()| Saved::Written)
 }

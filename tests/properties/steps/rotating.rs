@@ -130,3 +130,89 @@ fn a_key_whose_use_the_platform_does_not_show_is_kept_until_the_deadline() {
     assert!(told.len() == 1 && told[0].starts_with(words), "{told:?}");
     assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
 }
+
+impl Run<'_> {
+    /// An entry of the Secret.
+    fn entry(&self, name: &str) -> Option<String> {
+        let simulation = self.simulation.lock();
+        let bytes = simulation.cluster.secrets["ci"].data.as_ref()?.get(name)?.0.clone();
+        Some(String::from_utf8(bytes).unwrap())
+    }
+}
+
+/// Of these entries the last one comes with a rotation and goes with the key that it holds.
+fn declared() -> serde_json::Value {
+    let template = json!({"url": "https://platform.example/api/v2", "organization": "org"});
+    json!({"secret": {"previousKey": "before", "template": template}, "rotation": {"every": "8760h", "overlap": "10m"}})
+}
+
+#[test]
+fn the_key_before_stays_in_the_secret_until_it_is_revoked() {
+    let history = history(&[], true);
+    let mut run = Run::begin(&history).unwrap();
+    run.apply(&key(), &declared());
+    run.go_on(5).unwrap();
+    let first = run.entry("api-key");
+    assert_eq!((run.entry("before"), run.entry("organization").as_deref()), (None, Some("org")));
+    // Its write is lost once, and made again over itself.
+    run.snare("write of Secret ci", Times::Once, Snag::Fault(Fault::Silence(Carried::Now)));
+    run.request_key(1);
+    run.go_on(120).unwrap();
+    let second = run.entry("api-key");
+    assert_ne!(second, first);
+    assert_eq!(run.entry("before"), first);
+    run.kill();
+    run.go_on(60).unwrap();
+    run.request_key(2);
+    run.go_on(60).unwrap();
+    assert_eq!(run.entry("before"), second, "the one before, and not the one before that");
+    // Under another name it is the same.
+    run.apply(&key(), &json!({"secret": {"previousKey": "former"}}));
+    run.go_on(60).unwrap();
+    assert_eq!((run.entry("before"), run.entry("former")), (None, second));
+    run.go_on(1200).unwrap();
+    assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
+    assert_eq!((run.entry("before"), run.entry("former")), (None, None));
+    assert_eq!(run.entry("url").as_deref(), Some("https://platform.example/api/v2"));
+}
+
+#[test]
+fn the_key_before_is_not_kept_where_it_is_of_no_use_or_was_altered() {
+    let history = history(&[], true);
+    let mut run = Run::begin(&history).unwrap();
+    run.apply(&key(), &declared());
+    run.go_on(5).unwrap();
+    // It was revoked.
+    run.happen(&Event::KeyRevoked);
+    run.go_on(700).unwrap();
+    assert_eq!((run.entry("before"), run.valid().len()), (None, 1));
+    run.request_key(1);
+    run.go_on(60).unwrap();
+    assert!(run.entry("before").is_some());
+    let alter: fn(&mut Simulation) = |simulation| {
+        let mut secret = simulation.cluster.secrets["ci"].clone_inner();
+        let entry = k8s_openapi::ByteString(b"altered".to_vec());
+        secret.data.as_mut().unwrap().insert("before".to_owned(), entry);
+        simulation.cluster.secrets.insert("ci".to_owned(), crate::in_memory::Print::of(secret));
+    };
+    alter(&mut run.simulation.lock());
+    run.told();
+    assert_eq!(run.told_after(60, |_| ()), Vec::<String>::new(), "that is no reason for another key");
+    assert_eq!(run.entry("before"), None);
+}
+
+#[test]
+fn a_secret_has_the_declared_type() {
+    let history = history(&[], false);
+    let mut run = Run::begin(&history).unwrap();
+    let declared = |type_: &str, name: &str| {
+        json!({
+            "accountRef": {"name": "prod"}, "projectID": crate::simulation::PROJECT,
+            "secret": {"name": name, "type": type_},
+        })
+    };
+    run.apply(&key(), &declared("example.com/api-key", "typed"));
+    run.go_on(60).unwrap();
+    let type_ = run.simulation.lock().cluster.secrets["typed"].type_.clone();
+    assert_eq!(type_.as_deref(), Some("example.com/api-key"));
+}
