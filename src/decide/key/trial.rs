@@ -45,16 +45,20 @@ pub fn tried(before: Probe, answer: Result<(), Fault>, now: Timestamp) -> Result
 /// What comes before the new key is written over one that works; `None` where nothing does.
 pub(super) fn before_switch(case: &Case, key: &KeyIdentity) -> Option<Choice> {
     let current = working(case)?;
-    let until = later(key.at, case.observed.limits.settle.max(REFUSED_AGAIN + Duration::from_secs(1)));
+    let settle = case.observed.limits.settle;
+    // Another process may take the creation for interrupted at the end of the settle time.
+    let saved_by = later(key.at, settle / 2);
+    let given_up_by = later(key.at, settle.max(REFUSED_AGAIN + Duration::from_secs(1)));
     let again = match case.observed.unsaved_probe {
         Probe::Accepted(_) => return None,
         probe if probe.is_revoked() => return give_up(case, key, current),
         // It is not known to be accepted, and cannot be kept in memory for ever.
-        Probe::Refused { .. } if until <= case.now => return give_up(case, key, current),
-        Probe::NotAsked(_) if until <= case.now => return None,
+        Probe::Refused { .. } if given_up_by <= case.now => return give_up(case, key, current),
+        Probe::NotAsked(_) if saved_by <= case.now => return None,
         Probe::Refused { at, .. } => Some(later(at, REFUSED_AGAIN)),
         Probe::NotAsked(_) => None,
     };
+    let until = if again.is_some() { given_up_by } else { saved_by };
     if let Some(Backoff { health, until: pause }) = case.backoff(Action::TryKey) {
         let failed = Report::of(health);
         let (reason, message) = failed.headline();

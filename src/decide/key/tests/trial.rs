@@ -55,7 +55,8 @@ fn a_platform_that_does_not_answer_is_asked_again_and_not_for_ever() {
     assert_eq!((reason, wake), (Reason::PlatformUnreachable, Wake::At(at(2))));
     assert_eq!(silent.step(2), KeyStep::TryUnsaved);
     // Its secret is in memory alone, and nothing shows that it is refused.
-    assert_eq!(silent.step(60), KeyStep::SaveSecret);
+    assert_eq!(silent.step(29), KeyStep::TryUnsaved);
+    assert_eq!(silent.step(30), KeyStep::SaveSecret);
     // One that was refused is never switched to.
     let refused = told(silent, Probe::NotAsked(None).refused(at(1)));
     assert!(matches!(refused.step(60), KeyStep::GiveUpRefused { .. }));
