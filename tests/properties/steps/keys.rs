@@ -73,6 +73,45 @@ fn a_key_that_people_have_revoked_is_forgotten_and_the_others_are_kept() {
 }
 
 #[test]
+fn a_lost_key_is_acknowledged_by_its_name_alone() {
+    let history = without_list();
+    let mut run = Run::prepared(&history);
+    run.snare(CREATE_KEY, Times::Once, Snag::Fault(Fault::Silence(Carried::Now)));
+    run.snare(CREATE_KEY, Times::Once, Snag::Fault(Fault::Silence(Carried::Now)));
+    run.declare();
+    run.go_on(300).unwrap();
+    let lost = |run: &Run| -> Vec<String> {
+        let keys = run.status_of(&key())["lostKeys"].as_array().cloned().unwrap_or_default();
+        keys.iter().map(|key| key["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let [first, second] = lost(&run).try_into().unwrap();
+    assert!(run.condition(&key(), "Synced").starts_with("RevocationUnsupported"));
+    run.annotate(&key(), names::REVOKED_KEYS, &first);
+    run.go_on(60).unwrap();
+    assert_eq!((lost(&run), &run.status_of(&key())["acknowledgedKeys"]), (vec![second.clone()], &json!([first])));
+    run.annotate(&key(), names::REVOKED_KEYS, &second);
+    run.go_on(60).unwrap();
+    assert_eq!(lost(&run), Vec::<String>::new());
+    assert!(run.condition(&key(), "Synced").starts_with("InSync"));
+}
+
+/// dbplane may not revoke it, and people do.
+#[test]
+fn a_lost_key_that_people_have_revoked_leaves_the_list_by_itself() {
+    let history = history(&[], true);
+    let mut run = Run::prepared(&history);
+    run.snare(CREATE_KEY, Times::Once, Snag::Fault(Fault::Silence(Carried::Now)));
+    run.snare("Delete /organizations/org/api_keys/*", Times::Always, Snag::Fault(Fault::Refused(403)));
+    run.declare();
+    run.go_on(300).unwrap();
+    assert_eq!(run.status_of(&key())["lostKeys"].as_array().map(Vec::len), Some(1));
+    run.happen(&Event::KeyRevoked);
+    run.without_snares();
+    run.go_on(3600).unwrap();
+    assert_eq!((run.status_of(&key()).get("lostKeys"), run.live_keys()), (None, 1));
+}
+
+#[test]
 fn a_creation_that_nobody_carried_out_is_made_again() {
     let history = history(&[], true);
     let mut run = Run::prepared(&history);

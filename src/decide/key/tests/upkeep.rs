@@ -195,3 +195,25 @@ fn lost_keys_are_revoked_once_they_can_be_listed() {
     assert_eq!(record(given(listed(1, &[])).step(1)), (records(1), None));
     assert!(is_ready(&given(KeyListing::NotOffered).reported(1)));
 }
+
+#[test]
+fn a_lost_key_that_dbplane_must_not_revoke_leaves_the_list_with_the_platforms() {
+    let other = LostKey { id: Some(9), because: LostBecause::OtherKey, ..lost(NAME) };
+    let given = Given::in_use().records(KeyRecords { lost: vec![other], ..records(1) });
+    let own = key(1).name;
+    let keeps = |listing: KeyListing| {
+        let (_, sync, _) = given.clone().probe(Probe::Accepted(at(60))).listing(listing).reported(61);
+        assert!(matches!(sync, Sync::OutOfSync(Reason::BindingConflict, _)), "{sync:?}");
+    };
+    keeps(listed(60, &[(1, &own), (9, "theirs")]));
+    // It may be listed later.
+    keeps(listed(59, &[(1, &own)]));
+    let (after, event) = record(given.clone().listing(listed(60, &[(1, &own)])).step(61));
+    assert_eq!(after, records(1));
+    assert!(event.unwrap().contains("not listed any more"));
+    // The same for one of another cluster, which nobody lists for its own sake.
+    let theirs = LostKey { id: Some(7), because: LostBecause::Retired, ..lost("ci-0ther0-0a1b2c3d-00000007") };
+    let given = Given::in_use().records(KeyRecords { lost: vec![theirs], ..records(1) });
+    assert_eq!(given.step(600), KeyStep::ListKeys, "with the check of the key in use");
+    assert_eq!(record(given.listing(listed(600, &[(1, &own)])).step(600)).0, records(1));
+}
