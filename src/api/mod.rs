@@ -31,7 +31,8 @@ pub use compute::{
 };
 pub use hand_over::{HandOverTo, TakeOverFrom};
 pub use project_key::{
-    KeyDeletion, KeyRecord, KeySecret, OnRevoked, ProjectKey, ProjectKeySpec, ProjectKeyStatus, Rotation,
+    KeyDeletion, KeyRecord, KeySecret, OnRevoked, ProjectKey, ProjectKeySpec, ProjectKeyStatus, RevokePrevious,
+    Rotation,
 };
 
 pub use read_replica_set::{

@@ -89,6 +89,10 @@ const ANOTHER_KEY: &str = "create another ProjectKey, and delete this one when n
     "!has(self.template) || !(self.key in self.template)",
     "the entry named by key is the API key itself: give the entry in template another name",
 ).field_path(".template"))]
+#[x_kube(validation = rules::demand(
+    "!has(self.previousKey) || self.previousKey != self.key && (!has(self.template) || !(self.previousKey in self.template))",
+    "name an entry that neither key nor template names",
+).field_path(".previousKey"))]
 pub struct KeySecret {
     /// Name of the Secret. This resource creates and owns it. dbplane never writes to an existing Secret of another owner. Cannot be changed.
     #[schemars(length(max = 253))]
@@ -101,6 +105,17 @@ pub struct KeySecret {
     #[x_kube(validation = rules::secret_data_key())]
     #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
     pub key: String,
+    /// Key within its data for the key before, as long as a replaced key stays valid; it is not kept when absent. Applies from the next rotation on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = rules::secret_data_key())]
+    pub previous_key: Option<String>,
+    /// The type of the Secret; Opaque when absent. Types of Kubernetes itself are refused: they demand entries that the Secret does not have before there is a key. Cannot be changed.
+    #[serde(rename = "type", default = "opaque")]
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = rules::secret_type())]
+    #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
+    pub type_: String,
     /// Labels for the Secret, at most 32. Keys under dbplane.dev/ are reserved.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schema::labels")]
@@ -118,17 +133,53 @@ pub struct KeySecret {
     pub template: BTreeMap<String, String>,
 }
 
+fn opaque() -> String {
+    "Opaque".to_owned()
+}
+
 /// Regular replacement of a key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = rules::shorter_than("overlap", "every"))]
+#[x_kube(validation = rules::shorter_than("overlap", "deadline"))]
+#[x_kube(validation = rules::shorter_than("unusedFor", "deadline"))]
+#[x_kube(validation = rules::shorter_than("deadline", "every"))]
+#[x_kube(validation = rules::demand(
+    "self.revokePrevious != 'WhenUnused' || has(self.unusedFor) && has(self.deadline)",
+    "set unusedFor and deadline: with WhenUnused the replaced key is revoked once it was not used for unusedFor, and at the deadline at the latest",
+).field_path(".revokePrevious"))]
+#[x_kube(validation = rules::demand(
+    "self.revokePrevious == 'WhenUnused' || !has(self.unusedFor) && !has(self.deadline)",
+    "set revokePrevious to WhenUnused, or remove unusedFor and deadline: they have no effect without it",
+).field_path(".revokePrevious"))]
 pub struct Rotation {
     /// How long a key is used before it is replaced, 1h to 8760h, such as 720h.
     #[x_kube(validation = rules::duration("1h", "8760h"))]
     pub every: Duration,
-    /// How long a replaced key stays valid before it is revoked, 0s or more and shorter than every.
+    /// How long a replaced key stays valid at least, 0s or more and shorter than every.
     #[x_kube(validation = rules::duration("0s", "8760h"))]
     pub overlap: Duration,
+    /// When a replaced key is revoked: AfterOverlap (the default) when overlap is over, WhenUnused when the platform's list of keys also shows that it was not used for unusedFor, and at the deadline at the latest. Where the platform does not show when keys were last used, WhenUnused waits for the deadline.
+    #[serde(default)]
+    pub revoke_previous: RevokePrevious,
+    /// With WhenUnused: how long a replaced key has to be unused before it is revoked, 1h or more and shorter than deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = rules::duration("1h", "8760h"))]
+    pub unused_for: Option<Duration>,
+    /// With WhenUnused: how long after its replacement a key is revoked although it may still be in use, longer than overlap and unusedFor and shorter than every.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = rules::duration("1h", "8760h"))]
+    pub deadline: Option<Duration>,
+}
+
+/// When a replaced key is revoked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum RevokePrevious {
+    /// At the end of the overlap.
+    #[default]
+    AfterOverlap,
+    /// When it is not used any more, and at the deadline at the latest.
+    WhenUnused,
 }
 
 /// What to do when the platform no longer accepts the key.
@@ -179,6 +230,9 @@ pub struct ProjectKeyStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub rotated_at: Option<Timestamp>,
+    /// The last value of the annotation dbplane.dev/rotate for which the key was replaced; one of more than 64 characters as a digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_handled_rotate: Option<String>,
     /// Keys that were replaced and are still valid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub previous_keys: Vec<KeyRecord>,
@@ -215,4 +269,8 @@ pub struct KeyRecord {
     /// When it was replaced, or when its creation was attempted.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub since: Timestamp,
+    /// When a replaced key is revoked, at the latest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    pub revoke_at: Option<Timestamp>,
 }

@@ -141,6 +141,15 @@ pub(super) fn secret_data_key() -> Rule {
     rule(matches("self", SECRET_DATA_KEY), "write a key of a Secret's data: letters, digits, -, _ and .")
 }
 
+/// `self` is a type of Secrets that are not Kubernetes' own.
+pub(super) fn secret_type() -> Rule {
+    let own = "!self.matches('^([a-z0-9.-]+[.])?kubernetes[.]io/')";
+    rule(
+        format!("{own} && {}", matches("self", "^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$")),
+        "write Opaque or a type of your own, such as example.com/api-key: letters, digits, -, _, . and /, and none of kubernetes.io",
+    )
+}
+
 /// The keys of `self` are keys of a Secret's data.
 pub(super) fn secret_data_keys() -> Rule {
     rule(
@@ -184,11 +193,11 @@ pub(super) fn duration(least: &str, most: &str) -> Rule {
     )
 }
 
-/// The duration `shorter` of `self` is shorter than its `longer`. Malformed ones are left to their own rule.
+/// The duration `shorter` of `self` is shorter than its `longer`, where both are set. Malformed ones are left to their own rule.
 pub(super) fn shorter_than(shorter: &str, longer: &str) -> Rule {
     let malformed = |field: &str| {
         let subject = format!("self.{field}");
-        format!("{subject} == '' || !{}", matches(&subject, DURATION))
+        format!("!has({subject}) || {subject} == '' || !{}", matches(&subject, DURATION))
     };
     rule(
         format!(

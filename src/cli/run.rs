@@ -62,7 +62,7 @@ pub struct Run {
     /// Seconds that a compute may take to start before it is reported as Stalled with StartTimeout.
     #[arg(long, env = "DBPLANE_START_TIMEOUT", default_value_t = Limits::default().start.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     start_timeout: u64,
-    /// Seconds between two checks whether the platform still accepts a project key.
+    /// Seconds between two checks whether the platform still has a project key: by its list of keys, or by asking the key itself.
     #[arg(long, env = "DBPLANE_KEY_CHECK_INTERVAL", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     key_check_interval: u64,
     /// Limit of the brake on mass deletion: how many computes and keys of deleted resources dbplane deletes through one account within a minute. Further deletions wait until somebody confirms them. 0 switches the brake off.

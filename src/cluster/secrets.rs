@@ -85,9 +85,14 @@ impl Owner {
     }
 }
 
+/// The type of a Secret that none is declared for.
+const OPAQUE: &str = "Opaque";
+
 /// The content to write to a Secret.
 #[derive(Clone, Default)]
 pub struct SecretContent {
+    /// The Secret's type; Opaque when absent. The API server refuses another one than it has.
+    pub type_: Option<String>,
     pub data: BTreeMap<String, SecretString>,
     pub labels: BTreeMap<String, String>,
     pub annotations: BTreeMap<String, String>,
@@ -199,8 +204,12 @@ pub async fn protect<C: Cluster>(
 }
 
 /// Creates an empty Secret for `owner`; fails if one of that name exists.
-pub async fn create_empty<C: Cluster>(cluster: &C, owner: &Owner, name: &str) -> Result<(), kube::Error> {
-    cluster.create_secret(&owner.namespace, &empty(owner, name)).await
+pub async fn create_empty<C: Cluster>(
+    cluster: &C,
+    owner: &Owner,
+    (name, type_): (&str, Option<&str>),
+) -> Result<(), kube::Error> {
+    cluster.create_secret(&owner.namespace, &empty(owner, (name, type_))).await
 }
 
 /// Makes `owner` the only owner of a Secret, if the Secret still has that version.
@@ -235,7 +244,7 @@ pub async fn write_own<C: Cluster>(
 ) -> Result<Secret, WriteError> {
     if own.is_none() {
         // Created, not applied: a Secret that appears in between is not written over.
-        create_empty(cluster, owner, name).await?;
+        create_empty(cluster, owner, (name, content.type_.as_deref())).await?;
     }
     Ok(write(cluster, owner, (name, own), content).await?)
 }
@@ -257,13 +266,24 @@ pub async fn write_replaceable<C: Cluster>(
     let own = own(cluster, owner, name).await?;
     let stands = write_own(cluster, owner, (name, own.as_deref()), content).await?;
     // Applying gives up what dbplane alone has written. What a backup tool has written as well stays until it is removed.
-    let left: Map<String, Value> =
-        without.iter().filter(|entry| has(&stands, entry)).map(|entry| (entry.clone(), Value::Null)).collect();
-    if !left.is_empty() {
-        let patch = json!({"metadata": {"resourceVersion": stands.resource_version()}, "data": left});
-        cluster.patch_secret(&owner.namespace, name, &patch).await?;
-    }
+    remove(cluster, &owner.namespace, &stands, without).await?;
     Ok(stands)
+}
+
+/// Removes these entries from a Secret, as far as it has them.
+pub async fn remove<C: Cluster>(
+    cluster: &C,
+    namespace: &str,
+    stands: &Secret,
+    entries: impl IntoIterator<Item = &String>,
+) -> Result<(), kube::Error> {
+    let left: Map<String, Value> =
+        entries.into_iter().filter(|entry| has(stands, entry)).map(|entry| (entry.clone(), Value::Null)).collect();
+    if left.is_empty() {
+        return Ok(());
+    }
+    let patch = json!({"metadata": {"resourceVersion": stands.resource_version()}, "data": left});
+    cluster.patch_secret(namespace, &stands.name_any(), &patch).await
 }
 
 fn has(secret: &Secret, entry: &str) -> bool {
@@ -300,7 +320,7 @@ fn applied(owner: &Owner, (name, found): (&str, Option<&Secret>), content: &Secr
             ..ObjectMeta::default()
         },
         data: Some(content.data.iter().map(|(entry, value)| (entry.clone(), bytes(value))).collect()),
-        type_: Some("Opaque".to_owned()),
+        type_: Some(content.type_.as_deref().unwrap_or(OPAQUE).to_owned()),
         ..Secret::default()
     };
     let (uid, version) = found.map(|found| (found.uid(), found.resource_version())).unwrap_or_default();
@@ -308,7 +328,7 @@ fn applied(owner: &Owner, (name, found): (&str, Option<&Secret>), content: &Secr
 }
 
 /// A Secret for `owner`, before there is anything to put into it.
-pub fn empty(owner: &Owner, name: &str) -> Secret {
+pub fn empty(owner: &Owner, (name, type_): (&str, Option<&str>)) -> Secret {
     Secret {
         metadata: ObjectMeta {
             name: Some(name.to_owned()),
@@ -317,7 +337,7 @@ pub fn empty(owner: &Owner, name: &str) -> Secret {
             owner_references: Some(vec![owner.reference.clone()]),
             ..ObjectMeta::default()
         },
-        type_: Some("Opaque".to_owned()),
+        type_: Some(type_.unwrap_or(OPAQUE).to_owned()),
         ..Secret::default()
     }
 }
@@ -333,66 +353,5 @@ pub fn owned_by(kind: &str, name: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn owner() -> Owner {
-        let reference = reference("ProjectKey", "ci", "new");
-        Owner { namespace: "shop".to_owned(), uid: reference.uid.clone(), reference, predecessor: None }
-    }
-
-    fn reference(kind: &str, name: &str, uid: &str) -> OwnerReference {
-        OwnerReference {
-            api_version: "dbplane.dev/v1alpha1".to_owned(),
-            kind: kind.to_owned(),
-            name: name.to_owned(),
-            uid: uid.to_owned(),
-            controller: Some(true),
-            ..OwnerReference::default()
-        }
-    }
-
-    #[test]
-    fn only_a_secret_of_dbplane_for_the_same_name_was_formerly_owned() {
-        let old = || reference("ProjectKey", "ci", "old");
-        let other_group = OwnerReference { api_version: "example.com/v1".to_owned(), ..old() };
-        let cases = [
-            (true, vec![old()], true),
-            (false, vec![old()], false),
-            (true, vec![], false),
-            (true, vec![reference("ProjectKey", "cd", "old")], false),
-            (true, vec![reference("Compute", "ci", "old")], false),
-            (true, vec![other_group], false),
-            (true, vec![old(), reference("Deployment", "shop", "1")], false),
-        ];
-        for (managed, owners, was) in cases {
-            let mut secret = Secret::default();
-            if managed {
-                secret.labels_mut().insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
-            }
-            secret.metadata.owner_references = Some(owners);
-            assert_eq!(owner().formerly_owned(&secret), was, "{secret:?}");
-        }
-    }
-
-    #[test]
-    fn a_secret_without_owner_names_its_former_owner() {
-        let of = |kind: &str, name: &str| Owner { reference: reference(kind, name, "new"), ..owner() };
-        let mut secret = empty(&of("Compute", "ci"), "to-ci");
-        secret.metadata.owner_references = None;
-        assert!(of("Compute", "ci").formerly_owned(&secret));
-        assert!(!of("Compute", "cd").formerly_owned(&secret) && !of("ProjectKey", "ci").formerly_owned(&secret));
-        secret.metadata.labels = None;
-        assert!(!of("Compute", "ci").formerly_owned(&secret));
-    }
-
-    #[test]
-    fn nothing_of_a_secret_is_in_debug() {
-        let entry = || BTreeMap::from([("api-key".to_owned(), SecretString::from("canary-content"))]);
-        let content = SecretContent { data: entry(), ..SecretContent::default() };
-        let data = BTreeMap::from([("api-key".to_owned(), ByteString(b"canary-state".to_vec()))]);
-        let state = SecretState::Ours(Box::new(Secret { data: Some(data), ..Secret::default() }));
-        let text = format!("{content:?} {content:#?} {state:?} {state:#?}");
-        assert!(text.contains("api-key") && !text.contains("canary"), "{text}");
-    }
-}
+#[path = "secrets_tests.rs"]
+mod tests;

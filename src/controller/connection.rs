@@ -136,7 +136,7 @@ fn text(value: &ByteString) -> SecretText {
 fn content(secret: &ConnectionSecret) -> SecretContent {
     let data: BTreeMap<_, _> =
         secret.data.iter().map(|(name, text)| (name.clone(), text.as_secret().clone())).collect();
-    SecretContent { data, labels: secret.labels.clone(), annotations: secret.annotations.clone() }
+    SecretContent { type_: None, data, labels: secret.labels.clone(), annotations: secret.annotations.clone() }
 }
 
 #[cfg(test)]

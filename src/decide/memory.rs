@@ -24,6 +24,8 @@ pub enum Action {
     CreateKey,
     Revoke,
     ListKeys,
+    /// Asking the platform whether it accepts a new key.
+    TryKey,
     WriteSecret,
     /// Taking a Compute into a set, or letting it go.
     Adopt,
@@ -38,6 +40,8 @@ pub enum Problem {
     Secret(String),
     /// Why it did not accept another object.
     Object(String),
+    /// Which key the platform created, and does not accept.
+    NewKey(String),
 }
 
 /// The last try of an action, when it failed.
@@ -161,6 +165,7 @@ impl Memory {
         failure.is_some_and(|failure| match &failure.problem {
             Problem::Platform(fault) => !fault.may_have_happened(),
             Problem::Secret(_) | Problem::Object(_) => true,
+            Problem::NewKey(_) => false,
         })
     }
 
@@ -170,7 +175,7 @@ impl Memory {
         let failure = self.failures.get(&Action::CreateKey).filter(|failure| own && failure.at >= begun)?;
         match &failure.problem {
             Problem::Platform(Fault::OtherKey { id, .. }) => Some(*id),
-            Problem::Platform(_) | Problem::Secret(_) | Problem::Object(_) => None,
+            Problem::Platform(_) | Problem::Secret(_) | Problem::Object(_) | Problem::NewKey(_) => None,
         }
     }
 
@@ -178,7 +183,7 @@ impl Memory {
     pub fn fault(&self, action: Action) -> Option<&Fault> {
         match &self.failures.get(&action)?.problem {
             Problem::Platform(fault) => Some(fault),
-            Problem::Secret(_) | Problem::Object(_) => None,
+            Problem::Secret(_) | Problem::Object(_) | Problem::NewKey(_) => None,
         }
     }
 
@@ -294,6 +299,8 @@ impl Failure {
                 .retry_after()
                 .map_or_else(|| doubled(FAILED_FIRST, tries, FAILED_MOST), |wait| wait.max(FAILED_FIRST)),
             Problem::Secret(_) | Problem::Object(_) => doubled(FAILED_FIRST, tries, FAILED_MOST),
+            // Each try costs a key.
+            Problem::NewKey(_) => doubled(REFUSED_FIRST, tries, REFUSED_MOST),
         }
     }
 
@@ -302,6 +309,7 @@ impl Failure {
             Problem::Platform(fault) => of_fault(fault),
             Problem::Secret(message) => Health::Stalled(Reason::SecretNotWritten, message.clone()),
             Problem::Object(message) => Health::Stalled(Reason::Refused, message.clone()),
+            Problem::NewKey(message) => Health::Stalled(Reason::NewKeyRefused, message.clone()),
         }
     }
 }

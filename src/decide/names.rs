@@ -41,6 +41,8 @@ pub const FIELD_MANAGER: &str = "dbplane";
 pub const PAUSED: &str = "dbplane.dev/paused";
 /// Any change of its value restarts the compute once, as spec.restartToken does; removing it does not.
 pub const RESTART: &str = "dbplane.dev/restart";
+/// Any new value replaces the key of a ProjectKey once; removing it does not. The status shows the last value for which that was done.
+pub const ROTATE: &str = "dbplane.dev/rotate";
 /// Any new value: the platform is looked at anew, and what it has refused is tried again. The status shows the last value for which
 /// that was done.
 pub const RECONCILE: &str = "dbplane.dev/reconcile-requested-at";
@@ -59,6 +61,8 @@ pub const RECORD: &str = "dbplane.dev/record";
 pub const SECRET_KEY_ID: &str = "dbplane.dev/key-id";
 /// On a Secret: the record of the key in it.
 pub const SECRET_KEY: &str = "dbplane.dev/key";
+/// On a Secret: which entry holds the key before, and which key that is.
+pub const SECRET_PREVIOUS: &str = "dbplane.dev/previous-key";
 /// On a Secret: a digest of the key that dbplane wrote, which shows whether it was altered by hand.
 pub const SECRET_DIGEST: &str = "dbplane.dev/digest";
 /// On a Secret: a digest of the names of its parts that dbplane wrote, which shows whether one is no longer declared.

@@ -115,6 +115,10 @@ reasons! {
     SecretNotWritten,
     /// The key is no longer accepted by the platform.
     KeyRevoked,
+    /// The platform does not accept the key that was to replace another one.
+    NewKeyRefused,
+    /// A key is replaced once one of those before it is revoked.
+    RotationWaiting,
     /// The platform offers no call to revoke keys.
     RevocationUnsupported,
     /// A key that another cluster created is not revoked here.

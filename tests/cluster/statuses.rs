@@ -142,7 +142,7 @@ async fn of_a_compute() {
 
 #[tokio::test]
 async fn of_a_project_key() {
-    let record = |id| KeyRecord { id, name: "ci-1".to_owned(), since: instant() };
+    let record = |id| KeyRecord { id, name: "ci-1".to_owned(), since: instant(), revoke_at: id.map(|_| instant()) };
     let status = ProjectKeyStatus {
         key_id: Some(i64::MAX),
         key_name: Some("ci-2".to_owned()),
@@ -157,6 +157,7 @@ async fn of_a_project_key() {
         conditions: conditions(),
         record: Some("{}".to_owned()),
         last_handled_reconcile_at: Some("now".to_owned()),
+        last_handled_rotate: Some("now".to_owned()),
         observed_generation: Some(1),
     };
     let spec = json!({"accountRef": {"name": "a"}, "projectID": "p", "keyName": "ci", "secret": {"name": "ci"}});

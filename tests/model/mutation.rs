@@ -185,7 +185,7 @@ impl Mutation {
             (Self::RevokeUnrecorded, Some(LostKey { id: Some(id), name, .. })) => {
                 let (id, name) = (*id, name.clone());
                 records.lost.pop();
-                *step = KeyStep::Revoke { id, name, records: records.clone() };
+                *step = KeyStep::Revoke { id, name, records: records.clone(), in_use: None };
             }
             _ => {}
         }

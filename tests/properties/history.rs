@@ -97,6 +97,10 @@ pub enum Event {
     KeyReapplied(bool),
     KeyHandedOver(usize, Order),
     KeyRestored(usize),
+    /// People ask for another key, with this value.
+    KeyRequested(u8),
+    /// How long the key before stays valid is declared in one of these ways, or not at all.
+    KeyRotation(u8),
     /// The API key of the account is exchanged for another one; the old one is revoked.
     CredentialExchanged,
     /// It is revoked, and nobody puts another one into the Secret.
@@ -161,6 +165,8 @@ pub fn event(subject: Subject) -> BoxedStrategy<Event> {
         2 => any::<bool>().prop_map(Event::KeyReapplied),
         3 => (0..2_usize, order()).prop_map(|(to, order)| Event::KeyHandedOver(to, order)),
         1 => (0..2_usize).prop_map(Event::KeyRestored),
+        3 => (0..4_u8).prop_map(Event::KeyRequested),
+        2 => (0..3_u8).prop_map(Event::KeyRotation),
     ];
     match subject {
         Subject::Computes => prop_oneof![1 => of_any, 2 => of_computes].boxed(),
@@ -311,6 +317,8 @@ impl Run<'_> {
             Event::KeyReapplied(backup) => self.reapply(&self.named_key(), *backup),
             Event::KeyHandedOver(to, order) => self.hand_over(&key(), *to, *order),
             Event::KeyRestored(former) => self.restore(&key(), *former),
+            Event::KeyRequested(value) => self.request_key(*value),
+            Event::KeyRotation(way) => self.declare_rotation(*way),
         }
     }
 

@@ -23,6 +23,7 @@ mod process;
 mod promises;
 mod rewriting;
 mod role;
+mod rotating;
 mod run;
 mod sets;
 mod simulation;

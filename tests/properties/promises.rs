@@ -12,6 +12,7 @@ use super::handed;
 use super::in_memory::Resource;
 use super::in_memory::promises::{self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World};
 use super::process::Process;
+use super::rotating::MOST_KEYS;
 use super::run::Run;
 use super::simulation::{REQUEST_TIMEOUT, Simulation};
 
@@ -33,6 +34,10 @@ pub fn unbroken(run: &Run) -> Result<(), String> {
     let resources = world.resources.iter().filter(bound).cloned().collect();
     if let Some(wrong) = promises::bound_wrongly(&World { resources, ..world.clone() }) {
         return Err(wrong);
+    }
+    let live = promises::live_keys(&world);
+    if live > MOST_KEYS + run.late_keys() && run.history.lists_keys() {
+        return Err(format!("{live} keys are live: {:?}", world.keys));
     }
     let forgotten = promises::forgotten_keys(&world);
     match forgotten.len() > run.late_keys() {

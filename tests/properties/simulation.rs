@@ -250,6 +250,7 @@ impl Simulation {
                 self.count_deletion(actor);
                 self.ledger.revoked(id);
                 self.note_revocation(id, actor);
+                self.note_revocation_in_use(id, actor);
             }
             _ => {}
         }

@@ -94,7 +94,7 @@ fn deed(scenario: &Scenario, kind: &str, name: &str) -> Deed {
             Some(if goes { Deed::HandedOver } else { Deed::Changed })
         }
         Act::Change(..) => None,
-        Act::Age(kind, name) => is((kind, name)).then_some(Deed::Changed),
+        Act::Age(kind, name) | Act::Annotate(kind, name, ..) => is((kind, name)).then_some(Deed::Changed),
         Act::Delete("Secret", secret) => (kind == "ProjectKey" && *secret == key_secret(name)).then_some(Deed::Changed),
         Act::Delete("ReadReplicaSet", name) if is(("ReadReplicaSet", name)) => Some(Deed::DeletedAtOnce),
         Act::Delete(kind, name) => is((kind, name)).then_some(Deed::Deleted),

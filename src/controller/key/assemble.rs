@@ -6,10 +6,12 @@ use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
 use super::super::object::{meta_observed, uid};
+use super::super::state::UnsavedKey;
 use super::gather::{Facts, Rival, rank};
 use super::secret;
 use crate::api::ProjectKey;
 use crate::cluster::{SecretState, owned_by};
+use crate::decide::identity::KeyRecords;
 use crate::decide::key::{KeyListing, KeyObserved, KeySecretView, Probe};
 use crate::decide::{later, names};
 
@@ -19,7 +21,8 @@ const LISTING_LIFETIME: Duration = Duration::from_secs(10);
 const NOT_OFFERED_LIFETIME: Duration = Duration::from_secs(120);
 
 pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved {
-    let (secret, secret_deleting) = secret_view(object, &facts.secret, &facts.base_url);
+    let records = facts.record.as_ref().map(|record| record.identity.records.clone()).unwrap_or_default();
+    let (secret, secret_deleting) = secret_view(object, &facts.secret, &records, &facts.base_url);
     let remembered = &facts.remembered;
     let (listing, not_offered_until) = listing(remembered.key.listing.as_ref(), facts.now);
     KeyObserved {
@@ -34,10 +37,13 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
         secret,
         secret_deleting,
         revoked: object.annotations().get(names::REVOKED_KEYS).cloned(),
+        rotate: object.annotations().get(names::ROTATE).cloned(),
+        known: remembered.key.listing.as_ref().map_or(KeyListing::NotRead, |(_, listing)| listing.clone()),
         listing,
         not_offered_until,
-        probe: remembered.key.probe.unwrap_or(Probe::NotAsked(None)),
+        probe: probe(facts, remembered.key.listing.as_ref()),
         unsaved: remembered.key.unsaved.as_ref().map(|unsaved| unsaved.key.clone()),
+        unsaved_probe: unsaved_probe(remembered.key.unsaved.as_ref()),
         memory: remembered.memory.clone(),
         limits: facts.settings.limits,
         cluster: facts.settings.cluster.clone(),
@@ -46,14 +52,19 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
 }
 
 /// The Secret as it was read, and whether it is being deleted.
-fn secret_view(object: &ProjectKey, state: &SecretState, base_url: &str) -> (KeySecretView, bool) {
+fn secret_view(
+    object: &ProjectKey,
+    state: &SecretState,
+    records: &KeyRecords,
+    base_url: &str,
+) -> (KeySecretView, bool) {
     match state {
         SecretState::Absent => (KeySecretView::Absent, false),
         SecretState::Foreign(who) => (KeySecretView::Foreign(who.clone()), false),
         SecretState::Restored(found) => (secret::restored(object, found, base_url), false),
         SecretState::Ours(found) => {
             let deleting = found.metadata.deletion_timestamp.is_some();
-            (KeySecretView::Ours(secret::secret_contents(&object.spec, found, base_url).0), deleting)
+            (KeySecretView::Ours(secret::secret_contents(&object.spec, found, records, base_url).0), deleting)
         }
     }
 }
@@ -67,6 +78,23 @@ fn listing(known: Option<&(Timestamp, KeyListing)>, now: Timestamp) -> (KeyListi
         true => (listing.clone(), not_offered.then_some(until)),
         false => (KeyListing::NotRead, None),
     }
+}
+
+/// What the platform last said of the key in use. A list from before the key was created says nothing of it.
+fn probe<P>(facts: &Facts<P>, known: Option<&(Timestamp, KeyListing)>) -> Probe {
+    let probe = facts.remembered.key.probe.unwrap_or(Probe::NotAsked(None));
+    let identity = facts.record.as_ref().ok().map(|record| &record.identity);
+    let current = identity.and_then(|identity| identity.records.current.as_ref());
+    let listed = current.zip(known).and_then(|(current, (at, listing))| {
+        let has_it = listing.has(current).filter(|_| *at > current.at)?;
+        Some(probe.listed(*at, has_it))
+    });
+    listed.unwrap_or(probe)
+}
+
+/// What the platform last said to a key that is in memory alone.
+fn unsaved_probe(unsaved: Option<&UnsavedKey>) -> Probe {
+    unsaved.and_then(|unsaved| unsaved.trial).unwrap_or(Probe::NotAsked(None))
 }
 
 /// A resource that names the same Secret and is older, or has it.

@@ -4,20 +4,29 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use kube::runtime::reflector::ObjectRef;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tracing::warn;
 
+use super::super::access;
 use super::super::environment::Environment;
 use super::super::object::uid;
 use super::super::state::UnsavedKey;
 use super::perform::{GIVEN_UP, Saved, write_unsaved};
 use crate::api::ProjectKey;
+use crate::decide::key::{Probe, tried};
+use crate::platform::Platform;
 
 /// The pause between two tries to save a key while the process is being stopped.
 const FLUSH_PAUSE: Duration = Duration::from_millis(500);
 
 /// How long one such try may take: an API server that does not answer must not use up the time of all keys.
 const FLUSH_TRY: Duration = Duration::from_secs(5);
+
+/// How long of that the platform may take to say whether it accepts a key.
+const FLUSH_QUESTION: Duration = Duration::from_secs(2);
+
+/// Why a key is not saved that the platform has created itself.
+const REFUSED: &str = "the platform does not accept it, and the key before it works; the next process revokes it";
 
 /// Saves the keys that are still in memory, until all are saved or `grace` is over.
 pub async fn flush<E: Environment>(env: &E, grace: Duration) {
@@ -52,6 +61,10 @@ async fn flush_one<E: Environment>(env: &E, (id, key): (&str, &UnsavedKey), unti
         }
         return;
     };
+    if is_refused(env, &object, key).await {
+        env.state().take_unsaved_key(id);
+        return key.log_loss(REFUSED);
+    }
     match timeout_at(until, write_unsaved(env, &object, key)).await {
         Ok(Ok(Saved::Written)) => drop(env.state().take_unsaved_key(id)),
         Ok(Ok(Saved::GivenUp)) => {
@@ -61,4 +74,17 @@ async fn flush_one<E: Environment>(env: &E, (id, key): (&str, &UnsavedKey), unti
         Ok(Err(error)) => warn!(?error, name = key.name, namespace = key.namespace, "a key is not saved yet"),
         Err(_) => warn!(name = key.name, namespace = key.namespace, "a key is not saved yet: no answer"),
     }
+}
+
+/// Whether the platform refuses a key that it has to accept before it is written over one that works. Where it does not answer, the
+/// key is written: its secret is nowhere else.
+async fn is_refused<E: Environment>(env: &E, object: &ProjectKey, key: &UnsavedKey) -> bool {
+    let Some(before) = key.trial.filter(|probe| !matches!(probe, Probe::Accepted(_))) else { return false };
+    let connection = access::of(env, &object.spec.account_ref, object).connection;
+    let asked = async {
+        let answer = connection?.platform.probe_key(&key.secret, &object.spec.project_id).await;
+        tried(before, answer, env.now()).ok()
+    };
+    let probe = timeout(FLUSH_QUESTION, asked).await.ok().flatten().unwrap_or(before);
+    matches!(probe, Probe::Refused { .. })
 }

@@ -13,13 +13,14 @@ use super::super::pass::calls::{
 use super::super::pass::released;
 use super::super::state::{Connection, UnsavedKey};
 use super::record::{recording, recording_keys, stored};
+use super::secret::Previous;
 use super::take_over::take_over;
 use super::{ProjectKeys, secret};
 use crate::api::ProjectKey;
 use crate::cluster::{Cluster, Event, MetadataPatch, Owner, SecretState, WriteError, secrets};
 use crate::decide::Action;
 use crate::decide::identity::{self, KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
-use crate::decide::key::{KeyListing, KeyStep, Probe, SecretContents};
+use crate::decide::key::{KeyListing, KeyStep, Probe, SecretContents, tried};
 use crate::decide::memory::Problem;
 use crate::domain::Fault;
 use crate::platform::Platform;
@@ -34,7 +35,11 @@ pub async fn perform<E: Environment>(env: &E, object: &ProjectKey, step: &KeySte
         KeyStep::Restore { record } => restore(env, object, record.as_deref(), true).await,
         KeyStep::PrepareSecret => work.prepare().await,
         KeyStep::AdoptSecret { key, version } => work.adopt_secret(key.as_deref(), version).await,
-        KeyStep::CreateKey { intent, because } => work.create_key(intent, because.as_deref()).await,
+        KeyStep::CreateKey { intent, because, try_first } => {
+            work.create_key(intent, because.as_deref(), *try_first).await
+        }
+        KeyStep::TryUnsaved => work.try_unsaved().await.map(drop),
+        KeyStep::GiveUpRefused { records, message } => work.give_up_refused(records, message).await,
         KeyStep::SaveSecret => work.save(object).await,
         KeyStep::GiveUpUnsaved { records } => work.give_up_unsaved(records).await,
         KeyStep::RewriteSecret => work.rewrite().await,
@@ -43,7 +48,7 @@ pub async fn perform<E: Environment>(env: &E, object: &ProjectKey, step: &KeySte
         KeyStep::TakeOver { records, predecessor, copy } => take_over(env, object, records, predecessor, *copy).await,
         KeyStep::Release { released } => hand_over::release(env, object, released, Action::WriteSecret).await,
         KeyStep::TakeBack { place } => hand_over::take_back(env, object, place).await,
-        KeyStep::Revoke { id, name, records } => work.revoke(*id, name, records).await,
+        KeyStep::Revoke { id, name, records, in_use } => work.revoke((*id, name), records, in_use.as_deref()).await,
         KeyStep::ListKeys => work.list().await,
         KeyStep::Probe => work.probe().await,
         KeyStep::RemoveFinalizer => work.remove_finalizer().await,
@@ -60,7 +65,8 @@ impl<E: Environment> Work<'_, E> {
     async fn prepare(&self) -> Result<(), StepError> {
         let Some(owner) = Owner::of(self.object) else { return Ok(()) };
         let name = &self.object.spec.secret.name;
-        let created = secrets::create_empty(self.env.cluster(), &owner, name).await;
+        let type_ = Some(self.object.spec.secret.type_.as_str());
+        let created = secrets::create_empty(self.env.cluster(), &owner, (name, type_)).await;
         secret_written(self.env, &self.uid(), created.map_err(WriteError::from), name)
     }
 
@@ -83,7 +89,7 @@ impl<E: Environment> Work<'_, E> {
     }
 
     /// Intent, call, Secret, record: whatever happens in between, a successor finds out what became of it.
-    async fn create_key(&self, intent: &KeyIntent, because: Option<&str>) -> Result<(), StepError> {
+    async fn create_key(&self, intent: &KeyIntent, because: Option<&str>, try_first: bool) -> Result<(), StepError> {
         let connection = self.connection(Action::CreateKey)?;
         let organization = organization(&connection, Action::CreateKey)?;
         let admitted = self.env.admit_key_creation(&connection.platform).await;
@@ -111,13 +117,18 @@ impl<E: Environment> Work<'_, E> {
             key: key.clone(),
             intent: intent.clone(),
             secret: created.secret,
+            trial: try_first.then_some(Probe::NotAsked(None)),
             namespace: self.object.namespace().unwrap_or_default(),
             name: self.object.name_any(),
         };
         self.env.state().key_created(&self.uid(), unsaved);
         self.env.state().action_succeeded(&self.uid(), Action::CreateKey);
         // The Secret comes first, and the event even when it could not be written.
-        let saved = self.save(&intended).await;
+        let saved = match self.try_unsaved().await {
+            Ok(Probe::Accepted(_)) => self.save(&intended).await,
+            Ok(Probe::Refused { .. } | Probe::NotAsked(_)) => Ok(()),
+            Err(error) => Err(error),
+        };
         self.publish(&Event::normal("KeyCreated", format!("Created key {} ({}).", key.name, key.id))).await;
         saved
     }
@@ -130,7 +141,8 @@ impl<E: Environment> Work<'_, E> {
             KeyIdentity { id: i64::MAX, name: intent.name.clone(), at: intent.at, created_at: None, created_by: None };
         // As long as keys are, so that what is too large is found too.
         let stand_in = SecretString::from("-".repeat(KEY_LENGTH));
-        let content = secret::content(&self.object.spec, &key, &stand_in, base_url);
+        let previous = Previous { id: i64::MAX, name: intent.name.clone(), secret: stand_in.clone() };
+        let content = secret::content(&self.object.spec, (&key, &stand_in), Some(&previous), base_url);
         let accepted = secrets::dry_run(self.env.cluster(), &owner, name, &content).await;
         stored(self.env, self.object, accepted, &content)
     }
@@ -149,6 +161,27 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
+    /// Asks the platform whether it accepts the key in memory, where that has to be known before it is saved.
+    async fn try_unsaved(&self) -> Result<Probe, StepError> {
+        let Some(unsaved) = self.env.state().unsaved_key(&self.uid()) else { return Ok(Probe::NotAsked(None)) };
+        let Some(before) = unsaved.trial else { return Ok(Probe::Accepted(self.env.now())) };
+        let connection = self.connection(Action::TryKey)?;
+        let answer = connection.platform.probe_key(&unsaved.secret, &self.object.spec.project_id).await;
+        let probe = tried(before, answer, self.env.now()).map_err(failed(Action::TryKey))?;
+        self.env.state().unsaved_key_tried(&self.uid(), probe);
+        if matches!(probe, Probe::Accepted(_)) {
+            self.env.state().action_succeeded(&self.uid(), Action::TryKey);
+        }
+        Ok(probe)
+    }
+
+    async fn give_up_refused(&self, records: &KeyRecords, message: &str) -> Result<(), StepError> {
+        self.patch(self.object, &recording_keys(self.object, records)).await?;
+        self.env.state().take_unsaved_key(&self.uid());
+        self.publish(&Event::warning("NewKeyRefused", message)).await;
+        Err(StepError::Failed(Action::TryKey, Problem::NewKey(message.to_owned())))
+    }
+
     /// What another process has begun since stays recorded.
     async fn give_up_unsaved(&self, records: &KeyRecords) -> Result<(), StepError> {
         let records = records.clone();
@@ -165,27 +198,23 @@ impl<E: Environment> Work<'_, E> {
         let name = &self.object.spec.secret.name;
         let cluster = self.env.cluster();
         let SecretState::Ours(found) = secrets::state(cluster, &owner, name).await? else { return Ok(()) };
-        let (SecretContents::Key { key, .. }, Some(value)) = secret::secret_contents(&self.object.spec, &found, &url)
+        let (spec, records) = (&self.object.spec, &self.identity.records);
+        let (SecretContents::Key { key, .. }, Some(value)) = secret::secret_contents(spec, &found, records, &url)
         else {
             return Ok(());
         };
-        let content = secret::content(&self.object.spec, &key, &value, &url);
+        let previous = secret::previous(&found, records);
+        let content = secret::content(spec, (&key, &value), previous.as_ref(), &url);
+        let left = secret::leftover(&found, &content);
         let written = secrets::write(cluster, &owner, (name, Some(&found)), &content).await;
+        if let (Ok(stands), Some(entry)) = (&written, &left) {
+            secrets::remove(cluster, &owner.namespace, stands, [entry]).await?;
+        }
         stored(self.env, self.object, written.map_err(WriteError::from), &content)
     }
 
     async fn record(&self, records: &KeyRecords, event: Option<&str>) -> Result<(), StepError> {
-        self.record_in(self.object, records, event).await
-    }
-
-    async fn record_in(&self, object: &ProjectKey, records: &KeyRecords, event: Option<&str>) -> Result<(), StepError> {
-        self.patch(object, &recording_keys(object, records)).await?;
-        self.env.state().probe_outdated(&self.uid());
-        // A key that is recorded as gone is kept in memory for nobody.
-        let unsaved = self.env.state().unsaved_key(&self.uid());
-        if unsaved.is_some_and(|unsaved| records.names().all(|name| name != unsaved.key.name)) {
-            self.env.state().take_unsaved_key(&self.uid());
-        }
+        self.write_records(self.object, records).await?;
         if let Some(text) = event {
             let lost = records.lost.len() > self.identity.records.lost.len();
             let event = if lost { Event::warning("KeyLeft", text) } else { Event::normal("KeyRevoked", text) };
@@ -194,7 +223,23 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    async fn revoke(&self, id: i64, name: &str, records: &KeyRecords) -> Result<(), StepError> {
+    async fn write_records(&self, object: &ProjectKey, records: &KeyRecords) -> Result<(), StepError> {
+        self.patch(object, &recording_keys(object, records)).await?;
+        self.env.state().probe_outdated(&self.uid());
+        // A key that is recorded as gone is kept in memory for nobody.
+        let unsaved = self.env.state().unsaved_key(&self.uid());
+        if unsaved.is_some_and(|unsaved| records.names().all(|name| name != unsaved.key.name)) {
+            self.env.state().take_unsaved_key(&self.uid());
+        }
+        Ok(())
+    }
+
+    async fn revoke(
+        &self,
+        (id, name): (i64, &str),
+        records: &KeyRecords,
+        in_use: Option<&str>,
+    ) -> Result<(), StepError> {
         let connection = self.connection(Action::Revoke)?;
         let organization = organization(&connection, Action::Revoke)?;
         // Should the record be replaced by an older one, the key might be taken into use while it is being revoked.
@@ -209,7 +254,14 @@ impl<E: Environment> Work<'_, E> {
         }
         self.env.state().keys_outdated(&self.uid());
         self.env.state().action_succeeded(&self.uid(), Action::Revoke);
-        self.record_in(&object, records, Some(&format!("Revoked key {name} ({id})."))).await
+        self.write_records(&object, records).await?;
+        let done = format!("Revoked key {name} ({id}).");
+        let event = in_use.map_or_else(
+            || Event::normal("KeyRevoked", done.clone()),
+            |why| Event::warning("KeyRevokedInUse", format!("{done} It may still be in use: {why}")),
+        );
+        self.publish(&event).await;
+        Ok(())
     }
 
     async fn list(&self) -> Result<(), StepError> {
@@ -257,7 +309,8 @@ impl<E: Environment> Work<'_, E> {
         }
         let state = secrets::state(self.env.cluster(), &owner, &self.object.spec.secret.name).await?;
         let SecretState::Ours(found) = state else { return Ok(None) };
-        Ok(match secret::secret_contents(&self.object.spec, &found, &connection.access.base_url) {
+        let (spec, records) = (&self.object.spec, &self.identity.records);
+        Ok(match secret::secret_contents(spec, &found, records, &connection.access.base_url) {
             (SecretContents::Key { key, .. }, Some(value)) if key.id == current.id => Some((connection, value)),
             _ => None,
         })
@@ -317,7 +370,6 @@ pub(super) async fn write_unsaved<E: Environment>(
 ) -> Result<Saved, StepError> {
     let Some(owner) = Owner::of(object) else { return Ok(Saved::Written) };
     let url = access::base_url(env, &object.spec.account_ref, object);
-    let content = secret::content(&object.spec, &unsaved.key, &unsaved.secret, &url);
     let name = &object.spec.secret.name;
     let cluster = env.cluster();
     let own = match secrets::own(cluster, &owner, name).await {
@@ -325,9 +377,14 @@ pub(super) async fn write_unsaved<E: Environment>(
         Err(error) => return secret_written(env, &uid(object), Err(error), name).map(|()| Saved::Written),
     };
     let now = cluster.current(object).await?.map(|now| identity::of_key(&now).unwrap_or_default().identity);
-    if now.is_some_and(|identity| !identity.expects(&unsaved.key.name)) {
+    if now.as_ref().is_some_and(|identity| !identity.expects(&unsaved.key.name)) {
         return Ok(Saved::GivenUp);
     }
+    let records = now.unwrap_or_default().records;
+    let in_use = own.as_deref().filter(|_| !unsaved.intent.previous_revoked);
+    let before = in_use.and_then(|found| secret::about_to_be_previous(object, found, &records, &url));
+    let before = before.or_else(|| secret::previous(own.as_deref()?, &records));
+    let content = secret::content(&object.spec, (&unsaved.key, &unsaved.secret), before.as_ref(), &url);
     let written = secrets::write_own(cluster, &owner, (name, own.as_deref()), &content).await;
     stored(env, object, written, &content).map(|()| Saved::Written)
 }

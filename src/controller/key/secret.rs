@@ -5,19 +5,39 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize};
 
 use super::super::hand_over;
 use crate::api::{ProjectKey, ProjectKeySpec};
 use crate::cluster::{SecretContent, digest, secrets};
-use crate::decide::identity::KeyIdentity;
+use crate::decide::identity::{KeyIdentity, KeyRecords};
 use crate::decide::key::{KeySecretView, SecretContents, template};
-use crate::decide::names::{MANAGED_BY, SECRET_DIGEST, SECRET_KEY, SECRET_KEY_ID, SECRET_SHAPE, shape};
+use crate::decide::names::{
+    MANAGED_BY, SECRET_DIGEST, SECRET_KEY, SECRET_KEY_ID, SECRET_PREVIOUS, SECRET_SHAPE, shape,
+};
+
+/// The key before the one in use, beside it in the Secret.
+#[derive(Clone, Debug)]
+pub struct Previous {
+    pub id: i64,
+    pub name: String,
+    pub secret: SecretString,
+}
+
+/// What the Secret itself tells of it.
+#[derive(Serialize, Deserialize)]
+struct PreviousMark {
+    entry: String,
+    id: i64,
+    name: String,
+    digest: String,
+}
 
 /// Everything that the Secret of a key holds.
 pub(super) fn content(
     spec: &ProjectKeySpec,
-    key: &KeyIdentity,
-    secret: &SecretString,
+    (key, secret): (&KeyIdentity, &SecretString),
+    previous: Option<&Previous>,
     base_url: &str,
 ) -> SecretContent {
     let templates = template(spec, key, secret.expose_secret(), base_url);
@@ -28,17 +48,24 @@ pub(super) fn content(
     annotations.insert(SECRET_KEY_ID.to_owned(), key.id.to_string());
     annotations.insert(SECRET_DIGEST.to_owned(), digest(secret));
     annotations.insert(SECRET_KEY.to_owned(), serde_json::to_string(key).unwrap_or_default());
+    if let (Some(entry), Some(previous)) = (&spec.secret.previous_key, previous) {
+        let (entry, id, name) = (entry.clone(), previous.id, previous.name.clone());
+        data.insert(entry.clone(), previous.secret.clone());
+        let mark = PreviousMark { entry, id, name, digest: digest(&previous.secret) };
+        annotations.insert(SECRET_PREVIOUS.to_owned(), serde_json::to_string(&mark).unwrap_or_default());
+    }
     let mut labels = spec.secret.labels.clone();
     labels.insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
     let shape = shape([data.keys().collect(), labels.keys().collect(), spec.secret.annotations.keys().collect()]);
     annotations.insert(SECRET_SHAPE.to_owned(), shape);
-    SecretContent { data, labels, annotations }
+    SecretContent { type_: Some(spec.secret.type_.clone()), data, labels, annotations }
 }
 
-/// What a Secret of ours holds, and the key's secret where it is as it was written.
+/// What a Secret of ours holds, and the key's secret where it is as it was written. `records` say which key before it is still valid.
 pub fn secret_contents(
     spec: &ProjectKeySpec,
     secret: &Secret,
+    records: &KeyRecords,
     base_url: &str,
 ) -> (SecretContents, Option<SecretString>) {
     let Some(key) =
@@ -50,9 +77,44 @@ pub fn secret_contents(
     if secret.annotations().get(SECRET_DIGEST) != Some(&digest(&value)) {
         return (SecretContents::Altered, None);
     }
-    let wanted = content(spec, &key, &value, base_url);
-    let as_declared = wanted.differing(secret).is_empty();
+    let wanted = content(spec, (&key, &value), previous(secret, records).as_ref(), base_url);
+    let as_declared = wanted.differing(secret).is_empty() && leftover(secret, &wanted).is_none();
     (SecretContents::Key { key, as_declared }, Some(value))
+}
+
+/// The key before the one in the Secret that the Secret holds as well, as long as it is valid.
+pub(super) fn previous(secret: &Secret, records: &KeyRecords) -> Option<Previous> {
+    let PreviousMark { entry, id, name, digest: written } = mark(secret)?;
+    let value = text(secret, &entry).filter(|value| digest(value) == written)?;
+    let is_previous = records.previous.iter().any(|key| key.id == id && key.name == name);
+    // Another one was written over it, and that is not recorded yet.
+    let is_about_to_be = records.current.as_ref().is_some_and(|key| key.id == id && key.name == name);
+    (is_previous || is_about_to_be).then_some(Previous { id, name, secret: value })
+}
+
+/// The key in the Secret, which is about to be the one before.
+pub(super) fn about_to_be_previous(
+    object: &ProjectKey,
+    found: &Secret,
+    records: &KeyRecords,
+    base_url: &str,
+) -> Option<Previous> {
+    let (SecretContents::Key { key, .. }, Some(secret)) = secret_contents(&object.spec, found, records, base_url)
+    else {
+        return None;
+    };
+    let is_in_use = records.current.as_ref().is_some_and(|current| current.id == key.id);
+    is_in_use.then_some(Previous { id: key.id, name: key.name, secret })
+}
+
+/// An entry that held a key before, and is not to be there any more.
+pub(super) fn leftover(found: &Secret, wanted: &SecretContent) -> Option<String> {
+    let entry = mark(found)?.entry;
+    (text(found, &entry).is_some() && !wanted.data.contains_key(&entry)).then_some(entry)
+}
+
+fn mark(secret: &Secret) -> Option<PreviousMark> {
+    serde_json::from_str(secret.annotations().get(SECRET_PREVIOUS)?).ok()
 }
 
 /// A Secret that dbplane made for a resource that is no more, as far as it holds a key as it was written, or nothing yet.
@@ -61,7 +123,7 @@ pub(super) fn restored(object: &ProjectKey, secret: &Secret, base_url: &str) -> 
     let is_empty = secret.data.as_ref().is_none_or(BTreeMap::is_empty);
     let owner = hand_over::owner(object);
     let inherited = owner.as_ref().is_some_and(|owner| owner.inherits(secret));
-    match secret_contents(&object.spec, secret, base_url).0 {
+    match secret_contents(&object.spec, secret, &KeyRecords::default(), base_url).0 {
         SecretContents::Key { key, .. } => KeySecretView::Restored { key, version, inherited },
         SecretContents::Nothing if is_empty && owner.is_some_and(|owner| owner.formerly_owned(secret)) => {
             KeySecretView::Unowned { version }

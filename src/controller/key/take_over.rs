@@ -46,13 +46,17 @@ async fn copy_secret<E: Environment>(
     let (Some(other), Some(owner)) = (env.object(&reference), Owner::of(object)) else { return Ok(()) };
     let url = access::base_url(env, &other.spec.account_ref, other.as_ref());
     let found = env.cluster().secret(&from.namespace, &other.spec.secret.name).await?;
-    let held = found.map(|found| secret::secret_contents(&other.spec, &found, &url));
-    let Some((SecretContents::Key { key, .. }, Some(value))) = held else { return Ok(()) };
+    let Some(found) = found else { return Ok(()) };
+    let (SecretContents::Key { key, .. }, Some(value)) = secret::secret_contents(&other.spec, &found, records, &url)
+    else {
+        return Ok(());
+    };
+    let previous = secret::previous(&found, records);
     if records.current.as_ref().is_none_or(|current| current.id != key.id) {
         return Ok(());
     }
     let url = access::base_url(env, &object.spec.account_ref, object);
-    let content = secret::content(&object.spec, &key, &value, &url);
+    let content = secret::content(&object.spec, (&key, &value), previous.as_ref(), &url);
     let name = &object.spec.secret.name;
     let own = match secrets::own(env.cluster(), &owner, name).await {
         Ok(own) => own,

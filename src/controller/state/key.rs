@@ -25,6 +25,8 @@ pub struct UnsavedKey {
     pub key: KeyIdentity,
     pub intent: KeyIntent,
     pub secret: SecretString,
+    /// What the platform last said to it, where it has to be accepted before it is written over a key that works.
+    pub trial: Option<Probe>,
     pub namespace: String,
     pub name: String,
 }
@@ -72,6 +74,15 @@ impl<P> ProcessState<P> {
     /// A key was created, and is kept until it is in its Secret.
     pub fn key_created(&self, uid: &str, key: UnsavedKey) {
         self.update(uid, |resource| resource.key.unsaved = Some(key));
+    }
+
+    /// The key that is not in its Secret yet was asked.
+    pub fn unsaved_key_tried(&self, uid: &str, probe: Probe) {
+        self.update(uid, |resource| {
+            if let Some(unsaved) = &mut resource.key.unsaved {
+                unsaved.trial = Some(probe);
+            }
+        });
     }
 
     /// The key that is not in its Secret yet.

@@ -143,7 +143,10 @@ fn a_key_in_memory_is_not_in_debug() {
     let intent = KeyIntent { name: "ci".to_owned(), ..KeyIntent::default() };
     let state = State::default();
     let secret = secrecy::SecretString::from("canary-in-memory");
-    state.key_created("uid", UnsavedKey { key, intent, secret, namespace: "shop".to_owned(), name: "ci".to_owned() });
+    state.key_created(
+        "uid",
+        UnsavedKey { key, intent, secret, trial: None, namespace: "shop".to_owned(), name: "ci".to_owned() },
+    );
     let text = format!("{state:?} {state:#?} {:?}", state.unsaved_key("uid"));
     assert!(text.contains("shop") && !text.contains("canary"), "{text}");
 }

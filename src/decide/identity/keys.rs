@@ -23,8 +23,11 @@ pub struct RetiredKey {
     pub id: i64,
     pub name: String,
     pub since: Timestamp,
-    /// When it is to be revoked.
+    /// When it is to be revoked, or, where it is waited for, at the earliest.
     pub retire_at: Timestamp,
+    /// It could be used when it was replaced, so that something may use it still: spec.rotation says how that is waited for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rotated: bool,
 }
 
 /// A key that may exist although dbplane never received its secret, or that could not be revoked.
@@ -48,6 +51,8 @@ pub enum LostBecause {
     Retired,
     /// The platform answered the creation with this number and another name or project.
     OtherKey,
+    /// The platform did not accept it when it was to be used.
+    Refused,
 }
 
 impl LostBecause {
@@ -63,6 +68,9 @@ pub struct KeyRecords {
     pub current: Option<KeyIdentity>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotated_at: Option<Timestamp>,
+    /// The last request of people for another key that was carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotated_for: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub previous: Vec<RetiredKey>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -101,6 +109,12 @@ pub struct KeyIntent {
     /// The organization that it is created in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub organization: Option<String>,
+    /// The key that this one replaces can be used.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rotates: bool,
+    /// What people asked for a key with, which this one serves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested: Option<String>,
 }
 
 impl KeyRecords {
@@ -108,13 +122,15 @@ impl KeyRecords {
     /// when it is known to be revoked.
     pub fn succeeded_by(&self, key: KeyIdentity, intent: &KeyIntent) -> Self {
         let mut records = self.of(intent);
+        records.rotated_for = intent.requested.clone().or(records.rotated_for);
         let Some(before) = records.current.replace(key.clone()).filter(|before| before.id != key.id) else {
             return records;
         };
         records.rotated_at = Some(intent.at);
         if !intent.previous_revoked {
             let retire_at = intent.retire_previous_at.unwrap_or(intent.at);
-            records.previous.push(RetiredKey { id: before.id, name: before.name, since: intent.at, retire_at });
+            let (since, rotated) = (intent.at, intent.rotates);
+            records.previous.push(RetiredKey { id: before.id, name: before.name, since, retire_at, rotated });
         }
         records
     }

@@ -107,7 +107,7 @@ fn revoke_next(case: &Case, records: &KeyRecords) -> Choice {
         return without_revoke_call(case, records);
     }
     if let Some(key) = stray(case) {
-        let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), records: records.clone() };
+        let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), records: records.clone(), in_use: None };
         return case.act(Action::Revoke, step, deleting());
     }
     let (mut others, mut not_ours) = (Vec::new(), Vec::new());

@@ -118,7 +118,7 @@ fn late_key(case: &Case, current: &KeyIdentity, at: Timestamp) -> Choice {
     }
     if let Some(key) = stray(case) {
         let records = case.identity.records.clone();
-        let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), records };
+        let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), records, in_use: None };
         return case.act(Action::Revoke, step, report);
     }
     if case.observed.listing == KeyListing::NotRead {

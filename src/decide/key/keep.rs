@@ -12,8 +12,8 @@ use super::hand_over::take;
 use super::intent::{Retiring, intent};
 use super::lost::before_another;
 use super::outcome::{CreateOutcome, create_outcome, give_up};
-use super::upkeep;
 use super::{Case, Choice, KeyListing, KeySecretView, KeyStep, Probe, REFUSED_AGAIN, SecretContents};
+use super::{rotation, upkeep};
 use crate::api::OnRevoked;
 
 pub(super) fn decide(case: &Case) -> Choice {
@@ -46,7 +46,8 @@ pub(super) fn decide(case: &Case) -> Choice {
         (None, KeySecretView::Absent) => case.act(Action::WriteSecret, KeyStep::PrepareSecret, creating()),
         // There is no record any more; the Secret still identifies its key.
         (None, KeySecretView::Ours(SecretContents::Key { key, .. })) if case.observed.meta.record.is_none() => {
-            let records = KeyRecords { current: Some(key.clone()), ..KeyRecords::default() };
+            let rotated_for = rotation::request(case);
+            let records = KeyRecords { current: Some(key.clone()), rotated_for, ..KeyRecords::default() };
             Decision::act(KeyStep::Record { records, event: None }, creating())
         }
         (None, _) => create_key(case, (None, None), creating()),
@@ -134,8 +135,8 @@ fn create_key(case: &Case, (retiring, because): (Option<Retiring>, Option<&str>)
     match case.key_creation_backoff() {
         Some(Backoff { health, until }) => Decision::wait(Report::of(health), until),
         None => {
-            let step = KeyStep::CreateKey { intent: intent(case, retiring), because: because.map(str::to_owned) };
-            Decision::act(step, report)
+            let (intent, because) = (intent(case, retiring), because.map(str::to_owned));
+            Decision::act(KeyStep::CreateKey { intent, because, try_first: false }, report)
         }
     }
 }
@@ -211,6 +212,10 @@ fn revoked(case: &Case, current: &KeyIdentity, at: Timestamp) -> Choice {
 
 fn replace_revoked(case: &Case, current: &KeyIdentity) -> Choice {
     match case.spec.on_revoked {
+        _ if rotation::is_requested(case) => {
+            let why = format!("Key {} was revoked on the platform. It is being replaced, as requested.", current.name);
+            replace(case, Retiring::Done, &why)
+        }
         OnRevoked::Recreate => {
             let why = format!("Key {} was revoked on the platform. It is being replaced.", current.name);
             replace(case, Retiring::Done, &why)

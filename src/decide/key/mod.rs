@@ -10,10 +10,13 @@ mod lost;
 mod manual_revocation;
 mod organization;
 mod outcome;
+mod rotation;
+mod secret;
 mod status;
 mod template;
 #[cfg(test)]
 mod tests;
+mod trial;
 mod upkeep;
 
 use std::collections::BTreeMap;
@@ -22,8 +25,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use self::claims::{claims, may_claim};
+use self::secret::trusted;
+pub use self::secret::{KeySecretView, SecretContents};
 pub use self::status::status;
 pub use self::template::template;
+pub use self::trial::tried;
 use super::hand_over::HandOverView;
 use super::identity::{
     KeyIdentity, KeyIntent, KeyRecords, LostBecause, LostKey, Place, Predecessor, ProjectKeyIdentity, Released,
@@ -53,53 +59,26 @@ pub struct KeyObserved {
     pub secret_deleting: bool,
     /// The keys that a person has revoked, as named in the annotation.
     pub revoked: Option<String>,
+    /// What people ask for another key with.
+    pub rotate: Option<String>,
     /// The organization's keys, listed only where a decision needs them.
     pub listing: KeyListing,
+    /// The last such list, however old: what it shows is told to people, and says when to look again.
+    pub known: KeyListing,
     /// Until when it is believed that the platform offers no such list.
     pub not_offered_until: Option<Timestamp>,
-    /// The last answer of the platform to the key itself.
+    /// What the platform last said of the key in use: to the key itself, or with a list.
     pub probe: Probe,
     /// A key that was created and that is not in its Secret yet.
     pub unsaved: Option<KeyIdentity>,
+    /// What the platform last said to that one.
+    pub unsaved_probe: Probe,
     pub memory: Memory,
     pub limits: Limits,
     /// The cluster that the operator runs for.
     pub cluster: ClusterId,
     /// A number drawn for this decision, for unique names.
     pub draw: u32,
-}
-
-/// The Secret for the key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KeySecretView {
-    Absent,
-    /// It exists and belongs to something else, which the text names.
-    Foreign(String),
-    /// It contains this key as dbplane wrote it, for a former resource of this name: both may come from a backup.
-    Restored {
-        key: KeyIdentity,
-        version: String,
-        /// It is that of the resource that has handed over to this one.
-        inherited: bool,
-    },
-    /// dbplane made it for a resource of this name, it has no owner any more, and nothing is in it yet. Or it is that of the resource
-    /// that has handed over, and holds no key of it any more.
-    Unowned {
-        version: String,
-    },
-    /// It is this resource's.
-    Ours(SecretContents),
-}
-
-/// What is in a Secret of this resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SecretContents {
-    /// No key yet.
-    Nothing,
-    /// A key as dbplane wrote it; whether the rest of the Secret is as declared.
-    Key { key: KeyIdentity, as_declared: bool },
-    /// Data that dbplane did not write.
-    Altered,
 }
 
 /// The organization's keys.
@@ -115,7 +94,15 @@ pub enum KeyListing {
     },
 }
 
-/// Whether the platform accepts the key itself.
+impl KeyListing {
+    /// Whether the list has the key; `None` where there is no list.
+    pub fn has(&self, key: &KeyIdentity) -> Option<bool> {
+        let Self::Read { keys, .. } = self else { return None };
+        Some(keys.iter().any(|entry| entry.id == key.id && entry.name == key.name))
+    }
+}
+
+/// Whether the platform accepts the key in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// It is not known: the last check, if there was one, was at that time and gave no answer.
@@ -144,6 +131,18 @@ impl Probe {
         }
     }
 
+    /// The same after a list of the organization's keys, begun at that time, that has the key or lacks it. A list that lacks it is a
+    /// reason to ask the key itself. One that has it says nothing of a key that was refused.
+    #[must_use]
+    pub fn listed(self, at: Timestamp, has_it: bool) -> Self {
+        match self {
+            Self::Refused { .. } => self,
+            Self::Accepted(last) | Self::NotAsked(Some(last)) if last >= at => self,
+            Self::Accepted(_) | Self::NotAsked(_) if has_it => Self::Accepted(at),
+            Self::Accepted(_) | Self::NotAsked(_) => Self::WANTED,
+        }
+    }
+
     /// Whether the key is revoked: one refusal may be a mistake of a moment.
     fn is_revoked(self) -> bool {
         matches!(self, Self::Refused { at, since } if at >= later(since, REFUSED_AGAIN))
@@ -160,8 +159,12 @@ pub enum KeyStep {
     /// Make this resource the owner of a Secret from a backup, if the Secret still has that version. `key` is what it holds.
     AdoptSecret { key: Option<String>, version: String },
     /// Write the intent, create the key, write the Secret, record the key. `because` is the text of an event, where nobody
-    /// requested the new key.
-    CreateKey { intent: KeyIntent, because: Option<String> },
+    /// requested the new key. `try_first`: the platform has to accept the key before it is written over one that works.
+    CreateKey { intent: KeyIntent, because: Option<String>, try_first: bool },
+    /// Ask the platform whether it accepts the key in memory.
+    TryUnsaved,
+    /// Record the key in memory as lost, because the platform does not accept it, drop its secret, and end the attempt.
+    GiveUpRefused { records: KeyRecords, message: String },
     /// Write the key in memory into its Secret, then record it.
     SaveSecret,
     /// Record a key in memory as lost, because another leader has given it up meanwhile, and drop its secret.
@@ -178,8 +181,8 @@ pub enum KeyStep {
     Release { released: Released },
     /// Remove that record, if there is no resource of this name any more.
     TakeBack { place: Place },
-    /// Revoke a key, then write these key records.
-    Revoke { id: i64, name: String, records: KeyRecords },
+    /// Revoke a key, then write these key records. `in_use`: why that is done although it may be in use.
+    Revoke { id: i64, name: String, records: KeyRecords, in_use: Option<String> },
     /// Read the organization's keys.
     ListKeys,
     /// Ask the platform whether it accepts the key.
@@ -223,6 +226,9 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     if let Some(key) = unsaved {
         if !identity.expects(&key.name) {
             return Decision::act(case.give_up_unsaved(key), saving());
+        }
+        if let Some(choice) = trial::before_switch(&case, key) {
+            return choice;
         }
         if let Some(step) = case.adopt_step() {
             return case.act(Action::WriteSecret, step, saving());
@@ -274,20 +280,6 @@ fn saving() -> Report {
     Report::progressing(Reason::Creating, "The key is being written to its Secret.")
 }
 
-/// A Secret from a backup is trusted if the record has its key: the two were written together.
-fn trusted(secret: &KeySecretView, identity: &ProjectKeyIdentity) -> KeySecretView {
-    let KeySecretView::Restored { key, version, inherited } = secret else { return secret.clone() };
-    let intended = identity.intent.as_ref().is_some_and(|intent| intent.name == key.name);
-    let known = outcome::keys(&identity.records).any(|known| known == (Some(key.id), key.name.as_str()));
-    if intended || known {
-        return secret.clone();
-    }
-    if *inherited {
-        return KeySecretView::Unowned { version: version.clone() };
-    }
-    KeySecretView::Foreign("from an earlier resource, with a key that the record of this one does not have".to_owned())
-}
-
 /// The input of one decision.
 struct Case<'a> {
     spec: &'a ProjectKeySpec,
@@ -319,7 +311,7 @@ impl Case<'_> {
 
     /// Why no key can be created now.
     fn key_creation_backoff(&self) -> Option<memory::Backoff> {
-        self.backoff(Action::WriteSecret).or_else(|| self.backoff(Action::CreateKey))
+        [Action::WriteSecret, Action::CreateKey, Action::TryKey].into_iter().find_map(|action| self.backoff(action))
     }
 
     fn give_up_unsaved(&self, key: &KeyIdentity) -> KeyStep {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::super::identity::{KeyIntent, KeyRecords, LostBecause, LostKey};
-use super::super::{Action, names};
+use super::super::{Action, later, names};
 use super::intent::readable;
 use super::{Case, KeyListing, KeyStep};
 use crate::domain::{Fault, KeyEntry};
@@ -96,6 +96,11 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
     };
     let records = without(&case.identity.records, name);
     match keys.iter().find(|key| id.map_or(key.name == name, |id| key.id == id)) {
+        // It must not be asked for. What no list shows any more needs nobody.
+        None if is_other(&case.identity.records, name) && is_settled(case, name) => {
+            let event = Some(format!("Key {name} is not listed any more: nobody has to revoke it."));
+            Revocation::Step(None, Box::new(KeyStep::Record { records, event }))
+        }
         None if is_other(&case.identity.records, name) => Revocation::NotOurs(format!(
             "The platform answered the creation of key {name} with another key. dbplane does not revoke that one. Revoke it in the console if it is yours."
         )),
@@ -124,13 +129,20 @@ pub(super) fn leave(case: &Case, name: &str) -> KeyStep {
 }
 
 fn revoke(id: i64, name: &str, records: KeyRecords) -> Revocation {
-    let step = KeyStep::Revoke { id, name: name.to_owned(), records };
+    let step = KeyStep::Revoke { id, name: name.to_owned(), records, in_use: None };
     Revocation::Step(Some(Action::Revoke), Box::new(step))
 }
 
 /// Whether the number that is recorded with a name is that of another key, as the platform answered.
 fn is_other(records: &KeyRecords, name: &str) -> bool {
     records.lost.iter().any(|key| key.name == name && key.because == LostBecause::OtherKey)
+}
+
+/// Whether the list was begun so long after a lost key that it would show the key.
+fn is_settled(case: &Case, name: &str) -> bool {
+    let KeyListing::Read { at, .. } = &case.observed.listing else { return false };
+    let since = case.identity.records.lost.iter().find(|key| key.name == name).map(|key| key.since);
+    since.is_some_and(|since| *at >= later(since, case.observed.limits.settle))
 }
 
 /// A key of this resource that its record does not have: a call created it after the attempt was given up.

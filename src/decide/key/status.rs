@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::super::Report;
 use super::super::hand_over;
 use super::super::identity::{HandOverRecord, ProjectKeyIdentity};
+use super::rotation::revoked_by;
 use super::{KeyObserved, Probe};
 use crate::api::{KeyRecord, ProjectKeySpec, ProjectKeyStatus};
 
@@ -28,15 +29,21 @@ pub fn status(
         previous_keys: records
             .previous
             .iter()
-            .map(|key| KeyRecord { id: Some(key.id), name: key.name.clone(), since: key.since })
+            .map(|key| KeyRecord {
+                id: Some(key.id),
+                name: key.name.clone(),
+                since: key.since,
+                revoke_at: Some(revoked_by(spec.rotation.as_ref(), key)),
+            })
             .collect(),
         lost_keys: records
             .lost
             .iter()
-            .map(|key| KeyRecord { id: key.id, name: key.name.clone(), since: key.since })
+            .map(|key| KeyRecord { id: key.id, name: key.name.clone(), since: key.since, revoke_at: None })
             .collect(),
         acknowledged_keys: records.acknowledged.map(|acknowledged| acknowledged.keys).unwrap_or_default(),
         conditions: report.conditions(&old.conditions, observed.meta.generation, now),
+        last_handled_rotate: records.rotated_for,
         release: release(observed),
         record: observed.meta.record.clone(),
         last_handled_reconcile_at: observed

@@ -3,13 +3,14 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyIdentity, KeyRecords, LostBecause, LostKey};
+use super::super::identity::{KeyIdentity, KeyRecords, LostBecause, LostKey, RetiredKey};
 use super::super::memory::Backoff;
 use super::super::{Action, Decision, Reason, Report, Sync, WATCHED, later};
 use super::intent::{Retiring, intent};
 use super::lost;
 use super::manual_revocation::to_revoke_by_hand;
 use super::outcome::{Named, Revocation, revocation, stray, with_lost, without};
+use super::rotation::{self, Due, Turn, turn};
 use super::{Case, Choice, KeyListing, KeyStep, Probe};
 
 pub(super) fn decide(case: &Case, current: &KeyIdentity, as_declared: bool) -> Choice {
@@ -56,27 +57,51 @@ impl Upkeep<'_> {
     }
 
     fn rotate(&mut self, current: &KeyIdentity) -> Option<KeyStep> {
-        let rotation = self.case.spec.rotation.as_ref()?;
-        let due = later(current.at, rotation.every.value()?);
-        if self.case.now < due {
-            self.wakes.push(due);
-            return None;
-        }
+        let overlap_ends = match rotation::due(self.case, current) {
+            Due::Now(overlap_ends) => overlap_ends,
+            Due::At(time) => {
+                self.wakes.push(time);
+                return None;
+            }
+            Due::Never => return None,
+        };
         if self.case.observed.secret_deleting || lost::too_many(self.case).is_some() {
             return None;
         }
-        let retiring = Retiring::At(later(self.case.now, rotation.overlap.value()?));
-        let step = KeyStep::CreateKey { intent: intent(self.case, Some(retiring)), because: None };
+        if let Some((reason, message)) = rotation::postponed(self.case) {
+            self.report_out_of_sync(reason, message);
+            return None;
+        }
+        let intent = intent(self.case, Some(Retiring::Rotated(overlap_ends)));
+        let step = KeyStep::CreateKey { intent, because: None, try_first: true };
         self.unless_backing_off(self.case.key_creation_backoff(), step)
     }
 
-    /// Revokes a replaced key at the end of its overlap; where dbplane cannot, reports the key and lists it as lost.
+    /// Revokes replaced keys when it is their turn; where dbplane cannot, reports the key and lists it as lost.
     fn retire(&mut self) -> Option<KeyStep> {
-        let records = &self.case.identity.records;
-        let Some(key) = records.previous.iter().find(|key| key.retire_at <= self.case.now) else {
-            self.wakes.extend(records.previous.iter().map(|key| key.retire_at).min());
-            return None;
-        };
+        let case = self.case;
+        let turns = case.identity.records.previous.iter().map(|key| (key, turn(case, key)));
+        let mut looks = false;
+        for (key, turn) in turns {
+            let step = match turn {
+                Turn::Now(in_use) => self.retire_now(key, in_use),
+                Turn::At(time) => {
+                    self.wakes.push(time);
+                    None
+                }
+                Turn::Look => {
+                    looks = true;
+                    None
+                }
+            };
+            if step.is_some() {
+                return step;
+            }
+        }
+        looks.then(|| self.unless_backing_off(case.backoff(Action::ListKeys), KeyStep::ListKeys)).flatten()
+    }
+
+    fn retire_now(&mut self, key: &RetiredKey, in_use: Option<String>) -> Option<KeyStep> {
         let event = match revocation(self.case, (Some(key.id), &key.name)) {
             Revocation::NotOffered => format!(
                 "Key {} ({}) was replaced, but this platform offers no call to revoke it. Revoke it in the console.",
@@ -86,11 +111,17 @@ impl Upkeep<'_> {
                 "Key {} ({}) was replaced. Another cluster created it and may use it. It is not revoked here.",
                 key.name, key.id
             ),
-            other => return self.revoke(other),
+            other => {
+                let step = self.revoke(other)?;
+                return Some(match step {
+                    KeyStep::Revoke { id, name, records, .. } => KeyStep::Revoke { id, name, records, in_use },
+                    step => step,
+                });
+            }
         };
         let because = LostBecause::Retired;
         let lost = LostKey { id: Some(key.id), name: key.name.clone(), since: key.since, because };
-        let records = with_lost(&without(records, &key.name), lost);
+        let records = with_lost(&without(&self.case.identity.records, &key.name), lost);
         Some(KeyStep::Record { records, event: Some(event) })
     }
 
@@ -116,7 +147,8 @@ impl Upkeep<'_> {
         }
     }
 
-    /// Checks from time to time whether the platform still accepts the key.
+    /// Checks from time to time whether the platform still has the key. Where it lists keys, the list tells: a key that dbplane uses
+    /// itself would seem to be in use. The key is asked where a list lacks it, and where none is offered.
     fn ask(&mut self, current: &KeyIdentity) -> Option<KeyStep> {
         let last = match self.case.observed.probe {
             Probe::Accepted(at) | Probe::Refused { at, .. } | Probe::NotAsked(Some(at)) => at,
@@ -124,11 +156,20 @@ impl Upkeep<'_> {
             Probe::NotAsked(None) => current.at,
         };
         let due = later(last, self.case.observed.limits.key_check);
-        if due <= self.case.now {
-            return self.look_for_late_key().or(Some(KeyStep::Probe));
+        if due > self.case.now {
+            self.wakes.push(due);
+            return None;
         }
-        self.wakes.push(due);
-        None
+        if let Some(step) = self.look_for_late_key() {
+            return Some(step);
+        }
+        let listing = &self.case.observed.listing;
+        if *listing == KeyListing::NotOffered || listing.has(current) == Some(false) {
+            return Some(KeyStep::Probe);
+        }
+        let backoff = self.case.backoff(Action::ListKeys);
+        self.wakes.extend(backoff.iter().map(|backoff| backoff.until));
+        backoff.is_none().then_some(KeyStep::ListKeys)
     }
 
     /// A creation that was never answered may be carried out late: its key is looked for with each check, for a while.
@@ -141,7 +182,7 @@ impl Upkeep<'_> {
         }
         if let Some(key) = stray(self.case) {
             let records = records.clone();
-            let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), records };
+            let step = KeyStep::Revoke { id: key.id, name: key.name.clone(), records, in_use: None };
             return self.unless_backing_off(self.case.backoff(Action::Revoke), step);
         }
         let unread = self.case.observed.listing == KeyListing::NotRead && self.case.backoff(Action::ListKeys).is_none();
@@ -149,8 +190,12 @@ impl Upkeep<'_> {
     }
 }
 
-fn ready(case: &Case, current: &KeyIdentity) -> Report {
-    let report = Report::ready(format!("Secret {} contains key {}.", case.spec.secret.name, current.name));
+pub(super) fn ready(case: &Case, current: &KeyIdentity) -> Report {
+    let mut message = format!("Secret {} contains key {}.", case.spec.secret.name, current.name);
+    if let Some(outlook) = rotation::outlook(case) {
+        message = format!("{message} {outlook}");
+    }
+    let report = Report::ready(message);
     match to_revoke_by_hand(case, case.identity.records.lost.iter().map(|key| key.name.as_str())) {
         Some((reason, message)) => report.with_sync(Sync::OutOfSync(reason, message)),
         None => report,

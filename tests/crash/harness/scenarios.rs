@@ -1,10 +1,11 @@
 //! What people do, and what has to come of it, whatever goes wrong meanwhile.
 
+use dbplane::decide::names;
 use dbplane_simulator::world::Profile;
 use serde_json::{Value, json};
 
 use super::gate::Counted;
-use super::manifests::{compute, key, replica_set, with};
+use super::manifests::{compute, key, key_secret, replica_set, with};
 use super::modes::{Extent, Fault, Mode, Place};
 use super::pairs::pairs;
 use super::platform::{BRANCH_TO_ADOPT, EMPTY_BRANCH, SHARED_BRANCH};
@@ -33,6 +34,8 @@ pub enum Act {
     Create(Value),
     /// A merge patch of the spec.
     Change(&'static str, &'static str, Value),
+    /// Sets an annotation.
+    Annotate(&'static str, &'static str, &'static str, &'static str),
     Delete(&'static str, &'static str),
     DeleteNamespace,
     /// Makes what is recorded of a resource three days older, as time would: the key in use, the last restart.
@@ -167,12 +170,19 @@ fn keys() -> Vec<Scenario> {
     let create = Scenario::new("create-key", vec![Act::Create(key("ci"))], goal.clone());
     let replaced = Goal { created_keys: 2, ..goal };
     let rotated = with(key("ci"), &json!({"rotation": {"every": "1h", "overlap": "30m"}}));
+    // The key before is kept beside it, and revoked at once.
+    let secret = json!({"name": key_secret("ci"), "previousKey": "previous"});
+    let at_once = with(key("ci"), &json!({"secret": secret, "rotation": {"every": "8760h", "overlap": "0s"}}));
+    let ask = Act::Annotate("ProjectKey", "ci", names::ROTATE, "once");
+    let requested = Scenario::new("rotate-key", vec![ask], replaced.clone()).after(vec![at_once]);
     vec![
         create.clone(),
         create.clone().minimal("create-key-minimal"),
         create.clone().elected("create-key-elected"),
         Scenario::new("replace-key", vec![Act::Delete("Secret", "ci-key")], replaced.clone()).after(vec![key("ci")]),
-        Scenario::new("rotate", vec![Act::Age("ProjectKey", "ci")], replaced).after(vec![rotated]),
+        Scenario::new("rotate", vec![Act::Age("ProjectKey", "ci")], replaced.clone()).after(vec![rotated]),
+        requested.clone(),
+        requested.minimal("rotate-key-minimal"),
         Scenario { name: "create-key-contended", operators: 2, ..create },
     ]
 }

@@ -181,6 +181,10 @@ impl Site {
         match act {
             Act::Create(manifest) => self.declare(manifest).await,
             Act::Change(kind, name, spec) => self.objects.patch(kind, name, &json!({"spec": spec})).await,
+            Act::Annotate(kind, name, annotation, value) => {
+                let patch = json!({"metadata": {"annotations": {*annotation: value}}});
+                self.objects.patch(kind, name, &patch).await
+            }
             Act::Delete(kind @ ("Compute" | "ProjectKey"), name) => self.objects.delete_held(kind, name).await,
             Act::Delete(kind, name) => self.objects.delete(kind, name).await,
             Act::DeleteNamespace => self.objects.delete("Namespace", &self.objects.namespace).await,

@@ -6,4 +6,5 @@ mod changes;
 mod creates;
 mod handing;
 mod keys;
+mod rotating;
 mod turns;

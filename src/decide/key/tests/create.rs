@@ -114,11 +114,14 @@ fn an_intent_is_looked_up_by_its_unique_name() {
     let without = KeyRecords::default();
     assert_eq!(
         given_up.clone().listing(exists.clone()).step(2),
-        KeyStep::Revoke { id: 4, name: NAME.to_owned(), records: without.clone() }
+        KeyStep::Revoke { id: 4, name: NAME.to_owned(), records: without.clone(), in_use: None }
     );
     created(given_up.records(without).step(2));
     let replaced = Given::in_use().records(KeyRecords { lost, ..self::records(1) }).listing(exists);
-    assert_eq!(replaced.step(2), KeyStep::Revoke { id: 4, name: NAME.to_owned(), records: self::records(1) });
+    assert_eq!(
+        replaced.step(2),
+        KeyStep::Revoke { id: 4, name: NAME.to_owned(), records: self::records(1), in_use: None }
+    );
     // Not listed yet: the call may still be in progress.
     let early = begun().listing(listed(1, &[(3, "ci")]));
     let (health, _, wake) = early.reported(2);
@@ -196,7 +199,10 @@ fn an_answer_with_another_key_is_looked_up_by_the_name_that_was_asked_for() {
     assert_eq!(records.lost, std::slice::from_ref(&lost_key));
     let waiting = KeyRecords { lost: vec![lost_key], ..self::records(1) };
     let revoked = Given::in_use().records(waiting).listing(listed(1, &[(9, NAME)]));
-    assert_eq!(revoked.step(2), KeyStep::Revoke { id: 9, name: NAME.to_owned(), records: self::records(1) });
+    assert_eq!(
+        revoked.step(2),
+        KeyStep::Revoke { id: 9, name: NAME.to_owned(), records: self::records(1), in_use: None }
+    );
 }
 
 #[test]
@@ -298,7 +304,7 @@ fn what_was_lost_is_revoked_before_another_key_is_created() {
     let (first, second) = (key(1).name, key(2).name);
     let both = given.clone().listing(listed(1, &[(4, &first), (5, &second)]));
     let records = KeyRecords { lost: vec![lost(&second)], ..KeyRecords::default() };
-    assert_eq!(both.step(1), KeyStep::Revoke { id: 4, name: first, records });
+    assert_eq!(both.step(1), KeyStep::Revoke { id: 4, name: first, records, in_use: None });
     let refused = both.failed(Action::Revoke, refused(), 1);
     refused.stalls(1, Reason::Forbidden, &["403"]);
     // The same where a key that was altered, deleted or revoked is to be replaced.

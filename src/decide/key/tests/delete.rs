@@ -14,12 +14,12 @@ fn every_key_is_revoked_before_the_finalizer_is_removed() {
     let keys = [(5, five.as_str()), (1, one.as_str()), (8, &eight), (9, "laptop")];
     let without_five = KeyRecords { previous: vec![], ..all };
     let step = first.listing(live(&keys)).step(10);
-    assert_eq!(step, KeyStep::Revoke { id: 5, name: five.clone(), records: without_five.clone() });
+    assert_eq!(step, KeyStep::Revoke { id: 5, name: five.clone(), records: without_five.clone(), in_use: None });
     let without_one = KeyRecords { current: None, ..without_five.clone() };
     let step = Given::deleting().records(without_five).listing(live(&keys[1..])).step(10);
-    assert_eq!(step, KeyStep::Revoke { id: 1, name: one.clone(), records: without_one.clone() });
+    assert_eq!(step, KeyStep::Revoke { id: 1, name: one.clone(), records: without_one.clone(), in_use: None });
     let step = Given::deleting().records(without_one).listing(live(&keys[2..])).step(10);
-    assert_eq!(step, KeyStep::Revoke { id: 8, name: eight.clone(), records: KeyRecords::default() });
+    assert_eq!(step, KeyStep::Revoke { id: 8, name: eight.clone(), records: KeyRecords::default(), in_use: None });
     assert_eq!(Given::deleting().records(KeyRecords::default()).step(10), KeyStep::RemoveFinalizer);
 }
 
@@ -27,12 +27,12 @@ fn every_key_is_revoked_before_the_finalizer_is_removed() {
 fn a_key_of_an_attempt_that_was_given_up_is_revoked_too() {
     let late = "ci-c1u57e-0a1b2c3d-00001a7e";
     let keys = [(1, &*key(1).name), (7, late)];
-    let revoke = KeyStep::Revoke { id: 7, name: late.to_owned(), records: records(1) };
+    let revoke = KeyStep::Revoke { id: 7, name: late.to_owned(), records: records(1), in_use: None };
     assert_eq!(Given::deleting().listing(listed(10, &keys)).step(10), revoke);
     // Keys of other resources and other clusters are not revoked.
     for other in ["ci-c1u57e-ffffffff-00001a7e", "ci-0ther0-0a1b2c3d-00001a7e", "cd-c1u57e-0a1b2c3d-00001a7e", "laptop"]
     {
-        let own = KeyStep::Revoke { id: 1, name: key(1).name, records: KeyRecords::default() };
+        let own = KeyStep::Revoke { id: 1, name: key(1).name, records: KeyRecords::default(), in_use: None };
         assert_eq!(Given::deleting().listing(listed(10, &[(7, other), (1, &key(1).name)])).step(10), own);
     }
 }

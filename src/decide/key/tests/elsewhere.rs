@@ -36,7 +36,7 @@ fn a_key_of_another_cluster_is_used_and_not_revoked() {
     assert!(!text.contains("dbplane cannot revoke"), "{text}");
     // An operator with that cluster's identity revokes it.
     let same = deleting(theirs()).but(|_, seen| seen.cluster = "0ther0".parse().unwrap());
-    let revoke = KeyStep::Revoke { id: 1, name: FOREIGN.to_owned(), records: KeyRecords::default() };
+    let revoke = KeyStep::Revoke { id: 1, name: FOREIGN.to_owned(), records: KeyRecords::default(), in_use: None };
     assert_eq!(same.step(1), revoke);
 }
 
@@ -53,14 +53,14 @@ fn own_keys_are_revoked_although_others_are_not() {
     let lost_there = KeyRecords { lost: vec![lost(FOREIGN)], ..KeyRecords::default() };
     let mixed = KeyRecords { lost: lost_there.lost.clone(), ..mixed };
     let listing = listed(1, &[(1, FOREIGN), (2, &own.name)]);
-    let revoke = KeyStep::Revoke { id: 2, name: own.name.clone(), records: lost_there.clone() };
+    let revoke = KeyStep::Revoke { id: 2, name: own.name.clone(), records: lost_there.clone(), in_use: None };
     assert_eq!(deleting(mixed).listing(listing).step(1), revoke);
     deleting(lost_there).stalls(1, Reason::KeyOfAnotherCluster, &[FOREIGN]);
 }
 
 #[test]
 fn a_replaced_key_of_another_cluster_is_listed_and_reported_once() {
-    let replaced = RetiredKey { id: 1, name: FOREIGN.to_owned(), since: at(0), retire_at: at(1) };
+    let replaced = RetiredKey { id: 1, name: FOREIGN.to_owned(), since: at(0), retire_at: at(1), rotated: false };
     let due = Given::in_use().records(KeyRecords { previous: vec![replaced], ..records(2) }).with_key(2);
     let (after, event) = record(due.listing(listed(1, &[(1, FOREIGN)])).step(1));
     assert_eq!(

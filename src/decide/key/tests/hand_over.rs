@@ -56,11 +56,7 @@ fn a_key_is_released_once_nothing_is_open() {
 
 #[test]
 fn what_is_released_is_neither_replaced_nor_revoked() {
-    let rotation = crate::api::Rotation {
-        every: crate::api::Duration("1h".to_owned()),
-        overlap: crate::api::Duration("0s".to_owned()),
-    };
-    let due = released().but(|spec, _| spec.rotation = Some(rotation));
+    let due = released().but(|spec, _| spec.rotation = Some(rotation("1h", "0s")));
     let refused = Probe::Refused { at: at(20), since: at(0) };
     for given in [
         due,
@@ -267,7 +263,9 @@ fn a_key_in_memory_is_saved_before_it_is_handed_over() {
     let created = deleting(Given::in_use().intent(intent(&key(2).name, 0)));
     let created = created.but(|_, seen| seen.unsaved = Some(key(2)));
     assert!(matches!(created.step(1), KeyStep::Record { .. }), "it is revoked with the resource");
-    assert_eq!(asked(created).step(1), KeyStep::SaveSecret);
+    let asked = asked(created);
+    assert_eq!(asked.step(1), KeyStep::TryUnsaved);
+    assert_eq!(asked.but(|_, seen| seen.unsaved_probe = Probe::Accepted(at(1))).step(1), KeyStep::SaveSecret);
 }
 
 #[test]
@@ -313,7 +311,8 @@ fn a_key_of_another_cluster_is_revoked_by_whom_it_was_handed_over_to() {
         let name = foreign(uid);
         let current = KeyIdentity { name: name.clone(), ..key(1) };
         let given = Given::deleting().records(KeyRecords { current: Some(current), ..KeyRecords::default() });
-        let entry = KeyEntry { id: 1, name, project_id: None, created_at: None };
+        let entry =
+            KeyEntry { id: 1, name, project_id: None, created_at: None, last_used_at: None, last_used_from: None };
         let given = given.listing(KeyListing::Read { at: at(0), keys: vec![entry] });
         let given = given.but(|_, seen| seen.identity.as_mut().unwrap().hand_over.predecessor = predecessor);
         matches!(given.decide(1).step, Some(KeyStep::Revoke { .. }))

@@ -63,8 +63,11 @@ fn the_status_shows_every_key() {
     let given = Given::in_use().records(records);
     let status = status(&Report::ready("a"), &given.observed, &ProjectKeyStatus::default(), &given.spec, at(1));
     assert_eq!((status.key_id, status.secret_name.as_deref()), (Some(1), Some("ci-key")));
-    assert_eq!(status.previous_keys, [KeyRecord { id: Some(5), name: key(5).name, since: at(0) }]);
-    assert_eq!(status.lost_keys, [KeyRecord { id: None, name: "gone".to_owned(), since: at(0) }]);
+    assert_eq!(
+        status.previous_keys,
+        [KeyRecord { id: Some(5), name: key(5).name, since: at(0), revoke_at: Some(at(100)) }]
+    );
+    assert_eq!(status.lost_keys, [KeyRecord { id: None, name: "gone".to_owned(), since: at(0), revoke_at: None }]);
     assert_eq!(status.observed_generation, Some(1));
 }
 

@@ -7,7 +7,10 @@ mod hand_over;
 mod links;
 mod manual_revocation;
 mod replacing;
+mod requests;
 mod restored;
+mod trial;
+mod unused;
 mod upkeep;
 
 use std::time::Duration;
@@ -15,6 +18,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::*;
+use crate::api::{Duration as Length, RevokePrevious, Rotation};
 use crate::decide::identity::{LostBecause, LostKey, RetiredKey};
 use crate::decide::memory::Problem;
 use crate::decide::{Health, Sync, Wake};
@@ -33,7 +37,7 @@ fn key(id: i64) -> KeyIdentity {
 }
 
 fn retired(id: i64, retire_at: i64) -> RetiredKey {
-    RetiredKey { id, name: key(id).name, since: at(0), retire_at: at(retire_at) }
+    RetiredKey { id, name: key(id).name, since: at(0), retire_at: at(retire_at), rotated: false }
 }
 
 fn lost(name: &str) -> LostKey {
@@ -45,7 +49,7 @@ fn intent(name: &str, second: i64) -> KeyIntent {
 }
 
 fn entry(id: i64, name: &str) -> KeyEntry {
-    KeyEntry { id, name: name.to_owned(), project_id: None, created_at: None }
+    KeyEntry { id, name: name.to_owned(), project_id: None, created_at: None, last_used_at: None, last_used_from: None }
 }
 
 fn listed(second: i64, keys: &[(i64, &str)]) -> KeyListing {
@@ -59,6 +63,17 @@ fn ours(records: KeyRecords) -> KeyRecords {
 
 fn records(current: i64) -> KeyRecords {
     KeyRecords { current: Some(key(current)), ..KeyRecords::default() }
+}
+
+/// A rotation that revokes the key before it at the end of the overlap.
+fn rotation(every: &str, overlap: &str) -> Rotation {
+    Rotation {
+        every: Length(every.to_owned()),
+        overlap: Length(overlap.to_owned()),
+        revoke_previous: RevokePrevious::AfterOverlap,
+        unused_for: None,
+        deadline: None,
+    }
 }
 
 /// A spec and an observation, which each test changes.
@@ -94,11 +109,14 @@ impl Given {
             rival: None,
             secret_deleting: false,
             revoked: None,
+            rotate: None,
             created: at(0),
             listing: KeyListing::NotRead,
+            known: KeyListing::NotRead,
             not_offered_until: None,
             probe: Probe::NotAsked(None),
             unsaved: None,
+            unsaved_probe: Probe::NotAsked(None),
             memory: Memory::default(),
             limits: Limits::default(),
             cluster: "c1u57e".parse().unwrap(),
@@ -140,6 +158,7 @@ impl Given {
     }
 
     fn listing(mut self, listing: KeyListing) -> Self {
+        self.observed.known = listing.clone();
         self.observed.listing = listing;
         self
     }
@@ -218,7 +237,7 @@ fn record(choice: KeyStep) -> (KeyRecords, Option<String>) {
 
 fn created(step: KeyStep) -> (KeyIntent, Option<String>) {
     match step {
-        KeyStep::CreateKey { intent, because } => (intent, because),
+        KeyStep::CreateKey { intent, because, .. } => (intent, because),
         other => panic!("not the creation of a key: {other:?}"),
     }
 }

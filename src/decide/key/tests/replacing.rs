@@ -19,7 +19,8 @@ fn a_key_whose_secret_is_gone_is_replaced_and_then_revoked() {
         KeyStep::Revoke {
             id: 1,
             name: key(1).name,
-            records: ours(KeyRecords { rotated_at: Some(at(5)), ..records(2) })
+            records: ours(KeyRecords { rotated_at: Some(at(5)), ..records(2) }),
+            in_use: None
         }
     );
 }
@@ -40,8 +41,7 @@ fn a_resource_without_its_key_is_not_ready_before_anything_is_done_about_it() {
         assert!(given.decide(20).step.is_some());
     }
     let due = Given::in_use().but(|spec, seen| {
-        let (every, overlap) = (crate::api::Duration("1h".to_owned()), crate::api::Duration("0s".to_owned()));
-        spec.rotation = Some(crate::api::Rotation { every, overlap });
+        spec.rotation = Some(rotation("1h", "0s"));
         seen.meta.ready = true;
     });
     assert!(matches!(due.step(4000), KeyStep::CreateKey { .. }), "a key that is rotated can be used");

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::api::ProjectKeyStatus;
-use crate::api::{Duration as Length, Rotation};
 
 fn is_ready(reported: &(Health, Sync, Wake)) -> bool {
     matches!(reported.0, Health::Ready(Reason::Available, _))
@@ -13,11 +12,53 @@ fn a_key_in_use_is_checked_from_time_to_time() {
     let reported = Given::in_use().reported(1);
     assert!(is_ready(&reported));
     assert_eq!((&reported.1, reported.2), (&Sync::InSync, Wake::At(at(600))));
-    assert_eq!(Given::in_use().step(600), KeyStep::Probe);
+    assert_eq!(Given::in_use().step(600), KeyStep::ListKeys);
+    let without_list = || Given::in_use().listing(KeyListing::NotOffered);
+    assert_eq!(without_list().step(600), KeyStep::Probe);
     for probe in [Probe::Accepted(at(600)), Probe::NotAsked(Some(at(600)))] {
         let given = Given::in_use().probe(probe);
         assert_eq!(given.reported(601).2, Wake::At(at(1200)));
-        assert_eq!(given.step(1200), KeyStep::Probe);
+        assert_eq!(given.step(1200), KeyStep::ListKeys);
+        assert_eq!(without_list().probe(probe).step(1200), KeyStep::Probe);
+    }
+}
+
+#[test]
+fn a_key_is_asked_itself_only_where_the_list_lacks_it_or_none_is_offered() {
+    let due = |listing| Given::in_use().probe(Probe::WANTED).listing(listing);
+    let renamed = listed(600, &[(1, "laptop")]);
+    for (listing, step) in [
+        (KeyListing::NotRead, KeyStep::ListKeys),
+        (listed(590, &[(1, &key(1).name)]), KeyStep::ListKeys),
+        (listed(600, &[(2, &key(2).name)]), KeyStep::Probe),
+        (renamed, KeyStep::Probe),
+        (KeyListing::NotOffered, KeyStep::Probe),
+    ] {
+        assert_eq!(due(listing.clone()).step(600), step, "{listing:?}");
+    }
+    // A list that cannot be read is no reason to ask.
+    let failing = due(KeyListing::NotRead).failed(Action::ListKeys, unanswered(), 600).reported(600);
+    assert!(is_ready(&failing));
+    assert_eq!((&failing.1, failing.2), (&Sync::InSync, Wake::At(at(601))));
+}
+
+#[test]
+fn a_list_confirms_a_key_or_is_a_reason_to_ask_it() {
+    let refused = Probe::Refused { at: at(5), since: at(5) };
+    for (known, listed_at, has_it, then) in [
+        (Probe::NotAsked(None), 10, true, Probe::Accepted(at(10))),
+        (Probe::WANTED, 10, true, Probe::Accepted(at(10))),
+        (Probe::Accepted(at(5)), 10, true, Probe::Accepted(at(10))),
+        (Probe::Accepted(at(5)), 10, false, Probe::WANTED),
+        (Probe::NotAsked(None), 10, false, Probe::WANTED),
+        // It was asked since.
+        (Probe::Accepted(at(20)), 10, false, Probe::Accepted(at(20))),
+        (Probe::NotAsked(Some(at(20))), 10, false, Probe::NotAsked(Some(at(20)))),
+        // What was refused is asked again, whatever a list says.
+        (refused, 10, true, refused),
+        (refused, 10, false, refused),
+    ] {
+        assert_eq!(known.listed(at(listed_at), has_it), then, "{known:?} {has_it}");
     }
 }
 
@@ -29,7 +70,7 @@ fn a_key_is_checked_when_people_ask_for_it() {
         status(&Report::ready("fine"), &given.observed, &old, &given.spec, at(1)).last_handled_reconcile_at.unwrap()
     };
     let wanted = given.clone().probe(Probe::WANTED);
-    assert_eq!((wanted.step(1), handled(&wanted).as_str()), (KeyStep::Probe, "one"));
+    assert_eq!((wanted.step(1), handled(&wanted).as_str()), (KeyStep::ListKeys, "one"));
     assert_eq!(handled(&given.probe(Probe::Accepted(at(1)))), "two");
 }
 
@@ -40,11 +81,12 @@ fn a_key_that_is_created_late_is_found_with_a_check() {
     assert_eq!(given.reported(599).2, Wake::At(at(600)), "nothing is asked between checks");
     assert_eq!(given.step(600), KeyStep::ListKeys);
     let listed = |keys: &[(i64, &str)]| given.clone().but(|_, seen| seen.listing = super::listed(600, keys));
-    assert_eq!(listed(&[(1, &key(1).name), (9, "somebody-elses")]).step(600), KeyStep::Probe);
+    assert_eq!(listed(&[(1, &key(1).name), (9, "somebody-elses")]).step(600), KeyStep::ListKeys);
+    assert_eq!(listed(&[(9, "somebody-elses")]).step(600), KeyStep::Probe);
     let KeyStep::Revoke { id: 9, name, .. } = listed(&[(1, &key(1).name), (9, late)]).step(600) else { panic!() };
     assert_eq!(name, late);
     assert_eq!(given.clone().but(|_, seen| seen.listing = KeyListing::NotOffered).step(600), KeyStep::Probe);
-    assert_eq!(given.clone().failed(Action::ListKeys, unanswered(), 600).step(600), KeyStep::Probe);
+    assert_eq!(given.clone().failed(Action::ListKeys, unanswered(), 600).reported(600).2, Wake::At(at(601)));
     // After a day it is not expected any more.
     let KeyStep::Record { records, event: None } = given.step(24 * 3600) else { panic!() };
     assert_eq!((records.unanswered, records.current.map(|key| key.id)), (None, Some(1)));
@@ -64,13 +106,12 @@ fn the_declared_parts_of_the_secret_are_restored() {
         altered()
             .but(|_, seen| seen.memory.failed(Action::WriteSecret, Problem::Secret("no".into()), 1, at(600)))
             .step(600),
-        KeyStep::Probe
+        KeyStep::ListKeys
     );
 }
 
 fn rotated(every: &str, overlap: &str) -> Given {
-    let rotation = Rotation { every: Length(every.to_owned()), overlap: Length(overlap.to_owned()) };
-    Given::in_use().probe(Probe::Accepted(at(3599))).but(|spec, _| spec.rotation = Some(rotation))
+    Given::in_use().probe(Probe::Accepted(at(3599))).but(|spec, _| spec.rotation = Some(rotation(every, overlap)))
 }
 
 #[test]
@@ -115,7 +156,7 @@ fn a_replaced_key_stays_for_the_overlap_and_is_revoked_after_it() {
     assert_eq!(overlapping().reported(99).2, Wake::At(at(100)));
     assert_eq!(overlapping().step(100), KeyStep::ListKeys);
     let listed_as = |name: &str| overlapping().listing(listed(100, &[(5, name), (1, &key(1).name)]));
-    let revoke = KeyStep::Revoke { id: 5, name: key(5).name, records: records(1) };
+    let revoke = KeyStep::Revoke { id: 5, name: key(5).name, records: records(1), in_use: None };
     assert_eq!(listed_as(&key(5).name).step(100), revoke);
     // A list that lacks it proves nothing by itself.
     assert_eq!(overlapping().listing(listed(100, &[(1, &key(1).name)])).step(100), revoke);
@@ -149,8 +190,30 @@ fn lost_keys_are_revoked_once_they_can_be_listed() {
     let name = &key(8).name;
     let given = |listing| Given::in_use().records(KeyRecords { lost: vec![lost(name)], ..records(1) }).listing(listing);
     assert_eq!(given(KeyListing::NotRead).step(1), KeyStep::ListKeys);
-    let revoke = KeyStep::Revoke { id: 8, name: name.clone(), records: records(1) };
+    let revoke = KeyStep::Revoke { id: 8, name: name.clone(), records: records(1), in_use: None };
     assert_eq!(given(listed(1, &[(8, name)])).step(1), revoke);
     assert_eq!(record(given(listed(1, &[])).step(1)), (records(1), None));
     assert!(is_ready(&given(KeyListing::NotOffered).reported(1)));
+}
+
+#[test]
+fn a_lost_key_that_dbplane_must_not_revoke_leaves_the_list_with_the_platforms() {
+    let other = LostKey { id: Some(9), because: LostBecause::OtherKey, ..lost(NAME) };
+    let given = Given::in_use().records(KeyRecords { lost: vec![other], ..records(1) });
+    let own = key(1).name;
+    let keeps = |listing: KeyListing| {
+        let (_, sync, _) = given.clone().probe(Probe::Accepted(at(60))).listing(listing).reported(61);
+        assert!(matches!(sync, Sync::OutOfSync(Reason::BindingConflict, _)), "{sync:?}");
+    };
+    keeps(listed(60, &[(1, &own), (9, "theirs")]));
+    // It may be listed later.
+    keeps(listed(59, &[(1, &own)]));
+    let (after, event) = record(given.clone().listing(listed(60, &[(1, &own)])).step(61));
+    assert_eq!(after, records(1));
+    assert!(event.unwrap().contains("not listed any more"));
+    // The same for one of another cluster, which nobody lists for its own sake.
+    let theirs = LostKey { id: Some(7), because: LostBecause::Retired, ..lost("ci-0ther0-0a1b2c3d-00000007") };
+    let given = Given::in_use().records(KeyRecords { lost: vec![theirs], ..records(1) });
+    assert_eq!(given.step(600), KeyStep::ListKeys, "with the check of the key in use");
+    assert_eq!(record(given.listing(listed(600, &[(1, &own)])).step(600)).0, records(1));
 }

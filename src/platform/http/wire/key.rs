@@ -87,6 +87,8 @@ pub(in crate::platform::http) fn keys(body: &[u8]) -> Result<Page<KeyEntry>, Dec
             name: record.name.ok_or_else(|| missing("name"))?,
             project_id: record.project_id,
             created_at: record.created_at,
+            last_used_at: None,
+            last_used_from: None,
         })
     });
     Ok(Page { items: items.collect::<Result<_, DecodeError>>()?, entries: list.count, cursor: None })

@@ -1,0 +1,198 @@
+//! Rotation: when a key that can be used is replaced, and when the key before it is revoked.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::super::identity::{KeyIdentity, LostBecause, RetiredKey};
+use super::super::names::digest;
+use super::super::{Reason, later};
+use super::{Case, KeyListing};
+use crate::api::{RevokePrevious, Rotation};
+use crate::domain::KeyEntry;
+
+/// How long a key stays valid that people had replaced, where the spec declares no overlap.
+const OVERLAP: Duration = Duration::from_secs(3600);
+/// So many replaced keys may be valid at a time.
+const MOST: usize = 3;
+/// So many replaced keys may wait for a person to revoke them.
+const MOST_LEFT: usize = 10;
+/// For how long a list shows that a key is not in use.
+const FRESH: Duration = Duration::from_secs(30);
+/// What people ask with is recorded as it is, up to this length.
+const LONGEST_REQUEST: usize = 64;
+
+/// What people ask for another key with, as it is recorded.
+pub(super) fn request(case: &Case) -> Option<String> {
+    let text = case.observed.rotate.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
+    Some(if text.len() <= LONGEST_REQUEST { text.to_owned() } else { digest(text) })
+}
+
+/// Whether people ask for another key. The key that is created next serves each request that there is by then.
+pub(super) fn is_requested(case: &Case) -> bool {
+    request(case).is_some_and(|asked| case.identity.records.rotated_for.as_ref() != Some(&asked))
+}
+
+/// When a key is replaced that can be used.
+pub(super) enum Due {
+    /// Now; the key before it stays valid at least until then.
+    Now(Timestamp),
+    At(Timestamp),
+    Never,
+}
+
+pub(super) fn due(case: &Case, current: &KeyIdentity) -> Due {
+    let rotation = case.spec.rotation.as_ref();
+    let every = rotation.and_then(|rotation| rotation.every.value());
+    let overlap = rotation.and_then(|rotation| rotation.overlap.value()).unwrap_or(OVERLAP);
+    match every.map(|every| later(current.at, every)) {
+        Some(due) if due <= case.now => Due::Now(later(case.now, overlap)),
+        _ if is_requested(case) => Due::Now(later(case.now, overlap)),
+        Some(due) => Due::At(due),
+        None => Due::Never,
+    }
+}
+
+/// Why a rotation that is due has to wait: keys do not pile up, however often people ask.
+pub(super) fn postponed(case: &Case) -> Option<(Reason, String)> {
+    let records = &case.identity.records;
+    if records.previous.len() >= MOST {
+        let message = format!(
+            "{} replaced keys are still valid. The key is replaced once one of them is revoked: see status.previousKeys.",
+            records.previous.len()
+        );
+        return Some((Reason::RotationWaiting, message));
+    }
+    let left = records.lost.iter().filter(|key| key.because == LostBecause::Retired && case.issued(&key.name));
+    let left: Vec<&str> = left.map(|key| key.name.as_str()).collect();
+    let (reason, message) =
+        super::manual_revocation::to_revoke_by_hand(case, left.iter().copied()).filter(|_| left.len() >= MOST_LEFT)?;
+    Some((reason, format!("{} replaced keys are still valid, so the key is not replaced. {message}", left.len())))
+}
+
+/// When a replaced key is revoked.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// Now. The text says what is known of its use, where it may be in use.
+    Now(Option<String>),
+    /// Then, or it is looked at again then.
+    At(Timestamp),
+    /// A list has to show first whether it is in use.
+    Look,
+}
+
+/// How a replaced key is waited for; `None` where it is revoked at the end of its overlap.
+struct WhenUnused {
+    unused_for: Duration,
+    deadline: Timestamp,
+}
+
+impl WhenUnused {
+    fn of(rotation: Option<&Rotation>, key: &RetiredKey) -> Option<Self> {
+        let waits = |rotation: &&Rotation| key.rotated && rotation.revoke_previous == RevokePrevious::WhenUnused;
+        let rotation = rotation.filter(waits)?;
+        let unused_for = rotation.unused_for.as_ref()?.value()?;
+        let deadline = later(key.since, rotation.deadline.as_ref()?.value()?).max(key.retire_at);
+        Some(Self { unused_for, deadline })
+    }
+}
+
+/// When a replaced key is revoked at the latest.
+pub(super) fn revoked_by(rotation: Option<&Rotation>, key: &RetiredKey) -> Timestamp {
+    WhenUnused::of(rotation, key).map_or(key.retire_at, |policy| policy.deadline)
+}
+
+pub(super) fn turn(case: &Case, key: &RetiredKey) -> Turn {
+    let Some(WhenUnused { unused_for, deadline }) = WhenUnused::of(case.spec.rotation.as_ref(), key) else {
+        return if key.retire_at <= case.now { Turn::Now(None) } else { Turn::At(key.retire_at) };
+    };
+    let use_ = last_use(&case.observed.known, key);
+    let unused_from = match use_ {
+        Use::Unread if case.now < deadline => return Turn::Look,
+        Use::NotShown | Use::Unread => None,
+        Use::Never => Some(key.since),
+        Use::Last { at, .. } => Some(at),
+    };
+    let proof = unused_from.map(|from| later(from, unused_for).max(key.retire_at));
+    let shown = match (&case.observed.known, proof) {
+        (KeyListing::Read { at, .. }, Some(proof)) if *at >= proof => Some(*at),
+        _ => None,
+    };
+    match (shown, proof) {
+        (Some(at), _) if case.now <= later(at, FRESH) && is_read(case) => Turn::Now(None),
+        (Some(_), _) if case.now < deadline => Turn::Look,
+        (_, _) if case.now >= deadline => Turn::Now(Some(why_now(&use_))),
+        (_, Some(proof)) if proof <= case.now => Turn::Look,
+        (_, proof) => Turn::At(proof.unwrap_or(deadline).min(deadline)),
+    }
+}
+
+fn is_read(case: &Case) -> bool {
+    matches!(case.observed.listing, KeyListing::Read { .. })
+}
+
+/// What a list shows of the last use of a key.
+enum Use<'a> {
+    /// No list was read yet.
+    Unread,
+    /// The platform does not show it, or not of this key.
+    NotShown,
+    Never,
+    Last {
+        at: Timestamp,
+        from: Option<&'a str>,
+    },
+}
+
+fn last_use<'a>(known: &'a KeyListing, key: &RetiredKey) -> Use<'a> {
+    let keys = match known {
+        KeyListing::NotRead => return Use::Unread,
+        KeyListing::NotOffered => return Use::NotShown,
+        KeyListing::Read { keys, .. } => keys,
+    };
+    let Some(entry) = keys.iter().find(|entry| entry.id == key.id && entry.name == key.name) else {
+        return Use::NotShown;
+    };
+    let from = entry.last_used_from.as_deref();
+    match entry.last_used_at {
+        Some(at) => Use::Last { at, from },
+        None if keys.iter().any(shows_use) => Use::Never,
+        None => Use::NotShown,
+    }
+}
+
+fn shows_use(entry: &KeyEntry) -> bool {
+    entry.last_used_at.is_some()
+}
+
+fn why_now(use_: &Use) -> String {
+    let known = match use_ {
+        Use::Last { at, from: Some(from) } if !from.is_empty() => format!("it was last used at {at} from {from}"),
+        Use::Last { at, .. } => format!("it was last used at {at}"),
+        Use::Never => "it was not used so far".to_owned(),
+        Use::NotShown | Use::Unread => "the platform does not show when it was last used".to_owned(),
+    };
+    format!("spec.rotation.deadline is over, and {known}.")
+}
+
+/// What is reported of replaced keys that are revoked once they are not used any more.
+pub(super) fn outlook(case: &Case) -> Option<String> {
+    let rotation = case.spec.rotation.as_ref();
+    let mut texts = Vec::new();
+    for key in &case.identity.records.previous {
+        let Some(policy) = WhenUnused::of(rotation, key) else { continue };
+        let (name, deadline) = (&key.name, policy.deadline);
+        let unused_for = rotation.and_then(|rotation| rotation.unused_for.as_ref()).map_or("", |length| &length.0);
+        texts.push(match last_use(&case.observed.known, key) {
+            Use::NotShown => format!(
+                "Key {name} stays valid until {deadline}, because the platform does not show when it was last used."
+            ),
+            Use::Unread | Use::Never | Use::Last { .. } => {
+                format!(
+                    "Key {name} stays valid until it was not used for {unused_for}, and until {deadline} at the latest."
+                )
+            }
+        });
+    }
+    (!texts.is_empty()).then(|| texts.join(" "))
+}

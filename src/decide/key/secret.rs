@@ -1,0 +1,51 @@
+//! The Secret of a key, as decisions see it.
+
+use super::super::identity::{KeyIdentity, ProjectKeyIdentity};
+use super::outcome::keys;
+
+/// The Secret for the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeySecretView {
+    Absent,
+    /// It exists and belongs to something else, which the text names.
+    Foreign(String),
+    /// It contains this key as dbplane wrote it, for a former resource of this name: both may come from a backup.
+    Restored {
+        key: KeyIdentity,
+        version: String,
+        /// It is that of the resource that has handed over to this one.
+        inherited: bool,
+    },
+    /// dbplane made it for a resource of this name, it has no owner any more, and nothing is in it yet. Or it is that of the resource
+    /// that has handed over, and holds no key of it any more.
+    Unowned {
+        version: String,
+    },
+    /// It is this resource's.
+    Ours(SecretContents),
+}
+
+/// What is in a Secret of this resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SecretContents {
+    /// No key yet.
+    Nothing,
+    /// A key as dbplane wrote it; whether the rest of the Secret is as declared.
+    Key { key: KeyIdentity, as_declared: bool },
+    /// Data that dbplane did not write.
+    Altered,
+}
+
+/// A Secret from a backup is trusted if the record has its key: the two were written together.
+pub(super) fn trusted(secret: &KeySecretView, identity: &ProjectKeyIdentity) -> KeySecretView {
+    let KeySecretView::Restored { key, version, inherited } = secret else { return secret.clone() };
+    let intended = identity.intent.as_ref().is_some_and(|intent| intent.name == key.name);
+    let known = keys(&identity.records).any(|known| known == (Some(key.id), key.name.as_str()));
+    if intended || known {
+        return secret.clone();
+    }
+    if *inherited {
+        return KeySecretView::Unowned { version: version.clone() };
+    }
+    KeySecretView::Foreign("from an earlier resource, with a key that the record of this one does not have".to_owned())
+}

@@ -1,0 +1,52 @@
+//! People who have the key replaced, and declare what becomes of the one before.
+
+use dbplane::decide::names;
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
+use super::in_memory::Resource;
+use super::run::Run;
+use super::simulation::Simulation;
+
+/// So many keys of one resource may be valid at a time: the one in use, three before it, three whose secret was lost, and a new one.
+pub const MOST_KEYS: usize = 8;
+
+/// It is replaced only where people ask for that; what is declared is over by the time when all has to be at rest.
+pub fn rotation(way: u8) -> Value {
+    match way {
+        0 => Value::Null,
+        1 => json!({"every": "8760h", "overlap": "1m"}),
+        _ => json!({
+            "every": "8760h", "overlap": "1m", "revokePrevious": "WhenUnused", "unusedFor": "1h", "deadline": "90m",
+        }),
+    }
+}
+
+impl Run<'_> {
+    pub fn request_key(&mut self, value: u8) {
+        let asked = json!({"metadata": {"annotations": {names::ROTATE: format!("r{value}")}}});
+        self.edit_key(&asked);
+    }
+
+    pub fn declare_rotation(&mut self, way: u8) {
+        self.edit_key(&json!({"spec": {"rotation": null}}));
+        self.edit_key(&json!({"spec": {"rotation": rotation(way)}}));
+    }
+
+    fn edit_key(&mut self, patch: &Value) {
+        let (named, mut simulation) = (self.named_key(), self.simulation.lock());
+        simulation.cluster.edit(&named, patch);
+    }
+}
+
+impl Simulation {
+    /// The key in a Secret is revoked with its resource, or where another one is in use by then.
+    pub fn note_revocation_in_use(&mut self, id: &str, actor: &Resource) {
+        let holds = |secret: &Secret| secret.annotations().get(names::SECRET_KEY_ID).is_some_and(|held| held == id);
+        let stays = self.cluster.objects.get(actor).is_some_and(|object| !object.is_deleting());
+        if stays && self.cluster.secrets.values().any(|secret| holds(secret)) {
+            self.ledger.violations.push(format!("{} has revoked key {id}, which its Secret holds", actor.1));
+        }
+    }
+}

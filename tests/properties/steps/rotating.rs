@@ -1,0 +1,218 @@
+//! Keys that are replaced because people ask for it: once, never by one that the platform refuses, and never by ever more of them.
+
+use dbplane::decide::names;
+use kube::ResourceExt;
+use serde_json::json;
+
+use crate::faults::{Carried, Fault};
+use crate::history::{Event, key};
+use crate::rotating::{MOST_KEYS, rotation};
+use crate::run::Run;
+use crate::simulation::Simulation;
+use crate::snares::{CREATE_KEY, LIST, Snag, Times};
+use crate::watching::history;
+
+const CREATED: &str = "ci KeyCreated: Created key NAME (ID)";
+const REVOKED: &str = "ci KeyRevoked: Revoked key NAME (ID)";
+const REVOKE: &str = "Delete /organizations/org/api_keys/*";
+
+/// The number of the key in the Secret.
+fn held(simulation: &Simulation) -> Option<i64> {
+    simulation.cluster.secrets["ci"].annotations().get(names::SECRET_KEY_ID)?.parse().ok()
+}
+
+impl Run<'_> {
+    /// The numbers of the valid keys.
+    fn valid(&self) -> Vec<i64> {
+        self.simulation.lock().keys_of(&key()).into_iter().map(|(id, _)| id).collect()
+    }
+
+    fn held(&self) -> Option<i64> {
+        held(&self.simulation.lock())
+    }
+}
+
+#[test]
+fn a_key_that_people_ask_for_is_created_once_and_the_one_before_goes_after_an_hour() {
+    let history = history(&[], true);
+    let mut run = Run::begin(&history).unwrap();
+    let before = run.held();
+    run.told();
+    assert_eq!(run.told_after(60, |run| run.request_key(1)), [CREATED]);
+    assert_eq!(run.valid().len(), 2);
+    assert_ne!(run.held(), before);
+    assert_eq!(run.status_of(&key())["lastHandledRotate"], "r1");
+    // The same again, and none at all, is no other request; nor is a process that knows nothing of the first.
+    run.kill();
+    assert_eq!(run.told_after(60, |run| run.annotate(&key(), names::ROTATE, "r1")), Vec::<String>::new());
+    assert_eq!(run.told_after(60, |run| run.annotate(&key(), names::ROTATE, "")), Vec::<String>::new());
+    assert_eq!(run.told_after(3600, |_| ()), [REVOKED]);
+    assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
+}
+
+/// As if the platform refused each new key: it is revoked before anybody can use it.
+fn refuse(simulation: &mut Simulation) {
+    let (held, now) = (held(simulation), simulation.now);
+    for (id, _) in simulation.keys_of(&key()) {
+        if Some(id) != held {
+            simulation.world.console_revoke_key(id, now).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_new_key_that_the_platform_refuses_is_not_switched_to() {
+    let history = history(&[], true);
+    let mut run = Run::begin(&history).unwrap();
+    let before = run.held();
+    run.told();
+    run.snare(LIST, Times::Always, Snag::Meanwhile(refuse));
+    let told = run.told_after(40, |run| run.request_key(1));
+    let refused = "ci NewKeyRefused: The platform does not accept the new key NAME (ID) that it has created. Key NAME stays in use";
+    assert_eq!(told, [CREATED, refused, REVOKED]);
+    assert_eq!((run.held(), run.valid()), (before, before.into_iter().collect()));
+    assert_eq!(run.condition(&key(), "Ready"), "Available: Secret ci contains key NAME");
+    assert!(run.condition(&key(), "Synced").starts_with("NewKeyRefused"), "{}", run.condition(&key(), "Synced"));
+    // With pauses that grow to an hour.
+    let tries = run.told_after(3600, |_| ()).iter().filter(|told| **told == CREATED).count();
+    assert!((2..=8).contains(&tries), "{tries}");
+    run.without_snares();
+    run.go_on(3700).unwrap();
+    assert_ne!(run.held(), before);
+    assert_eq!(run.status_of(&key())["lastHandledRotate"], "r1");
+}
+
+#[test]
+fn a_new_key_that_was_not_tried_before_the_process_died_is_revoked_and_another_one_is_created() {
+    let history = history(&[], true);
+    let mut run = Run::begin(&history).unwrap();
+    run.told();
+    // The next question to the platform after the creation is the one to the new key.
+    let die: fn(&mut Simulation) =
+        |simulation| simulation.snares.set(LIST, Times::Once, Snag::Fault(Fault::Dies(Carried::Never)));
+    run.snare(CREATE_KEY, Times::Once, Snag::Meanwhile(die));
+    let told = run.told_after(300, |run| run.request_key(1));
+    assert_eq!(told, [REVOKED, CREATED]);
+    assert_eq!(run.valid().len(), 2);
+    assert_eq!(run.status_of(&key())["lastHandledRotate"], "r1");
+}
+
+#[test]
+fn however_often_people_ask_the_number_of_keys_is_bounded() {
+    let history = history(&[], true);
+    let mut run = Run::begin(&history).unwrap();
+    run.snare(REVOKE, Times::Always, Snag::Fault(Fault::Refused(403)));
+    for value in 0..20 {
+        run.request_key(value);
+        run.go_on(600).unwrap();
+        assert!(run.valid().len() < MOST_KEYS, "{:?}", run.valid());
+    }
+    assert_eq!(run.valid().len(), 4);
+    run.without_snares();
+    run.go_on(3600 * 3).unwrap();
+    assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
+    assert_eq!(run.status_of(&key())["lastHandledRotate"], "r19");
+}
+
+#[test]
+fn a_key_whose_use_the_platform_does_not_show_is_kept_until_the_deadline() {
+    let history = history(&[], true);
+    let mut run = Run::begin(&history).unwrap();
+    run.apply(&key(), &json!({"rotation": rotation(2)}));
+    run.go_on(5).unwrap();
+    run.told();
+    assert_eq!(run.told_after(5000, |run| run.happen(&Event::KeyRequested(1))), [CREATED]);
+    assert_eq!(run.valid().len(), 2);
+    let ready = run.condition(&key(), "Ready");
+    assert!(ready.contains("because the platform does not show when it was last used"), "{ready}");
+    let told = run.told_after(600, |_| ());
+    let words = "ci KeyRevokedInUse: Revoked key NAME (ID). It may still be in use: spec.rotation.deadline is over";
+    assert!(told.len() == 1 && told[0].starts_with(words), "{told:?}");
+    assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
+}
+
+impl Run<'_> {
+    /// An entry of the Secret.
+    fn entry(&self, name: &str) -> Option<String> {
+        let simulation = self.simulation.lock();
+        let bytes = simulation.cluster.secrets["ci"].data.as_ref()?.get(name)?.0.clone();
+        Some(String::from_utf8(bytes).unwrap())
+    }
+}
+
+/// Of these entries the last one comes with a rotation and goes with the key that it holds.
+fn declared() -> serde_json::Value {
+    let template = json!({"url": "https://platform.example/api/v2", "organization": "org"});
+    json!({"secret": {"previousKey": "before", "template": template}, "rotation": {"every": "8760h", "overlap": "10m"}})
+}
+
+#[test]
+fn the_key_before_stays_in_the_secret_until_it_is_revoked() {
+    let history = history(&[], true);
+    let mut run = Run::begin(&history).unwrap();
+    run.apply(&key(), &declared());
+    run.go_on(5).unwrap();
+    let first = run.entry("api-key");
+    assert_eq!((run.entry("before"), run.entry("organization").as_deref()), (None, Some("org")));
+    // Its write is lost once, and made again over itself.
+    run.snare("write of Secret ci", Times::Once, Snag::Fault(Fault::Silence(Carried::Now)));
+    run.request_key(1);
+    run.go_on(120).unwrap();
+    let second = run.entry("api-key");
+    assert_ne!(second, first);
+    assert_eq!(run.entry("before"), first);
+    run.kill();
+    run.go_on(60).unwrap();
+    run.request_key(2);
+    run.go_on(60).unwrap();
+    assert_eq!(run.entry("before"), second, "the one before, and not the one before that");
+    // Under another name it is the same.
+    run.apply(&key(), &json!({"secret": {"previousKey": "former"}}));
+    run.go_on(60).unwrap();
+    assert_eq!((run.entry("before"), run.entry("former")), (None, second));
+    run.go_on(1200).unwrap();
+    assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
+    assert_eq!((run.entry("before"), run.entry("former")), (None, None));
+    assert_eq!(run.entry("url").as_deref(), Some("https://platform.example/api/v2"));
+}
+
+#[test]
+fn the_key_before_is_not_kept_where_it_is_of_no_use_or_was_altered() {
+    let history = history(&[], true);
+    let mut run = Run::begin(&history).unwrap();
+    run.apply(&key(), &declared());
+    run.go_on(5).unwrap();
+    // It was revoked.
+    run.happen(&Event::KeyRevoked);
+    run.go_on(700).unwrap();
+    assert_eq!((run.entry("before"), run.valid().len()), (None, 1));
+    run.request_key(1);
+    run.go_on(60).unwrap();
+    assert!(run.entry("before").is_some());
+    let alter: fn(&mut Simulation) = |simulation| {
+        let mut secret = simulation.cluster.secrets["ci"].clone_inner();
+        let entry = k8s_openapi::ByteString(b"altered".to_vec());
+        secret.data.as_mut().unwrap().insert("before".to_owned(), entry);
+        simulation.cluster.secrets.insert("ci".to_owned(), crate::in_memory::Print::of(secret));
+    };
+    alter(&mut run.simulation.lock());
+    run.told();
+    assert_eq!(run.told_after(60, |_| ()), Vec::<String>::new(), "that is no reason for another key");
+    assert_eq!(run.entry("before"), None);
+}
+
+#[test]
+fn a_secret_has_the_declared_type() {
+    let history = history(&[], false);
+    let mut run = Run::begin(&history).unwrap();
+    let declared = |type_: &str, name: &str| {
+        json!({
+            "accountRef": {"name": "prod"}, "projectID": crate::simulation::PROJECT,
+            "secret": {"name": name, "type": type_},
+        })
+    };
+    run.apply(&key(), &declared("example.com/api-key", "typed"));
+    run.go_on(60).unwrap();
+    let type_ = run.simulation.lock().cluster.secrets["typed"].type_.clone();
+    assert_eq!(type_.as_deref(), Some("example.com/api-key"));
+}
