@@ -3,14 +3,14 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyIdentity, KeyRecords, LostBecause, LostKey};
+use super::super::identity::{KeyIdentity, KeyRecords, LostBecause, LostKey, RetiredKey};
 use super::super::memory::Backoff;
 use super::super::{Action, Decision, Reason, Report, Sync, WATCHED, later};
 use super::intent::{Retiring, intent};
-use super::lost;
 use super::manual_revocation::to_revoke_by_hand;
 use super::outcome::{Named, Revocation, revocation, stray, with_lost, without};
 use super::{Case, Choice, KeyListing, KeyStep, Probe};
+use super::{in_use, lost};
 
 pub(super) fn decide(case: &Case, current: &KeyIdentity, as_declared: bool) -> Choice {
     let mut upkeep = Upkeep { case, report: ready(case, current), wakes: Vec::new() };
@@ -33,7 +33,7 @@ struct Upkeep<'a> {
     wakes: Vec<Timestamp>,
 }
 
-impl Upkeep<'_> {
+impl<'a> Upkeep<'a> {
     /// The step, unless its last try failed too recently; then that failure is reported.
     fn unless_backing_off(&mut self, backoff: Option<Backoff>, step: KeyStep) -> Option<KeyStep> {
         let Some(Backoff { health, until }) = backoff else { return Some(step) };
@@ -62,7 +62,8 @@ impl Upkeep<'_> {
             self.wakes.push(due);
             return None;
         }
-        if self.case.observed.secret_deleting || lost::too_many(self.case).is_some() {
+        let held = self.due_for_revocation().is_some() && in_use::behind(self.case).is_some();
+        if self.case.observed.secret_deleting || lost::too_many(self.case).is_some() || held {
             return None;
         }
         let retiring = Retiring::At(later(self.case.now, rotation.overlap.value()?));
@@ -70,13 +71,24 @@ impl Upkeep<'_> {
         self.unless_backing_off(self.case.key_creation_backoff(), step)
     }
 
+    /// A replaced key whose overlap is over.
+    fn due_for_revocation(&self) -> Option<&'a RetiredKey> {
+        self.case.identity.records.previous.iter().find(|key| key.retire_at <= self.case.now)
+    }
+
     /// Revokes a replaced key at the end of its overlap; where dbplane cannot, reports the key and lists it as lost.
     fn retire(&mut self) -> Option<KeyStep> {
         let records = &self.case.identity.records;
-        let Some(key) = records.previous.iter().find(|key| key.retire_at <= self.case.now) else {
+        let Some(key) = self.due_for_revocation() else {
             self.wakes.extend(records.previous.iter().map(|key| key.retire_at).min());
             return None;
         };
+        if let Some(accounts) = in_use::behind(self.case) {
+            let health = self.report.health.clone();
+            self.report.health = health.saying_also(&in_use::kept(&key.name, &accounts));
+            self.wakes.push(later(self.case.now, in_use::LOOK_AGAIN));
+            return None;
+        }
         let event = match revocation(self.case, (Some(key.id), &key.name)) {
             Revocation::NotOffered => format!(
                 "Key {} ({}) was replaced, but this platform offers no call to revoke it. Revoke it in the console.",
