@@ -68,3 +68,26 @@ fn unknown(secret: &Secret, none_known: bool, own: &BTreeSet<String>) -> Option<
         follows: !unreadable,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finalizers_tell_of_accounts_that_are_not_known() {
+        let shop = AccountFinalizers::confined_to(&["shop".to_owned()]).credential;
+        let other = AccountFinalizers::confined_to(&["other".to_owned()]).credential;
+        let own = BTreeSet::from([AccountFinalizers::whole().credential, shop.clone()]);
+        let found = |finalizers: &[&str], none_known: bool| {
+            let mut secret = Secret::default();
+            secret.metadata.finalizers = Some(finalizers.iter().map(|name| (*name).to_owned()).collect());
+            unknown(&secret, none_known, &own).map(|account| (account.users.len(), account.follows))
+        };
+        let whole = AccountFinalizers::whole().credential;
+        assert_eq!(found(&["example.com/theirs"], true), None);
+        assert_eq!(found(&[&whole, &shop], false), None, "the account is known");
+        assert_eq!(found(&[&whole], true), Some((1, false)), "it cannot be read, and works with what it had");
+        assert_eq!(found(&[&whole, &other], false), Some((1, true)));
+        assert_eq!(found(&[&other], true), Some((1, true)));
+    }
+}
