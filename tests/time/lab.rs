@@ -13,6 +13,7 @@ use dbplane_simulator::world::file::WorldFile;
 use dbplane_simulator::{self as simulator, Options as Platform, Simulator};
 use jiff::Timestamp;
 use kube::Client;
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -91,12 +92,6 @@ impl Lab {
         self.operator.await.unwrap().unwrap();
     }
 
-    pub async fn kubectl(&self, args: &[&str]) -> String {
-        let mut all = vec!["-n", NAMESPACE];
-        all.extend(args);
-        self.cluster.kubectl(&all).await.unwrap()
-    }
-
     pub async fn apply(&self, manifests: &str) {
         self.cluster.kubectl_with_input(&["-n", NAMESPACE, "apply", "-f", "-"], manifests).await.unwrap();
     }
@@ -166,8 +161,10 @@ spec:
     /// Waits until the operator has decided on the resource at the present time, for which it looks at the platform anew.
     pub async fn is_decided(&self, object: &str) -> Value {
         let request = now().to_string();
-        let annotation = format!("dbplane.dev/reconcile-requested-at={request}");
-        self.kubectl(&["annotate", "--overwrite", object, &annotation]).await;
+        let patch = json!({"metadata": {"annotations": {"dbplane.dev/reconcile-requested-at": request}}});
+        let (kind, name) = object.split_once('/').unwrap();
+        let patch = (PatchParams::default(), Patch::Merge(&patch));
+        objects(&self.client, NAMESPACE, kind).patch(name, &patch.0, &patch.1).await.unwrap();
         self.until(object, "decided on", |seen| seen["status"]["lastHandledReconcileAt"] == request.as_str()).await
     }
 

@@ -59,6 +59,11 @@ pub(super) fn behind(case: &Case) -> Option<String> {
     (!behind.is_empty()).then(|| behind.join(", "))
 }
 
+/// Whether a replaced key is kept although its overlap is over. No other key is created meanwhile: they would pile up.
+pub(super) fn keeps_replaced(case: &Case) -> bool {
+    case.identity.records.previous.iter().any(|key| key.retire_at <= case.now) && behind(case).is_some()
+}
+
 /// Why a replaced key is not revoked although its overlap is over.
 pub(super) fn kept(key: &str, accounts: &str) -> String {
     format!("Key {key}, which it replaced, is revoked once the new one is in use by {accounts}.")

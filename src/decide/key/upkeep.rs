@@ -6,11 +6,12 @@ use jiff::Timestamp;
 use super::super::identity::{KeyIdentity, KeyRecords, LostBecause, LostKey, RetiredKey};
 use super::super::memory::Backoff;
 use super::super::{Action, Decision, Reason, Report, Sync, WATCHED, later};
+use super::in_use;
 use super::intent::{Retiring, intent};
+use super::lost;
 use super::manual_revocation::to_revoke_by_hand;
 use super::outcome::{Named, Revocation, revocation, stray, with_lost, without};
 use super::{Case, Choice, KeyListing, KeyStep, Probe};
-use super::{in_use, lost};
 
 pub(super) fn decide(case: &Case, current: &KeyIdentity, as_declared: bool) -> Choice {
     let mut upkeep = Upkeep { case, report: ready(case, current), wakes: Vec::new() };
@@ -33,7 +34,7 @@ struct Upkeep<'a> {
     wakes: Vec<Timestamp>,
 }
 
-impl<'a> Upkeep<'a> {
+impl Upkeep<'_> {
     /// The step, unless its last try failed too recently; then that failure is reported.
     fn unless_backing_off(&mut self, backoff: Option<Backoff>, step: KeyStep) -> Option<KeyStep> {
         let Some(Backoff { health, until }) = backoff else { return Some(step) };
@@ -62,8 +63,10 @@ impl<'a> Upkeep<'a> {
             self.wakes.push(due);
             return None;
         }
-        let held = self.due_for_revocation().is_some() && in_use::behind(self.case).is_some();
-        if self.case.observed.secret_deleting || lost::too_many(self.case).is_some() || held {
+        if self.case.observed.secret_deleting || lost::too_many(self.case).is_some() {
+            return None;
+        }
+        if in_use::keeps_replaced(self.case) {
             return None;
         }
         let retiring = Retiring::At(later(self.case.now, rotation.overlap.value()?));
@@ -71,22 +74,14 @@ impl<'a> Upkeep<'a> {
         self.unless_backing_off(self.case.key_creation_backoff(), step)
     }
 
-    /// A replaced key whose overlap is over.
-    fn due_for_revocation(&self) -> Option<&'a RetiredKey> {
-        self.case.identity.records.previous.iter().find(|key| key.retire_at <= self.case.now)
-    }
-
     /// Revokes a replaced key at the end of its overlap; where dbplane cannot, reports the key and lists it as lost.
     fn retire(&mut self) -> Option<KeyStep> {
         let records = &self.case.identity.records;
-        let Some(key) = self.due_for_revocation() else {
+        let Some(key) = records.previous.iter().find(|key| key.retire_at <= self.case.now) else {
             self.wakes.extend(records.previous.iter().map(|key| key.retire_at).min());
             return None;
         };
-        if let Some(accounts) = in_use::behind(self.case) {
-            let health = self.report.health.clone();
-            self.report.health = health.saying_also(&in_use::kept(&key.name, &accounts));
-            self.wakes.push(later(self.case.now, in_use::LOOK_AGAIN));
+        if self.keeps(key) {
             return None;
         }
         let event = match revocation(self.case, (Some(key.id), &key.name)) {
@@ -104,6 +99,14 @@ impl<'a> Upkeep<'a> {
         let lost = LostKey { id: Some(key.id), name: key.name.clone(), since: key.since, because };
         let records = with_lost(&without(records, &key.name), lost);
         Some(KeyStep::Record { records, event: Some(event) })
+    }
+
+    /// Whether a replaced key is kept because an account may still work with it.
+    fn keeps(&mut self, key: &RetiredKey) -> bool {
+        let Some(accounts) = in_use::behind(self.case) else { return false };
+        self.report.health = self.report.health.clone().saying_also(&in_use::kept(&key.name, &accounts));
+        self.wakes.push(later(self.case.now, in_use::LOOK_AGAIN));
+        true
     }
 
     /// Revokes lost keys once the platform lists keys.
