@@ -170,6 +170,34 @@ fn one_file_of_each_package_reads_the_clock() {
     }
 }
 
+/// Tests let time pass for the operator. What ships has no way to: the one place that makes an operator gives it the real clock, and
+/// only the tests have timers that can be moved.
+#[test]
+fn only_tests_move_the_time() {
+    let given = Regex::new(r"\bclock: ([a-z_]+::[a-z_:]+)").unwrap();
+    let makes = Regex::new(r"\bOperator \{[^}]*\bclock: clock::now\b").unwrap();
+    let moves = Regex::new(r"time::(pause|advance|resume)\(").unwrap();
+    let (mut clocks, mut makers) = (BTreeSet::new(), Vec::new());
+    for (path, text) in SOURCES.into_iter().flat_map(sources) {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        if name.ends_with("tests") || path.components().any(|part| part.as_os_str() == "tests") {
+            continue;
+        }
+        let shipped = text.split("#[cfg(test)]").next().unwrap();
+        assert!(!moves.is_match(shipped), "{} moves the time", path.display());
+        clocks.extend(given.captures_iter(shipped).map(|found| found[1].to_owned()));
+        makers.extend(makes.find(shipped).map(|_| path.clone()));
+    }
+    let real: BTreeSet<String> = ["clock::now", "crate::clock::now"].map(str::to_owned).into();
+    assert_eq!(clocks, real);
+    assert!(makers.len() == 1 && makers[0].ends_with("src/cli/run.rs"), "{makers:?}");
+    for manifest in ["Cargo.toml", "simulator/Cargo.toml"] {
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(manifest)).unwrap();
+        let (shipped, _) = text.split_once("[dev-dependencies]").unwrap();
+        assert!(!shipped.contains("test-util"), "{manifest}: what ships has timers that can be moved");
+    }
+}
+
 #[test]
 fn no_file_is_too_long() {
     let long: Vec<String> = ["src", "tests", "examples", "simulator"]

@@ -10,6 +10,7 @@ use tokio::net::lookup_host;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use crate::clock;
 use crate::config::Settings;
 use crate::controller::{self, Operator};
 use crate::decide::Limits;
@@ -90,7 +91,14 @@ impl Run {
         let ended = match client(&stop, &readiness).await {
             Some((client, api_server)) => {
                 settings.reach.api_server = api_server;
-                let operator = Operator { client, settings, leader_elect: self.leader_elect, readiness, metrics };
+                let operator = Operator {
+                    client,
+                    settings,
+                    leader_elect: self.leader_elect,
+                    readiness,
+                    metrics,
+                    clock: clock::now,
+                };
                 controller::run(operator, stop).await
             }
             None => Ok(()),

@@ -20,7 +20,6 @@ use super::object::{AccountName, Managed};
 use super::registry::AllKinds;
 use super::state::{Connection, ProcessState};
 use crate::api::{Compute, ObjectMeta, PlatformAccess};
-use crate::clock;
 use crate::cluster::ApiServer;
 use crate::config::Settings;
 use crate::decide::Reason;
@@ -43,6 +42,8 @@ pub struct Live {
     pub state: ProcessState<RateLimited>,
     pub metrics: Arc<Metrics>,
     pub leadership: Leadership,
+    /// What tells decisions the time.
+    pub clock: fn() -> Timestamp,
     /// This very environment, for tasks that outlive the call that starts them.
     pub this: std::sync::Weak<Live>,
     /// Set once all stores are filled; nothing is decided before.
@@ -84,7 +85,7 @@ impl Environment for Live {
     type Kinds = AllKinds;
 
     fn now(&self) -> Timestamp {
-        clock::now()
+        (self.clock)()
     }
 
     fn draw(&self) -> u32 {

@@ -36,6 +36,8 @@ pub struct Contents<P> {
     pub resources: BTreeMap<String, ResourceState>,
     /// The accounts that were looked at.
     pub accounts: BTreeMap<AccountName, AccountEntry<P>>,
+    /// Clients of theirs with an earlier key or address, which somebody may still call the platform through.
+    pub former: BTreeMap<AccountName, Vec<P>>,
     /// The deletions of the last minute.
     pub deletions: Window,
     /// How many connections were ever made: each has a number of its own.
@@ -76,7 +78,13 @@ pub struct ResourceState {
 
 impl<P> Default for Contents<P> {
     fn default() -> Self {
-        Self { resources: BTreeMap::new(), accounts: BTreeMap::new(), deletions: Window::default(), connections: 0 }
+        Self {
+            resources: BTreeMap::new(),
+            accounts: BTreeMap::new(),
+            former: BTreeMap::new(),
+            deletions: Window::default(),
+            connections: 0,
+        }
     }
 }
 

@@ -34,6 +34,12 @@ impl AccountFinalizers {
     }
 }
 
+/// Whether a finalizer of a Secret is one of an account in use: of this operator, or of one that watches other namespaces.
+pub fn is_for_credentials(finalizer: &str) -> bool {
+    let rest = finalizer.strip_prefix(CREDENTIAL_FINALIZER);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
 /// Who writes, in server-side apply and in events.
 pub const FIELD_MANAGER: &str = "dbplane";
 

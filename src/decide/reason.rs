@@ -79,7 +79,7 @@ reasons! {
     PlatformNotAllowed,
     /// The account needs spec.organizationID for this.
     OrganizationMissing,
-    /// Resources still use the account.
+    /// Resources still use the account, or work with the key.
     InUse,
     /// The platform cannot be reached or does not answer.
     PlatformUnreachable,

@@ -57,4 +57,6 @@ pub trait PlatformClient: Platform + Clone + 'static {
     fn with_place(&self) -> Self;
     /// Why no calls are made, while the platform refuses the key.
     fn suspended(&self) -> Option<Fault>;
+    /// Whether somebody else has a view of this client, and may still call the platform with its key.
+    fn is_held_elsewhere(&self) -> bool;
 }

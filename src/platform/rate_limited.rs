@@ -258,6 +258,10 @@ impl PlatformClient for RateLimited {
     fn suspended(&self) -> Option<Fault> {
         self.shared.gate.borrow().clone()
     }
+
+    fn is_held_elsewhere(&self) -> bool {
+        Arc::strong_count(&self.shared) > 1
+    }
 }
 
 #[async_trait]

@@ -43,6 +43,11 @@ impl PlatformClient for Remote {
     fn suspended(&self) -> Option<Fault> {
         None
     }
+
+    /// The model's accounts have keys that no ProjectKey has created.
+    fn is_held_elsewhere(&self) -> bool {
+        false
+    }
 }
 
 #[async_trait]

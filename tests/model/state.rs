@@ -221,6 +221,7 @@ impl Process {
         Contents {
             resources: self.resources.iter().map(|(uid, state)| (uid.clone(), state.clone_inner())).collect(),
             accounts: self.accounts.clone_inner(),
+            former: BTreeMap::new(),
             deletions: self.deletions.clone_inner(),
             connections: self.connections,
         }

@@ -11,6 +11,7 @@
 
 mod accounts;
 mod alone;
+mod chain;
 mod computes;
 mod creates;
 mod deletes;

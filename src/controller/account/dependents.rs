@@ -12,6 +12,7 @@ use crate::cluster::resource_version;
 /// A resource that refers to an account.
 #[derive(Clone, Debug)]
 pub struct Dependent {
+    pub kind: String,
     /// Kind and namespace/name, for people.
     pub label: String,
     /// Whether it has something on the platform, or may have just now.
@@ -58,6 +59,7 @@ fn dependent<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Dependent 
     let changing =
         state.resource(&uid).in_step || state.is_outdated(&uid, resource_version(object)) || state.is_creating(&uid);
     Dependent {
+        kind: K::Object::kind(&()).into_owned(),
         label: label(object),
         needs_it: meta.has_finalizer || changing || !meta.deleting && K::is_held(object),
         deleting: meta.deleting,
@@ -73,6 +75,7 @@ fn unreadable<K: Kind, E: Environment>(env: &E, account: &AccountName) -> Vec<De
     let protected = concerned.filter(|meta| has_finalizer(meta));
     protected
         .map(|meta| Dependent {
+            kind: K::Object::kind(&()).into_owned(),
             label: format!(
                 "{} {}/{} (cannot be read)",
                 K::Object::kind(&()),

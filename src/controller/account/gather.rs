@@ -62,7 +62,7 @@ async fn protection<E: Environment>(
 }
 
 /// The API key, or what is missing.
-fn entry(secret: Option<&Secret>, reference: &CredentialRef) -> Result<SecretString, String> {
+pub fn entry(secret: Option<&Secret>, reference: &CredentialRef) -> Result<SecretString, String> {
     let CredentialRef { namespace, name, key } = reference;
     let secret = secret.ok_or_else(|| {
         format!("Secret {namespace}/{name} does not exist. Create it with the platform's API key under {key}.")

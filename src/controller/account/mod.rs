@@ -1,7 +1,7 @@
 //! Account and ClusterAccount: one implementation for both.
 
 pub mod dependents;
-mod gather;
+pub mod gather;
 mod perform;
 
 use std::marker::PhantomData;

@@ -33,6 +33,7 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
         account: facts.access.view.clone(),
         hand_over: facts.hand_over.clone(),
         claims: facts.claims.clone(),
+        accounts: facts.accounts.clone(),
         rival: rival(object, &facts.rivals, &secret),
         secret,
         secret_deleting,

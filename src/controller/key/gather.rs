@@ -10,12 +10,12 @@ use super::super::environment::{Environment, Kind, KindVisitor, Kinds, PassSetti
 use super::super::hand_over;
 use super::super::object::uid;
 use super::super::state::ResourceState;
-use super::ProjectKeys;
+use super::{ProjectKeys, in_use};
 use crate::api::ProjectKey;
 use crate::cluster::{SecretState, secrets};
 use crate::decide::hand_over::HandOverView;
 use crate::decide::identity::{self, ProjectKeyIdentity, Record};
-use crate::decide::key;
+use crate::decide::key::{self, KeyAccount};
 use crate::decide::seal::InvalidAnnotation;
 
 /// What was looked at.
@@ -30,6 +30,8 @@ pub struct Facts<P> {
     pub hand_over: HandOverView<ProjectKeyIdentity>,
     /// The keys that belong to another resource, by their names, and to which.
     pub claims: BTreeMap<String, String>,
+    /// The accounts whose credentials are in the Secret.
+    pub accounts: Vec<KeyAccount>,
     /// The other resources of the namespace that write the same Secret.
     pub rivals: Vec<Rival>,
     pub remembered: ResourceState,
@@ -72,6 +74,7 @@ pub(super) async fn gather<E: Environment>(
         access: access::of(env, reference, object),
         base_url: access::base_url(env, reference, object),
         rivals: rivals(env, object),
+        accounts: in_use::accounts(env, &secret),
         secret,
         remembered: env.state().resource(&uid(object)),
         settings: env.settings().clone(),

@@ -3,6 +3,7 @@
 mod assemble;
 mod flush;
 mod gather;
+mod in_use;
 mod perform;
 mod record;
 mod secret;

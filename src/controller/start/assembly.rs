@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use futures::{FutureExt, Stream, StreamExt};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::PartialObjectMeta;
 use kube::runtime::controller::Controller;
@@ -26,7 +27,6 @@ use super::feed::{Feed, Later, feed};
 use super::reconcile::{Shared, error_policy, reconcile};
 use super::relay;
 use super::slots::Slots;
-use crate::clock;
 use crate::cluster::ApiServer;
 use crate::config::Settings;
 use crate::decide::names::ClusterId;
@@ -53,11 +53,12 @@ pub struct Inputs {
     pub cluster: ClusterId,
     pub metrics: Arc<Metrics>,
     pub leadership: Leadership,
+    pub clock: fn() -> Timestamp,
 }
 
 impl Assembly {
     pub fn new(inputs: Inputs, stop: &CancellationToken) -> Self {
-        let Inputs { client, settings, cluster, metrics, leadership } = inputs;
+        let Inputs { client, settings, cluster, metrics, leadership, clock } = inputs;
         let scopes: Vec<Option<String>> = match settings.watch_namespaces.as_slice() {
             [] => vec![None],
             names => names.iter().cloned().map(Some).collect(),
@@ -81,11 +82,12 @@ impl Assembly {
                 namespaces: settings.watch_namespaces.clone(),
             },
             cluster: ApiServer::new(client, &settings.identity),
-            observers: Observers::new(stores.waker(), clock::now, rand::random::<f64>),
+            observers: Observers::new(stores.waker(), clock, rand::random::<f64>),
             stores,
             namespaces,
             state: ProcessState::default(),
             leadership,
+            clock,
             metrics,
             this: this.clone(),
             synced: CancellationToken::new(),

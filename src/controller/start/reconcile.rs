@@ -9,12 +9,11 @@ use kube::{Resource, ResourceExt};
 use thiserror::Error;
 use tracing::{Instrument, info_span, warn};
 
-use super::super::environment::Kind;
+use super::super::environment::{Environment, Kind};
 use super::super::live::Live;
 use super::super::object::uid;
 use super::super::pass::{Next, pass};
 use super::slots::Slots;
-use crate::clock;
 use crate::decide::Wake;
 
 /// Every resource is looked at again after this time even when nothing seems to change.
@@ -60,7 +59,7 @@ async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> 
     if result.is_ok() {
         env.state.pass_succeeded(&uid(object));
     }
-    Ok(requeue(result?.next, clock::now()))
+    Ok(requeue(result?.next, env.now()))
 }
 
 fn requeue(next: Next, now: Timestamp) -> Requeue {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -29,6 +30,8 @@ pub struct Operator {
     pub leader_elect: bool,
     pub readiness: Readiness,
     pub metrics: Arc<Metrics>,
+    /// What tells decisions the time.
+    pub clock: fn() -> Timestamp,
 }
 
 impl std::fmt::Debug for Operator {
@@ -80,9 +83,9 @@ async fn while_leading(operator: Operator, cluster: ClusterId, lead: &leader::Le
 
 /// Passes that are running when `stop` comes are ended; then what they left in memory is saved.
 async fn control(operator: Operator, cluster: ClusterId, leadership: Leadership, stop: CancellationToken) {
-    let Operator { client, settings, readiness, metrics, .. } = operator;
+    let Operator { client, settings, readiness, metrics, clock, .. } = operator;
     let longest = settings.request_timeout.saturating_add(PASS_GRACE);
-    let assembly = Assembly::new(Inputs { client, settings, cluster, metrics, leadership }, &stop);
+    let assembly = Assembly::new(Inputs { client, settings, cluster, metrics, leadership, clock }, &stop);
     let env = assembly.env.clone();
     tokio::select! {
         () = assembly.run(&readiness, &stop) => info!("no pass is running any more"),

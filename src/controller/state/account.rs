@@ -8,6 +8,7 @@ use super::ProcessState;
 use crate::api::PlatformAccess;
 use crate::controller::object::AccountName;
 use crate::decide::account::{Availability, Check};
+use crate::platform::PlatformClient;
 
 /// One account's client and what it is made of.
 #[derive(Clone, Debug)]
@@ -42,9 +43,12 @@ pub struct AccountEntry<P> {
 }
 
 impl<P> AccountEntry<P> {
+    fn number(&self) -> Option<u64> {
+        self.connection.as_ref().map(|connection| connection.number)
+    }
+
     fn is_same(&self, other: &Self) -> bool {
-        let number = |entry: &Self| entry.connection.as_ref().map(|connection| connection.number);
-        number(self) == number(other)
+        self.number() == other.number()
             && self.availability == other.availability
             && self.protected == other.protected
             && self.generation == other.generation
@@ -62,15 +66,6 @@ impl<P: Clone> ProcessState<P> {
         self.with(|contents| {
             contents.connections += 1;
             contents.connections
-        })
-    }
-
-    /// Publishes an account; whether that is news.
-    pub fn publish_account(&self, name: &AccountName, entry: AccountEntry<P>) -> bool {
-        self.with(|contents| {
-            let news = contents.accounts.get(name).is_none_or(|before| !before.is_same(&entry));
-            contents.accounts.insert(name.clone(), entry);
-            news
         })
     }
 
@@ -96,6 +91,34 @@ impl<P: Clone> ProcessState<P> {
 
     /// The account is gone.
     pub fn forget_account(&self, name: &AccountName) {
-        self.with(|contents| contents.accounts.remove(name));
+        self.with(|contents| {
+            contents.accounts.remove(name);
+            contents.former.remove(name);
+        });
+    }
+}
+
+impl<P: PlatformClient> ProcessState<P> {
+    /// Publishes an account; whether that is news.
+    pub fn publish_account(&self, name: &AccountName, entry: AccountEntry<P>) -> bool {
+        self.with(|contents| {
+            let number = entry.number();
+            let before = contents.accounts.insert(name.clone(), entry.clone());
+            let news = before.as_ref().is_none_or(|before| !before.is_same(&entry));
+            let replaced = before.and_then(|before| before.connection).filter(|before| Some(before.number) != number);
+            let former = contents.former.entry(name.clone()).or_default();
+            former.extend(replaced.map(|connection| connection.platform));
+            former.retain(P::is_held_elsewhere);
+            news
+        })
+    }
+
+    /// Whether a call with an earlier key of the account may still be on its way, or begin.
+    pub fn uses_former_key(&self, name: &AccountName) -> bool {
+        self.with(|contents| {
+            let former = contents.former.entry(name.clone()).or_default();
+            former.retain(P::is_held_elsewhere);
+            !former.is_empty()
+        })
     }
 }

@@ -1,6 +1,13 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use secrecy::SecretString;
+
 use super::*;
-use crate::api::ComputeType;
+use crate::api::{AccountKind, ComputeType, PlatformAccess};
+use crate::decide::account::Availability;
 use crate::decide::identity::{KeyIdentity, KeyIntent};
+use crate::platform::{Access, Connect, Endpoint, Leadership, NoMeter, OverHttp, PlatformClient, Rate, RateLimited};
 
 type State = ProcessState<()>;
 
@@ -142,7 +149,7 @@ fn a_key_in_memory_is_not_in_debug() {
         KeyIdentity { id: 1, name: "ci".to_owned(), at: Timestamp::UNIX_EPOCH, created_at: None, created_by: None };
     let intent = KeyIntent { name: "ci".to_owned(), ..KeyIntent::default() };
     let state = State::default();
-    let secret = secrecy::SecretString::from("canary-in-memory");
+    let secret = SecretString::from("canary-in-memory");
     state.key_created(
         "uid",
         UnsavedKey { key, intent, secret, trial: None, namespace: "shop".to_owned(), name: "ci".to_owned() },
@@ -166,4 +173,41 @@ fn a_request_to_look_again_counts_once() {
     let known = state.resource("one");
     assert_eq!((known.wrote, known.key.listing, known.key.probe), (Some(Tick::at(5)), None, Some(Probe::WANTED)));
     assert!(!waits(), "what was refused is tried again");
+}
+
+/// A connection that has this number and a client of its own.
+fn connection(number: u64) -> Connection<RateLimited> {
+    let access: PlatformAccess =
+        serde_json::from_value(serde_json::json!({"baseURL": "https://platform.example/api/v2"})).unwrap();
+    let to = Access {
+        endpoint: Endpoint { base_url: access.base_url.clone(), ..Endpoint::default() },
+        request_timeout: Duration::from_secs(1),
+        rate: Rate::default(),
+        leadership: Leadership::default(),
+    };
+    let credential = SecretString::from("key");
+    let platform = OverHttp::default().connect(&to, &credential, Arc::new(NoMeter)).unwrap();
+    Connection { number, platform, access, poll_interval: Duration::from_secs(30), credential, check: None }
+}
+
+#[test]
+fn a_former_key_counts_as_long_as_somebody_may_call_with_it() {
+    let state = ProcessState::<RateLimited>::default();
+    let name = AccountName { kind: AccountKind::ClusterAccount, namespace: None, name: "company".to_owned() };
+    let publish = |connection: Option<Connection<RateLimited>>| {
+        let entry = AccountEntry { connection, availability: Availability::Usable, protected: true, generation: 1 };
+        state.publish_account(&name, entry)
+    };
+    assert!(publish(Some(connection(1))) && !state.uses_former_key(&name));
+    let on_its_way = state.account(&name).unwrap().connection.unwrap().platform.probing();
+    assert!(publish(Some(connection(2))) && state.uses_former_key(&name));
+    let second = state.account(&name).unwrap().connection;
+    assert!(!publish(second) && state.uses_former_key(&name), "the same connection again");
+    drop(on_its_way);
+    assert!(!state.uses_former_key(&name));
+    // Without credentials at present.
+    let on_its_way = state.account(&name).unwrap();
+    assert!(publish(None) && state.uses_former_key(&name));
+    drop(on_its_way);
+    assert!(!state.uses_former_key(&name));
 }

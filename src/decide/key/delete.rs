@@ -3,6 +3,7 @@
 use super::super::identity::{KeyIntent, KeyRecords};
 use super::super::{AccountView, Action, Decision, Reason, Report, later, paused};
 use super::hand_over::{given, waits};
+use super::in_use;
 use super::manual_revocation::{acknowledged, to_revoke_by_hand};
 use super::outcome::{
     CreateOutcome, Named, Revocation, create_outcome, give_up, keys, leave, revocation, stray, without,
@@ -40,7 +41,14 @@ pub(super) fn decide(case: &Case) -> Choice {
         && records.lost.is_empty()
         && case.identity.intent.is_none();
     let first_resolved = case.identity.intent.is_some() && waits(case);
-    if case.spec.deletion == KeyDeletion::Orphan && !first_resolved || none {
+    let orphaned = case.spec.deletion == KeyDeletion::Orphan && !first_resolved;
+    if !none
+        && (orphaned || case.identity.intent.is_none())
+        && let Some(choice) = in_use::waits(case)
+    {
+        return choice;
+    }
+    if orphaned || none {
         return Decision::act(KeyStep::RemoveFinalizer, deleting());
     }
     match &case.observed.account {

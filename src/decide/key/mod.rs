@@ -4,6 +4,7 @@ mod claims;
 mod conflict;
 mod delete;
 mod hand_over;
+mod in_use;
 mod intent;
 mod keep;
 mod lost;
@@ -25,6 +26,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use self::claims::{claims, may_claim};
+pub use self::in_use::KeyAccount;
 use self::secret::trusted;
 pub use self::secret::{KeySecretView, SecretContents};
 pub use self::status::status;
@@ -53,6 +55,8 @@ pub struct KeyObserved {
     pub hand_over: HandOverView<ProjectKeyIdentity>,
     /// The keys that belong to another resource, by their names, and to which.
     pub claims: BTreeMap<String, String>,
+    /// The accounts whose credentials are in the Secret.
+    pub accounts: Vec<KeyAccount>,
     /// A resource that names the same Secret and is older, or owns it.
     pub rival: Option<String>,
     /// The Secret is being deleted, and with it whatever is written into it.

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use super::super::identity::{KeyIdentity, KeyRecords, LostBecause, LostKey, RetiredKey};
 use super::super::memory::Backoff;
 use super::super::{Action, Decision, Reason, Report, Sync, WATCHED, later};
+use super::in_use;
 use super::intent::{Retiring, intent};
 use super::lost;
 use super::manual_revocation::to_revoke_by_hand;
@@ -68,6 +69,9 @@ impl Upkeep<'_> {
         if self.case.observed.secret_deleting || lost::too_many(self.case).is_some() {
             return None;
         }
+        if in_use::keeps_replaced(self.case) {
+            return None;
+        }
         if let Some((reason, message)) = rotation::postponed(self.case) {
             self.report_out_of_sync(reason, message);
             return None;
@@ -102,6 +106,9 @@ impl Upkeep<'_> {
     }
 
     fn retire_now(&mut self, key: &RetiredKey, in_use: Option<String>) -> Option<KeyStep> {
+        if self.keeps(key) {
+            return None;
+        }
         let event = match revocation(self.case, (Some(key.id), &key.name)) {
             Revocation::NotOffered => format!(
                 "Key {} ({}) was replaced, but this platform offers no call to revoke it. Revoke it in the console.",
@@ -123,6 +130,14 @@ impl Upkeep<'_> {
         let lost = LostKey { id: Some(key.id), name: key.name.clone(), since: key.since, because };
         let records = with_lost(&without(&self.case.identity.records, &key.name), lost);
         Some(KeyStep::Record { records, event: Some(event) })
+    }
+
+    /// Whether a replaced key is kept because an account may still work with it.
+    fn keeps(&mut self, key: &RetiredKey) -> bool {
+        let Some(accounts) = in_use::behind(self.case) else { return false };
+        self.report.health = self.report.health.clone().saying_also(&in_use::kept(&key.name, &accounts));
+        self.wakes.push(later(self.case.now, in_use::LOOK_AGAIN));
+        true
     }
 
     /// Revokes lost keys once the platform lists keys.

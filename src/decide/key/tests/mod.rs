@@ -4,6 +4,7 @@ mod create;
 mod delete;
 mod elsewhere;
 mod hand_over;
+mod in_use;
 mod links;
 mod manual_revocation;
 mod replacing;
@@ -105,6 +106,7 @@ impl Given {
             account: AccountView::Usable { organization: Some("org-1".to_owned()) },
             hand_over: HandOverView::default(),
             claims: BTreeMap::new(),
+            accounts: Vec::new(),
             secret: KeySecretView::Absent,
             rival: None,
             secret_deleting: false,

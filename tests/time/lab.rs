@@ -1,0 +1,234 @@
+//! A control plane, a platform, and an operator in this process, for which time passes when a test says so.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dbplane::config::Settings;
+use dbplane::controller::{self, Operator};
+use dbplane::decide::Limits;
+use dbplane::platform::Reach;
+use dbplane::telemetry::{Metrics, Readiness};
+use dbplane_simulator::world::file::WorldFile;
+use dbplane_simulator::{self as simulator, Options as Platform, Simulator};
+use jiff::Timestamp;
+use kube::Client;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{ControlPlane, Options, PATIENCE, definition_files, objects, wait_for};
+
+/// The token of the sample world's administrator.
+pub const ADMIN: &str = "demo-personal-key-not-a-secret";
+pub const NAMESPACE: &str = "shop";
+pub const PROJECT: &str = "aged-wind-123456";
+
+/// The time as the operator sees it: as far ahead as tokio's timers are.
+pub fn now() -> Timestamp {
+    let ahead = tokio::time::Instant::now().into_std().saturating_duration_since(Instant::now());
+    dbplane::clock::now() + ahead
+}
+
+pub struct Lab {
+    pub platform: Simulator,
+    client: Client,
+    stop: CancellationToken,
+    operator: JoinHandle<Result<(), String>>,
+    cluster: ControlPlane,
+}
+
+impl Lab {
+    /// A cluster as deploy/ installs it, with the namespace of the examples, and an operator that works.
+    pub async fn start() -> Self {
+        let log = tracing_subscriber::fmt().with_env_filter("info,dbplane=debug").with_test_writer().finish();
+        // Of this thread, on which everything runs.
+        let guard = tracing::subscriber::set_default(log);
+        std::mem::forget(guard);
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let options = Options { crds: definition_files(), ..Options::default() };
+        let cluster = ControlPlane::start_with(options).await.unwrap();
+        cluster.kubectl(&["apply", "-k", root.join("deploy").to_str().unwrap()]).await.unwrap();
+        cluster.kubectl(&["create", "namespace", NAMESPACE]).await.unwrap();
+        let world = std::fs::read_to_string(root.join("deploy/examples/world.yaml")).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let platform = simulator::serve(listener, Platform::new(WorldFile::parse(&world).unwrap())).await.unwrap();
+        let stop = CancellationToken::new();
+        let readiness = Readiness::default();
+        let operator = Operator {
+            client: cluster.client_for_service_account("dbplane-system", "dbplane").await.unwrap(),
+            settings: settings(),
+            leader_elect: false,
+            readiness,
+            metrics: Arc::new(Metrics::default()),
+            clock: now,
+        };
+        let operator = tokio::spawn(controller::run(operator, stop.clone()));
+        let client = cluster.client().await.unwrap();
+        Self { platform, client, stop, operator, cluster }
+    }
+
+    /// A client for the administrator.
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// Time passes for the operator, for all timers of this process, and for the platform.
+    pub async fn passes(&self, time: Duration) {
+        // A request that is on its way would time out, as on a machine that slept.
+        let answered = async || self.platform.requests(0).iter().all(|entry| entry.status.is_some());
+        self.wait_until("no request to be on its way", answered).await;
+        self.platform.advance(time).unwrap();
+        tokio::time::pause();
+        tokio::time::advance(time).await;
+        tokio::time::resume();
+    }
+
+    /// Ends the operator as SIGTERM does.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        self.operator.await.unwrap().unwrap();
+    }
+
+    pub async fn apply(&self, manifests: &str) {
+        self.cluster.kubectl_with_input(&["-n", NAMESPACE, "apply", "-f", "-"], manifests).await.unwrap();
+    }
+
+    /// Applies what names its namespaces itself.
+    pub async fn apply_anywhere(&self, manifests: &str) {
+        self.cluster.kubectl_with_input(&["apply", "-f", "-"], manifests).await.unwrap();
+    }
+
+    /// The Account `prod` of an administrator.
+    pub async fn account(&self) {
+        let url = self.platform.base_url();
+        self.apply(&format!(
+            "apiVersion: v1
+kind: Secret
+metadata: {{name: platform-api-key}}
+stringData: {{api-key: {ADMIN}}}
+---
+apiVersion: dbplane.dev/v1alpha1
+kind: Account
+metadata: {{name: prod}}
+spec:
+  baseURL: {url}
+  organizationID: org-cool-darkness-1
+  apiKeySecretRef: {{name: platform-api-key}}
+  pollInterval: 5s
+"
+        ))
+        .await;
+    }
+
+    /// The object as `kind/name`; null when there is none.
+    pub async fn get(&self, object: &str) -> Value {
+        let (kind, name) = object.split_once('/').unwrap();
+        let found = objects(&self.client, NAMESPACE, kind).get_opt(name).await.unwrap();
+        found.map_or(Value::Null, |object| serde_json::to_value(object).unwrap())
+    }
+
+    /// Waits until the object satisfies a predicate; the error shows it as it was last seen.
+    pub async fn until(&self, object: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        let mut last = Value::Null;
+        let found = wait_for(&format!("{object} to be {what}"), PATIENCE, async || {
+            last = self.get(object).await;
+            holds(&last).then(|| last.clone())
+        })
+        .await;
+        found.unwrap_or_else(|error| {
+            let seen = serde_json::to_string_pretty(&last["status"]).unwrap();
+            panic!("{error}\nlast seen: {seen}\n{}", self.requests().join("\n"))
+        })
+    }
+
+    pub async fn until_ready(&self, object: &str) -> Value {
+        self.until(object, "ready", is_ready).await
+    }
+
+    /// Waits until the resource is ready with another key than this one.
+    pub async fn until_replaced(&self, object: &str, old: &Value) -> Value {
+        let another = |seen: &Value| seen["status"]["keyID"].is_i64() && seen["status"]["keyID"] != *old;
+        self.until(object, "ready with another key", |seen| is_ready(seen) && another(seen)).await
+    }
+
+    pub async fn wait_until(&self, what: &str, mut holds: impl AsyncFnMut() -> bool) {
+        wait_for(what, PATIENCE, async || holds().await.then_some(())).await.unwrap();
+    }
+
+    /// Waits until the operator has decided on the resource at the present time, for which it looks at the platform anew.
+    pub async fn is_decided(&self, object: &str) -> Value {
+        let request = now().to_string();
+        let patch = json!({"metadata": {"annotations": {"dbplane.dev/reconcile-requested-at": request}}});
+        let (kind, name) = object.split_once('/').unwrap();
+        let patch = (PatchParams::default(), Patch::Merge(&patch));
+        objects(&self.client, NAMESPACE, kind).patch(name, &patch.0, &patch.1).await.unwrap();
+        self.until(object, "decided on", |seen| seen["status"]["lastHandledReconcileAt"] == request.as_str()).await
+    }
+
+    /// Requests to the platform's API so far, as "METHOD path status".
+    pub fn requests(&self) -> Vec<String> {
+        let line = |entry: simulator::log::Entry| {
+            format!(
+                "{} {} {}",
+                entry.method,
+                entry.path,
+                entry.status.map_or_else(String::new, |code| code.to_string())
+            )
+        };
+        self.platform.requests(0).into_iter().map(line).collect()
+    }
+
+    pub fn count(&self, start: &str) -> usize {
+        self.requests().iter().filter(|request| request.starts_with(start)).count()
+    }
+
+    /// Orders a fault of the platform; see `FaultOrder`.
+    pub fn fault(&self, order: Value) {
+        self.platform.order_fault(serde_json::from_value(order).unwrap()).unwrap();
+    }
+
+    /// How many requests the platform refused because of their key.
+    pub fn refused(&self) -> usize {
+        self.platform.requests(0).iter().filter(|entry| entry.status == Some(401)).count()
+    }
+
+    /// The keys of the project that are not revoked, by their ids.
+    pub async fn live_keys(&self) -> Vec<Value> {
+        let url = format!("{}/api_keys", self.platform.console_url());
+        let keys: Vec<Value> = reqwest::get(url).await.unwrap().json().await.unwrap();
+        let live = |key: &&Value| key["project_id"] == PROJECT && key["revoked"] == false;
+        keys.iter().filter(live).map(|key| key["id"].clone()).collect()
+    }
+
+    /// Waits until these are the keys of the project that are not revoked.
+    pub async fn until_live(&self, keys: &[&Value]) {
+        let expected = json!(keys);
+        self.wait_until(&format!("the keys {expected} to be left"), async || json!(self.live_keys().await) == expected)
+            .await;
+    }
+}
+
+fn settings() -> Settings {
+    let request_timeout = Duration::from_secs(10);
+    Settings {
+        reach: Reach { insecure: true, ..Reach::default() },
+        watch_namespaces: Vec::new(),
+        cluster_id: None,
+        request_timeout,
+        concurrency: 16,
+        limits: Limits { settle: Duration::from_secs(21), ..Limits::default() },
+        identity: "time".to_owned(),
+    }
+}
+
+fn is_ready(object: &Value) -> bool {
+    let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.clone().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+}
+
+pub fn minutes(minutes: u64) -> Duration {
+    Duration::from_secs(60 * minutes)
+}
