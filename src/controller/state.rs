@@ -4,6 +4,7 @@
 mod account;
 mod compute;
 mod key;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,8 +14,7 @@ use jiff::Timestamp;
 pub use self::account::{AccountEntry, Connection};
 use self::compute::Create;
 pub use self::compute::Turn;
-use self::key::KeyState;
-pub use self::key::UnsavedKey;
+pub use self::key::{KeyState, UnsavedKey};
 use super::object::AccountName;
 use crate::decide::brake::{Refusal, Window};
 use crate::decide::key::Probe;
@@ -35,6 +35,8 @@ pub struct Contents<P> {
     pub accounts: BTreeMap<AccountName, AccountEntry<P>>,
     /// The deletions of the last minute.
     pub deletions: Window,
+    /// From when on the next key may be asked through an account.
+    pub turns: BTreeMap<AccountName, Timestamp>,
     /// How many connections were ever made: each has a number of its own.
     pub connections: u64,
 }
@@ -71,7 +73,13 @@ pub struct ResourceState {
 
 impl<P> Default for Contents<P> {
     fn default() -> Self {
-        Self { resources: BTreeMap::new(), accounts: BTreeMap::new(), deletions: Window::default(), connections: 0 }
+        Self {
+            resources: BTreeMap::new(),
+            accounts: BTreeMap::new(),
+            deletions: Window::default(),
+            turns: BTreeMap::new(),
+            connections: 0,
+        }
     }
 }
 
@@ -150,7 +158,8 @@ impl<P> ProcessState<P> {
         self.update(uid, |resource| {
             resource.memory.retry();
             resource.wrote = Some(tick);
-            (resource.key.listing, resource.key.probe) = (None, Some(Probe::WANTED));
+            (resource.key.not_offered, resource.key.anew) = (None, Some(tick));
+            resource.key.probe = Some(Probe::WANTED);
         });
     }
 

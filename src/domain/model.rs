@@ -175,4 +175,6 @@ pub struct KeyEntry {
     pub name: String,
     pub project_id: Option<ProjectId>,
     pub created_at: Option<Timestamp>,
+    pub last_used_at: Option<Timestamp>,
+    pub last_used_from: Option<String>,
 }

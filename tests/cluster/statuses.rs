@@ -149,6 +149,8 @@ async fn of_a_project_key() {
         created_at: Some(instant()),
         created_by: Some("user-1".to_owned()),
         secret_name: Some("ci".to_owned()),
+        last_used_at: Some(instant()),
+        last_used_from: Some("192.0.2.1".to_owned()),
         release: Some("{}".to_owned()),
         rotated_at: Some(instant()),
         previous_keys: vec![record(Some(1))],

@@ -174,7 +174,14 @@ fn removed_by_us(state: &mut State, id: u8) -> Answer {
 }
 
 fn entry(id: u8, key: &Key) -> KeyEntry {
-    KeyEntry { id: id.into(), name: key.name.clone(), project_id: Some("p-1".into()), created_at: None }
+    KeyEntry {
+        id: id.into(),
+        name: key.name.clone(),
+        project_id: Some("p-1".into()),
+        created_at: None,
+        last_used_at: None,
+        last_used_from: None,
+    }
 }
 
 fn no_such_compute() -> Answer {

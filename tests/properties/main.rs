@@ -19,6 +19,7 @@ mod history;
 #[path = "../in_memory/mod.rs"]
 mod in_memory;
 mod known;
+mod listing;
 mod process;
 mod promises;
 mod rewriting;

@@ -1,27 +1,21 @@
 //! What a decision about a ProjectKey rests on, put together from what was looked at. Pure.
 
-use std::time::Duration;
-
-use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
 use super::super::object::{meta_observed, uid};
 use super::gather::{Facts, Rival, rank};
+use super::listing::Excerpt;
 use super::secret;
 use crate::api::ProjectKey;
 use crate::cluster::{SecretState, owned_by};
-use crate::decide::key::{KeyListing, KeyObserved, KeySecretView, Probe};
-use crate::decide::{later, names};
-
-/// How long a list of the organization's keys is decided on.
-const LISTING_LIFETIME: Duration = Duration::from_secs(10);
-/// How long it is believed that the platform offers no such list.
-const NOT_OFFERED_LIFETIME: Duration = Duration::from_secs(120);
+use crate::decide::key::{KeyObserved, KeySecretView, Probe};
+use crate::decide::names;
 
 pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved {
     let (secret, secret_deleting) = secret_view(object, &facts.secret, &facts.base_url);
     let remembered = &facts.remembered;
-    let (listing, not_offered_until) = listing(remembered.key.listing.as_ref(), facts.now);
+    let Excerpt { listing, is_recent, not_offered_until } =
+        facts.listed.excerpt((&remembered.key, remembered.wrote), facts.now);
     KeyObserved {
         meta: meta_observed(object, facts.record.as_ref()),
         uid: uid(object),
@@ -35,6 +29,7 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
         secret_deleting,
         revoked: object.annotations().get(names::REVOKED_KEYS).cloned(),
         listing,
+        listing_is_recent: is_recent,
         not_offered_until,
         probe: remembered.key.probe.unwrap_or(Probe::NotAsked(None)),
         unsaved: remembered.key.unsaved.as_ref().map(|unsaved| unsaved.key.clone()),
@@ -55,17 +50,6 @@ fn secret_view(object: &ProjectKey, state: &SecretState, base_url: &str) -> (Key
             let deleting = found.metadata.deletion_timestamp.is_some();
             (KeySecretView::Ours(secret::secret_contents(&object.spec, found, base_url).0), deleting)
         }
-    }
-}
-
-/// What an earlier list of the organization's keys is still worth, and until when it is believed that there is none.
-fn listing(known: Option<&(Timestamp, KeyListing)>, now: Timestamp) -> (KeyListing, Option<Timestamp>) {
-    let Some((at, listing)) = known else { return (KeyListing::NotRead, None) };
-    let not_offered = *listing == KeyListing::NotOffered;
-    let until = later(*at, if not_offered { NOT_OFFERED_LIFETIME } else { LISTING_LIFETIME });
-    match now < until {
-        true => (listing.clone(), not_offered.then_some(until)),
-        false => (KeyListing::NotRead, None),
     }
 }
 

@@ -3,10 +3,12 @@
 mod assemble;
 mod flush;
 mod gather;
+mod listing;
 mod perform;
 mod record;
 mod secret;
 mod take_over;
+mod turn;
 
 use jiff::Timestamp;
 use kube::{Api, Client, Resource};
@@ -145,5 +147,6 @@ impl Kind for ProjectKeys {
 
     fn on_deleted<E: Environment>(env: &E, object: &ProjectKey) {
         forget::<Self, E>(env, object);
+        env.stop_listing(object);
     }
 }

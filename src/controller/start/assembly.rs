@@ -30,7 +30,7 @@ use crate::clock;
 use crate::cluster::ApiServer;
 use crate::config::Settings;
 use crate::decide::names::ClusterId;
-use crate::platform::{Leadership, Observers};
+use crate::platform::{Leadership, Observers, Ticks};
 use crate::telemetry::{Metrics, Readiness};
 
 /// What readiness says until the stores are filled.
@@ -73,6 +73,7 @@ impl Assembly {
         AllKinds::each(&mut parts);
         let Parts { later, stores, controllers, filled, .. } = parts;
         let (namespaces, namespaces_writer) = reflector::store();
+        let ticks = Ticks::default();
         let env = Arc::new_cyclic(|this| Live {
             pass_settings: PassSettings {
                 limits: settings.limits,
@@ -81,7 +82,9 @@ impl Assembly {
                 namespaces: settings.watch_namespaces.clone(),
             },
             cluster: ApiServer::new(client, &settings.identity),
-            observers: Observers::new(stores.waker(), clock::now, rand::random::<f64>),
+            observers: Observers::new(ticks.clone(), stores.waker(), clock::now, rand::random::<f64>),
+            key_observers: Observers::new(ticks.clone(), stores.waker(), clock::now, rand::random::<f64>),
+            ticks,
             stores,
             namespaces,
             state: ProcessState::default(),

@@ -22,6 +22,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use self::claims::{claims, may_claim};
+pub use self::intent::attempts;
 pub use self::status::status;
 pub use self::template::template;
 use super::hand_over::HandOverView;
@@ -53,9 +54,11 @@ pub struct KeyObserved {
     pub secret_deleting: bool,
     /// The keys that a person has revoked, as named in the annotation.
     pub revoked: Option<String>,
-    /// The organization's keys, listed only where a decision needs them.
+    /// Those of the organization's keys that concern the resource.
     pub listing: KeyListing,
-    /// Until when it is believed that the platform offers no such list.
+    /// Whether the list is recent enough to count for what it lacks.
+    pub listing_is_recent: bool,
+    /// Until when it is believed that the platform offers no call to revoke keys.
     pub not_offered_until: Option<Timestamp>,
     /// The last answer of the platform to the key itself.
     pub probe: Probe,
@@ -109,10 +112,8 @@ pub enum KeyListing {
     NotRead,
     /// The platform offers no such list, or not to this credential.
     NotOffered,
-    Read {
-        at: Timestamp,
-        keys: Vec<KeyEntry>,
-    },
+    /// As it was at that time.
+    Read { at: Timestamp, keys: Vec<KeyEntry> },
 }
 
 /// Whether the platform accepts the key itself.
@@ -335,6 +336,14 @@ impl Case<'_> {
             Mark::of(name).is_some_and(|mark| Some(mark.cluster) == place.cluster.as_deref() && mark.is_of(uid))
         };
         self.observed.cluster.issued(name) || self.identity.hand_over.predecessor.as_ref().is_some_and(of_predecessor)
+    }
+
+    /// The list, where it counts for what it lacks.
+    fn recent_listing(&self) -> &KeyListing {
+        match self.observed.listing {
+            KeyListing::Read { .. } if !self.observed.listing_is_recent => &KeyListing::NotRead,
+            _ => &self.observed.listing,
+        }
     }
 
     /// Whether the platform is known to offer no call to revoke keys.

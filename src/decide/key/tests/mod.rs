@@ -5,6 +5,7 @@ mod delete;
 mod elsewhere;
 mod hand_over;
 mod links;
+mod listing;
 mod manual_revocation;
 mod replacing;
 mod restored;
@@ -45,7 +46,7 @@ fn intent(name: &str, second: i64) -> KeyIntent {
 }
 
 fn entry(id: i64, name: &str) -> KeyEntry {
-    KeyEntry { id, name: name.to_owned(), project_id: None, created_at: None }
+    KeyEntry { id, name: name.to_owned(), project_id: None, created_at: None, last_used_at: None, last_used_from: None }
 }
 
 fn listed(second: i64, keys: &[(i64, &str)]) -> KeyListing {
@@ -96,6 +97,7 @@ impl Given {
             revoked: None,
             created: at(0),
             listing: KeyListing::NotRead,
+            listing_is_recent: true,
             not_offered_until: None,
             probe: Probe::NotAsked(None),
             unsaved: None,
