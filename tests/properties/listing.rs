@@ -7,7 +7,7 @@ use dbplane::controller::state::Connection;
 use dbplane::platform::{Keys, Latest, LatestKeys, Listing, Platform, RateLimited, Reading, Tick};
 use jiff::Timestamp;
 
-use super::process::Process;
+use super::process::{Process, poll};
 
 /// The organization's keys as one process has last seen them.
 #[derive(Debug, Default)]
@@ -40,6 +40,18 @@ impl Process {
     /// What was last seen of the organization's keys.
     pub fn known_keys(&self, connection: u64) -> LatestKeys {
         self.keys.lock().unwrap().known(connection, self.now())
+    }
+
+    /// What was last seen of the keys through the connection that there is.
+    pub fn listed_keys(&self) -> LatestKeys {
+        self.connection().map(|connection| self.known_keys(connection.number)).unwrap_or_default()
+    }
+
+    /// Reads the organization's keys for nobody in particular, where some account can be used.
+    pub fn poll_keys(&self) {
+        let Some(connection) = self.connection() else { return };
+        self.simulation.lock().acting = None;
+        assert!(poll(self.list_keys(&connection)).is_ready());
     }
 
     /// Reads the organization's keys.

@@ -20,6 +20,7 @@ mod history;
 mod in_memory;
 mod known;
 mod listing;
+mod organization;
 mod process;
 mod promises;
 mod rewriting;

@@ -131,7 +131,7 @@ impl Process {
         seen.1.snapshot.as_ref().map(|snapshot| snapshot.items.clone()).unwrap_or_default()
     }
 
-    fn connection(&self) -> Option<Connection<RateLimited>> {
+    pub fn connection(&self) -> Option<Connection<RateLimited>> {
         self.state.contents().accounts.into_values().find_map(|entry| entry.connection)
     }
 
@@ -226,9 +226,7 @@ impl Environment for Process {
     }
 
     fn objects<K: Managed>(&self, wanted: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
-        let mut objects = self.simulation.lock().cluster.all::<K>();
-        objects.retain(|object| wanted(object));
-        objects
+        self.simulation.lock().cluster.all_of(wanted)
     }
 
     fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {
@@ -312,6 +310,9 @@ impl Carrier for Carried {
             return Ok(Response::Done);
         }
         let carry = |simulation: &mut Simulation| {
+            if !request.writes() {
+                return simulation.cluster.handle(&request);
+            }
             let before = simulation.cluster.clone();
             let answer = simulation.cluster.handle(&request);
             if in_memory::hash(&before) != in_memory::hash(&simulation.cluster) {
@@ -372,6 +373,6 @@ fn translated(request: &reqwest::Request, now: Timestamp) -> Request {
 }
 
 /// Runs what waits for nothing but effects, which end at once; pending is what died.
-fn poll<T>(future: impl Future<Output = T>) -> Poll<T> {
+pub fn poll<T>(future: impl Future<Output = T>) -> Poll<T> {
     pin!(future).poll(&mut Context::from_waker(Waker::noop()))
 }

@@ -14,7 +14,7 @@ use crate::decide::names;
 pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved {
     let (secret, secret_deleting) = secret_view(object, &facts.secret, &facts.base_url);
     let remembered = &facts.remembered;
-    let Excerpt { listing, is_recent, not_offered_until } =
+    let Excerpt { listing, known, not_offered_until } =
         facts.listed.excerpt((&remembered.key, remembered.wrote), facts.now);
     KeyObserved {
         meta: meta_observed(object, facts.record.as_ref()),
@@ -29,7 +29,7 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
         secret_deleting,
         revoked: object.annotations().get(names::REVOKED_KEYS).cloned(),
         listing,
-        listing_is_recent: is_recent,
+        known,
         not_offered_until,
         probe: remembered.key.probe.unwrap_or(Probe::NotAsked(None)),
         unsaved: remembered.key.unsaved.as_ref().map(|unsaved| unsaved.key.clone()),

@@ -29,8 +29,10 @@ pub struct Listed {
 
 /// What a decision rests on.
 pub(super) struct Excerpt {
+    /// The list, as long as it counts what it lacks.
     pub listing: KeyListing,
-    pub is_recent: bool,
+    /// The list, however old it is.
+    pub known: KeyListing,
     /// Until when it is believed that keys cannot be revoked.
     pub not_offered_until: Option<Timestamp>,
 }
@@ -79,23 +81,30 @@ impl Listed {
     pub(super) fn excerpt(&self, (key, wrote): (&KeyState, Option<Tick>), now: Timestamp) -> Excerpt {
         let cannot_revoke = key.not_offered.map(|at| later(at, NOT_OFFERED_LIFETIME));
         let not_offered_until = cannot_revoke.filter(|until| now < *until);
-        let unread = Excerpt { listing: KeyListing::NotRead, is_recent: true, not_offered_until };
+        let seen = |listing: KeyListing| Excerpt { known: listing.clone(), listing, not_offered_until };
         if not_offered_until.is_some() || self.is_not_offered(key) {
-            return Excerpt { listing: KeyListing::NotOffered, ..unread };
+            return seen(KeyListing::NotOffered);
         }
-        let Some(list) = self.latest.since(wrote) else { return unread };
-        let listing = KeyListing::Read { at: list.at, keys: list.excerpt(&self.matters) };
-        Excerpt { listing, is_recent: now < later(list.ended, RECENT), ..unread }
+        let Some(list) = self.latest.since(wrote) else { return seen(KeyListing::NotRead) };
+        let listed = seen(KeyListing::Read { at: list.at, keys: list.excerpt(&self.matters) });
+        match now < later(list.ended, RECENT) {
+            true => listed,
+            false => Excerpt { listing: KeyListing::NotRead, ..listed },
+        }
     }
 
-    /// Whether the platform said so when it was last asked.
-    pub(super) fn is_known_not_to_be_offered(&self) -> bool {
+    /// Whether a list was read, and is offered still.
+    pub(super) fn is_read(&self) -> bool {
+        self.latest.snapshot.is_some() && !self.is_refused()
+    }
+
+    fn is_refused(&self) -> bool {
         self.latest.fault.as_ref().is_some_and(is_not_offered)
     }
 
     fn is_not_offered(&self, key: &KeyState) -> bool {
         let asked = key.anew.is_none_or(|anew| self.latest.attempted > Some(anew));
-        asked && self.is_known_not_to_be_offered()
+        asked && self.is_refused()
     }
 }
 
@@ -134,8 +143,13 @@ mod tests {
         Fault::Unsupported { status: 405, message: String::new() }
     }
 
-    fn ids(excerpt: &Excerpt) -> Option<Vec<i64>> {
-        let KeyListing::Read { at: begun, keys } = &excerpt.listing else { return None };
+    /// What is known, and whether it counts what it lacks.
+    fn seen(excerpt: &Excerpt) -> (Option<Vec<i64>>, bool) {
+        (ids(&excerpt.known), excerpt.listing == excerpt.known)
+    }
+
+    fn ids(listing: &KeyListing) -> Option<Vec<i64>> {
+        let KeyListing::Read { at: begun, keys } = listing else { return None };
         assert_eq!(*begun, at(0), "the time at which it was begun");
         Some(keys.iter().map(|key| key.id).collect())
     }
@@ -144,7 +158,7 @@ mod tests {
     fn a_list_counts_for_what_it_lacks_for_a_while_and_has_only_what_concerns_the_resource() {
         for (second, recent) in [(5, true), (34, true), (35, false), (3600, false)] {
             let excerpt = listed(None).excerpt((&KeyState::default(), None), at(second));
-            assert_eq!((ids(&excerpt), excerpt.is_recent), (Some(vec![1]), recent), "{second}");
+            assert_eq!(seen(&excerpt), (Some(vec![1]), recent), "{second}");
         }
     }
 
@@ -152,7 +166,7 @@ mod tests {
     fn a_list_shows_nothing_of_a_later_change() {
         for (wrote, read) in [(4, true), (5, false), (6, false)] {
             let remembered = (&KeyState::default(), Some(Tick::at(wrote)));
-            assert_eq!(ids(&listed(None).excerpt(remembered, at(6))).is_some(), read, "{wrote}");
+            assert_eq!(ids(&listed(None).excerpt(remembered, at(6)).known).is_some(), read, "{wrote}");
         }
     }
 
@@ -160,7 +174,7 @@ mod tests {
     fn a_list_that_could_not_be_read_shows_nothing_new() {
         let fault = Fault::Server { status: 500, message: String::new() };
         let excerpt = listed(Some(fault.clone())).excerpt((&KeyState::default(), None), at(60));
-        assert_eq!((ids(&excerpt), excerpt.is_recent), (Some(vec![1]), false));
+        assert_eq!(seen(&excerpt), (Some(vec![1]), false));
         let never = Listed { latest: LatestKeys { fault: Some(fault), ..LatestKeys::default() }, ..Listed::default() };
         assert_eq!(never.excerpt((&KeyState::default(), None), at(6)).listing, KeyListing::NotRead);
         assert_eq!(Listed::default().excerpt((&KeyState::default(), None), at(6)).listing, KeyListing::NotRead);
@@ -183,6 +197,6 @@ mod tests {
         let believed = listed(None).excerpt((&key, None), at(119));
         assert_eq!((believed.listing, believed.not_offered_until), (KeyListing::NotOffered, Some(at(120))));
         let over = listed(None).excerpt((&key, None), at(120));
-        assert_eq!((ids(&over), over.not_offered_until), (Some(vec![1]), None));
+        assert_eq!((ids(&over.known), over.not_offered_until), (Some(vec![1]), None));
     }
 }

@@ -17,8 +17,8 @@ use crate::platform::Rate;
 const SHARE: u32 = 25;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// What is known of the key where it is not its turn yet; `None` where it is. Where the platform lists no keys, all of them are asked
-/// regularly: they take turns, unless somebody waits for the answer.
+/// What is known of the key where it is not its turn yet; `None` where it is. As long as no list of keys was
+/// read, all of them are asked regularly: they take turns, unless somebody waits for the answer.
 pub(super) fn turn_to_ask<E: Environment>(
     env: &E,
     object: &ProjectKey,
@@ -30,7 +30,7 @@ pub(super) fn turn_to_ask<E: Environment>(
     let listed = listing::look(env, object, known, &access);
     let probe = env.state().resource(&uid(object)).key.probe;
     let waits = probe == Some(Probe::WANTED) || matches!(probe, Some(Probe::Refused { .. }));
-    if waits || object.metadata.deletion_timestamp.is_some() || !listed.is_known_not_to_be_offered() {
+    if waits || object.metadata.deletion_timestamp.is_some() || listed.is_read() {
         return None;
     }
     let rate =

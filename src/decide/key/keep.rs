@@ -197,7 +197,7 @@ fn revoked(case: &Case, current: &KeyIdentity, at: Timestamp) -> Choice {
         format!("The platform does not accept key {}. dbplane checks whether it was revoked.", current.name),
     );
     let again = later(at, REFUSED_AGAIN);
-    match case.recent_listing() {
+    match &case.observed.listing {
         _ if !case.observed.probe.is_revoked() => {}
         KeyListing::NotRead => return case.act(Action::ListKeys, KeyStep::ListKeys, unconfirmed),
         KeyListing::Read { keys, .. } if keys.iter().any(|key| key.id == current.id) => {}

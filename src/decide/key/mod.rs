@@ -54,10 +54,10 @@ pub struct KeyObserved {
     pub secret_deleting: bool,
     /// The keys that a person has revoked, as named in the annotation.
     pub revoked: Option<String>,
-    /// Those of the organization's keys that concern the resource.
+    /// Those of the organization's keys that concern the resource, where they were listed so recently that it counts what the list lacks.
     pub listing: KeyListing,
-    /// Whether the list is recent enough to count for what it lacks.
-    pub listing_is_recent: bool,
+    /// The last such list, however old: what it shows is told to people, and says when to look again.
+    pub known: KeyListing,
     /// Until when it is believed that the platform offers no call to revoke keys.
     pub not_offered_until: Option<Timestamp>,
     /// The last answer of the platform to the key itself.
@@ -336,14 +336,6 @@ impl Case<'_> {
             Mark::of(name).is_some_and(|mark| Some(mark.cluster) == place.cluster.as_deref() && mark.is_of(uid))
         };
         self.observed.cluster.issued(name) || self.identity.hand_over.predecessor.as_ref().is_some_and(of_predecessor)
-    }
-
-    /// The list, where it counts for what it lacks.
-    fn recent_listing(&self) -> &KeyListing {
-        match self.observed.listing {
-            KeyListing::Read { .. } if !self.observed.listing_is_recent => &KeyListing::NotRead,
-            _ => &self.observed.listing,
-        }
     }
 
     /// Whether the platform is known to offer no call to revoke keys.

@@ -89,7 +89,7 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
     if case.observed.claims.contains_key(name) {
         return Revocation::Step(None, Box::new(leave(case, name)));
     }
-    let keys = match case.recent_listing() {
+    let keys = match &case.observed.listing {
         KeyListing::NotRead => return Revocation::Step(Some(Action::ListKeys), Box::new(KeyStep::ListKeys)),
         KeyListing::NotOffered => return Revocation::NotOffered,
         KeyListing::Read { keys, .. } => keys,

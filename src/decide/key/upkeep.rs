@@ -100,7 +100,7 @@ impl Upkeep<'_> {
         let ours = |key: &Named| self.case.issued(key.1);
         let lost: Vec<Named> = records.lost.iter().map(|key| (key.id, key.name.as_str())).collect();
         // Keys of another cluster are never revoked, so no list is read for them alone.
-        let read = matches!(self.case.recent_listing(), KeyListing::Read { .. });
+        let read = matches!(self.case.observed.listing, KeyListing::Read { .. });
         lost.into_iter().filter(|key| read || ours(key)).find_map(|key| self.revoke(revocation(self.case, key)))
     }
 

@@ -40,16 +40,21 @@ pub struct ChangedKeys {
     names: BTreeSet<String>,
 }
 
-/// The positions of the keys in the order of their names.
+/// Where keys are found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ByName(Vec<usize>);
+pub struct Positions {
+    /// In the order of their names.
+    by_name: Vec<usize>,
+    /// A key that shows its last use, where any does.
+    used: Option<usize>,
+}
 
 /// How long it is believed that the platform offers no list of keys, or not to this credential.
 const NOT_OFFERED: Duration = Duration::from_secs(120);
 
 impl Listing for Keys {
     type Item = KeyEntry;
-    type Index = ByName;
+    type Index = Positions;
     type Matters = KeyMatters;
     type Changed = ChangedKeys;
 
@@ -64,10 +69,10 @@ impl Listing for Keys {
         one.id.cmp(&other.id)
     }
 
-    fn index(keys: &[KeyEntry]) -> ByName {
-        let mut positions: Vec<usize> = (0..keys.len()).collect();
-        positions.sort_by(|one, other| keys[*one].name.cmp(&keys[*other].name));
-        ByName(positions)
+    fn index(keys: &[KeyEntry]) -> Positions {
+        let mut by_name: Vec<usize> = (0..keys.len()).collect();
+        by_name.sort_by(|one, other| keys[*one].name.cmp(&keys[*other].name));
+        Positions { by_name, used: keys.iter().position(|key| key.last_used_at.is_some()) }
     }
 
     /// A key that is used all the time is looked at once an hour for that.
@@ -96,19 +101,21 @@ impl Listing for Keys {
 }
 
 impl KeyList {
-    /// The keys that matter, in the order of their numbers. It costs little in an organization of any size.
+    /// The keys that matter, in the order of their numbers, and one that shows its last use: without it nobody could tell a key that was
+    /// never used from one whose uses the platform does not show. It costs little in an organization of any size.
     pub fn excerpt(&self, matters: &KeyMatters) -> Vec<KeyEntry> {
         let KeyMatters { ids, names, beginning } = matters;
         let by_id = ids.iter().filter_map(|id| self.items.binary_search_by(|key| key.id.cmp(id)).ok());
         let by_name = names.iter().flat_map(|name| self.named(name, move |found| found == name));
         let begins = (!beginning.is_empty()).then(|| self.named(beginning, |found| found.starts_with(beginning)));
-        let found: BTreeSet<usize> = by_id.chain(by_name).chain(begins.into_iter().flatten()).collect();
+        let found: BTreeSet<usize> =
+            by_id.chain(by_name).chain(begins.into_iter().flatten()).chain(self.index.used).collect();
         found.into_iter().map(|position| self.items[position].clone()).collect()
     }
 
     /// The positions of the names from the first one that is not before `from`, as long as they are wanted.
     fn named(&self, from: &str, wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = usize> {
-        let ByName(positions) = &self.index;
+        let positions = &self.index.by_name;
         let name = |position: &usize| self.items[*position].name.as_str();
         let first = positions.partition_point(|position| name(position) < from);
         positions[first..].iter().copied().take_while(move |position| wanted(&self.items[*position].name))
@@ -149,6 +156,10 @@ mod tests {
             let found: Vec<i64> = list.excerpt(&matters).iter().map(|key| key.id).collect();
             assert_eq!(found, expected, "{matters:?}");
         }
+        let used = KeyEntry { last_used_at: at("2025-01-01T10:00:00Z"), ..key(8, "theirs") };
+        let list = KeyList::new(Tick::at(1), (noon(), noon()), vec![key(9, "ci"), used, key(7, "other")]);
+        let found: Vec<i64> = list.excerpt(&matters(&[9], &[], "")).iter().map(|key| key.id).collect();
+        assert_eq!(found, [8, 9], "and one that shows its last use");
     }
 
     #[test]

@@ -97,7 +97,7 @@ impl Given {
             revoked: None,
             created: at(0),
             listing: KeyListing::NotRead,
-            listing_is_recent: true,
+            known: KeyListing::NotRead,
             not_offered_until: None,
             probe: Probe::NotAsked(None),
             unsaved: None,
