@@ -78,6 +78,10 @@ pub trait Environment: Send + Sync + 'static {
         connection: &Connection<Self::Client>,
         interest: KeyInterest,
     ) -> impl Future<Output = LatestKeys> + Send;
+    /// How many keys the organization of an account had when ProjectKeys last saw them.
+    fn count_keys(&self, _account: &AccountName, _connection: &Connection<Self::Client>) -> Option<usize> {
+        None
+    }
     /// The organization's keys are no longer read for this ProjectKey.
     fn stop_listing(&self, object: &ProjectKey);
     /// Room in the account's budget for one change, to be made through what is returned; `None` where the process stops

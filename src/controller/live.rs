@@ -205,6 +205,12 @@ impl Environment for Live {
         self.unless_stopped(read).await.unwrap_or_default()
     }
 
+    fn count_keys(&self, account: &AccountName, connection: &Connection<RateLimited>) -> Option<usize> {
+        let organization = connection.access.organization_id.as_ref()?;
+        let known = self.key_observers.known(&account.to_string(), organization);
+        known.snapshot.map(|list| list.items.len())
+    }
+
     fn stop_listing(&self, object: &ProjectKey) {
         self.key_observers.forget(&ObjectRef::from_obj(object));
     }

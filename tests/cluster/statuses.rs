@@ -63,6 +63,7 @@ async fn client() -> Client {
 fn account_status() -> AccountStatus {
     AccountStatus {
         project_count: Some(2),
+        organization_keys: Some(9_000),
         projects: vec!["a".to_owned(), "b".to_owned()],
         capabilities: Some(AccountCapabilities { key_listing: true, compute_names: false, scale_to_zero: true }),
         conditions: conditions(),

@@ -312,6 +312,7 @@ fn standing(account: &StandingAccount) -> (AccountName, AccountEntry<Remote>) {
         connection: Some(connection),
         availability: Availability::Usable,
         protected: true,
+        many_keys: false,
         generation: 1,
     };
     (name, entry)

@@ -273,6 +273,10 @@ impl Environment for Process {
         self.known_keys(connection.number)
     }
 
+    fn count_keys(&self, _: &AccountName, connection: &Connection<RateLimited>) -> Option<usize> {
+        self.known_keys(connection.number).snapshot.map(|list| list.items.len())
+    }
+
     fn stop_listing(&self, _: &ProjectKey) {}
 
     async fn admit_change(&self, client: &RateLimited) -> Result<Option<RateLimited>, dbplane::domain::Fault> {

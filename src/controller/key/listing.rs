@@ -93,6 +93,11 @@ impl Listed {
         }
     }
 
+    /// How many keys the organization has.
+    pub(super) fn count(&self) -> Option<usize> {
+        self.latest.snapshot.as_ref().map(|list| list.items.len())
+    }
+
     /// Whether a list was read, and is offered still.
     pub(super) fn is_read(&self) -> bool {
         self.latest.snapshot.is_some() && !self.is_refused()

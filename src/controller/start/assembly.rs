@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
 use super::super::environment::{Kind, KindVisitor, Kinds, PassSettings};
+use super::super::key::census;
 use super::super::live::Live;
 use super::super::live::stores::{Entry, Stores, Unreadable};
 use super::super::object::Managed;
@@ -95,6 +96,8 @@ impl Assembly {
             stop: stop.clone(),
             settings,
         });
+        let counted = Arc::downgrade(&env);
+        env.metrics.keys_are_counted_by(move || counted.upgrade().map(|env| census(env.as_ref())).unwrap_or_default());
         // Set once, right here.
         let _ = later.set(env.clone());
         let shared = Arc::new(Shared { slots: Slots::new(env.settings.concurrency), env: env.clone() });
