@@ -19,6 +19,7 @@ mod hand_over;
 mod key_faults;
 mod key_recovery;
 mod keys;
+mod organization;
 mod reconcile;
 mod rewritten;
 #[path = "../support/mod.rs"]
