@@ -188,6 +188,9 @@ pub struct AccountStatus {
     /// Identifiers of those projects, sorted; at most 100.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub projects: Vec<String>,
+    /// Number of API keys of the organization, of all kinds, where the platform lists them; it recommends fewer than 10,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub organization_keys: Option<u32>,
     /// Optional features that this platform offers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<AccountCapabilities>,

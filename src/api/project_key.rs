@@ -33,6 +33,7 @@ use super::{rules, schema};
     printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(name = "Key-Name", type_ = "string", priority = 1, json_path = ".status.keyName"),
+    printcolumn(name = "Last-Used", type_ = "date", priority = 1, json_path = ".status.lastUsedAt"),
     printcolumn(
         name = "Message",
         type_ = "string",
@@ -223,6 +224,13 @@ pub struct ProjectKeyStatus {
     /// The Secret that contains it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_name: Option<String>,
+    /// When the key in use was last used, to the hour; absent where the platform does not show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    pub last_used_at: Option<Timestamp>,
+    /// From where it was used then: an address, or several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used_from: Option<String>,
     /// For a hand-over to another cluster: what the resource there needs in its spec.takeOverFrom.release. It contains no secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<String>,

@@ -116,6 +116,11 @@ fn meta<E: Environment>(env: &E, name: &AccountName) -> Option<ObjectMeta> {
     }
 }
 
+/// The UID of an account; `None` where there is no such account.
+pub fn uid<E: Environment>(env: &E, name: &AccountName) -> Option<String> {
+    meta(env, name)?.uid
+}
+
 /// Whether an account admits a namespace; an Account admits its own.
 fn admits<E: Environment>(env: &E, name: &AccountName, namespace: &str) -> bool {
     if name.kind == AccountKind::Account {

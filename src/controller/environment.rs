@@ -14,14 +14,14 @@ use secrecy::SecretString;
 
 use super::object::{AccountName, Managed, uid};
 use super::state::{Connection, ProcessState};
-use crate::api::{AccountRef, Compute, PlatformAccess};
+use crate::api::{AccountRef, Compute, PlatformAccess, ProjectKey};
 use crate::cluster::Cluster;
 use crate::decide::identity::Place;
 use crate::decide::memory::Problem;
 use crate::decide::names::{AccountFinalizers, ClusterId};
 use crate::decide::{AccountView, Action, Decision, Limits, Memory, Reason, Report};
 use crate::domain::Fault;
-use crate::platform::{ConnectError, Interest, LatestSnapshot, PlatformClient, Tick};
+use crate::platform::{ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, PlatformClient, Tick};
 
 /// Everything outside of a pass: time, chance, the cluster, the platform, what this process remembers, and other objects.
 pub trait Environment: Send + Sync + 'static {
@@ -59,10 +59,31 @@ pub trait Environment: Send + Sync + 'static {
         &self,
         object: &Compute,
         connection: &Connection<Self::Client>,
-        interest: Interest,
+        interest: ComputeInterest,
     ) -> LatestSnapshot;
     /// The project is no longer read for this Compute.
     fn stop_observing(&self, object: &Compute);
+    /// What was last seen of the keys of the account's organization: one list for all ProjectKeys. The ProjectKey is woken when
+    /// something changes that it is interested in.
+    fn latest_keys(
+        &self,
+        object: &ProjectKey,
+        connection: &Connection<Self::Client>,
+        interest: KeyInterest,
+    ) -> LatestKeys;
+    /// The same once a list has been read, or could not be, that was begun after this call.
+    fn read_keys(
+        &self,
+        object: &ProjectKey,
+        connection: &Connection<Self::Client>,
+        interest: KeyInterest,
+    ) -> impl Future<Output = LatestKeys> + Send;
+    /// How many keys the organization of an account had when ProjectKeys last saw them.
+    fn count_keys(&self, _account: &AccountName, _connection: &Connection<Self::Client>) -> Option<usize> {
+        None
+    }
+    /// The organization's keys are no longer read for this ProjectKey.
+    fn stop_listing(&self, object: &ProjectKey);
     /// Room in the account's budget for one change, to be made through what is returned; `None` where the process stops
     /// meanwhile.
     fn admit_change(&self, client: &Self::Client) -> impl Future<Output = Result<Option<Self::Client>, Fault>> + Send;

@@ -19,14 +19,14 @@ use super::environment::{Environment, PassSettings};
 use super::object::{AccountName, Managed};
 use super::registry::AllKinds;
 use super::state::{Connection, ProcessState};
-use crate::api::{Compute, ObjectMeta, PlatformAccess};
+use crate::api::{AccountRef, Compute, ObjectMeta, PlatformAccess, ProjectKey};
 use crate::cluster::ApiServer;
 use crate::config::Settings;
 use crate::decide::Reason;
 use crate::domain::Fault;
 use crate::platform::{
-    Access, Connect, ConnectError, Endpoint, Interest, LatestSnapshot, Leadership, Observers, OverHttp, Rate,
-    RateLimited, Source, Tick,
+    Access, ComputeInterest, Computes, Connect, ConnectError, Endpoint, KeyInterest, Keys, LatestKeys, LatestSnapshot,
+    Leadership, Observers, OverHttp, Rate, RateLimited, Source, Tick, Ticks,
 };
 use crate::telemetry::Metrics;
 
@@ -38,7 +38,10 @@ pub struct Live {
     pub stores: Stores,
     /// Labels of namespaces, for the selectors of ClusterAccounts.
     pub namespaces: Store<PartialObjectMeta<Namespace>>,
-    pub observers: Observers<ObjectRef<Compute>>,
+    /// The clock of all observers.
+    pub ticks: Ticks,
+    pub observers: Observers<ObjectRef<Compute>, Computes>,
+    pub key_observers: Observers<ObjectRef<ProjectKey>, Keys>,
     pub state: ProcessState<RateLimited>,
     pub metrics: Arc<Metrics>,
     pub leadership: Leadership,
@@ -66,6 +69,13 @@ impl Live {
         }
     }
 
+    /// The list of the keys of the account's organization. Whoever is about to check its key finds a list that is new enough.
+    fn keys(&self, object: &ProjectKey, connection: &Connection<RateLimited>) -> Option<Source> {
+        let of = connection.access.organization_id.clone()?;
+        let source = source(&object.spec.account_ref, object, connection);
+        Some(Source { of, poll_interval: self.settings.limits.key_check * 3 / 4, ..source })
+    }
+
     /// Has an account decided on anew when the platform begins or ceases to refuse its key. Ends with the client.
     fn wake_when_gate_moves(&self, client: &RateLimited, name: AccountName) {
         let mut gate = client.watch_gate();
@@ -76,6 +86,16 @@ impl Live {
                 access::wake(env.as_ref(), &name);
             }
         });
+    }
+}
+
+/// A list that is read through this account.
+fn source<K: Managed>(account: &AccountRef, object: &K, connection: &Connection<RateLimited>) -> Source {
+    Source {
+        account: AccountName::of(account, object).to_string(),
+        of: String::new(),
+        platform: Arc::new(connection.platform.clone()),
+        poll_interval: connection.poll_interval,
     }
 }
 
@@ -93,7 +113,7 @@ impl Environment for Live {
     }
 
     fn tick(&self) -> Tick {
-        self.observers.tick()
+        self.ticks.now()
     }
 
     fn settings(&self) -> &PassSettings {
@@ -153,19 +173,47 @@ impl Environment for Live {
         &self,
         object: &Compute,
         connection: &Connection<RateLimited>,
-        interest: Interest,
+        interest: ComputeInterest,
     ) -> LatestSnapshot {
-        let source = Source {
-            account: AccountName::of(&object.spec.account_ref, object).to_string(),
-            project: object.spec.project_id.clone(),
-            platform: Arc::new(connection.platform.clone()),
-            poll_interval: connection.poll_interval,
-        };
+        let source = source(&object.spec.account_ref, object, connection);
+        let source = Source { of: object.spec.project_id.clone(), poll_interval: connection.poll_interval, ..source };
         self.observers.read(&source, &ObjectRef::from_obj(object), interest)
     }
 
     fn stop_observing(&self, object: &Compute) {
         self.observers.forget(&ObjectRef::from_obj(object));
+    }
+
+    fn latest_keys(
+        &self,
+        object: &ProjectKey,
+        connection: &Connection<RateLimited>,
+        interest: KeyInterest,
+    ) -> LatestKeys {
+        let Some(source) = self.keys(object, connection) else { return LatestKeys::default() };
+        self.key_observers.read(&source, &ObjectRef::from_obj(object), interest)
+    }
+
+    async fn read_keys(
+        &self,
+        object: &ProjectKey,
+        connection: &Connection<RateLimited>,
+        interest: KeyInterest,
+    ) -> LatestKeys {
+        let Some(source) = self.keys(object, connection) else { return LatestKeys::default() };
+        let subscriber = ObjectRef::from_obj(object);
+        let read = self.key_observers.read_anew(&source, &subscriber, interest);
+        self.unless_stopped(read).await.unwrap_or_default()
+    }
+
+    fn count_keys(&self, account: &AccountName, connection: &Connection<RateLimited>) -> Option<usize> {
+        let organization = connection.access.organization_id.as_ref()?;
+        let known = self.key_observers.known(&account.to_string(), organization);
+        known.snapshot.map(|list| list.items.len())
+    }
+
+    fn stop_listing(&self, object: &ProjectKey) {
+        self.key_observers.forget(&ObjectRef::from_obj(object));
     }
 
     async fn admit_change(&self, client: &RateLimited) -> Result<Option<RateLimited>, Fault> {

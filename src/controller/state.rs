@@ -5,6 +5,7 @@ mod account;
 mod children;
 mod compute;
 mod key;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,8 +17,7 @@ use self::children::Children;
 pub use self::children::Done;
 use self::compute::Create;
 pub use self::compute::Turn;
-use self::key::KeyState;
-pub use self::key::UnsavedKey;
+pub use self::key::{KeyState, UnsavedKey};
 use super::object::AccountName;
 use crate::decide::brake::{Refusal, Window};
 use crate::decide::key::Probe;
@@ -40,6 +40,8 @@ pub struct Contents<P> {
     pub former: BTreeMap<AccountName, Vec<P>>,
     /// The deletions of the last minute.
     pub deletions: Window,
+    /// From when on the next key may be asked through an account.
+    pub turns: BTreeMap<AccountName, Timestamp>,
     /// How many connections were ever made: each has a number of its own.
     pub connections: u64,
 }
@@ -83,6 +85,7 @@ impl<P> Default for Contents<P> {
             accounts: BTreeMap::new(),
             former: BTreeMap::new(),
             deletions: Window::default(),
+            turns: BTreeMap::new(),
             connections: 0,
         }
     }
@@ -165,7 +168,8 @@ impl<P> ProcessState<P> {
         self.update(uid, |resource| {
             resource.memory.retry();
             resource.wrote = Some(tick);
-            (resource.key.listing, resource.key.probe) = (None, Some(Probe::WANTED));
+            (resource.key.not_offered, resource.key.anew) = (None, Some(tick));
+            resource.key.probe = Some(Probe::WANTED);
         });
     }
 

@@ -9,6 +9,10 @@ use crate::domain::Fault;
 
 /// How many projects the status names.
 const MOST_PROJECTS: usize = 100;
+/// How many API keys the platform recommends at most.
+const MOST_KEYS: usize = 10_000;
+/// So many are reported.
+const MANY_KEYS: usize = 9_000;
 /// How often accepted credentials are checked.
 const CHECK_EVERY: std::time::Duration = std::time::Duration::from_secs(3600);
 /// How often refused credentials are checked.
@@ -33,6 +37,8 @@ pub struct AccountObserved {
     pub blocking_deleted: bool,
     /// Other operators work with the account as well, and only they know of their resources.
     pub shared: bool,
+    /// How many keys the organization has, as the resources of the account have seen it last.
+    pub keys: Option<usize>,
     /// The Secret with the credentials; `None` where there is none.
     pub secret: Option<SecretProtection>,
 }
@@ -67,6 +73,8 @@ pub struct Check {
     pub at: Timestamp,
     pub verdict: Verdict,
     pub capabilities: AccountCapabilities,
+    /// How many keys the organization has, where the platform lists them.
+    pub keys: Option<usize>,
 }
 
 impl Check {
@@ -136,6 +144,7 @@ pub fn status(report: &Report, observed: &AccountObserved, old: &AccountStatus, 
         last_handled_reconcile_at: observed.meta.handled_reconcile(looked, old.last_handled_reconcile_at.as_ref()),
         ..AccountStatus::default()
     };
+    status.organization_keys = organization_keys(observed).and_then(|keys| u32::try_from(keys).ok());
     match observed.check.as_ref().map(|check| (&check.verdict, check.capabilities)) {
         Some((Verdict::Projects(projects), capabilities)) => {
             status.project_count = u32::try_from(projects.len()).ok();
@@ -248,7 +257,35 @@ fn period(observed: &AccountObserved, check: &Check) -> std::time::Duration {
     }
 }
 
+/// How many keys the organization has, as far as it is known.
+fn organization_keys(observed: &AccountObserved) -> Option<usize> {
+    observed.keys.or(observed.check.as_ref()?.keys)
+}
+
+/// Whether an organization has nearly as many keys as the platform recommends at most.
+pub fn are_many(keys: usize) -> bool {
+    keys >= MANY_KEYS
+}
+
+/// Whether that is so of the account's organization, and reported.
+pub fn has_many_keys(observed: &AccountObserved) -> bool {
+    organization_keys(observed).is_some_and(are_many)
+}
+
+fn many_keys(observed: &AccountObserved) -> Option<(Reason, String)> {
+    let keys = organization_keys(observed).filter(|keys| are_many(*keys))?;
+    let message = format!(
+        "The organization has {keys} API keys, and the platform recommends fewer than {MOST_KEYS}. Revoke those that nobody needs, in the \
+         platform's console or by deleting their ProjectKeys."
+    );
+    Some((Reason::ManyKeys, message))
+}
+
 fn health(observed: &AccountObserved) -> Report {
+    Report { notice: many_keys(observed), ..condition(observed) }
+}
+
+fn condition(observed: &AccountObserved) -> Report {
     if observed.meta.deleting && !observed.blocking.is_empty() {
         return Report::progressing(
             Reason::InUse,

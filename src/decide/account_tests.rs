@@ -16,7 +16,7 @@ fn protected() -> Option<SecretProtection> {
 }
 
 fn check(verdict: Verdict) -> Option<Check> {
-    Some(Check { at: at(0), verdict, capabilities: AccountCapabilities::default() })
+    Some(Check { at: at(0), verdict, capabilities: AccountCapabilities::default(), keys: None })
 }
 
 fn unauthorized() -> Fault {
@@ -34,6 +34,7 @@ fn in_use() -> AccountObserved {
         users: names(&["Compute shop/orders"]),
         blocking: names(&["Compute shop/orders"]),
         blocking_deleted: false,
+        keys: None,
         secret: protected(),
     }
 }
@@ -255,6 +256,29 @@ fn capabilities_that_computes_showed_stay() {
     // Another spec may name another platform.
     let other = AccountStatus { observed_generation: Some(nothing.meta.generation + 1), ..old };
     assert_eq!(status(&report, &nothing, &other, at(1)).capabilities, Some(AccountCapabilities::default()));
+}
+
+#[test]
+fn many_keys_are_reported_before_there_are_too_many() {
+    for (checked, seen, known, many) in [
+        (None, None, None, false),
+        (Some(8_999), None, Some(8_999), false),
+        (Some(9_000), None, Some(9_000), true),
+        // What the resources have seen is newer than the last check.
+        (Some(9_000), Some(8_999), Some(8_999), false),
+        (None, Some(12_000), Some(12_000), true),
+    ] {
+        let observed = but(|it| {
+            it.keys = seen;
+            it.check = it.check.take().map(|check| Check { keys: checked, ..check });
+        });
+        let report = decide(&observed, at(1)).report.unwrap();
+        let status = status(&report, &observed, &AccountStatus::default(), at(1));
+        let condition = status.conditions.iter().find(|condition| condition.type_ == "ManyKeys");
+        assert_eq!((status.organization_keys, condition.is_some()), (known, many), "{checked:?} {seen:?}");
+        assert!(condition.is_none_or(|it| it.message.contains(&format!("{} API keys", known.unwrap()))));
+        assert_eq!(availability(&observed), Availability::Usable, "it can be used all the same");
+    }
 }
 
 #[test]

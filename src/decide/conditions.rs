@@ -57,6 +57,8 @@ pub struct Report {
     pub sync: Sync,
     /// What waits for a time that the spec allows.
     pub waiting: Option<Waiting>,
+    /// What people should know although nothing is wrong yet: a condition of that name, only while it is so.
+    pub notice: Option<(Reason, String)>,
 }
 
 /// Changes that wait, and until when at the latest, where that is known.
@@ -77,7 +79,7 @@ impl Report {
             Health::Unknown(reason, message) => Sync::Unknown(*reason, message.clone()),
             Health::Paused(message) => Sync::Unknown(Reason::Paused, message.clone()),
         };
-        Self { health, sync, waiting: None }
+        Self { health, sync, waiting: None, notice: None }
     }
 
     pub fn ready(message: impl Into<String>) -> Self {
@@ -187,6 +189,8 @@ impl Report {
             Sync::NotApplicable => {}
         }
         proposed
+            .extend(self.notice.iter().map(|(reason, message)| (reason.as_str(), "True", *reason, message.as_str())));
+        proposed
     }
 }
 
@@ -270,6 +274,16 @@ mod tests {
         assert_eq!(starting.beside(refused.clone()), Report::of(refused));
         let unknown = Health::Unknown(Reason::PlatformUnreachable, "no".into());
         assert_eq!(Report::ready("a").beside(unknown.clone()), Report::of(unknown));
+    }
+
+    #[test]
+    fn a_notice_is_a_condition_of_its_own_only_while_it_is_so() {
+        let notice = Some((Reason::ManyKeys, "9000".to_owned()));
+        let noticed = Report { notice, ..Report::ready("a") }.conditions(&[], 1, at(10));
+        let many = of(&noticed, "ManyKeys").unwrap();
+        assert_eq!((many.status.as_str(), many.reason.as_str(), many.message.as_str()), ("True", "ManyKeys", "9000"));
+        assert_eq!(of(&noticed, "Ready").unwrap().status, "True");
+        assert!(of(&Report::ready("a").conditions(&noticed, 1, at(20)), "ManyKeys").is_none());
     }
 
     #[test]

@@ -173,9 +173,16 @@ pub fn shortened(name: &str) -> String {
 
 /// Whether a name belongs to any attempt for this resource.
 pub fn is_attempt(name: &str, readable: &str, cluster: &ClusterId, uid: &str) -> bool {
-    let any = unique(readable, cluster, uid, 0);
-    let fixed = any.len() - DRAW_LENGTH;
-    Mark::of(name).is_some() && name.len() == any.len() && name.get(..fixed) == any.get(..fixed)
+    let beginning = attempts(readable, cluster, uid);
+    let length = beginning.len() + DRAW_LENGTH;
+    Mark::of(name).is_some() && name.len() == length && name.starts_with(&beginning)
+}
+
+/// How the names of all attempts for a resource begin.
+pub fn attempts(readable: &str, cluster: &ClusterId, uid: &str) -> String {
+    let mut name = unique(readable, cluster, uid, 0);
+    name.truncate(name.len() - DRAW_LENGTH);
+    name
 }
 
 /// Tells one text from another.

@@ -81,6 +81,8 @@ reasons! {
     OrganizationMissing,
     /// Resources still use the account, or work with the key.
     InUse,
+    /// The organization has nearly as many keys as the platform recommends at most.
+    ManyKeys,
     /// The platform cannot be reached or does not answer.
     PlatformUnreachable,
     /// The platform is busy or limits the rate of calls.

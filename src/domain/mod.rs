@@ -3,12 +3,14 @@
 
 mod compute_state;
 mod fault;
+mod last_use;
 mod model;
 mod support;
 mod units;
 
 pub use compute_state::ComputeState;
 pub use fault::Fault;
+pub use last_use::is_same_use;
 pub use model::{
     Compute, ComputeChange, ComputeId, CreatedKey, KeyEntry, NewCompute, Operation, OrganizationId, PoolerMode,
     PostgresSettings, Project, ProjectId, Role, Settings, SuspendAfter,

@@ -36,6 +36,11 @@ pub(super) fn compute(id: &str, branch: &str) -> Compute {
     }
 }
 
+/// A key that was never used.
+pub(super) fn key(id: i64, name: &str) -> KeyEntry {
+    KeyEntry { id, name: name.to_owned(), project_id: None, created_at: None, last_used_at: None, last_used_from: None }
+}
+
 pub(super) fn unauthorized() -> Fault {
     Fault::Unauthorized { message: "revoked".to_owned() }
 }
@@ -52,6 +57,7 @@ pub(super) fn noon() -> Timestamp {
 #[derive(Debug, Default)]
 pub(super) struct Fake {
     pub computes: Mutex<Vec<Compute>>,
+    pub keys: Mutex<Vec<KeyEntry>>,
     /// What every call fails with.
     pub fault: Mutex<Option<Fault>>,
     /// The one call that fails, where it is not every one.
@@ -167,7 +173,7 @@ impl Platform for Fake {
         self.called("list_operations", Vec::new).await
     }
     async fn list_keys(&self, _: &str) -> Result<Vec<KeyEntry>, Fault> {
-        self.called("list_keys", Vec::new).await
+        self.called("list_keys", || self.keys.lock().unwrap().clone()).await
     }
     async fn revoke_key(&self, _: &str, _: i64) -> Result<(), Fault> {
         self.called("revoke_key", || ()).await

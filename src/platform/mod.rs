@@ -15,7 +15,10 @@ pub use budget::{Budget, Jitter, Priority, Rate};
 pub use connect::{Access, Connect, ConnectError, Endpoint, OverHttp};
 pub use http::{HttpOptions, HttpPlatform, Transport, Unanswered};
 pub use leadership::Leadership;
-pub use observer::{Interest, LatestSnapshot, Observers, Snapshot, Source, Tick};
+pub use observer::{
+    ComputeInterest, ComputeMatters, Computes, Interest, KeyInterest, KeyList, KeyMatters, Keys, Latest, LatestKeys,
+    LatestSnapshot, Listing, Observers, Reading, Snapshot, Source, Tick, Ticks,
+};
 pub use port::{Answer, Platform, PlatformClient};
 pub use rate_limited::{Admitted, Meter, NoMeter, RateLimited};
 pub use reach::{PlatformPattern, Reach};

@@ -242,6 +242,14 @@ impl Admitted {
     pub async fn list_computes(self, project: &str) -> Result<Vec<Compute>, Fault> {
         self.0.list_computes(project).await
     }
+
+    /// All keys of an organization.
+    ///
+    /// # Errors
+    /// As [`Platform::list_keys`].
+    pub async fn list_keys(self, organization: &str) -> Result<Vec<KeyEntry>, Fault> {
+        self.0.list_keys(organization).await
+    }
 }
 
 impl PlatformClient for RateLimited {

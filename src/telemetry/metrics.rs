@@ -1,6 +1,8 @@
 //! Metrics, in OpenMetrics text. Labels are from closed sets; none contains the name of an object.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -41,6 +43,66 @@ struct Waiting {
     reason: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfKeys {
+    account: String,
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfAccount {
+    account: String,
+}
+
+/// What state a key of a ProjectKey is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KeyState {
+    InUse,
+    /// Replaced, and still valid.
+    Previous,
+    /// For a person to revoke.
+    Lost,
+}
+
+impl KeyState {
+    const ALL: [Self; 3] = [Self::InUse, Self::Previous, Self::Lost];
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::InUse => "in_use",
+            Self::Previous => "previous",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// The keys of an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccountKeys {
+    /// Its UID: names are in no label.
+    account: String,
+    /// All keys of its organization, where that is known.
+    organization: Option<usize>,
+    /// How many there are, and since when the oldest is in this state, in seconds since 1970.
+    states: BTreeMap<KeyState, (i64, Option<i64>)>,
+}
+
+impl AccountKeys {
+    /// No key of an account yet.
+    pub fn of(account: String, organization: Option<usize>) -> Self {
+        Self { account, organization, states: BTreeMap::new() }
+    }
+
+    /// Counts a key that is in this state since then.
+    pub fn add(&mut self, state: KeyState, since: Option<i64>) {
+        let (count, oldest) = self.states.entry(state).or_default();
+        *count += 1;
+        *oldest = oldest.iter().copied().chain(since).min();
+    }
+}
+
+type Census = Box<dyn Fn() -> Vec<AccountKeys> + Send + Sync>;
+
 /// All metrics of one process.
 pub struct Metrics {
     registry: Registry,
@@ -52,6 +114,13 @@ pub struct Metrics {
     drift_corrected: Family<OfField, Counter>,
     waiting: Family<Waiting, Gauge>,
     unreadable: Family<OfKind, Gauge>,
+    keys: Family<OfKeys, Gauge>,
+    oldest_key: Family<OfKeys, Gauge>,
+    organization_keys: Family<OfAccount, Gauge>,
+    /// Counts the keys whenever somebody wants to know.
+    census: OnceLock<Census>,
+    /// One who wants to know after the other.
+    counting: Mutex<()>,
 }
 
 impl fmt::Debug for Metrics {
@@ -98,6 +167,14 @@ impl Default for Metrics {
         let unreadable = Family::<OfKind, Gauge>::default();
         let text = "Stored resources that cannot be read, by kind";
         registry.register("unreadable_resources", text, unreadable.clone());
+        let keys = Family::<OfKeys, Gauge>::default();
+        registry.register("keys", "API keys of ProjectKeys, by account (its UID) and state", keys.clone());
+        let oldest_key = Family::<OfKeys, Gauge>::default();
+        let text = "Since when the oldest key is in its state, by account (its UID) and state";
+        registry.register_with_unit("oldest_key_timestamp", text, Unit::Seconds, oldest_key.clone());
+        let organization_keys = Family::<OfAccount, Gauge>::default();
+        let text = "All API keys of the organization of an account (its UID), where the platform lists them";
+        registry.register("organization_keys", text, organization_keys.clone());
         Self {
             registry,
             platform_requests,
@@ -108,6 +185,11 @@ impl Default for Metrics {
             drift_corrected,
             waiting,
             unreadable,
+            keys,
+            oldest_key,
+            organization_keys,
+            census: OnceLock::new(),
+            counting: Mutex::new(()),
         }
     }
 }
@@ -115,9 +197,37 @@ impl Default for Metrics {
 impl Metrics {
     /// Everything, as OpenMetrics text.
     pub fn text(&self) -> Result<String, fmt::Error> {
+        let _one_at_a_time = self.counting.lock().unwrap_or_else(PoisonError::into_inner);
+        self.count_keys();
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)
+    }
+
+    /// From now on `census` counts the keys.
+    pub fn keys_are_counted_by(&self, census: impl Fn() -> Vec<AccountKeys> + Send + Sync + 'static) {
+        // The first one counts for the life of the process.
+        let _ = self.census.set(Box::new(census));
+    }
+
+    fn count_keys(&self) {
+        let Some(census) = self.census.get() else { return };
+        self.keys.clear();
+        self.oldest_key.clear();
+        self.organization_keys.clear();
+        for AccountKeys { account, organization, states } in census() {
+            for state in KeyState::ALL {
+                let (count, oldest) = states.get(&state).copied().unwrap_or_default();
+                let label = OfKeys { account: account.clone(), state: state.label() };
+                self.keys.get_or_create(&label).set(count);
+                if let Some(oldest) = oldest {
+                    self.oldest_key.get_or_create(&label).set(oldest);
+                }
+            }
+            if let Some(count) = organization.and_then(|count| i64::try_from(count).ok()) {
+                self.organization_keys.get_or_create(&OfAccount { account }).set(count);
+            }
+        }
     }
 
     /// Something is deleted on the platform because a resource of `kind` was deleted.
@@ -172,5 +282,38 @@ impl Timer<'_> {
             .pass_seconds
             .get_or_create(&OfKind { kind: self.kind })
             .observe(self.start.elapsed().as_secs_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_counted_when_somebody_wants_to_know() {
+        let known = Arc::new(Mutex::new(Vec::new()));
+        let metrics = Metrics::default();
+        let shared = Arc::clone(&known);
+        metrics.keys_are_counted_by(move || shared.lock().unwrap().clone());
+        let mut one = AccountKeys::of("uid-1".to_owned(), Some(7));
+        for (state, since) in [(KeyState::InUse, Some(30)), (KeyState::InUse, Some(20)), (KeyState::Lost, None)] {
+            one.add(state, since);
+        }
+        known.lock().unwrap().push(one);
+        let text = metrics.text().unwrap();
+        for line in [
+            r#"dbplane_keys{account="uid-1",state="in_use"} 2"#,
+            r#"dbplane_keys{account="uid-1",state="previous"} 0"#,
+            r#"dbplane_keys{account="uid-1",state="lost"} 1"#,
+            r#"dbplane_oldest_key_timestamp_seconds{account="uid-1",state="in_use"} 20"#,
+            r#"dbplane_organization_keys{account="uid-1"} 7"#,
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is missing:\n{text}");
+        }
+        assert!(!text.contains(r#"timestamp_seconds{account="uid-1",state="lost"}"#));
+        known.lock().unwrap().clear();
+        assert!(!metrics.text().unwrap().contains("uid-1"), "an account without keys is not counted any more");
     }
 }

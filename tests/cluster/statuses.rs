@@ -63,6 +63,7 @@ async fn client() -> Client {
 fn account_status() -> AccountStatus {
     AccountStatus {
         project_count: Some(2),
+        organization_keys: Some(9_000),
         projects: vec!["a".to_owned(), "b".to_owned()],
         capabilities: Some(AccountCapabilities { key_listing: true, compute_names: false, scale_to_zero: true }),
         conditions: conditions(),
@@ -149,6 +150,8 @@ async fn of_a_project_key() {
         created_at: Some(instant()),
         created_by: Some("user-1".to_owned()),
         secret_name: Some("ci".to_owned()),
+        last_used_at: Some(instant()),
+        last_used_from: Some("192.0.2.1".to_owned()),
         release: Some("{}".to_owned()),
         rotated_at: Some(instant()),
         previous_keys: vec![record(Some(1))],

@@ -41,8 +41,14 @@ impl Cluster {
     }
 
     pub fn all<K: Managed>(&self) -> Vec<Arc<K>> {
+        self.all_of(|_| true)
+    }
+
+    /// Those of a kind that are wanted.
+    pub fn all_of<K: Managed>(&self, wanted: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
         let kind = kind::<K>();
-        self.objects.iter().filter(|((this, _), _)| *this == kind).map(|(_, stored)| stored.typed()).collect()
+        let objects = self.objects.iter().filter(|((this, _), _)| *this == kind);
+        objects.map(|(_, stored)| stored.typed::<K>()).filter(|object| wanted(object)).collect()
     }
 
     /// Creates an object as people do, with these annotations.

@@ -306,6 +306,7 @@ fn gone(bound: &Bound, state: &mut State, p: usize, stored: &Print<Stored>) {
         caches: process.caches.clone(),
         read: None,
         fresh: true,
+        keys: None,
         settings: bound.settings(),
         statuses: bound.statuses(),
         tells: false,
@@ -314,6 +315,7 @@ fn gone(bound: &Bound, state: &mut State, p: usize, stored: &Print<Stored>) {
     let base = Print::hashed(0, base);
     let contents = outside_of_passes(&base, now, |env| AllKinds::each(&mut Gone { env, stored }));
     process.remember(contents, stored.uid(), true);
+    process.keys = None;
 }
 
 struct Gone<'a> {

@@ -12,7 +12,7 @@ use super::in_memory::cluster::Stored;
 use super::in_memory::{Print, Request, Resource, Response, hash};
 use super::mutation::Mutation;
 use super::remote::Remote;
-use super::state::Read;
+use super::state::{Read, ReadKeys};
 
 /// Something that others can see, or whose answer depends on them.
 #[derive(Clone, Debug, Hash)]
@@ -87,6 +87,8 @@ pub struct Base {
     pub read: Option<Print<Read>>,
     /// Whether the read began after the resource's last write.
     pub fresh: bool,
+    /// The organization's keys, as they were read after the last change of the resource's keys.
+    pub keys: Option<Print<ReadKeys>>,
     pub settings: PassSettings,
     pub statuses: Statuses,
     /// Whether it matters what the last event of a resource tells people.

@@ -33,6 +33,7 @@ mod remote;
 mod replay;
 mod state;
 mod surroundings;
+mod tape;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;

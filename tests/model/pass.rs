@@ -14,7 +14,7 @@ use super::in_memory::{Print, hash};
 use super::mutation::{MutatedAccounts, MutatedComputes, MutatedKeys, Mutation};
 use super::remote::Remote;
 use super::replay::{self, Answer, Base, Entry, Flight, Pending, Progress, Reached};
-use super::state::{Process, State};
+use super::state::{Process, ReadKeys, State};
 
 /// What a pass came to.
 pub struct Pass {
@@ -38,6 +38,8 @@ pub struct After {
     deletions: Print<Window>,
     connections: u64,
     wrote: bool,
+    /// What is known of the organization's keys, where the pass has read or changed them.
+    keys: Option<Option<Print<ReadKeys>>>,
     flight: Option<Print<Flight>>,
     /// What the status would say.
     report: Option<Arc<Report>>,
@@ -68,7 +70,8 @@ fn about(bound: &Bound, process: &Process, i: usize) -> u64 {
         .map(|(other, it)| (other, it.version, it.in_step, it.create.is_some()))
         .collect();
     let own = (process.resources.get(&uid), process.wrote_since.contains(&i), process.connections, process.cut_off);
-    hash(&(i, process.number, own, others, &process.caches, &process.accounts, &process.deletions, &process.read))
+    let seen = (&process.read, &process.keys);
+    hash(&(i, process.number, own, others, &process.caches, &process.accounts, &process.deletions, seen))
 }
 
 fn begin(bound: &Bound, state: &State, p: usize, i: usize, question: u64) -> After {
@@ -83,6 +86,7 @@ fn begin(bound: &Bound, state: &State, p: usize, i: usize, question: u64) -> Aft
         caches: process.caches.clone(),
         read: process.read.clone(),
         fresh: !process.wrote_since.contains(&i),
+        keys: process.keys.clone(),
         settings: bound.settings(),
         statuses: bound.statuses(),
         tells: bound.named > 0,
@@ -114,7 +118,7 @@ pub fn answer(bound: &Bound, state: &mut State, p: usize, i: usize, answer: Answ
 fn proceed(bound: &Bound, state: &State, (p, i): (usize, usize), (base, tape): (Print<Base>, Vec<Entry>)) -> After {
     let now = state.now(p);
     let reachable = (!state.processes[p].cut_off).then_some(&*state.cluster);
-    let Progress { contents, tape, resolved, wrote, reached } = match base.resource.0 {
+    let Progress { contents, tape, resolved, wrote, keys, reached } = match base.resource.0 {
         "Compute" => replay::run::<MutatedComputes>(&base, &tape, now, reachable),
         "ProjectKey" => replay::run::<MutatedKeys>(&base, &tape, now, reachable),
         "Account" => replay::run::<MutatedAccounts<Account>>(&base, &tape, now, reachable),
@@ -131,6 +135,7 @@ fn proceed(bound: &Bound, state: &State, (p, i): (usize, usize), (base, tape): (
         deletions: process.deletions.clone(),
         connections: process.connections,
         wrote: process.wrote_since.contains(&i) || wrote && !bound.is(Mutation::TrustOldReadings),
+        keys,
         flight: None,
         report: None,
         uid,
@@ -168,6 +173,9 @@ impl After {
             Some(flight) => drop(process.flights.insert(i, flight)),
             None => drop(process.flights.remove(&i)),
         }
+        if let Some(keys) = self.keys {
+            process.keys = keys;
+        }
         if beginning {
             process.deletions = self.deletions;
             process.connections = self.connections;
@@ -179,6 +187,6 @@ impl After {
     }
 
     fn print(&self) -> u64 {
-        hash(&(&self.resource, &self.accounts, self.wrote, &self.flight))
+        hash(&(&self.resource, &self.accounts, self.wrote, &self.keys, &self.flight))
     }
 }

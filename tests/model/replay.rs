@@ -2,23 +2,22 @@
 //! with and of the answers that it was given: to go on, it is run again from its beginning with the answers so far, up to the
 //! next effect.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::hash::Hash;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use dbplane::api::{Compute, ObjectMeta, PlatformAccess};
+use dbplane::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
 use dbplane::controller::environment::{Environment, Kind, PassSettings};
 use dbplane::controller::object::{AccountName, Managed};
 use dbplane::controller::pass::{Pass, pass};
 use dbplane::controller::registry::AllKinds;
 use dbplane::controller::state::{Connection, Contents, ProcessState};
 use dbplane::domain::Fault;
-use dbplane::platform::{ConnectError, Interest, LatestSnapshot, Snapshot, Tick};
-use futures::future::poll_fn;
+use dbplane::platform::{
+    ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, Platform, Snapshot, Tick,
+};
 use jiff::Timestamp;
 use kube::runtime::reflector::ObjectRef;
 use secrecy::{ExposeSecret, SecretString};
@@ -26,12 +25,14 @@ use serde_json::{Value, json};
 
 use super::bound::Statuses;
 use super::edits::ELSEWHERE;
-use super::effects::silence;
 pub use super::flight::{Answer, Base, Call, Effect, Entry, Flight, Pending, Resolved};
 use super::in_memory::cluster::kind;
-use super::in_memory::{Carrier, Cluster, Port, Print, Request, Resource, Response, hash, refused};
+use super::in_memory::{Carrier, Cluster, Port, Print, Request, Resource, Response, refused};
 use super::mutation::Mutation;
 use super::remote::Remote;
+use super::state::ReadKeys;
+use super::tape::{TAPE, Tape, known_keys, looks_at, with_tape};
+pub use super::tape::{decides_on, effect, mutation, resolves, resolves_to_report, resource};
 
 /// How far a pass has come.
 pub struct Progress {
@@ -40,82 +41,14 @@ pub struct Progress {
     pub resolved: Option<Resolved>,
     /// A change of the platform has ended that had not before.
     pub wrote: bool,
+    /// What is known of the organization's keys by now, where the pass has read or changed them.
+    pub keys: Option<Option<Print<ReadKeys>>>,
     pub reached: Reached,
 }
 
 pub enum Reached {
     Effect(Effect),
     End(Result<Pass, kube::Error>),
-}
-
-/// The tape of the pass that is being run, and what it may look at without anybody noticing.
-struct Tape {
-    resource: Resource,
-    entries: Vec<Entry>,
-    position: usize,
-    now: Timestamp,
-    /// `None` where it cannot be reached.
-    cluster: Option<Cluster>,
-    pending: Option<Effect>,
-    wrote_at: Option<usize>,
-    /// A hash of what the last decision rested on, where the status is written.
-    observed: Option<u64>,
-    statuses: Statuses,
-    resolved: Option<Resolved>,
-    mutation: Option<Mutation>,
-}
-
-thread_local! {
-    static TAPE: RefCell<Option<Tape>> = const { RefCell::new(None) };
-}
-
-fn with_tape<T>(run: impl FnOnce(&mut Tape) -> T) -> T {
-    TAPE.with(|tape| run(tape.borrow_mut().as_mut().expect("a pass is being run")))
-}
-
-/// Whose pass it is.
-pub fn resource() -> Resource {
-    with_tape(|tape| tape.resource.clone())
-}
-
-/// The rule that is broken on purpose in this run.
-pub fn mutation() -> Option<Mutation> {
-    with_tape(|tape| tape.mutation)
-}
-
-/// The pass decides on this.
-pub fn decides_on(observed: &impl Debug, now: Timestamp) {
-    with_tape(|tape| {
-        let matters = tape.statuses == Statuses::Whole;
-        tape.observed = matters.then(|| hash(&format!("{observed:?} {now}")));
-    });
-}
-
-/// The pass is resolved to do this with its object. Whatever it does next rests on that, on what it remembers of the object,
-/// and on what it looks at from now on; where the status is written, also on what the decision rested on.
-pub fn resolves(what: &impl Debug) {
-    with_tape(|tape| {
-        let rests_on = hash(&(&tape.resource, format!("{what:?}"), tape.observed, tape.is_untouched()));
-        tape.resolved = Some(Resolved { rests_on, position: tape.position });
-    });
-}
-
-/// The pass is resolved to write this status.
-pub fn resolves_to_report(status: &impl Debug, record: Option<&str>) {
-    match with_tape(|tape| tape.statuses) {
-        Statuses::Whole => resolves(status),
-        Statuses::Record => resolves(&record),
-        Statuses::Nothing => resolves(&()),
-    }
-}
-
-/// The pass looks at this.
-fn looks_at(what: &impl Hash) {
-    with_tape(|tape| {
-        if let Some(resolved) = &mut tape.resolved {
-            resolved.rests_on = hash(&(resolved.rests_on, what));
-        }
-    });
 }
 
 /// Runs a pass of kind `K` from its beginning up to the first effect that has no answer yet.
@@ -136,6 +69,7 @@ pub fn run<K: Kind>(base: &Print<Base>, tape: &[Entry], now: Timestamp, cluster:
     Progress {
         contents,
         wrote: tape.wrote_at.is_some_and(|position| position >= replayed),
+        keys: tape.keys_changed.then_some(tape.keys),
         tape: tape.entries,
         resolved: tape.resolved,
         reached,
@@ -159,6 +93,8 @@ fn prepare(base: &Print<Base>, entries: Vec<Entry>, now: Timestamp, cluster: Opt
         cluster,
         pending: None,
         wrote_at: None,
+        keys: base.keys.clone(),
+        keys_changed: false,
         observed: None,
         statuses: base.statuses,
         resolved: None,
@@ -174,62 +110,6 @@ pub fn outside_of_passes(base: &Print<Base>, now: Timestamp, act: impl FnOnce(&R
     act(&env);
     TAPE.with(|current| current.borrow_mut().take());
     env.state.contents()
-}
-
-impl Tape {
-    fn next(&mut self) -> Option<Answer> {
-        let Some(Entry::Answer(answer)) = self.entries.get(self.position) else { return None };
-        self.position += 1;
-        Some(answer.clone())
-    }
-
-    fn push(&mut self, entry: Entry) {
-        self.entries.push(entry);
-        self.position += 1;
-    }
-
-    fn has_ticked(&self) -> bool {
-        self.entries[..self.position].iter().any(|entry| matches!(entry, Entry::Tick))
-    }
-
-    /// Nothing that the pass did so far can be seen by others.
-    fn is_untouched(&self) -> bool {
-        let writes = |entry: &Entry| matches!(entry, Entry::Answer(answer) if !matches!(answer, Answer::Cluster(Ok(Response::Secret(_) | Response::Terminating(_)))));
-        !self.entries[..self.position].iter().any(writes)
-    }
-}
-
-/// The answer to an effect, once there is one. What only looks, before the pass has done anything, is answered at once: it is
-/// the same as if the pass had begun then.
-pub async fn effect(effect: Effect) -> Answer {
-    poll_fn(|_| {
-        with_tape(|tape| {
-            if let Some(answer) = tape.next() {
-                return Poll::Ready(answer);
-            }
-            if let Effect::Cluster(request) = &effect
-                && (is_read(request) && tape.is_untouched() || is_dry_run(request))
-            {
-                let answer = match &tape.cluster {
-                    Some(cluster) => Answer::Cluster(cluster.clone().handle(request)),
-                    None => silence(&effect),
-                };
-                tape.push(Entry::Answer(answer.clone()));
-                return Poll::Ready(answer);
-            }
-            tape.pending = Some(effect.clone());
-            Poll::Pending
-        })
-    })
-    .await
-}
-
-fn is_read(request: &Request) -> bool {
-    !request.writes() && !matches!(request, Request::Event { .. })
-}
-
-fn is_dry_run(request: &Request) -> bool {
-    matches!(request, Request::ApplySecret { dry_run: true, .. })
 }
 
 /// The environment of a pass that is run again.
@@ -309,6 +189,7 @@ impl Environment for Replay {
                 tape.wrote_at = Some(tape.position);
             }
             tape.position += 1;
+            (tape.keys, tape.keys_changed) = (None, true);
         });
         WROTE
     }
@@ -350,7 +231,7 @@ impl Environment for Replay {
         Ok(Remote { key: key.expose_secret().parse().unwrap() })
     }
 
-    fn latest_snapshot(&self, _: &Compute, connection: &Connection<Remote>, _: Interest) -> LatestSnapshot {
+    fn latest_snapshot(&self, _: &Compute, connection: &Connection<Remote>, _: ComputeInterest) -> LatestSnapshot {
         looks_at(&(&self.base.read, self.base.fresh, with_tape(|tape| tape.has_ticked())));
         let stands = connection.number > 100;
         let read = self.base.read.as_ref().filter(|read| read.connection == connection.number || stands);
@@ -364,14 +245,33 @@ impl Environment for Replay {
                 let fresh = self.base.fresh && with_tape(|tape| !tape.has_ticked());
                 let began = if fresh || trusting { AFTER } else { BEFORE };
                 let at = if trusting { with_tape(|tape| tape.now) } else { read.at };
-                let snapshot = Snapshot { began, at, computes: computes.clone() };
-                LatestSnapshot { snapshot: Some(Arc::new(snapshot)), fault: None }
+                let snapshot = Snapshot::new(began, (at, at), computes.clone());
+                LatestSnapshot { snapshot: Some(Arc::new(snapshot)), fault: None, attempted: Some(began) }
             }
-            Err(fault) => LatestSnapshot { snapshot: None, fault: Some(fault.clone()) },
+            Err(fault) => LatestSnapshot { snapshot: None, fault: Some(fault.clone()), attempted: Some(AFTER) },
         }
     }
 
     fn stop_observing(&self, _: &Compute) {}
+
+    fn latest_keys(&self, _: &ProjectKey, connection: &Connection<Remote>, _: KeyInterest) -> LatestKeys {
+        known_keys(connection.number).latest(AFTER)
+    }
+
+    async fn read_keys(&self, _: &ProjectKey, connection: &Connection<Remote>, _: KeyInterest) -> LatestKeys {
+        let at = self.now();
+        let answer = connection.platform.list_keys("org").await;
+        let before = known_keys(connection.number);
+        let read = match answer {
+            Ok(keys) => ReadKeys { times: (at, self.now()), keys: Some(keys), fault: None, ..before },
+            Err(fault) => ReadKeys { fault: Some(fault), ..before },
+        };
+        let latest = read.latest(AFTER);
+        with_tape(|tape| (tape.keys, tape.keys_changed) = (Some(Print::of(read)), true));
+        latest
+    }
+
+    fn stop_listing(&self, _: &ProjectKey) {}
 
     async fn admit_change(&self, client: &Remote) -> Result<Option<Remote>, Fault> {
         Ok(Some(client.clone()))

@@ -10,6 +10,7 @@ use dbplane::controller::state::{AccountEntry, Connection, Contents, ResourceSta
 use dbplane::decide::account::Availability;
 use dbplane::decide::brake::Window;
 use dbplane::domain;
+use dbplane::platform::{KeyList, LatestKeys, Tick};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -83,6 +84,27 @@ pub struct Read {
     pub elsewhere: Vec<domain::Compute>,
 }
 
+/// The organization's keys as one process read them last.
+#[derive(Clone, Debug, Default)]
+pub struct ReadKeys {
+    /// The number of the connection that they were read through.
+    pub connection: u64,
+    /// When the last list that was answered was begun, and when it had ended.
+    pub times: (Timestamp, Timestamp),
+    pub keys: Option<Vec<domain::KeyEntry>>,
+    /// Why the last attempt failed.
+    pub fault: Option<domain::Fault>,
+}
+
+impl ReadKeys {
+    /// It counts for as long as nothing changes that it should show, as if it had begun then.
+    pub fn latest(&self, began: Tick) -> LatestKeys {
+        let list = self.keys.clone().map(|keys| Arc::new(KeyList::new(began, self.times, keys)));
+        let attempted = (list.is_some() || self.fault.is_some()).then_some(began);
+        LatestKeys { snapshot: list, fault: self.fault.clone(), attempted }
+    }
+}
+
 #[derive(Clone, Debug, Hash)]
 pub struct Process {
     /// Which one it is; its clock is ahead by so many nanoseconds, so that no two record the same moment.
@@ -96,6 +118,7 @@ pub struct Process {
     pub deletions: Print<Window>,
     pub connections: u64,
     pub read: Option<Print<Read>>,
+    pub keys: Option<Print<ReadKeys>>,
     /// The resources that have written since the last read began.
     pub wrote_since: BTreeSet<usize>,
     pub flights: BTreeMap<usize, Print<Flight>>,
@@ -219,6 +242,7 @@ impl Process {
     /// What it remembers, as its passes have it.
     pub fn contents(&self) -> Contents<Remote> {
         Contents {
+            turns: BTreeMap::new(),
             resources: self.resources.iter().map(|(uid, state)| (uid.clone(), state.clone_inner())).collect(),
             accounts: self.accounts.clone_inner(),
             former: BTreeMap::new(),
@@ -260,6 +284,7 @@ pub fn process(bound: &Bound, cluster: &Cluster, number: u8) -> Process {
         deletions: Print::of(Window::default()),
         connections: 1,
         read: None,
+        keys: None,
         wrote_since: BTreeSet::new(),
         flights: BTreeMap::new(),
     }
@@ -288,6 +313,7 @@ fn standing(account: &StandingAccount) -> (AccountName, AccountEntry<Remote>) {
         connection: Some(connection),
         availability: Availability::Usable,
         protected: true,
+        many_keys: false,
         generation: 1,
     };
     (name, entry)

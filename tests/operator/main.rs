@@ -20,6 +20,7 @@ mod hand_over;
 mod key_faults;
 mod key_recovery;
 mod keys;
+mod organization;
 mod reconcile;
 mod replica_sets;
 mod rewritten;

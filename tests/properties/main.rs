@@ -19,6 +19,8 @@ mod history;
 #[path = "../in_memory/mod.rs"]
 mod in_memory;
 mod known;
+mod listing;
+mod organization;
 mod process;
 mod promises;
 mod rewriting;

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use async_trait::async_trait;
 use axum::http;
-use dbplane::api::{Compute, ObjectMeta, PlatformAccess};
+use dbplane::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
 use dbplane::controller::environment::{Environment, Kind, KindVisitor, Kinds, PassSettings};
 use dbplane::controller::object::{AccountName, Managed};
 use dbplane::controller::pass::{Next, pass};
@@ -17,8 +17,8 @@ use dbplane::controller::registry::AllKinds;
 use dbplane::controller::state::{Connection, ProcessState};
 use dbplane::decide::{Limits, Wake};
 use dbplane::platform::{
-    Budget, ConnectError, Endpoint, HttpOptions, HttpPlatform, Interest, LatestSnapshot, NoMeter, Platform,
-    RateLimited, Reach, Snapshot, Tick, Transport, Unanswered,
+    Budget, ComputeInterest, ConnectError, Endpoint, HttpOptions, HttpPlatform, KeyInterest, LatestKeys,
+    LatestSnapshot, NoMeter, Platform, RateLimited, Reach, Tick, Transport, Unanswered,
 };
 use dbplane_simulator::world::message::{Method, Request};
 use jiff::Timestamp;
@@ -28,6 +28,7 @@ use secrecy::SecretString;
 
 use super::faults::Fault;
 use super::in_memory::{self, Carrier, Port, Resource, Response, refused};
+use super::listing::{SeenKeys, read_well};
 use super::simulation::{PROJECT, REQUEST_TIMEOUT, Shared, Simulation};
 use super::snares;
 
@@ -41,6 +42,7 @@ pub struct Process {
     known: BTreeMap<Resource, in_memory::Print<in_memory::cluster::Stored>>,
     /// What the project was last seen like, through which connection.
     seen: Mutex<(Option<u64>, LatestSnapshot)>,
+    pub keys: Mutex<SeenKeys>,
     woken: Mutex<BTreeSet<Resource>>,
 }
 
@@ -72,6 +74,7 @@ impl Process {
             ticks: AtomicU64::new(0),
             known: BTreeMap::new(),
             seen: Mutex::default(),
+            keys: Mutex::default(),
             woken: Mutex::default(),
         }
     }
@@ -111,11 +114,8 @@ impl Process {
             *seen = (Some(connection.number), LatestSnapshot::default());
         }
         match read {
-            Ok(mut computes) => {
-                computes.sort_by(|one, other| one.id.cmp(&other.id));
-                seen.1 = LatestSnapshot { snapshot: Some(Arc::new(Snapshot { began, at, computes })), fault: None };
-            }
-            Err(fault) => seen.1.fault = Some(fault),
+            Ok(computes) => seen.1 = read_well(began, (at, self.now()), computes),
+            Err(fault) => (seen.1.fault, seen.1.attempted) = (Some(fault), Some(began)),
         }
         true
     }
@@ -128,10 +128,10 @@ impl Process {
     /// What was last seen of the project.
     pub fn computes(&self) -> Vec<dbplane::domain::Compute> {
         let seen = self.seen.lock().unwrap();
-        seen.1.snapshot.as_ref().map(|snapshot| snapshot.computes.clone()).unwrap_or_default()
+        seen.1.snapshot.as_ref().map(|snapshot| snapshot.items.clone()).unwrap_or_default()
     }
 
-    fn connection(&self) -> Option<Connection<RateLimited>> {
+    pub fn connection(&self) -> Option<Connection<RateLimited>> {
         self.state.contents().accounts.into_values().find_map(|entry| entry.connection)
     }
 
@@ -226,9 +226,7 @@ impl Environment for Process {
     }
 
     fn objects<K: Managed>(&self, wanted: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
-        let mut objects = self.simulation.lock().cluster.all::<K>();
-        objects.retain(|object| wanted(object));
-        objects
+        self.simulation.lock().cluster.all_of(wanted)
     }
 
     fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {
@@ -256,7 +254,7 @@ impl Environment for Process {
         Ok(RateLimited::new(Arc::new(platform), Arc::new(Budget::unlimited()), Arc::new(NoMeter)))
     }
 
-    fn latest_snapshot(&self, _: &Compute, connection: &Connection<RateLimited>, _: Interest) -> LatestSnapshot {
+    fn latest_snapshot(&self, _: &Compute, connection: &Connection<RateLimited>, _: ComputeInterest) -> LatestSnapshot {
         let seen = self.seen.lock().unwrap();
         match seen.0 == Some(connection.number) {
             true => seen.1.clone(),
@@ -265,6 +263,21 @@ impl Environment for Process {
     }
 
     fn stop_observing(&self, _: &Compute) {}
+
+    fn latest_keys(&self, _: &ProjectKey, connection: &Connection<RateLimited>, _: KeyInterest) -> LatestKeys {
+        self.known_keys(connection.number)
+    }
+
+    async fn read_keys(&self, _: &ProjectKey, connection: &Connection<RateLimited>, _: KeyInterest) -> LatestKeys {
+        self.list_keys(connection).await;
+        self.known_keys(connection.number)
+    }
+
+    fn count_keys(&self, _: &AccountName, connection: &Connection<RateLimited>) -> Option<usize> {
+        self.known_keys(connection.number).snapshot.map(|list| list.items.len())
+    }
+
+    fn stop_listing(&self, _: &ProjectKey) {}
 
     async fn admit_change(&self, client: &RateLimited) -> Result<Option<RateLimited>, dbplane::domain::Fault> {
         self.simulation.lock().spring(snares::ADMISSION);
@@ -301,6 +314,9 @@ impl Carrier for Carried {
             return Ok(Response::Done);
         }
         let carry = |simulation: &mut Simulation| {
+            if !request.writes() {
+                return simulation.cluster.handle(&request);
+            }
             let before = simulation.cluster.clone();
             let answer = simulation.cluster.handle(&request);
             if in_memory::hash(&before) != in_memory::hash(&simulation.cluster) {
@@ -361,6 +377,6 @@ fn translated(request: &reqwest::Request, now: Timestamp) -> Request {
 }
 
 /// Runs what waits for nothing but effects, which end at once; pending is what died.
-fn poll<T>(future: impl Future<Output = T>) -> Poll<T> {
+pub fn poll<T>(future: impl Future<Output = T>) -> Poll<T> {
     pin!(future).poll(&mut Context::from_waker(Waker::noop()))
 }

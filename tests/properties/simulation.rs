@@ -60,6 +60,10 @@ pub struct Ledger {
     pub writes: Vec<String>,
     /// How often the platform was asked for what: the method, and the kind of the resource that it was for.
     pub calls: BTreeMap<(String, Option<&'static str>), usize>,
+    /// How often the organization's keys were listed.
+    pub lists: usize,
+    /// How often the key of a resource was asked whether it is still accepted.
+    pub asked: BTreeMap<Resource, usize>,
     /// The restarts that were made: for which resource, and what it has recorded of it.
     restarts: BTreeSet<String>,
     /// For whom something was created by a request that arrived when nobody reckoned with it any more.
@@ -222,6 +226,7 @@ impl Simulation {
         let response = self.world.respond(request, self.now);
         let call = (format!("{:?}", request.method), actor.map(|actor| actor.0));
         *self.ledger.calls.entry(call).or_default() += 1;
+        self.ledger.note_read(request.method, &segments, actor);
         if request.method == Method::Get || !(200..300).contains(&response.status) {
             return response;
         }
@@ -299,6 +304,16 @@ impl Simulation {
 }
 
 impl Ledger {
+    fn note_read(&mut self, method: Method, segments: &[&str], actor: Option<&Resource>) {
+        match (method, segments, actor) {
+            (Method::Get, ["organizations", _, "api_keys"], _) => self.lists += 1,
+            (Method::Get, ["projects", _, "endpoints"], Some(actor)) if actor.0 == "ProjectKey" => {
+                *self.asked.entry(actor.clone()).or_default() += 1;
+            }
+            _ => {}
+        }
+    }
+
     fn revoked(&mut self, id: &str) {
         if !self.keys.contains_key(&id.parse().unwrap()) {
             self.violations.push(format!("the foreign key {id} was revoked"));

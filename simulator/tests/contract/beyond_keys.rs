@@ -44,6 +44,23 @@ async fn list_organization_keys_has_neither_secrets_nor_revoked_keys() {
 }
 
 #[tokio::test]
+async fn the_list_shows_when_and_from_where_a_key_was_used() {
+    for profile in BEYOND {
+        let platform = Platform::start(profile).await;
+        let last_use = async || {
+            let keys = platform.get(KEYS, ADMIN).await.expect(200).body;
+            let scoped = keys.as_array().unwrap().iter().find(|key| key["name"] == "shop").unwrap();
+            (scoped["last_used_at"].clone(), scoped["last_used_from_addr"].clone())
+        };
+        assert_eq!(last_use().await, (Value::Null, json!("")));
+        platform.get("/projects/shop-1/endpoints", SCOPED).await.expect(200);
+        let (at, from) = last_use().await;
+        assert!(is_utc(&at), "{at}");
+        assert_eq!(from, "127.0.0.1");
+    }
+}
+
+#[tokio::test]
 async fn list_organization_keys_by_caller() {
     for profile in BEYOND {
         let platform = Platform::start(profile).await;

@@ -38,6 +38,7 @@ pub(super) async fn gather<A: AnyAccount, E: Environment>(
         users: users.iter().map(|user| user.label.clone()).collect(),
         blocking: users.iter().filter(|user| user.needs_it).map(|user| user.label.clone()).collect(),
         blocking_deleted: users.iter().any(|user| user.needs_it && user.deleting),
+        keys: connection.as_ref().and_then(|connection| env.count_keys(&object.account_name(), connection)),
         secret: match &secret {
             Some(secret) => Some(protection(env, secret, &finalizers.credential).await?),
             None => None,

@@ -137,6 +137,7 @@ impl<A: AnyAccount> Kind for Accounts<A> {
             connection: facts.connection.clone(),
             availability: account::availability(observed),
             protected: account::is_protected(observed),
+            many_keys: account::has_many_keys(observed),
             generation: observed.meta.generation,
         };
         let name = object.account_name();

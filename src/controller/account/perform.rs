@@ -88,6 +88,7 @@ async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &
     let platform = connection.platform.probing();
     let in_use = dependents::projects(env, &object.account_name()).into_iter().next();
     let mut capabilities = AccountCapabilities::default();
+    let mut keys = None;
     let verdict = match platform.list_projects().await {
         Ok(projects) => {
             let mut ids: Vec<String> = projects.into_iter().map(|project| project.id).collect();
@@ -106,7 +107,8 @@ async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &
     if let (Verdict::Projects(_) | Verdict::Restricted(_), Some(organization)) =
         (&verdict, &connection.access.organization_id)
     {
-        capabilities.key_listing = platform.list_keys(organization).await.is_ok();
+        keys = platform.list_keys(organization).await.ok().map(|keys| keys.len());
+        capabilities.key_listing = keys.is_some();
     }
     if let (Verdict::Projects(_), Some(project)) = (&verdict, in_use)
         && let Ok(computes) = platform.list_computes(&project).await
@@ -115,7 +117,7 @@ async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &
         capabilities.compute_names = support.names == NameSupport::Kept;
         capabilities.scale_to_zero = support.scale_to_zero;
     }
-    Check { at: env.now(), verdict, capabilities }
+    Check { at: env.now(), verdict, capabilities, keys }
 }
 
 async fn restricted<P: Platform>(platform: &P, project: Option<&str>, why: String) -> Verdict {

@@ -9,7 +9,7 @@ use crate::api::Compute;
 use crate::decide::compute::SnapshotState;
 use crate::decide::identity::ComputeIdentity;
 use crate::domain::{self, Fault, NameSupport, Support};
-use crate::platform::{Interest, LatestSnapshot, Snapshot, Tick};
+use crate::platform::{ComputeInterest, ComputeMatters, LatestSnapshot, Snapshot, Tick};
 
 /// What a snapshot shows that concerns one resource.
 #[derive(Debug)]
@@ -95,19 +95,18 @@ impl Matters {
                 || self.computes.contains(&compute.id)
                 || compute.name.as_ref().is_some_and(|name| self.marks.contains(name))
         };
-        taken(snapshot.computes.iter().filter(matters).cloned().collect(), Support::among(&snapshot.computes).names)
+        taken(snapshot.items.iter().filter(matters).cloned().collect(), Support::among(&snapshot.items).names)
     }
 
     /// What the resource wants to be woken for; `pending` where it waits for a change.
-    pub fn interest(&self, remembered: &ResourceState, pending: bool) -> Interest {
+    pub fn interest(&self, remembered: &ResourceState, pending: bool) -> ComputeInterest {
         // Others on the branch concern only who has no compute there.
         let settled = self.bound && !self.unanswered && remembered.memory.missing_since.is_none();
-        Interest {
+        let matters = ComputeMatters {
             branches: if settled { Vec::new() } else { self.branches.clone() },
             computes: self.computes.iter().cloned().collect(),
-            pending,
-            after: remembered.wrote,
-        }
+        };
+        ComputeInterest { matters, pending, after: remembered.wrote }
     }
 }
 
@@ -125,8 +124,9 @@ mod tests {
     /// An empty project as it was read that many seconds ago; newer attempts failed.
     fn unread(ago: u64, fault: &Fault) -> LatestSnapshot {
         let at = NOW - Duration::from_secs(ago);
-        let snapshot = Snapshot { began: Tick::at(1), at, computes: Vec::new() };
-        LatestSnapshot { snapshot: Some(Arc::new(snapshot)), fault: Some(fault.clone()) }
+        let snapshot = Snapshot::new(Tick::at(1), (at, at), Vec::new());
+        let attempted = Some(Tick::at(2));
+        LatestSnapshot { snapshot: Some(Arc::new(snapshot)), fault: Some(fault.clone()), attempted }
     }
 
     fn excerpt(latest: &LatestSnapshot) -> Excerpt {

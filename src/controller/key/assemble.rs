@@ -1,30 +1,25 @@
 //! What a decision about a ProjectKey rests on, put together from what was looked at. Pure.
 
-use std::time::Duration;
-
-use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
 use super::super::object::{meta_observed, uid};
 use super::super::state::UnsavedKey;
 use super::gather::{Facts, Rival, rank};
+use super::listing::Excerpt;
 use super::secret;
 use crate::api::ProjectKey;
 use crate::cluster::{SecretState, owned_by};
 use crate::decide::identity::KeyRecords;
 use crate::decide::key::{KeyListing, KeyObserved, KeySecretView, Probe};
-use crate::decide::{later, names};
-
-/// How long a list of the organization's keys is decided on.
-const LISTING_LIFETIME: Duration = Duration::from_secs(10);
-/// How long it is believed that the platform offers no such list.
-const NOT_OFFERED_LIFETIME: Duration = Duration::from_secs(120);
+use crate::decide::names;
 
 pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved {
     let records = facts.record.as_ref().map(|record| record.identity.records.clone()).unwrap_or_default();
     let (secret, secret_deleting) = secret_view(object, &facts.secret, &records, &facts.base_url);
     let remembered = &facts.remembered;
-    let (listing, not_offered_until) = listing(remembered.key.listing.as_ref(), facts.now);
+    let Excerpt { listing, known, not_offered_until } =
+        facts.listed.excerpt((&remembered.key, remembered.wrote), facts.now);
+    let probe = probe(facts, &known);
     KeyObserved {
         meta: meta_observed(object, facts.record.as_ref()),
         uid: uid(object),
@@ -39,10 +34,10 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
         secret_deleting,
         revoked: object.annotations().get(names::REVOKED_KEYS).cloned(),
         rotate: object.annotations().get(names::ROTATE).cloned(),
-        known: remembered.key.listing.as_ref().map_or(KeyListing::NotRead, |(_, listing)| listing.clone()),
         listing,
+        known,
         not_offered_until,
-        probe: probe(facts, remembered.key.listing.as_ref()),
+        probe,
         unsaved: remembered.key.unsaved.as_ref().map(|unsaved| unsaved.key.clone()),
         unsaved_probe: unsaved_probe(remembered.key.unsaved.as_ref()),
         memory: remembered.memory.clone(),
@@ -70,27 +65,14 @@ fn secret_view(
     }
 }
 
-/// What an earlier list of the organization's keys is still worth, and until when it is believed that there is none.
-fn listing(known: Option<&(Timestamp, KeyListing)>, now: Timestamp) -> (KeyListing, Option<Timestamp>) {
-    let Some((at, listing)) = known else { return (KeyListing::NotRead, None) };
-    let not_offered = *listing == KeyListing::NotOffered;
-    let until = later(*at, if not_offered { NOT_OFFERED_LIFETIME } else { LISTING_LIFETIME });
-    match now < until {
-        true => (listing.clone(), not_offered.then_some(until)),
-        false => (KeyListing::NotRead, None),
-    }
-}
-
 /// What the platform last said of the key in use. A list from before the key was created says nothing of it.
-fn probe<P>(facts: &Facts<P>, known: Option<&(Timestamp, KeyListing)>) -> Probe {
+fn probe<P>(facts: &Facts<P>, known: &KeyListing) -> Probe {
     let probe = facts.remembered.key.probe.unwrap_or(Probe::NotAsked(None));
     let identity = facts.record.as_ref().ok().map(|record| &record.identity);
     let current = identity.and_then(|identity| identity.records.current.as_ref());
-    let listed = current.zip(known).and_then(|(current, (at, listing))| {
-        let has_it = listing.has(current).filter(|_| *at > current.at)?;
-        Some(probe.listed(*at, has_it))
-    });
-    listed.unwrap_or(probe)
+    let (Some(current), KeyListing::Read { at, .. }) = (current, known) else { return probe };
+    let has_it = known.has(current).filter(|_| *at > current.at);
+    has_it.map_or(probe, |has_it| probe.listed(*at, has_it))
 }
 
 /// What the platform last said to a key that is in memory alone.

@@ -10,6 +10,7 @@ use super::super::environment::{Environment, Kind, KindVisitor, Kinds, PassSetti
 use super::super::hand_over;
 use super::super::object::uid;
 use super::super::state::ResourceState;
+use super::listing::{self, Listed};
 use super::{ProjectKeys, in_use};
 use crate::api::ProjectKey;
 use crate::cluster::{SecretState, secrets};
@@ -25,6 +26,7 @@ pub struct Facts<P> {
     pub access: Access<P>,
     /// Where the account's platform is; empty while that is not known.
     pub base_url: String,
+    pub listed: Listed,
     pub secret: SecretState,
     /// The other side of a hand-over.
     pub hand_over: HandOverView<ProjectKeyIdentity>,
@@ -67,11 +69,14 @@ pub(super) async fn gather<E: Environment>(
         Some(owner) => secrets::state(env.cluster(), &owner, &object.spec.secret.name).await?,
         None => SecretState::Absent,
     };
+    let known = record.clone().unwrap_or_default().identity;
+    let access = access::of(env, reference, object);
     Ok(Facts {
         hand_over: hand_over::view::<ProjectKeys, E>(env, object, matches!(secret, SecretState::Ours(_))).await?,
         claims: claims(env, object),
         record,
-        access: access::of(env, reference, object),
+        listed: listing::look(env, object, &known, &access),
+        access,
         base_url: access::base_url(env, reference, object),
         rivals: rivals(env, object),
         accounts: in_use::accounts(env, &secret),

@@ -1,25 +1,30 @@
 //! ProjectKey: observed through its Secret and the organization's keys, acted on through the account's client.
 
 mod assemble;
+mod census;
 mod flush;
 mod gather;
 mod in_use;
+mod listing;
 mod perform;
 mod record;
 mod secret;
 mod take_over;
+mod turn;
 
 use jiff::Timestamp;
 use kube::{Api, Client, Resource};
 
+pub use census::census;
 pub use flush::flush;
 pub use gather::Facts;
 
 use super::access;
 use super::environment::{Environment, Kind, StepError};
-use super::object::{Managed, Status, namespaced};
+use super::object::{AccountName, Managed, Status, namespaced};
 use super::pass::forget;
 use crate::api::{AccountRef, Condition, ProjectKey, ProjectKeyStatus};
+use crate::decide::account::are_many;
 use crate::decide::hand_over::HandsOver;
 use crate::decide::identity::{Place, of_key};
 use crate::decide::key::{self, KeyObserved, KeyStep};
@@ -87,9 +92,14 @@ impl Kind for ProjectKeys {
         key::decide(&object.spec, observed, now)
     }
 
-    fn announce<E: Environment>(env: &E, _: &ProjectKey, facts: &Facts<E::Client>, _: &KeyObserved) {
+    fn announce<E: Environment>(env: &E, object: &ProjectKey, facts: &Facts<E::Client>, _: &KeyObserved) {
         if let Some(account) = &facts.access.wake {
             access::wake(env, account);
+        }
+        let name = AccountName::of(&object.spec.account_ref, object);
+        let reported = env.state().account(&name).map(|entry| entry.many_keys);
+        if facts.listed.count().map(are_many).is_some_and(|many| reported.is_some_and(|reported| reported != many)) {
+            access::wake(env, &name);
         }
     }
 
@@ -146,5 +156,6 @@ impl Kind for ProjectKeys {
 
     fn on_deleted<E: Environment>(env: &E, object: &ProjectKey) {
         forget::<Self, E>(env, object);
+        env.stop_listing(object);
     }
 }

@@ -12,15 +12,17 @@ use super::super::pass::calls::{
 };
 use super::super::pass::released;
 use super::super::state::{Connection, UnsavedKey};
+use super::listing::{interest, is_not_offered};
 use super::record::{recording, recording_keys, stored};
 use super::secret::Previous;
 use super::take_over::take_over;
+use super::turn::turn_to_ask;
 use super::{ProjectKeys, secret};
 use crate::api::ProjectKey;
 use crate::cluster::{Cluster, Event, MetadataPatch, Owner, SecretState, WriteError, secrets};
 use crate::decide::Action;
 use crate::decide::identity::{self, KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
-use crate::decide::key::{KeyListing, KeyStep, Probe, SecretContents, tried};
+use crate::decide::key::{KeyStep, Probe, SecretContents, tried};
 use crate::decide::memory::Problem;
 use crate::domain::Fault;
 use crate::platform::Platform;
@@ -102,9 +104,9 @@ impl<E: Environment> Work<'_, E> {
         let intent = &KeyIntent { at: self.env.now(), ..intent.clone() };
         let intended = |known| ProjectKeyIdentity { intent: Some(intent.clone()), ..known };
         let intended = self.patch(self.object, &recording(self.object, intended)).await?;
-        self.env.state().keys_outdated(&self.uid());
         let intended = confirm_record(self.env, &intended, Action::CreateKey, intent.at).await?;
         let created = platform.create_key(&organization, &intent.name, &self.object.spec.project_id).await;
+        self.keys_changed();
         let created = created.map_err(failed(Action::CreateKey))?;
         let key = KeyIdentity {
             id: created.id,
@@ -247,12 +249,12 @@ impl<E: Environment> Work<'_, E> {
         match connection.platform.revoke_key(&organization, id).await {
             Ok(()) | Err(Fault::NotFound { .. }) => {}
             Err(Fault::Unsupported { .. }) => {
-                self.remember_listing(KeyListing::NotOffered);
+                self.env.state().revocation_not_offered(&self.uid(), self.env.now());
                 return Ok(());
             }
             Err(fault) => return Err(failed(Action::Revoke)(fault)),
         }
-        self.env.state().keys_outdated(&self.uid());
+        self.keys_changed();
         self.env.state().action_succeeded(&self.uid(), Action::Revoke);
         self.write_records(&object, records).await?;
         let done = format!("Revoked key {name} ({id}).");
@@ -266,20 +268,27 @@ impl<E: Environment> Work<'_, E> {
 
     async fn list(&self) -> Result<(), StepError> {
         let connection = self.connection(Action::ListKeys)?;
-        let organization = organization(&connection, Action::ListKeys)?;
-        let at = self.env.now();
-        let listing = match connection.platform.list_keys(&organization).await {
-            Ok(keys) => KeyListing::Read { at, keys },
-            Err(Fault::Unsupported { .. } | Fault::Forbidden { .. } | Fault::NotFound { .. }) => KeyListing::NotOffered,
-            Err(fault) => return Err(failed(Action::ListKeys)(fault)),
-        };
+        organization(&connection, Action::ListKeys)?;
+        let interest = interest(self.object, &self.identity, &self.env.settings().cluster);
+        let latest = self.env.read_keys(self.object, &connection, interest).await;
+        match latest.fault {
+            Some(fault) if !is_not_offered(&fault) => return Err(failed(Action::ListKeys)(fault)),
+            None if latest.snapshot.is_none() => {
+                let message = "the list was not read".to_owned();
+                return Err(failed(Action::ListKeys)(Fault::Transport { message }));
+            }
+            _ => {}
+        }
         self.env.state().action_succeeded(&self.uid(), Action::ListKeys);
-        self.remember_listing(listing);
         Ok(())
     }
 
     async fn probe(&self) -> Result<(), StepError> {
         let now = self.env.now();
+        if let Some(postponed) = turn_to_ask(self.env, self.object, &self.identity, now) {
+            self.env.state().key_probed(&self.uid(), postponed);
+            return Ok(());
+        }
         let project = &self.object.spec.project_id;
         let probe = match self.current_secret().await? {
             None => Probe::NotAsked(Some(now)),
@@ -330,8 +339,9 @@ impl<E: Environment> Work<'_, E> {
         access::connection(self.env, &self.object.spec.account_ref, self.object, action)
     }
 
-    fn remember_listing(&self, listing: KeyListing) {
-        self.env.state().keys_listed(&self.uid(), self.env.now(), listing);
+    /// Lists that began before do not show what was just done.
+    fn keys_changed(&self) {
+        self.env.state().keys_outdated(&self.uid(), self.env.tick());
     }
 
     async fn patch(&self, object: &ProjectKey, patch: &MetadataPatch) -> Result<ProjectKey, StepError> {

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
 use super::super::environment::{Kind, KindVisitor, Kinds, PassSettings};
+use super::super::key::census;
 use super::super::live::Live;
 use super::super::live::stores::{Entry, Stores, Unreadable};
 use super::super::object::Managed;
@@ -30,7 +31,7 @@ use super::slots::Slots;
 use crate::cluster::ApiServer;
 use crate::config::Settings;
 use crate::decide::names::ClusterId;
-use crate::platform::{Leadership, Observers};
+use crate::platform::{Leadership, Observers, Ticks};
 use crate::telemetry::{Metrics, Readiness};
 
 /// What readiness says until the stores are filled.
@@ -74,6 +75,7 @@ impl Assembly {
         AllKinds::each(&mut parts);
         let Parts { later, stores, controllers, filled, .. } = parts;
         let (namespaces, namespaces_writer) = reflector::store();
+        let ticks = Ticks::default();
         let env = Arc::new_cyclic(|this| Live {
             pass_settings: PassSettings {
                 limits: settings.limits,
@@ -82,7 +84,9 @@ impl Assembly {
                 namespaces: settings.watch_namespaces.clone(),
             },
             cluster: ApiServer::new(client, &settings.identity),
-            observers: Observers::new(stores.waker(), clock, rand::random::<f64>),
+            observers: Observers::new(ticks.clone(), stores.waker(), clock, rand::random::<f64>),
+            key_observers: Observers::new(ticks.clone(), stores.waker(), clock, rand::random::<f64>),
+            ticks,
             stores,
             namespaces,
             state: ProcessState::default(),
@@ -94,6 +98,8 @@ impl Assembly {
             stop: stop.clone(),
             settings,
         });
+        let counted = Arc::downgrade(&env);
+        env.metrics.keys_are_counted_by(move || counted.upgrade().map(|env| census(env.as_ref())).unwrap_or_default());
         // Set once, right here.
         let _ = later.set(env.clone());
         let shared = Arc::new(Shared { slots: Slots::new(env.settings.concurrency), env: env.clone() });

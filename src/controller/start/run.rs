@@ -92,7 +92,7 @@ async fn control(operator: Operator, cluster: ClusterId, leadership: Leadership,
         () = overdue(&stop, longest) => warn!("passes are still waiting for an answer and are left, as a crash would leave them"),
     }
     flush(env.as_ref(), FLUSH_GRACE).await;
-    env.observers.shutdown().await;
+    tokio::join!(env.observers.shutdown(), env.key_observers.shutdown());
 }
 
 /// Ends `time` after `stop`.

@@ -38,6 +38,8 @@ pub struct AccountEntry<P> {
     pub availability: Availability,
     /// Whether the account and its Secret are protected while resources use it.
     pub protected: bool,
+    /// Whether it reports that its organization has many keys.
+    pub many_keys: bool,
     /// Of the spec, which also says which namespaces a ClusterAccount admits.
     pub generation: i64,
 }

@@ -7,15 +7,20 @@ use tracing::error;
 use super::ProcessState;
 use crate::decide::Memory;
 use crate::decide::identity::{KeyIdentity, KeyIntent};
-use crate::decide::key::{KeyListing, Probe};
+use crate::decide::key::Probe;
+use crate::platform::Tick;
 
 /// What is remembered of a ProjectKey besides.
 #[derive(Clone, Debug, Default)]
 pub struct KeyState {
-    /// The organization's keys, and when they were asked for.
-    pub listing: Option<(Timestamp, KeyListing)>,
+    /// When the platform answered that it offers no call to revoke a key.
+    pub not_offered: Option<Timestamp>,
+    /// That the platform offers no list counts only if it was asked after this: people asked to look anew.
+    pub anew: Option<Tick>,
     /// What the platform said to the key itself.
     pub probe: Option<Probe>,
+    /// When the key is to be asked, where others come first.
+    pub turn: Option<Timestamp>,
     pub unsaved: Option<UnsavedKey>,
 }
 
@@ -48,9 +53,9 @@ impl<P> ProcessState<P> {
         })
     }
 
-    /// The organization's keys were read, or cannot be.
-    pub fn keys_listed(&self, uid: &str, at: Timestamp, listing: KeyListing) {
-        self.update(uid, |resource| resource.key.listing = Some((at, listing)));
+    /// The platform offers no call to revoke a key.
+    pub fn revocation_not_offered(&self, uid: &str, at: Timestamp) {
+        self.update(uid, |resource| resource.key.not_offered = Some(at));
     }
 
     /// The key itself was asked, or could not be.
@@ -63,11 +68,11 @@ impl<P> ProcessState<P> {
         self.update(uid, |resource| resource.key.probe = None);
     }
 
-    /// The keys have changed; that the platform lists none stays known.
-    pub fn keys_outdated(&self, uid: &str) {
+    /// The keys have changed: lists that began before `tick` do not show that. That the platform offers none stays known.
+    pub fn keys_outdated(&self, uid: &str, tick: Tick) {
         self.update(uid, |resource| {
             resource.key.probe = None;
-            resource.key.listing.take_if(|(_, listing)| *listing != KeyListing::NotOffered);
+            resource.wrote = Some(tick);
         });
     }
 

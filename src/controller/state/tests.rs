@@ -163,7 +163,7 @@ fn a_request_to_look_again_counts_once() {
     let state = State::default();
     let fault = || Problem::Platform(crate::domain::Fault::Rejected { status: 422, message: "no".into() });
     state.step_failed("one", (Action::Change, fault()), 3, Timestamp::UNIX_EPOCH);
-    state.keys_listed("one", Timestamp::UNIX_EPOCH, crate::decide::key::KeyListing::NotOffered);
+    state.revocation_not_offered("one", Timestamp::UNIX_EPOCH);
     let waits = || state.resource("one").memory.backoff(Action::Change, 3, Timestamp::UNIX_EPOCH).is_some();
     assert!(waits());
     assert!(state.reconcile_requested("one", "a"));
@@ -171,7 +171,9 @@ fn a_request_to_look_again_counts_once() {
     assert!(state.reconcile_requested("one", "b"));
     state.look_again("one", Tick::at(5));
     let known = state.resource("one");
-    assert_eq!((known.wrote, known.key.listing, known.key.probe), (Some(Tick::at(5)), None, Some(Probe::WANTED)));
+    let tick = Some(Tick::at(5));
+    assert_eq!((known.wrote, known.key.anew, known.key.not_offered), (tick, tick, None));
+    assert_eq!(known.key.probe, Some(Probe::WANTED));
     assert!(!waits(), "what was refused is tried again");
 }
 
@@ -195,7 +197,13 @@ fn a_former_key_counts_as_long_as_somebody_may_call_with_it() {
     let state = ProcessState::<RateLimited>::default();
     let name = AccountName { kind: AccountKind::ClusterAccount, namespace: None, name: "company".to_owned() };
     let publish = |connection: Option<Connection<RateLimited>>| {
-        let entry = AccountEntry { connection, availability: Availability::Usable, protected: true, generation: 1 };
+        let entry = AccountEntry {
+            connection,
+            availability: Availability::Usable,
+            protected: true,
+            many_keys: false,
+            generation: 1,
+        };
         state.publish_account(&name, entry)
     };
     assert!(publish(Some(connection(1))) && !state.uses_former_key(&name));

@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 
 use super::super::identity::KeyIntent;
-use super::super::names;
+use super::super::names::{self, ClusterId};
 use super::{Case, rotation};
+use crate::api::ProjectKeySpec;
 
 /// What happens to the key that a new one replaces.
 #[derive(Clone, Copy)]
@@ -19,7 +20,16 @@ pub(super) enum Retiring {
 
 /// The part of a key's name that people choose.
 pub(super) fn readable(case: &Case) -> String {
-    case.spec.key_name.clone().unwrap_or_else(|| names::shortened(&case.observed.meta.name))
+    chosen(case.spec, &case.observed.meta.name)
+}
+
+fn chosen(spec: &ProjectKeySpec, name: &str) -> String {
+    spec.key_name.clone().unwrap_or_else(|| names::shortened(name))
+}
+
+/// How the names begin of all keys that a resource of this name and UID may have created in this cluster.
+pub fn attempts(spec: &ProjectKeySpec, name: &str, cluster: &ClusterId, uid: &str) -> String {
+    names::attempts(&chosen(spec, name), cluster, uid)
 }
 
 /// The intent of a new key.

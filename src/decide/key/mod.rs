@@ -27,6 +27,7 @@ use jiff::Timestamp;
 
 pub use self::claims::{claims, may_claim};
 pub use self::in_use::KeyAccount;
+pub use self::intent::attempts;
 use self::secret::trusted;
 pub use self::secret::{KeySecretView, SecretContents};
 pub use self::status::status;
@@ -65,11 +66,11 @@ pub struct KeyObserved {
     pub revoked: Option<String>,
     /// What people ask for another key with.
     pub rotate: Option<String>,
-    /// The organization's keys, listed only where a decision needs them.
+    /// Those of the organization's keys that concern the resource, where they were listed so recently that it counts what the list lacks.
     pub listing: KeyListing,
     /// The last such list, however old: what it shows is told to people, and says when to look again.
     pub known: KeyListing,
-    /// Until when it is believed that the platform offers no such list.
+    /// Until when it is believed that the platform offers no call to revoke keys.
     pub not_offered_until: Option<Timestamp>,
     /// What the platform last said of the key in use: to the key itself, or with a list.
     pub probe: Probe,
@@ -92,10 +93,8 @@ pub enum KeyListing {
     NotRead,
     /// The platform offers no such list, or not to this credential.
     NotOffered,
-    Read {
-        at: Timestamp,
-        keys: Vec<KeyEntry>,
-    },
+    /// As it was at that time.
+    Read { at: Timestamp, keys: Vec<KeyEntry> },
 }
 
 impl KeyListing {

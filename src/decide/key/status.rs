@@ -4,10 +4,11 @@ use jiff::Timestamp;
 
 use super::super::Report;
 use super::super::hand_over;
-use super::super::identity::{HandOverRecord, ProjectKeyIdentity};
+use super::super::identity::{HandOverRecord, KeyIdentity, ProjectKeyIdentity};
 use super::rotation::revoked_by;
-use super::{KeyObserved, Probe};
+use super::{KeyListing, KeyObserved, Probe};
 use crate::api::{KeyRecord, ProjectKeySpec, ProjectKeyStatus};
+use crate::domain::is_same_use;
 
 /// The key, and the conditions.
 pub fn status(
@@ -19,12 +20,15 @@ pub fn status(
 ) -> ProjectKeyStatus {
     let records = observed.identity.as_ref().map(|identity| identity.records.clone()).unwrap_or_default();
     let current = records.current.as_ref();
+    let (last_used_at, last_used_from) = last_use(current, observed, old);
     ProjectKeyStatus {
         key_id: current.map(|key| key.id),
         key_name: current.map(|key| key.name.clone()),
         created_at: current.and_then(|key| key.created_at),
         created_by: current.and_then(|key| key.created_by.clone()),
         secret_name: current.map(|_| spec.secret.name.clone()),
+        last_used_at,
+        last_used_from,
         rotated_at: records.rotated_at,
         previous_keys: records
             .previous
@@ -50,6 +54,23 @@ pub fn status(
             .meta
             .handled_reconcile(observed.probe != Probe::WANTED, old.last_handled_reconcile_at.as_ref()),
         observed_generation: report.observed_generation(old.observed_generation, observed.meta.generation),
+    }
+}
+
+/// When the key was last used, and from where. A use is reported once an hour, and never taken back: a list may lag behind.
+fn last_use(
+    current: Option<&KeyIdentity>,
+    observed: &KeyObserved,
+    old: &ProjectKeyStatus,
+) -> (Option<Timestamp>, Option<String>) {
+    let Some(current) = current else { return (None, None) };
+    let known = Some(old).filter(|old| old.key_id == Some(current.id));
+    let known = known.map(|old| (old.last_used_at, old.last_used_from.clone())).unwrap_or_default();
+    let KeyListing::Read { keys, .. } = &observed.known else { return known };
+    let found = keys.iter().find(|key| key.id == current.id).filter(|key| key.last_used_at > known.0);
+    match found.filter(|key| !is_same_use(key.last_used_at, known.0)) {
+        Some(key) => (key.last_used_at, key.last_used_from.clone()),
+        None => known,
     }
 }
 

@@ -1,16 +1,18 @@
 //! Observing the platform: what a reflector does for Kubernetes, this does for the platform.
 //!
-//! One task for each (account, project) with subscribers lists the project's computes, publishes a snapshot with the moment at
-//! which the read began, and triggers the subscribers whose compute changed. A reconcile never waits here: it takes the latest
-//! snapshot, requests what it needs, and is triggered when that is available.
+//! One task for each list that has subscribers (an account's computes of a project, or its keys of an organization) reads it, publishes
+//! the reading with the moment at which it began, and triggers the subscribers whose entries changed. A reconcile does not wait
+//! here: it takes the latest reading, requests what it needs, and is triggered when that is available. A step may wait for one.
 //!
 //! Guarantees:
-//! - A subscriber that saw a [`LatestSnapshot`] is triggered when a later one differs for it, so nothing is missed between two reads.
-//! - A snapshot that satisfies `after` began later than that tick: a read that was in progress does not count.
-//! - At most one request is in progress for a project, and any number of subscribers costs no more requests than one.
-//! - A failed read never looks like an empty project: a fault keeps the last snapshot and is published with it.
+//! - A subscriber that saw a [`Latest`] is triggered when a later reading differs for it, so nothing is missed between two reads.
+//! - A reading that satisfies `after` began later than that tick: a read that was in progress does not count.
+//! - At most one request is in progress for a list, and any number of subscribers costs no more requests than one.
+//! - A failed read never looks like an empty list: a fault keeps the last reading and is published with it.
 
-mod change;
+mod computes;
+mod keys;
+mod listing;
 mod pace;
 mod state;
 mod watch;
@@ -30,9 +32,12 @@ use jiff::Timestamp;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::task::TaskTracker;
 
+pub use self::computes::{ComputeInterest, ComputeMatters, Computes, LatestSnapshot, Snapshot};
+pub use self::keys::{KeyInterest, KeyList, KeyMatters, Keys, LatestKeys};
+pub use self::listing::Listing;
 use self::watch::Watch;
 use super::{Jitter, RateLimited};
-use crate::domain::{Compute, ComputeId, Fault};
+use crate::domain::Fault;
 
 /// A moment of the observers' own logical clock. It orders "this read began" and "that write ended" without comparing wall
 /// clocks. It is not valid in another process.
@@ -46,42 +51,59 @@ impl Tick {
     }
 }
 
-/// The computes of one project as one list call showed them.
+/// The clock that such moments are of. Clones are the same clock.
+#[derive(Clone, Debug, Default)]
+pub struct Ticks(Arc<AtomicU64>);
+
+impl Ticks {
+    /// The present moment. Taken after a write has ended, it is what [`Interest::after`] wants.
+    pub fn now(&self) -> Tick {
+        Tick(self.0.fetch_add(1, Ordering::SeqCst) + 1)
+    }
+}
+
+/// A list as one call showed it, all its pages together.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Snapshot {
+pub struct Reading<L: Listing> {
     /// When the read began; it shows every change that was made before.
     pub began: Tick,
     /// The same by the wall clock, for people.
     pub at: Timestamp,
-    /// Sorted by id.
-    pub computes: Vec<Compute>,
+    /// When it had ended.
+    pub ended: Timestamp,
+    /// In the order of [`Listing::order`].
+    pub items: Vec<L::Item>,
+    index: L::Index,
 }
 
-impl Snapshot {
-    /// The compute with this id.
-    pub fn compute(&self, id: &str) -> Option<&Compute> {
-        let index = self.computes.binary_search_by(|compute| compute.id.as_str().cmp(id));
-        index.ok().map(|index| &self.computes[index])
-    }
-
-    /// The computes of a branch.
-    pub fn on_branch(&self, branch: &str) -> impl Iterator<Item = &Compute> {
-        self.computes.iter().filter(move |compute| compute.branch_id == branch)
+impl<L: Listing> Reading<L> {
+    /// A reading that began and ended then.
+    pub fn new(began: Tick, (at, ended): (Timestamp, Timestamp), mut items: Vec<L::Item>) -> Self {
+        items.sort_unstable_by(L::order);
+        Self { began, at, ended, index: L::index(&items), items }
     }
 }
 
-/// What is known of a project.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LatestSnapshot {
+/// What is known of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Latest<L: Listing> {
     /// The newest read that succeeded, if any did.
-    pub snapshot: Option<Arc<Snapshot>>,
+    pub snapshot: Option<Arc<Reading<L>>>,
     /// Why the newest attempt failed; `None` where it succeeded, and before there was any.
     pub fault: Option<Fault>,
+    /// When the newest attempt began, if there was any.
+    pub attempted: Option<Tick>,
 }
 
-impl LatestSnapshot {
-    /// The snapshot, if it began later than `after`.
-    pub fn since(&self, after: Option<Tick>) -> Option<&Arc<Snapshot>> {
+impl<L: Listing> Default for Latest<L> {
+    fn default() -> Self {
+        Self { snapshot: None, fault: None, attempted: None }
+    }
+}
+
+impl<L: Listing> Latest<L> {
+    /// The reading, if it began later than `after`.
+    pub fn since(&self, after: Option<Tick>) -> Option<&Arc<Reading<L>>> {
         let snapshot = self.snapshot.as_ref()?;
         after.is_none_or(|after| snapshot.began > after).then_some(snapshot)
     }
@@ -89,105 +111,119 @@ impl LatestSnapshot {
 
 /// What triggers a subscriber.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Interest {
-    /// Any change of a compute on these branches.
-    pub branches: Vec<String>,
-    /// Any change of these computes, wherever they are.
-    pub computes: Vec<ComputeId>,
+pub struct Interest<L: Listing> {
+    /// Any change of this.
+    pub matters: L::Matters,
     /// A change is expected soon: dbplane reads often.
     pub pending: bool,
-    /// A snapshot that began later than this is needed; if there is none, it is read at once.
+    /// A reading that began later than this is needed; if there is none, it is made at once.
     pub after: Option<Tick>,
 }
 
-/// Which project to read, and how.
+/// Which list to read, and how.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// The account's identity; with `project` it names the task.
+    /// The account's identity; with `of` it names the task.
     pub account: String,
-    pub project: String,
-    /// If it differs from the one before, because of another key or address, the old snapshot is dropped and the project is read
+    /// The project or the organization.
+    pub of: String,
+    /// If it differs from the one before, because of another key or address, the old reading is dropped and the list is read
     /// at once.
     pub platform: Arc<RateLimited>,
     /// The time between two reads while nothing changes; at least 1 s.
     pub poll_interval: Duration,
 }
 
-type Project = (String, String);
+type Place = (String, String);
 
-/// The observers of all projects. `S` is a subscriber's identity. Clones are the same observers.
-pub struct Observers<S> {
+/// The task of a list, and what is known of it.
+type Subscribed<S, L> = (Arc<Watch<S, L>>, Latest<L>);
+
+/// The observers of all lists of one sort. `S` is a subscriber's identity. Clones are the same observers.
+pub struct Observers<S, L: Listing> {
     hub: Arc<Hub<S>>,
-    registry: Arc<Mutex<Registry<S>>>,
+    registry: Arc<Mutex<Registry<S, L>>>,
     tasks: TaskTracker,
 }
 
 /// What all tasks share.
 struct Hub<S> {
     trigger: UnboundedSender<S>,
-    ticks: AtomicU64,
+    ticks: Ticks,
     clock: fn() -> Timestamp,
     jitter: Jitter,
 }
 
-impl<S> Hub<S> {
-    fn tick(&self) -> Tick {
-        Tick(self.ticks.fetch_add(1, Ordering::SeqCst) + 1)
-    }
-}
-
-struct Registry<S> {
-    watches: HashMap<Project, Arc<Watch<S>>>,
-    /// The project of each subscriber; each has one.
-    places: HashMap<S, Project>,
+struct Registry<S, L: Listing> {
+    watches: HashMap<Place, Arc<Watch<S, L>>>,
+    /// Where each subscriber is; each is in one place.
+    places: HashMap<S, Place>,
     closed: bool,
 }
 
-impl<S> Clone for Observers<S> {
+impl<S, L: Listing> Clone for Observers<S, L> {
     fn clone(&self) -> Self {
         Self { hub: Arc::clone(&self.hub), registry: Arc::clone(&self.registry), tasks: self.tasks.clone() }
     }
 }
 
-impl<S> fmt::Debug for Observers<S> {
+impl<S, L: Listing> fmt::Debug for Observers<S, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Observers").field("tasks", &self.tasks.len()).finish_non_exhaustive()
     }
 }
 
-impl<S: Clone + Eq + Hash + Send + Sync + 'static> Observers<S> {
-    /// No observer yet. Subscribers are sent to `trigger`; `clock` dates the snapshots; `jitter` spreads the reads.
-    pub fn new(trigger: UnboundedSender<S>, clock: fn() -> Timestamp, jitter: Jitter) -> Self {
+impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Observers<S, L> {
+    /// No observer yet. Subscribers are sent to `trigger`; `clock` dates the readings; `jitter` spreads them.
+    pub fn new(ticks: Ticks, trigger: UnboundedSender<S>, clock: fn() -> Timestamp, jitter: Jitter) -> Self {
         let registry = Registry { watches: HashMap::new(), places: HashMap::new(), closed: false };
         Self {
-            hub: Arc::new(Hub { trigger, ticks: AtomicU64::new(0), clock, jitter }),
+            hub: Arc::new(Hub { trigger, ticks, clock, jitter }),
             registry: Arc::new(Mutex::new(registry)),
             tasks: TaskTracker::new(),
         }
     }
 
-    /// The present moment. Taken after a write has ended, it is what [`Interest::after`] wants.
-    pub fn tick(&self) -> Tick {
-        self.hub.tick()
+    /// What is known of the list now. The subscription of `subscriber` is made or replaced, also where it was to another
+    /// list, and the list's task is started where there is none: call it within a tokio runtime. Does not wait.
+    ///
+    /// The subscriber is triggered when an entry that it is interested in appears, disappears or changes significantly; when the
+    /// kind of fault changes, which includes the first read and recovery; and when the first attempt that began later than
+    /// `after` has ended, with or without success.
+    pub fn read(&self, source: &Source, subscriber: &S, interest: Interest<L>) -> Latest<L> {
+        self.subscribe(source, subscriber, interest).map(|(_, latest)| latest).unwrap_or_default()
     }
 
-    /// What is known of the project now. The subscription of `subscriber` is made or replaced, also where it was to another
-    /// project, and the project's task is started where there is none: call it within a tokio runtime. Does not wait.
-    ///
-    /// The subscriber is triggered when a compute that it is interested in appears, disappears or changes in more than its
-    /// times of activity; when the kind of fault changes, which includes the first read and recovery; and when the first
-    /// attempt that began later than `after` has ended, with or without success.
-    pub fn read(&self, source: &Source, subscriber: &S, interest: Interest) -> LatestSnapshot {
-        let project = (source.account.clone(), source.project.clone());
+    /// The same, once an attempt has ended that began after this call: one for all who ask meanwhile. Nothing is known where the
+    /// observer ends before.
+    pub async fn read_anew(&self, source: &Source, subscriber: &S, interest: Interest<L>) -> Latest<L> {
+        let after = self.hub.ticks.now();
+        let interest = Interest { after: Some(after), ..interest };
+        match self.subscribe(source, subscriber, interest) {
+            Some((watch, _)) => watch.attempted_after(after).await,
+            None => Latest::default(),
+        }
+    }
+
+    /// What is known of a list that somebody subscribes to.
+    pub fn known(&self, account: &str, of: &str) -> Latest<L> {
+        let registry = self.registry();
+        let watch = registry.watches.get(&(account.to_owned(), of.to_owned()));
+        watch.map(|watch| watch.view()).unwrap_or_default()
+    }
+
+    /// `None` once all observers have ended.
+    fn subscribe(&self, source: &Source, subscriber: &S, interest: Interest<L>) -> Option<Subscribed<S, L>> {
+        let place = (source.account.clone(), source.of.clone());
         let mut registry = self.registry();
         if registry.closed {
-            return LatestSnapshot::default();
+            return None;
         }
-        if registry.places.get(subscriber).is_some_and(|place| *place != project) {
+        if registry.places.get(subscriber).is_some_and(|known| *known != place) {
             registry.remove(subscriber);
         }
-        registry.places.insert(subscriber.clone(), project.clone());
-        let watch = match registry.watches.entry(project) {
+        registry.places.insert(subscriber.clone(), place.clone());
+        let watch = match registry.watches.entry(place) {
             Entry::Occupied(entry) => Arc::clone(entry.get()),
             Entry::Vacant(entry) => {
                 let watch = Arc::new(Watch::new(source, Arc::clone(&self.hub)));
@@ -195,16 +231,17 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static> Observers<S> {
                 Arc::clone(entry.insert(watch))
             }
         };
-        watch.subscribe(source, subscriber, interest)
+        let latest = watch.subscribe(source, subscriber, interest);
+        Some((watch, latest))
     }
 
-    /// Ends the subscription. The task of a project without subscribers ends.
+    /// Ends the subscription. The task of a list without subscribers ends.
     pub fn forget(&self, subscriber: &S) {
         self.registry().remove(subscriber);
     }
 
-    /// The number of projects that are being read.
-    pub fn projects(&self) -> usize {
+    /// The number of lists that are being read.
+    pub fn lists(&self) -> usize {
         self.registry().watches.len()
     }
 
@@ -223,21 +260,21 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static> Observers<S> {
         self.tasks.wait().await;
     }
 
-    fn registry(&self) -> MutexGuard<'_, Registry<S>> {
+    fn registry(&self) -> MutexGuard<'_, Registry<S, L>> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<S: Clone + Eq + Hash + Send + Sync + 'static> Registry<S> {
+impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Registry<S, L> {
     fn remove(&mut self, subscriber: &S) {
-        let Some(project) = self.places.remove(subscriber) else {
+        let Some(place) = self.places.remove(subscriber) else {
             return;
         };
-        if let Some(watch) = self.watches.get(&project)
+        if let Some(watch) = self.watches.get(&place)
             && watch.unsubscribe(subscriber)
         {
             watch.stop();
-            self.watches.remove(&project);
+            self.watches.remove(&place);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How long to wait between two reads of one project.
+//! How long to wait between two reads of one list.
 
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ pub(super) struct Pace {
     pub retry_after: Option<Duration>,
     /// The platform refused the key.
     pub suspended: bool,
+    /// The platform does not offer the list, and how long that is believed.
+    pub not_offered: Option<Duration>,
 }
 
 impl Pace {
@@ -32,6 +34,9 @@ impl Pace {
     pub fn delay(self, jitter: f64) -> Duration {
         if self.suspended {
             return SUSPENDED.max(self.poll_interval);
+        }
+        if let Some(believed) = self.not_offered {
+            return believed.mul_f64(0.9 + jitter / 5.0).max(self.retry_after.unwrap_or_default());
         }
         if self.failures > 0 {
             let doubled = FIRST_BACKOFF.saturating_mul(1 << (self.failures - 1).min(20));
@@ -85,6 +90,12 @@ mod tests {
         }
         let asked = Pace { failures: 1, retry_after: Some(Duration::from_secs(90)), ..every(30) };
         assert_eq!(seconds(asked, 0.7), 90.0);
+    }
+
+    #[test]
+    fn what_is_not_offered_is_asked_for_again_after_a_while() {
+        let pace = Pace { not_offered: Some(Duration::from_secs(100)), failures: 1, ..every(30) };
+        assert_eq!((seconds(pace, 0.0), seconds(pace, 1.0)), (90.0, 110.0));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The state of one project's task, and what follows from it: when to read next, and which subscribers to trigger.
+//! The state of one list's task, and what follows from it: when to read next, and which subscribers to trigger.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -8,35 +8,33 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::change::Changes;
+use super::listing::{Listing, changes};
 use super::pace::Pace;
-use super::{Interest, LatestSnapshot, Snapshot, Source, Tick};
-use crate::domain::{Compute, Fault};
+use super::{Interest, Latest, Reading, Source, Tick};
+use crate::domain::Fault;
 use crate::platform::{Priority, RateLimited};
 
-/// Requested reads begin at least this far apart, so that one read serves many writes.
-const FRESH_SPACING: Duration = Duration::from_millis(100);
 const SHORTEST_POLL: Duration = Duration::from_secs(1);
 
-pub(super) struct State<S> {
+pub(super) struct State<S, L: Listing> {
     pub platform: Arc<RateLimited>,
     /// Counts the platforms, so that a read through an old one is not published.
     pub generation: u64,
     poll_interval: Duration,
-    subscribers: HashMap<S, Subscription>,
+    subscribers: HashMap<S, Subscription<L>>,
     /// When the last of the pending subscribers became pending; may be out of date until the next read.
     pending_since: Option<Instant>,
     /// The latest moment that a subscriber needs a later snapshot than.
     after: Option<Tick>,
-    pub view: LatestSnapshot,
+    pub view: Latest<L>,
     newest: Option<Attempt>,
     failures: u32,
     /// Spreads the next wait; drawn again for each.
     pub jitter: f64,
 }
 
-struct Subscription {
-    interest: Interest,
+struct Subscription<L: Listing> {
+    interest: Interest<L>,
     pending_since: Option<Instant>,
 }
 
@@ -56,7 +54,7 @@ pub(super) struct Begun {
     pub at: Timestamp,
 }
 
-impl<S: Clone + Eq + Hash> State<S> {
+impl<S: Clone + Eq + Hash, L: Listing> State<S, L> {
     pub fn new(source: &Source, jitter: f64) -> Self {
         Self {
             platform: Arc::clone(&source.platform),
@@ -65,7 +63,7 @@ impl<S: Clone + Eq + Hash> State<S> {
             subscribers: HashMap::new(),
             pending_since: None,
             after: None,
-            view: LatestSnapshot::default(),
+            view: Latest::default(),
             newest: None,
             failures: 0,
             jitter,
@@ -83,14 +81,14 @@ impl<S: Clone + Eq + Hash> State<S> {
         self.platform = Arc::clone(&source.platform);
         self.generation += 1;
         // It may be a different platform, so the old snapshot proves nothing.
-        self.view = LatestSnapshot::default();
+        self.view = Latest::default();
         self.newest = None;
         self.failures = 0;
         true
     }
 
     /// Applies the interest; returns whether a read may be due sooner because of it.
-    pub fn subscribe(&mut self, subscriber: &S, interest: Interest) -> bool {
+    pub fn subscribe(&mut self, subscriber: &S, interest: Interest<L>) -> bool {
         let now = Instant::now();
         let before = self.subscribers.remove(subscriber);
         let (was_pending, since, old_after) = before.map_or((false, None, None), |subscription| {
@@ -140,7 +138,7 @@ impl<S: Clone + Eq + Hash> State<S> {
             return newest.ended;
         }
         if self.is_awaited() {
-            return newest.started + FRESH_SPACING;
+            return newest.started + L::SPACING;
         }
         let pace = Pace {
             poll_interval: self.poll_interval,
@@ -148,34 +146,35 @@ impl<S: Clone + Eq + Hash> State<S> {
             failures: self.failures,
             retry_after: self.view.fault.as_ref().and_then(Fault::retry_after),
             suspended,
+            not_offered: self.view.fault.as_ref().and_then(L::not_offered),
         };
         newest.ended + pace.delay(self.jitter)
     }
 
     /// Applies the outcome of a read; returns the subscribers to trigger.
-    pub fn publish(&mut self, begun: &Begun, outcome: Result<Vec<Compute>, Fault>) -> Vec<S> {
+    pub fn publish(&mut self, begun: &Begun, outcome: Result<(Vec<L::Item>, Timestamp), Fault>) -> Vec<S> {
         let attempt = Attempt { began: begun.tick, started: begun.started, ended: Instant::now() };
         let before = self.newest.replace(attempt).map(|attempt| attempt.began);
+        self.view.attempted = Some(begun.tick);
         self.pending_since = self.subscribers.values().filter_map(|s| s.pending_since).max();
         match outcome {
-            Ok(computes) => self.publish_snapshot(begun, computes),
+            Ok((items, ended)) => self.publish_snapshot(Reading::new(begun.tick, (begun.at, ended), items)),
             Err(fault) => self.publish_fault(fault, before, begun.tick),
         }
     }
 
-    fn publish_snapshot(&mut self, begun: &Begun, mut computes: Vec<Compute>) -> Vec<S> {
-        computes.sort_unstable_by(|a, b| a.id.cmp(&b.id));
-        let snapshot = Arc::new(Snapshot { began: begun.tick, at: begun.at, computes });
+    fn publish_snapshot(&mut self, snapshot: Reading<L>) -> Vec<S> {
+        let snapshot = Arc::new(snapshot);
         self.failures = 0;
         let before = self.view.snapshot.replace(Arc::clone(&snapshot));
         let recovered = self.view.fault.take().is_some();
         let Some(before) = before.filter(|_| !recovered) else {
             return self.subscribers.keys().cloned().collect();
         };
-        let changes = Changes::between(&before.computes, &snapshot.computes);
-        let concerned = |interest: &Interest| {
+        let changed = changes::<L>(&before.items, &snapshot.items);
+        let concerned = |interest: &Interest<L>| {
             let awaited = interest.after.is_some_and(|after| before.began <= after && after < snapshot.began);
-            awaited || is_touched(interest, &changes)
+            awaited || changed.as_ref().is_some_and(|changed| L::concerns(changed, &interest.matters))
         };
         self.triggered(concerned)
     }
@@ -191,15 +190,9 @@ impl<S: Clone + Eq + Hash> State<S> {
         self.triggered(|interest| interest.after.is_some_and(first_since))
     }
 
-    fn triggered(&self, concerned: impl Fn(&Interest) -> bool) -> Vec<S> {
+    fn triggered(&self, concerned: impl Fn(&Interest<L>) -> bool) -> Vec<S> {
         let subscribers = self.subscribers.iter();
         let concerned = subscribers.filter(|(_, subscription)| concerned(&subscription.interest));
         concerned.map(|(subscriber, _)| subscriber.clone()).collect()
     }
-}
-
-fn is_touched(interest: &Interest, changes: &Changes<'_>) -> bool {
-    !changes.is_empty()
-        && (interest.computes.iter().any(|id| changes.computes.contains(id.as_str()))
-            || interest.branches.iter().any(|branch| changes.branches.contains(branch.as_str())))
 }

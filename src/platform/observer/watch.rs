@@ -1,7 +1,8 @@
-//! The task of one project: wait until a read is due, read, publish the snapshot, trigger the subscribers that it concerns.
+//! The task of one list: wait until a read is due, read, publish the snapshot, trigger the subscribers that it concerns.
 
 use std::hash::Hash;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
@@ -10,34 +11,38 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
+use super::listing::Listing;
 use super::state::{Begun, State};
-use super::{Hub, Interest, LatestSnapshot, Source};
-use crate::domain::{Compute, Fault};
+use super::{Hub, Interest, Latest, Source, Tick};
+use crate::domain::Fault;
 use crate::platform::{Priority, RateLimited};
 
-pub(super) struct Watch<S> {
+pub(super) struct Watch<S, L: Listing> {
     account: String,
-    project: String,
+    of: String,
     hub: Arc<Hub<S>>,
-    state: Mutex<State<S>>,
+    state: Mutex<State<S, L>>,
     /// Something happened that may make the next read due sooner. Only the task waits for it.
     wake: Notify,
+    /// An attempt has ended.
+    ended: Notify,
     stop: CancellationToken,
 }
 
-impl<S: Clone + Eq + Hash + Send + Sync + 'static> Watch<S> {
+impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Watch<S, L> {
     pub fn new(source: &Source, hub: Arc<Hub<S>>) -> Self {
         Self {
             account: source.account.clone(),
-            project: source.project.clone(),
+            of: source.of.clone(),
             state: Mutex::new(State::new(source, (hub.jitter)())),
             hub,
             wake: Notify::new(),
+            ended: Notify::new(),
             stop: CancellationToken::new(),
         }
     }
 
-    pub fn subscribe(&self, source: &Source, subscriber: &S, interest: Interest) -> LatestSnapshot {
+    pub fn subscribe(&self, source: &Source, subscriber: &S, interest: Interest<L>) -> Latest<L> {
         let mut state = self.state();
         let sooner = state.adopt(source) | state.subscribe(subscriber, interest);
         if sooner {
@@ -51,6 +56,28 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static> Watch<S> {
         self.state().unsubscribe(subscriber)
     }
 
+    /// What is known now.
+    pub fn view(&self) -> Latest<L> {
+        self.state().view.clone()
+    }
+
+    /// What is known once an attempt has ended that began later; nothing where the task ends before.
+    pub async fn attempted_after(&self, after: Tick) -> Latest<L> {
+        loop {
+            let mut ended = pin!(self.ended.notified());
+            // Listened to before it is looked, so that no end is missed.
+            ended.as_mut().enable();
+            let view = self.view();
+            if view.attempted.is_some_and(|attempted| attempted > after) {
+                return view;
+            }
+            tokio::select! {
+                () = ended => {}
+                () = self.stop.cancelled() => return Latest::default(),
+            }
+        }
+    }
+
     pub fn stop(&self) {
         self.stop.cancel();
     }
@@ -60,7 +87,7 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static> Watch<S> {
         let reads = async {
             loop {
                 if AssertUnwindSafe(self.round()).catch_unwind().await.is_err() {
-                    error!(account = self.account, project = self.project, "the observer of a project panicked");
+                    error!(account = self.account, id = self.of, "the observer of a list panicked");
                     let message = "an internal error ended the read".to_owned();
                     self.publish(self.begin(), Err(Fault::Unknown { message }));
                 }
@@ -81,7 +108,7 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static> Watch<S> {
         };
         let begun = self.begin();
         let outcome = tokio::select! {
-            outcome = admitted.list_computes(&self.project) => outcome,
+            outcome = L::read(admitted, &self.of) => outcome,
             () = self.until_overtaken(generation, Priority::FreshRead) => return,
         };
         self.publish(Begun { generation, ..begun }, outcome);
@@ -90,7 +117,7 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static> Watch<S> {
     fn begin(&self) -> Begun {
         Begun {
             generation: self.state().generation,
-            tick: self.hub.tick(),
+            tick: self.hub.ticks.now(),
             started: Instant::now(),
             at: (self.hub.clock)(),
         }
@@ -130,14 +157,15 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static> Watch<S> {
         }
     }
 
-    fn publish(&self, begun: Begun, outcome: Result<Vec<Compute>, Fault>) {
+    fn publish(&self, begun: Begun, outcome: Result<Vec<L::Item>, Fault>) {
         let mut state = self.state();
         if state.generation != begun.generation {
             return;
         }
         self.log(state.view.fault.as_ref(), outcome.as_ref().err());
-        let triggered = state.publish(&begun, outcome);
+        let triggered = state.publish(&begun, outcome.map(|items| (items, (self.hub.clock)())));
         state.jitter = (self.hub.jitter)();
+        self.ended.notify_waiters();
         for subscriber in triggered {
             // The receiver is closed only when the program ends.
             let _ = self.hub.trigger.send(subscriber);
@@ -145,17 +173,17 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static> Watch<S> {
     }
 
     fn log(&self, before: Option<&Fault>, now: Option<&Fault>) {
-        let (account, project) = (&self.account, &self.project);
+        let (account, id, of) = (&self.account, &self.of, L::OF);
         match (before, now) {
             (before, Some(fault)) if before.map(Fault::kind) != Some(fault.kind()) => {
-                warn!(account, project, kind = fault.kind(), "the project cannot be read: {fault}");
+                warn!(account, id, kind = fault.kind(), "the {of} cannot be read: {fault}");
             }
-            (Some(_), None) => info!(account, project, "the project can be read again"),
+            (Some(_), None) => info!(account, id, "the {of} can be read again"),
             _ => {}
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State<S>> {
+    fn state(&self) -> MutexGuard<'_, State<S, L>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

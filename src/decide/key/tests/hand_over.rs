@@ -311,8 +311,7 @@ fn a_key_of_another_cluster_is_revoked_by_whom_it_was_handed_over_to() {
         let name = foreign(uid);
         let current = KeyIdentity { name: name.clone(), ..key(1) };
         let given = Given::deleting().records(KeyRecords { current: Some(current), ..KeyRecords::default() });
-        let entry =
-            KeyEntry { id: 1, name, project_id: None, created_at: None, last_used_at: None, last_used_from: None };
+        let entry = entry(1, &name);
         let given = given.listing(KeyListing::Read { at: at(0), keys: vec![entry] });
         let given = given.but(|_, seen| seen.identity.as_mut().unwrap().hand_over.predecessor = predecessor);
         matches!(given.decide(1).step, Some(KeyStep::Revoke { .. }))

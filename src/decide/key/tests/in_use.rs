@@ -1,7 +1,7 @@
 //! Keys that accounts have their credentials from.
 
 use super::*;
-use crate::api::{Duration as Length, KeyDeletion, Rotation};
+use crate::api::{Duration as Length, KeyDeletion, RevokePrevious, Rotation};
 
 fn account(users: &[&str], follows: bool) -> KeyAccount {
     let users = users.iter().map(|user| (*user).to_owned()).collect();
@@ -93,7 +93,13 @@ fn a_replaced_key_is_revoked_once_nothing_works_with_it() {
 
 #[test]
 fn no_third_key_is_created_while_a_replaced_one_is_kept() {
-    let rotation = || Rotation { every: Length("1h".to_owned()), overlap: Length("10m".to_owned()) };
+    let rotation = || Rotation {
+        every: Length("1h".to_owned()),
+        overlap: Length("10m".to_owned()),
+        revoke_previous: RevokePrevious::AfterOverlap,
+        unused_for: None,
+        deadline: None,
+    };
     let due = |retire_at| {
         let records = KeyRecords { previous: vec![retired(5, retire_at)], ..records(1) };
         let due = Given::in_use().probe(Probe::Accepted(at(3599))).records(records);

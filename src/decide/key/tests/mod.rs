@@ -6,6 +6,7 @@ mod elsewhere;
 mod hand_over;
 mod in_use;
 mod links;
+mod listing;
 mod manual_revocation;
 mod replacing;
 mod requests;

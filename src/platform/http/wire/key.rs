@@ -37,6 +37,10 @@ struct KeyRecord {
     #[serde(default, deserialize_with = "lenient")]
     project_id: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
+    last_used_at: Option<Timestamp>,
+    #[serde(default, deserialize_with = "lenient")]
+    last_used_from_addr: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
     revoked: Option<bool>,
 }
 
@@ -87,8 +91,9 @@ pub(in crate::platform::http) fn keys(body: &[u8]) -> Result<Page<KeyEntry>, Dec
             name: record.name.ok_or_else(|| missing("name"))?,
             project_id: record.project_id,
             created_at: record.created_at,
-            last_used_at: None,
-            last_used_from: None,
+            last_used_at: record.last_used_at,
+            // A key that was never used has an empty one.
+            last_used_from: record.last_used_from_addr.filter(|address| !address.is_empty()),
         })
     });
     Ok(Page { items: items.collect::<Result<_, DecodeError>>()?, entries: list.count, cursor: None })
@@ -159,8 +164,19 @@ mod tests {
         let entries = keys(body).unwrap().items;
         assert_eq!(entries[0].id, 9_007_199_254_740_993);
         assert_eq!(entries[0].created_at, None);
+        assert_eq!((entries[0].last_used_at, &entries[0].last_used_from), (None, &None));
         assert_eq!(keys(br#"[{"id":1,"name":"a"},{"id":2}]"#).unwrap_err().path, "[1].name");
         assert!(keys(b"{}").is_err());
+    }
+
+    #[test]
+    fn when_and_from_where_a_key_was_last_used() {
+        let body = br#"[{"id":1,"name":"a","last_used_at":"2025-01-02T03:04:05Z","last_used_from_addr":"192.0.2.7, 2001:db8::7"},
+            {"id":2,"name":"b","last_used_at":"yesterday","last_used_from_addr":7},{"id":3,"name":"c"}]"#;
+        let used: Vec<_> =
+            keys(body).unwrap().items.into_iter().map(|key| (key.last_used_at, key.last_used_from)).collect();
+        let at = "2025-01-02T03:04:05Z".parse().ok();
+        assert_eq!(used, [(at, Some("192.0.2.7, 2001:db8::7".to_owned())), (None, None), (None, None)]);
     }
 
     #[test]

@@ -27,7 +27,7 @@ async fn faults_trigger_once_and_are_retried_less_and_less_often() {
 async fn a_fault_answers_a_request_once_and_is_not_retried_at_once() {
     let mut fixture = Fixture::settled(2).await;
     fixture.fake.fail(broken());
-    let written = fixture.observers.tick();
+    let written = fixture.tick();
     fixture.ask("ep-000", since(written));
     assert_eq!(fixture.after(0.2).await, ["ep-000", "ep-001"]);
     let before = fixture.fake.count();
@@ -39,7 +39,7 @@ async fn a_fault_answers_a_request_once_and_is_not_retried_at_once() {
     // A later write is a reason for one more attempt.
     fixture.after(120.0).await;
     let before = fixture.fake.count();
-    fixture.ask("ep-001", since(fixture.observers.tick()));
+    fixture.ask("ep-001", since(fixture.tick()));
     assert_eq!(fixture.after(0.2).await, ["ep-001"]);
     assert_eq!(fixture.fake.count() - before, 1);
 }
@@ -49,10 +49,10 @@ async fn retry_after_is_obeyed() {
     let mut fixture = Fixture::settled(1).await;
     let throttled = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(100)) };
     fixture.fake.fail(throttled);
-    fixture.ask("ep-000", since(fixture.observers.tick()));
+    fixture.ask("ep-000", since(fixture.tick()));
     fixture.after(1.0).await;
     fixture.fake.fail(None);
-    fixture.ask("ep-000", since(fixture.observers.tick()));
+    fixture.ask("ep-000", since(fixture.tick()));
     fixture.after(300.0).await;
     let longest = fixture.fake.gaps().into_iter().fold(0.0, f64::max);
     assert!((100.0..102.0).contains(&longest), "{longest}");
@@ -67,7 +67,7 @@ async fn a_refused_key_stops_reading_until_the_gate_opens() {
     let asked = fixture.fake.count();
     assert_eq!(fixture.after(0.1).await, ["ep-000"], "triggered at once, although another call met the 401");
     assert_eq!(fixture.read("ep-000").fault, Some(unauthorized()));
-    fixture.ask("ep-000", since(fixture.observers.tick()));
+    fixture.ask("ep-000", since(fixture.tick()));
     assert_eq!(fixture.after(0.2).await, ["ep-000"]);
     fixture.after(3600.0).await;
     assert_eq!(fixture.fake.count(), asked);

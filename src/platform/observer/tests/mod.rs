@@ -1,4 +1,5 @@
 mod faults;
+mod keys;
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Instant, sleep};
@@ -11,7 +12,7 @@ use crate::platform::{Priority, Rate};
 /// One project of computes, and subscribers who are named like the compute that they are interested in.
 struct Fixture {
     fake: Arc<Fake>,
-    observers: Observers<String>,
+    observers: Observers<String, Computes>,
     source: Source,
     triggers: UnboundedReceiver<String>,
 }
@@ -25,13 +26,9 @@ impl Fixture {
 
     fn with(fake: Arc<Fake>, platform: Arc<RateLimited>) -> Self {
         let (sender, triggers) = unbounded_channel();
-        let source = Source {
-            account: "a".to_owned(),
-            project: "p".to_owned(),
-            platform,
-            poll_interval: Duration::from_secs(30),
-        };
-        Self { fake, observers: Observers::new(sender, noon, || 0.5), source, triggers }
+        let source =
+            Source { account: "a".to_owned(), of: "p".to_owned(), platform, poll_interval: Duration::from_secs(30) };
+        Self { fake, observers: Observers::new(Ticks::default(), sender, noon, || 0.5), source, triggers }
     }
 
     /// A fixture whose subscribers have all seen the first read.
@@ -44,12 +41,17 @@ impl Fixture {
         fixture
     }
 
+    /// The present moment.
+    fn tick(&self) -> Tick {
+        self.observers.hub.ticks.now()
+    }
+
     fn read(&self, id: &str) -> LatestSnapshot {
         self.ask(id, Interest::default())
     }
 
-    fn ask(&self, id: &str, interest: Interest) -> LatestSnapshot {
-        let interest = Interest { computes: vec![id.to_owned()], ..interest };
+    fn ask(&self, id: &str, mut interest: ComputeInterest) -> LatestSnapshot {
+        interest.matters.computes = vec![id.to_owned()];
         self.observers.read(&self.source, &id.to_owned(), interest)
     }
 
@@ -65,11 +67,11 @@ impl Fixture {
     }
 }
 
-fn pending() -> Interest {
+fn pending() -> ComputeInterest {
     Interest { pending: true, ..Interest::default() }
 }
 
-fn since(tick: Tick) -> Interest {
+fn since(tick: Tick) -> ComputeInterest {
     Interest { after: Some(tick), ..Interest::default() }
 }
 
@@ -110,7 +112,8 @@ async fn only_those_whose_compute_changed_are_triggered() {
 #[tokio::test(start_paused = true)]
 async fn changes_on_a_branch_trigger_its_subscribers() {
     let mut fixture = Fixture::new(1);
-    let interest = Interest { branches: vec!["br-new".to_owned()], ..Interest::default() };
+    let matters = ComputeMatters { branches: vec!["br-new".to_owned()], computes: Vec::new() };
+    let interest = Interest { matters, ..Interest::default() };
     fixture.ask("waits", interest);
     fixture.after(1.0).await;
     for branch in ["br-new", "br-elsewhere"] {
@@ -126,13 +129,13 @@ async fn a_read_in_progress_does_not_satisfy_a_later_write() {
     fixture.read("ep-000");
     fixture.after(0.5).await;
     fixture.fake.edit("ep-000", |c| c.name = Some("written".to_owned()));
-    let written = fixture.observers.tick();
+    let written = fixture.tick();
     assert_eq!(fixture.ask("ep-000", since(written)).since(Some(written)), None);
     assert_eq!(fixture.after(0.6).await, ["ep-000"], "the first read");
     assert_eq!(fixture.ask("ep-000", since(written)).since(Some(written)), None);
     assert_eq!(fixture.after(1.0).await, ["ep-000"], "the one that was asked for");
     let view = fixture.ask("ep-000", since(written));
-    assert_eq!(view.since(Some(written)).unwrap().computes[0].name.as_deref(), Some("written"));
+    assert_eq!(view.since(Some(written)).unwrap().items[0].name.as_deref(), Some("written"));
     assert_eq!(fixture.after(20.0).await, Vec::<String>::new());
     assert_eq!(fixture.fake.count(), 2);
 }
@@ -140,7 +143,7 @@ async fn a_read_in_progress_does_not_satisfy_a_later_write() {
 #[tokio::test(start_paused = true)]
 async fn a_requested_read_triggers_its_subscribers_also_without_a_change() {
     let mut fixture = Fixture::settled(3).await;
-    let written = fixture.observers.tick();
+    let written = fixture.tick();
     fixture.ask("ep-001", since(written));
     assert_eq!(fixture.after(0.2).await, ["ep-001"]);
     assert!(fixture.ask("ep-001", since(written)).since(Some(written)).is_some());
@@ -162,7 +165,7 @@ async fn many_writes_share_few_reads() {
     let mut fixture = Fixture::settled(100).await;
     let before = fixture.fake.count();
     for index in 0..100 {
-        let written = fixture.observers.tick();
+        let written = fixture.tick();
         fixture.ask(&format!("ep-{index:03}"), since(written));
         sleep(Duration::from_millis(10)).await;
     }
@@ -200,7 +203,7 @@ async fn what_stays_pending_is_read_less_often_until_something_new_is_pending() 
     fixture.after(60.0).await;
     assert!(fixture.fake.count() - hour > 30);
     fixture.after(3600.0).await;
-    let written = Interest { after: Some(fixture.observers.tick()), ..pending() };
+    let written = Interest { after: Some(fixture.tick()), ..pending() };
     let later = fixture.fake.count();
     for _ in 0..6 {
         fixture.ask("ep-000", written.clone());
@@ -213,14 +216,14 @@ async fn what_stays_pending_is_read_less_often_until_something_new_is_pending() 
 async fn another_platform_replaces_the_old_one_and_its_snapshot() {
     let mut fixture = Fixture::settled(1).await;
     *fixture.fake.delay.lock().unwrap() = Duration::from_secs(5);
-    fixture.ask("ep-000", since(fixture.observers.tick()));
+    fixture.ask("ep-000", since(fixture.tick()));
     fixture.after(1.0).await;
     let other = Fake::of([compute("ep-other", "br-000")]);
     fixture.source.platform = other.rate_limited();
     assert_eq!(fixture.read("ep-000"), LatestSnapshot::default());
     assert_eq!(fixture.after(0.2).await, ["ep-000"]);
     let snapshot = fixture.read("ep-000").snapshot.unwrap();
-    assert_eq!(snapshot.computes[0].id, "ep-other");
+    assert_eq!(snapshot.items[0].id, "ep-other");
     fixture.after(10.0).await;
     assert!(Arc::ptr_eq(&fixture.read("ep-000").snapshot.unwrap(), &snapshot), "the old one's late answer is dropped");
     assert_eq!((fixture.fake.count(), other.count()), (2, 1));
@@ -232,10 +235,10 @@ async fn a_task_runs_as_long_as_it_has_subscribers() {
     fixture.observers.forget(&"ep-000".to_owned());
     fixture.fake.edit("ep-000", |c| c.current_state = ComputeState::Active);
     assert_eq!(fixture.after(30.0).await, Vec::<String>::new());
-    assert_eq!(fixture.observers.projects(), 1);
+    assert_eq!(fixture.observers.lists(), 1);
     fixture.observers.forget(&"ep-001".to_owned());
     fixture.observers.forget(&"never seen".to_owned());
-    assert_eq!(fixture.observers.projects(), 0);
+    assert_eq!(fixture.observers.lists(), 0);
     let asked = fixture.fake.count();
     fixture.after(300.0).await;
     assert_eq!(fixture.fake.count(), asked);
@@ -246,9 +249,9 @@ async fn a_task_runs_as_long_as_it_has_subscribers() {
 #[tokio::test(start_paused = true)]
 async fn a_subscriber_has_one_project() {
     let mut fixture = Fixture::settled(1).await;
-    fixture.source.project = "q".to_owned();
+    fixture.source.of = "q".to_owned();
     fixture.read("ep-000");
-    assert_eq!(fixture.observers.projects(), 1);
+    assert_eq!(fixture.observers.lists(), 1);
     assert_eq!(fixture.after(1.0).await, ["ep-000"]);
 }
 
@@ -264,7 +267,7 @@ async fn a_requested_read_does_not_queue_with_the_polls() {
     }
     fixture.after(40.0).await;
     assert_eq!(fixture.fake.count(), 1, "the poll waits for its share");
-    fixture.ask("ep-000", since(fixture.observers.tick()));
+    fixture.ask("ep-000", since(fixture.tick()));
     assert_eq!(fixture.after(0.1).await, ["ep-000"]);
     assert_eq!(fixture.fake.count(), 2);
 }
@@ -276,7 +279,7 @@ async fn shutting_down_ends_everything() {
     let asked = fixture.fake.count();
     assert_eq!(fixture.read("ep-000"), LatestSnapshot::default());
     fixture.after(300.0).await;
-    assert_eq!((fixture.fake.count(), fixture.observers.projects()), (asked, 0));
+    assert_eq!((fixture.fake.count(), fixture.observers.lists()), (asked, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -285,7 +288,7 @@ async fn the_budget_spreads_the_reads_of_an_account() {
     let platform = fake.within(Rate { requests_per_minute: 60, burst: 2 });
     let mut fixture = Fixture::with(fake, platform);
     for project in 0..100 {
-        fixture.source.project = format!("p-{project}");
+        fixture.source.of = format!("p-{project}");
         fixture.ask(&format!("s-{project}"), pending());
     }
     let start = Instant::now();

@@ -1,0 +1,37 @@
+//! How many keys there are, by account and state, for the metrics.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::super::access;
+use super::super::environment::Environment;
+use super::super::object::AccountName;
+use crate::api::{ProjectKey, ProjectKeyStatus};
+use crate::telemetry::metrics::{AccountKeys, KeyState};
+
+/// The keys as the statuses show them, and how many there are in the organizations of their accounts.
+pub fn census<E: Environment>(env: &E) -> Vec<AccountKeys> {
+    let mut accounts: BTreeMap<AccountName, AccountKeys> = BTreeMap::new();
+    for object in env.objects::<ProjectKey>(|_| true) {
+        let name = AccountName::of(&object.spec.account_ref, object.as_ref());
+        let counted = accounts.entry(name.clone()).or_insert_with(|| of_account(env, &name));
+        object.status.iter().for_each(|status| count(counted, status));
+    }
+    accounts.into_values().collect()
+}
+
+fn of_account<E: Environment>(env: &E, name: &AccountName) -> AccountKeys {
+    let connection = env.state().account(name).and_then(|entry| entry.connection);
+    let organization = connection.and_then(|connection| env.count_keys(name, &connection));
+    AccountKeys::of(access::uid(env, name).unwrap_or_default(), organization)
+}
+
+fn count(counted: &mut AccountKeys, status: &ProjectKeyStatus) {
+    if status.key_id.is_some() {
+        counted.add(KeyState::InUse, status.created_at.map(Timestamp::as_second));
+    }
+    for (state, keys) in [(KeyState::Previous, &status.previous_keys), (KeyState::Lost, &status.lost_keys)] {
+        keys.iter().for_each(|key| counted.add(state, Some(key.since.as_second())));
+    }
+}

@@ -1,0 +1,207 @@
+//! What the list of an organization's keys shows that concerns one ProjectKey. One list serves all of them.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::super::access::Access;
+use super::super::environment::Environment;
+use super::super::object::uid;
+use super::super::state::KeyState;
+use crate::api::ProjectKey;
+use crate::decide::identity::ProjectKeyIdentity;
+use crate::decide::names::ClusterId;
+use crate::decide::{AccountView, key, key::KeyListing, later};
+use crate::domain::Fault;
+use crate::platform::{Interest, KeyInterest, KeyMatters, Keys, LatestKeys, Listing, Tick};
+
+/// How long after its end a list counts for what it lacks.
+const RECENT: Duration = Duration::from_secs(30);
+/// How long it is believed that the platform offers no call to revoke keys.
+const NOT_OFFERED_LIFETIME: Duration = Duration::from_secs(120);
+
+/// What is known of the organization's keys, and which of them concern the resource.
+#[derive(Debug, Default)]
+pub struct Listed {
+    latest: LatestKeys,
+    matters: KeyMatters,
+}
+
+/// What a decision rests on.
+pub(super) struct Excerpt {
+    /// The list, as long as it counts what it lacks.
+    pub listing: KeyListing,
+    /// The list, however old it is.
+    pub known: KeyListing,
+    /// Until when it is believed that keys cannot be revoked.
+    pub not_offered_until: Option<Timestamp>,
+}
+
+/// What is known of the keys of the organization, where the account can be used.
+pub(super) fn look<E: Environment>(
+    env: &E,
+    object: &ProjectKey,
+    known: &ProjectKeyIdentity,
+    access: &Access<E::Client>,
+) -> Listed {
+    let (AccountView::Usable { organization: Some(_) }, Some(connection)) = (&access.view, &access.connection) else {
+        return Listed::default();
+    };
+    let interest = interest(object, known, &env.settings().cluster);
+    let matters = interest.matters.clone();
+    Listed { latest: env.latest_keys(object, connection, interest), matters }
+}
+
+/// The keys that are recorded, and those that the resource may have created besides.
+pub(super) fn interest(object: &ProjectKey, known: &ProjectKeyIdentity, cluster: &ClusterId) -> KeyInterest {
+    let records = &known.records;
+    let ids = records.current.iter().map(|key| key.id);
+    let ids = ids.chain(records.previous.iter().map(|key| key.id)).chain(records.lost.iter().filter_map(|key| key.id));
+    let matters = KeyMatters {
+        ids: ids.collect(),
+        names: known.names().map(str::to_owned).collect(),
+        beginning: key::attempts(
+            &object.spec,
+            object.metadata.name.as_deref().unwrap_or_default(),
+            cluster,
+            &uid(object),
+        ),
+    };
+    Interest { matters, pending: false, after: None }
+}
+
+/// Whether the platform offers no list of keys, or not to this credential.
+pub(super) fn is_not_offered(fault: &Fault) -> bool {
+    Keys::not_offered(fault).is_some()
+}
+
+impl Listed {
+    /// A list that began before the last change of the resource's keys shows nothing of it. A list that could not be read shows
+    /// nothing: then the last one that was read counts as what it was at its time.
+    pub(super) fn excerpt(&self, (key, wrote): (&KeyState, Option<Tick>), now: Timestamp) -> Excerpt {
+        let cannot_revoke = key.not_offered.map(|at| later(at, NOT_OFFERED_LIFETIME));
+        let not_offered_until = cannot_revoke.filter(|until| now < *until);
+        let seen = |listing: KeyListing| Excerpt { known: listing.clone(), listing, not_offered_until };
+        if not_offered_until.is_some() || self.is_not_offered(key) {
+            return seen(KeyListing::NotOffered);
+        }
+        let Some(list) = self.latest.since(wrote) else { return seen(KeyListing::NotRead) };
+        let listed = seen(KeyListing::Read { at: list.at, keys: list.excerpt(&self.matters) });
+        match now < later(list.ended, RECENT) {
+            true => listed,
+            false => Excerpt { listing: KeyListing::NotRead, ..listed },
+        }
+    }
+
+    /// How many keys the organization has.
+    pub(super) fn count(&self) -> Option<usize> {
+        self.latest.snapshot.as_ref().map(|list| list.items.len())
+    }
+
+    /// Whether a list was read, and is offered still.
+    pub(super) fn is_read(&self) -> bool {
+        self.latest.snapshot.is_some() && !self.is_refused()
+    }
+
+    fn is_refused(&self) -> bool {
+        self.latest.fault.as_ref().is_some_and(is_not_offered)
+    }
+
+    fn is_not_offered(&self, key: &KeyState) -> bool {
+        let asked = key.anew.is_none_or(|anew| self.latest.attempted > Some(anew));
+        asked && self.is_refused()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::domain::KeyEntry;
+    use crate::platform::KeyList;
+
+    const READ: i64 = 1_800_000_000;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(READ + second).unwrap()
+    }
+
+    /// A list that was begun at tick 5, and took five seconds.
+    fn listed(fault: Option<Fault>) -> Listed {
+        let entry = |id: i64, name: &str| KeyEntry {
+            id,
+            name: name.to_owned(),
+            project_id: None,
+            created_at: None,
+            last_used_at: None,
+            last_used_from: None,
+        };
+        let keys = vec![entry(1, "ci-1"), entry(2, "theirs")];
+        let list = KeyList::new(Tick::at(5), (at(0), at(5)), keys);
+        let attempted = Some(Tick::at(if fault.is_some() { 7 } else { 5 }));
+        let matters = KeyMatters { beginning: "ci-".to_owned(), ..KeyMatters::default() };
+        Listed { latest: LatestKeys { snapshot: Some(Arc::new(list)), fault, attempted }, matters }
+    }
+
+    fn unsupported() -> Fault {
+        Fault::Unsupported { status: 405, message: String::new() }
+    }
+
+    /// What is known, and whether it counts what it lacks.
+    fn seen(excerpt: &Excerpt) -> (Option<Vec<i64>>, bool) {
+        (ids(&excerpt.known), excerpt.listing == excerpt.known)
+    }
+
+    fn ids(listing: &KeyListing) -> Option<Vec<i64>> {
+        let KeyListing::Read { at: begun, keys } = listing else { return None };
+        assert_eq!(*begun, at(0), "the time at which it was begun");
+        Some(keys.iter().map(|key| key.id).collect())
+    }
+
+    #[test]
+    fn a_list_counts_for_what_it_lacks_for_a_while_and_has_only_what_concerns_the_resource() {
+        for (second, recent) in [(5, true), (34, true), (35, false), (3600, false)] {
+            let excerpt = listed(None).excerpt((&KeyState::default(), None), at(second));
+            assert_eq!(seen(&excerpt), (Some(vec![1]), recent), "{second}");
+        }
+    }
+
+    #[test]
+    fn a_list_shows_nothing_of_a_later_change() {
+        for (wrote, read) in [(4, true), (5, false), (6, false)] {
+            let remembered = (&KeyState::default(), Some(Tick::at(wrote)));
+            assert_eq!(ids(&listed(None).excerpt(remembered, at(6)).known).is_some(), read, "{wrote}");
+        }
+    }
+
+    #[test]
+    fn a_list_that_could_not_be_read_shows_nothing_new() {
+        let fault = Fault::Server { status: 500, message: String::new() };
+        let excerpt = listed(Some(fault.clone())).excerpt((&KeyState::default(), None), at(60));
+        assert_eq!(seen(&excerpt), (Some(vec![1]), false));
+        let never = Listed { latest: LatestKeys { fault: Some(fault), ..LatestKeys::default() }, ..Listed::default() };
+        assert_eq!(never.excerpt((&KeyState::default(), None), at(6)).listing, KeyListing::NotRead);
+        assert_eq!(Listed::default().excerpt((&KeyState::default(), None), at(6)).listing, KeyListing::NotRead);
+    }
+
+    #[test]
+    fn what_is_not_offered_is_believed_until_people_ask_to_look_anew() {
+        let listed = listed(Some(unsupported()));
+        for (anew, not_offered) in [(None, true), (Some(6), true), (Some(7), false), (Some(8), false)] {
+            let anew = anew.map(Tick::at);
+            let key = KeyState { anew, ..KeyState::default() };
+            let expected = if not_offered { KeyListing::NotOffered } else { KeyListing::NotRead };
+            assert_eq!(listed.excerpt((&key, anew), at(6)).listing, expected, "{anew:?}");
+        }
+    }
+
+    #[test]
+    fn that_keys_cannot_be_revoked_is_believed_for_a_while() {
+        let key = KeyState { not_offered: Some(at(0)), ..KeyState::default() };
+        let believed = listed(None).excerpt((&key, None), at(119));
+        assert_eq!((believed.listing, believed.not_offered_until), (KeyListing::NotOffered, Some(at(120))));
+        let over = listed(None).excerpt((&key, None), at(120));
+        assert_eq!((ids(&over.known), over.not_offered_until), (Some(vec![1]), None));
+    }
+}

@@ -1,0 +1,43 @@
+//! When a key is asked itself whether the platform still accepts it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::super::access;
+use super::super::environment::Environment;
+use super::super::object::{AccountName, uid};
+use super::listing;
+use crate::api::ProjectKey;
+use crate::decide::identity::ProjectKeyIdentity;
+use crate::decide::key::Probe;
+use crate::platform::Rate;
+
+/// The part of the account's requests, in percent, that may ask its keys.
+const SHARE: u32 = 25;
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// What is known of the key where it is not its turn yet; `None` where it is. As long as no list of keys was
+/// read, all of them are asked regularly: they take turns, unless somebody waits for the answer.
+pub(super) fn turn_to_ask<E: Environment>(
+    env: &E,
+    object: &ProjectKey,
+    known: &ProjectKeyIdentity,
+    now: Timestamp,
+) -> Option<Probe> {
+    let reference = &object.spec.account_ref;
+    let access = access::of(env, reference, object);
+    let listed = listing::look(env, object, known, &access);
+    let probe = env.state().resource(&uid(object)).key.probe;
+    let waits = probe == Some(Probe::WANTED) || matches!(probe, Some(Probe::Refused { .. }));
+    if waits || object.metadata.deletion_timestamp.is_some() || listed.is_read() {
+        return None;
+    }
+    let rate =
+        access.connection?.access.rate_limit.map_or(Rate::default().requests_per_minute, |it| it.requests_per_minute);
+    let spacing = MINUTE * 100 / SHARE / rate.max(1);
+    let turn = env.state().turn_to_ask(&uid(object), &AccountName::of(reference, object), spacing, now);
+    // As if it had been asked one period before its turn.
+    let before = turn.checked_sub(env.settings().limits.key_check).unwrap_or(now);
+    (turn > now).then_some(Probe::NotAsked(Some(before)))
+}

@@ -1,0 +1,66 @@
+//! Whose turn it is to be asked whether the platform still accepts it: one key after the other, so that many of them leave room for
+//! everything else.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::ProcessState;
+use crate::controller::object::AccountName;
+use crate::decide::later;
+
+impl<P> ProcessState<P> {
+    /// When the key of a resource has its turn among those of the account, `spacing` after the one before: now, or later. A turn that
+    /// was given is kept until it is taken.
+    pub fn turn_to_ask(&self, uid: &str, account: &AccountName, spacing: Duration, now: Timestamp) -> Timestamp {
+        self.with(|contents| {
+            let key = &mut contents.resources.entry(uid.to_owned()).or_default().key;
+            let turn = key.turn.take().unwrap_or_else(|| {
+                let free = contents.turns.get(account).copied().unwrap_or(now).max(now);
+                contents.turns.insert(account.clone(), later(free, spacing));
+                free
+            });
+            key.turn = Some(turn).filter(|turn| *turn > now);
+            turn.max(now)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::AccountKind;
+
+    const SPACING: Duration = Duration::from_secs(2);
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn account(name: &str) -> AccountName {
+        AccountName { kind: AccountKind::Account, namespace: Some("shop".to_owned()), name: name.to_owned() }
+    }
+
+    #[test]
+    fn one_after_the_other_and_each_account_by_itself() {
+        let state = ProcessState::<()>::default();
+        let turn = |uid: &str, name: &str, now| state.turn_to_ask(uid, &account(name), SPACING, at(now));
+        for (uid, name, now, expected) in [
+            ("one", "prod", 10, 10),
+            ("two", "prod", 10, 12),
+            ("three", "prod", 10, 14),
+            ("four", "test", 10, 10),
+            // It has its turn already.
+            ("two", "prod", 11, 12),
+            ("two", "prod", 12, 12),
+            // It was taken.
+            ("two", "prod", 12, 16),
+            // Whoever comes late takes nobody's turn.
+            ("three", "prod", 30, 30),
+            ("one", "prod", 30, 30),
+            ("five", "prod", 30, 32),
+        ] {
+            assert_eq!(turn(uid, name, now), at(expected), "{uid} at {now}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The computes of a project.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::time::Duration;
+
+use super::listing::Listing;
+use super::{Interest, Latest, Reading};
+use crate::domain::{Compute, ComputeId, ComputeState, Fault};
+use crate::platform::Admitted;
+
+/// The list of a project's computes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Computes;
+
+/// The computes of one project as one list call showed them.
+pub type Snapshot = Reading<Computes>;
+
+/// What is known of a project.
+pub type LatestSnapshot = Latest<Computes>;
+
+/// What triggers a Compute.
+pub type ComputeInterest = Interest<Computes>;
+
+/// What of a project concerns a subscriber.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ComputeMatters {
+    /// Any change of a compute on these branches.
+    pub branches: Vec<String>,
+    /// Any change of these computes, wherever they are.
+    pub computes: Vec<ComputeId>,
+}
+
+/// The computes that are different, and the branches that they are or were on.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ChangedComputes {
+    computes: HashSet<ComputeId>,
+    branches: HashSet<String>,
+}
+
+impl Listing for Computes {
+    type Item = Compute;
+    type Index = ();
+    type Matters = ComputeMatters;
+    type Changed = ChangedComputes;
+
+    const OF: &'static str = "project";
+    const SPACING: Duration = Duration::from_millis(100);
+
+    async fn read(platform: Admitted, of: &str) -> Result<Vec<Compute>, Fault> {
+        platform.list_computes(of).await
+    }
+
+    fn order(one: &Compute, other: &Compute) -> Ordering {
+        one.id.cmp(&other.id)
+    }
+
+    fn index(_: &[Compute]) {}
+
+    /// Two times move without anything having happened: `updated_at`, which the platform's own upkeep touches, and
+    /// `last_active` while the compute is active, which every query touches. Everything else counts, also `last_active` of a
+    /// compute that is not active: then its activity has ended.
+    fn is_significant(before: &Compute, after: &Compute) -> bool {
+        if before == after {
+            return false;
+        }
+        let settled = |compute: &Compute| Compute {
+            updated_at: None,
+            last_active: compute.last_active.filter(|_| compute.current_state != ComputeState::Active),
+            ..compute.clone()
+        };
+        settled(before) != settled(after)
+    }
+
+    fn note(changed: &mut ChangedComputes, compute: &Compute) {
+        changed.computes.insert(compute.id.clone());
+        changed.branches.insert(compute.branch_id.clone());
+    }
+
+    fn concerns(changed: &ChangedComputes, matters: &ComputeMatters) -> bool {
+        matters.computes.iter().any(|id| changed.computes.contains(id))
+            || matters.branches.iter().any(|branch| changed.branches.contains(branch))
+    }
+}
+
+impl Snapshot {
+    /// The compute with this id.
+    pub fn compute(&self, id: &str) -> Option<&Compute> {
+        let index = self.items.binary_search_by(|compute| compute.id.as_str().cmp(id));
+        index.ok().map(|index| &self.items[index])
+    }
+
+    /// The computes of a branch.
+    pub fn on_branch(&self, branch: &str) -> impl Iterator<Item = &Compute> {
+        self.items.iter().filter(move |compute| compute.branch_id == branch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::listing::changes;
+    use super::*;
+    use crate::platform::fake::compute;
+
+    #[test]
+    fn the_rule() {
+        type Edit = fn(&mut Compute);
+        let cases: [(ComputeState, Edit, bool); 8] = [
+            (ComputeState::Active, |_| {}, false),
+            (ComputeState::Active, |c| c.last_active = "2025-01-01T00:00:00Z".parse().ok(), false),
+            (ComputeState::Idle, |c| c.last_active = "2025-01-01T00:00:00Z".parse().ok(), true),
+            (ComputeState::Idle, |c| c.updated_at = "2025-01-01T00:00:00Z".parse().ok(), false),
+            (ComputeState::Idle, |c| c.current_state = ComputeState::Active, true),
+            (ComputeState::Idle, |c| c.pending_state = Some(ComputeState::Active), true),
+            (ComputeState::Idle, |c| c.settings.disabled = Some(true), true),
+            (ComputeState::Idle, |c| c.host = Some("elsewhere".to_owned()), true),
+        ];
+        for (index, (state, edit, significant)) in cases.into_iter().enumerate() {
+            let before = Compute { current_state: state, ..compute("ep-a", "br-a") };
+            let mut after = before.clone();
+            edit(&mut after);
+            assert_eq!(Computes::is_significant(&before, &after), significant, "case {index}");
+        }
+    }
+
+    #[test]
+    fn coming_going_and_moving() {
+        let before = [compute("ep-a", "br-a"), compute("ep-b", "br-b"), compute("ep-d", "br-d")];
+        let after = [compute("ep-b", "br-x"), compute("ep-c", "br-c"), compute("ep-d", "br-d")];
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<HashSet<_>>();
+        let expected = ChangedComputes {
+            computes: set(&["ep-a", "ep-b", "ep-c"]),
+            branches: set(&["br-a", "br-b", "br-x", "br-c"]),
+        };
+        assert_eq!(changes::<Computes>(&before, &after), Some(expected));
+        assert_eq!(changes::<Computes>(&after, &after), None);
+    }
+}

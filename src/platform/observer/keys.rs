@@ -1,0 +1,202 @@
+//! The API keys of an organization.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashSet};
+use std::time::Duration;
+
+use super::listing::Listing;
+use super::{Interest, Latest, Reading};
+use crate::domain::{Fault, KeyEntry, is_same_use};
+use crate::platform::Admitted;
+
+/// The list of an organization's keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keys;
+
+/// The keys of one organization as one list call showed them.
+pub type KeyList = Reading<Keys>;
+
+/// What is known of an organization's keys.
+pub type LatestKeys = Latest<Keys>;
+
+/// What triggers a ProjectKey.
+pub type KeyInterest = Interest<Keys>;
+
+/// What of an organization's keys concerns a subscriber.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyMatters {
+    /// Keys by their numbers.
+    pub ids: Vec<i64>,
+    /// Keys by their names.
+    pub names: Vec<String>,
+    /// Keys whose name begins so, where this is not empty.
+    pub beginning: String,
+}
+
+/// The keys that are different.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ChangedKeys {
+    ids: HashSet<i64>,
+    names: BTreeSet<String>,
+}
+
+/// Where keys are found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Positions {
+    /// In the order of their names.
+    by_name: Vec<usize>,
+    /// A key that shows its last use, where any does.
+    used: Option<usize>,
+}
+
+/// How long it is believed that the platform offers no list of keys, or not to this credential.
+const NOT_OFFERED: Duration = Duration::from_secs(120);
+
+impl Listing for Keys {
+    type Item = KeyEntry;
+    type Index = Positions;
+    type Matters = KeyMatters;
+    type Changed = ChangedKeys;
+
+    const OF: &'static str = "organization";
+    const SPACING: Duration = Duration::from_secs(1);
+
+    async fn read(platform: Admitted, of: &str) -> Result<Vec<KeyEntry>, Fault> {
+        platform.list_keys(of).await
+    }
+
+    fn order(one: &KeyEntry, other: &KeyEntry) -> Ordering {
+        one.id.cmp(&other.id)
+    }
+
+    fn index(keys: &[KeyEntry]) -> Positions {
+        let mut by_name: Vec<usize> = (0..keys.len()).collect();
+        by_name.sort_by(|one, other| keys[*one].name.cmp(&keys[*other].name));
+        Positions { by_name, used: keys.iter().position(|key| key.last_used_at.is_some()) }
+    }
+
+    /// A key that is used all the time is looked at once an hour for that.
+    fn is_significant(before: &KeyEntry, after: &KeyEntry) -> bool {
+        let lasting = |key: &KeyEntry| (key.name.clone(), key.project_id.clone(), key.created_at);
+        !is_same_use(before.last_used_at, after.last_used_at) || lasting(before) != lasting(after)
+    }
+
+    fn note(changed: &mut ChangedKeys, key: &KeyEntry) {
+        changed.ids.insert(key.id);
+        changed.names.insert(key.name.clone());
+    }
+
+    fn concerns(changed: &ChangedKeys, matters: &KeyMatters) -> bool {
+        let KeyMatters { ids, names, beginning } = matters;
+        let begins = || changed.names.range(beginning.clone()..).next().is_some_and(|name| name.starts_with(beginning));
+        ids.iter().any(|id| changed.ids.contains(id))
+            || names.iter().any(|name| changed.names.contains(name))
+            || !beginning.is_empty() && begins()
+    }
+
+    fn not_offered(fault: &Fault) -> Option<Duration> {
+        let refused = matches!(fault, Fault::Unsupported { .. } | Fault::Forbidden { .. } | Fault::NotFound { .. });
+        refused.then_some(NOT_OFFERED)
+    }
+}
+
+impl KeyList {
+    /// The keys that matter, in the order of their numbers, and one that shows its last use: without it nobody could tell a key that was
+    /// never used from one whose uses the platform does not show. It costs little in an organization of any size.
+    pub fn excerpt(&self, matters: &KeyMatters) -> Vec<KeyEntry> {
+        let KeyMatters { ids, names, beginning } = matters;
+        let by_id = ids.iter().filter_map(|id| self.items.binary_search_by(|key| key.id.cmp(id)).ok());
+        let by_name = names.iter().flat_map(|name| self.named(name, move |found| found == name));
+        let begins = (!beginning.is_empty()).then(|| self.named(beginning, |found| found.starts_with(beginning)));
+        let found: BTreeSet<usize> =
+            by_id.chain(by_name).chain(begins.into_iter().flatten()).chain(self.index.used).collect();
+        found.into_iter().map(|position| self.items[position].clone()).collect()
+    }
+
+    /// The positions of the names from the first one that is not before `from`, as long as they are wanted.
+    fn named(&self, from: &str, wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = usize> {
+        let positions = &self.index.by_name;
+        let name = |position: &usize| self.items[*position].name.as_str();
+        let first = positions.partition_point(|position| name(position) < from);
+        positions[first..].iter().copied().take_while(move |position| wanted(&self.items[*position].name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::super::Tick;
+    use super::super::listing::changes;
+    use super::*;
+    use crate::platform::fake::{key, noon};
+
+    fn at(text: &str) -> Option<Timestamp> {
+        Some(text.parse().unwrap())
+    }
+
+    fn matters(ids: &[i64], names: &[&str], beginning: &str) -> KeyMatters {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        KeyMatters { ids: ids.to_vec(), names, beginning: beginning.to_owned() }
+    }
+
+    #[test]
+    fn an_excerpt_has_what_matters_and_nothing_else() {
+        let named = [(4, "ci-1"), (1, "other"), (7, "ci-2"), (3, "ci"), (9, "cj-1"), (2, "ci-1")];
+        let keys = named.into_iter().map(|(id, name)| key(id, name)).collect();
+        let list = KeyList::new(Tick::at(1), (noon(), noon()), keys);
+        for (matters, expected) in [
+            (matters(&[], &[], ""), vec![]),
+            (matters(&[7, 8], &[], ""), vec![7]),
+            (matters(&[], &["ci-1", "absent"], ""), vec![2, 4]),
+            (matters(&[], &[], "ci-"), vec![2, 4, 7]),
+            (matters(&[9, 2], &["ci"], "ci-2"), vec![2, 3, 7, 9]),
+            (matters(&[], &[], "zz"), vec![]),
+        ] {
+            let found: Vec<i64> = list.excerpt(&matters).iter().map(|key| key.id).collect();
+            assert_eq!(found, expected, "{matters:?}");
+        }
+        let used = KeyEntry { last_used_at: at("2025-01-01T10:00:00Z"), ..key(8, "theirs") };
+        let list = KeyList::new(Tick::at(1), (noon(), noon()), vec![key(9, "ci"), used, key(7, "other")]);
+        let found: Vec<i64> = list.excerpt(&matters(&[9], &[], "")).iter().map(|key| key.id).collect();
+        assert_eq!(found, [8, 9], "and one that shows its last use");
+    }
+
+    #[test]
+    fn whom_a_change_concerns() {
+        let before = [key(1, "a"), key(2, "ci-1"), key(3, "b")];
+        let after = [key(1, "a"), key(3, "renamed"), key(4, "cj-1")];
+        let changed = changes::<Keys>(&before, &after).unwrap();
+        for (matters, concerned) in [
+            (matters(&[1], &["a"], "a"), false),
+            (matters(&[], &[], ""), false),
+            (matters(&[2], &[], ""), true),
+            (matters(&[4], &[], ""), true),
+            (matters(&[], &["b"], ""), true),
+            (matters(&[], &["renamed"], ""), true),
+            (matters(&[], &[], "ci-"), true),
+            (matters(&[], &[], "ck-"), false),
+        ] {
+            assert_eq!(Keys::concerns(&changed, &matters), concerned, "{matters:?}");
+        }
+        assert_eq!(changes::<Keys>(&after, &after), None);
+    }
+
+    #[test]
+    fn a_use_counts_once_an_hour() {
+        let used = |time: &str, from: &str| KeyEntry {
+            last_used_at: at(time),
+            last_used_from: Some(from.to_owned()),
+            ..key(1, "a")
+        };
+        let before = used("2025-01-01T10:00:00Z", "192.0.2.1");
+        for (after, significant) in [
+            (used("2025-01-01T10:59:59Z", "192.0.2.2"), false),
+            (used("2025-01-01T11:00:00Z", "192.0.2.1"), true),
+            (key(1, "a"), true),
+            (KeyEntry { name: "b".to_owned(), ..before.clone() }, true),
+        ] {
+            assert_eq!(Keys::is_significant(&before, &after), significant, "{after:?}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What one operator process has last seen of the organization's keys.
+
+use std::sync::Arc;
+
+use dbplane::controller::environment::Environment;
+use dbplane::controller::state::Connection;
+use dbplane::platform::{Keys, Latest, LatestKeys, Listing, Platform, RateLimited, Reading, Tick};
+use jiff::Timestamp;
+
+use super::process::{Process, poll};
+
+/// The organization's keys as one process has last seen them.
+#[derive(Debug, Default)]
+pub struct SeenKeys {
+    /// Through which connection.
+    connection: Option<u64>,
+    latest: LatestKeys,
+    /// When the last attempt ended.
+    at: Timestamp,
+}
+
+/// A reading that began and ended then.
+pub fn read_well<L: Listing>(began: Tick, (at, ended): (Timestamp, Timestamp), items: Vec<L::Item>) -> Latest<L> {
+    let snapshot = Some(Arc::new(Reading::new(began, (at, ended), items)));
+    Latest { snapshot, fault: None, attempted: Some(began) }
+}
+
+impl SeenKeys {
+    /// What is known through a connection. That there is no such list is believed for a while.
+    pub fn known(&self, connection: u64, now: Timestamp) -> LatestKeys {
+        let believed = self.latest.fault.as_ref().and_then(Keys::not_offered);
+        match self.connection == Some(connection) && believed.is_none_or(|believed| now < self.at + believed) {
+            true => self.latest.clone(),
+            false => LatestKeys::default(),
+        }
+    }
+}
+
+impl Process {
+    /// What was last seen of the organization's keys.
+    pub fn known_keys(&self, connection: u64) -> LatestKeys {
+        self.keys.lock().unwrap().known(connection, self.now())
+    }
+
+    /// What was last seen of the keys through the connection that there is.
+    pub fn listed_keys(&self) -> LatestKeys {
+        self.connection().map(|connection| self.known_keys(connection.number)).unwrap_or_default()
+    }
+
+    /// Reads the organization's keys for nobody in particular, where some account can be used.
+    pub fn poll_keys(&self) {
+        let Some(connection) = self.connection() else { return };
+        self.simulation.lock().acting = None;
+        assert!(poll(self.list_keys(&connection)).is_ready());
+    }
+
+    /// Reads the organization's keys.
+    pub async fn list_keys(&self, connection: &Connection<RateLimited>) {
+        let Some(organization) = &connection.access.organization_id else { return };
+        let (began, at) = (self.tick(), self.now());
+        let read = connection.platform.list_keys(organization).await;
+        let (mut seen, now) = (self.keys.lock().unwrap(), self.now());
+        if seen.connection != Some(connection.number) {
+            *seen = SeenKeys { connection: Some(connection.number), ..SeenKeys::default() };
+        }
+        seen.at = now;
+        match read {
+            Ok(keys) => seen.latest = read_well(began, (at, now), keys),
+            Err(fault) => (seen.latest.fault, seen.latest.attempted) = (Some(fault), Some(began)),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! An hour in the life of an organization with many keys.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dbplane::decide::Limits;
+use dbplane::platform::{Keys, LatestKeys, Listing};
+use dbplane_simulator::world::Profile;
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::history::History;
+use super::in_memory::Resource;
+use super::process::{End, Process};
+use super::run::Run;
+use super::simulation::PROJECT;
+use super::watching::history;
+
+const HOUR: Duration = Duration::from_secs(3600);
+const MOMENT: Duration = Duration::from_millis(500);
+
+/// Ten thousand where time is taken for it.
+fn count() -> u32 {
+    let whole = std::env::var_os("PROPTEST_CASES").is_some() && !cfg!(debug_assertions);
+    if whole { 10_000 } else { 100 }
+}
+
+/// So many keys, of an account whose budget has 600 requests a minute for ten thousand.
+fn organization(run: &mut Run<'_>, keys: u32) {
+    let mut simulation = run.simulation.lock();
+    let now = simulation.now;
+    let account = run.history.account.resource();
+    simulation.cluster.edit(&account, &json!({"spec": {"rateLimit": {"requestsPerMinute": count() * 600 / 10_000}}}));
+    for number in 0..keys {
+        let name = format!("k{number}");
+        let spec = json!({
+            "accountRef": {"name": "prod", "kind": account.0},
+            "projectID": PROJECT,
+            "keyName": name,
+            "secret": {"name": name, "key": "api-key"},
+        });
+        simulation.cluster.create(&("ProjectKey", name), &spec, &json!({}), now);
+    }
+}
+
+/// Works as the operator does: on those that are due, and on those whom a list concerns.
+struct Work<'a> {
+    run: Run<'a>,
+    process: Process,
+    due: BTreeMap<Resource, Timestamp>,
+    /// When the keys are listed next.
+    list: Timestamp,
+}
+
+/// What an hour has cost.
+#[derive(Debug)]
+struct Cost {
+    lists: usize,
+    /// How often each key was asked itself.
+    asked: BTreeMap<Resource, usize>,
+    /// What was created, changed or revoked on the platform.
+    changes: usize,
+}
+
+impl Work<'_> {
+    fn go_on(&mut self, time: Duration) {
+        let until = self.run.now() + time;
+        loop {
+            let now = self.run.now();
+            let next = self.due.values().copied().chain([self.list]).min().unwrap_or(until);
+            if next >= until {
+                return self.run.wait_until(until);
+            }
+            if next > now {
+                self.run.wait_until(next);
+            }
+            self.round();
+        }
+    }
+
+    fn round(&mut self) {
+        if self.list <= self.run.now() {
+            self.list_keys();
+        }
+        let now = self.run.now();
+        let due = self.due.iter().filter(|(_, time)| **time <= now);
+        for resource in due.map(|(resource, _)| resource.clone()).collect::<Vec<_>>() {
+            let version = self.version(&resource);
+            let end = self.process.pass(&resource);
+            let wrote = self.version(&resource) != version;
+            let soon = self.run.now() + MOMENT;
+            let next = match end {
+                End::Rest(wake) if !wrote => wake,
+                End::Again | End::Rest(_) => Some(soon),
+                End::Died => panic!("nothing fails here"),
+            };
+            match next {
+                Some(time) => self.due.insert(resource, time),
+                None => self.due.remove(&resource),
+            };
+            self.due.extend(self.process.woken().into_iter().map(|resource| (resource, soon)));
+        }
+    }
+
+    /// As the observer does: at its pace, and everybody hears of the first list.
+    fn list_keys(&mut self) {
+        let before = self.process.listed_keys();
+        self.process.poll_keys();
+        let (after, now) = (self.process.listed_keys(), self.run.now());
+        let pause = after.fault.as_ref().and_then(Keys::not_offered).unwrap_or(Limits::default().key_check * 3 / 4);
+        self.list = now + pause;
+        let kind = |latest: &LatestKeys| latest.fault.as_ref().map(|fault| fault.kind());
+        if before.attempted.is_none() || kind(&before) != kind(&after) {
+            self.due.values_mut().for_each(|due| *due = now);
+        }
+    }
+
+    fn version(&self, resource: &Resource) -> u64 {
+        self.run.simulation.lock().cluster.objects[resource].version()
+    }
+
+    /// What an hour costs, once all keys were created and checked for the first time.
+    fn an_hour(mut self) -> Cost {
+        self.go_on(2 * HOUR);
+        let books = || std::mem::take(&mut self.run.simulation.lock().ledger);
+        let created = books().keys.len();
+        self.go_on(HOUR);
+        let ledger = std::mem::take(&mut self.run.simulation.lock().ledger);
+        assert_eq!(created, self.resources(), "each has its key");
+        let changes = ledger.calls.iter().filter(|((method, _), _)| method != "Get");
+        Cost { lists: ledger.lists, asked: ledger.asked, changes: changes.map(|(_, count)| count).sum() }
+    }
+
+    fn resources(&self) -> usize {
+        self.run.simulation.lock().cluster.resources().iter().filter(|(kind, _)| *kind == "ProjectKey").count()
+    }
+}
+
+fn cost(history: &History, keys: u32) -> Cost {
+    let mut run = Run::prepared(history);
+    organization(&mut run, keys);
+    let (process, now) = (Process::new(&run.simulation, 30), run.now());
+    let due = run.simulation.lock().cluster.resources().into_iter().map(|resource| (resource, now)).collect();
+    Work { run, process, due, list: now }.an_hour()
+}
+
+/// The list is read at its own pace, whatever the number of keys.
+#[test]
+fn one_list_serves_all_keys() {
+    for keys in [1, count()] {
+        let cost = cost(&history(&[], false), keys);
+        assert!((7..=9).contains(&cost.lists), "{keys}: {} lists", cost.lists);
+        assert_eq!(cost.changes, 0, "{keys}");
+    }
+}
+
+/// All of them are asked in turn, within a quarter of the account's requests.
+#[test]
+fn where_keys_are_not_listed_they_take_turns_to_be_asked() {
+    let history = History { profile: Profile::Minimal, ..history(&[], false) };
+    let (keys, cost) = (count() as usize, cost(&history, count()));
+    assert!((28..=31).contains(&cost.lists), "{} tries to list keys", cost.lists);
+    let asked: usize = cost.asked.values().sum();
+    let most = keys * 9000 / 10_000;
+    assert!((most * 9 / 10..=most).contains(&asked), "{asked} requests, at most {most} were expected");
+    assert!(cost.asked.values().all(|times| *times == 1), "none has two turns before the others have one");
+    assert_eq!(cost.changes, 0);
+}
