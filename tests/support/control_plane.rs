@@ -231,10 +231,10 @@ impl ControlPlane {
         self.folder().join("admin.kubeconfig")
     }
 
-    /// Writes a kubeconfig that is this ServiceAccount, with a token from the TokenRequest API that holds for an hour.
+    /// Writes a kubeconfig that is this ServiceAccount, with a token from the TokenRequest API that holds for a day: longer than any test lasts, on a busy machine too.
     pub async fn kubeconfig_for_service_account(&self, namespace: &str, name: &str) -> Result<PathBuf> {
         let request = TokenRequest {
-            spec: TokenRequestSpec { expiration_seconds: Some(3600), ..Default::default() },
+            spec: TokenRequestSpec { expiration_seconds: Some(24 * 3600), ..Default::default() },
             ..Default::default()
         };
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client().await?, namespace);
