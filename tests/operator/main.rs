@@ -18,6 +18,7 @@ mod fixture;
 mod hand_over;
 mod key_faults;
 mod key_recovery;
+mod key_rotation;
 mod keys;
 mod reconcile;
 mod rewritten;
