@@ -19,6 +19,7 @@ mod fixture;
 mod hand_over;
 mod key_faults;
 mod key_recovery;
+mod key_rotation;
 mod keys;
 mod organization;
 mod reconcile;
