@@ -92,7 +92,7 @@ impl Course<'_> {
             Deed::Scale(replicas) => self.declare(Declared { replicas, ..self.declared }),
             Deed::Branch(branch) => self.declare(Declared { branch, ..self.declared }),
             Deed::Resize(size) => self.declare(Declared { size, ..self.declared }),
-            Deed::ReplicaDeleted(which) => self.to_replica(which, |run, replica| run.delete_now(replica)),
+            Deed::ReplicaDeleted(which) => self.on_replica(which, |run, replica| run.delete_now(replica)),
             Deed::ReplicaReleased(which) => self.edit(which, json!({"labels": {"app": null}})),
             Deed::ReplicaOrphaned(which) => self.edit(which, json!({"ownerReferences": null})),
             Deed::Deleted(orphans) => {
@@ -117,14 +117,14 @@ impl Course<'_> {
         labelled.map(|compute| ("Compute", compute.name_any())).collect()
     }
 
-    fn to_replica(&mut self, which: usize, act: impl FnOnce(&mut Run, &Resource)) {
+    fn on_replica(&mut self, which: usize, act: impl FnOnce(&mut Run, &Resource)) {
         if let Some(replica) = self.replicas().get(which) {
             act(&mut self.run, replica);
         }
     }
 
     fn edit(&mut self, which: usize, metadata: Value) {
-        self.to_replica(which, |run, replica| {
+        self.on_replica(which, |run, replica| {
             run.simulation.lock().cluster.edit(replica, &json!({"metadata": metadata}));
         });
     }
