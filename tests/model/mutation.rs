@@ -8,7 +8,7 @@ use dbplane::decide::account::{AccountObserved, AccountStep};
 use dbplane::decide::compute::{ComputeObserved, ComputeStep, SnapshotState};
 use dbplane::decide::hand_over::Successor;
 use dbplane::decide::identity::LostKey;
-use dbplane::decide::key::{KeyListing, KeyObserved, KeyStep};
+use dbplane::decide::key::{KeyObserved, KeyStep};
 use dbplane::decide::memory::Asked;
 use dbplane::decide::names::RECORD;
 use dbplane::decide::seal::{InvalidAnnotation, ObjectKey, open, seal};
@@ -149,12 +149,6 @@ impl Mutation {
     pub fn observing_key(self, observed: &mut KeyObserved) {
         match self {
             Self::SkipSettling => observed.limits.settle = std::time::Duration::ZERO,
-            Self::RevokeByIdAlone => {
-                let recorded = observed.identity.as_ref().ok().and_then(|identity| identity.names().last());
-                if let (KeyListing::Read { keys, .. }, Some(name)) = (&mut observed.listing, recorded) {
-                    keys.iter_mut().for_each(|key| name.clone_into(&mut key.name));
-                }
-            }
             Self::ReleaseUnresolved if observed.meta.deleting => {
                 if let Ok(identity) = &mut observed.identity {
                     identity.intent = None;

@@ -254,8 +254,15 @@ impl Environment for Replay {
 
     fn stop_observing(&self, _: &Compute) {}
 
-    fn latest_keys(&self, _: &ProjectKey, connection: &Connection<Remote>, _: KeyInterest) -> LatestKeys {
-        known_keys(connection.number).latest(AFTER)
+    fn latest_keys(&self, _: &ProjectKey, connection: &Connection<Remote>, interest: KeyInterest) -> LatestKeys {
+        let mut known = known_keys(connection.number);
+        // Broken before the list is narrowed to what concerns the resource: a foreign key would not be seen otherwise.
+        if self.base.mutation == Some(Mutation::RevokeByIdAlone)
+            && let (Some(keys), Some(name)) = (&mut known.keys, interest.matters.names.last())
+        {
+            keys.iter_mut().for_each(|key| key.name.clone_from(name));
+        }
+        known.latest(AFTER)
     }
 
     async fn read_keys(&self, _: &ProjectKey, connection: &Connection<Remote>, _: KeyInterest) -> LatestKeys {
