@@ -151,6 +151,7 @@ fn one_list_serves_all_keys() {
         let cost = cost(&history(&[], false), keys);
         assert!((7..=9).contains(&cost.lists), "{keys}: {} lists", cost.lists);
         assert_eq!(cost.changes, 0, "{keys}");
+        assert!(cost.asked.is_empty(), "who is asked would seem to be in use: {:?}", cost.asked);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Keys that are replaced because people ask for it: once, never by one that the platform refuses, and never by ever more of them.
 
 use dbplane::decide::names;
+use dbplane_simulator::world::message::{Method, Request};
 use kube::ResourceExt;
 use serde_json::json;
 
@@ -115,18 +116,36 @@ fn however_often_people_ask_the_number_of_keys_is_bounded() {
 }
 
 #[test]
-fn a_key_whose_use_the_platform_does_not_show_is_kept_until_the_deadline() {
+fn a_key_that_nobody_uses_any_more_is_revoked_before_the_deadline() {
     let history = history(&[], true);
     let mut run = Run::begin(&history).unwrap();
     run.apply(&key(), &json!({"rotation": rotation(2)}));
     run.go_on(5).unwrap();
     run.told();
-    assert_eq!(run.told_after(5000, |run| run.happen(&Event::KeyRequested(1))), [CREATED]);
+    assert_eq!(run.told_after(3000, |run| run.happen(&Event::KeyRequested(1))), [CREATED]);
     assert_eq!(run.valid().len(), 2);
+    assert_eq!(run.told_after(2000, |_| ()), [REVOKED], "it was unused for an hour");
+    assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_key_that_is_used_is_kept_until_the_deadline() {
+    let history = history(&[], true);
+    let mut run = Run::begin(&history).unwrap();
+    run.apply(&key(), &json!({"rotation": rotation(2)}));
+    run.go_on(5).unwrap();
+    run.told();
+    let before = run.entry("api-key").unwrap();
+    run.happen(&Event::KeyRequested(1));
+    for _ in 0..8 {
+        run.go_on(600).unwrap();
+        run.call_with(&before);
+    }
+    assert_eq!((run.told(), run.valid().len()), (vec![CREATED.to_owned()], 2));
     let ready = run.condition(&key(), "Ready");
-    assert!(ready.contains("because the platform does not show when it was last used"), "{ready}");
-    let told = run.told_after(600, |_| ());
-    let words = "ci KeyRevokedInUse: Revoked key NAME (ID). It may still be in use: spec.rotation.deadline is over";
+    assert!(ready.contains("stays valid until it was not used for 1h"), "{ready}");
+    let told = run.told_after(1200, |_| ());
+    let words = "ci KeyRevokedInUse: Revoked key NAME (ID). It may still be in use: spec.rotation.deadline is over, and it was last used at";
     assert!(told.len() == 1 && told[0].starts_with(words), "{told:?}");
     assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
 }
@@ -137,6 +156,14 @@ impl Run<'_> {
         let simulation = self.simulation.lock();
         let bytes = simulation.cluster.secrets["ci"].data.as_ref()?.get(name)?.0.clone();
         Some(String::from_utf8(bytes).unwrap())
+    }
+
+    /// A consumer asks the platform with this key.
+    fn call_with(&self, token: &str) {
+        let mut simulation = self.simulation.lock();
+        let now = simulation.now;
+        let request = Request::new(Method::Get, "/projects/p/endpoints", now).bearer(token);
+        assert_eq!(simulation.world.respond(&request, now).status, 200);
     }
 }
 
