@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
+
 use super::super::hand_over::{HandsOver, Precedence, precedence};
 use super::super::identity::{self, ComputeIdentity, CreateIntent, Record, object_key};
 use super::super::names;
@@ -16,9 +18,18 @@ pub struct Claims {
     pub primary: Option<String>,
     /// The resource of the same type whose create on the same branch comes first. Before this resource has an intent that is any
     /// one that has an intent; after that, one with an earlier intent.
-    pub creating: Option<String>,
+    pub creating: Option<Rival>,
     /// The marks of other resources' creates: a compute with such a mark is theirs.
     pub marks: BTreeSet<String>,
+}
+
+/// A resource whose create comes first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rival {
+    /// Kind and namespace/name, for people.
+    pub by: String,
+    /// When it began, where its record shows that.
+    pub since: Option<Timestamp>,
 }
 
 /// Another resource's claim.
@@ -184,7 +195,8 @@ fn primary(others: &[Other], mine: &Mine) -> Option<String> {
 }
 
 /// Whose create on the branch comes first.
-fn first_create(others: &[Other], mine: &Mine, creating: impl Fn(&str) -> bool) -> Option<String> {
+fn first_create(others: &[Other], mine: &Mine, creating: impl Fn(&str) -> bool) -> Option<Rival> {
+    let rival = |other: &Other, since| Rival { by: other.label(), since };
     // What is created of another type is never taken for one's own.
     let mut rivals = others.iter().filter(|other| other.spec.is_none_or(|spec| spec.type_ == mine.spec.type_));
     let Some(intent) = mine.other.intent() else {
@@ -193,10 +205,11 @@ fn first_create(others: &[Other], mine: &Mine, creating: impl Fn(&str) -> bool) 
             Some(theirs) => theirs.branch == *branch,
             None => other.spec.is_none_or(|spec| spec.branch_id == *branch) && creating(other.uid()),
         });
-        return first.map(Other::label);
+        return first.map(|other| rival(other, other.record.open_create().map(|theirs| theirs.at)));
     };
     let earlier = rivals.filter_map(|other| Some((other, other.intent()?))).filter(|(other, theirs)| {
         theirs.branch == intent.branch && (theirs.at, other.uid()) < (intent.at, mine.other.uid())
     });
-    earlier.min_by_key(|(other, theirs)| (theirs.at, other.uid())).map(|(other, _)| other.label())
+    let first = earlier.min_by_key(|(other, theirs)| (theirs.at, other.uid()));
+    first.map(|(other, theirs)| rival(other, Some(theirs.at)))
 }

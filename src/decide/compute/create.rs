@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::super::identity::{Binding, CreateIntent, Origin};
 use super::super::{Action, Decision, Reason, Report, drift, later, names};
+use super::claims::Rival;
 use super::conflict::{claimed, wrong_role};
 use super::evidence::{CreateOutcome, evidence, matches, on_branch};
 use super::{Case, Choice, ComputeStep, Snapshot, await_person, hand_over, stray};
@@ -110,7 +111,7 @@ pub(super) fn create_outcome<'a>(case: &Case<'a>, intent: &CreateIntent, snapsho
         ([], _) => CreateOutcome::NotKnownYet(settled),
         // The resource's own compute may still show its mark.
         _ if intent.mark.is_some() && too_early => CreateOutcome::NotKnownYet(settled),
-        (_, Some(other)) => CreateOutcome::Behind(other),
+        (_, Some(other)) => CreateOutcome::Behind(&other.by),
         ([one], None) if matches(case, intent, one) => CreateOutcome::Created(one),
         (several, None) => CreateOutcome::Ambiguous(several.to_vec()),
     }
@@ -118,8 +119,11 @@ pub(super) fn create_outcome<'a>(case: &Case<'a>, intent: &CreateIntent, snapsho
 
 /// Creates a compute. The intent shows any later process that the create may have happened.
 pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
-    if let Some(other) = &case.observed.claims.creating {
-        return await_turn(case, Reason::Creating, other, &case.spec.branch_id);
+    if let Some(Rival { by, since }) = &case.observed.claims.creating {
+        // With many on a branch, each turn would otherwise be news to all that wait.
+        let is_long = since.is_some_and(|since| later(since, LONG_TURN) <= case.now);
+        let whose = if is_long { by.as_str() } else { "another Compute" };
+        return await_turn(case, Reason::Creating, whose, &case.spec.branch_id);
     }
     let settings = drift::declared(case.spec);
     let mark = mark(case);
@@ -169,6 +173,8 @@ pub(super) fn await_turn(case: &Case, reason: Reason, other: &str, branch: &str)
     Decision::wait(report, later(case.now, CREATE_TURN))
 }
 
+/// After so long people are told whose create it is that others wait for.
+const LONG_TURN: Duration = Duration::from_secs(10);
 /// How often to check while another create on the branch comes first.
 const CREATE_TURN: Duration = Duration::from_secs(2);
 

@@ -75,7 +75,7 @@ pub(super) fn late<'a>(case: &Case<'a>, snapshot: &Snapshot<'a>) -> Option<Creat
     match (strays.marked.first(), strays.likely.as_slice(), &case.observed.claims.creating) {
         (Some(ours), _, _) => Some(CreateOutcome::Created(ours)),
         (None, [], _) => None,
-        (None, _, Some(other)) => Some(CreateOutcome::Behind(other)),
+        (None, _, Some(other)) => Some(CreateOutcome::Behind(&other.by)),
         (None, [one], None) => Some(CreateOutcome::Created(one)),
         (None, several, None) => Some(CreateOutcome::Ambiguous(several.to_vec())),
     }

@@ -86,6 +86,11 @@ pub fn idle(id: &str) -> Compute {
     with(compute(id), |compute| compute.current_state = ComputeState::Idle)
 }
 
+/// Whose create comes first, begun so many seconds after now.
+pub fn rival(by: &str, seconds: i64) -> Rival {
+    Rival { by: by.into(), since: Some(at(seconds)) }
+}
+
 pub fn refused() -> Fault {
     Fault::Rejected { status: 422, message: "not on this plan".into() }
 }

@@ -39,7 +39,7 @@ fn a_refused_intent_makes_nobody_wait() {
 
 #[test]
 fn an_intent_that_may_have_been_written_keeps_the_turn() {
-    let waits = "Creating: Waiting for Compute shop/r0, whose create on branch b0 comes first";
+    let waits = "Creating: Waiting for another Compute, whose create on branch b0 comes first";
     for answers in [&[Fault::Refused(500)][..], &[Fault::Refused(409)], &[Fault::Refused(500), Fault::Denied]] {
         assert_eq!(beside_one_with(answers), waits, "{answers:?}");
     }

@@ -129,10 +129,20 @@ fn the_older_of_two_resources_gets_the_primary() {
 
 #[test]
 fn a_create_waits_its_turn_on_the_branch() {
-    let given = Given::new().observing(|observed| observed.claims.creating = Some("Compute shop/first".into()));
+    let given = Given::new().observing(|observed| observed.claims.creating = Some(rival("Compute shop/first", -1)));
     let reported = given.rest();
     reported.progressing(Reason::Creating);
     reported.until(at(2));
+}
+
+/// Fifty that wait are not to be written to fifty times.
+#[test]
+fn whose_create_it_is_is_told_where_it_takes_long() {
+    for (begun, told) in [(-1, "another Compute"), (-9, "another Compute"), (-10, "Compute shop/first")] {
+        let given = Given::new().observing(|seen| seen.claims.creating = Some(rival("Compute shop/first", begun)));
+        let message = format!("Waiting for {told}, whose create on branch {BRANCH} comes first.");
+        assert_eq!(given.rest().health, Health::Progressing(Reason::Creating, message), "{begun}");
+    }
 }
 
 #[test]
