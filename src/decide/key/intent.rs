@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::super::identity::KeyIntent;
 use super::super::names::{self, ClusterId};
-use super::{Case, rotation};
+use super::Case;
 use crate::api::ProjectKeySpec;
 
 /// What happens to the key that a new one replaces.
@@ -44,6 +44,15 @@ pub(super) fn intent(case: &Case, retiring: Option<Retiring>) -> KeyIntent {
         previous_revoked: matches!(retiring, Some(Retiring::Done)),
         organization: case.organization().map(str::to_owned),
         rotates: matches!(retiring, Some(Retiring::Rotated(_))),
-        requested: rotation::request(case),
+        requested: request(case),
     }
+}
+
+/// What people ask with is recorded as it is, up to this length.
+const LONGEST_REQUEST: usize = 64;
+
+/// What people ask for another key with, as it is recorded.
+pub(super) fn request(case: &Case) -> Option<String> {
+    let text = case.observed.rotate.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
+    Some(if text.len() <= LONGEST_REQUEST { text.to_owned() } else { names::digest(text) })
 }

@@ -9,7 +9,7 @@ use super::super::memory::Backoff;
 use super::super::{Action, Decision, Reason, Report, later};
 use super::conflict::{claimed, claimed_key, foreign};
 use super::hand_over::take;
-use super::intent::{Retiring, intent};
+use super::intent::{Retiring, intent, request};
 use super::lost::before_another;
 use super::outcome::{CreateOutcome, create_outcome, give_up};
 use super::{Case, Choice, KeyListing, KeySecretView, KeyStep, Probe, REFUSED_AGAIN, SecretContents};
@@ -46,7 +46,7 @@ pub(super) fn decide(case: &Case) -> Choice {
         (None, KeySecretView::Absent) => case.act(Action::WriteSecret, KeyStep::PrepareSecret, creating()),
         // There is no record any more; the Secret still identifies its key.
         (None, KeySecretView::Ours(SecretContents::Key { key, .. })) if case.observed.meta.record.is_none() => {
-            let rotated_for = rotation::request(case);
+            let rotated_for = request(case);
             let records = KeyRecords { current: Some(key.clone()), rotated_for, ..KeyRecords::default() };
             Decision::act(KeyStep::Record { records, event: None }, creating())
         }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::super::identity::{KeyIdentity, LostBecause, RetiredKey};
-use super::super::names::digest;
 use super::super::{Reason, later};
+use super::intent::request;
 use super::{Case, KeyListing};
 use crate::api::{RevokePrevious, Rotation};
 use crate::domain::KeyEntry;
@@ -19,14 +19,6 @@ const MOST: usize = 3;
 const MOST_LEFT: usize = 10;
 /// For how long a list shows that a key is not in use.
 const FRESH: Duration = Duration::from_secs(30);
-/// What people ask with is recorded as it is, up to this length.
-const LONGEST_REQUEST: usize = 64;
-
-/// What people ask for another key with, as it is recorded.
-pub(super) fn request(case: &Case) -> Option<String> {
-    let text = case.observed.rotate.as_deref().map(str::trim).filter(|text| !text.is_empty())?;
-    Some(if text.len() <= LONGEST_REQUEST { text.to_owned() } else { digest(text) })
-}
 
 /// Whether people ask for another key. The key that is created next serves each request that there is by then.
 pub(super) fn is_requested(case: &Case) -> bool {
