@@ -112,8 +112,15 @@ fn entry(secret: &Secret, key: &str) -> Option<SecretText> {
     (!text.is_empty() && !text.contains('\0')).then(|| text.into())
 }
 
+/// The name of the connection Secret, where it exists.
+pub fn written(declared: Option<&Connection>, secret: Option<&(Owner, SecretState)>) -> Option<String> {
+    let is_ours = matches!(secret, Some((_, SecretState::Ours(_))));
+    declared.filter(|_| is_ours).map(|connection| connection.secret_name.clone())
+}
+
 /// The connection Secret, as it was read.
-pub fn view(owner: &Owner, state: &SecretState) -> SecretView {
+pub fn view(secret: Option<&(Owner, SecretState)>) -> SecretView {
+    let Some((owner, state)) = secret else { return SecretView::NotWanted };
     match state {
         SecretState::Absent => SecretView::Absent,
         SecretState::Foreign(who) => SecretView::Foreign(who.clone()),

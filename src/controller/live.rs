@@ -4,6 +4,7 @@ pub mod stores;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
@@ -19,7 +20,7 @@ use super::environment::{Environment, PassSettings};
 use super::object::{AccountName, Managed};
 use super::registry::AllKinds;
 use super::state::{Connection, ProcessState};
-use crate::api::{AccountRef, Compute, ObjectMeta, PlatformAccess, ProjectKey};
+use crate::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
 use crate::cluster::ApiServer;
 use crate::config::Settings;
 use crate::decide::Reason;
@@ -72,8 +73,8 @@ impl Live {
     /// The list of the keys of the account's organization. Whoever is about to check its key finds a list that is new enough.
     fn keys(&self, object: &ProjectKey, connection: &Connection<RateLimited>) -> Option<Source> {
         let of = connection.access.organization_id.clone()?;
-        let source = source(&object.spec.account_ref, object, connection);
-        Some(Source { of, poll_interval: self.settings.limits.key_check * 3 / 4, ..source })
+        let account = AccountName::of(&object.spec.account_ref, object);
+        Some(source(&account, connection, of, self.settings.limits.key_check * 3 / 4))
     }
 
     /// Has an account decided on anew when the platform begins or ceases to refuse its key. Ends with the client.
@@ -89,14 +90,9 @@ impl Live {
     }
 }
 
-/// A list that is read through this account.
-fn source<K: Managed>(account: &AccountRef, object: &K, connection: &Connection<RateLimited>) -> Source {
-    Source {
-        account: AccountName::of(account, object).to_string(),
-        of: String::new(),
-        platform: Arc::new(connection.platform.clone()),
-        poll_interval: connection.poll_interval,
-    }
+/// The list of what belongs to `of`, read through an account.
+fn source(account: &AccountName, connection: &Connection<RateLimited>, of: String, poll_interval: Duration) -> Source {
+    Source { account: account.to_string(), of, platform: Arc::new(connection.platform.clone()), poll_interval }
 }
 
 impl Environment for Live {
@@ -175,8 +171,8 @@ impl Environment for Live {
         connection: &Connection<RateLimited>,
         interest: ComputeInterest,
     ) -> LatestSnapshot {
-        let source = source(&object.spec.account_ref, object, connection);
-        let source = Source { of: object.spec.project_id.clone(), poll_interval: connection.poll_interval, ..source };
+        let account = AccountName::of(&object.spec.account_ref, object);
+        let source = source(&account, connection, object.spec.project_id.clone(), connection.poll_interval);
         self.observers.read(&source, &ObjectRef::from_obj(object), interest)
     }
 

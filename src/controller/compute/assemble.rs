@@ -8,9 +8,8 @@ use super::super::connection;
 use super::super::object::{meta_observed, uid};
 use super::gather::Facts;
 use crate::api::Compute;
-use crate::cluster::SecretState;
 use crate::decide::compute::{ComputeObserved, claims};
-use crate::decide::connection::{Address, SecretView};
+use crate::decide::connection::Address;
 use crate::decide::names;
 
 pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved {
@@ -29,11 +28,11 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         snapshot: facts.excerpt.snapshot.clone(),
         claims: claims(object, computes, unreadable, |uid| others.creating.contains(uid)),
         hand_over: facts.hand_over.clone(),
-        connection_secret: connection_secret(object, facts),
+        connection_secret: connection::written(object.spec.connection.as_ref(), facts.secret.as_ref()),
         unused_secrets: facts.unused_secrets.clone(),
-        secret: facts.secret.as_ref().map_or(SecretView::NotWanted, |(owner, state)| connection::view(owner, state)),
+        secret: connection::view(facts.secret.as_ref()),
         credentials: facts.credentials.clone(),
-        last_seen: last_seen(object),
+        last_seen: object.status.as_ref().and_then(Address::seen),
         name_support: facts.excerpt.name_support,
         memory: facts.remembered.memory.clone(),
         stale_from: facts.excerpt.stale_from,
@@ -51,17 +50,4 @@ fn platform(base_url: &str) -> String {
 fn listed(annotation: Option<&String>) -> BTreeSet<String> {
     let words = annotation.into_iter().flat_map(|text| text.split(',')).map(str::trim);
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
-}
-
-/// Where the status says that its compute is.
-fn last_seen(object: &Compute) -> Option<Address> {
-    let status = object.status.as_ref()?;
-    let (id, host) = status.compute_id.clone().zip(status.host.clone())?;
-    Some(Address { id, host, pooled_host: status.pooled_host.clone() })
-}
-
-/// The name of the connection Secret, where it exists.
-fn connection_secret<P>(object: &Compute, facts: &Facts<P>) -> Option<String> {
-    let name = &object.spec.connection.as_ref()?.secret_name;
-    matches!(facts.secret, Some((_, SecretState::Ours(_)))).then(|| name.clone())
 }

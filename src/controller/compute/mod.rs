@@ -6,9 +6,11 @@ mod gather;
 mod perform;
 mod secret;
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use kube::runtime::reflector::ObjectRef;
-use kube::{Api, Client, Resource};
+use kube::{Api, Client, Resource, ResourceExt};
 
 pub use gather::Facts;
 
@@ -96,7 +98,9 @@ impl Kind for Computes {
         let resolved = facts.record.as_ref().map_or(true, |record| record.open_create().is_none());
         let over = || env.state().create_resolved(&observed.uid, resource_version(object));
         if resolved && over() {
-            wake_on_branch(env, object, is_unbound);
+            // The next one. With many that wait all would decide anew in each turn; who is not woken looks by itself.
+            let next = on_branch(env, object).into_iter().filter(|other| is_unbound(other)).min_by_key(age);
+            next.into_iter().for_each(|other| env.wake(ObjectRef::from_obj(other.as_ref())));
         }
         if let Some(account) = &facts.access.wake {
             access::wake(env, account);
@@ -166,7 +170,7 @@ impl Kind for Computes {
         forget::<Self, E>(env, object);
         env.stop_observing(object);
         // They may have waited for its create, or for what it claimed.
-        wake_on_branch(env, object, |_| true);
+        on_branch(env, object).iter().for_each(|other| env.wake(ObjectRef::from_obj(other.as_ref())));
     }
 }
 
@@ -174,15 +178,16 @@ fn is_unbound(compute: &Compute) -> bool {
     of_compute(compute).is_ok_and(|record| record.identity.binding.is_none())
 }
 
-/// Has other Computes of the branch decided on anew.
-fn wake_on_branch<E: Environment>(env: &E, object: &Compute, wanted: impl Fn(&Compute) -> bool) {
-    let concerned = |other: &Compute| {
+/// Other Computes of the branch.
+fn on_branch<E: Environment>(env: &E, object: &Compute) -> Vec<Arc<Compute>> {
+    env.objects::<Compute>(|other: &Compute| {
         other.spec.branch_id == object.spec.branch_id
             && other.spec.project_id == object.spec.project_id
             && uid(other) != uid(object)
-            && wanted(other)
-    };
-    for other in env.objects::<Compute>(concerned) {
-        env.wake(ObjectRef::from_obj(other.as_ref()));
-    }
+    })
+}
+
+/// The older one comes first.
+fn age(compute: &Arc<Compute>) -> (Option<Timestamp>, String) {
+    (compute.metadata.creation_timestamp.as_ref().map(|time| time.0), compute.name_any())
 }

@@ -299,15 +299,8 @@ impl<E: Environment> Work<'_, E> {
     }
 
     fn sees_another_create(&self, branch: &str) -> bool {
-        let Compute { spec, metadata, .. } = self.object;
-        let rival = |other: &Compute| {
-            other.spec.project_id == spec.project_id
-                && other.spec.branch_id == branch
-                && other.spec.type_ == spec.type_
-                && other.metadata.uid != metadata.uid
-                && self.env.state().is_creating(&uid(other))
-        };
-        !self.env.objects::<Compute>(rival).is_empty()
+        let turn = self.turn(branch);
+        !self.env.objects::<Compute>(|other| self.env.state().has_turn(&uid(other), &turn)).is_empty()
     }
 
     fn turn(&self, branch: &str) -> Turn {

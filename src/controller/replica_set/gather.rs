@@ -12,7 +12,7 @@ use super::super::state::Done;
 use crate::api::{Compute, ReadReplicaSet};
 use crate::cluster::{Cluster, Owner, SecretState, resource_version};
 use crate::decide::Memory;
-use crate::decide::connection::{CredentialsView, SecretView};
+use crate::decide::connection::CredentialsView;
 use crate::decide::replica_set::{Found, SetObserved, relation};
 
 /// What was looked at.
@@ -79,16 +79,14 @@ async fn is_settled<E: Environment>(
 }
 
 pub(super) fn assemble(object: &ReadReplicaSet, facts: &Facts) -> SetObserved {
-    let owned = |(_, state): &&(Owner, SecretState)| matches!(state, SecretState::Ours(_));
-    let name = object.spec.connection.as_ref().map(|connection| connection.secret_name.clone());
     SetObserved {
         meta: object.meta_observed(),
         computes: facts.computes.clone(),
         settled: facts.settled,
         names: facts.names.clone(),
-        secret: facts.secret.as_ref().map_or(SecretView::NotWanted, |(owner, state)| connection::view(owner, state)),
+        secret: connection::view(facts.secret.as_ref()),
         credentials: facts.credentials.clone(),
-        connection_secret: facts.secret.as_ref().filter(owned).and(name),
+        connection_secret: connection::written(object.spec.connection.as_ref(), facts.secret.as_ref()),
         unused_secrets: facts.unused_secrets.clone(),
         memory: facts.memory.clone(),
     }

@@ -86,6 +86,14 @@ impl<P> ProcessState<P> {
         })
     }
 
+    /// Whether it is this resource's turn.
+    pub fn has_turn(&self, uid: &str, turn: &Turn) -> bool {
+        self.with(|contents| {
+            let create = contents.resources.get(uid).and_then(|resource| resource.create.as_ref());
+            create.is_some_and(|create| create.turn == *turn)
+        })
+    }
+
     /// A place in the budget was waited for. It is kept, and what was there before the create is read anew.
     pub fn keep_place(&self, uid: &str, now: Timestamp, tick: Tick) {
         self.update(uid, |resource| (resource.place, resource.wrote) = (Some(now), Some(tick)));

@@ -60,6 +60,7 @@ fn a_branch_has_one_create_at_a_time_until_it_is_resolved() {
     assert!(state.is_creating("one"));
     drop(step);
     assert!(!state.begin_create("two", turn("a", "br-1")), "it is not resolved");
+    assert!(state.has_turn("one", &turn("a", "br-1")) && !state.has_turn("two", &turn("a", "br-1")));
     let step = state.begin_step("one");
     assert!(state.begin_create("one", turn("a", "br-1")), "its own turn");
     drop(step);

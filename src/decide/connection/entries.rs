@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::super::template::filled;
 use super::CredentialsView;
-use crate::api::Connection;
+use crate::api::{ComputeStatus, Connection};
 use crate::domain::Compute;
 
 /// The port that the platform's computes serve.
@@ -69,6 +69,12 @@ impl Address {
     pub fn of(compute: &Compute) -> Option<Self> {
         let host = compute.host.clone()?;
         Some(Self { id: compute.id.clone(), host, pooled_host: compute.pooled_host.clone() })
+    }
+
+    /// Where the status of a Compute says that its compute is.
+    pub fn seen(status: &ComputeStatus) -> Option<Self> {
+        let (id, host) = status.compute_id.clone().zip(status.host.clone())?;
+        Some(Self { id, host, pooled_host: status.pooled_host.clone() })
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::connection::Address;
-use super::{Case, Found, Member};
+use super::{Found, Member};
 use crate::api::{Compute, ComputeType, Condition, Management, ObjectMeta, ReadReplicaSetSpec};
 use crate::domain::ComputeState;
 
@@ -59,24 +59,22 @@ pub(super) struct Replica {
     pub declared: bool,
 }
 
-impl Case<'_> {
-    /// The Computes of the set, in the order of their numbers.
-    pub(super) fn replicas(&self) -> Vec<Replica> {
-        let template = &self.spec.template;
-        let is_live =
-            |found: &&Found| found.relation == Relation::Member && found.compute.metadata.deletion_timestamp.is_none();
-        let replica = |found: &Found| {
-            let compute = found.compute.clone();
-            let current = compute.spec.branch_id == template.spec.compute().branch_id;
-            let declared = template.spec.of(&compute.spec) == compute.spec
-                && holds(compute.metadata.labels.as_ref(), &template.metadata.labels)
-                && holds(compute.metadata.annotations.as_ref(), &template.metadata.annotations);
-            Replica { compute, current, declared }
-        };
-        let mut replicas: Vec<_> = self.observed.computes.iter().filter(is_live).map(replica).collect();
-        replicas.sort_by_key(|replica| (replica.name().len(), replica.name()));
-        replicas
-    }
+/// The Computes of the set, in the order of their numbers.
+pub(super) fn replicas(spec: &ReadReplicaSetSpec, computes: &[Found]) -> Vec<Replica> {
+    let template = &spec.template;
+    let is_live =
+        |found: &&Found| found.relation == Relation::Member && found.compute.metadata.deletion_timestamp.is_none();
+    let replica = |found: &Found| {
+        let compute = found.compute.clone();
+        let current = compute.spec.branch_id == template.spec.compute().branch_id;
+        let declared = template.spec.of(&compute.spec) == compute.spec
+            && holds(compute.metadata.labels.as_ref(), &template.metadata.labels)
+            && holds(compute.metadata.annotations.as_ref(), &template.metadata.annotations);
+        Replica { compute, current, declared }
+    };
+    let mut replicas: Vec<_> = computes.iter().filter(is_live).map(replica).collect();
+    replicas.sort_by_cached_key(|replica| (replica.name().len(), replica.name()));
+    replicas
 }
 
 impl Replica {
@@ -129,8 +127,6 @@ impl Replica {
 
     /// Where clients reach it, once that is known.
     pub fn address(&self) -> Option<Address> {
-        let status = self.compute.status.as_ref()?;
-        let (id, host) = status.compute_id.clone().zip(status.host.clone())?;
-        Some(Address { id, host, pooled_host: status.pooled_host.clone() })
+        Address::seen(self.compute.status.as_ref()?)
     }
 }

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use self::member::Replica;
 pub use self::member::{Relation, relation};
 pub use self::status::{selector, status};
 use super::connection::{ConnectionSecret, CredentialsView, SecretView};
@@ -77,6 +78,7 @@ type Choice = Decision<SetStep>;
 struct Case<'a> {
     spec: &'a ReadReplicaSetSpec,
     observed: &'a SetObserved,
+    replicas: Vec<Replica>,
     now: Timestamp,
 }
 
@@ -97,13 +99,17 @@ pub fn decide(spec: &ReadReplicaSetSpec, observed: &SetObserved, now: Timestamp)
     if !observed.settled {
         return Decision::silent().no_later(Wake::At(later(now, SHOWN_AFTER)));
     }
-    let case = Case { spec, observed, now };
+    let case = Case::new(spec, observed, now);
     let report = case.report();
     let choices = [case.membership(&report), case.number(&report), case.change(&report), case.connection(&report)];
     Decision::first_step(choices.into_iter().flatten().chain([Decision::rest(report)]))
 }
 
-impl Case<'_> {
+impl<'a> Case<'a> {
+    fn new(spec: &'a ReadReplicaSetSpec, observed: &'a SetObserved, now: Timestamp) -> Self {
+        Self { spec, observed, replicas: member::replicas(spec, &observed.computes), now }
+    }
+
     /// A step, unless the API server refused the last one of its kind too recently.
     fn act(&self, action: Action, step: SetStep, report: &Report) -> Choice {
         match self.observed.memory.backoff(action, self.observed.meta.generation, self.now) {

@@ -7,15 +7,15 @@ use super::member::Replica;
 
 impl Case<'_> {
     pub(super) fn report(&self) -> Report {
-        let replicas = self.replicas();
+        let replicas = &self.replicas;
         let find = |wanted: fn(&Replica) -> bool| replicas.iter().find(|replica| wanted(replica));
         let complete = replicas.len() == self.desired();
-        let summary = self.summary(&replicas);
+        let summary = self.summary();
         let (reason, health): (Reason, fn(Reason, String) -> Health) = match () {
             () if complete && replicas.iter().all(|replica| replica.is_settled()) => (Reason::Available, Health::Ready),
             () if find(Replica::is_stalled).is_some() => (Reason::ReplicaNotReady, Health::Stalled),
             () if find(Replica::is_unknown).is_some() => (Reason::ReplicaNotReady, Health::Unknown),
-            () if complete && self.is_held_back(&replicas) => (Reason::Available, Health::Ready),
+            () if complete && self.is_held_back() => (Reason::Available, Health::Ready),
             () if replicas.len() < self.desired() => (Reason::Creating, Health::Progressing),
             () => (Reason::Updating, Health::Progressing),
         };
@@ -24,26 +24,26 @@ impl Case<'_> {
         let message = why.map_or_else(|| summary.clone(), |why| format!("{summary} {why}"));
         let report = Report::of(health(reason, message));
         match &report.health {
-            Health::Ready(..) => self.sync(&replicas).map_or(report.clone(), |sync| report.with_sync(sync)),
+            Health::Ready(..) => self.sync().map_or(report.clone(), |sync| report.with_sync(sync)),
             _ => report,
         }
     }
 
-    fn summary(&self, replicas: &[Replica]) -> String {
-        let count = |wanted: fn(&Replica) -> bool| replicas.iter().filter(|replica| wanted(replica)).count();
+    fn summary(&self) -> String {
+        let count = |wanted: fn(&Replica) -> bool| self.replicas.iter().filter(|replica| wanted(replica)).count();
         let (ready, settled, desired) = (count(Replica::is_ready), count(Replica::is_settled), self.desired());
         format!("Replicas: {desired} declared, {ready} ready, {settled} up to date.")
     }
 
     /// Every replica can be used, and one of them waits, or waits for a person, with a change.
-    fn is_held_back(&self, replicas: &[Replica]) -> bool {
-        let ready = replicas.iter().all(|replica| replica.is_ready() && replica.current);
-        ready && replicas.iter().any(|replica| replica.is_held_back())
+    fn is_held_back(&self) -> bool {
+        let ready = self.replicas.iter().all(|replica| replica.is_ready() && replica.current);
+        ready && self.replicas.iter().any(|replica| replica.is_held_back())
     }
 
     /// What is not as declared although all replicas can be used.
-    fn sync(&self, replicas: &[Replica]) -> Option<Sync> {
-        let held_back = replicas.iter().find(|replica| replica.is_held_back()).and_then(|replica| {
+    fn sync(&self) -> Option<Sync> {
+        let held_back = self.replicas.iter().find(|replica| replica.is_held_back()).and_then(|replica| {
             let condition = replica.condition("Synced")?;
             let reason = Reason::ALL.iter().find(|reason| reason.as_str() == condition.reason)?;
             Some(Sync::OutOfSync(*reason, told(replica, "Synced")?))

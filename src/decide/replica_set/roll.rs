@@ -11,34 +11,33 @@ impl Case<'_> {
     /// Creates what is missing, and deletes what is too many. Of another branch are those that are to be replaced: new ones come
     /// first, where there may be more than are declared.
     pub(super) fn number(&self, report: &Report) -> Option<Choice> {
-        let replicas = self.replicas();
-        let (current, former): (Vec<&Replica>, Vec<&Replica>) = replicas.iter().partition(|replica| replica.current);
+        let (current, former): (Vec<&Replica>, Vec<&Replica>) =
+            self.replicas.iter().partition(|replica| replica.current);
         let (desired, surge) = (self.desired(), self.surge());
         let most = if former.is_empty() { desired } else { desired.saturating_add(surge) };
-        if current.len() < desired && replicas.len() < most {
+        if current.len() < desired && self.replicas.len() < most {
             return Some(self.act(Action::Create, SetStep::Create { name: self.free_name() }, report));
         }
         let surplus = if current.len() > desired { retire::first(current.iter().copied()) } else { None };
-        let goes = surplus.or_else(|| self.former(&replicas, &former, most))?;
+        let goes = surplus.or_else(|| self.former(&former, most))?;
         Some(self.act(Action::Delete, SetStep::Retire(member::named(&goes.compute)), report))
     }
 
     /// The one of another branch that can go now.
-    fn former<'a>(&self, all: &[Replica], former: &[&'a Replica], most: usize) -> Option<&'a Replica> {
+    fn former<'a>(&self, former: &[&'a Replica], most: usize) -> Option<&'a Replica> {
         let goes = retire::first(former.iter().copied())?;
-        let ready = all.iter().filter(|replica| replica.is_ready()).count();
+        let ready = self.replicas.iter().filter(|replica| replica.is_ready()).count();
         let floor = match self.surge() {
             0 => self.desired().saturating_sub(self.unavailable()),
             _ => self.desired(),
         };
         let is_spare = ready.saturating_sub(1) >= floor;
-        (all.len() > most || !goes.is_ready() || is_spare).then_some(goes)
+        (self.replicas.len() > most || !goes.is_ready() || is_spare).then_some(goes)
     }
 
     /// Changes one that is not as the template says, as long as enough of the others are ready.
     pub(super) fn change(&self, report: &Report) -> Option<Choice> {
-        let replicas = self.replicas();
-        let current: Vec<&Replica> = replicas.iter().filter(|replica| replica.current).collect();
+        let current: Vec<&Replica> = self.replicas.iter().filter(|replica| replica.current).collect();
         let busy = current.iter().filter(|replica| !replica.is_ready() || replica.declared && !replica.is_settled());
         let may_take_one = busy.count() < self.unavailable();
         // One that is not ready has nothing to lose, and may be ready once it is changed.

@@ -11,7 +11,7 @@ impl Case<'_> {
         let target = self.target();
         // Without a host there is nothing to connect to yet.
         let begun = matches!(self.observed.secret, SecretView::Ours(_) | SecretView::Foreign(_));
-        if !begun && self.replicas().iter().all(|replica| replica.address().is_none()) {
+        if !begun && self.replicas.iter().all(|replica| replica.address().is_none()) {
             return None;
         }
         match declared.due(&target)? {
@@ -33,6 +33,6 @@ impl Case<'_> {
     }
 
     fn target(&self) -> Target {
-        Target::any_of(self.replicas().iter().filter_map(|replica| replica.address()).collect())
+        Target::any_of(self.replicas.iter().filter_map(|replica| replica.address()).collect())
     }
 }

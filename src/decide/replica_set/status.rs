@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use super::super::Report;
-use super::member::Replica;
-use super::{Case, SetObserved};
+use super::SetObserved;
+use super::member::{self, Replica};
 use crate::api::{ReadReplicaSetSpec, ReadReplicaSetStatus, ServiceBinding};
 
 /// The numbers, and the conditions.
@@ -15,8 +15,7 @@ pub fn status(
     old: &ReadReplicaSetStatus,
     now: Timestamp,
 ) -> ReadReplicaSetStatus {
-    let case = Case { spec, observed, now };
-    let replicas = case.replicas();
+    let replicas = member::replicas(spec, &observed.computes);
     let count = |wanted: fn(&Replica) -> bool| {
         u32::try_from(replicas.iter().filter(|replica| wanted(replica)).count()).unwrap_or(u32::MAX)
     };
