@@ -1,17 +1,18 @@
 //! What a pass needs: a kind, which says what is done, and an environment, in which it is done. The controller has one, the
 //! model checker and the property tests have their own, and all run the same passes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kube::Resource;
 use kube::core::object::HasStatus;
 use kube::runtime::reflector::ObjectRef;
+use kube::{Resource, ResourceExt};
 use secrecy::SecretString;
 
+use super::index::Key;
 use super::object::{AccountName, Managed, uid};
 use super::state::{Connection, ProcessState};
 use crate::api::{AccountRef, Compute, PlatformAccess, ProjectKey};
@@ -19,7 +20,7 @@ use crate::cluster::Cluster;
 use crate::decide::identity::Place;
 use crate::decide::memory::Problem;
 use crate::decide::names::{AccountFinalizers, ClusterId};
-use crate::decide::{AccountView, Action, Decision, Limits, Memory, Reason, Report};
+use crate::decide::{AccountView, Action, Brake, Decision, Limits, Memory, Reason, Report};
 use crate::domain::Fault;
 use crate::platform::{ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, PlatformClient, Tick};
 
@@ -40,8 +41,10 @@ pub trait Environment: Send + Sync + 'static {
 
     /// The object as the process knows it, which may be out of date.
     fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>>;
-    /// All objects of a kind that are wanted.
-    fn objects<K: Managed>(&self, wanted: impl Fn(&K) -> bool) -> Vec<Arc<K>>;
+    /// All objects of a kind.
+    fn objects<K: Kind>(&self) -> Vec<Arc<K::Object>>;
+    /// Those that have this key.
+    fn objects_by<K: Kind>(&self, key: &Key) -> Vec<Arc<K::Object>>;
     /// The metadata of the objects of a kind that cannot be read.
     fn unreadable<K: Managed>(&self) -> Vec<Arc<kube::core::ObjectMeta>>;
     /// The labels of a namespace, where they are known.
@@ -146,24 +149,19 @@ pub trait KindVisitor {
     fn visit<K: Kind>(&mut self);
 }
 
-/// Selects objects of any kind.
-pub trait Selector {
-    fn selects<K: Kind>(&self, object: &K::Object) -> bool;
+/// Has all objects of whatever kind decided on anew that have this key.
+pub fn wake_by<E: Environment>(env: &E, key: &Key) {
+    E::Kinds::each(&mut Waking { env, key });
 }
 
-/// Has all selected objects decided on anew.
-pub fn wake_selected<E: Environment>(env: &E, selector: impl Selector) {
-    E::Kinds::each(&mut Waking { env, selector });
-}
-
-struct Waking<'a, E, S> {
+struct Waking<'a, E> {
     env: &'a E,
-    selector: S,
+    key: &'a Key,
 }
 
-impl<E: Environment, S: Selector> KindVisitor for Waking<'_, E, S> {
+impl<E: Environment> KindVisitor for Waking<'_, E> {
     fn visit<K: Kind>(&mut self) {
-        for object in self.env.objects::<K::Object>(|object| self.selector.selects::<K>(object)) {
+        for object in self.env.objects_by::<K>(self.key) {
             self.env.wake(ObjectRef::from_obj(object.as_ref()));
         }
     }
@@ -289,6 +287,11 @@ pub trait Kind: Send + Sync + Sized + 'static {
         None
     }
 
+    /// By what an object is found, besides its namespace, its account and its Secrets.
+    fn keys(_object: &Self::Object) -> Vec<Key> {
+        Vec::new()
+    }
+
     /// Whether an object takes this Compute as its own, as far as nobody controls it.
     fn selects(_object: &Self::Object, _compute: &Compute) -> bool {
         false
@@ -296,6 +299,26 @@ pub trait Kind: Send + Sync + Sized + 'static {
 
     /// What others do when an object of this kind is gone.
     fn on_deleted<E: Environment>(env: &E, object: &Self::Object);
+}
+
+/// Everything that an object is found by.
+pub fn keys<K: Kind>(object: &K::Object) -> BTreeSet<Key> {
+    let namespace = object.namespace();
+    let mut keys: BTreeSet<Key> = K::keys(object).into_iter().collect();
+    keys.extend(K::account(object).map(|reference| Key::Account(AccountName::of(reference, object))));
+    keys.extend(K::credentials(object).map(|(namespace, name)| Key::Secret(namespace, name)));
+    keys.extend((namespace.is_none()).then_some(Key::ClusterScoped));
+    let Some(namespace) = namespace else { return keys };
+    let unused = K::unused_secrets(object).iter().map(String::as_str);
+    let secrets = unused.chain(K::written_secret(object)).chain(K::read_secret(object));
+    keys.extend(secrets.map(|name| Key::secret(&namespace, name)));
+    keys.extend(is_braked(object).then(|| Key::Braked(namespace.clone())));
+    keys.insert(Key::Namespace(namespace));
+    keys
+}
+
+fn is_braked<K: Managed>(object: &K) -> bool {
+    object.meta().deletion_timestamp.is_some() && matches!(object.meta_observed().brake, Brake::Paused(_))
 }
 
 /// Why a step could not be performed.

@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::stores::Stores;
 use super::access;
-use super::environment::{Environment, PassSettings};
+use super::environment::{Environment, Kind, PassSettings};
+use super::index::Key;
 use super::object::{AccountName, Managed};
 use super::registry::AllKinds;
 use super::state::{Connection, ProcessState};
@@ -128,8 +129,12 @@ impl Environment for Live {
         self.stores.get(reference)
     }
 
-    fn objects<K: Managed>(&self, wanted: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
-        self.stores.filter(wanted)
+    fn objects<K: Kind>(&self) -> Vec<Arc<K::Object>> {
+        self.stores.all()
+    }
+
+    fn objects_by<K: Kind>(&self, key: &Key) -> Vec<Arc<K::Object>> {
+        self.stores.find(key)
     }
 
     fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {

@@ -5,6 +5,7 @@ mod account;
 mod children;
 mod compute;
 mod key;
+mod resources;
 mod turns;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ pub use self::children::Done;
 use self::compute::Create;
 pub use self::compute::Turn;
 pub use self::key::{KeyState, UnsavedKey};
+pub use self::resources::Resources;
 use super::object::AccountName;
 use crate::decide::brake::{Refusal, Window};
 use crate::decide::key::Probe;
@@ -32,8 +34,7 @@ pub struct ProcessState<P>(Mutex<Contents<P>>);
 /// The same as plain data.
 #[derive(Clone, Debug)]
 pub struct Contents<P> {
-    /// By the UID of the resource.
-    pub resources: BTreeMap<String, ResourceState>,
+    pub resources: Resources,
     /// The accounts that were looked at.
     pub accounts: BTreeMap<AccountName, AccountEntry<P>>,
     /// Clients of theirs with an earlier key or address, which somebody may still call the platform through.
@@ -81,7 +82,7 @@ pub struct ResourceState {
 impl<P> Default for Contents<P> {
     fn default() -> Self {
         Self {
-            resources: BTreeMap::new(),
+            resources: Resources::default(),
             accounts: BTreeMap::new(),
             former: BTreeMap::new(),
             deletions: Window::default(),
@@ -141,17 +142,17 @@ impl<P> ProcessState<P> {
     /// The resource is gone. A key that is not saved yet is lost with it, and reported.
     pub fn forget(&self, uid: &str) {
         self.with(|contents| {
-            let Some(resource) = contents.resources.get_mut(uid) else { return };
+            let Some(mut resource) = contents.resources.remove(uid) else { return };
             if let Some(key) = resource.key.unsaved.take() {
                 key.log_loss(WITHOUT_OWNER);
             }
             if !resource.in_step {
-                contents.resources.remove(uid);
                 return;
             }
             // A step that is not over still has its turn, and its account is still needed.
-            let create = resource.create.take();
-            *resource = ResourceState { in_step: true, deleted: true, create, ..ResourceState::default() };
+            let left =
+                ResourceState { in_step: true, deleted: true, create: resource.create, ..ResourceState::default() };
+            contents.resources.change(uid, |resource| *resource = left);
         });
     }
 
@@ -220,7 +221,7 @@ impl<P> ProcessState<P> {
 
     /// A pass ended well.
     pub fn pass_succeeded(&self, uid: &str) {
-        self.with(|contents| contents.resources.get_mut(uid).map(|resource| resource.errors = 0));
+        self.with(|contents| contents.resources.change_known(uid, |resource| resource.errors = 0));
     }
 
     /// A pass ended with an error; how many in a row did.
@@ -251,17 +252,14 @@ impl<P> ProcessState<P> {
             if before == now {
                 return Vec::new();
             }
-            contents.resources.entry(uid.to_owned()).or_default().waits = now.map(|reason| (kind.to_owned(), reason));
-            let count = |reason| {
-                let waiting = contents.resources.values().filter_map(|resource| resource.waits.as_ref());
-                (reason, waiting.filter(|(of, why)| of == kind && *why == reason).count())
-            };
+            contents.resources.change(uid, |resource| resource.waits = now.map(|reason| (kind.to_owned(), reason)));
+            let count = |reason| (reason, contents.resources.waiting(kind, reason));
             before.into_iter().chain(now).map(count).collect()
         })
     }
 
     fn update<T>(&self, uid: &str, change: impl FnOnce(&mut ResourceState) -> T) -> T {
-        self.with(|contents| change(contents.resources.entry(uid.to_owned()).or_default()))
+        self.with(|contents| contents.resources.change(uid, change))
     }
 
     fn with<T>(&self, run: impl FnOnce(&mut Contents<P>) -> T) -> T {
@@ -272,12 +270,14 @@ impl<P> ProcessState<P> {
 impl<P> Drop for StepGuard<'_, P> {
     fn drop(&mut self) {
         self.state.with(|contents| {
-            let Some(resource) = contents.resources.get_mut(&self.uid) else { return };
-            resource.in_step = false;
-            if let Some(create) = &mut resource.create {
-                create.running = false;
-            }
-            if !resource.deleted {
+            let ended = contents.resources.change_known(&self.uid, |resource| {
+                resource.in_step = false;
+                if let Some(create) = &mut resource.create {
+                    create.running = false;
+                }
+                resource.deleted
+            });
+            if ended != Some(true) {
                 return;
             }
             let removed = contents.resources.remove(&self.uid);

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use dbplane::controller::index::Key;
 use dbplane::controller::object::Managed;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
@@ -41,14 +42,18 @@ impl Cluster {
     }
 
     pub fn all<K: Managed>(&self) -> Vec<Arc<K>> {
-        self.all_of(|_| true)
+        self.of_kind::<K>().map(|stored| stored.typed()).collect()
     }
 
-    /// Those of a kind that are wanted.
-    pub fn all_of<K: Managed>(&self, wanted: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
+    /// Those of a kind that have this key.
+    pub fn all_by<K: Managed>(&self, key: &Key) -> Vec<Arc<K>> {
+        let key = hash(key);
+        self.of_kind::<K>().filter(|stored| stored.has(key)).map(|stored| stored.typed()).collect()
+    }
+
+    fn of_kind<K: Managed>(&self) -> impl Iterator<Item = &Print<Stored>> {
         let kind = kind::<K>();
-        let objects = self.objects.iter().filter(|((this, _), _)| *this == kind);
-        objects.map(|(_, stored)| stored.typed::<K>()).filter(|object| wanted(object)).collect()
+        self.objects.iter().filter(move |((this, _), _)| *this == kind).map(|(_, stored)| stored)
     }
 
     /// Creates an object as people do, with these annotations.

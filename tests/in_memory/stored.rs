@@ -1,10 +1,12 @@
 //! Objects as they are stored, and read as their kinds.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use dbplane::controller::environment::{Kind, KindVisitor, Kinds};
+use dbplane::controller::environment::{Kind, KindVisitor, Kinds, keys};
+use dbplane::controller::index::Key;
 use dbplane::controller::object::Managed;
 use dbplane::controller::registry::AllKinds;
 use kube::Resource as _;
@@ -12,11 +14,15 @@ use serde_json::Value;
 
 use super::print::{Print, hash};
 
+type Typed = Arc<dyn Any + Send + Sync>;
+
 /// An object as it is stored, and read.
 #[derive(Clone)]
 pub struct Stored {
     pub value: Value,
-    typed: Arc<dyn Any + Send + Sync>,
+    typed: Typed,
+    /// Hashes, since many are compared.
+    keys: Arc<[u64]>,
 }
 
 impl fmt::Debug for Stored {
@@ -27,15 +33,20 @@ impl fmt::Debug for Stored {
 
 impl Stored {
     pub fn new(kind: &str, value: Value) -> Print<Self> {
-        let mut read = Read { kind, value: &value, typed: None };
+        let mut read = Read { kind, value: &value, found: None };
         AllKinds::each(&mut read);
-        let typed = read.typed.unwrap_or_else(|| panic!("{kind} is not registered"));
-        Print::hashed(hash(&value.to_string()), Self { value, typed })
+        let (typed, keys) = read.found.unwrap_or_else(|| panic!("{kind} is not registered"));
+        Print::hashed(hash(&value.to_string()), Self { value, typed, keys: keys.iter().map(hash).collect() })
     }
 
     /// The object, read as its kind.
     pub fn typed<K: Managed>(&self) -> Arc<K> {
         self.typed.clone().downcast().expect("the kind of the object")
+    }
+
+    /// Whether it is found by the key with this hash.
+    pub fn has(&self, key: u64) -> bool {
+        self.keys.contains(&key)
     }
 
     pub fn version(&self) -> u64 {
@@ -54,14 +65,15 @@ impl Stored {
 struct Read<'a> {
     kind: &'a str,
     value: &'a Value,
-    typed: Option<Arc<dyn Any + Send + Sync>>,
+    found: Option<(Typed, BTreeSet<Key>)>,
 }
 
 impl KindVisitor for Read<'_> {
     fn visit<K: Kind>(&mut self) {
         if K::Object::kind(&()) == self.kind {
             let object: K::Object = serde_json::from_value(self.value.clone()).unwrap();
-            self.typed = Some(Arc::new(object));
+            let keys = keys::<K>(&object);
+            self.found = Some((Arc::new(object), keys));
         }
     }
 }

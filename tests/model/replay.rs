@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use dbplane::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
 use dbplane::controller::environment::{Environment, Kind, PassSettings};
+use dbplane::controller::index::Key;
 use dbplane::controller::object::{AccountName, Managed};
 use dbplane::controller::pass::{Pass, pass};
 use dbplane::controller::registry::AllKinds;
@@ -26,8 +27,8 @@ use serde_json::{Value, json};
 use super::bound::Statuses;
 use super::edits::ELSEWHERE;
 pub use super::flight::{Answer, Base, Call, Effect, Entry, Flight, Pending, Resolved};
-use super::in_memory::cluster::kind;
-use super::in_memory::{Carrier, Cluster, Port, Print, Request, Resource, Response, refused};
+use super::in_memory::cluster::{Stored, kind};
+use super::in_memory::{Carrier, Cluster, Port, Print, Request, Resource, Response, hash, refused};
 use super::mutation::Mutation;
 use super::remote::Remote;
 use super::state::ReadKeys;
@@ -159,6 +160,17 @@ fn record_alone(patch: &str) -> String {
     patch.to_string()
 }
 
+impl Replay {
+    /// The objects of a kind that are wanted.
+    fn stored<K: Managed>(&self, wanted: impl Fn(&Stored) -> bool) -> Vec<Arc<K>> {
+        let kind = kind::<K>();
+        let objects = self.base.caches.iter().filter(|((this, _), stored)| *this == kind && wanted(stored));
+        let objects: Vec<_> = objects.map(|(_, stored)| stored).collect();
+        looks_at(&objects);
+        objects.into_iter().map(|stored| stored.typed()).collect()
+    }
+}
+
 impl Environment for Replay {
     type Client = Remote;
     type Cluster = Port<ToTape>;
@@ -212,11 +224,13 @@ impl Environment for Replay {
         Some(object?.typed())
     }
 
-    fn objects<K: Managed>(&self, wanted: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
-        let kind = kind::<K>();
-        let objects = self.base.caches.iter().filter(|((this, _), _)| *this == kind);
-        looks_at(&objects.clone().map(|(_, stored)| stored).collect::<Vec<_>>());
-        objects.map(|(_, stored)| stored.typed::<K>()).filter(|object| wanted(object)).collect()
+    fn objects<K: Kind>(&self) -> Vec<Arc<K::Object>> {
+        self.stored::<K::Object>(|_| true)
+    }
+
+    fn objects_by<K: Kind>(&self, key: &Key) -> Vec<Arc<K::Object>> {
+        let key = hash(key);
+        self.stored::<K::Object>(|stored| stored.has(key))
     }
 
     fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {

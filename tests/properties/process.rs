@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use axum::http;
 use dbplane::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
 use dbplane::controller::environment::{Environment, Kind, KindVisitor, Kinds, PassSettings};
+use dbplane::controller::index::Key;
 use dbplane::controller::object::{AccountName, Managed};
 use dbplane::controller::pass::{Next, pass};
 use dbplane::controller::registry::AllKinds;
@@ -225,8 +226,12 @@ impl Environment for Process {
         self.simulation.lock().cluster.get(&reference.name)
     }
 
-    fn objects<K: Managed>(&self, wanted: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
-        self.simulation.lock().cluster.all_of(wanted)
+    fn objects<K: Kind>(&self) -> Vec<Arc<K::Object>> {
+        self.simulation.lock().cluster.all()
+    }
+
+    fn objects_by<K: Kind>(&self, key: &Key) -> Vec<Arc<K::Object>> {
+        self.simulation.lock().cluster.all_by(key)
     }
 
     fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {

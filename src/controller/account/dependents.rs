@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use kube::{Resource, ResourceExt};
 
-use super::super::environment::{Environment, Kind, KindVisitor, Kinds, Selector, wake_selected};
+use super::super::environment::{Environment, Kind, KindVisitor, Kinds, wake_by};
+use super::super::index::Key;
 use super::super::object::{AccountName, Managed, has_finalizer, uid};
 use super::super::pass::label;
 use crate::cluster::resource_version;
@@ -43,7 +44,7 @@ struct Search<'a, E> {
 
 impl<E: Environment> KindVisitor for Search<'_, E> {
     fn visit<K: Kind>(&mut self) {
-        let objects = self.env.objects::<K::Object>(|object| refers::<K>(object, self.account));
+        let objects = self.env.objects_by::<K>(&Key::Account(self.account.clone()));
         self.found.extend(objects.iter().map(|object| dependent::<K, E>(self.env, object)));
         if K::USES_ACCOUNT {
             self.found.extend(unreadable::<K, E>(self.env, self.account));
@@ -89,21 +90,9 @@ fn unreadable<K: Kind, E: Environment>(env: &E, account: &AccountName) -> Vec<De
         .collect()
 }
 
-fn refers<K: Kind>(object: &K::Object, account: &AccountName) -> bool {
-    K::account(object).is_some_and(|reference| AccountName::of(reference, object) == *account)
-}
-
 /// Has the resources of an account decided on anew.
 pub fn wake<E: Environment>(env: &E, account: &AccountName) {
-    wake_selected(env, ReferringTo(account));
-}
-
-struct ReferringTo<'a>(&'a AccountName);
-
-impl Selector for ReferringTo<'_> {
-    fn selects<K: Kind>(&self, object: &K::Object) -> bool {
-        refers::<K>(object, self.0)
-    }
+    wake_by(env, &Key::Account(account.clone()));
 }
 
 /// An account whose credentials are in a Secret.
@@ -149,24 +138,15 @@ struct Users<'a, E> {
 
 impl<E: Environment> KindVisitor for Users<'_, E> {
     fn visit<K: Kind>(&mut self) {
-        let objects = self.env.objects::<K::Object>(|object| reads_secret::<K>(object, self.secret));
+        let (namespace, name) = self.secret;
+        let objects = self.env.objects_by::<K>(&Key::secret(namespace, name));
+        let readers = objects.iter().filter(|object| reads_secret::<K>(object, self.secret));
         let user = |object: &K::Object| User { uid: uid(object), finalizers: object.finalizers().to_vec() };
-        self.found.extend(objects.iter().map(|object| user(object)));
+        self.found.extend(readers.map(|object| user(object)));
     }
 }
 
 /// Whether an object reads its credentials from this Secret.
-pub fn reads_secret<K: Kind>(object: &K::Object, (namespace, name): (&str, &str)) -> bool {
+fn reads_secret<K: Kind>(object: &K::Object, (namespace, name): (&str, &str)) -> bool {
     K::credentials(object).is_some_and(|(its_namespace, its_name)| its_namespace == namespace && its_name == name)
-}
-
-/// Whether an object takes something from this Secret into one that it writes.
-pub fn copies_secret<K: Kind>(object: &K::Object, (namespace, name): (&str, &str)) -> bool {
-    K::read_secret(object) == Some(name) && object.namespace().as_deref() == Some(namespace)
-}
-
-/// Whether an object writes this Secret, or did.
-pub fn writes_secret<K: Kind>(object: &K::Object, (namespace, name): (&str, &str)) -> bool {
-    let unused = || K::unused_secrets(object).iter().any(|unused| unused == name);
-    (K::written_secret(object) == Some(name) || unused()) && object.namespace().as_deref() == Some(namespace)
 }

@@ -1,6 +1,6 @@
 //! What is looked at for a Compute: its record, its account, the project's snapshot, other Computes, its Secret.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -9,13 +9,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use super::super::access::{self, Access};
 use super::super::environment::{Environment, PassSettings};
 use super::super::hand_over;
+use super::super::index::Key;
 use super::super::object::uid;
 use super::super::state::ResourceState;
 use super::excerpt::{Excerpt, Matters};
 use super::{Computes, secret};
 use crate::api::Compute;
 use crate::cluster::{Owner, SecretState};
-use crate::decide::compute::{Scope, SnapshotState};
+use crate::decide::compute::{SnapshotState, at_stake};
 use crate::decide::connection::CredentialsView;
 use crate::decide::hand_over::HandOverView;
 use crate::decide::identity::{self, ComputeIdentity, Record};
@@ -125,20 +126,18 @@ fn is_awaiting(object: &Compute, known: &ComputeIdentity, remembered: &ResourceS
 /// spellings, and a rival is one also while its account is down or missing.
 fn others<E: Environment>(env: &E, object: &Compute, known: &ComputeIdentity, snapshot: &SnapshotState) -> Others {
     let me = uid(object);
-    let ids = ids(known, snapshot);
-    let scope = Scope::of(object, known, &ids);
-    let concerned = |other: &Compute| scope.concerns(other) && uid(other) != me;
-    let computes = env.objects::<Compute>(concerned);
+    let keys = at_stake(object, known, &ids(snapshot)).into_iter().map(Key::Claim);
+    let claimants = keys.flat_map(|key| env.objects_by::<Computes>(&key));
+    let mut computes: BTreeMap<String, Arc<Compute>> = claimants.map(|other| (uid(other.as_ref()), other)).collect();
+    computes.remove(&me);
     let unreadable = env.unreadable::<Compute>();
-    let uids = computes.iter().map(|other| uid(other.as_ref()));
-    let uids = uids.chain(unreadable.iter().filter_map(|meta| meta.uid.clone()));
+    let uids = computes.keys().cloned().chain(unreadable.iter().filter_map(|meta| meta.uid.clone()));
     let creating = uids.filter(|uid| env.state().is_creating(uid)).collect();
-    Others { creating, unreadable, computes }
+    Others { creating, unreadable, computes: computes.into_values().collect() }
 }
 
-/// The computes whose other claimants matter: one's own, and those at hand.
-fn ids(known: &ComputeIdentity, snapshot: &SnapshotState) -> BTreeSet<String> {
+/// The computes at hand.
+fn ids(snapshot: &SnapshotState) -> BTreeSet<String> {
     let computes = if let SnapshotState::Taken { computes, .. } = snapshot { computes.as_slice() } else { &[] };
-    let bound = known.binding.iter().map(|binding| binding.id.clone());
-    computes.iter().map(|compute| compute.id.clone()).chain(bound).collect()
+    computes.iter().map(|compute| compute.id.clone()).collect()
 }

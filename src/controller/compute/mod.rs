@@ -16,11 +16,12 @@ pub use gather::Facts;
 
 use super::access;
 use super::environment::{Environment, Kind, StepError};
+use super::index::Key;
 use super::object::{Managed, Status, namespaced, uid};
 use super::pass::forget;
 use crate::api::{AccountRef, Compute, ComputeStatus, Condition};
 use crate::cluster::resource_version;
-use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState};
+use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState, Subject};
 use crate::decide::hand_over::HandsOver;
 use crate::decide::identity::{Place, of_compute};
 use crate::decide::names::ClusterId;
@@ -166,6 +167,10 @@ impl Kind for Computes {
         object.status.as_ref().map_or(&[], |status| status.unused_secrets.as_slice())
     }
 
+    fn keys(object: &Compute) -> Vec<Key> {
+        compute::subjects(object).into_iter().map(Key::Claim).collect()
+    }
+
     fn on_deleted<E: Environment>(env: &E, object: &Compute) {
         forget::<Self, E>(env, object);
         env.stop_observing(object);
@@ -180,11 +185,10 @@ fn is_unbound(compute: &Compute) -> bool {
 
 /// Other Computes of the branch.
 fn on_branch<E: Environment>(env: &E, object: &Compute) -> Vec<Arc<Compute>> {
-    env.objects::<Compute>(|other: &Compute| {
-        other.spec.branch_id == object.spec.branch_id
-            && other.spec.project_id == object.spec.project_id
-            && uid(other) != uid(object)
-    })
+    let (project, branch) = (object.spec.project_id.clone(), object.spec.branch_id.clone());
+    let mut others = env.objects_by::<Computes>(&Key::Claim(Subject::Branch { project, branch }));
+    others.retain(|other| uid(other.as_ref()) != uid(object));
+    others
 }
 
 /// The older one comes first.

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::super::access;
 use super::super::environment::{Environment, StepError};
 use super::super::hand_over;
+use super::super::index::Key;
 use super::super::object::uid;
 use super::super::pass::calls::{confirm_record, failed, patch_metadata, publish, restore};
 use super::super::pass::released;
@@ -14,7 +15,7 @@ use super::super::state::{Connection, Turn};
 use super::Computes;
 use crate::api::{Compute, LastOperation, Management};
 use crate::cluster::{Event, MetadataPatch, resource_version};
-use crate::decide::compute::{self, ComputeStep};
+use crate::decide::compute::{self, ComputeStep, Subject};
 use crate::decide::connection::ConnectionSecret;
 use crate::decide::identity::{
     self, Binding, ComputeIdentity, CreateIntent, HandOverRecord, Origin, Predecessor, RestartRecord,
@@ -300,7 +301,9 @@ impl<E: Environment> Work<'_, E> {
 
     fn sees_another_create(&self, branch: &str) -> bool {
         let turn = self.turn(branch);
-        !self.env.objects::<Compute>(|other| self.env.state().has_turn(&uid(other), &turn)).is_empty()
+        let key = Key::Claim(Subject::Branch { project: turn.project.clone(), branch: turn.branch.clone() });
+        let others = self.env.objects_by::<Computes>(&key);
+        others.iter().any(|other| self.env.state().has_turn(&uid(other.as_ref()), &turn))
     }
 
     fn turn(&self, branch: &str) -> Turn {

@@ -7,13 +7,14 @@ use jiff::Timestamp;
 use super::super::access;
 use super::super::environment::Environment;
 use super::super::object::AccountName;
-use crate::api::{ProjectKey, ProjectKeyStatus};
+use super::ProjectKeys;
+use crate::api::ProjectKeyStatus;
 use crate::telemetry::metrics::{AccountKeys, KeyState};
 
 /// The keys as the statuses show them, and how many there are in the organizations of their accounts.
 pub fn census<E: Environment>(env: &E) -> Vec<AccountKeys> {
     let mut accounts: BTreeMap<AccountName, AccountKeys> = BTreeMap::new();
-    for object in env.objects::<ProjectKey>(|_| true) {
+    for object in env.objects::<ProjectKeys>() {
         let name = AccountName::of(&object.spec.account_ref, object.as_ref());
         let counted = accounts.entry(name.clone()).or_insert_with(|| of_account(env, &name));
         object.status.iter().for_each(|status| count(counted, status));

@@ -8,6 +8,7 @@ use kube::{Resource, ResourceExt};
 use super::super::access::{self, Access};
 use super::super::environment::{Environment, Kind, KindVisitor, Kinds, PassSettings};
 use super::super::hand_over;
+use super::super::index::Key;
 use super::super::object::uid;
 use super::super::state::ResourceState;
 use super::listing::{self, Listed};
@@ -89,7 +90,7 @@ pub(super) async fn gather<E: Environment>(
 }
 
 fn claims<E: Environment>(env: &E, object: &ProjectKey) -> BTreeMap<String, String> {
-    let (others, unreadable) = (env.objects::<ProjectKey>(key::may_claim), env.unreadable::<ProjectKey>());
+    let (others, unreadable) = (env.objects_by::<ProjectKeys>(&Key::Successor), env.unreadable::<ProjectKey>());
     key::claims(object, others.iter().map(AsRef::as_ref), unreadable.iter().map(AsRef::as_ref))
 }
 
@@ -108,9 +109,10 @@ struct Search<'a, E> {
 impl<E: Environment> KindVisitor for Search<'_, E> {
     fn visit<K: Kind>(&mut self) {
         let object = self.object;
+        let namespace = object.namespace().unwrap_or_default();
         let writes_the_same = |other: &K::Object| {
             K::written_secret(other) == Some(object.spec.secret.name.as_str())
-                && other.namespace() == object.namespace()
+                && other.meta().namespace.as_ref() == Some(&namespace)
                 && uid(other) != uid(object)
                 && !K::stands_back(other)
         };
@@ -119,6 +121,7 @@ impl<E: Environment> KindVisitor for Search<'_, E> {
             name: other.name_any(),
             rank: rank(other),
         };
-        self.found.extend(self.env.objects::<K::Object>(writes_the_same).iter().map(|other| rival(other)));
+        let others = self.env.objects_by::<K>(&Key::secret(&namespace, &object.spec.secret.name));
+        self.found.extend(others.iter().filter(|other| writes_the_same(other)).map(|other| rival(other)));
     }
 }

@@ -6,8 +6,9 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource, ResourceExt};
 use secrecy::ExposeSecret;
 
-use super::super::account::{AnyAccount, dependents, gather};
+use super::super::account::{Accounts, AnyAccount, dependents, gather};
 use super::super::environment::Environment;
+use super::super::index::Key;
 use super::super::pass::label;
 use crate::api::{Account, ClusterAccount, ProjectKey};
 use crate::cluster::SecretState;
@@ -27,11 +28,7 @@ pub(super) fn accounts<E: Environment>(env: &E, secret: &SecretState) -> Vec<Key
 
 fn of_kind<A: AnyAccount, E: Environment>(env: &E, secret: &Secret, own: &mut BTreeSet<String>) -> Vec<KeyAccount> {
     let place = (secret.namespace().unwrap_or_default(), secret.name_any());
-    let reads = |account: &A| {
-        let credential = account.credential();
-        (credential.namespace, credential.name) == place
-    };
-    let accounts = env.objects::<A>(reads);
+    let accounts = env.objects_by::<Accounts<A>>(&Key::Secret(place.0, place.1));
     own.extend(accounts.iter().map(|account| env.settings().finalizers(account.as_ref()).credential));
     accounts.iter().map(|account| view(env, account.as_ref(), secret)).collect()
 }

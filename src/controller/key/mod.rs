@@ -21,6 +21,7 @@ pub use gather::Facts;
 
 use super::access;
 use super::environment::{Environment, Kind, StepError};
+use super::index::Key;
 use super::object::{AccountName, Managed, Status, namespaced};
 use super::pass::forget;
 use crate::api::{AccountRef, Condition, ProjectKey, ProjectKeyStatus};
@@ -152,6 +153,10 @@ impl Kind for ProjectKeys {
 
     fn stands_back(object: &ProjectKey) -> bool {
         HandsOver::stands_back(object)
+    }
+
+    fn keys(object: &ProjectKey) -> Vec<Key> {
+        key::may_claim(object).then_some(Key::Successor).into_iter().collect()
     }
 
     fn on_deleted<E: Environment>(env: &E, object: &ProjectKey) {

@@ -8,6 +8,7 @@ use kube::core::error_boundary::InvalidObject;
 use kube::runtime::reflector::{ObjectRef, Store};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use super::super::index::{Index, Key};
 use super::super::object::{Managed, uid};
 use crate::api::ObjectMeta;
 
@@ -20,6 +21,7 @@ pub struct Stores(HashMap<TypeId, Box<dyn Any + Send + Sync>>);
 pub struct Entry<K: Managed> {
     /// One for each watched namespace, or one for all.
     pub stores: Vec<Store<K>>,
+    pub index: Arc<Index<K>>,
     pub unreadable: Unreadable,
     pub wake: UnboundedSender<ObjectRef<K>>,
 }
@@ -38,9 +40,15 @@ impl Stores {
         self.entry::<K>()?.stores.iter().find_map(|store| store.get(reference))
     }
 
-    pub fn filter<K: Managed>(&self, wanted: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
+    pub fn all<K: Managed>(&self) -> Vec<Arc<K>> {
         let stores = self.entry::<K>().map(|entry| entry.stores.as_slice()).unwrap_or_default();
-        stores.iter().flat_map(|store| store.state_filter(&wanted)).collect()
+        stores.iter().flat_map(Store::state).collect()
+    }
+
+    pub fn find<K: Managed>(&self, key: &Key) -> Vec<Arc<K>> {
+        let Some(entry) = self.entry::<K>() else { return Vec::new() };
+        let found = entry.index.find(key).into_iter();
+        found.filter_map(|reference| entry.stores.iter().find_map(|store| store.get(&reference))).collect()
     }
 
     pub fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {
@@ -60,7 +68,7 @@ impl Stores {
 
 /// The objects of a kind that cannot be read, by namespace and name.
 #[derive(Clone, Debug, Default)]
-pub struct Unreadable(Arc<Mutex<BTreeMap<Key, Invalid>>>);
+pub struct Unreadable(Arc<Mutex<BTreeMap<Place, Invalid>>>);
 
 /// An object that cannot be read, and why not.
 #[derive(Clone, Debug)]
@@ -83,9 +91,10 @@ impl Invalid {
     }
 }
 
-type Key = (Option<String>, Option<String>);
+/// Namespace and name.
+type Place = (Option<String>, Option<String>);
 
-fn key(meta: &ObjectMeta) -> Key {
+fn key(meta: &ObjectMeta) -> Place {
     (meta.namespace.clone(), meta.name.clone())
 }
 
@@ -124,7 +133,7 @@ impl Unreadable {
     /// These alone of the namespace, or of all, cannot be read. Which of them are news, and which others were known before.
     pub fn replace(&self, namespace: Option<&str>, found: Vec<Invalid>) -> (Vec<Invalid>, Vec<Arc<ObjectMeta>>) {
         self.with(|known| {
-            let concerned = |key: &Key| namespace.is_none() || key.0.as_deref() == namespace;
+            let concerned = |key: &Place| namespace.is_none() || key.0.as_deref() == namespace;
             let mut before: BTreeMap<_, _> = known.extract_if(.., |key, _| concerned(key)).collect();
             known.extend(found.iter().map(|invalid| (key(&invalid.meta), invalid.clone())));
             let news = |invalid: &Invalid| !invalid.is_as_before(before.get(&key(&invalid.meta)));
@@ -134,7 +143,7 @@ impl Unreadable {
         })
     }
 
-    fn with<T>(&self, run: impl FnOnce(&mut BTreeMap<Key, Invalid>) -> T) -> T {
+    fn with<T>(&self, run: impl FnOnce(&mut BTreeMap<Place, Invalid>) -> T) -> T {
         run(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

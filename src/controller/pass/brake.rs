@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use kube::Resource;
 
 use super::super::environment::{Environment, Kind, KindVisitor, Kinds};
+use super::super::index::Key;
 use super::super::object::{AccountName, Managed, uid};
 use crate::decide::Brake;
 use crate::decide::brake::Refusal;
@@ -16,7 +17,12 @@ pub fn paused<K: Kind, E: Environment>(env: &E, object: &K::Object, step: &K::St
     let meta = object.meta_observed();
     let limit = env.settings().limits.deletes_per_minute;
     if limit > 0 && meta.brake != Brake::Confirmed {
-        let mut others = Others { env, me: uid(object), namespace: object.meta().namespace.clone(), wait: false };
+        let mut others = Others {
+            env,
+            me: uid(object),
+            namespace: object.meta().namespace.clone().unwrap_or_default(),
+            wait: false,
+        };
         E::Kinds::each(&mut others);
         let account = AccountName::of(K::account(object)?, object);
         if let Err(refusal) = env.state().admit_deletion((&account, target), limit, others.wait, now) {
@@ -31,18 +37,13 @@ pub fn paused<K: Kind, E: Environment>(env: &E, object: &K::Object, step: &K::St
 struct Others<'a, E> {
     env: &'a E,
     me: String,
-    namespace: Option<String>,
+    namespace: String,
     wait: bool,
 }
 
 impl<E: Environment> KindVisitor for Others<'_, E> {
     fn visit<K: Kind>(&mut self) {
-        let waits = |other: &K::Object| {
-            other.meta().deletion_timestamp.is_some()
-                && other.meta().namespace == self.namespace
-                && uid(other) != self.me
-                && matches!(other.meta_observed().brake, Brake::Paused(_))
-        };
-        self.wait = self.wait || !self.env.objects::<K::Object>(waits).is_empty();
+        let paused = self.env.objects_by::<K>(&Key::Braked(self.namespace.clone()));
+        self.wait = self.wait || paused.iter().any(|other| uid(other.as_ref()) != self.me);
     }
 }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use kube::ResourceExt;
 
+use super::super::compute::Computes;
 use super::super::connection;
 use super::super::environment::Environment;
+use super::super::index::Key;
 use super::super::object::{Managed, uid};
 use super::super::state::Done;
 use crate::api::{Compute, ReadReplicaSet};
@@ -29,7 +31,7 @@ pub struct Facts {
 
 pub(super) async fn gather<E: Environment>(env: &E, object: &ReadReplicaSet) -> Result<Facts, kube::Error> {
     let uid = uid(object);
-    let computes = env.objects::<Compute>(|compute| compute.namespace() == object.namespace());
+    let computes = env.objects_by::<Computes>(&Key::Namespace(object.namespace().unwrap_or_default()));
     let unreadable = env.unreadable::<Compute>();
     let hidden = unreadable.iter().filter(|meta| meta.namespace == object.namespace());
     let hidden = hidden.filter_map(|meta| meta.name.clone());

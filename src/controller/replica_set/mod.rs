@@ -9,6 +9,7 @@ use kube::{Api, Client, Resource, ResourceExt};
 pub use gather::Facts;
 
 use super::environment::{Environment, Kind, StepError};
+use super::index::Key;
 use super::object::{Managed, Status, namespaced, uid};
 use super::pass::forget;
 use crate::api::{Condition, ReadReplicaSet, ReadReplicaSetStatus};
@@ -83,6 +84,10 @@ impl Kind for ReadReplicaSets {
 
     fn unused_secrets(object: &ReadReplicaSet) -> &[String] {
         object.status.as_ref().map_or(&[], |status| status.unused_secrets.as_slice())
+    }
+
+    fn keys(object: &ReadReplicaSet) -> Vec<Key> {
+        vec![Key::Selector(object.namespace().unwrap_or_default())]
     }
 
     fn selects(object: &ReadReplicaSet, compute: &crate::api::Compute) -> bool {

@@ -164,17 +164,18 @@ struct Parts<'a> {
 
 impl KindVisitor for Parts<'_> {
     fn visit<K: Kind>(&mut self) {
-        let unreadable = Unreadable::default();
+        let (index, unreadable) = (Arc::default(), Unreadable::default());
         let feeds: Vec<Feed<K::Object>> = if K::Object::is_namespaced() {
-            let feed = |scope: &Option<String>| feed::<K>(self.client, scope.as_deref(), &unreadable, &self.later);
+            let feed =
+                |scope: &Option<String>| feed::<K>(self.client, scope.as_deref(), (&index, &unreadable), &self.later);
             self.scopes.iter().map(feed).collect()
         } else {
-            vec![feed::<K>(self.client, None, &unreadable, &self.later)]
+            vec![feed::<K>(self.client, None, (&index, &unreadable), &self.later)]
         };
         let stores: Vec<_> = feeds.iter().map(|feed| feed.store.clone()).collect();
         self.filled.extend(stores.iter().map(filled));
         let (wake, woken) = unbounded_channel();
-        self.stores.insert(Entry { stores, unreadable, wake });
+        self.stores.insert(Entry { stores, index, unreadable, wake });
         let namespaces: Vec<_> = feeds.iter().map(|feed| feed.namespace.clone()).collect();
         let (spread, outlets) = spread(woken, namespaces);
         self.controllers.push(Box::new(move |_, _| spread.boxed()));

@@ -7,13 +7,14 @@ use std::sync::{Arc, OnceLock};
 
 use futures::{Stream, StreamExt};
 use kube::core::DeserializeGuard;
-use kube::runtime::reflector::Store;
 use kube::runtime::reflector::store::Writer;
+use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::{WatchStreamExt, reflector, watcher};
 use kube::{Resource, ResourceExt};
 use tracing::warn;
 
-use super::super::environment::{Environment, Kind};
+use super::super::environment::{Environment, Kind, keys};
+use super::super::index::Index;
 use super::super::live::Live;
 use super::super::live::stores::{Invalid, Unreadable, has};
 use super::super::object::Managed;
@@ -37,13 +38,13 @@ pub struct Feed<K: Managed> {
 pub fn feed<K: Kind>(
     client: &kube::Client,
     namespace: Option<&str>,
-    unreadable: &Unreadable,
+    (index, unreadable): (&Arc<Index<K::Object>>, &Unreadable),
     env: &Later,
 ) -> Feed<K::Object> {
     let (store, writer) = reflector::store();
     let api = K::Object::api::<DeserializeGuard<K::Object>>(client, namespace);
     let watched = watcher(api, watcher::Config::default()).default_backoff().modify(trim);
-    let mut reader = Reader::<K>::new(namespace, writer, unreadable, env);
+    let mut reader = Reader::<K>::new(namespace, writer, (index, unreadable), env);
     let read = watched.filter_map(move |event| std::future::ready(event.map(|event| reader.read(event)).transpose()));
     let later = env.clone();
     let changes = read.applied_objects().inspect(move |object| {
@@ -69,6 +70,7 @@ struct Reader<K: Kind> {
     namespace: Option<String>,
     store: Store<K::Object>,
     writer: Writer<K::Object>,
+    index: Arc<Index<K::Object>>,
     unreadable: Unreadable,
     /// What the store held before the list that is being read. A watch that was interrupted for too long begins with a list,
     /// which says nothing of what went meanwhile.
@@ -94,11 +96,17 @@ impl<K: Kind> Default for News<K> {
 }
 
 impl<K: Kind> Reader<K> {
-    fn new(namespace: Option<&str>, writer: Writer<K::Object>, unreadable: &Unreadable, env: &Later) -> Self {
+    fn new(
+        namespace: Option<&str>,
+        writer: Writer<K::Object>,
+        (index, unreadable): (&Arc<Index<K::Object>>, &Unreadable),
+        env: &Later,
+    ) -> Self {
         Self {
             namespace: namespace.map(str::to_owned),
             store: writer.as_reader(),
             writer,
+            index: index.clone(),
             unreadable: unreadable.clone(),
             before: Vec::new(),
             listed: Vec::new(),
@@ -124,9 +132,27 @@ impl<K: Kind> Reader<K> {
         let readable = self.readable(event, &mut news);
         if let Some(event) = &readable {
             self.writer.apply_watcher_event(event);
+            self.index(event, &news.gone);
         }
         news.gone.retain(|object| !has(&self.store, object.as_ref()) && !self.unreadable.has(object.as_ref()));
         (readable, news)
+    }
+
+    /// Takes what the store has learnt into the index. `before` is what it held before a list.
+    fn index(&self, event: &watcher::Event<K::Object>, before: &[Arc<K::Object>]) {
+        use watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
+        let set = |object: &K::Object| self.index.set(object, &keys::<K>(object));
+        match event {
+            Init | InitApply(_) => {}
+            Apply(object) => set(object),
+            Delete(object) => self.index.remove(object),
+            InitDone => {
+                self.store.state().iter().for_each(|object| set(object));
+                let is_gone =
+                    |object: &&Arc<K::Object>| self.store.get(&ObjectRef::from_obj(object.as_ref())).is_none();
+                before.iter().filter(is_gone).for_each(|object| self.index.remove(object));
+            }
+        }
     }
 
     fn readable(

@@ -37,7 +37,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let unreadable = Unreadable::default();
-        let reader = Reader::new(None, reflector::store().1, &unreadable, &Later::default());
+        let reader = Reader::new(None, reflector::store().1, (&Arc::default(), &unreadable), &Later::default());
         Self { unreadable, reader }
     }
 

@@ -6,10 +6,10 @@ use kube::Resource;
 use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 
-use super::super::account::dependents::{copies_secret, reads_secret, writes_secret};
-use super::super::environment::{Environment, Kind, KindVisitor, Kinds, Selector, wake_selected};
+use super::super::environment::{Environment, Kind, KindVisitor, Kinds, wake_by};
+use super::super::index::Key;
 use super::super::object::Managed;
-use crate::api::{AccountKind, Compute};
+use crate::api::Compute;
 
 /// Wakes the resource of ours that controls `object`, or those that would take it as their own.
 pub fn owner<K: Managed, E: Environment>(env: &E, object: &K) {
@@ -19,16 +19,23 @@ pub fn owner<K: Managed, E: Environment>(env: &E, object: &K) {
             let namespace = object.namespace();
             E::Kinds::each(&mut Owner { env, kind: (&owner.api_version, &owner.kind), name: &owner.name, namespace });
         }
-        (None, Some(compute)) => wake_selected(env, Selecting(compute)),
+        (None, Some(compute)) => E::Kinds::each(&mut Selecting { env, compute }),
         (None, None) => {}
     }
 }
 
-struct Selecting<'a>(&'a Compute);
+struct Selecting<'a, E> {
+    env: &'a E,
+    compute: &'a Compute,
+}
 
-impl Selector for Selecting<'_> {
-    fn selects<K: Kind>(&self, object: &K::Object) -> bool {
-        K::selects(object, self.0)
+impl<E: Environment> KindVisitor for Selecting<'_, E> {
+    fn visit<K: Kind>(&mut self) {
+        let namespace = self.compute.namespace().unwrap_or_default();
+        let may_select = self.env.objects_by::<K>(&Key::Selector(namespace));
+        for object in may_select.iter().filter(|object| K::selects(object, self.compute)) {
+            self.env.wake(ObjectRef::from_obj(object.as_ref()));
+        }
     }
 }
 
@@ -60,44 +67,31 @@ pub fn partners<K: Kind, E: Environment>(env: &E, object: &K::Object) {
     }
 }
 
-struct UsesSecret<'a>(&'a str, &'a str);
-
-impl Selector for UsesSecret<'_> {
-    fn selects<K: Kind>(&self, object: &K::Object) -> bool {
-        let secret = (self.0, self.1);
-        reads_secret::<K>(object, secret) || copies_secret::<K>(object, secret) || writes_secret::<K>(object, secret)
-    }
-}
-
 /// Wakes whom a Secret concerns: accounts that read it, resources that copy from it, resources that write it.
 pub fn users_of_secret<E: Environment>(env: &E, namespace: &str, name: &str) {
-    wake_selected(env, UsesSecret(namespace, name));
+    wake_by(env, &Key::secret(namespace, name));
 }
 
-struct Admitted<'a>(&'a str);
-
-impl Selector for Admitted<'_> {
-    fn selects<K: Kind>(&self, object: &K::Object) -> bool {
-        object.namespace().as_deref() == Some(self.0)
-            && K::account(object).is_some_and(|reference| reference.kind == AccountKind::ClusterAccount)
-    }
-}
-
-/// Wakes the resources of a namespace whose ClusterAccount may admit them by the namespace's labels.
+/// Wakes the resources of a namespace: a ClusterAccount may admit them by the namespace's labels.
 pub fn users_of_cluster_accounts<E: Environment>(env: &E, namespace: &str) {
-    wake_selected(env, Admitted(namespace));
-}
-
-struct In<'a>(Option<&'a str>);
-
-impl Selector for In<'_> {
-    fn selects<K: Kind>(&self, object: &K::Object) -> bool {
-        let namespace = object.namespace();
-        namespace.is_none() || self.0.is_none() || namespace.as_deref() == self.0
-    }
+    wake_by(env, &Key::Namespace(namespace.to_owned()));
 }
 
 /// Wakes all resources that can have to do with one of a namespace.
 pub fn all_in<E: Environment>(env: &E, namespace: Option<&str>) {
-    wake_selected(env, In(namespace));
+    match namespace {
+        Some(namespace) => {
+            wake_by(env, &Key::Namespace(namespace.to_owned()));
+            wake_by(env, &Key::ClusterScoped);
+        }
+        None => E::Kinds::each(&mut Everything(env)),
+    }
+}
+
+struct Everything<'a, E>(&'a E);
+
+impl<E: Environment> KindVisitor for Everything<'_, E> {
+    fn visit<K: Kind>(&mut self) {
+        self.0.objects::<K>().iter().for_each(|object| self.0.wake(ObjectRef::from_obj(object.as_ref())));
+    }
 }

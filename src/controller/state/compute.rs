@@ -12,7 +12,7 @@ use crate::domain::{ComputeChange, Fault};
 use crate::platform::Tick;
 
 /// What creates take turns for, through whatever account: one platform has many spellings.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Turn {
     pub project: String,
     pub branch: String,
@@ -71,27 +71,22 @@ impl<P> ProcessState<P> {
     /// resolved, and for as long as the step runs.
     pub fn begin_create(&self, uid: &str, turn: Turn) -> bool {
         self.with(|contents| {
-            let taken = |(other, resource): (&String, &ResourceState)| {
-                other != uid && resource.create.as_ref().is_some_and(|create| create.turn == turn)
-            };
-            if contents.resources.iter().any(taken) {
+            if contents.resources.creating(&turn).any(|other| other != uid) {
                 return false;
             }
-            let resource = contents.resources.entry(uid.to_owned()).or_default();
-            // An intent of before may be written still, although this version of the object does not show it.
-            let before = resource.create.take().filter(|create| create.turn == turn);
-            let recording = before.and_then(|create| create.recording);
-            resource.create = Some(Create { turn, running: true, recording });
+            contents.resources.change(uid, |resource| {
+                // An intent of before may be written still, although this version of the object does not show it.
+                let before = resource.create.take().filter(|create| create.turn == turn);
+                let recording = before.and_then(|create| create.recording);
+                resource.create = Some(Create { turn, running: true, recording });
+            });
             true
         })
     }
 
     /// Whether it is this resource's turn.
     pub fn has_turn(&self, uid: &str, turn: &Turn) -> bool {
-        self.with(|contents| {
-            let create = contents.resources.get(uid).and_then(|resource| resource.create.as_ref());
-            create.is_some_and(|create| create.turn == *turn)
-        })
+        self.with(|contents| contents.resources.creating(turn).any(|creating| creating == uid))
     }
 
     /// A place in the budget was waited for. It is kept, and what was there before the create is read anew.
@@ -135,9 +130,9 @@ impl<P> ProcessState<P> {
     /// create is running, nor while its intent may be written and not be seen yet.
     pub fn create_resolved(&self, uid: &str, version: Option<u64>) -> bool {
         self.with(|contents| {
-            let Some(resource) = contents.resources.get_mut(uid) else { return false };
             let over = |create: &mut Create| !create.running && !create.may_be_recorded(version);
-            resource.create.take_if(over).is_some()
+            let ended = contents.resources.change_known(uid, |resource| resource.create.take_if(over).is_some());
+            ended.unwrap_or_default()
         })
     }
 

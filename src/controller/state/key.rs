@@ -97,7 +97,7 @@ impl<P> ProcessState<P> {
 
     /// The key is in its Secret, or nothing is left that it could be saved for.
     pub fn take_unsaved_key(&self, uid: &str) -> Option<UnsavedKey> {
-        self.with(|contents| contents.resources.get_mut(uid)?.key.unsaved.take())
+        self.with(|contents| contents.resources.change_known(uid, |resource| resource.key.unsaved.take())?)
     }
 
     /// All keys that are not in their Secrets yet, by the UID of their resource.

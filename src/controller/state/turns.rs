@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::ProcessState;
+use super::{ProcessState, ResourceState};
 use crate::controller::object::AccountName;
 use crate::decide::later;
 
@@ -14,14 +14,15 @@ impl<P> ProcessState<P> {
     /// was given is kept until it is taken.
     pub fn turn_to_ask(&self, uid: &str, account: &AccountName, spacing: Duration, now: Timestamp) -> Timestamp {
         self.with(|contents| {
-            let key = &mut contents.resources.entry(uid.to_owned()).or_default().key;
-            let turn = key.turn.take().unwrap_or_else(|| {
-                let free = contents.turns.get(account).copied().unwrap_or(now).max(now);
-                contents.turns.insert(account.clone(), later(free, spacing));
-                free
-            });
-            key.turn = Some(turn).filter(|turn| *turn > now);
-            turn.max(now)
+            contents.resources.change(uid, |ResourceState { key, .. }| {
+                let turn = key.turn.take().unwrap_or_else(|| {
+                    let free = contents.turns.get(account).copied().unwrap_or(now).max(now);
+                    contents.turns.insert(account.clone(), later(free, spacing));
+                    free
+                });
+                key.turn = Some(turn).filter(|turn| *turn > now);
+                turn.max(now)
+            })
         })
     }
 }

@@ -6,7 +6,6 @@ use jiff::Timestamp;
 
 use super::super::hand_over::{HandsOver, Precedence, precedence};
 use super::super::identity::{self, ComputeIdentity, CreateIntent, Record, object_key};
-use super::super::names;
 use crate::api::{Compute, ComputeSpec, ComputeType, ObjectMeta};
 
 /// The claims of other resources on the same branch and computes.
@@ -41,35 +40,35 @@ pub struct Claim {
     pub first: bool,
 }
 
-/// What other resources may claim too: the resource's branches, and the observed computes.
-#[derive(Debug)]
-pub struct Scope<'a> {
-    mine: &'a Compute,
-    branches: BTreeSet<String>,
-    ids: &'a BTreeSet<String>,
+/// What Computes claim. Where two have none of it in common, what one claims does not matter to the other.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Subject {
+    /// A place to create on.
+    Branch {
+        project: String,
+        branch: String,
+    },
+    Compute {
+        project: String,
+        id: String,
+    },
 }
 
-impl<'a> Scope<'a> {
-    pub fn of(mine: &'a Compute, identity: &ComputeIdentity, ids: &'a BTreeSet<String>) -> Self {
-        let intended = identity.intent.iter().map(|intent| intent.branch.clone());
-        Self { mine, branches: intended.chain([mine.spec.branch_id.clone()]).collect(), ids }
-    }
-
-    /// Whether another resource's claims can matter. Without this filter [`claims`] returns the same; the filter is cheap,
-    /// since every pass applies it to all resources.
-    pub fn concerns(&self, other: &Compute) -> bool {
-        other.spec.project_id == self.mine.spec.project_id
-            && (self.branches.contains(&other.spec.branch_id)
-                || mentions(other, self.ids)
-                || mentions(other, &self.branches))
-    }
+/// What a Compute claims: the branch that it declares, the one that it creates on, the compute that it is bound to.
+pub fn subjects(compute: &Compute) -> BTreeSet<Subject> {
+    let identity = identity::of_compute(compute).unwrap_or_default().identity;
+    at_stake(compute, &identity, &BTreeSet::new())
 }
 
-/// Whether a resource's record may name one of these words.
-fn mentions(other: &Compute, words: &BTreeSet<String>) -> bool {
-    let annotation = other.metadata.annotations.as_ref().and_then(|annotations| annotations.get(names::RECORD));
-    let status = other.status.as_ref().and_then(|status| status.record.as_ref());
-    annotation.into_iter().chain(status).any(|text| words.iter().any(|word| text.contains(word.as_str())))
+/// What matters to `mine` if others claim it: what it claims itself, and these computes.
+pub fn at_stake(mine: &Compute, identity: &ComputeIdentity, ids: &BTreeSet<String>) -> BTreeSet<Subject> {
+    let project = &mine.spec.project_id;
+    let intended = identity.intent.iter().map(|intent| &intent.branch);
+    let branch = |branch: &String| Subject::Branch { project: project.clone(), branch: branch.clone() };
+    let compute = |id: &String| Subject::Compute { project: project.clone(), id: id.clone() };
+    let bound = identity.binding.iter().map(|binding| &binding.id);
+    let branches = intended.chain([&mine.spec.branch_id]).map(branch);
+    branches.chain(bound.chain(ids).map(compute)).collect()
 }
 
 /// What the others on the same platform claim that matters to `mine`. `unreadable` are those whose spec cannot be read: what

@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-pub use claims::{Claim, Claims, Rival, Scope, claims};
+pub use claims::{Claim, Claims, Rival, Subject, at_stake, claims, subjects};
 pub use create::is_current;
 pub use record::is_held;
 pub use status::status;

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::hand_over::precedence;
 use super::super::identity::{self, ProjectKeyIdentity, Record, object_key};
-use super::super::names;
 use crate::api::{ObjectMeta, ProjectKey};
 
 /// The keys that the others have taken over, by their names, and who has. `unreadable` are those whose spec cannot be read.
@@ -34,10 +33,7 @@ pub fn claims<'a>(
     claims
 }
 
-/// Whether another resource may claim something. Without this filter [`claims`] returns the same; the filter is cheap, since every
-/// pass applies it to all resources.
+/// Whether a resource may claim something. Of all others [`claims`] needs nothing.
 pub fn may_claim(other: &ProjectKey) -> bool {
-    let annotation = other.metadata.annotations.as_ref().and_then(|annotations| annotations.get(names::RECORD));
-    let status = other.status.as_ref().and_then(|status| status.record.as_ref());
-    annotation.into_iter().chain(status).any(|text| text.contains("\"predecessor\""))
+    identity::of_key(other).is_ok_and(|record| record.identity.hand_over.predecessor.is_some())
 }

@@ -167,11 +167,11 @@ fn unresolved_creates_are_resolved_from_the_first_to_the_last() {
 }
 
 #[test]
-fn resources_outside_the_scope_claim_nothing() {
+fn what_has_nothing_in_common_claims_nothing() {
     let mine = Other::new("mine", 0).creating_on("br-old", 0);
     let identity = of_compute(&mine.0).unwrap().identity;
     let ids = ["ep-1".to_owned()].into();
-    let scope = Scope::of(&mine.0, &identity, &ids);
+    let at_stake = at_stake(&mine.0, &identity, &ids);
     let elsewhere = |other: Other| other.declaring(|spec| spec.branch_id = "br-dev".into());
     for (what, other, concerns) in [
         ("on the branch", Other::new("other", 0), true),
@@ -186,7 +186,7 @@ fn resources_outside_the_scope_claim_nothing() {
         ("elsewhere", elsewhere(Other::new("other", 0)), false),
         ("in another project", Other::new("other", 0).declaring(|spec| spec.project_id = "p-2".into()), false),
     ] {
-        assert_eq!(scope.concerns(&other.0), concerns, "{what}");
+        assert_eq!(!subjects(&other.0).is_disjoint(&at_stake), concerns, "{what}");
     }
 }
 

@@ -1,0 +1,117 @@
+//! By what objects are found, so that nobody looks at all of them for a few.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use kube::runtime::reflector::ObjectRef;
+use kube::{Resource, ResourceExt};
+
+use super::object::AccountName;
+use crate::decide::compute::Subject;
+
+/// What objects have in common that are looked for together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Key {
+    /// They are in no namespace.
+    ClusterScoped,
+    /// They are in this one.
+    Namespace(String),
+    /// They refer to this account.
+    Account(AccountName),
+    /// They read or write the Secret of this namespace and name, or did.
+    Secret(String, String),
+    /// They claim this.
+    Claim(Subject),
+    /// They have taken over from another one.
+    Successor,
+    /// They may take Computes of this namespace as their own.
+    Selector(String),
+    /// The brake has paused their deletion; they are in this namespace.
+    Braked(String),
+}
+
+impl Key {
+    /// A Secret.
+    pub fn secret(namespace: &str, name: &str) -> Self {
+        Self::Secret(namespace.to_owned(), name.to_owned())
+    }
+}
+
+/// The objects of a kind by their keys.
+#[derive(Debug)]
+pub struct Index<K: Resource<DynamicType = ()>>(RwLock<Entries<K>>);
+
+#[derive(Debug)]
+struct Entries<K: Resource<DynamicType = ()>> {
+    objects: HashMap<Arc<Key>, HashSet<Arc<ObjectRef<K>>>>,
+    keys: HashMap<Arc<ObjectRef<K>>, Box<[Arc<Key>]>>,
+}
+
+impl<K: Resource<DynamicType = ()>> Default for Index<K> {
+    fn default() -> Self {
+        Self(RwLock::new(Entries { objects: HashMap::new(), keys: HashMap::new() }))
+    }
+}
+
+impl<K: Resource<DynamicType = ()>> Index<K> {
+    /// The objects that have this key.
+    pub fn find(&self, key: &Key) -> Vec<Arc<ObjectRef<K>>> {
+        let entries = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        entries.objects.get(key).into_iter().flatten().cloned().collect()
+    }
+
+    /// From now on the object has these keys, and no others.
+    pub fn set(&self, object: &K, keys: &BTreeSet<Key>) {
+        let reference = reference(object);
+        let is_known = {
+            let entries = self.0.read().unwrap_or_else(PoisonError::into_inner);
+            entries.keys.get(&reference).is_some_and(|known| known.iter().map(AsRef::as_ref).eq(keys))
+        };
+        if !is_known {
+            self.0.write().unwrap_or_else(PoisonError::into_inner).set(reference, keys);
+        }
+    }
+
+    /// The object is gone.
+    pub fn remove(&self, object: &K) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(&reference(object));
+    }
+}
+
+impl<K: Resource<DynamicType = ()>> Entries<K> {
+    fn set(&mut self, reference: ObjectRef<K>, keys: &BTreeSet<Key>) {
+        self.remove(&reference);
+        let reference = Arc::new(reference);
+        let mut interned = Vec::with_capacity(keys.len());
+        for key in keys {
+            let known = self.objects.get_key_value(key).map(|(known, _)| known.clone());
+            let key = known.unwrap_or_else(|| Arc::new(key.clone()));
+            self.objects.entry(key.clone()).or_default().insert(reference.clone());
+            interned.push(key);
+        }
+        self.keys.insert(reference, interned.into());
+    }
+
+    fn remove(&mut self, reference: &ObjectRef<K>) {
+        for key in self.keys.remove(reference).into_iter().flatten() {
+            let Some(objects) = self.objects.get_mut(&key) else { continue };
+            objects.remove(reference);
+            if objects.is_empty() {
+                self.objects.remove(&key);
+            }
+        }
+    }
+}
+
+/// Without the version, which would be kept with it.
+fn reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectRef<K> {
+    let reference = ObjectRef::new(&object.name_any());
+    match &object.meta().namespace {
+        Some(namespace) => reference.within(namespace),
+        None => reference,
+    }
+}
+
+#[cfg(test)]
+#[path = "index_tests.rs"]
+mod tests;
