@@ -104,6 +104,6 @@ audit: ## licences, sources and duplicates of the dependencies (deny.toml)
 clean: ## remove everything that was built here (the control plane stays in the user's cache folder)
 	cargo clean
 
-.PHONY: measure
-measure: build control-plane ## requests and memory with 100 and 1,000 Computes; takes a quarter of an hour
-	@cargo run --locked --example measure
+.PHONY: bench
+bench: build control-plane ## times, requests and memory at 100 and 1,000 Computes beside what they cost at least (sizes=100,1000,10000: others)
+	@cargo run --release --locked --example bench -- $(if $(sizes),--sizes $(sizes))

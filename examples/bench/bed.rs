@@ -1,0 +1,82 @@
+//! The test bed: a control plane, a platform, and the released operator.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use dbplane_simulator::world::file::WorldFile;
+use dbplane_simulator::{self as simulator, Options as PlatformOptions, Simulator};
+use kube::{Api, Client};
+use tokio::net::TcpListener;
+
+use super::fleet;
+use super::spent::{Counter, audit_policy};
+use super::support::{ControlPlane, Error, Options, Result, Running, free_port, wait_for};
+
+const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
+const USER: &str = "system:serviceaccount:dbplane-system:dbplane";
+pub const PATIENCE: Duration = Duration::from_secs(1200);
+
+pub struct Bed {
+    pub operator: Running,
+    pub platform: Simulator,
+    pub counter: Counter,
+    pub client: Client,
+    cluster: ControlPlane,
+    kubeconfig: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Bed {
+    pub async fn new(size: usize) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let (policy, audit) = (folder.path().join("policy.yaml"), folder.path().join("audit.log"));
+        std::fs::write(&policy, audit_policy(USER))?;
+        std::fs::write(&audit, "")?;
+        let flags = vec![
+            format!("--audit-policy-file={}", policy.display()),
+            format!("--audit-log-path={}", audit.display()),
+            "--audit-log-maxsize=2000".to_owned(),
+        ];
+        let cluster = ControlPlane::start_with(Options { api_server_flags: flags, ..Options::default() }).await?;
+        cluster.kubectl(&["apply", "-k", &format!("{REPOSITORY}/deploy")]).await?;
+        cluster.kubectl(&["wait", "--for=condition=Established", "crd", "--all"]).await?;
+        let world = WorldFile::parse(&fleet::world(size)).map_err(Error::while_doing("reading the world"))?;
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let platform = simulator::serve(listener, PlatformOptions::new(world)).await;
+        let platform = platform.map_err(Error::while_doing("starting the platform"))?;
+        cluster.kubectl_with_input(&["apply", "-f", "-"], &fleet::account(&platform.base_url())).await?;
+        let kubeconfig = cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await?;
+        let operator = operator(&cluster, &kubeconfig).await?;
+        let accounts = ["-n", fleet::NAMESPACE, "wait", "--for=condition=Ready", "account/prod", "--timeout=60s"];
+        cluster.kubectl(&accounts).await?;
+        let (client, counter) = (cluster.client().await?, Counter::new(&audit)?);
+        Ok(Self { operator, platform, counter, client, cluster, kubeconfig, _folder: folder })
+    }
+
+    /// Stops the operator as a rollout does, and starts it again. Ready on return.
+    pub async fn restart(&mut self) -> Result<()> {
+        self.operator.terminate(PATIENCE).await?;
+        self.operator = operator(&self.cluster, &self.kubeconfig).await?;
+        Ok(())
+    }
+
+    pub fn computes(&self) -> Api<dbplane::api::Compute> {
+        Api::namespaced(self.client.clone(), fleet::NAMESPACE)
+    }
+}
+
+async fn operator(cluster: &ControlPlane, kubeconfig: &Path) -> Result<Running> {
+    let health = format!("127.0.0.1:{}", free_port()?);
+    let mut command = Command::new(Path::new(REPOSITORY).join("target/release/dbplane"));
+    command
+        .args(["run", "--allow-insecure-platform", "--health-listen", &health])
+        .arg(format!("--metrics-listen=127.0.0.1:{}", free_port()?))
+        .env("KUBECONFIG", kubeconfig);
+    let operator = cluster.sandbox().start("operator", command)?;
+    wait_for("the operator to be ready", PATIENCE, async || {
+        reqwest::get(format!("http://{health}/readyz")).await.ok()?.status().is_success().then_some(())
+    })
+    .await?;
+    Ok(operator)
+}

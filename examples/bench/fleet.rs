@@ -1,0 +1,88 @@
+//! The platform's world and the Computes that are declared in it: a hundred to a project, ten to a branch.
+
+use std::fmt::Write;
+
+use dbplane::api::Compute;
+use serde_json::json;
+
+pub const NAMESPACE: &str = "shop";
+/// In no project of the fleet: those who come one by one.
+pub const APART: &str = "apart";
+const IN_A_PROJECT: usize = 100;
+const ON_A_BRANCH: usize = 10;
+pub const KEY: &str = "measuring-key-not-a-secret";
+/// Between two polls.
+pub const POLL_SECONDS: u64 = 30;
+/// How many can come apart.
+const SINGLES: usize = 100;
+
+/// A world without limits with room for so many Computes.
+pub fn world(size: usize) -> String {
+    let mut text = format!(
+        "settings: {{rate_limit: {{enabled: false}}, serialise_operations: false}}
+users: [{{id: user-ada}}]
+organizations:
+  - {{id: org-cool-darkness-1, plan: scale, members: [{{user: user-ada, role: admin}}]}}
+keys: [{{type: personal, owner: user-ada, name: laptop, token: {KEY}}}]
+projects:
+"
+    );
+    let branches =
+        |count: usize| (0..count).map(|number| format!("{{id: br-{number}}}")).collect::<Vec<_>>().join(", ");
+    let projects =
+        (0..size.div_ceil(IN_A_PROJECT)).map(|number| (format!("project-{number}"), IN_A_PROJECT / ON_A_BRANCH));
+    for (id, count) in projects.chain([(APART.to_owned(), SINGLES)]) {
+        let _ = writeln!(text, "  - {{id: {id}, owner: org-cool-darkness-1, branches: [{}]}}", branches(count));
+    }
+    text
+}
+
+pub fn account(base_url: &str) -> String {
+    format!(
+        "apiVersion: v1
+kind: Namespace
+metadata: {{name: {NAMESPACE}}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {{name: platform-api-key, namespace: {NAMESPACE}}}
+stringData: {{api-key: {KEY}}}
+---
+apiVersion: dbplane.dev/v1alpha1
+kind: Account
+metadata: {{name: prod, namespace: {NAMESPACE}}}
+spec:
+  baseURL: {base_url}
+  organizationID: org-cool-darkness-1
+  apiKeySecretRef: {{name: platform-api-key}}
+  rateLimit: {{requestsPerMinute: 100000, burst: 1000}}
+  pollInterval: {POLL_SECONDS}s
+"
+    )
+}
+
+/// One of the fleet.
+pub fn compute(number: usize) -> Compute {
+    let branch = number % IN_A_PROJECT / ON_A_BRANCH;
+    let type_ = if number.is_multiple_of(ON_A_BRANCH) { "ReadWrite" } else { "ReadOnly" };
+    manifest(&format!("compute-{number}"), &format!("project-{}", number / IN_A_PROJECT), branch, type_)
+}
+
+/// One that comes alone.
+pub fn single(number: usize) -> Compute {
+    manifest(&format!("single-{number}"), APART, number, "ReadWrite")
+}
+
+fn manifest(name: &str, project: &str, branch: usize, type_: &str) -> Compute {
+    let spec = json!({
+        "accountRef": {"name": "prod"},
+        "projectID": project,
+        "branchID": format!("br-{branch}"),
+        "type": type_,
+        "size": {"autoscaling": {"min": 0.25, "max": 2}},
+        "scaleToZero": {"never": true},
+    });
+    let mut compute = Compute::new(name, serde_json::from_value(spec).unwrap_or_else(|error| unreachable!("{error}")));
+    compute.metadata.namespace = Some(NAMESPACE.to_owned());
+    compute
+}

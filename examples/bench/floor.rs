@@ -1,0 +1,68 @@
+//! What a bare client needs for the same: the least that a figure can be on this machine, in this run.
+
+use std::time::{Duration, Instant};
+
+use dbplane::api::Compute;
+use futures::{StreamExt, TryStreamExt, stream};
+use kube::Api;
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use serde_json::json;
+
+use super::fleet;
+use super::spent::processor_time;
+use super::support::Result;
+
+/// As many at once as the operator works on of one account and namespace.
+pub const AT_ONCE: usize = 8;
+const PAGE: u32 = 500;
+
+/// Creates the objects and makes the writes of a create: two of metadata, two of the status. Then all go. Events are not
+/// among them: they are made beside what matters.
+pub async fn writes(computes: &Api<Compute>, count: usize) -> Result<Duration> {
+    let begun = Instant::now();
+    let each = stream::iter(0..count).map(Ok);
+    each.try_for_each_concurrent(AT_ONCE, async |number| life(computes, number).await).await?;
+    let took = begun.elapsed();
+    let names = stream::iter(0..count).map(Ok);
+    names.try_for_each_concurrent(AT_ONCE, async |number| remove(computes, number).await).await?;
+    Ok(took)
+}
+
+fn name(number: usize) -> String {
+    format!("floor-{number}")
+}
+
+async fn life(computes: &Api<Compute>, number: usize) -> Result<()> {
+    let mut compute = fleet::compute(number);
+    compute.metadata.name = Some(name(number));
+    // The operator leaves it alone.
+    compute.metadata.annotations = Some([("dbplane.dev/paused".to_owned(), "true".to_owned())].into());
+    computes.create(&PostParams::default(), &compute).await?;
+    for round in 0..2 {
+        let text = "x".repeat(400);
+        let record = json!({"metadata": {"annotations": {"example.com/record": format!("{round}{text}")}}});
+        computes.patch(&name(number), &PatchParams::default(), &Patch::Merge(record)).await?;
+        let status = json!({"status": {"host": format!("host-{round}")}});
+        computes.patch_status(&name(number), &PatchParams::default(), &Patch::Merge(status)).await?;
+    }
+    Ok(())
+}
+
+async fn remove(computes: &Api<Compute>, number: usize) -> Result<()> {
+    computes.delete(&name(number), &kube::api::DeleteParams::default()).await?;
+    Ok(())
+}
+
+/// Lists and decodes all objects; the processor time of it.
+pub async fn list(computes: &Api<Compute>) -> Result<Duration> {
+    let before = processor_time(std::process::id())?;
+    let mut parameters = ListParams::default().limit(PAGE);
+    loop {
+        let page = computes.list(&parameters).await?;
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => parameters = ListParams::default().limit(PAGE).continue_token(&token),
+            None => break,
+        }
+    }
+    Ok(processor_time(std::process::id())?.saturating_sub(before))
+}

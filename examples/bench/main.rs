@@ -1,0 +1,47 @@
+//! Measures the released program on the real control plane and the simulator, at several sizes: what it spends, how long it
+//! takes, and beside each figure what the same would cost at least, measured in the same run.
+//!
+//! `make bench` runs it at 100 and 1,000 Computes; `make bench sizes=100,1000,10000` at others.
+
+#![allow(clippy::print_stdout, reason = "the table is what this program is for")]
+
+#[path = "../../tests/support/mod.rs"]
+mod support;
+
+mod bed;
+mod fleet;
+mod floor;
+mod spent;
+mod stages;
+mod table;
+
+use clap::Parser;
+use support::Result;
+
+/// What is measured.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// How many Computes, one run for each
+    #[arg(long, value_delimiter = ',', default_value = "100,1000")]
+    sizes: Vec<usize>,
+    /// How many seconds the quiet is watched
+    #[arg(long, default_value_t = 60)]
+    quiet_seconds: u64,
+    /// Where to write the figures as JSON
+    #[arg(long, default_value = "target/bench.json")]
+    json: std::path::PathBuf,
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let mut runs = Vec::new();
+    for &size in &arguments.sizes {
+        println!("\n{size} Computes");
+        let run = stages::run(size, arguments.quiet_seconds).await?;
+        table::print(&run);
+        runs.push(run);
+    }
+    table::exponents(&runs);
+    table::write(&arguments.json, &runs)
+}

@@ -1,0 +1,121 @@
+//! What a process has spent: processor time, requests to the API server, requests to the platform.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::ops::Sub;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dbplane_simulator::Simulator;
+use serde::Serialize;
+
+use super::support::{Error, Result};
+
+/// Requests, by what they are.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Requests {
+    pub kubernetes_reads: u64,
+    /// By verb and resource.
+    pub kubernetes_writes: BTreeMap<String, u64>,
+    pub platform_lists: u64,
+    pub platform_changes: u64,
+}
+
+impl Requests {
+    pub fn writes(&self) -> u64 {
+        self.kubernetes_writes.values().sum()
+    }
+}
+
+impl Sub for Requests {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        let earlier = |what: &String| before.kubernetes_writes.get(what).copied().unwrap_or_default();
+        let writes = self.kubernetes_writes.into_iter().map(|(what, count)| (what.clone(), count - earlier(&what)));
+        Self {
+            kubernetes_reads: self.kubernetes_reads - before.kubernetes_reads,
+            kubernetes_writes: writes.filter(|(_, count)| *count > 0).collect(),
+            platform_lists: self.platform_lists - before.platform_lists,
+            platform_changes: self.platform_changes - before.platform_changes,
+        }
+    }
+}
+
+/// Counts requests as the API server's audit log and the platform tell of them.
+#[derive(Debug)]
+pub struct Counter {
+    audit: BufReader<File>,
+    /// The beginning of a line whose end was not written yet.
+    line: String,
+    platform: u64,
+    so_far: Requests,
+}
+
+/// Only the operator's requests, and only their metadata. The leader's lease is not counted: it costs the same at every size.
+pub fn audit_policy(user: &str) -> String {
+    format!(
+        "apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {{level: None, resources: [{{group: coordination.k8s.io}}]}}
+- {{level: Metadata, users: ['{user}']}}
+- {{level: None}}
+"
+    )
+}
+
+impl Counter {
+    pub fn new(audit: &Path) -> Result<Self> {
+        let audit = BufReader::new(File::open(audit)?);
+        Ok(Self { audit, line: String::new(), platform: 0, so_far: Requests::default() })
+    }
+
+    /// Everything so far. To be asked now and then: the platform remembers the latest requests alone.
+    pub fn count(&mut self, platform: &Simulator) -> Result<Requests> {
+        while self.audit.read_line(&mut self.line)? > 0 {
+            if !self.line.ends_with('\n') {
+                break;
+            }
+            let line = std::mem::take(&mut self.line);
+            self.note(&line)?;
+        }
+        for entry in platform.requests(self.platform) {
+            self.platform = entry.n;
+            match entry.method.as_str() {
+                "GET" => self.so_far.platform_lists += 1,
+                _ => self.so_far.platform_changes += 1,
+            }
+        }
+        Ok(self.so_far.clone())
+    }
+
+    fn note(&mut self, line: &str) -> Result<()> {
+        let entry: serde_json::Value =
+            serde_json::from_str(line).map_err(Error::while_doing("reading the audit log"))?;
+        let verb = entry["verb"].as_str().unwrap_or_default();
+        if ["get", "list", "watch"].contains(&verb) {
+            self.so_far.kubernetes_reads += 1;
+            return Ok(());
+        }
+        let object = &entry["objectRef"];
+        let part = object["subresource"].as_str().map(|part| format!("/{part}")).unwrap_or_default();
+        let what = format!("{verb} {}{part}", object["resource"].as_str().unwrap_or_default());
+        *self.so_far.kubernetes_writes.entry(what).or_default() += 1;
+        Ok(())
+    }
+}
+
+/// The processor time that a process has taken, of all its threads.
+pub fn processor_time(process: u32) -> Result<Duration> {
+    let stat = std::fs::read_to_string(PathBuf::from(format!("/proc/{process}/stat")))?;
+    // The name, in parentheses, may hold anything.
+    let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace()).into_iter().flatten();
+    let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    Ok(Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
+}
+
+/// What Linux counts in, on all its usual architectures.
+const TICKS_PER_SECOND: u64 = 100;

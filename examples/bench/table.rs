@@ -1,0 +1,80 @@
+//! What people read, and what programs read.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::fleet::POLL_SECONDS;
+use super::stages::Run;
+use super::support::Result;
+
+/// The figures of one run. The third column is what the same costs at least.
+pub fn print(run: &Run) {
+    let size = run.size as f64;
+    let each = |count: u64| format!("{:.2}", count as f64 / size);
+    let seconds = |time: f64| format!("{time:.2} s");
+    let milliseconds = |time: f64| format!("{:.0} ms", time * 1000.0);
+    let none = String::new;
+    let rows = [
+        ("created after", seconds(run.created_after), seconds(run.created_floor)),
+        ("operator CPU for it", seconds(run.creating_processor), none()),
+        ("platform lists while creating", run.creating.platform_lists.to_string(), none()),
+        ("platform changes for each", each(run.creating.platform_changes), "1.00".to_owned()),
+        ("Kubernetes writes for each", each(run.creating.writes()), none()),
+        ("one alone: apply to POST, median", milliseconds(run.single_median), none()),
+        ("one alone: apply to POST, worst", milliseconds(run.single_worst), none()),
+        ("resident memory", mebibytes(run.resident_kib), none()),
+        ("resident memory after a restart", mebibytes(run.resident_after_restart_kib), none()),
+        ("quiet: Kubernetes writes", run.quiet.writes().to_string(), "0".to_owned()),
+        ("quiet: platform lists", run.quiet.platform_lists.to_string(), none()),
+        ("quiet: CPU", format!("{:.2} %", run.quiet_processor / run.quiet_seconds as f64 * 100.0), none()),
+        ("drift corrected after", seconds(run.drift), format!("at most {POLL_SECONDS} s later")),
+        ("restart: CPU", seconds(run.restart_processor), seconds(run.restart_floor)),
+        ("restart: Kubernetes writes", run.restart.writes().to_string(), "0".to_owned()),
+    ];
+    for (what, value, least) in rows {
+        println!("  {what:<34} {value:>12} {least:>12}");
+    }
+    for (what, count) in &run.creating.kubernetes_writes {
+        println!("    {what:<32} {:>12}", each(*count));
+    }
+}
+
+fn mebibytes(kib: u64) -> String {
+    format!("{:.1} MiB", kib as f64 / 1024.0)
+}
+
+/// How the costs grow from one size to the next: 1 is linear.
+pub fn exponents(runs: &[Run]) {
+    for pair in runs.windows(2) {
+        let [small, large] = pair else { continue };
+        let growth = |of: fn(&Run) -> f64| (of(large) / of(small)).ln() / (large.size as f64 / small.size as f64).ln();
+        println!(
+            "\nfrom {} to {}: created after {:.2}, CPU for it {:.2}, CPU of a restart {:.2}",
+            small.size,
+            large.size,
+            growth(|run| run.created_after),
+            growth(|run| run.creating_processor),
+            growth(|run| run.restart_processor),
+        );
+    }
+}
+
+/// All figures, with what they were measured on.
+pub fn write(path: &Path, runs: &[Run]) -> Result<()> {
+    let printed = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).output();
+        output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
+    };
+    let processors = std::thread::available_parallelism().map_or(0, usize::from);
+    let figures = json!({
+        "revision": printed("git", &["describe", "--always", "--dirty"]),
+        "system": printed("uname", &["-srm"]),
+        "processors": processors,
+        "runs": runs,
+    });
+    std::fs::write(path, format!("{figures:#}\n"))?;
+    println!("\nwritten to {}", path.display());
+    Ok(())
+}
