@@ -36,6 +36,24 @@ fn of_a_compute() {
     assert!(!run.simulation.lock().cluster.objects.contains_key(&compute(0)));
 }
 
+/// What was created or changed has an event of its own.
+#[test]
+fn what_is_available_is_told_only_after_something_was_wrong() {
+    let history = history(&[replica()], true);
+    let mut run = Run::begin(&history).unwrap();
+    let told = |run: &Run| {
+        let told = &run.simulation.lock().ledger.told;
+        told.iter().filter(|(_, reason, _)| reason == "Available").map(|(name, ..)| name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&run), Vec::<String>::new());
+    run.happen(&Event::Resize(0, 1));
+    run.go_on(60).unwrap();
+    assert_eq!(told(&run), Vec::<String>::new());
+    run.happen(&Event::KeyRevoked);
+    run.go_on(600).unwrap();
+    assert_eq!(told(&run), ["ci"]);
+}
+
 #[test]
 fn of_a_compute_that_exists_already() {
     let history = history(&[Declared { primary: true, ..replica() }], false);

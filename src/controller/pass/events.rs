@@ -10,7 +10,8 @@ pub fn of<K: Managed>(object: &K, report: &Report) -> Vec<Event> {
     headline(before, report).into_iter().chain(finding(before, report)).chain(notice(before, report)).collect()
 }
 
-/// The event that goes with a new headline. What is merely under way has none: the steps it takes have their own.
+/// The event that goes with a new headline. What is merely under way has none, nor has its good
+/// end: the steps that it takes have their own.
 fn headline(before: &[Condition], report: &Report) -> Option<Event> {
     let (reason, text) = report.headline();
     let known = if matches!(report.health, Health::Paused(_)) { "Paused" } else { "Ready" };
@@ -18,6 +19,7 @@ fn headline(before: &[Condition], report: &Report) -> Option<Event> {
         return None;
     }
     match report.health {
+        Health::Ready(..) if reason_of(before, "Ready").is_none() || before.iter().any(is_under_way) => None,
         Health::Ready(..) | Health::Unknown(..) | Health::Paused(_) => Some(Event::normal(reason.as_str(), text)),
         Health::Stalled(..) => Some(Event::warning(reason.as_str(), text)),
         Health::Progressing(..) => None,
@@ -38,6 +40,10 @@ fn finding(before: &[Condition], report: &Report) -> Option<Event> {
 fn notice(before: &[Condition], report: &Report) -> Option<Event> {
     let (reason, text) = report.notice.as_ref()?;
     reason_of(before, reason.as_str()).is_none().then(|| Event::warning(reason.as_str(), text))
+}
+
+fn is_under_way(condition: &Condition) -> bool {
+    condition.type_ == "Reconciling" && condition.status == "True"
 }
 
 fn reason_of<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a str> {
