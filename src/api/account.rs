@@ -1,5 +1,6 @@
 //! Account and ClusterAccount: the platform's address and the credentials for it.
 
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
@@ -191,6 +192,10 @@ pub struct AccountStatus {
     /// Number of API keys of the organization, of all kinds, where the platform lists them; it recommends fewer than 10,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub organization_keys: Option<u32>,
+    /// When that number of keys was first counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    pub organization_keys_at: Option<Timestamp>,
     /// Optional features that this platform offers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<AccountCapabilities>,

@@ -17,6 +17,7 @@ use super::object::{AccountName, Managed, uid};
 use super::state::{Connection, ProcessState};
 use crate::api::{AccountRef, Compute, PlatformAccess, ProjectKey};
 use crate::cluster::Cluster;
+use crate::decide::account::KeyCount;
 use crate::decide::identity::Place;
 use crate::decide::memory::Problem;
 use crate::decide::names::{AccountFinalizers, ClusterId};
@@ -82,7 +83,7 @@ pub trait Environment: Send + Sync + 'static {
         interest: KeyInterest,
     ) -> impl Future<Output = LatestKeys> + Send;
     /// How many keys the organization of an account had when ProjectKeys last saw them.
-    fn count_keys(&self, _account: &AccountName, _connection: &Connection<Self::Client>) -> Option<usize> {
+    fn count_keys(&self, _account: &AccountName, _connection: &Connection<Self::Client>) -> Option<KeyCount> {
         None
     }
     /// The organization's keys are no longer read for this ProjectKey.

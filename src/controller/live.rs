@@ -25,6 +25,7 @@ use crate::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
 use crate::cluster::ApiServer;
 use crate::config::Settings;
 use crate::decide::Reason;
+use crate::decide::account::KeyCount;
 use crate::domain::Fault;
 use crate::platform::{
     Access, ComputeInterest, Computes, Connect, ConnectError, Endpoint, KeyInterest, Keys, LatestKeys, LatestSnapshot,
@@ -207,10 +208,10 @@ impl Environment for Live {
         self.unless_stopped(read).await.unwrap_or_default()
     }
 
-    fn count_keys(&self, account: &AccountName, connection: &Connection<RateLimited>) -> Option<usize> {
+    fn count_keys(&self, account: &AccountName, connection: &Connection<RateLimited>) -> Option<KeyCount> {
         let organization = connection.access.organization_id.as_ref()?;
         let known = self.key_observers.known(&account.to_string(), organization);
-        known.snapshot.map(|list| list.items.len())
+        known.snapshot.map(|list| KeyCount { keys: list.items.len(), at: list.at })
     }
 
     fn stop_listing(&self, object: &ProjectKey) {

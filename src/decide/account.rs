@@ -38,7 +38,9 @@ pub struct AccountObserved {
     /// Other operators work with the account as well, and only they know of their resources.
     pub shared: bool,
     /// How many keys the organization has, as the resources of the account have seen it last.
-    pub keys: Option<usize>,
+    pub keys: Option<KeyCount>,
+    /// The same as the status says, which another process may have written.
+    pub reported_keys: Option<KeyCount>,
     /// The Secret with the credentials; `None` where there is none.
     pub secret: Option<SecretProtection>,
 }
@@ -65,6 +67,22 @@ pub enum Credential {
     InvalidBaseUrl(String),
     /// The operator does not send anything to the base URL, with the reason.
     PlatformNotAllowed(String),
+}
+
+/// How many keys an organization had at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyCount {
+    pub keys: usize,
+    pub at: Timestamp,
+}
+
+impl KeyCount {
+    /// What the status of an account says of its present spec: another one may name another organization.
+    pub fn reported(status: &AccountStatus, generation: i64) -> Option<Self> {
+        let about_it = status.observed_generation == Some(generation);
+        let (keys, at) = status.organization_keys.zip(status.organization_keys_at).filter(|_| about_it)?;
+        Some(Self { keys: usize::try_from(keys).ok()?, at })
+    }
 }
 
 /// What a check of the credentials found.
@@ -144,7 +162,9 @@ pub fn status(report: &Report, observed: &AccountObserved, old: &AccountStatus, 
         last_handled_reconcile_at: observed.meta.handled_reconcile(looked, old.last_handled_reconcile_at.as_ref()),
         ..AccountStatus::default()
     };
-    status.organization_keys = organization_keys(observed).and_then(|keys| u32::try_from(keys).ok());
+    let counted = organization_keys(observed);
+    status.organization_keys = counted.and_then(|counted| u32::try_from(counted.keys).ok());
+    status.organization_keys_at = counted.map(|counted| counted.at);
     match observed.check.as_ref().map(|check| (&check.verdict, check.capabilities)) {
         Some((Verdict::Projects(projects), capabilities)) => {
             status.project_count = u32::try_from(projects.len()).ok();
@@ -257,9 +277,14 @@ fn period(observed: &AccountObserved, check: &Check) -> std::time::Duration {
     }
 }
 
-/// How many keys the organization has, as far as it is known.
-fn organization_keys(observed: &AccountObserved) -> Option<usize> {
-    observed.keys.or(observed.check.as_ref()?.keys)
+/// How many keys the organization has, as far as it is known. What another process has counted later stands, so that two that
+/// overlap do not write over each other.
+fn organization_keys(observed: &AccountObserved) -> Option<KeyCount> {
+    let checked = observed.check.as_ref().and_then(|check| Some(KeyCount { keys: check.keys?, at: check.at }));
+    let own = observed.keys.into_iter().chain(checked).max_by_key(|counted| counted.at);
+    let is_news =
+        |own: &KeyCount| observed.reported_keys.is_none_or(|known| known.keys != own.keys && known.at < own.at);
+    own.filter(is_news).or(observed.reported_keys)
 }
 
 /// Whether an organization has nearly as many keys as the platform recommends at most.
@@ -269,11 +294,11 @@ pub fn are_many(keys: usize) -> bool {
 
 /// Whether that is so of the account's organization, and reported.
 pub fn has_many_keys(observed: &AccountObserved) -> bool {
-    organization_keys(observed).is_some_and(are_many)
+    organization_keys(observed).is_some_and(|counted| are_many(counted.keys))
 }
 
 fn many_keys(observed: &AccountObserved) -> Option<(Reason, String)> {
-    let keys = organization_keys(observed).filter(|keys| are_many(*keys))?;
+    let KeyCount { keys, .. } = organization_keys(observed).filter(|counted| are_many(counted.keys))?;
     let message = format!(
         "The organization has {keys} API keys, and the platform recommends fewer than {MOST_KEYS}. Revoke those that nobody needs, in the \
          platform's console or by deleting their ProjectKeys."

@@ -35,6 +35,7 @@ fn in_use() -> AccountObserved {
         blocking: names(&["Compute shop/orders"]),
         blocking_deleted: false,
         keys: None,
+        reported_keys: None,
         secret: protected(),
     }
 }
@@ -269,7 +270,7 @@ fn many_keys_are_reported_before_there_are_too_many() {
         (None, Some(12_000), Some(12_000), true),
     ] {
         let observed = but(|it| {
-            it.keys = seen;
+            it.keys = seen.map(|keys| KeyCount { keys, at: at(1) });
             it.check = it.check.take().map(|check| Check { keys: checked, ..check });
         });
         let report = decide(&observed, at(1)).report.unwrap();
@@ -278,6 +279,26 @@ fn many_keys_are_reported_before_there_are_too_many() {
         assert_eq!((status.organization_keys, condition.is_some()), (known, many), "{checked:?} {seen:?}");
         assert!(condition.is_none_or(|it| it.message.contains(&format!("{} API keys", known.unwrap()))));
         assert_eq!(availability(&observed), Availability::Usable, "it can be used all the same");
+    }
+}
+
+#[test]
+fn what_another_process_has_counted_later_stands() {
+    let count = |(keys, second)| KeyCount { keys, at: at(second) };
+    for (own, reported, expected) in [
+        (Some((5, 10)), None, Some((5, 10))),
+        (None, Some((6, 11)), Some((6, 11))),
+        (Some((5, 10)), Some((6, 11)), Some((6, 11))),
+        (Some((5, 11)), Some((6, 11)), Some((6, 11))),
+        (Some((5, 12)), Some((6, 11)), Some((5, 12))),
+        // The same number is no news.
+        (Some((6, 12)), Some((6, 11)), Some((6, 11))),
+    ] {
+        let observed = but(|it| (it.keys, it.reported_keys) = (own.map(count), reported.map(count)));
+        let status = status(&Report::ready("a"), &observed, &AccountStatus::default(), at(20));
+        let generation = observed.meta.generation;
+        assert_eq!(KeyCount::reported(&status, generation), expected.map(count), "{own:?} {reported:?}");
+        assert_eq!(KeyCount::reported(&status, generation + 1), None, "of another spec");
     }
 }
 

@@ -64,6 +64,7 @@ fn account_status() -> AccountStatus {
     AccountStatus {
         project_count: Some(2),
         organization_keys: Some(9_000),
+        organization_keys_at: Some(Timestamp::constant(1_800_000_000, 0)),
         projects: vec!["a".to_owned(), "b".to_owned()],
         capabilities: Some(AccountCapabilities { key_listing: true, compute_names: false, scale_to_zero: true }),
         conditions: conditions(),

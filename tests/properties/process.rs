@@ -16,6 +16,7 @@ use dbplane::controller::object::{AccountName, Managed};
 use dbplane::controller::pass::{Next, pass};
 use dbplane::controller::registry::AllKinds;
 use dbplane::controller::state::{Connection, ProcessState};
+use dbplane::decide::account::KeyCount;
 use dbplane::decide::{Limits, Wake};
 use dbplane::platform::{
     Budget, ComputeInterest, ConnectError, Endpoint, HttpOptions, HttpPlatform, KeyInterest, LatestKeys,
@@ -278,8 +279,9 @@ impl Environment for Process {
         self.known_keys(connection.number)
     }
 
-    fn count_keys(&self, _: &AccountName, connection: &Connection<RateLimited>) -> Option<usize> {
-        self.known_keys(connection.number).snapshot.map(|list| list.items.len())
+    fn count_keys(&self, _: &AccountName, connection: &Connection<RateLimited>) -> Option<KeyCount> {
+        let list = self.known_keys(connection.number).snapshot?;
+        Some(KeyCount { keys: list.items.len(), at: list.at })
     }
 
     fn stop_listing(&self, _: &ProjectKey) {}
