@@ -1,5 +1,6 @@
 //! Events: what happened to a resource, for people.
 
+use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{self, EventType, Recorder, Reporter};
 use kube::{Client, Resource};
 use tracing::{debug, warn};
@@ -13,6 +14,9 @@ const LONGEST_NOTE: usize = 1000;
 /// Publishes events. One that cannot be published is logged and dropped: nothing depends on it.
 #[derive(Clone)]
 pub struct Events {
+    client: Client,
+    reporter: Reporter,
+    /// Merges an event with the same one of the last minutes. It looks at all of these for each.
     recorder: Recorder,
 }
 
@@ -26,6 +30,8 @@ impl std::fmt::Debug for Events {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     pub warning: bool,
+    /// It cannot come twice: its text names what there was but one of.
+    pub once: bool,
     /// CamelCase, from a closed set.
     pub reason: String,
     pub text: String,
@@ -33,18 +39,23 @@ pub struct Event {
 
 impl Event {
     pub fn normal(reason: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { warning: false, reason: reason.into(), text: text.into() }
+        Self { warning: false, once: false, reason: reason.into(), text: text.into() }
     }
 
     pub fn warning(reason: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { warning: true, reason: reason.into(), text: text.into() }
+        Self { warning: true, once: false, reason: reason.into(), text: text.into() }
+    }
+
+    /// Something that happens once, such as a creation.
+    pub fn once(reason: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { once: true, ..Self::normal(reason, text) }
     }
 }
 
 impl Events {
     pub fn new(client: Client, instance: &str) -> Self {
         let reporter = Reporter { controller: FIELD_MANAGER.into(), instance: Some(instance.into()) };
-        Self { recorder: Recorder::new(client, reporter) }
+        Self { recorder: Recorder::new(client.clone(), reporter.clone()), client, reporter }
     }
 
     pub async fn publish<K: Resource<DynamicType = ()>>(&self, object: &K, event: &Event) {
@@ -56,7 +67,13 @@ impl Events {
             action: format!("{}-{}", event.reason, digest(&event.text.clone().into())),
             secondary: None,
         };
-        match self.recorder.publish(&recorded, &object.object_ref(&())).await {
+        // With its version, the same event of the same object would be another one after each write.
+        let reference = ObjectReference { resource_version: None, ..object.object_ref(&()) };
+        let recorder = match event.once {
+            true => Recorder::new(self.client.clone(), self.reporter.clone()),
+            false => self.recorder.clone(),
+        };
+        match recorder.publish(&recorded, &reference).await {
             Ok(()) => {}
             // The API server accepts no event there, and nobody would read it.
             Err(error) if in_terminating_namespace(&error) => {

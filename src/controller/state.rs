@@ -189,6 +189,13 @@ impl<P> ProcessState<P> {
         self.with(|contents| contents.resources.get(uid).is_some_and(|resource| resource.version > version))
     }
 
+    /// Whether an object of this version may not show what is being done, or was done just now.
+    pub fn is_busy(&self, uid: &str, version: Option<u64>) -> bool {
+        let is_busy =
+            |resource: &ResourceState| resource.in_step || resource.version > version || resource.create.is_some();
+        self.with(|contents| contents.resources.get(uid).is_some_and(is_busy))
+    }
+
     /// A step begins. A resource has one at a time.
     pub fn begin_step(&self, uid: &str) -> StepGuard<'_, P> {
         self.update(uid, |resource| resource.in_step = true);

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -42,14 +42,32 @@ pub fn jdbc(questions: &[Question]) -> Vec<Read> {
 
 /// What node's pg reads.
 pub fn node(questions: &[Question]) -> Vec<Read> {
+    answers(node_command(), questions)
+}
+
+/// Whether node's pg can read them at all.
+pub fn node_understands(questions: &[Question]) -> bool {
+    asked(node_command(), &questions).status.success()
+}
+
+fn node_command() -> Command {
     let mut command = Command::new("node");
     command.arg(tools("node").join("read.mjs"));
-    answers(command, questions)
+    command
 }
 
 /// What pgx, a client of Go, reads.
 pub fn pgx(questions: &[Question]) -> Vec<Read> {
-    answers(Command::new(tools("pgx").join("pgx")), questions)
+    answers(pgx_command(), questions)
+}
+
+/// Whether pgx reads them, and sends no part of them to the server as a setting.
+pub fn pgx_understands(questions: &[Question]) -> bool {
+    asked(pgx_command(), &questions).status.success()
+}
+
+fn pgx_command() -> Command {
+    Command::new(tools("pgx").join("pgx"))
 }
 
 fn python(script: &str) -> Command {
@@ -68,10 +86,15 @@ fn answers(command: Command, questions: &[Question]) -> Vec<Read> {
 }
 
 /// What a program that reads JSON answers in JSON.
-pub fn answer<T: DeserializeOwned>(mut command: Command, question: &impl Serialize) -> T {
+pub fn answer<T: DeserializeOwned>(command: Command, question: &impl Serialize) -> T {
+    let what = format!("{command:?}");
+    let output = asked(command, question);
+    assert!(output.status.success(), "{what}: {}", output.status);
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn asked(mut command: Command, question: &impl Serialize) -> Output {
     let mut client = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     client.stdin.take().unwrap().write_all(&serde_json::to_vec(question).unwrap()).unwrap();
-    let output = client.wait_with_output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", output.status);
-    serde_json::from_slice(&output.stdout).unwrap()
+    client.wait_with_output().unwrap()
 }

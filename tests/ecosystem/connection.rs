@@ -106,6 +106,9 @@ async fn clients_read_the_hosts_of_all_replicas() {
     assert_eq!(clients::libpq(&question("plain-uri").await), declared, "libpq");
     assert_eq!(clients::pgx(&question("plain-uri").await), declared, "pgx");
     assert_eq!(clients::jdbc(&question("uri").await), declared, "JDBC");
+    // Why there are two of them, and why some need one host.
+    assert!(!clients::pgx_understands(&question("uri").await), "pgx");
+    assert!(!clients::node_understands(&question("plain-uri").await), "pg of node");
 }
 
 /// The name of a database as node's pg reads it: these characters stay encoded.

@@ -54,11 +54,8 @@ impl<E: Environment> KindVisitor for Search<'_, E> {
 
 fn dependent<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Dependent {
     let meta = object.meta_observed();
-    let uid = uid(object);
-    let state = env.state();
     // An intent that was written without an answer may be in the object, which the cache does not show.
-    let changing =
-        state.resource(&uid).in_step || state.is_outdated(&uid, resource_version(object)) || state.is_creating(&uid);
+    let changing = env.state().is_busy(&uid(object), resource_version(object));
     Dependent {
         kind: K::Object::kind(&()).into_owned(),
         label: label(object),

@@ -145,7 +145,7 @@ impl<E: Environment> Work<'_, E> {
                 let because = format!("Compute {} no longer exists. {text} Its host is another one.", before.id);
                 Event::warning("Recreated", because)
             }
-            None => Event::normal("Created", text),
+            None => Event::once("Created", text),
         };
         self.publish(&event).await;
         Ok(())
@@ -171,7 +171,7 @@ impl<E: Environment> Work<'_, E> {
     /// A compute that exists.
     async fn bind_to(&self, bound: ComputeIdentity, text: String) -> Result<(), StepError> {
         self.bind(self.object, recording(self.object, |_| bound)).await?;
-        self.publish(&Event::normal("Linked", text)).await;
+        self.publish(&Event::once("Linked", text)).await;
         Ok(())
     }
 
@@ -280,7 +280,7 @@ impl<E: Environment> Work<'_, E> {
         self.wrote();
         self.settle(Action::Delete, answer)?;
         self.env.state().compute_deleted(&uid(self.object), self.env.now());
-        self.publish(&Event::normal("Deleted", format!("Deleted compute {id}."))).await;
+        self.publish(&Event::once("Deleted", format!("Deleted compute {id}."))).await;
         Ok(())
     }
 

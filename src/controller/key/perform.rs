@@ -78,7 +78,7 @@ impl<E: Environment> Work<'_, E> {
         let adopted = secrets::adopt(self.env.cluster(), &owner, name, version).await;
         secret_written(self.env, &self.uid(), adopted.map_err(WriteError::from), name)?;
         let content = key.map_or_else(|| "is empty".to_owned(), |key| format!("holds key {key}"));
-        self.publish(&Event::normal("Linked", format!("Adopted Secret {name}, which {content}."))).await;
+        self.publish(&Event::once("Linked", format!("Adopted Secret {name}, which {content}."))).await;
         Ok(())
     }
 
@@ -131,7 +131,7 @@ impl<E: Environment> Work<'_, E> {
             Ok(Probe::Refused { .. } | Probe::NotAsked(_)) => Ok(()),
             Err(error) => Err(error),
         };
-        self.publish(&Event::normal("KeyCreated", format!("Created key {} ({}).", key.name, key.id))).await;
+        self.publish(&Event::once("KeyCreated", format!("Created key {} ({}).", key.name, key.id))).await;
         saved
     }
 
@@ -219,7 +219,7 @@ impl<E: Environment> Work<'_, E> {
         self.write_records(self.object, records).await?;
         if let Some(text) = event {
             let lost = records.lost.len() > self.identity.records.lost.len();
-            let event = if lost { Event::warning("KeyLeft", text) } else { Event::normal("KeyRevoked", text) };
+            let event = if lost { Event::warning("KeyLeft", text) } else { Event::once("KeyRevoked", text) };
             self.publish(&event).await;
         }
         Ok(())
@@ -259,7 +259,7 @@ impl<E: Environment> Work<'_, E> {
         self.write_records(&object, records).await?;
         let done = format!("Revoked key {name} ({id}).");
         let event = in_use.map_or_else(
-            || Event::normal("KeyRevoked", done.clone()),
+            || Event::once("KeyRevoked", done.clone()),
             |why| Event::warning("KeyRevokedInUse", format!("{done} It may still be in use: {why}")),
         );
         self.publish(&event).await;

@@ -31,7 +31,7 @@ pub(super) async fn take_over<E: Environment>(
     let taken = recording(object, |_| ProjectKeyIdentity { records, intent: None, hand_over });
     patch_metadata(env, object, &taken.finalizer(true)).await?;
     env.state().keys_outdated(&uid(object), env.tick());
-    publish(env, object, &Event::normal("Linked", text)).await;
+    publish(env, object, &Event::once("Linked", text)).await;
     Ok(())
 }
 
