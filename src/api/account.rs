@@ -189,6 +189,10 @@ pub struct AccountStatus {
     /// Identifiers of those projects, sorted; at most 100.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub projects: Vec<String>,
+    /// When what the credentials reach was first found to be so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    pub checked_at: Option<Timestamp>,
     /// Number of API keys of the organization, of all kinds, where the platform lists them; it recommends fewer than 10,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub organization_keys: Option<u32>,

@@ -211,7 +211,7 @@ impl Environment for Live {
     fn count_keys(&self, account: &AccountName, connection: &Connection<RateLimited>) -> Option<KeyCount> {
         let organization = connection.access.organization_id.as_ref()?;
         let known = self.key_observers.known(&account.to_string(), organization);
-        known.snapshot.map(|list| KeyCount { keys: list.items.len(), at: list.at })
+        known.snapshot.map(|list| KeyCount { what: list.items.len(), at: list.at })
     }
 
     fn stop_listing(&self, object: &ProjectKey) {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::memory::of_fault;
 use super::{Decision, Health, Meta, Reason, Report, Sync, Wake, later};
-use crate::api::{AccountCapabilities, AccountStatus};
+use crate::api::{AccountCapabilities, AccountStatus, Condition};
 use crate::domain::Fault;
 
 /// How many projects the status names.
@@ -39,8 +39,8 @@ pub struct AccountObserved {
     pub shared: bool,
     /// How many keys the organization has, as the resources of the account have seen it last.
     pub keys: Option<KeyCount>,
-    /// The same as the status says, which another process may have written.
-    pub reported_keys: Option<KeyCount>,
+    /// The status, as far as it is about the present spec. Another process may have written it.
+    pub reported: Option<AccountStatus>,
     /// The Secret with the credentials; `None` where there is none.
     pub secret: Option<SecretProtection>,
 }
@@ -69,20 +69,32 @@ pub enum Credential {
     PlatformNotAllowed(String),
 }
 
-/// How many keys an organization had at a time.
+/// What was found out, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyCount {
-    pub keys: usize,
+pub struct Dated<T> {
+    pub what: T,
     pub at: Timestamp,
 }
 
-impl KeyCount {
-    /// What the status of an account says of its present spec: another one may name another organization.
-    pub fn reported(status: &AccountStatus, generation: i64) -> Option<Self> {
-        let about_it = status.observed_generation == Some(generation);
-        let (keys, at) = status.organization_keys.zip(status.organization_keys_at).filter(|_| about_it)?;
-        Some(Self { keys: usize::try_from(keys).ok()?, at })
+/// How many keys an organization has.
+pub type KeyCount = Dated<usize>;
+
+impl<T: PartialEq> Dated<T> {
+    /// What is to be reported. What another process has found out later stands, so that two that overlap do not write over each
+    /// other; and what is the same as before is no news.
+    fn newest(own: Option<Self>, reported: Option<Self>) -> Option<Self> {
+        let is_news = |own: &Self| reported.as_ref().is_none_or(|known| known.what != own.what && known.at < own.at);
+        own.filter(is_news).or(reported)
     }
+}
+
+/// What accepted credentials reach.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Reach {
+    message: String,
+    project_count: Option<u32>,
+    projects: Vec<String>,
+    capabilities: AccountCapabilities,
 }
 
 /// What a check of the credentials found.
@@ -156,40 +168,83 @@ fn check(observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
 /// The status that goes with a decision.
 pub fn status(report: &Report, observed: &AccountObserved, old: &AccountStatus, now: Timestamp) -> AccountStatus {
     let looked = observed.check.as_ref().is_some_and(|check| check.at != Check::WANTED);
-    let mut status = AccountStatus {
+    let counted = organization_keys(observed);
+    let status = AccountStatus {
         conditions: report.conditions(&old.conditions, observed.meta.generation, now),
         observed_generation: Some(observed.meta.generation),
         last_handled_reconcile_at: observed.meta.handled_reconcile(looked, old.last_handled_reconcile_at.as_ref()),
+        organization_keys: counted.and_then(|counted| u32::try_from(counted.what).ok()),
+        organization_keys_at: counted.and_then(|counted| known_time(counted.at)),
         ..AccountStatus::default()
     };
-    let counted = organization_keys(observed);
-    status.organization_keys = counted.and_then(|counted| u32::try_from(counted.keys).ok());
-    status.organization_keys_at = counted.map(|counted| counted.at);
-    match observed.check.as_ref().map(|check| (&check.verdict, check.capabilities)) {
-        Some((Verdict::Projects(projects), capabilities)) => {
-            status.project_count = u32::try_from(projects.len()).ok();
-            status.projects = projects.iter().take(MOST_PROJECTS).cloned().collect();
-            status.projects.sort();
-            status.capabilities = Some(with_earlier(capabilities, observed, old));
-        }
-        Some((Verdict::Restricted(_), capabilities)) => {
-            status.capabilities = Some(with_earlier(capabilities, observed, old));
-        }
-        Some((Verdict::Failed(_), _)) => {
-            status.project_count = old.project_count;
-            status.projects = old.projects.clone();
-            status.capabilities = old.capabilities;
-        }
-        None => {}
+    match (&observed.check, reach(observed)) {
+        (Some(Check { verdict: Verdict::Failed(_), .. }), _) => AccountStatus {
+            project_count: old.project_count,
+            projects: old.projects.clone(),
+            capabilities: old.capabilities,
+            checked_at: old.checked_at,
+            ..status
+        },
+        (_, Some(Dated { what: reach, at })) => AccountStatus {
+            project_count: reach.project_count,
+            projects: reach.projects,
+            capabilities: Some(reach.capabilities),
+            checked_at: known_time(at),
+            ..status
+        },
+        (_, None) => status,
     }
-    status
 }
 
-/// A capability that a compute once showed stays: a check while there are no computes does not disprove it. So two leaders
-/// that overlap report the same, and do not overwrite each other's status again and again.
-fn with_earlier(found: AccountCapabilities, observed: &AccountObserved, old: &AccountStatus) -> AccountCapabilities {
-    let same_spec = old.observed_generation == Some(observed.meta.generation);
-    let earlier = old.capabilities.filter(|_| same_spec).unwrap_or_default();
+fn known_time(at: Timestamp) -> Option<Timestamp> {
+    (at != Check::WANTED).then_some(at)
+}
+
+/// What the credentials reach, as this process has found it, or another one later; `None` where they were not accepted.
+fn reach(observed: &AccountObserved) -> Option<Dated<Reach>> {
+    let check = observed.check.as_ref()?;
+    let capabilities = with_earlier(check.capabilities, observed.reported.as_ref());
+    let found = match &check.verdict {
+        Verdict::Projects(projects) => {
+            let listed = match projects.len() {
+                1 => "1 project".to_owned(),
+                count => format!("{count} projects"),
+            };
+            let mut named: Vec<_> = projects.iter().take(MOST_PROJECTS).cloned().collect();
+            named.sort();
+            Reach {
+                message: format!("The platform accepts the API key. It can list {listed}."),
+                project_count: u32::try_from(projects.len()).ok(),
+                projects: named,
+                capabilities,
+            }
+        }
+        Verdict::Restricted(why) => Reach {
+            message: format!("The platform accepts the API key. {why}"),
+            project_count: None,
+            projects: Vec::new(),
+            capabilities,
+        },
+        Verdict::Failed(_) => return None,
+    };
+    Dated::newest(Some(Dated { what: found, at: check.at }), observed.reported.as_ref().and_then(reported))
+}
+
+/// The same as a status says it.
+fn reported(status: &AccountStatus) -> Option<Dated<Reach>> {
+    let accepted = |condition: &&Condition| condition.type_ == "Ready" && condition.status == "True";
+    let found = Reach {
+        message: status.conditions.iter().find(accepted)?.message.clone(),
+        project_count: status.project_count,
+        projects: status.projects.clone(),
+        capabilities: status.capabilities?,
+    };
+    Some(Dated { what: found, at: status.checked_at? })
+}
+
+/// A capability that a compute once showed stays: a check while there are no computes does not disprove it.
+fn with_earlier(found: AccountCapabilities, reported: Option<&AccountStatus>) -> AccountCapabilities {
+    let earlier = reported.and_then(|status| status.capabilities).unwrap_or_default();
     AccountCapabilities {
         compute_names: found.compute_names || earlier.compute_names,
         scale_to_zero: found.scale_to_zero || earlier.scale_to_zero,
@@ -277,14 +332,15 @@ fn period(observed: &AccountObserved, check: &Check) -> std::time::Duration {
     }
 }
 
-/// How many keys the organization has, as far as it is known. What another process has counted later stands, so that two that
-/// overlap do not write over each other.
+/// How many keys the organization has, as far as it is known.
 fn organization_keys(observed: &AccountObserved) -> Option<KeyCount> {
-    let checked = observed.check.as_ref().and_then(|check| Some(KeyCount { keys: check.keys?, at: check.at }));
+    let checked = observed.check.as_ref().and_then(|check| Some(Dated { what: check.keys?, at: check.at }));
     let own = observed.keys.into_iter().chain(checked).max_by_key(|counted| counted.at);
-    let is_news =
-        |own: &KeyCount| observed.reported_keys.is_none_or(|known| known.keys != own.keys && known.at < own.at);
-    own.filter(is_news).or(observed.reported_keys)
+    let reported = observed.reported.as_ref().and_then(|status| {
+        let what = usize::try_from(status.organization_keys?).ok()?;
+        Some(Dated { what, at: status.organization_keys_at? })
+    });
+    Dated::newest(own, reported)
 }
 
 /// Whether an organization has nearly as many keys as the platform recommends at most.
@@ -294,11 +350,11 @@ pub fn are_many(keys: usize) -> bool {
 
 /// Whether that is so of the account's organization, and reported.
 pub fn has_many_keys(observed: &AccountObserved) -> bool {
-    organization_keys(observed).is_some_and(|counted| are_many(counted.keys))
+    organization_keys(observed).is_some_and(|counted| are_many(counted.what))
 }
 
 fn many_keys(observed: &AccountObserved) -> Option<(Reason, String)> {
-    let KeyCount { keys, .. } = organization_keys(observed).filter(|counted| are_many(counted.keys))?;
+    let Dated { what: keys, .. } = organization_keys(observed).filter(|counted| are_many(counted.what))?;
     let message = format!(
         "The organization has {keys} API keys, and the platform recommends fewer than {MOST_KEYS}. Revoke those that nobody needs, in the \
          platform's console or by deleting their ProjectKeys."
@@ -329,18 +385,11 @@ fn verdict(observed: &AccountObserved) -> Report {
         (Credential::PlatformNotAllowed(why), _, _) => Report::stalled(Reason::PlatformNotAllowed, why.clone()),
         (_, Some(fault), _) => refused(fault),
         (_, None, None) => Report::progressing(Reason::Pending, "The credentials are being checked."),
-        (_, None, Some(check)) => match &check.verdict {
-            Verdict::Projects(projects) => {
-                let projects = match projects.len() {
-                    1 => "1 project".to_owned(),
-                    count => format!("{count} projects"),
-                };
-                Report::ready(format!("The platform accepts the API key. It can list {projects}."))
-            }
-            Verdict::Restricted(why) => Report::ready(format!("The platform accepts the API key. {why}")),
-            Verdict::Failed(fault @ Fault::Unauthorized { .. }) => refused(fault),
-            Verdict::Failed(fault) => Report::of(of_fault(fault)),
+        (_, None, Some(Check { verdict: Verdict::Failed(fault), .. })) => match fault {
+            Fault::Unauthorized { .. } => refused(fault),
+            fault => Report::of(of_fault(fault)),
         },
+        (_, None, Some(_)) => Report::ready(reach(observed).map(|found| found.what.message).unwrap_or_default()),
     }
 }
 

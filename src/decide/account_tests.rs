@@ -35,7 +35,7 @@ fn in_use() -> AccountObserved {
         blocking: names(&["Compute shop/orders"]),
         blocking_deleted: false,
         keys: None,
-        reported_keys: None,
+        reported: None,
         secret: protected(),
     }
 }
@@ -250,13 +250,12 @@ fn capabilities_that_computes_showed_stay() {
     let report = Report::ready("a");
     let all = AccountCapabilities { key_listing: true, compute_names: true, scale_to_zero: true };
     let nothing = but(|seen| seen.check = check(Verdict::Projects(names(&["a"]))));
-    let generation = Some(nothing.meta.generation);
-    let old = AccountStatus { capabilities: Some(all), observed_generation: generation, ..AccountStatus::default() };
-    let kept = status(&report, &nothing, &old, at(1));
-    assert_eq!(kept.capabilities, Some(AccountCapabilities { key_listing: false, ..all }));
+    let known = AccountStatus { capabilities: Some(all), ..AccountStatus::default() };
+    let knowing = AccountObserved { reported: Some(known), ..nothing.clone() };
+    let capabilities = |seen| status(&report, seen, &AccountStatus::default(), at(1)).capabilities;
+    assert_eq!(capabilities(&knowing), Some(AccountCapabilities { key_listing: false, ..all }));
     // Another spec may name another platform.
-    let other = AccountStatus { observed_generation: Some(nothing.meta.generation + 1), ..old };
-    assert_eq!(status(&report, &nothing, &other, at(1)).capabilities, Some(AccountCapabilities::default()));
+    assert_eq!(capabilities(&nothing), Some(AccountCapabilities::default()));
 }
 
 #[test]
@@ -270,7 +269,7 @@ fn many_keys_are_reported_before_there_are_too_many() {
         (None, Some(12_000), Some(12_000), true),
     ] {
         let observed = but(|it| {
-            it.keys = seen.map(|keys| KeyCount { keys, at: at(1) });
+            it.keys = seen.map(|what| Dated { what, at: at(1) });
             it.check = it.check.take().map(|check| Check { keys: checked, ..check });
         });
         let report = decide(&observed, at(1)).report.unwrap();
@@ -282,24 +281,40 @@ fn many_keys_are_reported_before_there_are_too_many() {
     }
 }
 
+/// What two processes that overlap write, the first of which checked and counted at these times.
+fn written(own: (usize, i64), by_another: Option<&AccountStatus>) -> AccountStatus {
+    let (count, second) = own;
+    let projects: Vec<String> = (0..count).map(|number| format!("p-{number}")).collect();
+    let observed = but(|it| {
+        it.keys = Some(Dated { what: count, at: at(second) });
+        it.check = check(Verdict::Projects(projects)).map(|check| Check { at: at(second), ..check });
+        it.reported = by_another.cloned();
+    });
+    let report = decide(&observed, at(20)).report.unwrap();
+    status(&report, &observed, &by_another.cloned().unwrap_or_default(), at(20))
+}
+
 #[test]
-fn what_another_process_has_counted_later_stands() {
-    let count = |(keys, second)| KeyCount { keys, at: at(second) };
-    for (own, reported, expected) in [
-        (Some((5, 10)), None, Some((5, 10))),
-        (None, Some((6, 11)), Some((6, 11))),
-        (Some((5, 10)), Some((6, 11)), Some((6, 11))),
-        (Some((5, 11)), Some((6, 11)), Some((6, 11))),
-        (Some((5, 12)), Some((6, 11)), Some((5, 12))),
-        // The same number is no news.
-        (Some((6, 12)), Some((6, 11)), Some((6, 11))),
-    ] {
-        let observed = but(|it| (it.keys, it.reported_keys) = (own.map(count), reported.map(count)));
-        let status = status(&Report::ready("a"), &observed, &AccountStatus::default(), at(20));
-        let generation = observed.meta.generation;
-        assert_eq!(KeyCount::reported(&status, generation), expected.map(count), "{own:?} {reported:?}");
-        assert_eq!(KeyCount::reported(&status, generation + 1), None, "of another spec");
+fn what_another_process_has_found_out_later_stands() {
+    let first = written((5, 10), None);
+    assert_eq!((first.organization_keys, first.project_count, first.checked_at), (Some(5), Some(5), Some(at(10))));
+    let ready = |status: &AccountStatus| status.conditions[0].message.clone();
+    for ((count, second), stands) in [((6, 9), true), ((6, 10), true), ((6, 11), false), ((5, 11), true)] {
+        let next = written((count, second), Some(&first));
+        assert_eq!(next == first, stands, "{count} {second}");
+        assert_eq!(ready(&next) == ready(&first), stands, "{}", ready(&next));
+        assert_eq!(written((5, 10), Some(&next)), next, "the first one leaves it alone");
     }
+}
+
+#[test]
+fn a_check_that_is_to_be_made_anew_has_no_time_to_report() {
+    let wanted = |it: &mut AccountObserved| {
+        it.check =
+            check(Verdict::Projects(names(&["a"]))).map(|check| Check { at: Check::WANTED, keys: Some(5), ..check });
+    };
+    let status = status(&Report::ready("a"), &but(wanted), &AccountStatus::default(), at(1));
+    assert_eq!((status.project_count, status.checked_at, status.organization_keys_at), (Some(1), None, None));
 }
 
 #[test]

@@ -63,6 +63,7 @@ async fn client() -> Client {
 fn account_status() -> AccountStatus {
     AccountStatus {
         project_count: Some(2),
+        checked_at: Some(Timestamp::constant(1_800_000_000, 0)),
         organization_keys: Some(9_000),
         organization_keys_at: Some(Timestamp::constant(1_800_000_000, 0)),
         projects: vec!["a".to_owned(), "b".to_owned()],

@@ -281,7 +281,7 @@ impl Environment for Process {
 
     fn count_keys(&self, _: &AccountName, connection: &Connection<RateLimited>) -> Option<KeyCount> {
         let list = self.known_keys(connection.number).snapshot?;
-        Some(KeyCount { keys: list.items.len(), at: list.at })
+        Some(KeyCount { what: list.items.len(), at: list.at })
     }
 
     fn stop_listing(&self, _: &ProjectKey) {}

@@ -12,7 +12,7 @@ use super::super::state::Connection;
 use super::{AnyAccount, CredentialRef, Facts, dependents};
 use crate::cluster::Cluster;
 use crate::decide::Meta;
-use crate::decide::account::{AccountObserved, Credential, KeyCount, SecretProtection};
+use crate::decide::account::{AccountObserved, Credential, SecretProtection};
 use crate::platform::{ConnectError, PlatformClient};
 
 const POLL_INTERVAL: Duration = Duration::from_secs(30);
@@ -38,9 +38,7 @@ pub(super) async fn gather<A: AnyAccount, E: Environment>(
         users: users.iter().map(|user| user.label.clone()).collect(),
         blocking: users.iter().filter(|user| user.needs_it).map(|user| user.label.clone()).collect(),
         blocking_deleted: users.iter().any(|user| user.needs_it && user.deleting),
-        reported_keys: object
-            .status()
-            .and_then(|status| KeyCount::reported(status, object.meta().generation.unwrap_or_default())),
+        reported: object.status().filter(|status| status.observed_generation == object.meta().generation).cloned(),
         keys: connection.as_ref().and_then(|connection| env.count_keys(&object.account_name(), connection)),
         secret: match &secret {
             Some(secret) => Some(protection(env, secret, &finalizers.credential).await?),

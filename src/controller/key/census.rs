@@ -24,7 +24,7 @@ pub fn census<E: Environment>(env: &E) -> Vec<AccountKeys> {
 
 fn of_account<E: Environment>(env: &E, name: &AccountName) -> AccountKeys {
     let connection = env.state().account(name).and_then(|entry| entry.connection);
-    let organization = connection.and_then(|connection| env.count_keys(name, &connection)).map(|counted| counted.keys);
+    let organization = connection.and_then(|connection| env.count_keys(name, &connection)).map(|counted| counted.what);
     AccountKeys::of(access::uid(env, name).unwrap_or_default(), organization)
 }
 
