@@ -308,6 +308,19 @@ fn what_another_process_has_found_out_later_stands() {
 }
 
 #[test]
+fn a_later_check_that_finds_the_same_is_no_news_whatever_the_status_is_about() {
+    let mut first = written((5, 10), None);
+    for (value, message) in
+        [("True", "Paused."), ("False", "Waiting for the resources that use the account: Compute a.")]
+    {
+        let condition = &mut first.conditions[0];
+        (condition.status, condition.message) = (value.to_owned(), message.to_owned());
+        let stands = value == "False";
+        assert_eq!(written((5, 11), Some(&first)).checked_at, Some(at(if stands { 10 } else { 11 })), "{message}");
+    }
+}
+
+#[test]
 fn a_check_that_is_to_be_made_anew_has_no_time_to_report() {
     let wanted = |it: &mut AccountObserved| {
         it.check =
