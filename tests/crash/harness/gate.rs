@@ -1,6 +1,7 @@
 //! What passes the proxy: a number for each request, those that go wrong, and a log of all.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -88,6 +89,7 @@ pub struct Caller<'a> {
     pub method: &'a str,
     /// Path and query.
     pub target: &'a str,
+    pub body: &'a [u8],
 }
 
 impl Caller<'_> {
@@ -111,6 +113,13 @@ impl Caller<'_> {
         matches!(self.purpose(), Purpose::ReadsLease | Purpose::WritesLease)
     }
 
+    /// The same for the same request, whoever makes it.
+    fn asks(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.method, self.target, self.body).hash(&mut hasher);
+        hasher.finish()
+    }
+
     fn purpose(&self) -> Purpose {
         let path = path(self.target);
         match self.side {
@@ -123,6 +132,7 @@ impl Caller<'_> {
                 Purpose::WritesProjectKey
             }
             Side::Platform if self.method == "POST" && path.ends_with("/api_keys") => Purpose::CreatesKey,
+            Side::Platform if self.method == "PATCH" && path.contains("/endpoints/") => Purpose::ChangesCompute,
             Side::Platform if self.is_write() => Purpose::ChangesPlatform,
             Side::ApiServer | Side::Platform => Purpose::Other,
         }
@@ -213,7 +223,8 @@ impl Gate {
         let number = counted.map_or_else(|| "-".to_owned(), |place| format!("#{place}"));
         let process = caller.process;
         let line = format!("process {process} {number} {:?} {} {}", caller.side, caller.method, caller.target);
-        let place = state.passages.add(Passage { line, process, purpose, withheld: false, status: None });
+        let place =
+            state.passages.add(Passage { line, process, purpose, asks: caller.asks(), withheld: false, status: None });
         let down = state.down_until.is_some_and(|until| Instant::now() < until);
         if down && write && caller.side == Side::ApiServer {
             state.passages.note(place, " [outage]");

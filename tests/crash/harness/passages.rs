@@ -8,6 +8,8 @@ use nix::sys::signal::Signal;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     CreatesKey,
+    /// Is the same however often it is made.
+    ChangesCompute,
     /// Any other change on the platform.
     ChangesPlatform,
     WritesSecret,
@@ -24,6 +26,8 @@ pub struct Passage {
     /// The number of the process that sent it.
     pub process: usize,
     pub purpose: Purpose,
+    /// Equal for requests that are equal to the letter.
+    pub asks: u64,
     /// The operator lives and never learns what came of it.
     pub withheld: bool,
     pub status: Option<u16>,
@@ -106,6 +110,19 @@ impl Passages {
         }
     }
 
+    /// How many changes of computes a process has made that was stopped meanwhile, and that another one had made just so since then.
+    /// What it saw before it was stopped it may act on after that, where no lease says that its time has run out.
+    pub fn changes_repeated_after_a_stop(&self) -> usize {
+        let change = |it: &Passage| it.purpose == Purpose::ChangesCompute && it.was_carried_out();
+        let was_made = |place: usize, repeated: &Passage| {
+            let Some((Signal::SIGSTOP, stopped)) = self.signals.get(&repeated.process) else { return false };
+            let since = self.all.get(*stopped..place).unwrap_or_default();
+            let mut same = since.iter().filter(|it| change(it) && it.asks == repeated.asks).peekable();
+            same.peek().is_some() && same.all(|it| it.process != repeated.process)
+        };
+        self.of(change).filter(|(place, repeated)| was_made(*place, repeated)).count()
+    }
+
     /// The process that has written the Lease last.
     pub fn leader(&self) -> Option<usize> {
         let is_write = |it: &Passage| it.purpose == Purpose::WritesLease && it.was_carried_out();
@@ -115,7 +132,9 @@ impl Passages {
     /// The first change on the platform by a process whose successor has made one before.
     pub fn change_of_a_former_leader(&self) -> Option<String> {
         let mut leader = 0;
-        for (_, change) in self.of(|it| matches!(it.purpose, Purpose::CreatesKey | Purpose::ChangesPlatform)) {
+        for (_, change) in
+            self.of(|it| matches!(it.purpose, Purpose::CreatesKey | Purpose::ChangesCompute | Purpose::ChangesPlatform))
+        {
             if change.process < leader {
                 return Some(format!("not from process {leader}, which has changed something before: {}", change.line));
             }
@@ -130,7 +149,8 @@ mod tests {
     use super::*;
 
     /// A letter for what was carried out, and a number for who asked for it: a key is created (K), its answer is withheld (L),
-    /// its Secret is written (S), the ProjectKey is written (P), the process begins (B), is killed (X) or asked to end (T).
+    /// its Secret is written (S), the ProjectKey is written (P), a compute is changed in one way (C) or another (D), the
+    /// process begins (B), is killed (X), stopped (Z) or asked to end (T).
     fn passages(course: &str) -> Passages {
         let mut passages = Passages::default();
         for step in course.split(' ') {
@@ -140,6 +160,7 @@ mod tests {
                 "K" | "L" => Purpose::CreatesKey,
                 "S" => Purpose::WritesSecret,
                 "P" => Purpose::WritesProjectKey,
+                "C" | "D" => Purpose::ChangesCompute,
                 "B" => {
                     passages.begins(process);
                     continue;
@@ -148,13 +169,18 @@ mod tests {
                     passages.signalled(process, Signal::SIGKILL);
                     continue;
                 }
+                "Z" => {
+                    passages.signalled(process, Signal::SIGSTOP);
+                    continue;
+                }
                 _ => {
                     passages.signalled(process, Signal::SIGTERM);
                     continue;
                 }
             };
             let (line, withheld) = (step.to_owned(), what == "L");
-            passages.add(Passage { line, process, purpose, withheld, status: Some(200) });
+            let asks = u64::from(what == "D");
+            passages.add(Passage { line, process, purpose, asks, withheld, status: Some(200) });
         }
         passages
     }
@@ -177,6 +203,23 @@ mod tests {
             ("B1 B2 P1 K1 S1 P1 P2 K2 S2 P2", 0),
         ] {
             assert_eq!(passages(course).keys_replaced_with_cause(), with_cause, "{course}");
+        }
+    }
+
+    #[test]
+    fn who_was_stopped_may_repeat_what_another_one_has_done_since() {
+        for (course, repeated) in [
+            ("B1 C1", 0),
+            ("B1 Z1 B2 C2 C1", 1),
+            ("B1 Z1 B2 C2 C1 C1", 1),
+            // Another change, the same one by the same process, and one from before it was stopped.
+            ("B1 Z1 B2 C2 D1", 0),
+            ("B1 Z1 B2 C2 C2", 0),
+            ("B1 B2 C2 Z1 C1", 0),
+            // Nobody was stopped.
+            ("B1 B2 C2 C1", 0),
+        ] {
+            assert_eq!(passages(course).changes_repeated_after_a_stop(), repeated, "{course}");
         }
     }
 

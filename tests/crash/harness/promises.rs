@@ -137,10 +137,11 @@ impl fmt::Display for Count {
 fn counts(site: &Site, goal: &Goal) -> [Count; 4] {
     let platform = &site.platform;
     let restarted = platform.done("POST", "/restart");
+    let repeated = site.gate.passages().changes_repeated_after_a_stop();
     [
         ("created", goal.created, platform.done("POST", "/endpoints") - restarted),
         ("restarted", goal.restarted, restarted),
-        ("changed", goal.changed, platform.done("PATCH", "/endpoints/")),
+        ("changed", goal.changed, platform.done("PATCH", "/endpoints/") - repeated),
         ("deleted", goal.deleted, platform.done("DELETE", "/endpoints/")),
     ]
     .map(|(what, wanted, done)| Count { what, wanted, done })

@@ -76,7 +76,8 @@ async fn pass(State(behind): State<Arc<Behind>>, ConnectInfo(peer): ConnectInfo<
         return cut(&peer);
     };
     let target = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
-    let caller = Caller { process: behind.process, side: behind.side, method: parts.method.as_str(), target: &target };
+    let (process, side, method) = (behind.process, behind.side, parts.method.as_str());
+    let caller = Caller { process, side, method, target: &target, body: &body };
     let (place, verdict) = behind.gate.arrives(&caller);
     let streams = caller.is_watch();
     let call = Call { method: parts.method.clone(), target: behind.narrowed(&target), headers: parts.headers, body };
