@@ -3,8 +3,10 @@
 use std::time::{Duration, Instant};
 
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions};
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
+
+use dbplane::decide::names;
 
 use crate::support::{Error, PATIENCE, Result, objects};
 
@@ -64,7 +66,8 @@ impl Objects {
         for _ in 0..TRIES {
             let found = api.get_opt(name).await?.filter(|object| object.metadata.deletion_timestamp.is_none());
             let Some(mut object) = found else { return Ok(()) };
-            object.metadata.annotations = None;
+            // What people ask for is in their manifests.
+            object.annotations_mut().retain(|annotation, _| annotation == names::ROTATE);
             object.metadata.managed_fields = None;
             if replace {
                 object.metadata.finalizers = None;
