@@ -42,7 +42,8 @@ async fn until(cluster: &ControlPlane, count: u64) {
         let numbers = [&last["spec"]["replicas"], &last["status"]["replicas"], &last["status"]["readyReplicas"]];
         numbers.into_iter().all(|number| *number == count).then_some(())
     };
-    let found = wait_for(&format!("{count} replicas"), PATIENCE * 2, has).await;
+    // Creates on one branch are made one after the other: beside all other tests fifty take minutes.
+    let found = wait_for(&format!("{count} replicas"), PATIENCE * 5, has).await;
     found.unwrap_or_else(|error| panic!("{error}: {last:#}"));
 }
 
@@ -91,9 +92,9 @@ async fn fifty_replicas_come_and_go_at_the_pace_of_the_budget() {
     let seconds = at(requests.last()).duration_since(at(requests.first())).as_secs();
     let most = 20 + 10 * (usize::try_from(seconds).unwrap() + 1);
     assert!(requests.len() <= most, "{} requests in {seconds} s", requests.len());
-    cluster.kubectl(&["delete", "readreplicaset/reads", "--cascade=foreground", "--timeout=60s"]).await.unwrap();
+    cluster.kubectl(&["delete", "readreplicaset/reads", "--cascade=foreground", "--timeout=240s"]).await.unwrap();
     let gone = async || cluster.kubectl(&["get", "computes", "-o", "name"]).await.is_ok_and(|left| left.is_empty());
-    wait_until("all Computes to be gone", PATIENCE, gone).await.unwrap();
+    wait_until("all Computes to be gone", PATIENCE * 3, gone).await.unwrap();
     let mut deleted: Vec<_> = platform.requests(0).into_iter().filter(|request| request.method == "DELETE").collect();
     deleted.sort_by_key(|entry| entry.path.clone());
     let lines: Vec<_> = deleted.iter().map(|entry| format!("{} {} {:?}", entry.at, entry.path, entry.status)).collect();
