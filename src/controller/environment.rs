@@ -15,7 +15,7 @@ use secrecy::SecretString;
 use super::index::Key;
 use super::object::{AccountName, Managed, uid};
 use super::state::{Connection, ProcessState};
-use crate::api::{AccountRef, Compute, PlatformAccess, ProjectKey};
+use crate::api::{AccountKind, AccountRef, Compute, PlatformAccess, ProjectKey};
 use crate::cluster::Cluster;
 use crate::decide::account::KeyCount;
 use crate::decide::identity::Place;
@@ -314,6 +314,8 @@ pub fn keys<K: Kind>(object: &K::Object) -> BTreeSet<Key> {
     let secrets = unused.chain(K::written_secret(object)).chain(K::read_secret(object));
     keys.extend(secrets.map(|name| Key::secret(&namespace, name)));
     keys.extend(is_braked(object).then(|| Key::Braked(namespace.clone())));
+    let admitted = K::account(object).is_some_and(|reference| reference.kind == AccountKind::ClusterAccount);
+    keys.extend(admitted.then(|| Key::Admitted(namespace.clone())));
     keys.insert(Key::Namespace(namespace));
     keys
 }

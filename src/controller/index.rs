@@ -16,6 +16,8 @@ pub enum Key {
     ClusterScoped,
     /// They are in this one.
     Namespace(String),
+    /// A ClusterAccount may admit them by the labels of this namespace.
+    Admitted(String),
     /// They refer to this account.
     Account(AccountName),
     /// They read or write the Secret of this namespace and name, or did.
@@ -34,6 +36,11 @@ impl Key {
     /// A Secret.
     pub fn secret(namespace: &str, name: &str) -> Self {
         Self::Secret(namespace.to_owned(), name.to_owned())
+    }
+
+    /// A branch that Computes claim.
+    pub fn branch(project: &str, branch: &str) -> Self {
+        Self::Claim(Subject::Branch { project: project.to_owned(), branch: branch.to_owned() })
     }
 }
 

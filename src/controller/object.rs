@@ -4,6 +4,7 @@ use std::any::TypeId;
 use std::fmt;
 use std::fmt::Debug;
 
+use jiff::Timestamp;
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
 use kube::core::object::HasStatus;
 use kube::runtime::reflector::ObjectRef;
@@ -91,6 +92,13 @@ where
 /// The stable identity of an object.
 pub fn uid<K: Resource>(object: &K) -> String {
     object.meta().uid.clone().unwrap_or_default()
+}
+
+/// The older resource comes first; two of one second are ordered by their names.
+pub type Rank = (Option<Timestamp>, String);
+
+pub fn rank<K: Resource>(object: &K) -> Rank {
+    (object.meta().creation_timestamp.as_ref().map(|time| time.0), object.name_any())
 }
 
 /// Whether an object has our finalizer.

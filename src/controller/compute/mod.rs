@@ -10,18 +10,18 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::runtime::reflector::ObjectRef;
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::{Api, Client, Resource};
 
 pub use gather::Facts;
 
 use super::access;
 use super::environment::{Environment, Kind, StepError};
 use super::index::Key;
-use super::object::{Managed, Status, namespaced, uid};
+use super::object::{Managed, Status, namespaced, rank, uid};
 use super::pass::forget;
 use crate::api::{AccountRef, Compute, ComputeStatus, Condition};
 use crate::cluster::resource_version;
-use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState, Subject};
+use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState};
 use crate::decide::hand_over::HandsOver;
 use crate::decide::identity::{Place, of_compute};
 use crate::decide::names::ClusterId;
@@ -100,7 +100,8 @@ impl Kind for Computes {
         let over = || env.state().create_resolved(&observed.uid, resource_version(object));
         if resolved && over() {
             // The next one. With many that wait all would decide anew in each turn; who is not woken looks by itself.
-            let next = on_branch(env, object).into_iter().filter(|other| is_unbound(other)).min_by_key(age);
+            let waits = |other: &Arc<Compute>| other.spec.type_ == object.spec.type_ && is_unbound(other);
+            let next = on_branch(env, object).into_iter().filter(waits).min_by_key(|other| rank(other.as_ref()));
             next.into_iter().for_each(|other| env.wake(ObjectRef::from_obj(other.as_ref())));
         }
         if let Some(account) = &facts.access.wake {
@@ -185,13 +186,7 @@ fn is_unbound(compute: &Compute) -> bool {
 
 /// Other Computes of the branch.
 fn on_branch<E: Environment>(env: &E, object: &Compute) -> Vec<Arc<Compute>> {
-    let (project, branch) = (object.spec.project_id.clone(), object.spec.branch_id.clone());
-    let mut others = env.objects_by::<Computes>(&Key::Claim(Subject::Branch { project, branch }));
+    let mut others = env.objects_by::<Computes>(&Key::branch(&object.spec.project_id, &object.spec.branch_id));
     others.retain(|other| uid(other.as_ref()) != uid(object));
     others
-}
-
-/// The older one comes first.
-fn age(compute: &Arc<Compute>) -> (Option<Timestamp>, String) {
-    (compute.metadata.creation_timestamp.as_ref().map(|time| time.0), compute.name_any())
 }

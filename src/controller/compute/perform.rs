@@ -15,7 +15,7 @@ use super::super::state::{Connection, Turn};
 use super::Computes;
 use crate::api::{Compute, LastOperation, Management};
 use crate::cluster::{Event, MetadataPatch, resource_version};
-use crate::decide::compute::{self, ComputeStep, Subject};
+use crate::decide::compute::{self, ComputeStep};
 use crate::decide::connection::ConnectionSecret;
 use crate::decide::identity::{
     self, Binding, ComputeIdentity, CreateIntent, HandOverRecord, Origin, Predecessor, RestartRecord,
@@ -301,8 +301,7 @@ impl<E: Environment> Work<'_, E> {
 
     fn sees_another_create(&self, branch: &str) -> bool {
         let turn = self.turn(branch);
-        let key = Key::Claim(Subject::Branch { project: turn.project.clone(), branch: turn.branch.clone() });
-        let others = self.env.objects_by::<Computes>(&key);
+        let others = self.env.objects_by::<Computes>(&Key::branch(&turn.project, &turn.branch));
         others.iter().any(|other| self.env.state().has_turn(&uid(other.as_ref()), &turn))
     }
 

@@ -2,9 +2,9 @@
 
 use kube::{Resource, ResourceExt};
 
-use super::super::object::{meta_observed, uid};
+use super::super::object::{meta_observed, rank, uid};
 use super::super::state::UnsavedKey;
-use super::gather::{Facts, Rival, rank};
+use super::gather::{Facts, Rival};
 use super::listing::Excerpt;
 use super::secret;
 use crate::api::ProjectKey;

@@ -9,7 +9,7 @@ use super::super::access::{self, Access};
 use super::super::environment::{Environment, Kind, KindVisitor, Kinds, PassSettings};
 use super::super::hand_over;
 use super::super::index::Key;
-use super::super::object::uid;
+use super::super::object::{Rank, rank, uid};
 use super::super::state::ResourceState;
 use super::listing::{self, Listed};
 use super::{ProjectKeys, in_use};
@@ -50,13 +50,6 @@ pub struct Rival {
     pub kind: String,
     pub name: String,
     pub rank: Rank,
-}
-
-/// The older resource comes first; two of one second are ordered by their names.
-pub type Rank = (Option<Timestamp>, String);
-
-pub fn rank<K: Resource>(object: &K) -> Rank {
-    (object.meta().creation_timestamp.as_ref().map(|time| time.0), object.name_any())
 }
 
 pub(super) async fn gather<E: Environment>(

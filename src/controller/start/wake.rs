@@ -72,9 +72,9 @@ pub fn users_of_secret<E: Environment>(env: &E, namespace: &str, name: &str) {
     wake_by(env, &Key::secret(namespace, name));
 }
 
-/// Wakes the resources of a namespace: a ClusterAccount may admit them by the namespace's labels.
+/// Wakes the resources of a namespace whose ClusterAccount may admit them by the namespace's labels.
 pub fn users_of_cluster_accounts<E: Environment>(env: &E, namespace: &str) {
-    wake_by(env, &Key::Namespace(namespace.to_owned()));
+    wake_by(env, &Key::Admitted(namespace.to_owned()));
 }
 
 /// Wakes all resources that can have to do with one of a namespace.
