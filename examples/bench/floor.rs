@@ -12,8 +12,8 @@ use super::fleet;
 use super::spent::processor_time;
 use super::support::Result;
 
-/// As many at once as the operator works on of one account and namespace.
-pub const AT_ONCE: usize = 8;
+/// As many at once as the operator works on of one account and namespace, unless --concurrency says otherwise.
+pub const AT_ONCE: usize = 16;
 const PAGE: u32 = 500;
 
 /// Creates the objects and makes the writes of a create: two of metadata, two of the status. Then all go. Events are not

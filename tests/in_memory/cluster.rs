@@ -53,7 +53,8 @@ impl Cluster {
 
     fn of_kind<K: Managed>(&self) -> impl Iterator<Item = &Print<Stored>> {
         let kind = kind::<K>();
-        self.objects.iter().filter(move |((this, _), _)| *this == kind).map(|(_, stored)| stored)
+        let of_kind = self.objects.range((kind, String::new())..).take_while(move |((this, _), _)| *this == kind);
+        of_kind.map(|(_, stored)| stored)
     }
 
     /// Creates an object as people do, with these annotations.

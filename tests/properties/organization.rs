@@ -19,10 +19,10 @@ use super::watching::history;
 const HOUR: Duration = Duration::from_secs(3600);
 const MOMENT: Duration = Duration::from_millis(500);
 
-/// Thousands where time is taken for it.
+/// Ten thousand where time is taken for it.
 fn count() -> u32 {
     let whole = std::env::var_os("PROPTEST_CASES").is_some() && !cfg!(debug_assertions);
-    if whole { 2_000 } else { 100 }
+    if whole { 10_000 } else { 100 }
 }
 
 /// So many keys, of an account whose budget has 600 requests a minute for ten thousand.

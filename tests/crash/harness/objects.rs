@@ -66,17 +66,23 @@ impl Objects {
         for _ in 0..TRIES {
             let found = api.get_opt(name).await?.filter(|object| object.metadata.deletion_timestamp.is_none());
             let Some(mut object) = found else { return Ok(()) };
-            // What people ask for is in their manifests.
-            object.annotations_mut().retain(|annotation, _| annotation == names::ROTATE);
+            let asked = object.annotations_mut().remove(names::ROTATE);
+            object.metadata.annotations = None;
             object.metadata.managed_fields = None;
             if replace {
                 object.metadata.finalizers = None;
             }
             match api.replace(name, &PostParams::default(), &object).await {
                 // Somebody else has written it since.
-                Err(kube::Error::Api(status)) if status.code == 409 => {}
-                other => return Ok(other.map(drop)?),
+                Err(kube::Error::Api(status)) if status.code == 409 => continue,
+                other => drop(other?),
             }
+            // What was asked for may not have been seen yet: whoever takes it away asks again.
+            if let Some(asked) = asked {
+                let again = json!({"metadata": {"annotations": {names::ROTATE: asked}}});
+                api.patch(name, &PatchParams::default(), &Patch::Merge(again)).await?;
+            }
+            return Ok(());
         }
         Err(Error::new(format!("{kind} {name} changes too often to be replaced")))
     }
