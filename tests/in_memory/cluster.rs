@@ -12,15 +12,16 @@ use kube::ResourceExt;
 use kube::core::Status;
 use serde_json::{Value, json};
 
+use super::objects::Objects;
 use super::print::{Print, hash};
-pub use super::request::{Request, Resource, Response};
+pub use super::request::{Request, Resource, Response, Target};
 pub use super::stored::{Stored, kind};
 
 pub const NAMESPACE: &str = "shop";
 
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Cluster {
-    pub objects: BTreeMap<Resource, Print<Stored>>,
+    pub objects: Objects,
     pub secrets: BTreeMap<String, Print<Secret>>,
     /// How many objects and Secrets were ever created.
     made: u32,
@@ -42,19 +43,14 @@ impl Cluster {
     }
 
     pub fn all<K: Managed>(&self) -> Vec<Arc<K>> {
-        self.of_kind::<K>().map(|stored| stored.typed()).collect()
+        let of_kind =
+            self.objects.range((kind::<K>(), String::new())..).take_while(|((this, _), _)| *this == kind::<K>());
+        of_kind.map(|(_, stored)| stored.typed()).collect()
     }
 
     /// Those of a kind that have this key.
     pub fn all_by<K: Managed>(&self, key: &Key) -> Vec<Arc<K>> {
-        let key = hash(key);
-        self.of_kind::<K>().filter(|stored| stored.has(key)).map(|stored| stored.typed()).collect()
-    }
-
-    fn of_kind<K: Managed>(&self) -> impl Iterator<Item = &Print<Stored>> {
-        let kind = kind::<K>();
-        let of_kind = self.objects.range((kind, String::new())..).take_while(move |((this, _), _)| *this == kind);
-        of_kind.map(|(_, stored)| stored)
+        self.objects.having(kind::<K>(), hash(key)).map(|stored| stored.typed()).collect()
     }
 
     /// Creates an object as people do, with these annotations.
@@ -190,6 +186,15 @@ impl Cluster {
         }
         self.delete(resource, Timestamp::UNIX_EPOCH);
         Ok(Response::Done)
+    }
+
+    /// What stands where a request goes.
+    pub fn standing(&self, request: &Request) -> Option<u64> {
+        match request.target() {
+            Target::Object(resource) => self.objects.get(resource).map(hash),
+            Target::Secret(name) => self.secrets.get(name).map(hash),
+            Target::Namespace => None,
+        }
     }
 
     /// Carries a request out.

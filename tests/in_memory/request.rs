@@ -59,7 +59,30 @@ pub enum Request {
     IsNamespaceTerminating,
 }
 
+/// What a request is about.
+pub enum Target<'a> {
+    Object(&'a Resource),
+    Secret(&'a str),
+    Namespace,
+}
+
 impl Request {
+    pub fn target(&self) -> Target<'_> {
+        match self {
+            Self::Patch { resource, .. }
+            | Self::ApplyStatus { resource, .. }
+            | Self::Create { resource, .. }
+            | Self::Delete { resource, .. }
+            | Self::Event { resource, .. }
+            | Self::ReadObject(resource) => Target::Object(resource),
+            Self::ReadSecret(name)
+            | Self::CreateSecret(name, _)
+            | Self::ApplySecret { name, .. }
+            | Self::PatchSecret { name, .. } => Target::Secret(name),
+            Self::IsNamespaceTerminating => Target::Namespace,
+        }
+    }
+
     /// Whether it changes anything.
     pub fn writes(&self) -> bool {
         match self {

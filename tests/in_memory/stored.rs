@@ -44,9 +44,9 @@ impl Stored {
         self.typed.clone().downcast().expect("the kind of the object")
     }
 
-    /// Whether it is found by the key with this hash.
-    pub fn has(&self, key: u64) -> bool {
-        self.keys.contains(&key)
+    /// The hashes of the keys that it is found by.
+    pub fn keys(&self) -> &[u64] {
+        &self.keys
     }
 
     pub fn version(&self) -> u64 {

@@ -230,7 +230,7 @@ impl Environment for Replay {
 
     fn objects_by<K: Kind>(&self, key: &Key) -> Vec<Arc<K::Object>> {
         let key = hash(key);
-        self.stored::<K::Object>(|stored| stored.has(key))
+        self.stored::<K::Object>(|stored| stored.keys().contains(&key))
     }
 
     fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {

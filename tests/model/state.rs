@@ -278,7 +278,7 @@ pub fn process(bound: &Bound, cluster: &Cluster, number: u8) -> Process {
     Process {
         number,
         cut_off: false,
-        caches: cluster.objects.clone(),
+        caches: (*cluster.objects).clone(),
         resources: BTreeMap::new(),
         accounts: Print::of(accounts),
         deletions: Print::of(Window::default()),

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use async_trait::async_trait;
@@ -27,6 +27,7 @@ use jiff::Timestamp;
 use kube::Resource as _;
 use kube::runtime::reflector::ObjectRef;
 use secrecy::SecretString;
+use tokio::runtime::{Builder, Runtime};
 
 use super::faults::Fault;
 use super::in_memory::{self, Carrier, Port, Resource, Response, refused};
@@ -94,7 +95,7 @@ impl Process {
 
     /// Hears of objects that are gone.
     pub fn hear(&mut self) {
-        let there = self.simulation.lock().cluster.objects.clone();
+        let there = (*self.simulation.lock().cluster.objects).clone();
         let still = |resource: &Resource, stored: &in_memory::Print<in_memory::cluster::Stored>| {
             there.get(resource).is_some_and(|now| now.uid() == stored.uid())
         };
@@ -324,9 +325,9 @@ impl Carrier for Carried {
             if !request.writes() {
                 return simulation.cluster.handle(&request);
             }
-            let before = simulation.cluster.clone();
+            let before = simulation.cluster.standing(&request);
             let answer = simulation.cluster.handle(&request);
-            if in_memory::hash(&before) != in_memory::hash(&simulation.cluster) {
+            if simulation.cluster.standing(&request) != before {
                 simulation.ledger.writes.push(format!("{request:?}"));
             }
             answer
@@ -383,7 +384,11 @@ fn translated(request: &reqwest::Request, now: Timestamp) -> Request {
     arrived
 }
 
+/// Large answers are read within a time limit, which needs a clock although it is never waited for.
+static CLOCK: LazyLock<Runtime> = LazyLock::new(|| Builder::new_current_thread().enable_time().build().unwrap());
+
 /// Runs what waits for nothing but effects, which end at once; pending is what died.
 pub fn poll<T>(future: impl Future<Output = T>) -> Poll<T> {
+    let _clock = CLOCK.enter();
     pin!(future).poll(&mut Context::from_waker(Waker::noop()))
 }

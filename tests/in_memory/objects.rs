@@ -1,0 +1,69 @@
+//! The objects of a cluster, found by name and by key.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::print::Print;
+use super::request::Resource;
+use super::stored::Stored;
+
+/// The objects by name; copies share what finds them by key for as long as nobody gets other keys.
+#[derive(Clone, Debug, Default)]
+pub struct Objects {
+    stored: BTreeMap<Resource, Print<Stored>>,
+    /// The names of the objects of a kind that have a key, which is named by its hash.
+    by_key: Arc<BTreeMap<(&'static str, u64), BTreeSet<String>>>,
+}
+
+impl Deref for Objects {
+    type Target = BTreeMap<Resource, Print<Stored>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.stored
+    }
+}
+
+/// What finds them follows from them.
+impl Hash for Objects {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.stored.hash(hasher);
+    }
+}
+
+impl Objects {
+    pub fn insert(&mut self, resource: Resource, stored: Print<Stored>) {
+        let before = self.stored.insert(resource.clone(), stored.clone());
+        self.index(&resource, before.as_deref().map_or(&[], Stored::keys), stored.keys());
+    }
+
+    pub fn remove(&mut self, resource: &Resource) -> Option<Print<Stored>> {
+        let gone = self.stored.remove(resource)?;
+        self.index(resource, gone.keys(), &[]);
+        Some(gone)
+    }
+
+    /// Those of a kind that have the key with this hash.
+    pub fn having(&self, kind: &'static str, key: u64) -> impl Iterator<Item = &Print<Stored>> {
+        let names = self.by_key.get(&(kind, key)).into_iter().flatten();
+        names.map(move |name| &self.stored[&(kind, name.clone())])
+    }
+
+    fn index(&mut self, (kind, name): &Resource, before: &[u64], now: &[u64]) {
+        if before == now {
+            return;
+        }
+        let by_key = Arc::make_mut(&mut self.by_key);
+        for key in before {
+            let names = by_key.entry((*kind, *key)).or_default();
+            names.remove(name);
+            if names.is_empty() {
+                by_key.remove(&(*kind, *key));
+            }
+        }
+        for key in now {
+            by_key.entry((*kind, *key)).or_default().insert(name.clone());
+        }
+    }
+}
