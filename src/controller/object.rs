@@ -15,7 +15,7 @@ use crate::api::{AccountKind, AccountRef, Condition, ObjectMeta};
 use crate::cluster::Object;
 use crate::decide::identity::Record;
 use crate::decide::seal::InvalidAnnotation;
-use crate::decide::{Brake, Meta, names};
+use crate::decide::{Brake, Meta, Report, names};
 
 /// The status of a custom resource of ours.
 pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
@@ -28,6 +28,9 @@ pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
     fn record_mut(&mut self) -> Option<&mut Option<String>> {
         None
     }
+
+    /// Says this in the conditions, where it is said while a call is made.
+    fn tell(&mut self, _report: &Report, _generation: i64, _now: Timestamp) {}
 }
 
 /// A custom resource of ours.

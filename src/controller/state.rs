@@ -25,6 +25,7 @@ use crate::decide::brake::{Refusal, Window};
 use crate::decide::key::Probe;
 use crate::decide::memory::Problem;
 use crate::decide::{Action, Memory, Reason, Report};
+use crate::domain::Compute;
 use crate::platform::Tick;
 
 /// What one process remembers; `P` is its client of the platform.
@@ -51,8 +52,7 @@ pub struct Contents<P> {
 #[derive(Clone, Debug, Default)]
 pub struct ResourceState {
     pub memory: Memory,
-    /// A snapshot has to have begun after this to be decided on: our last change ended then.
-    pub wrote: Option<Tick>,
+    pub wrote: Option<Wrote>,
     /// The version that our last write left behind; older ones are not decided on.
     pub version: Option<u64>,
     /// The number of the connection that it was decided on with last; another one has other credentials.
@@ -77,6 +77,40 @@ pub struct ResourceState {
     pub key: KeyState,
     /// What was done to objects that it owns, and that the watch does not show yet.
     pub children: Children,
+}
+
+/// Our last change on the platform, or another reason why only a snapshot that begins after it is decided on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wrote {
+    pub ended: Tick,
+    /// What the platform has answered, until a snapshot shows it.
+    pub answer: Option<Answer>,
+}
+
+/// A compute as the answer to its create showed it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// Before the call.
+    pub at: Timestamp,
+    pub compute: Compute,
+}
+
+impl From<Tick> for Wrote {
+    fn from(ended: Tick) -> Self {
+        Self { ended, answer: None }
+    }
+}
+
+impl ResourceState {
+    /// A snapshot has to have begun after this to be decided on.
+    pub fn wrote_at(&self) -> Option<Tick> {
+        self.wrote.as_ref().map(|wrote| wrote.ended)
+    }
+
+    /// Whether an answer shows what no snapshot has shown.
+    pub fn is_answered(&self) -> bool {
+        self.wrote.as_ref().is_some_and(|wrote| wrote.answer.is_some())
+    }
 }
 
 impl<P> Default for Contents<P> {
@@ -168,7 +202,7 @@ impl<P> ProcessState<P> {
     pub fn look_again(&self, uid: &str, tick: Tick) {
         self.update(uid, |resource| {
             resource.memory.retry();
-            resource.wrote = Some(tick);
+            resource.wrote = Some(tick.into());
             (resource.key.not_offered, resource.key.anew) = (None, Some(tick));
             resource.key.probe = Some(Probe::WANTED);
         });

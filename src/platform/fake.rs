@@ -15,7 +15,7 @@ use crate::domain::{
 };
 
 /// An idle primary.
-pub(super) fn compute(id: &str, branch: &str) -> Compute {
+pub(crate) fn compute(id: &str, branch: &str) -> Compute {
     Compute {
         id: id.to_owned(),
         project_id: "p".to_owned(),

@@ -3,7 +3,7 @@
 mod budget;
 mod connect;
 #[cfg(test)]
-mod fake;
+pub(crate) mod fake;
 mod http;
 mod leadership;
 mod observer;

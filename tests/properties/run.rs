@@ -44,6 +44,9 @@ const CHECK: Duration = Duration::from_secs(3600);
 const LONGEST_WAIT: Duration = Duration::from_secs(1800);
 const MOST_ROUNDS: usize = 600;
 
+/// How many passes over one resource at most follow each other in a round.
+const AT_ONCE: usize = 3;
+
 /// What a round over all resources came to.
 struct Round {
     acted: bool,
@@ -195,7 +198,15 @@ impl Run<'_> {
         let resources = self.simulation.lock().cluster.resources();
         for resource in resources {
             let Some(process) = &self.process else { break };
-            match process.pass(&resource) {
+            let mut end = process.pass(&resource);
+            // Who has done something goes on at once, with what was read before.
+            for _ in 1..AT_ONCE {
+                if matches!(end, End::Again) {
+                    round.acted = true;
+                    end = process.pass(&resource);
+                }
+            }
+            match end {
                 End::Again => round.acted = true,
                 End::Rest(wake) => round.wake = round.wake.into_iter().chain(wake).min(),
                 End::Died => {

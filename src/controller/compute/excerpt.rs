@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::super::state::ResourceState;
+use super::super::state::{Answer, ResourceState, Wrote};
 use crate::api::Compute;
-use crate::decide::compute::SnapshotState;
+use crate::decide::compute::{SnapshotState, is_settled};
 use crate::decide::identity::ComputeIdentity;
 use crate::domain::{self, Fault, NameSupport, Support};
-use crate::platform::{ComputeInterest, ComputeMatters, LatestSnapshot, Snapshot, Tick};
+use crate::platform::{ComputeInterest, ComputeMatters, LatestSnapshot, Snapshot};
 
 /// What a snapshot shows that concerns one resource.
 #[derive(Debug)]
@@ -27,25 +27,36 @@ impl Default for Excerpt {
 }
 
 impl Excerpt {
-    /// Of the newest snapshot, where it began after the last write at `wrote`. Where newer ones fail, it is relied upon
-    /// until a time that is counted from its beginning.
+    /// Of the newest snapshot, where it began after the last write; before that, of what the write was answered. Where newer snapshots
+    /// fail, it is relied upon until a time that is counted from its beginning.
     pub fn of(
         latest: &LatestSnapshot,
         matters: &Matters,
-        (wrote, now): (Option<Tick>, Timestamp),
+        (wrote, now): (Option<&Wrote>, Timestamp),
         reliable_until: impl Fn(Timestamp) -> Timestamp,
     ) -> Self {
-        match (latest.since(wrote), &latest.fault) {
+        let listed = latest.since(wrote.map(|wrote| wrote.ended));
+        let shown = listed.map(|snapshot| (snapshot.at, matters.excerpt(snapshot)));
+        let shown = shown.or_else(|| matters.answered(wrote).map(|answer| (answer.at, Self::answered(answer))));
+        match (shown, &latest.fault) {
             (_, Some(fault @ (Fault::Unauthorized { .. } | Fault::Forbidden { .. } | Fault::NotFound { .. }))) => {
                 Self::failed(fault)
             }
-            (Some(snapshot), Some(_)) if now < reliable_until(snapshot.at) => {
-                Self { stale_from: Some(reliable_until(snapshot.at)), ..matters.excerpt(snapshot) }
+            (Some((at, excerpt)), Some(_)) if now < reliable_until(at) => {
+                Self { stale_from: Some(reliable_until(at)), ..excerpt }
             }
             (_, Some(fault)) => Self::failed(fault),
-            (Some(snapshot), None) => matters.excerpt(snapshot),
+            (Some((_, excerpt)), None) => excerpt,
             (None, None) => Self::default(),
         }
+    }
+
+    fn taken(at: Timestamp, computes: Vec<domain::Compute>) -> Self {
+        Self { snapshot: SnapshotState::Taken { at, computes }, ..Self::default() }
+    }
+
+    fn answered(Answer { at, compute }: &Answer) -> Self {
+        Self::taken(*at, vec![compute.clone()])
     }
 
     fn failed(fault: &Fault) -> Self {
@@ -63,6 +74,7 @@ pub struct Matters {
     bound: bool,
     /// Something may come late of an unanswered create.
     unanswered: bool,
+    deleting: bool,
 }
 
 impl Matters {
@@ -76,37 +88,46 @@ impl Matters {
             marks: creates().filter_map(|create| create.mark.clone()).collect(),
             bound: known.binding.is_some(),
             unanswered: !known.unanswered.is_empty(),
+            deleting: object.metadata.deletion_timestamp.is_some(),
         }
     }
 
     /// Who has found its compute has nothing to look for on the branch, so that a pass costs the same in a project of any size.
     fn excerpt(&self, snapshot: &Snapshot) -> Excerpt {
-        let taken = |computes, name_support| Excerpt {
-            snapshot: SnapshotState::Taken { at: snapshot.at, computes },
-            name_support,
-            stale_from: None,
-        };
         let named: Vec<_> = self.computes.iter().filter_map(|id| snapshot.compute(id)).cloned().collect();
-        if self.bound && !self.unanswered && !named.is_empty() {
-            return taken(named, NameSupport::Unseen);
+        if self.has_found() && !named.is_empty() {
+            return Excerpt::taken(snapshot.at, named);
         }
         let matters = |compute: &&domain::Compute| {
             self.branches.contains(&compute.branch_id)
                 || self.computes.contains(&compute.id)
                 || compute.name.as_ref().is_some_and(|name| self.marks.contains(name))
         };
-        taken(snapshot.items.iter().filter(matters).cloned().collect(), Support::among(&snapshot.items).names)
+        let found = snapshot.items.iter().filter(matters).cloned().collect();
+        Excerpt { name_support: Support::among(&snapshot.items).names, ..Excerpt::taken(snapshot.at, found) }
+    }
+
+    fn has_found(&self) -> bool {
+        self.bound && !self.unanswered
+    }
+
+    /// The answer to the create of the compute, as long as all it says is that the compute is not there yet: what is changed rests on lists.
+    fn answered<'a>(&self, wrote: Option<&'a Wrote>) -> Option<&'a Answer> {
+        let answer = wrote?.answer.as_ref()?;
+        let is_it = self.has_found() && self.computes.iter().eq([&answer.compute.id]);
+        (is_it && !is_settled(&answer.compute) && !self.deleting).then_some(answer)
     }
 
     /// What the resource wants to be woken for; `pending` where it waits for a change.
     pub fn interest(&self, remembered: &ResourceState, pending: bool) -> ComputeInterest {
         // Others on the branch concern only who has no compute there.
-        let settled = self.bound && !self.unanswered && remembered.memory.missing_since.is_none();
+        let settled = self.has_found() && remembered.memory.missing_since.is_none();
         let matters = ComputeMatters {
             branches: if settled { Vec::new() } else { self.branches.clone() },
             computes: self.computes.iter().cloned().collect(),
         };
-        ComputeInterest { matters, pending, after: remembered.wrote }
+        let demanded = self.answered(remembered.wrote.as_ref()).is_none();
+        ComputeInterest { matters, pending, after: remembered.wrote_at().filter(|_| demanded) }
     }
 }
 
@@ -117,6 +138,9 @@ mod tests {
 
     use super::*;
     use crate::decide::later;
+    use crate::domain::ComputeState;
+    use crate::platform::Tick;
+    use crate::platform::fake::compute;
 
     const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
     const GRACE: Duration = Duration::from_secs(90);
@@ -129,15 +153,20 @@ mod tests {
         LatestSnapshot { snapshot: Some(Arc::new(snapshot)), fault: Some(fault.clone()), attempted }
     }
 
-    fn excerpt(latest: &LatestSnapshot) -> Excerpt {
-        let matters = Matters {
+    /// Of a resource that is bound to this compute.
+    fn bound() -> Matters {
+        Matters {
             branches: vec!["br-main".to_owned()],
-            computes: BTreeSet::new(),
+            computes: BTreeSet::from(["ep-a".to_owned()]),
             marks: BTreeSet::new(),
             bound: true,
             unanswered: false,
-        };
-        Excerpt::of(latest, &matters, (None, NOW), |at| later(at, GRACE))
+            deleting: false,
+        }
+    }
+
+    fn excerpt(latest: &LatestSnapshot) -> Excerpt {
+        Excerpt::of(latest, &bound(), (None, NOW), |at| later(at, GRACE))
     }
 
     #[test]
@@ -166,5 +195,44 @@ mod tests {
             assert_eq!(young.snapshot, SnapshotState::Taken { at: NOW - Duration::from_secs(1), computes: Vec::new() });
             assert_eq!(excerpt(&unread(90, &fault)).snapshot, SnapshotState::Failed(fault));
         }
+    }
+
+    #[test]
+    fn an_answer_shows_what_no_list_shows_yet() {
+        let starting = || domain::Compute { current_state: ComputeState::Init, ..compute("ep-a", "br-main") };
+        let answered = |compute| Wrote { ended: Tick::at(5), answer: Some(Answer { at: NOW, compute }) };
+        let of = |latest: &LatestSnapshot, matters: &Matters, wrote: &Wrote| {
+            Excerpt::of(latest, matters, (Some(wrote), NOW), |at| later(at, GRACE)).snapshot
+        };
+        let demands = |matters: &Matters, wrote: &Wrote| {
+            let mut remembered = ResourceState::default();
+            remembered.wrote = Some(wrote.clone());
+            matters.interest(&remembered, false).after.is_some()
+        };
+        let none = LatestSnapshot::default();
+        let shown = SnapshotState::Taken { at: NOW, computes: vec![starting()] };
+        assert_eq!(of(&none, &bound(), &answered(starting())), shown);
+        assert!(!demands(&bound(), &answered(starting())));
+        for (matters, wrote) in [
+            (bound(), Tick::at(5).into()),
+            // What would be changed rests on a list.
+            (bound(), answered(compute("ep-a", "br-main"))),
+            (bound(), answered(domain::Compute { id: "ep-b".to_owned(), ..starting() })),
+            (Matters { bound: false, ..bound() }, answered(starting())),
+            (Matters { unanswered: true, ..bound() }, answered(starting())),
+            (Matters { deleting: true, ..bound() }, answered(starting())),
+        ] {
+            assert_eq!(of(&none, &matters, &wrote), SnapshotState::Pending, "{wrote:?}");
+            assert!(demands(&matters, &wrote), "{wrote:?}");
+        }
+        let listed = |began| {
+            let snapshot = Snapshot::new(Tick::at(began), (NOW, NOW), vec![compute("ep-a", "br-main")]);
+            LatestSnapshot { snapshot: Some(Arc::new(snapshot)), ..LatestSnapshot::default() }
+        };
+        assert_eq!(of(&listed(5), &bound(), &answered(starting())), shown, "it began before the answer");
+        let shown = SnapshotState::Taken { at: NOW, computes: vec![compute("ep-a", "br-main")] };
+        assert_eq!(of(&listed(6), &bound(), &answered(starting())), shown);
+        let refused = LatestSnapshot { fault: Some(Fault::Unauthorized { message: "no".to_owned() }), ..none };
+        assert!(matches!(of(&refused, &bound(), &answered(starting())), SnapshotState::Failed(_)));
     }
 }

@@ -111,7 +111,11 @@ fn look<E: Environment>(
     // At least one poll is given the chance to succeed.
     let grace = connection.poll_interval.saturating_add(env.settings().limits.settle);
     let reliable_until = |at| later(at, grace);
-    (Excerpt::of(&latest, &matters, (remembered.wrote, now), reliable_until), remembered)
+    let excerpt = Excerpt::of(&latest, &matters, (remembered.wrote.as_ref(), now), reliable_until);
+    if remembered.is_answered() && latest.since(remembered.wrote_at()).is_some() {
+        env.state().answer_outdated(&uid);
+    }
+    (excerpt, remembered)
 }
 
 fn is_awaiting(object: &Compute, known: &ComputeIdentity, remembered: &ResourceState, latest: &LatestSnapshot) -> bool {

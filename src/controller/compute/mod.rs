@@ -48,6 +48,11 @@ impl Status for ComputeStatus {
     fn record_mut(&mut self) -> Option<&mut Option<String>> {
         Some(&mut self.record)
     }
+
+    fn tell(&mut self, report: &Report, generation: i64, now: Timestamp) {
+        self.conditions = report.conditions(&self.conditions, generation, now);
+        self.observed_generation = report.observed_generation(self.observed_generation, generation);
+    }
 }
 
 /// The kind Compute.

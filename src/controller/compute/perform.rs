@@ -11,7 +11,7 @@ use super::super::index::Key;
 use super::super::object::uid;
 use super::super::pass::calls::{confirm_record, failed, patch_metadata, publish, restore};
 use super::super::pass::released;
-use super::super::state::{Connection, Turn};
+use super::super::state::{Answer, Connection, Turn};
 use super::Computes;
 use crate::api::{Compute, LastOperation, Management};
 use crate::cluster::{Event, MetadataPatch, resource_version};
@@ -119,7 +119,8 @@ impl<E: Environment> Work<'_, E> {
         let intent = &CreateIntent { at: self.env.now(), ..intent.clone() };
         let intended = |known| ComputeIdentity { intent: Some(intent.clone()), binding: None, ..known };
         let intended = self.record_intent(&recording(self.object, intended).finalizer(true)).await?;
-        let intended = confirm_record(self.env, &intended, Action::Create, intent.at).await?;
+        let intended =
+            confirm_record(self.env, &intended, (Action::Create, intent.at), Some(&compute::creating())).await?;
         let answer = platform.create_compute(&self.object.spec.project_id, new).await;
         self.wrote();
         let (created, operations) = self.settle(Action::Create, answer)?;
@@ -131,7 +132,7 @@ impl<E: Environment> Work<'_, E> {
             origin: Origin::Created,
             at: intent.at,
         };
-        self.env.state().compute_created(&uid, &created.id);
+        self.env.state().compute_created(&uid, Answer { at: intent.at, compute: created.clone() });
         let bound = recording(&intended, |known| ComputeIdentity {
             binding: Some(binding),
             intent: None,
@@ -213,7 +214,7 @@ impl<E: Environment> Work<'_, E> {
             let at = restart.at;
             let calling = recording(self.object, |known| ComputeIdentity { restart: Some(restart), ..known });
             let recorded = self.patch(self.object, &calling).await?;
-            stands = Some(confirm_record(self.env, &recorded, Action::Change, at).await?);
+            stands = Some(confirm_record(self.env, &recorded, (Action::Change, at), None).await?);
         }
         let answer = connection.platform.update_compute(&self.object.spec.project_id, id, change).await;
         self.wrote();
@@ -232,7 +233,7 @@ impl<E: Environment> Work<'_, E> {
         let record = &RestartRecord { at: self.env.now(), ..record.clone() };
         let calling = |known| ComputeIdentity { restart: Some(record.clone()), ..known };
         let stands = self.patch(self.object, &recording(self.object, calling)).await?;
-        let stands = confirm_record(self.env, &stands, Action::Restart, record.at).await?;
+        let stands = confirm_record(self.env, &stands, (Action::Restart, record.at), None).await?;
         let answer = platform.restart_compute(&self.object.spec.project_id, &id.to_owned()).await;
         self.wrote();
         let answer = self.settle(Action::Restart, answer)?;

@@ -18,7 +18,7 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
     let (secret, secret_deleting) = secret_view(object, &facts.secret, &records, &facts.base_url);
     let remembered = &facts.remembered;
     let Excerpt { listing, known, not_offered_until } =
-        facts.listed.excerpt((&remembered.key, remembered.wrote), facts.now);
+        facts.listed.excerpt((&remembered.key, remembered.wrote_at()), facts.now);
     let probe = probe(facts, &known);
     KeyObserved {
         meta: meta_observed(object, facts.record.as_ref()),

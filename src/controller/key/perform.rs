@@ -104,7 +104,7 @@ impl<E: Environment> Work<'_, E> {
         let intent = &KeyIntent { at: self.env.now(), ..intent.clone() };
         let intended = |known| ProjectKeyIdentity { intent: Some(intent.clone()), ..known };
         let intended = self.patch(self.object, &recording(self.object, intended)).await?;
-        let intended = confirm_record(self.env, &intended, Action::CreateKey, intent.at).await?;
+        let intended = confirm_record(self.env, &intended, (Action::CreateKey, intent.at), None).await?;
         let created = platform.create_key(&organization, &intent.name, &self.object.spec.project_id).await;
         self.keys_changed();
         let created = created.map_err(failed(Action::CreateKey))?;

@@ -10,7 +10,7 @@ use super::super::object::{Managed, Status, uid};
 use crate::cluster::{Cluster, Event, MetadataPatch, SecretContent, WriteError, resource_version};
 use crate::decide::memory::Problem;
 use crate::decide::names::RECORD;
-use crate::decide::{Action, later};
+use crate::decide::{Action, Report, later};
 use crate::domain::Fault;
 
 /// Patches `object` if it is still as given, and remembers the version: older ones are not decided on.
@@ -43,15 +43,16 @@ pub async fn restore<K: Managed, E: Environment>(
 }
 
 /// A call is recorded in the annotation of `object`, and about to be made. Its record is copied to the status first. The call must
-/// have ended when a successor takes its absence for a proof: where recording it took too long it is not made.
+/// have ended when a successor takes its absence for a proof: where recording it took too long it is not made. Whoever waits for what the
+/// call makes is told so meanwhile.
 pub async fn confirm_record<K: Managed, E: Environment>(
     env: &E,
     object: &K,
-    action: Action,
-    at: Timestamp,
+    (action, at): (Action, Timestamp),
+    told: Option<&Report>,
 ) -> Result<K, StepError> {
     env.state().call_recorded(&uid(object), action, at);
-    let confirmed = copy_record(env, object, action).await?;
+    let confirmed = write_copy(env, object, action, told).await?;
     if env.now() < later(at, env.settings().slack()) {
         return Ok(confirmed);
     }
@@ -60,7 +61,19 @@ pub async fn confirm_record<K: Managed, E: Environment>(
 
 /// Copies the record of `object` to its status, where no manifest replaces it, before a call is made that rests on it.
 pub async fn copy_record<K: Managed, E: Environment>(env: &E, object: &K, action: Action) -> Result<K, StepError> {
+    write_copy(env, object, action, None).await
+}
+
+async fn write_copy<K: Managed, E: Environment>(
+    env: &E,
+    object: &K,
+    action: Action,
+    told: Option<&Report>,
+) -> Result<K, StepError> {
     let mut status = object.status().cloned().unwrap_or_default();
+    if let Some(report) = told {
+        status.tell(report, object.meta().generation.unwrap_or_default(), env.now());
+    }
     if let Some(copy) = status.record_mut() {
         *copy = object.annotations().get(RECORD).cloned();
     }

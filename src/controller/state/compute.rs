@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{ProcessState, ResourceState};
+use super::{Answer, ProcessState, ResourceState};
 use crate::api::{ComputeType, LastOperation};
 use crate::decide::memory::Asked;
 use crate::decide::{Action, Memory};
@@ -36,6 +36,14 @@ impl Create {
     }
 }
 
+impl ResourceState {
+    fn forget_answer(&mut self) {
+        if let Some(wrote) = &mut self.wrote {
+            wrote.answer = None;
+        }
+    }
+}
+
 impl<P> ProcessState<P> {
     /// The resource is about to be looked at through this connection. What the old credentials could not see or do says
     /// nothing of the new ones. What is not bound yet is decided on a snapshot that began after it was first looked at: a
@@ -46,9 +54,10 @@ impl<P> ProcessState<P> {
                 resource.memory.credentials_changed();
                 resource.connection = Some(connection);
                 resource.place = None;
+                resource.forget_answer();
             }
             if !bound && resource.wrote.is_none() {
-                resource.wrote = Some(tick());
+                resource.wrote = Some(tick().into());
             }
             resource.clone()
         })
@@ -91,7 +100,7 @@ impl<P> ProcessState<P> {
 
     /// A place in the budget was waited for. It is kept, and what was there before the create is read anew.
     pub fn keep_place(&self, uid: &str, now: Timestamp, tick: Tick) {
-        self.update(uid, |resource| (resource.place, resource.wrote) = (Some(now), Some(tick)));
+        self.update(uid, |resource| (resource.place, resource.wrote) = (Some(now), Some(tick.into())));
     }
 
     /// The place that is kept, given away: since when.
@@ -138,7 +147,7 @@ impl<P> ProcessState<P> {
 
     /// A call that changes something ended at `tick`.
     pub fn platform_written(&self, uid: &str, tick: Tick) {
-        self.update(uid, |resource| resource.wrote = Some(tick));
+        self.update(uid, |resource| resource.wrote = Some(tick.into()));
     }
 
     /// What came of a call that changes a compute.
@@ -151,9 +160,19 @@ impl<P> ProcessState<P> {
         });
     }
 
-    /// A create was answered; the resource is not bound to the compute yet.
-    pub fn compute_created(&self, uid: &str, id: &str) {
-        self.update(uid, |resource| resource.memory.created = Some(id.to_owned()));
+    /// A create was answered, which is our last change; the resource is not bound to the compute yet.
+    pub fn compute_created(&self, uid: &str, answer: Answer) {
+        self.update(uid, |resource| {
+            resource.memory.created = Some(answer.compute.id.clone());
+            if let Some(wrote) = &mut resource.wrote {
+                wrote.answer = Some(answer);
+            }
+        });
+    }
+
+    /// A snapshot shows what the answer did, or more.
+    pub fn answer_outdated(&self, uid: &str) {
+        self.update(uid, ResourceState::forget_answer);
     }
 
     /// The resource is bound to its compute.

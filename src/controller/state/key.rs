@@ -72,7 +72,7 @@ impl<P> ProcessState<P> {
     pub fn keys_outdated(&self, uid: &str, tick: Tick) {
         self.update(uid, |resource| {
             resource.key.probe = None;
-            resource.wrote = Some(tick);
+            resource.wrote = Some(tick.into());
         });
     }
 

@@ -173,7 +173,7 @@ fn a_request_to_look_again_counts_once() {
     state.look_again("one", Tick::at(5));
     let known = state.resource("one");
     let tick = Some(Tick::at(5));
-    assert_eq!((known.wrote, known.key.anew, known.key.not_offered), (tick, tick, None));
+    assert_eq!((known.wrote_at(), known.key.anew, known.key.not_offered), (tick, tick, None));
     assert_eq!(known.key.probe, Some(Probe::WANTED));
     assert!(!waits(), "what was refused is tried again");
 }

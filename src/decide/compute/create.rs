@@ -140,7 +140,12 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
     };
     let new = NewCompute { branch_id: case.spec.branch_id.clone(), role: case.role(), name: mark, settings };
     let step = ComputeStep::Create { intent, new: Box::new(new), restart: case.restart_asked(), seen: snapshot.at };
-    case.act(Action::Create, step, Report::progressing(Reason::Creating, "The compute is being created."))
+    case.act(Action::Create, step, creating())
+}
+
+/// What is told while a create is under way.
+pub fn creating() -> Report {
+    Report::progressing(Reason::Creating, "The compute is being created.")
 }
 
 /// Whether a create may rest on what a list showed that was begun at `seen`. Others may create computes while a create waits for its

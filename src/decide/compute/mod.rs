@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 pub use claims::{Claim, Claims, Rival, Subject, at_stake, claims, subjects};
-pub use create::is_current;
+pub use create::{creating, is_current};
 pub use record::is_held;
 pub use status::status;
 
@@ -237,7 +237,7 @@ pub fn is_awaiting(identity: &ComputeIdentity, deleting: bool, memory: &Memory, 
 }
 
 /// Whether no change is in progress on the platform.
-fn is_settled(compute: &Compute) -> bool {
+pub fn is_settled(compute: &Compute) -> bool {
     compute.pending_state.is_none() && compute.current_state != ComputeState::Init
 }
 

@@ -99,7 +99,7 @@ fn whatever_comes_slowly_is_done_all_the_same() {
     run.snare("patch of *", Times::Always, Snag::Slow(25));
     run.declare();
     let told = run.told_after(600, |run| run.apply(&compute(0), &json!({"scaleToZero": {"never": true}})));
-    assert_eq!(told, ["r0 Created: Created compute ID on branch b0", "ci KeyCreated: Created key NAME (ID)"]);
+    assert_eq!(told, ["ci KeyCreated: Created key NAME (ID)", "r0 Created: Created compute ID on branch b0"]);
     run.snare(ADMISSION, Times::Always, Snag::Slow(9));
     assert_eq!(run.told_after(600, |run| run.happen(&Event::Restart(0, 1))), [RESTARTED]);
     let spec = json!({"size": {"fixed": 2}, "restartToken": "t2"});

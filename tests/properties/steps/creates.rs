@@ -98,3 +98,23 @@ fn whose_compute_is_only_observed_is_deleted_at_once() {
     run.delete_now(&compute(0));
     assert!(!run.is_there(&compute(0)));
 }
+
+/// The intent in two places, the call, the binding, and each state once: people see what is under way.
+#[test]
+fn a_create_is_recorded_with_three_writes_and_told_state_by_state() {
+    let history = history(&[replica(), replica()], false);
+    let mut run = Run::prepared(&history);
+    run.declare();
+    run.go_on(60).unwrap();
+    let writes = run.simulation.lock().ledger.writes.clone();
+    let of = |name: &str| {
+        let resource = format!("(\"Compute\", \"{name}\")");
+        let about = writes.iter().filter(|write| write.contains(&resource));
+        let states = ["Waiting for another", "is being created", "is starting", "can be used"];
+        let told = |write: &str| states.into_iter().find(|state| write.contains(state));
+        about.map(|write| told(write).unwrap_or_else(|| write.split(' ').next().unwrap())).collect::<Vec<_>>()
+    };
+    assert_eq!(of("r0"), ["Patch", "is being created", "Post", "Patch", "is starting", "can be used"]);
+    let waited = ["Waiting for another", "Patch", "is being created", "Post", "Patch", "is starting", "can be used"];
+    assert_eq!(of("r1"), waited);
+}
