@@ -22,13 +22,15 @@ pub struct Bed {
     pub platform: Simulator,
     pub counter: Counter,
     pub client: Client,
+    program: PathBuf,
     cluster: ControlPlane,
     kubeconfig: PathBuf,
     _folder: tempfile::TempDir,
 }
 
 impl Bed {
-    pub async fn new(size: usize) -> Result<Self> {
+    pub async fn new(program: &Path, size: usize) -> Result<Self> {
+        let program = Path::new(REPOSITORY).join(program);
         let folder = tempfile::tempdir()?;
         let (policy, audit) = (folder.path().join("policy.yaml"), folder.path().join("audit.log"));
         std::fs::write(&policy, audit_policy(USER))?;
@@ -47,17 +49,17 @@ impl Bed {
         let platform = platform.map_err(Error::while_doing("starting the platform"))?;
         cluster.kubectl_with_input(&["apply", "-f", "-"], &fleet::account(&platform.base_url())).await?;
         let kubeconfig = cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await?;
-        let operator = operator(&cluster, &kubeconfig).await?;
+        let operator = operator(&program, &cluster, &kubeconfig).await?;
         let accounts = ["-n", fleet::NAMESPACE, "wait", "--for=condition=Ready", "account/prod", "--timeout=60s"];
         cluster.kubectl(&accounts).await?;
         let (client, counter) = (cluster.client().await?, Counter::new(&audit)?);
-        Ok(Self { operator, platform, counter, client, cluster, kubeconfig, _folder: folder })
+        Ok(Self { operator, platform, counter, client, program, cluster, kubeconfig, _folder: folder })
     }
 
     /// Stops the operator as a rollout does, and starts it again. Ready on return.
     pub async fn restart(&mut self) -> Result<()> {
         self.operator.terminate(PATIENCE).await?;
-        self.operator = operator(&self.cluster, &self.kubeconfig).await?;
+        self.operator = operator(&self.program, &self.cluster, &self.kubeconfig).await?;
         Ok(())
     }
 
@@ -66,9 +68,9 @@ impl Bed {
     }
 }
 
-async fn operator(cluster: &ControlPlane, kubeconfig: &Path) -> Result<Running> {
+async fn operator(program: &Path, cluster: &ControlPlane, kubeconfig: &Path) -> Result<Running> {
     let health = format!("127.0.0.1:{}", free_port()?);
-    let mut command = Command::new(Path::new(REPOSITORY).join("target/release/dbplane"));
+    let mut command = Command::new(program);
     command
         .args(["run", "--allow-insecure-platform", "--health-listen", &health])
         .arg(format!("--metrics-listen=127.0.0.1:{}", free_port()?))

@@ -29,12 +29,16 @@ projects:
     );
     let branches =
         |count: usize| (0..count).map(|number| format!("{{id: br-{number}}}")).collect::<Vec<_>>().join(", ");
-    let projects =
-        (0..size.div_ceil(IN_A_PROJECT)).map(|number| (format!("project-{number}"), IN_A_PROJECT / ON_A_BRANCH));
+    let projects = (0..projects(size)).map(|number| (format!("project-{number}"), IN_A_PROJECT / ON_A_BRANCH));
     for (id, count) in projects.chain([(APART.to_owned(), SINGLES)]) {
         let _ = writeln!(text, "  - {{id: {id}, owner: org-cool-darkness-1, branches: [{}]}}", branches(count));
     }
     text
+}
+
+/// How many projects so many Computes are in.
+pub const fn projects(size: usize) -> usize {
+    size.div_ceil(IN_A_PROJECT)
 }
 
 pub fn account(base_url: &str) -> String {

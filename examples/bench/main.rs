@@ -1,7 +1,8 @@
 //! Measures the released program on the real control plane and the simulator, at several sizes: what it spends, how long it
 //! takes, and beside each figure what the same would cost at least, measured in the same run.
 //!
-//! `make bench` runs it at 100 and 1,000 Computes; `make bench sizes=100,1000,10000` at others.
+//! `make bench` runs it at 100 and 1,000 Computes; `make bench sizes=100,1000,10000` at others. `make bench-quick` looks at counts
+//! alone, which are the same on every machine.
 
 #![allow(clippy::print_stdout, reason = "the table is what this program is for")]
 
@@ -9,6 +10,7 @@
 mod support;
 
 mod bed;
+mod counts;
 mod fleet;
 mod floor;
 mod spent;
@@ -30,6 +32,12 @@ struct Arguments {
     /// Where to write the figures as JSON
     #[arg(long, default_value = "target/bench.json")]
     json: std::path::PathBuf,
+    /// The program that is measured
+    #[arg(long, default_value = "target/release/dbplane")]
+    operator: std::path::PathBuf,
+    /// Fail when requests or writes are not as many as they should be
+    #[arg(long)]
+    check: bool,
 }
 
 #[tokio::main]
@@ -38,10 +46,11 @@ async fn main() -> Result<()> {
     let mut runs = Vec::new();
     for &size in &arguments.sizes {
         println!("\n{size} Computes");
-        let run = stages::run(size, arguments.quiet_seconds).await?;
+        let run = stages::run(&arguments.operator, size, arguments.quiet_seconds).await?;
         table::print(&run);
         runs.push(run);
     }
     table::exponents(&runs);
-    table::write(&arguments.json, &runs)
+    table::write(&arguments.json, &runs)?;
+    if arguments.check { runs.iter().try_for_each(counts::check) } else { Ok(()) }
 }

@@ -1,6 +1,7 @@
 //! The stages of one run: create all, wait until nothing happens, watch the quiet, come one by one, change behind the operator's
 //! back, restart.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use dbplane::api::Compute;
@@ -17,7 +18,7 @@ use super::support::{Error, Result, wait_for};
 use super::{fleet, floor};
 
 /// How many come one by one.
-const SINGLES: usize = 20;
+pub const SINGLES: usize = 20;
 
 /// What one run has shown. Times are in seconds.
 #[derive(Debug, Serialize)]
@@ -31,6 +32,8 @@ pub struct Run {
     /// From the API server's answer to the arrival of the POST at the platform: median and worst.
     pub single_median: f64,
     pub single_worst: f64,
+    /// What they cost together.
+    pub singles: Requests,
     pub resident_kib: u64,
     pub resident_after_restart_kib: u64,
     pub quiet_seconds: u64,
@@ -42,8 +45,8 @@ pub struct Run {
     pub restart: Requests,
 }
 
-pub async fn run(size: usize, quiet_seconds: u64) -> Result<Run> {
-    let mut bed = Bed::new(size).await?;
+pub async fn run(operator: &Path, size: usize, quiet_seconds: u64) -> Result<Run> {
+    let mut bed = Bed::new(operator, size).await?;
     let created_floor = floor::writes(&bed.computes(), size).await?;
     settled(&mut bed).await?;
     let (before, processor) = (counted(&mut bed)?, processor_time(bed.operator.id())?);
@@ -55,8 +58,10 @@ pub async fn run(size: usize, quiet_seconds: u64) -> Result<Run> {
     let (quiet, quiet_processor) = (counted(&mut bed)?, processor_time(bed.operator.id())?);
     let resident_kib = bed.operator.resident_kib()?;
 
-    let singles = singles(&bed).await?;
+    let before_singles = counted(&mut bed)?;
+    let waits = singles(&bed).await?;
     settled(&mut bed).await?;
+    let singles = counted(&mut bed)? - before_singles;
     let drift = drift(&bed).await?;
     settled(&mut bed).await?;
 
@@ -69,8 +74,9 @@ pub async fn run(size: usize, quiet_seconds: u64) -> Result<Run> {
         created_floor: created_floor.as_secs_f64(),
         creating_processor: (created_processor - processor).as_secs_f64(),
         creating: created.clone() - before,
-        single_median: singles[SINGLES / 2],
-        single_worst: singles[SINGLES - 1],
+        single_median: waits[SINGLES / 2],
+        single_worst: waits[SINGLES - 1],
+        singles,
         resident_kib,
         resident_after_restart_kib: bed.operator.resident_kib()?,
         quiet_seconds,

@@ -36,8 +36,10 @@ pub fn print(run: &Run) {
     for (what, value, least) in rows {
         println!("  {what:<34} {value:>12} {least:>12}");
     }
-    for (what, count) in &run.creating.kubernetes_writes {
-        println!("    {what:<32} {:>12}", each(*count));
+    for (when, requests) in [("creating", &run.creating), ("quiet", &run.quiet), ("restart", &run.restart)] {
+        for (what, count) in &requests.kubernetes_writes {
+            println!("    {:<32} {count:>12}", format!("{when}: {what}"));
+        }
     }
 }
 

@@ -1,0 +1,45 @@
+//! How many requests and writes there may be, whatever the machine: more of them are a defect, fewer a reason to write it down here.
+
+use super::fleet::{self, POLL_SECONDS};
+use super::stages::{Run, SINGLES};
+use super::support::{Error, Result};
+
+/// The status of each Compute is written with its intent and with its binding, and when it can be used: exactly that often where it comes
+/// alone. Where it waits for its turn it says so, and on a slow machine also for whom.
+const STATUSES: u64 = 5;
+/// The account and its Secret are held from the first Compute on, and the account says when its credentials were checked.
+const OF_THE_ACCOUNT: u64 = 3;
+
+/// Fails where one is exceeded, with all of them.
+pub fn check(run: &Run) -> Result<()> {
+    let size = run.size as u64;
+    let written = |what: &str| run.creating.kubernetes_writes.get(what).copied().unwrap_or_default();
+    // The interval is a tenth shorter at times, and one poll may have been due.
+    let polls = fleet::projects(run.size) as u64 * (run.quiet_seconds * 10 / 9 / POLL_SECONDS + 1);
+    let statuses = written("patch computes/status");
+    let alone = |what: &str| run.singles.kubernetes_writes.get(what).copied().unwrap_or_default();
+    let singles = SINGLES as u64;
+    let rows = [
+        ("platform changes while creating", run.creating.platform_changes, size..=size),
+        ("records of the intent and the binding", written("patch computes"), 2 * size..=2 * size),
+        ("events while creating", written("create events"), size..=size),
+        ("statuses while creating", statuses, 2 * size..=STATUSES * size),
+        ("other writes while creating", run.creating.writes() - 3 * size - statuses, 0..=OF_THE_ACCOUNT),
+        ("changes for those who come alone", run.singles.platform_changes, singles..=singles),
+        ("records of those who come alone", alone("patch computes"), 2 * singles..=2 * singles),
+        ("statuses of those who come alone", alone("patch computes/status"), 3 * singles..=3 * singles),
+        ("all writes for those who come alone", run.singles.writes(), 6 * singles..=6 * singles),
+        ("writes while nothing happens", run.quiet.writes(), 0..=0),
+        ("lists while nothing happens", run.quiet.platform_lists, 0..=polls),
+        ("changes while nothing happens", run.quiet.platform_changes, 0..=0),
+        ("changes after a restart", run.restart.platform_changes, 0..=0),
+        ("writes after a restart", run.restart.writes(), 0..=1),
+    ];
+    let wrong = rows.into_iter().filter(|(_, count, expected)| !expected.contains(count));
+    let wrong: Vec<String> =
+        wrong.map(|(what, count, expected)| format!("{what}: {count}, expected {expected:?}")).collect();
+    match wrong.as_slice() {
+        [] => Ok(()),
+        wrong => Err(Error::new(wrong.join("\n"))),
+    }
+}
