@@ -55,12 +55,12 @@ ecosystem: control-plane ## real servers and clients: PostgreSQL and its clients
 .PHONY: verify
 verify: control-plane ## every request of every scenario gone wrong, the model, random histories (point=create-key:kill-after:7 repeats one)
 	cargo build --release --locked --bin dbplane --example verify
-ifeq ($(point)$(scenario)$(pairs),)
+ifeq ($(point)$(scenario)$(pairs)$(model),)
 	PROPTEST_CASES=1000 cargo test --release --locked --test properties
 	@target/release/examples/verify
 	@shard=$$((RANDOM % 64))/64; printf '\n[mutants] make mutants shard=%s\n' "$$shard"; $(MAKE) mutants shard="$$shard"
 else
-	@target/release/examples/verify $(if $(point),--point $(point)) $(if $(scenario),--scenario $(scenario)) $(if $(pairs),--pairs $(pairs))
+	@target/release/examples/verify $(if $(point),--point $(point)) $(if $(scenario),--scenario $(scenario)) $(if $(pairs),--pairs $(pairs)) $(if $(model),--model '$(model)')
 endif
 
 .PHONY: mutants

@@ -1,7 +1,8 @@
 //! `make verify`: every order of events within the bounds of the model, and everything that can go wrong with one request, for
 //! every request of every scenario; one table at the end.
 //!
-//! `--model` explores the model alone, `--pairs seed` tries two faults at a time, `--point scenario:mode:number` repeats one point.
+//! `--model` explores the model alone, `--model TEXT` the bounds whose names have this in them, `--pairs seed` tries two faults at
+//! a time, `--point scenario:mode:number` repeats one point.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to the person who runs it")]
 #![allow(
@@ -53,8 +54,15 @@ async fn verify() -> Result<bool> {
     let mut table = Table::default();
     // Each part adds its rows and returns how many violations it found.
     let violations = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [] => crashes::of(scenarios(), whole(), &mut table).await? + Orders::explore().rows(&mut table),
-        ["--model"] => Orders::explore().rows(&mut table),
+        [] => crashes::of(scenarios(), whole(), &mut table).await? + Orders::explore("").rows(&mut table),
+        ["--model"] => Orders::explore("").rows(&mut table),
+        ["--model", named] => {
+            let orders = Orders::explore(named);
+            if orders.is_empty() {
+                return Err(Error::new(format!("no bound of the model has {named:?} in its name")));
+            }
+            orders.rows(&mut table)
+        }
         ["--scenario", names] => {
             let mut all = scenarios();
             let mut wanted = Vec::new();
@@ -72,7 +80,7 @@ async fn verify() -> Result<bool> {
         ["--point", point] => crashes::at(point, &mut table).await?,
         _ => {
             return Err(Error::new(
-                "usage: verify [--model | --scenario NAME,... | --pairs SEED | --point SCENARIO:MODE:NUMBER[+MODE:NUMBER],...]",
+                "usage: verify [--model [TEXT] | --scenario NAME,... | --pairs SEED | --point SCENARIO:MODE:NUMBER[+MODE:NUMBER],...]",
             ));
         }
     };

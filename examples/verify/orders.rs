@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 
-use super::model::{Explored, Extent, Outcome, bounds, explore, mutations};
+use super::model::{Bound, Explored, Extent, Outcome, bounds, explore, mutations};
 use super::table::Table;
 
 /// How many bounds are explored at a time: the larger ones take a gigabyte or two.
@@ -16,9 +16,19 @@ pub struct Orders {
 }
 
 impl Orders {
-    pub fn explore() -> Self {
+    /// Explores the bounds whose names have this in them, and tries the mutations whose names do.
+    pub fn explore(named: &str) -> Self {
         let at_a_time = std::thread::available_parallelism().map_or(1, NonZero::get).min(AT_A_TIME);
-        Self { explored: explore(bounds(Extent::Large), at_a_time), tried: explore(mutations(), at_a_time) }
+        let of = |mut all: Vec<Bound>| {
+            all.retain(|bound| bound.to_string().contains(named));
+            explore(all, at_a_time)
+        };
+        Self { explored: of(bounds(Extent::Large)), tried: of(mutations()) }
+    }
+
+    /// Whether there was anything to explore.
+    pub fn is_empty(&self) -> bool {
+        self.explored.is_empty() && self.tried.is_empty()
     }
 
     fn noticed(&self) -> usize {
@@ -32,7 +42,7 @@ impl Orders {
             let violations = match explored.outcome {
                 Outcome::Held => "0",
                 Outcome::Broken(_) => "1",
-                Outcome::TooLarge => "not explored",
+                Outcome::TooLarge(_) => "not explored",
             };
             table.row(vec![
                 explored.name.clone(),

@@ -63,6 +63,8 @@ pub struct Bound {
     pub vanishing: u8,
     /// Whether a request whose answer was lost may be carried out at any later time, and not only within a tick.
     pub late: bool,
+    /// Whether all that is declared was done before anything goes wrong.
+    pub established: bool,
     /// Creates that reach the platform before the faults end.
     pub creates: u8,
     /// More states than this are a failure: a check that is cut off proves nothing.
@@ -117,6 +119,7 @@ impl Bound {
             partial: 0,
             vanishing: 0,
             late: false,
+            established: false,
             creates: u8::MAX,
             most: 400_000,
             account: None,
@@ -276,6 +279,7 @@ impl fmt::Display for Bound {
         parts.extend(self.account_deletion.then(|| "the account is deleted".to_owned()));
         parts.extend(self.is_braked().then(|| format!("{} deletion a minute", self.deletes_per_minute)));
         parts.extend(self.late.then(|| "creates of any lateness".to_owned()));
+        parts.extend(self.established.then(|| "established".to_owned()));
         parts.extend((self.creates < u8::MAX).then(|| format!("creates: {}", self.creates)));
         if let Some(mutation) = self.mutation {
             parts.insert(0, format!("{mutation:?}"));

@@ -135,7 +135,7 @@ fn large() -> Vec<Bound> {
         Bound { hand_overs: 2, deletion: true, crashes: 1, ticks: 0, ..Bound::of(TWO) },
         Bound { hand_overs: 1, deletion: true, lost: 1, ticks: 1, ..Bound::of(TWO) },
         Bound { hand_overs: 1, deletion: true, replacements: 1, ticks: 0, ..Bound::of(TWO) },
-        Bound { hand_overs: 1, leaders: 2, ticks: 0, ..Bound::of(TWO) },
+        Bound { hand_overs: 1, leaders: 2, ticks: 0, established: true, ..Bound::of(TWO) },
         braked(TWO),
         Bound { crashes: 1, ticks: 0, ..braked(TWO) },
     ]

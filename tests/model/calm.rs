@@ -65,6 +65,15 @@ impl Calm {
     }
 }
 
+/// What there is once all that is declared was done, before time passes and anything goes wrong.
+pub fn established(bound: &Bound, first: State) -> State {
+    let mut here = State { left: Left::default(), ..first.clone() };
+    while let Some((next, _)) = step(bound, &here) {
+        here = next;
+    }
+    State { left: first.left, ..here }
+}
+
 /// What happens next, and whether it writes anything.
 fn step(bound: &Bound, state: &State) -> Option<(State, bool)> {
     if state.processes.is_empty() {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::actions::{Action, successors};
 use super::bound::Bound;
-use super::calm::Calm;
+use super::calm::{Calm, established};
 use super::in_memory::hash;
 use super::promises::broken;
 use super::state::State;
@@ -30,8 +30,8 @@ pub enum Outcome {
     Held,
     /// One is broken: how, and the way there.
     Broken(String),
-    /// Not all was explored, which proves nothing.
-    TooLarge,
+    /// Not all was explored, which proves nothing; the last steps of a longest way.
+    TooLarge(Vec<Action>),
 }
 
 impl fmt::Display for Explored {
@@ -41,10 +41,15 @@ impl fmt::Display for Explored {
         match outcome {
             Outcome::Held => Ok(()),
             Outcome::Broken(how) => write!(f, "; {how}"),
-            Outcome::TooLarge => write!(f, "; the bound is too large to be explored"),
+            Outcome::TooLarge(last) => write!(f, "; the bound is too large to be explored: it goes on by {last:?}"),
         }
     }
 }
+
+/// Several times more steps than the longest way has that ends.
+const DEEPEST: u32 = 500;
+/// So many steps show what is repeated where a way does not end.
+const LAST: usize = 30;
 
 struct Visited {
     from: u64,
@@ -55,7 +60,10 @@ struct Visited {
 /// Explores everything within the bound, or up to the first violation.
 pub fn explore(bound: &Bound) -> Explored {
     let began = Instant::now();
-    let first = State::first(bound);
+    let mut first = State::first(bound);
+    if bound.established {
+        first = established(bound, first);
+    }
     let mut visited = HashMap::from([(hash(&first), Visited { from: 0, by: None, depth: 0 })]);
     let mut frontier = VecDeque::from([first]);
     let mut calm = Calm::default();
@@ -68,8 +76,8 @@ pub fn explore(bound: &Bound) -> Explored {
             outcome = Outcome::Broken(format!("{what}; by way of {:?}", way(&visited, here)));
             break;
         }
-        if visited.len() > bound.most {
-            outcome = Outcome::TooLarge;
+        if visited.len() > bound.most || depth > DEEPEST {
+            outcome = Outcome::TooLarge(way(&visited, here).into_iter().rev().take(LAST).rev().collect());
             break;
         }
         let next = successors(bound, &state).into_iter();
