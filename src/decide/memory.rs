@@ -42,6 +42,8 @@ pub enum Problem {
     Object(String),
     /// Which key the platform created, and does not accept.
     NewKey(String),
+    /// Why the call, which was not made, could not be recorded.
+    NotRecorded(String),
 }
 
 /// The last try of an action, when it failed.
@@ -164,7 +166,7 @@ impl Memory {
         let failure = self.failures.get(&action).filter(|failure| self.is_own(action, begun) && failure.at >= begun);
         failure.is_some_and(|failure| match &failure.problem {
             Problem::Platform(fault) => !fault.may_have_happened(),
-            Problem::Secret(_) | Problem::Object(_) => true,
+            Problem::Secret(_) | Problem::Object(_) | Problem::NotRecorded(_) => true,
             Problem::NewKey(_) => false,
         })
     }
@@ -175,7 +177,7 @@ impl Memory {
         let failure = self.failures.get(&Action::CreateKey).filter(|failure| own && failure.at >= begun)?;
         match &failure.problem {
             Problem::Platform(Fault::OtherKey { id, .. }) => Some(*id),
-            Problem::Platform(_) | Problem::Secret(_) | Problem::Object(_) | Problem::NewKey(_) => None,
+            _ => None,
         }
     }
 
@@ -183,7 +185,7 @@ impl Memory {
     pub fn fault(&self, action: Action) -> Option<&Fault> {
         match &self.failures.get(&action)?.problem {
             Problem::Platform(fault) => Some(fault),
-            Problem::Secret(_) | Problem::Object(_) | Problem::NewKey(_) => None,
+            _ => None,
         }
     }
 
@@ -298,7 +300,9 @@ impl Failure {
             Problem::Platform(fault) => fault
                 .retry_after()
                 .map_or_else(|| doubled(FAILED_FIRST, tries, FAILED_MOST), |wait| wait.max(FAILED_FIRST)),
-            Problem::Secret(_) | Problem::Object(_) => doubled(FAILED_FIRST, tries, FAILED_MOST),
+            Problem::Secret(_) | Problem::Object(_) | Problem::NotRecorded(_) => {
+                doubled(FAILED_FIRST, tries, FAILED_MOST)
+            }
             // Each try costs a key.
             Problem::NewKey(_) => doubled(REFUSED_FIRST, tries, REFUSED_MOST),
         }
@@ -310,6 +314,7 @@ impl Failure {
             Problem::Secret(message) => Health::Stalled(Reason::SecretNotWritten, message.clone()),
             Problem::Object(message) => Health::Stalled(Reason::Refused, message.clone()),
             Problem::NewKey(message) => Health::Stalled(Reason::NewKeyRefused, message.clone()),
+            Problem::NotRecorded(message) => Health::Unknown(Reason::CallNotRecorded, message.clone()),
         }
     }
 }

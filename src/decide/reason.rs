@@ -85,6 +85,8 @@ reasons! {
     ManyKeys,
     /// The platform cannot be reached or does not answer.
     PlatformUnreachable,
+    /// The API server did not record a call in time, so it was not made.
+    CallNotRecorded,
     /// The platform is busy or limits the rate of calls.
     PlatformBusy,
     /// The platform's answer is larger than what dbplane reads.

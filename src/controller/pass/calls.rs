@@ -56,7 +56,8 @@ pub async fn confirm_record<K: Managed, E: Environment>(
     if env.now() < later(at, env.settings().slack()) {
         return Ok(confirmed);
     }
-    Err(failed(action)(Fault::Transport { message: "recording the call took too long, so it was not made".to_owned() }))
+    let message = "The API server took too long to record the call, so it was not made. dbplane tries it again.";
+    Err(StepError::Failed(action, Problem::NotRecorded(message.to_owned())))
 }
 
 /// Copies the record of `object` to its status, where no manifest replaces it, before a call is made that rests on it.
@@ -81,8 +82,8 @@ async fn write_copy<K: Managed, E: Environment>(
         return Ok(object.clone());
     }
     let copied = env.cluster().apply_status(object, &status).await.map_err(|error| {
-        let message = format!("the call could not be recorded, and was not made: {error}");
-        failed(action)(Fault::Transport { message })
+        let message = format!("The API server did not record the call, so it was not made: {error}");
+        StepError::Failed(action, Problem::NotRecorded(message))
     })?;
     env.state().wrote_version(&uid(object), resource_version(&copied));
     Ok(copied)

@@ -119,6 +119,10 @@ pub(super) fn create_outcome<'a>(case: &Case<'a>, intent: &CreateIntent, snapsho
 
 /// Creates a compute. The intent shows any later process that the create may have happened.
 pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
+    // Whose turn it is meanwhile would be news each time.
+    if let Some(pause) = case.pause(Action::Create) {
+        return pause;
+    }
     if let Some(Rival { by, since }) = &case.observed.claims.creating {
         // With many on a branch, each turn would otherwise be news to all that wait.
         let is_long = since.is_some_and(|since| later(since, LONG_TURN) <= case.now);
@@ -140,7 +144,7 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
     };
     let new = NewCompute { branch_id: case.spec.branch_id.clone(), role: case.role(), name: mark, settings };
     let step = ComputeStep::Create { intent, new: Box::new(new), restart: case.restart_asked(), seen: snapshot.at };
-    case.act(Action::Create, step, creating())
+    Decision::act(step, creating())
 }
 
 /// What is told while a create is under way.

@@ -283,10 +283,13 @@ impl Case<'_> {
 
     /// A step, unless its last try failed too recently.
     fn act(&self, action: super::Action, step: ComputeStep, report: Report) -> Choice {
-        match self.observed.memory.backoff(action, self.generation(), self.now) {
-            Some(backoff) => Decision::wait(Report::of(backoff.health), backoff.until),
-            None => Decision::act(step, report),
-        }
+        self.pause(action).unwrap_or_else(|| Decision::act(step, report))
+    }
+
+    /// The pause after a failure.
+    fn pause(&self, action: super::Action) -> Option<Choice> {
+        let backoff = self.observed.memory.backoff(action, self.generation(), self.now)?;
+        Some(Decision::wait(Report::of(backoff.health), backoff.until))
     }
 
     /// Whether a change that interrupts connections may be made now.

@@ -84,6 +84,24 @@ fn a_create_waits_for_its_place_in_the_budget_and_then_for_a_new_list() {
     assert_eq!(run.told_after(60, |_| ()), [CREATED]);
 }
 
+/// A successor takes the absence of a call for a proof some time after it was recorded.
+#[test]
+fn a_call_that_is_recorded_late_or_not_at_all_is_not_made() {
+    let history = history(&[replica()], false);
+    for (snag, why) in [(Snag::Slow(31), "took too long"), (Snag::Fault(Fault::Denied), "did not record")] {
+        let mut run = Run::prepared(&history);
+        run.snare("status of Compute r0", Times::Always, snag);
+        run.declare();
+        run.go_on(600).unwrap();
+        assert!(run.in_console(|world, _| world.console_computes(None).is_empty()));
+        run.without_snares();
+        run.go_on(120).unwrap();
+        let told = run.simulation.lock().ledger.writes.join(" ");
+        assert!(told.contains("CallNotRecorded") && told.contains(why), "{told}");
+        assert!(run.condition(&compute(0), "Ready").starts_with("Available: "));
+    }
+}
+
 #[test]
 fn whose_compute_is_only_observed_is_deleted_at_once() {
     let history = History { computes: Vec::new(), ..history(&[], false) };

@@ -152,6 +152,10 @@ fn a_create_that_failed_is_tried_again_later_or_with_another_spec() {
     reported.stalled(Reason::Refused, &["422", "not on this plan"]);
     reported.until(at(30));
     creates(&given.clone().after(30));
+    // Whose turn it is meanwhile would be news each time.
+    let behind = given.clone().observing(|observed| observed.claims.creating = Some(rival("Compute shop/first", -1)));
+    behind.rest().stalled(Reason::Refused, &["422", "not on this plan"]);
+    behind.after(30).rest().progressing(Reason::Creating);
     creates(&given.observing(|observed| observed.meta.generation = 4));
     let throttled = Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(40)) };
     let reported = Given::new().failed(Action::Create, throttled).rest();
