@@ -1,13 +1,17 @@
 //! A platform whose answers are far too large takes neither the operator's memory nor another account's turn.
 
+use std::time::Duration;
+
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::support::{ControlPlane, PATIENCE, wait_for};
+use crate::support::{ControlPlane, wait_for};
 use crate::{Operator, cluster, declare, platform, until_ready};
 
 const MOST_MEMORY_KIB: u64 = 128 * 1024;
+/// One is read at a time, without optimization, and who has waited for half a minute begins anew.
+const PATIENCE: Duration = Duration::from_secs(300);
 const COMPUTE: &str = r#"{"id":"ep-a","branch_id":"b","type":"read_only","current_state":"active","host":"h""#;
 
 /// A part that is repeated between a beginning and an end, so that no more of an answer is in memory than one piece.

@@ -1,12 +1,9 @@
 //! Leader election: one acts, another takes over.
 
-use std::fs;
-use std::path::PathBuf;
-
 use nix::sys::signal::Signal;
 
-use crate::support::{ControlPlane, Forwarder, PATIENCE};
-use crate::{Operator, cluster, creates, declare, platform, until_ready};
+use crate::support::{ControlPlane, PATIENCE};
+use crate::{Operator, cluster, creates, declare, forwarded, platform, until_ready};
 use dbplane_simulator::Simulator;
 
 async fn holder(cluster: &ControlPlane) -> String {
@@ -25,16 +22,6 @@ async fn resize(cluster: &ControlPlane, size: u32) {
 /// How often the platform was asked to change a compute.
 fn changes(platform: &Simulator) -> usize {
     platform.requests(0).iter().filter(|entry| entry.method == "PATCH").count()
-}
-
-/// The administrator's kubeconfig, by way of `forwarder`.
-fn kubeconfig_by_way_of(forwarder: &Forwarder, cluster: &ControlPlane) -> PathBuf {
-    let config = fs::read_to_string(cluster.kubeconfig_path()).unwrap();
-    let direct = cluster.url().trim_start_matches("https://").to_owned();
-    assert!(config.contains(&direct));
-    let path = cluster.sandbox().folder().join("forwarded.kubeconfig");
-    fs::write(&path, config.replace(&direct, &forwarder.address().to_string())).unwrap();
-    path
 }
 
 #[tokio::test]
@@ -59,9 +46,7 @@ async fn one_acts_and_the_other_takes_over_when_it_leaves() {
 async fn a_leader_that_is_cut_off_changes_nothing_beside_its_successor() {
     let cluster = cluster().await;
     let platform = platform().await;
-    let api_server = cluster.url().trim_start_matches("https://").to_owned();
-    let forwarder = Forwarder::start(api_server).await.unwrap();
-    let through = kubeconfig_by_way_of(&forwarder, &cluster);
+    let (forwarder, through) = forwarded(&cluster).await;
     let mut first = Operator::start_as(&through, &cluster, "first", &["--leader-elect", "--request-timeout=5"]);
     first.until_ready().await;
     declare(&cluster, &platform).await;

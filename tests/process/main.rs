@@ -24,12 +24,13 @@ mod support;
 mod tenants;
 mod unreadable;
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dbplane_simulator::world::file::WorldFile;
 use dbplane_simulator::{self as simulator, Options as PlatformOptions, Simulator};
-use support::{ControlPlane, Options, PATIENCE, Running, definition_files, free_port, wait_until};
+use support::{ControlPlane, Forwarder, Options, PATIENCE, Running, definition_files, free_port, wait_until};
 use tokio::net::TcpListener;
 
 /// An operator and where it answers.
@@ -78,9 +79,20 @@ async fn cluster() -> ControlPlane {
     ControlPlane::start_with(Options { crds: definition_files(), ..Options::default() }).await.unwrap()
 }
 
+/// A way to the API server that can be cut, and the administrator's kubeconfig that leads there.
+async fn forwarded(cluster: &ControlPlane) -> (Forwarder, PathBuf) {
+    let direct = cluster.url().trim_start_matches("https://").to_owned();
+    let forwarder = Forwarder::start(direct.clone()).await.unwrap();
+    let config = fs::read_to_string(cluster.kubeconfig_path()).unwrap();
+    assert!(config.contains(&direct));
+    let path = cluster.sandbox().folder().join("forwarded.kubeconfig");
+    fs::write(&path, config.replace(&direct, &forwarder.address().to_string())).unwrap();
+    (forwarder, path)
+}
+
 async fn platform() -> Simulator {
     let world = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/examples/world.yaml");
-    let world = WorldFile::parse(&std::fs::read_to_string(world).unwrap()).unwrap();
+    let world = WorldFile::parse(&fs::read_to_string(world).unwrap()).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     simulator::serve(listener, PlatformOptions::new(world)).await.unwrap()
 }

@@ -4,7 +4,7 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 
 use crate::support::{PATIENCE, wait_until};
-use crate::{KEY, Operator, cluster, creates, declare, platform, record, until_ready};
+use crate::{KEY, Operator, cluster, creates, declare, forwarded, platform, record, until_ready};
 
 #[tokio::test]
 async fn a_create_that_is_under_way_is_ended_and_recorded() {
@@ -30,10 +30,11 @@ async fn a_create_that_is_under_way_is_ended_and_recorded() {
 
 #[tokio::test]
 async fn a_key_that_arrives_while_the_api_server_is_away_is_saved_before_the_end() {
-    let mut cluster = cluster().await;
+    let cluster = cluster().await;
     let platform = platform().await;
     declare(&cluster, &platform).await;
-    let mut operator = Operator::start(&cluster, "operator", &["--request-timeout", "5"]);
+    let (forwarder, through) = forwarded(&cluster).await;
+    let mut operator = Operator::start_as(&through, &cluster, "operator", &["--request-timeout", "5"]);
     until_ready(&cluster).await;
     let slow = json!({"method": "POST", "path": "/api_keys$", "kind": "delay", "delay_ms": 3000});
     platform.order_fault(serde_json::from_value(slow).unwrap()).unwrap();
@@ -42,13 +43,13 @@ async fn a_key_that_arrives_while_the_api_server_is_away_is_saved_before_the_end
     };
     cluster.kubectl_with_input(&["apply", "-f", "-"], KEY).await.unwrap();
     wait_until("the key's creation to begin", PATIENCE, async || keys() == 1).await.unwrap();
-    cluster.stop_api_server().unwrap();
+    forwarder.close();
     let in_hand = async || operator.process.log().contains("Created key");
     wait_until("the key to arrive", PATIENCE, in_hand).await.unwrap();
     operator.process.signal(Signal::SIGTERM).unwrap();
     let trying = async || operator.process.log().contains("a key is not saved yet");
     wait_until("the operator to try to save it", PATIENCE, trying).await.unwrap();
-    cluster.start_api_server().await.unwrap();
+    forwarder.mend();
     let status = operator.process.wait(PATIENCE).await.unwrap();
     assert!(status.success(), "{status}");
     let entry = ["get", "secret", "ci-key", "-o", "jsonpath={.data.api-key}"];

@@ -1,4 +1,5 @@
-//! A TCP forwarder that can be cut: nothing goes through, and nobody is told, as when a cable is pulled.
+//! A TCP forwarder that can be cut: nothing goes through, and nobody is told, as when a cable is pulled. Or it closes all connections,
+//! as a server that stops.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,11 +12,18 @@ use tokio::task::JoinSet;
 
 use super::{Error, Result};
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Open,
+    Cut,
+    Closed,
+}
+
 /// Ends with the last handle.
 #[derive(Debug)]
 pub struct Forwarder {
     address: SocketAddr,
-    cut: watch::Sender<bool>,
+    way: watch::Sender<Way>,
     _connections: JoinSet<()>,
 }
 
@@ -24,20 +32,23 @@ impl Forwarder {
     pub async fn start(target: String) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(Error::while_doing("listening"))?;
         let address = listener.local_addr().map_err(Error::while_doing("listening"))?;
-        let cut = watch::Sender::new(false);
-        let open = Arc::new(cut.subscribe());
+        let way = watch::Sender::new(Way::Open);
+        let state = Arc::new(way.subscribe());
         let mut connections = JoinSet::new();
         connections.spawn(async move {
             let mut pairs = JoinSet::new();
             while let Ok((here, _)) = listener.accept().await {
+                if *state.borrow() == Way::Closed {
+                    continue;
+                }
                 let Ok(there) = TcpStream::connect(&target).await else { continue };
                 let (from_here, to_here) = here.into_split();
                 let (from_there, to_there) = there.into_split();
-                pairs.spawn(forward(from_here, to_there, open.as_ref().clone()));
-                pairs.spawn(forward(from_there, to_here, open.as_ref().clone()));
+                pairs.spawn(forward(from_here, to_there, state.as_ref().clone()));
+                pairs.spawn(forward(from_there, to_here, state.as_ref().clone()));
             }
         });
-        Ok(Self { address, cut, _connections: connections })
+        Ok(Self { address, way, _connections: connections })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -46,20 +57,32 @@ impl Forwarder {
 
     /// From now on nothing goes through.
     pub fn cut(&self) {
-        self.cut.send_replace(true);
+        self.way.send_replace(Way::Cut);
     }
 
-    /// What was held back goes on.
+    /// Every connection is closed, and each new one.
+    pub fn close(&self) {
+        self.way.send_replace(Way::Closed);
+    }
+
+    /// What was held back goes on, and connections can be made.
     pub fn mend(&self) {
-        self.cut.send_replace(false);
+        self.way.send_replace(Way::Open);
     }
 }
 
-async fn forward(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut cut: watch::Receiver<bool>) {
-    let mut buffer = vec![0; 16 * 1024];
-    while let Ok(count @ 1..) = from.read(&mut buffer).await {
-        if cut.wait_for(|cut| !cut).await.is_err() || to.write_all(&buffer[..count]).await.is_err() {
-            return;
+async fn forward(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut way: watch::Receiver<Way>) {
+    let mut closed = way.clone();
+    let pass = async {
+        let mut buffer = vec![0; 16 * 1024];
+        while let Ok(count @ 1..) = from.read(&mut buffer).await {
+            if way.wait_for(|way| *way == Way::Open).await.is_err() || to.write_all(&buffer[..count]).await.is_err() {
+                return;
+            }
         }
+    };
+    tokio::select! {
+        () = pass => {}
+        _ = closed.wait_for(|way| *way == Way::Closed) => {}
     }
 }
