@@ -198,6 +198,14 @@ impl<P> ProcessState<P> {
         })
     }
 
+    /// What was seen of a resource is remembered; what is remembered of it now.
+    pub fn learned(&self, uid: &str, learn: impl FnOnce(&mut Memory)) -> Memory {
+        self.update(uid, |resource| {
+            learn(&mut resource.memory);
+            resource.memory.clone()
+        })
+    }
+
     /// Only what the platform shows from now on counts, and what failed is tried again.
     pub fn look_again(&self, uid: &str, tick: Tick) {
         self.update(uid, |resource| {

@@ -17,7 +17,7 @@ use super::in_memory::{Print, Request, hash};
 use super::mutation::{Mutation, as_if_its_own};
 use super::pass::{answer, pass};
 use super::people::{exposed, people, rewritten};
-use super::promises::is_taken_over;
+use super::promises::holders;
 use super::replay::{Answer, Base, Call, Effect, Flight, Pending, Replay, outside_of_passes};
 use super::state::{Floating, State, process};
 use super::surroundings::{elsewhere, read};
@@ -74,6 +74,8 @@ pub enum Action {
     Leads,
     Tick,
 }
+
+pub const DELETED_AFTERWARDS: &str = "what another resource has taken over was deleted";
 
 /// Everything that can happen now, and what comes of it.
 pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
@@ -204,8 +206,8 @@ pub fn happen(bound: &Bound, state: &State, action: Action) -> Option<State> {
 fn answered(bound: &Bound, state: &State, action: Action, p: usize, i: usize) -> Option<State> {
     let Pending { effect, since, came } = pending(state, p, i)?;
     let mut next = state.clone();
-    if !matches!(action, Action::Refused(..)) && is_taken_over(bound, state, i, &effect) {
-        next.violation = Some("what another resource has taken over was deleted");
+    if !matches!(action, Action::Refused(..)) && holders(bound, state, &effect).any(|(other, _)| other != i) {
+        next.violation = Some(DELETED_AFTERWARDS);
     }
     let came = match (action, came) {
         (Action::Carried(..), _) if is_unreachable(state, p, &effect) => silence(&effect),

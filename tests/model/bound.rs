@@ -51,8 +51,8 @@ pub struct Bound {
     pub ticks: u8,
     /// Writes of the cluster that are carried out at once and answered later.
     pub slow: u8,
-    /// Whether users delete the resources.
-    pub deletion: bool,
+    /// Resources that users delete.
+    pub deletions: u8,
     /// Computes or keys that someone else creates at any time.
     pub foreign: u8,
     /// Lists that show the platform as it was one tick before.
@@ -113,7 +113,7 @@ impl Bound {
             leaders: 1,
             ticks: 2,
             slow: 0,
-            deletion: false,
+            deletions: 0,
             foreign: 0,
             lagging: 0,
             partial: 0,
@@ -178,7 +178,7 @@ impl Bound {
 
     /// Whether the brake can stop anything.
     pub fn is_braked(&self) -> bool {
-        self.deletes_per_minute < u32::from(self.deletions())
+        self.deletes_per_minute < u32::from(self.deletions)
     }
 
     /// Whether people rewrite records.
@@ -213,10 +213,6 @@ impl Bound {
             cluster: "5e71ed".parse().unwrap(),
             namespaces: Vec::new(),
         }
-    }
-
-    pub fn deletions(&self) -> u8 {
-        if self.deletion { u8::try_from(self.count()).unwrap() } else { 0 }
     }
 
     pub fn marks(&self) -> bool {
@@ -256,7 +252,7 @@ impl fmt::Display for Bound {
         count(self.refused, "refusal", "refusals");
         count(self.slow, "slow answer", "slow answers");
         count(self.crashes, "crash", "crashes");
-        count(self.deletions(), "deletion", "deletions");
+        count(self.deletions, "deletion", "deletions");
         count(self.foreign, "foreign create", "foreign creates");
         count(self.lagging, "lagging list", "lagging lists");
         count(self.partial, "partial list", "partial lists");

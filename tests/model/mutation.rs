@@ -17,6 +17,7 @@ use dbplane::domain::NameSupport;
 use jiff::Timestamp;
 use serde_json::Value;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use super::in_memory::Print;
 use super::in_memory::cluster::{NAMESPACE, Stored};
@@ -83,12 +84,14 @@ pub enum Mutation {
     RecreateAtOnce,
     /// A resource goes on although it is released to another one.
     ForgetRelease,
+    /// A resource hands over although what it has may be being deleted.
+    ReleaseWhileDeleting,
 }
 
 impl Mutation {
     pub fn observing_compute(self, observed: &mut ComputeObserved, now: Timestamp) {
         match self {
-            Self::SkipSettling => observed.limits.settle = std::time::Duration::ZERO,
+            Self::SkipSettling => observed.limits.settle = Duration::ZERO,
             Self::IgnoreClaims => observed.claims = Default::default(),
             Self::SkipSerialization => observed.claims.creating = None,
             Self::IgnoreBaseline => {
@@ -135,8 +138,9 @@ impl Mutation {
             }
             Self::ForgetBrake => observed.meta.brake = Brake::Free,
             Self::ForgetRelease => forget_release(observed),
+            Self::ReleaseWhileDeleting => as_if_declared_before(&mut observed.memory, now),
             Self::TrustLists => trust_list(observed, now),
-            Self::RecreateAtOnce if is_missing(observed) => observed.limits.settle = std::time::Duration::ZERO,
+            Self::RecreateAtOnce if is_missing(observed) => observed.limits.settle = Duration::ZERO,
             Self::FailedListIsEmpty => {
                 if let SnapshotState::Failed(_) = &observed.snapshot {
                     observed.snapshot = SnapshotState::Taken { at: now, computes: Vec::new() };
@@ -148,7 +152,7 @@ impl Mutation {
 
     pub fn observing_key(self, observed: &mut KeyObserved) {
         match self {
-            Self::SkipSettling => observed.limits.settle = std::time::Duration::ZERO,
+            Self::SkipSettling => observed.limits.settle = Duration::ZERO,
             Self::ReleaseUnresolved if observed.meta.deleting => {
                 if let Ok(identity) = &mut observed.identity {
                     identity.intent = None;
@@ -187,6 +191,12 @@ impl Mutation {
 }
 
 /// The resource is as if it had never handed over.
+/// The hand-over counts as declared before the resource was deleted.
+fn as_if_declared_before(memory: &mut Memory, now: Timestamp) {
+    memory.note_hand_over(false, false, Duration::ZERO, now);
+    memory.note_hand_over(true, false, Duration::ZERO, now);
+}
+
 fn forget_release(observed: &mut ComputeObserved) {
     if let Ok(identity) = &mut observed.identity {
         identity.hand_over.released = None;

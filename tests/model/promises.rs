@@ -185,19 +185,23 @@ fn waits_for_a_person(bound: &Bound, state: &State, report: &Report) -> bool {
     }
 }
 
-/// Whether a compute is about to be deleted for resource `i` that another one has taken over from it.
-pub fn is_taken_over(bound: &Bound, state: &State, i: usize, effect: &Effect) -> bool {
-    let Effect::Platform(_, Call::DeleteCompute(id)) = effect else { return false };
-    let id = format!("ep-{id}");
-    bound.hand_overs > 0
-        && bound.subjects().filter(|other| *other != i).any(|other| {
-            let stored = state.cluster.objects.get(&bound.resource(other));
-            let identity = stored.map(|stored| bound_compute(bound, stored).identity);
-            identity.is_some_and(|identity| {
-                let has_it = identity.binding.as_ref().is_some_and(|binding| binding.id == id);
-                has_it && identity.hand_over.released.is_none()
-            })
+/// The resources that have the compute which this deletes, and have not handed it over, where hand-overs happen.
+pub fn holders<'a>(
+    bound: &'a Bound,
+    state: &'a State,
+    effect: &Effect,
+) -> impl Iterator<Item = (usize, &'a Print<Stored>)> {
+    let deleted = match effect {
+        Effect::Platform(_, Call::DeleteCompute(id)) if bound.hand_overs > 0 => Some(format!("ep-{id}")),
+        _ => None,
+    };
+    deleted.into_iter().flat_map(move |id| {
+        let all = bound.subjects().filter_map(|i| Some((i, state.cluster.objects.get(&bound.resource(i))?)));
+        all.filter(move |(_, stored)| {
+            let identity = bound_compute(bound, stored).identity;
+            identity.binding.as_ref().is_some_and(|binding| binding.id == id) && identity.hand_over.released.is_none()
         })
+    })
 }
 
 /// A hand-over waits as long as one of the two does not want it, or is gone.

@@ -85,10 +85,16 @@ impl Kind for Computes {
         observed: &mut ComputeObserved,
         now: Timestamp,
     ) {
-        observed.memory = env.state().compute_observed(&observed.uid, |memory| {
+        observed.memory = env.state().learned(&observed.uid, |memory| {
             memory.operation_shown(object.status.as_ref().and_then(|status| status.last_operation.as_ref()));
             let known = facts.known();
             memory.note_unresolved(known.recorded(), now);
+            memory.note_hand_over(
+                observed.hand_over.is_expected(),
+                observed.meta.deleting,
+                observed.limits.settle,
+                now,
+            );
             if let (Some(binding), SnapshotState::Taken { computes, .. }) = (&known.binding, &observed.snapshot) {
                 let found = computes.iter().find(|compute| compute.id == binding.id);
                 compute::remember(memory, &object.spec, found, now);

@@ -86,7 +86,15 @@ impl Kind for ProjectKeys {
         now: Timestamp,
     ) {
         let intended = facts.record.as_ref().ok().and_then(|record| record.identity.intent.as_ref());
-        observed.memory = env.state().key_observed(&observed.uid, intended.map(|intent| intent.at), now);
+        observed.memory = env.state().learned(&observed.uid, |memory| {
+            memory.note_unresolved(intended.map(|intent| intent.at), now);
+            memory.note_hand_over(
+                observed.hand_over.is_expected(),
+                observed.meta.deleting,
+                observed.limits.settle,
+                now,
+            );
+        });
     }
 
     fn decide(object: &ProjectKey, observed: &KeyObserved, now: Timestamp) -> Decision<KeyStep> {

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use super::{Answer, ProcessState, ResourceState};
 use crate::api::{ComputeType, LastOperation};
+use crate::decide::Action;
 use crate::decide::memory::Asked;
-use crate::decide::{Action, Memory};
 use crate::domain::{ComputeChange, Fault};
 use crate::platform::Tick;
 
@@ -60,14 +60,6 @@ impl<P> ProcessState<P> {
                 resource.wrote = Some(tick().into());
             }
             resource.clone()
-        })
-    }
-
-    /// What was seen of a Compute is remembered; what is remembered of it now.
-    pub fn compute_observed(&self, uid: &str, learn: impl FnOnce(&mut Memory)) -> Memory {
-        self.update(uid, |resource| {
-            learn(&mut resource.memory);
-            resource.memory.clone()
         })
     }
 

@@ -5,7 +5,6 @@ use secrecy::SecretString;
 use tracing::error;
 
 use super::ProcessState;
-use crate::decide::Memory;
 use crate::decide::identity::{KeyIdentity, KeyIntent};
 use crate::decide::key::Probe;
 use crate::platform::Tick;
@@ -45,14 +44,6 @@ impl UnsavedKey {
 }
 
 impl<P> ProcessState<P> {
-    /// A ProjectKey is looked at, whose annotations hold an intent of that time; what is remembered of it now.
-    pub fn key_observed(&self, uid: &str, intended: Option<Timestamp>, now: Timestamp) -> Memory {
-        self.update(uid, |resource| {
-            resource.memory.note_unresolved(intended, now);
-            resource.memory.clone()
-        })
-    }
-
     /// The platform offers no call to revoke a key.
     pub fn revocation_not_offered(&self, uid: &str, at: Timestamp) {
         self.update(uid, |resource| resource.key.not_offered = Some(at));

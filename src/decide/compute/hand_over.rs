@@ -71,18 +71,22 @@ pub(super) fn given(case: &Case) -> Option<Choice> {
     let bound = case.identity.binding.as_ref().filter(|_| case.spec.management == Management::Full);
     let given = give(&Giver {
         kind: ("Compute", "compute"),
+        since: bound.map(|binding| binding.at),
         what: bound.map(|binding| format!("Compute {}", binding.id)),
         meta: &case.observed.meta,
         declared: case.spec.hand_over_to.as_ref(),
         released: record.released.as_ref(),
         cluster: &case.observed.cluster,
         successor: &case.observed.hand_over.successor,
+        memory: &case.observed.memory,
+        settle: case.observed.limits.settle,
         now: case.now,
     })?;
     let handing_over = || Report::progressing(Reason::HandingOver, "The compute is being handed over.");
     Some(match given {
         Given::Release(released) => Decision::act(ComputeStep::Release { released }, handing_over()),
         Given::TakeBack(place) => Decision::act(ComputeStep::TakeBack { place }, handing_over()),
+        Given::Wait(report, until) => Decision::wait(report, until),
         Given::Rest(report) if case.observed.meta.deleting => Decision::wait(report, later(case.now, LOOK_AGAIN)),
         Given::Rest(report) => Decision::rest(report),
         Given::Over(why) => remove_finalizer(&why),

@@ -159,8 +159,8 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Cho
     let case = Case { spec, observed, identity, now };
     if let Some(braked) = braked {
         // What is handed over is not deleted.
-        let given = hand_over::given(&case).filter(|given| given.step.is_some() && !observed.meta.paused);
-        return given.unwrap_or_else(|| Decision::rest(braked));
+        let given = hand_over::given(&case).filter(|_| !observed.meta.paused);
+        return Decision::first_step([Decision::rest(braked)].into_iter().chain(given));
     }
     if observed.meta.deleting {
         return delete::decide(&case);

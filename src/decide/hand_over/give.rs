@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::super::identity::{HandOverRecord, Place, Released};
 use super::super::names::ClusterId;
-use super::super::{Meta, Reason, Report};
+use super::super::{Memory, Meta, Reason, Report, later};
 use super::view::{HandOverView, Heir, Standing, Successor, unnoticed_text};
 use super::{HandsOver, to_place};
 use crate::api::HandOverTo;
@@ -17,12 +17,16 @@ pub(in crate::decide) struct Giver<'a> {
     pub kind: (&'static str, &'static str),
     /// What it has, where it has something that can be handed over.
     pub what: Option<String>,
+    /// When the resource was bound to it.
+    pub since: Option<Timestamp>,
     pub meta: &'a Meta,
     /// Whether spec.handOverTo is set, and names this place.
     pub declared: Option<&'a HandOverTo>,
     pub cluster: &'a ClusterId,
     pub released: Option<&'a Released>,
     pub successor: &'a Successor,
+    pub memory: &'a Memory,
+    pub settle: Duration,
     pub now: Timestamp,
 }
 
@@ -36,6 +40,8 @@ pub(in crate::decide) enum Given {
     /// The resource that it was released to is gone, as is made sure of first.
     TakeBack(Place),
     Rest(Report),
+    /// Nothing before then.
+    Wait(Report, Timestamp),
     /// It has nothing any more, as the text says.
     Over(String),
 }
@@ -112,12 +118,12 @@ impl Giver<'_> {
         match self.successor {
             Successor::Unnamed | Successor::Never(_) => None,
             Successor::Elsewhere(to) => {
-                Some(Given::Release(Released { to: to.clone(), uid: None, at: self.now, taken: false }))
+                Some(self.release(Released { to: to.clone(), uid: None, at: self.at(), taken: false }))
             }
             Successor::There(heir) => match heir.standing {
                 // It has taken over where an older backup has brought the record from before.
                 Standing::Asks | Standing::IsTakingOver | Standing::HasTakenOver => {
-                    Some(Given::Release(self.release_to(heir)))
+                    Some(self.release(self.release_to(heir)))
                 }
                 Standing::Does(what) if self.meta.deleting => Some(Given::Rest(self.stuck(&heir.place, what, ""))),
                 Standing::Does(_) => None,
@@ -128,8 +134,26 @@ impl Giver<'_> {
         }
     }
 
+    /// What the other one takes over must not be deleted then.
+    fn release(&self, released: Released) -> Given {
+        let over = self.memory.deletes_over(self.settle, self.now);
+        if !self.meta.deleting || over <= self.now {
+            return Given::Release(released);
+        }
+        let (what, kind, to) = (self.what.as_deref().unwrap_or("What it has"), self.kind.0, &released.to);
+        let message = format!(
+            "{what} is handed over to {kind} {to} from {over} on: until then a delete may be carried out that was sent before              spec.handOverTo was set."
+        );
+        Given::Wait(self.waits(&message), over)
+    }
+
     fn release_to(&self, heir: &Heir) -> Released {
-        Released { to: heir.place.clone(), uid: Some(heir.uid.clone()), at: self.now, taken: false }
+        Released { to: heir.place.clone(), uid: Some(heir.uid.clone()), at: self.at(), taken: false }
+    }
+
+    /// After the binding, whatever the clocks of two processes say: who was bound later than the release has found free what it has.
+    fn at(&self) -> Timestamp {
+        self.since.map_or(self.now, |since| self.now.max(later(since, Duration::from_nanos(1))))
     }
 
     fn declares(&self, place: &Place) -> bool {

@@ -29,7 +29,7 @@ impl<T> Default for HandOverView<T> {
 
 impl<T> HandOverView<T> {
     /// Whether another resource is to take over, or has.
-    pub(in crate::decide) fn is_expected(&self) -> bool {
+    pub fn is_expected(&self) -> bool {
         !matches!(self.successor, Successor::Unnamed | Successor::Never(_))
     }
 }

@@ -82,17 +82,21 @@ pub(super) fn given(case: &Case) -> Option<Choice> {
     }
     let given = give(&Giver {
         kind: ("ProjectKey", "projectkey"),
+        since: None,
         what: current.map(|current| format!("Key {}", current.name)),
         meta: &case.observed.meta,
         declared: case.spec.hand_over_to.as_ref(),
         released: record.released.as_ref(),
         cluster: &case.observed.cluster,
         successor: &case.observed.hand_over.successor,
+        memory: &case.observed.memory,
+        settle: case.observed.limits.settle,
         now: case.now,
     })?;
     Some(match given {
         Given::Release(released) => Decision::act(KeyStep::Release { released }, handing_over()),
         Given::TakeBack(place) => Decision::act(KeyStep::TakeBack { place }, handing_over()),
+        Given::Wait(report, until) => Decision::wait(report, until),
         Given::Rest(report) if case.observed.meta.deleting => Decision::wait(report, later(case.now, LOOK_AGAIN)),
         Given::Rest(report) => Decision::rest(report),
         Given::Over(why) => Decision::act(KeyStep::RemoveFinalizer, Report::progressing(Reason::Deleting, why)),

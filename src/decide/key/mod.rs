@@ -215,10 +215,9 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     let case = Case { spec, observed, identity, secret: trusted(&observed.secret, identity), now };
     if let Some(braked) = braked {
         // What is handed over is not revoked.
-        let is_kept = |step: &KeyStep| !matches!(step, KeyStep::Revoke { .. });
-        let given =
-            hand_over::given(&case).filter(|given| !observed.meta.paused && given.step.as_ref().is_some_and(is_kept));
-        return given.unwrap_or_else(|| Decision::rest(braked));
+        let revokes = |given: &Choice| matches!(given.step, Some(KeyStep::Revoke { .. }));
+        let given = hand_over::given(&case).filter(|given| !observed.meta.paused && !revokes(given));
+        return Decision::first_step([Decision::rest(braked)].into_iter().chain(given));
     }
     // A secret in memory comes first: the platform shows it only once. What goes, and is handed over to nobody, is revoked.
     let unsaved = observed.unsaved.as_ref().filter(|_| !matches!(case.secret, KeySecretView::Foreign(_)));

@@ -27,7 +27,10 @@ fn heir_of(standing: Standing) -> Heir {
 /// A resource that is bound and names the other one.
 fn giver(successor: Successor) -> Given {
     let given = Given::bound().declaring(json!({"handOverTo": {"name": "new"}}));
-    given.observing(|observed| observed.hand_over.successor = successor)
+    given.observing(|observed| {
+        observed.hand_over.successor = successor;
+        observed.memory.note_hand_over(true, false, observed.limits.settle, NOW);
+    })
 }
 
 pub fn given_to(successor: Successor, to: &Place, uid: Option<&str>) -> Given {
@@ -59,6 +62,20 @@ fn a_resource_is_managed_as_any_until_the_other_one_asks() {
     assert!(matches!(unbound.step(), ComputeStep::Create { .. }), "there is nothing to hand over yet");
 }
 
+/// Who is bound later than another one has taken over has found the compute free.
+#[test]
+fn a_release_is_later_than_the_binding_whatever_the_clocks_say() {
+    for (bound, at) in
+        [(at(-1), NOW), (NOW, later(NOW, Duration::from_nanos(1))), (at(5), later(at(5), Duration::from_nanos(1)))]
+    {
+        let given = giver(heir(Standing::Asks)).identity(|identity| identity.binding.as_mut().unwrap().at = bound);
+        assert_eq!(
+            given.step(),
+            ComputeStep::Release { released: Released { at, ..released(&place("new"), Some("new")) } }
+        );
+    }
+}
+
 #[test]
 fn the_deletion_of_a_resource_that_hands_over_waits_for_the_other_one() {
     for orphan in [false, true] {
@@ -74,6 +91,36 @@ fn the_deletion_of_a_resource_that_hands_over_waits_for_the_other_one() {
         }
         assert!(matches!(deleting(giver(heir(Standing::Asks)).declaring(more)).step(), ComputeStep::Release { .. }));
     }
+}
+
+/// Another process, or a request without an answer, may be deleting what is taken over.
+#[test]
+fn what_was_deleted_before_its_hand_over_was_declared_is_released_once_no_delete_can_be_under_way() {
+    let late = |braked: bool| {
+        deleting(giver(heir(Standing::Asks))).observing(|seen| {
+            seen.memory = Memory::default();
+            seen.memory.note_hand_over(true, seen.meta.deleting, seen.limits.settle, NOW);
+            if braked {
+                seen.meta.brake = crate::decide::Brake::Paused("wait".into());
+            }
+        })
+    };
+    let waiting = late(false).rest();
+    waiting.progressing(Reason::HandingOver);
+    waiting.until(at(60));
+    assert!(matches!(late(false).after(60).step(), ComputeStep::Release { .. }));
+    let paused = late(true).rest();
+    paused.stalled(Reason::DeletionPaused, &["wait"]);
+    paused.until(at(60));
+    assert!(matches!(late(true).after(60).step(), ComputeStep::Release { .. }));
+    let unknown = late(false).observing(|seen| seen.memory = Memory::default());
+    unknown.rest().progressing(Reason::HandingOver);
+    // It is taken back and declared again: a delete may have been sent between.
+    let again = late(false).after(60).observing(|seen| {
+        seen.memory.note_hand_over(false, true, seen.limits.settle, at(30));
+        seen.memory.note_hand_over(true, true, seen.limits.settle, at(31));
+    });
+    again.rest().until(at(91));
 }
 
 /// Otherwise that one might take back what this one has deleted.

@@ -15,6 +15,7 @@ fn asked(given: Given) -> Given {
         spec.hand_over_to = Some(crate::api::HandOverTo { name: "new".to_owned(), ..Default::default() });
         let (uid, standing) = ("new".to_owned(), Standing::Asks);
         seen.hand_over.successor = Successor::There(Heir { place: place("new"), uid, standing, awaits_secret: false });
+        seen.memory.note_hand_over(true, false, seen.limits.settle, at(0));
     })
 }
 
@@ -32,6 +33,12 @@ fn a_key_is_released_once_nothing_is_open() {
             matches!(asked(given).step(1), KeyStep::Release { released } if released.uid.as_deref() == Some("new"))
         );
     }
+    let late = asked(Given::deleting()).but(|_, seen| {
+        seen.memory = Memory::default();
+        seen.memory.note_hand_over(true, true, seen.limits.settle, at(0));
+    });
+    assert_eq!(late.decide(1).wake, Wake::At(at(60)), "a revocation may be under way");
+    assert!(matches!(late.step(60), KeyStep::Release { .. }));
     let rotated = asked(Given::in_use()).intent(intent(NAME, 0));
     assert!(!matches!(rotated.step(1), KeyStep::Release { .. }), "a creation is resolved first");
     let altered = |given: Given| asked(given).secret(KeySecretView::Ours(SecretContents::Altered));
