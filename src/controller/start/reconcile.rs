@@ -16,7 +16,8 @@ use super::super::pass::{Next, pass};
 use super::slots::Slots;
 use crate::decide::Wake;
 
-/// Every resource is looked at again after this time even when nothing seems to change.
+/// Every resource is looked at again after this time, or up to a tenth less, even when nothing seems to change: those that were looked
+/// at together drift apart.
 const RESYNC: Duration = Duration::from_secs(900);
 /// The shortest wait, so that no time that has just passed makes a loop.
 const SHORTEST_WAIT: Duration = Duration::from_millis(500);
@@ -59,18 +60,23 @@ async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> 
     if result.is_ok() {
         env.state.pass_succeeded(&uid(object));
     }
-    Ok(requeue(result?.next, env.now()))
+    Ok(requeue(result?.next, env.now(), resync(env.draw())))
 }
 
-fn requeue(next: Next, now: Timestamp) -> Requeue {
-    match next {
-        Next::Now => Requeue::requeue(Duration::ZERO),
-        Next::OnOwnWrite | Next::On(Wake::OnChange) => Requeue::requeue(RESYNC),
+fn requeue(next: Next, now: Timestamp, resync: Duration) -> Requeue {
+    Requeue::requeue(match next {
+        Next::Now => Duration::ZERO,
+        Next::OnOwnWrite | Next::On(Wake::OnChange) => resync,
         Next::On(Wake::At(time)) => {
             let wait = Duration::try_from(time.duration_since(now)).unwrap_or_default();
-            Requeue::requeue(wait.clamp(SHORTEST_WAIT, RESYNC))
+            wait.clamp(SHORTEST_WAIT, resync)
         }
-    }
+    })
+}
+
+/// By a random number.
+fn resync(draw: u32) -> Duration {
+    RESYNC - (RESYNC / 10).mul_f64(f64::from(draw) / f64::from(u32::MAX))
 }
 
 /// When a pass that ended with an error is made again: soon after a conflict, otherwise later each time.
@@ -84,4 +90,27 @@ pub fn error_policy<K: Kind>(object: Arc<K::Object>, error: &Error, shared: Arc<
     warn!(%error, kind = %K::Object::kind(&()), namespace = object.namespace(), name = object.name_any(), "a pass failed");
     let pause = Duration::from_secs(1).saturating_mul(1 << errors.min(6));
     Requeue::requeue(pause.min(LONGEST_PAUSE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_were_looked_at_together_drift_apart() {
+        assert_eq!([0, u32::MAX].map(resync).map(|time| time.as_secs()), [900, 810]);
+        let now = Timestamp::UNIX_EPOCH;
+        let at = |seconds| Next::On(Wake::At(now + Duration::from_secs(seconds)));
+        for (next, expected) in [
+            (Next::Now, 0),
+            (Next::OnOwnWrite, 850_000),
+            (Next::On(Wake::OnChange), 850_000),
+            (at(0), 500),
+            (at(7), 7000),
+            (at(9000), 850_000),
+        ] {
+            let asked = requeue(next, now, Duration::from_secs(850));
+            assert_eq!(asked, Requeue::requeue(Duration::from_millis(expected)), "{next:?}");
+        }
+    }
 }
