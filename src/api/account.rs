@@ -114,10 +114,10 @@ const ANOTHER_ACCOUNT: &str = "the computes and keys of this account exist only 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RateLimit {
-    /// Requests a minute, on average, 1 to 100000.
+    /// Requests in any minute, 1 to 100000: what the platform allows, less what others need who use the same account.
     #[schemars(range(min = 1, max = 100_000))]
     pub requests_per_minute: u32,
-    /// Requests that may be made at once after a pause, 1 to 10000; 20 when absent.
+    /// Those of them that may be made at once after a pause, 1 to 10000; 20 when absent. More than half are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     pub burst: Option<u32>,

@@ -30,14 +30,27 @@ const KEYS_A_SECOND: u32 = 2;
 /// The pause after a first refusal that does not say how long to wait; doubled with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// One in so many of the requests that are allowed is not made.
+const UNUSED_PART: u32 = 100;
 
 /// How many requests may be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Requests a minute, on average.
+    /// Requests in any minute.
     pub requests_per_minute: u32,
-    /// Requests at once after a quiet time.
+    /// Those of them that may be made at once after a quiet time: at most half.
     pub burst: u32,
+}
+
+impl Rate {
+    /// A part of it. What was saved up for a burst and what follows it at the steady rate are together no more than is allowed in a
+    /// minute, and a little less: requests that are sent a minute apart may arrive closer together.
+    fn share(self, percent: u32) -> Quota {
+        let part = |whole: u32| u32::try_from(u64::from(whole) * u64::from(percent) / 100).unwrap_or(u32::MAX);
+        let burst = self.burst.min(self.requests_per_minute / 2);
+        let steady = self.requests_per_minute - burst - self.requests_per_minute / UNUSED_PART;
+        Quota::per_minute(at_least_one(part(steady))).allow_burst(at_least_one(part(burst)))
+    }
 }
 
 impl Default for Rate {
@@ -111,11 +124,7 @@ impl Budget {
     /// A full budget whose pauses are lengthened by `jitter`.
     pub fn with_jitter(rate: Rate, jitter: Jitter) -> Self {
         let ticks = Ticks(Instant::now());
-        let share = |percent: u32| {
-            let part = |whole: u32| u32::try_from(u64::from(whole) * u64::from(percent) / 100).unwrap_or(u32::MAX);
-            let quota = Quota::per_minute(at_least_one(part(rate.requests_per_minute)));
-            RateLimiter::direct_with_clock(quota.allow_burst(at_least_one(part(rate.burst))), ticks)
-        };
+        let share = |percent| RateLimiter::direct_with_clock(rate.share(percent), ticks);
         Self {
             shares: [share(100), share(READ_SHARE), share(POLL_SHARE)],
             keys: RateLimiter::direct_with_clock(Quota::per_second(at_least_one(KEYS_A_SECOND)), ticks),

@@ -41,15 +41,36 @@ async fn enqueue(
 
 #[tokio::test(start_paused = true)]
 async fn a_burst_then_the_rate() {
-    let budget = budget(60, 5);
+    let budget = budget(65, 5);
     assert_eq!(time_for(&budget, Priority::Change, 5).await, Duration::ZERO);
     let took = time_for(&budget, Priority::Change, 10).await;
     assert!((took.as_secs_f64() - 10.0).abs() < 0.1, "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]
+async fn no_minute_has_more_than_is_allowed_and_hardly_less() {
+    for (per_minute, burst) in [(700, 20), (700, 40), (600, 20), (60, 50), (10, 20), (3, 1)] {
+        let budget = budget(per_minute, burst);
+        let mut sent = Vec::new();
+        for _ in 0..4 * per_minute {
+            budget.acquire(Priority::Change).await;
+            sent.push(Instant::now());
+            if sent.len() % (2 * per_minute as usize) == 0 {
+                advance(Duration::from_secs(90)).await;
+            }
+        }
+        let most = sent.iter().map(|first| {
+            let minute = *first..*first + Duration::from_secs(60);
+            sent.iter().filter(|at| minute.contains(at)).count()
+        });
+        let (most, allowed) = (most.max().unwrap_or_default(), per_minute as usize);
+        assert!((allowed - allowed.div_ceil(40)..=allowed).contains(&most), "{most} of {allowed} with {burst} at once");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn polls_and_reads_leave_room_for_changes() {
-    let budget = budget(60, 10);
+    let budget = budget(70, 10);
     assert_eq!(time_for(&budget, Priority::Poll, 5).await, Duration::ZERO);
     let (granted, mut order) = mpsc::unbounded_channel();
     enqueue(&budget, Priority::Poll, "sixth poll", &granted).await;
