@@ -19,6 +19,11 @@ async fn a_create_that_is_under_way_is_ended_and_recorded() {
     operator.process.signal(Signal::SIGTERM).unwrap();
     let status = operator.process.wait(PATIENCE).await.unwrap();
     assert!(status.success(), "{status}");
+    let log = operator.process.log();
+    assert!(
+        log.contains("no pass is running any more"),
+        "the operator did not end by itself, but when its time was over: {log}"
+    );
     let record = record(&cluster).await;
     assert!(record.contains("binding") && !record.contains("intent"), "the create was not recorded: {record}");
     assert_eq!(creates(&platform), 1);

@@ -178,7 +178,10 @@ impl KindVisitor for Parts<'_> {
         self.stores.insert(Entry { stores, index, unreadable, wake });
         let namespaces: Vec<_> = feeds.iter().map(|feed| feed.namespace.clone()).collect();
         let (spread, outlets) = spread(woken, namespaces);
-        self.controllers.push(Box::new(move |_, _| spread.boxed()));
+        self.controllers.push(Box::new(move |_, stop| {
+            let stop = stop.clone();
+            async move { stop.run_until_cancelled_owned(spread).await.unwrap_or_default() }.boxed()
+        }));
         for (feed, woken) in feeds.into_iter().zip(outlets) {
             self.controllers.push(Box::new(move |shared, stop| controller::<K>(feed, woken, shared, stop)));
         }
