@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use dbplane_simulator::world::Profile;
 use dbplane_simulator::world::file::WorldFile;
 use dbplane_simulator::{self as simulator, Options as PlatformOptions, Simulator};
 use kube::{Api, Client};
@@ -17,6 +18,23 @@ const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 const USER: &str = "system:serviceaccount:dbplane-system:dbplane";
 pub const PATIENCE: Duration = Duration::from_secs(1200);
 
+/// The world that is measured in.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// How many Computes there are to be.
+    pub size: usize,
+    /// Whether the platform limits requests, and the account says so.
+    pub limited: bool,
+    pub profile: Profile,
+}
+
+impl Setting {
+    /// A platform without limits.
+    pub fn unlimited(size: usize) -> Self {
+        Self { size, limited: false, profile: Profile::default() }
+    }
+}
+
 pub struct Bed {
     pub operator: Running,
     pub platform: Simulator,
@@ -29,7 +47,7 @@ pub struct Bed {
 }
 
 impl Bed {
-    pub async fn new(program: &Path, size: usize) -> Result<Self> {
+    pub async fn new(program: &Path, setting: Setting) -> Result<Self> {
         let program = Path::new(REPOSITORY).join(program);
         let folder = tempfile::tempdir()?;
         let (policy, audit) = (folder.path().join("policy.yaml"), folder.path().join("audit.log"));
@@ -43,13 +61,14 @@ impl Bed {
         let cluster = ControlPlane::start_with(Options { api_server_flags: flags, ..Options::default() }).await?;
         cluster.kubectl(&["apply", "-k", &format!("{REPOSITORY}/deploy")]).await?;
         cluster.kubectl(&["wait", "--for=condition=Established", "crd", "--all"]).await?;
-        let world = WorldFile::parse(&fleet::world(size)).map_err(Error::while_doing("reading the world"))?;
+        let world = WorldFile::parse(&fleet::world(setting)).map_err(Error::while_doing("reading the world"))?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let platform = simulator::serve(listener, PlatformOptions::new(world)).await;
+        let options = PlatformOptions { profile: setting.profile, ..PlatformOptions::new(world) };
+        let platform = simulator::serve(listener, options).await;
         let platform = platform.map_err(Error::while_doing("starting the platform"))?;
-        cluster.kubectl_with_input(&["apply", "-f", "-"], &fleet::account(&platform.base_url())).await?;
+        cluster.kubectl_with_input(&["apply", "-f", "-"], &fleet::account(&platform.base_url(), setting)).await?;
         let kubeconfig = cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await?;
-        let operator = operator(&program, &cluster, &kubeconfig).await?;
+        let operator = operator("operator", &program, &cluster, &kubeconfig).await?;
         let accounts = ["-n", fleet::NAMESPACE, "wait", "--for=condition=Ready", "account/prod", "--timeout=60s"];
         cluster.kubectl(&accounts).await?;
         let (client, counter) = (cluster.client().await?, Counter::new(&audit)?);
@@ -59,8 +78,13 @@ impl Bed {
     /// Stops the operator as a rollout does, and starts it again. Ready on return.
     pub async fn restart(&mut self) -> Result<()> {
         self.operator.terminate(PATIENCE).await?;
-        self.operator = operator(&self.program, &self.cluster, &self.kubeconfig).await?;
+        self.operator = self.another("operator").await?;
         Ok(())
+    }
+
+    /// Starts the program beside the one that runs; `name` tells their logs apart. Ready on return.
+    pub async fn another(&self, name: &str) -> Result<Running> {
+        operator(name, &self.program, &self.cluster, &self.kubeconfig).await
     }
 
     pub fn computes(&self) -> Api<dbplane::api::Compute> {
@@ -68,14 +92,14 @@ impl Bed {
     }
 }
 
-async fn operator(program: &Path, cluster: &ControlPlane, kubeconfig: &Path) -> Result<Running> {
+async fn operator(name: &str, program: &Path, cluster: &ControlPlane, kubeconfig: &Path) -> Result<Running> {
     let health = format!("127.0.0.1:{}", free_port()?);
     let mut command = Command::new(program);
     command
-        .args(["run", "--allow-insecure-platform", "--health-listen", &health])
+        .args(["run", "--leader-elect", "--allow-insecure-platform", "--health-listen", &health])
         .arg(format!("--metrics-listen=127.0.0.1:{}", free_port()?))
         .env("KUBECONFIG", kubeconfig);
-    let operator = cluster.sandbox().start("operator", command)?;
+    let operator = cluster.sandbox().start(name, command)?;
     wait_for("the operator to be ready", PATIENCE, async || {
         reqwest::get(format!("http://{health}/readyz")).await.ok()?.status().is_success().then_some(())
     })

@@ -1,7 +1,8 @@
 //! How many requests and writes there may be, whatever the machine: more of them are a defect, fewer a reason to write it down here.
 
 use super::fleet::{self, POLL_SECONDS};
-use super::stages::{Run, SINGLES};
+use super::moments::SINGLES;
+use super::stages::Run;
 use super::support::{Error, Result};
 
 /// The status of each Compute is written with its intent and with its binding, and when it can be used: exactly that often where it comes

@@ -5,24 +5,29 @@ use std::fmt::Write;
 use dbplane::api::Compute;
 use serde_json::json;
 
+use super::bed::Setting;
+
 pub const NAMESPACE: &str = "shop";
 /// In no project of the fleet: those who come one by one.
 pub const APART: &str = "apart";
 const IN_A_PROJECT: usize = 100;
 const ON_A_BRANCH: usize = 10;
+pub const ORGANIZATION: &str = "org-cool-darkness-1";
 pub const KEY: &str = "measuring-key-not-a-secret";
 /// Between two polls.
 pub const POLL_SECONDS: u64 = 30;
 /// How many can come apart.
-const SINGLES: usize = 100;
+const MOST_SINGLES: usize = 200;
+/// How many requests a platform with limits allows in any minute.
+pub const LIMIT: u32 = 700;
 
-/// A world without limits with room for so many Computes.
-pub fn world(size: usize) -> String {
+/// A world with room for the Computes.
+pub fn world(Setting { size, limited, .. }: Setting) -> String {
     let mut text = format!(
-        "settings: {{rate_limit: {{enabled: false}}, serialise_operations: false}}
+        "settings: {{rate_limit: {{enabled: {limited}, per_minute: {LIMIT}}}, serialise_operations: false}}
 users: [{{id: user-ada}}]
 organizations:
-  - {{id: org-cool-darkness-1, plan: scale, members: [{{user: user-ada, role: admin}}]}}
+  - {{id: {ORGANIZATION}, plan: scale, members: [{{user: user-ada, role: admin}}]}}
 keys: [{{type: personal, owner: user-ada, name: laptop, token: {KEY}}}]
 projects:
 "
@@ -30,8 +35,8 @@ projects:
     let branches =
         |count: usize| (0..count).map(|number| format!("{{id: br-{number}}}")).collect::<Vec<_>>().join(", ");
     let projects = (0..projects(size)).map(|number| (format!("project-{number}"), IN_A_PROJECT / ON_A_BRANCH));
-    for (id, count) in projects.chain([(APART.to_owned(), SINGLES)]) {
-        let _ = writeln!(text, "  - {{id: {id}, owner: org-cool-darkness-1, branches: [{}]}}", branches(count));
+    for (id, count) in projects.chain([(APART.to_owned(), MOST_SINGLES)]) {
+        let _ = writeln!(text, "  - {{id: {id}, owner: {ORGANIZATION}, branches: [{}]}}", branches(count));
     }
     text
 }
@@ -41,7 +46,8 @@ pub const fn projects(size: usize) -> usize {
     size.div_ceil(IN_A_PROJECT)
 }
 
-pub fn account(base_url: &str) -> String {
+pub fn account(base_url: &str, Setting { limited, .. }: Setting) -> String {
+    let (per_minute, burst) = if limited { (LIMIT, 20) } else { (100_000, 1000) };
     format!(
         "apiVersion: v1
 kind: Namespace
@@ -57,9 +63,9 @@ kind: Account
 metadata: {{name: prod, namespace: {NAMESPACE}}}
 spec:
   baseURL: {base_url}
-  organizationID: org-cool-darkness-1
+  organizationID: {ORGANIZATION}
   apiKeySecretRef: {{name: platform-api-key}}
-  rateLimit: {{requestsPerMinute: 100000, burst: 1000}}
+  rateLimit: {{requestsPerMinute: {per_minute}, burst: {burst}}}
   pollInterval: {POLL_SECONDS}s
 "
     )

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::fleet;
 use super::spent::processor_time;
-use super::support::Result;
+use super::support::{Error, Result};
 
 /// As many at once as the operator works on of one account and namespace, unless --concurrency says otherwise.
 pub const AT_ONCE: usize = 16;
@@ -53,16 +53,22 @@ async fn remove(computes: &Api<Compute>, number: usize) -> Result<()> {
     Ok(())
 }
 
-/// Lists and decodes all objects; the processor time of it.
-pub async fn list(computes: &Api<Compute>) -> Result<Duration> {
+/// Lists and decodes all objects; the processor time of it, and how many bytes one has as JSON without what the operator does not keep.
+pub async fn list(computes: &Api<Compute>) -> Result<(Duration, usize)> {
     let before = processor_time(std::process::id())?;
     let mut parameters = ListParams::default().limit(PAGE);
+    let mut sample = None;
     loop {
         let page = computes.list(&parameters).await?;
+        sample = sample.or_else(|| page.items.into_iter().next());
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => parameters = ListParams::default().limit(PAGE).continue_token(&token),
             None => break,
         }
     }
-    Ok(processor_time(std::process::id())?.saturating_sub(before))
+    let took = processor_time(std::process::id())?.saturating_sub(before);
+    let mut sample = sample.ok_or_else(|| Error::new("there is no Compute".to_owned()))?;
+    sample.metadata.managed_fields = None;
+    let bytes = serde_json::to_vec(&sample).map_err(Error::while_doing("writing a Compute as JSON"))?;
+    Ok((took, bytes.len()))
 }

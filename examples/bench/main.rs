@@ -13,6 +13,9 @@ mod bed;
 mod counts;
 mod fleet;
 mod floor;
+mod lead;
+mod limited;
+mod moments;
 mod spent;
 mod stages;
 mod table;
@@ -26,6 +29,9 @@ struct Arguments {
     /// How many Computes, one run for each
     #[arg(long, value_delimiter = ',', default_value = "100,1000")]
     sizes: Vec<usize>,
+    /// How many Computes are created under the platform's limit, with and without marks; 0: none
+    #[arg(long, default_value_t = 1000)]
+    limited: usize,
     /// How many seconds the quiet is watched
     #[arg(long, default_value_t = 60)]
     quiet_seconds: u64,
@@ -51,6 +57,12 @@ async fn main() -> Result<()> {
         runs.push(run);
     }
     table::exponents(&runs);
-    table::write(&arguments.json, &runs)?;
+    let mut limited = Vec::new();
+    for marks in [true, false].into_iter().filter(|_| arguments.limited > 0) {
+        let run = limited::run(&arguments.operator, arguments.limited, marks).await?;
+        limited::print(&run);
+        limited.push(run);
+    }
+    table::write(&arguments.json, &runs, &limited)?;
     if arguments.check { runs.iter().try_for_each(counts::check) } else { Ok(()) }
 }

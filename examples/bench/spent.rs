@@ -20,6 +20,8 @@ pub struct Requests {
     pub kubernetes_writes: BTreeMap<String, u64>,
     pub platform_lists: u64,
     pub platform_changes: u64,
+    /// Those of both that were refused for the platform's limit.
+    pub platform_refused: u64,
 }
 
 impl Requests {
@@ -39,6 +41,7 @@ impl Sub for Requests {
             kubernetes_writes: writes.filter(|(_, count)| *count > 0).collect(),
             platform_lists: self.platform_lists - before.platform_lists,
             platform_changes: self.platform_changes - before.platform_changes,
+            platform_refused: self.platform_refused - before.platform_refused,
         }
     }
 }
@@ -88,6 +91,7 @@ impl Counter {
                 "GET" => self.so_far.platform_lists += 1,
                 _ => self.so_far.platform_changes += 1,
             }
+            self.so_far.platform_refused += u64::from(entry.status == Some(429));
         }
         Ok(self.so_far.clone())
     }

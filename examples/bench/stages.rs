@@ -1,24 +1,22 @@
-//! The stages of one run: create all, wait until nothing happens, watch the quiet, come one by one, change behind the operator's
-//! back, restart.
+//! The stages of one run: come one by one, create all, wait until nothing happens, watch the quiet, come one by one again, change
+//! behind the operator's back, change states, restart, let another process lead.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use dbplane::api::Compute;
 use futures::{StreamExt, TryStreamExt, stream};
-use jiff::Timestamp;
+use kube::ResourceExt;
 use kube::api::PostParams;
 use kube::runtime::{WatchStreamExt, watcher};
+use nix::sys::signal::Signal;
 use serde::Serialize;
-use serde_json::{Value, json};
 
-use super::bed::{Bed, PATIENCE};
+use super::bed::{Bed, PATIENCE, Setting};
+use super::moments::{SINGLES, Waits};
 use super::spent::{Requests, processor_time};
-use super::support::{Error, Result, wait_for};
-use super::{fleet, floor};
-
-/// How many come one by one.
-pub const SINGLES: usize = 20;
+use super::support::{Error, Result};
+use super::{fleet, floor, lead, moments};
 
 /// What one run has shown. Times are in seconds.
 #[derive(Debug, Serialize)]
@@ -29,26 +27,37 @@ pub struct Run {
     pub created_floor: f64,
     pub creating_processor: f64,
     pub creating: Requests,
-    /// From the API server's answer to the arrival of the POST at the platform: median and worst.
-    pub single_median: f64,
-    pub single_worst: f64,
-    /// What they cost together.
+    /// Those who came alone while there was nothing else, and behind all.
+    pub singles_alone: Waits,
+    pub singles_behind: Waits,
+    /// What the latter cost together.
     pub singles: Requests,
+    /// The bytes of one Compute as JSON, without what the operator does not keep.
+    pub bytes: usize,
+    pub resident_start_kib: u64,
     pub resident_kib: u64,
     pub resident_after_restart_kib: u64,
     pub quiet_seconds: u64,
     pub quiet: Requests,
     pub quiet_processor: f64,
     pub drift: f64,
+    /// Processor time for each compute that changes its state.
+    pub state_change: f64,
     pub restart_processor: f64,
     pub restart_floor: f64,
     pub restart: Requests,
+    /// From the leader's end to the first call of its successor: told to stop, and killed.
+    pub stopped_leader: f64,
+    pub killed_leader: f64,
 }
 
 pub async fn run(operator: &Path, size: usize, quiet_seconds: u64) -> Result<Run> {
-    let mut bed = Bed::new(operator, size).await?;
+    let mut bed = Bed::new(operator, Setting::unlimited(size)).await?;
     let created_floor = floor::writes(&bed.computes(), size).await?;
     settled(&mut bed).await?;
+    let singles_alone = moments::singles(&bed, 0..SINGLES).await?;
+    settled(&mut bed).await?;
+    let resident_start_kib = bed.operator.resident_kib()?;
     let (before, processor) = (counted(&mut bed)?, processor_time(bed.operator.id())?);
     let created_after = create(&mut bed, size).await?;
     settled(&mut bed).await?;
@@ -59,33 +68,49 @@ pub async fn run(operator: &Path, size: usize, quiet_seconds: u64) -> Result<Run
     let resident_kib = bed.operator.resident_kib()?;
 
     let before_singles = counted(&mut bed)?;
-    let waits = singles(&bed).await?;
+    let singles_behind = moments::singles(&bed, SINGLES..2 * SINGLES).await?;
     settled(&mut bed).await?;
     let singles = counted(&mut bed)? - before_singles;
-    let drift = drift(&bed).await?;
+    let drift = moments::drift(&bed).await?;
+    settled(&mut bed).await?;
+    let quiet_share = (quiet_processor - created_processor).as_secs_f64() / quiet_seconds as f64;
+    let state_change = moments::state_change(&bed, size, quiet_share).await?;
     settled(&mut bed).await?;
 
     let before_restart = counted(&mut bed)?;
     bed.restart().await?;
     settled(&mut bed).await?;
+    let restart_processor = processor_time(bed.operator.id())?.as_secs_f64();
+    let restart = counted(&mut bed)? - before_restart;
+    let resident_after_restart_kib = bed.operator.resident_kib()?;
+    let (restart_floor, bytes) = floor::list(&bed.computes()).await?;
+
+    let stopped_leader = lead::handed_over(&mut bed, Signal::SIGTERM, 2 * SINGLES).await?;
+    settled(&mut bed).await?;
+    let killed_leader = lead::handed_over(&mut bed, Signal::SIGKILL, 2 * SINGLES + 1).await?;
     Ok(Run {
         size,
         created_after: created_after.as_secs_f64(),
         created_floor: created_floor.as_secs_f64(),
         creating_processor: (created_processor - processor).as_secs_f64(),
         creating: created.clone() - before,
-        single_median: waits[SINGLES / 2],
-        single_worst: waits[SINGLES - 1],
+        singles_alone,
+        singles_behind,
         singles,
+        bytes,
+        resident_start_kib,
         resident_kib,
-        resident_after_restart_kib: bed.operator.resident_kib()?,
+        resident_after_restart_kib,
         quiet_seconds,
         quiet: quiet - created,
         quiet_processor: (quiet_processor - created_processor).as_secs_f64(),
-        drift,
-        restart_processor: processor_time(bed.operator.id())?.as_secs_f64(),
-        restart_floor: floor::list(&bed.computes()).await?.as_secs_f64(),
-        restart: counted(&mut bed)? - before_restart,
+        drift: drift.as_secs_f64(),
+        state_change,
+        restart_processor,
+        restart_floor: restart_floor.as_secs_f64(),
+        restart,
+        stopped_leader: stopped_leader.as_secs_f64(),
+        killed_leader: killed_leader.as_secs_f64(),
     })
 }
 
@@ -94,7 +119,7 @@ fn counted(bed: &mut Bed) -> Result<Requests> {
 }
 
 /// Creates all as fast as the API server takes them, and waits until all are ready.
-async fn create(bed: &mut Bed, size: usize) -> Result<Duration> {
+pub async fn create(bed: &mut Bed, size: usize) -> Result<Duration> {
     let (computes, begun) = (bed.computes(), Instant::now());
     let all_ready = tokio::spawn(all_ready(computes.clone(), size));
     let declare = async |number| -> Result<()> {
@@ -118,7 +143,7 @@ async fn create(bed: &mut Bed, size: usize) -> Result<Duration> {
     Ok(begun.elapsed())
 }
 
-/// Ends when so many Computes are ready.
+/// Ends when so many Computes of the fleet are ready.
 async fn all_ready(computes: kube::Api<Compute>, size: usize) -> Result<()> {
     let mut ready = std::collections::HashSet::new();
     let changes = watcher(computes, watcher::Config::default()).default_backoff().applied_objects();
@@ -127,7 +152,8 @@ async fn all_ready(computes: kube::Api<Compute>, size: usize) -> Result<()> {
         let compute = changes.try_next().await.map_err(Error::while_doing("watching the Computes"))?;
         let compute = compute.ok_or_else(|| Error::new("the watch has ended".to_owned()))?;
         let conditions = compute.status.iter().flat_map(|status| &status.conditions);
-        if conditions.clone().any(|condition| condition.type_ == "Ready" && condition.status == "True") {
+        let is_ready = conditions.clone().any(|condition| condition.type_ == "Ready" && condition.status == "True");
+        if is_ready && compute.name_any().starts_with("compute-") {
             ready.insert(compute.metadata.name);
         }
     }
@@ -149,49 +175,4 @@ async fn settled(bed: &mut Bed) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// How long each Compute that comes alone waits for its POST, in order.
-async fn singles(bed: &Bed) -> Result<Vec<f64>> {
-    let mut waits = Vec::new();
-    for number in 0..SINGLES {
-        let last = bed.platform.requests(0).last().map_or(0, |entry| entry.n);
-        bed.computes().create(&PostParams::default(), &fleet::single(number)).await?;
-        let declared = bed.platform.now();
-        let posted = async || {
-            let entries = bed.platform.requests(last);
-            entries.into_iter().find(|entry| entry.method == "POST" && entry.path.contains(fleet::APART))
-        };
-        let entry = wait_for("the POST", PATIENCE, posted).await?;
-        let arrived: Timestamp = entry.at.parse().map_err(Error::while_doing("reading a time of the log"))?;
-        waits.push(arrived.duration_since(declared).as_secs_f64().max(0.0));
-    }
-    waits.sort_by(f64::total_cmp);
-    Ok(waits)
-}
-
-/// How long it takes until a change that somebody else made is undone.
-async fn drift(bed: &Bed) -> Result<f64> {
-    let compute = bed.computes().get("compute-0").await?;
-    let id = compute.status.and_then(|status| status.compute_id).unwrap_or_default();
-    let url = format!(
-        "{}/projects/{}/endpoints/{id}?org_id=org-cool-darkness-1",
-        bed.platform.base_url(),
-        compute.spec.project_id
-    );
-    let change = json!({"endpoint": {"autoscaling_limit_max_cu": 1}});
-    let client = reqwest::Client::new();
-    let answer = client.patch(&url).bearer_auth(fleet::KEY).json(&change).send().await;
-    let answer = answer.map_err(Error::while_doing("changing a compute"))?;
-    if !answer.status().is_success() {
-        return Err(Error::new(format!("the platform refused the change: {}", answer.status())));
-    }
-    let begun = Instant::now();
-    let undone = async || {
-        let answer = client.get(&url).bearer_auth(fleet::KEY).send().await.ok()?;
-        let compute: Value = answer.json().await.ok()?;
-        (compute["endpoint"]["autoscaling_limit_max_cu"].as_f64()? > 1.5).then_some(())
-    };
-    wait_for("the change to be undone", PATIENCE, undone).await?;
-    Ok(begun.elapsed().as_secs_f64())
 }

@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
+use dbplane::decide::lease::LEASE_DURATION;
 use serde_json::json;
 
 use super::fleet::POLL_SECONDS;
+use super::limited::Limited;
 use super::stages::Run;
 use super::support::Result;
 
@@ -22,23 +24,26 @@ pub fn print(run: &Run) {
         ("platform lists while creating", run.creating.platform_lists.to_string(), none()),
         ("platform changes for each", each(run.creating.platform_changes), "1.00".to_owned()),
         ("Kubernetes writes for each", each(run.creating.writes()), none()),
-        ("one alone: apply to POST, median", milliseconds(run.single_median), none()),
-        ("one alone: apply to POST, worst", milliseconds(run.single_worst), none()),
-        ("resident memory", mebibytes(run.resident_kib), none()),
+        ("apply to POST, median", milliseconds(run.singles_behind.median), milliseconds(run.singles_alone.median)),
+        ("apply to POST, worst of 50", milliseconds(run.singles_behind.worst), milliseconds(run.singles_alone.worst)),
+        ("resident memory", mebibytes(run.resident_kib), mebibytes(run.resident_start_kib)),
         ("resident memory after a restart", mebibytes(run.resident_after_restart_kib), none()),
         ("quiet: Kubernetes writes", run.quiet.writes().to_string(), "0".to_owned()),
         ("quiet: platform lists", run.quiet.platform_lists.to_string(), none()),
         ("quiet: CPU", format!("{:.2} %", run.quiet_processor / run.quiet_seconds as f64 * 100.0), none()),
         ("drift corrected after", seconds(run.drift), format!("at most {POLL_SECONDS} s later")),
+        ("change of a compute's state: CPU", format!("{:.2} ms", run.state_change * 1000.0), none()),
         ("restart: CPU", seconds(run.restart_processor), seconds(run.restart_floor)),
         ("restart: Kubernetes writes", run.restart.writes().to_string(), "0".to_owned()),
+        ("leader told to stop: to the next call", seconds(run.stopped_leader), none()),
+        ("leader killed: to the next call", seconds(run.killed_leader), seconds(LEASE_DURATION.as_secs_f64())),
     ];
     for (what, value, least) in rows {
-        println!("  {what:<34} {value:>12} {least:>12}");
+        println!("  {what:<38} {value:>12} {least:>12}");
     }
     for (when, requests) in [("creating", &run.creating), ("quiet", &run.quiet), ("restart", &run.restart)] {
         for (what, count) in &requests.kubernetes_writes {
-            println!("    {:<32} {count:>12}", format!("{when}: {what}"));
+            println!("    {:<36} {count:>12}", format!("{when}: {what}"));
         }
     }
 }
@@ -60,11 +65,17 @@ pub fn exponents(runs: &[Run]) {
             growth(|run| run.creating_processor),
             growth(|run| run.restart_processor),
         );
+        let kept = large.resident_kib.saturating_sub(small.resident_kib) as f64 * 1024.0;
+        println!(
+            "memory for each Compute: {:.1} KiB; one as JSON: {:.1} KiB",
+            kept / (large.size - small.size) as f64 / 1024.0,
+            large.bytes as f64 / 1024.0,
+        );
     }
 }
 
 /// All figures, with what they were measured on.
-pub fn write(path: &Path, runs: &[Run]) -> Result<()> {
+pub fn write(path: &Path, runs: &[Run], limited: &[Limited]) -> Result<()> {
     let printed = |program: &str, arguments: &[&str]| {
         let output = Command::new(program).args(arguments).output();
         output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
@@ -75,6 +86,7 @@ pub fn write(path: &Path, runs: &[Run]) -> Result<()> {
         "system": printed("uname", &["-srm"]),
         "processors": processors,
         "runs": runs,
+        "limited": limited,
     });
     std::fs::write(path, format!("{figures:#}\n"))?;
     println!("\nwritten to {}", path.display());
