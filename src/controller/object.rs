@@ -65,6 +65,15 @@ pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
         }
     }
 
+    /// Whether what is declared is done, as its status says, and nobody has asked for anything since.
+    fn stands(&self) -> bool {
+        let Some(status) = self.status() else { return false };
+        let of_this = |condition: &Condition| condition.observed_generation == self.meta().generation;
+        self.meta().deletion_timestamp.is_none()
+            && status.conditions().iter().any(|it| is_ready(it) && of_this(it))
+            && self.annotations().get(names::RECONCILE) == status.handled_reconcile()
+    }
+
     /// Whether people have set an annotation to "true".
     fn is_annotated(&self, annotation: &str) -> bool {
         self.annotations().get(annotation).is_some_and(|value| value == "true")

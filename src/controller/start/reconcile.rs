@@ -1,5 +1,6 @@
 //! Passes, as kube-runtime's controller asks for them.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use jiff::Timestamp;
 use kube::runtime::controller::Action as Requeue;
 use kube::{Resource, ResourceExt};
 use thiserror::Error;
+use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument, info_span, warn};
 
 use super::super::environment::{Environment, Kind};
@@ -37,17 +39,24 @@ pub struct Shared {
 
 /// One pass, once the first lists are there and its owner has a free slot.
 pub async fn reconcile<K: Kind>(object: Arc<K::Object>, shared: Arc<Shared>) -> Result<Requeue, Error> {
-    let Shared { env, slots } = shared.as_ref();
     let ready = async {
-        env.synced.cancelled().await;
-        slots.take::<K>(&object).await
+        shared.env.synced.cancelled().await;
+        shared.slots.take::<K>(&object).await
     };
-    let _slot = tokio::select! {
+    let slot = tokio::select! {
         slot = ready => slot,
-        () = env.stop.cancelled() => return Ok(Requeue::await_change()),
+        () = shared.env.stop.cancelled() => return Ok(Requeue::await_change()),
     };
-    // Apart, since many may wait, and a pass is large.
-    Box::pin(run::<K>(&object, env)).await
+    let env = shared.env.clone();
+    // The task that asks for passes, which reads the watch too, would make all of them one by one.
+    let made = tokio::spawn(async move {
+        let _slot = slot;
+        run::<K>(&object, &env).await
+    });
+    match AbortOnDropHandle::new(made).await {
+        Ok(requeue) => requeue,
+        Err(ended) => ended.try_into_panic().map_or_else(|_| Ok(Requeue::await_change()), |panic| resume_unwind(panic)),
+    }
 }
 
 async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> {
