@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dbplane_simulator::world::Profile;
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::bed::{Bed, Setting};
 use super::fleet::LIMIT;
@@ -14,7 +14,7 @@ use super::stages;
 use super::support::{Error, Result};
 
 /// What came of it. Times are in seconds.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Limited {
     pub size: usize,
     /// Whether the platform shows whose create each compute is from.

@@ -16,6 +16,7 @@ mod floor;
 mod lead;
 mod limited;
 mod moments;
+mod plot;
 mod spent;
 mod stages;
 mod table;
@@ -38,6 +39,9 @@ struct Arguments {
     /// Where to write the figures as JSON
     #[arg(long, default_value = "target/bench.json")]
     json: std::path::PathBuf,
+    /// Measure nothing: draw what is in the JSON file into this folder
+    #[arg(long)]
+    plot: Option<std::path::PathBuf>,
     /// The program that is measured
     #[arg(long, default_value = "target/release/dbplane")]
     operator: std::path::PathBuf,
@@ -49,6 +53,9 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
+    if let Some(folder) = &arguments.plot {
+        return plot::draw(&arguments.json, folder);
+    }
     let mut runs = Vec::new();
     for &size in &arguments.sizes {
         println!("\n{size} Computes");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use kube::api::PostParams;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::bed::{Bed, PATIENCE};
@@ -21,7 +21,7 @@ pub const SINGLES: usize = 50;
 const CHANGES: usize = 100;
 
 /// From the API server's answer to the arrival of the POST at the platform, in seconds.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Waits {
     pub median: f64,
     pub worst: f64,

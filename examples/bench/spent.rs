@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dbplane_simulator::Simulator;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::support::{Error, Result};
 
 /// Requests, by what they are.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Requests {
     pub kubernetes_reads: u64,
     /// By verb and resource.

@@ -10,7 +10,7 @@ use kube::ResourceExt;
 use kube::api::PostParams;
 use kube::runtime::{WatchStreamExt, watcher};
 use nix::sys::signal::Signal;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::bed::{Bed, PATIENCE, Setting};
 use super::moments::{SINGLES, Waits};
@@ -19,7 +19,7 @@ use super::support::{Error, Result};
 use super::{fleet, floor, lead, moments};
 
 /// What one run has shown. Times are in seconds.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Run {
     pub size: usize,
     pub created_after: f64,
