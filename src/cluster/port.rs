@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use k8s_openapi::api::core::v1::{Namespace, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::api::{
     DeleteParams, GetParams, ListParams, ObjectList, PartialObjectMeta, Patch, PatchParams, PostParams, Preconditions,
 };
@@ -52,6 +53,14 @@ pub trait Cluster: Send + Sync {
 
     /// Whether there is an object of this kind and name now.
     fn exists<K: Object>(&self, namespace: &str, name: &str) -> impl Future<Output = Result<bool, kube::Error>> + Send;
+
+    /// Who has written which fields of an object, where that is known.
+    fn managed_fields<K: Object>(
+        &self,
+        _object: &K,
+    ) -> impl Future<Output = Result<Vec<ManagedFieldsEntry>, kube::Error>> + Send {
+        std::future::ready(Ok(Vec::new()))
+    }
 
     /// Creates an object. The API server answers 409 if one of that name exists.
     fn create<K: Object>(&self, object: &K) -> impl Future<Output = Result<K, kube::Error>> + Send;
@@ -151,6 +160,17 @@ impl ApiServer {
     fn secrets(&self, namespace: &str) -> Api<Secret> {
         Api::namespaced(self.client.clone(), namespace)
     }
+
+    /// The metadata of the object of this name, as a list: listing is allowed wherever an operator watches.
+    async fn named<K: Object>(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<ObjectList<PartialObjectMeta<K>>, kube::Error> {
+        let named = ListParams::default().fields(&format!("metadata.name={name}"));
+        let request = Request::new(K::url_path(&(), namespace)).list_metadata(&named);
+        self.client.request(request.map_err(kube::Error::BuildRequest)?).await
+    }
 }
 
 /// The requests for objects of a kind, in the namespace of this one.
@@ -194,12 +214,13 @@ impl Cluster for ApiServer {
         Ok(found.filter(|found| found.meta().uid == object.meta().uid))
     }
 
+    async fn managed_fields<K: Object>(&self, object: &K) -> Result<Vec<ManagedFieldsEntry>, kube::Error> {
+        let found = self.named::<K>(object.namespace().as_deref(), &object.name_any()).await?;
+        Ok(found.items.into_iter().filter_map(|found| found.metadata.managed_fields).flatten().collect())
+    }
+
     async fn exists<K: Object>(&self, namespace: &str, name: &str) -> Result<bool, kube::Error> {
-        // Listing is allowed wherever an operator watches.
-        let named = ListParams::default().fields(&format!("metadata.name={name}"));
-        let all = Request::new(K::url_path(&(), Some(namespace)));
-        let request = all.list_metadata(&named).map_err(kube::Error::BuildRequest)?;
-        let found: ObjectList<PartialObjectMeta<K>> = self.client.request(request).await?;
+        let found = self.named::<K>(Some(namespace), name).await?;
         Ok(!found.items.is_empty())
     }
 

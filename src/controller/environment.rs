@@ -21,6 +21,7 @@ use crate::decide::account::KeyCount;
 use crate::decide::identity::Place;
 use crate::decide::memory::Problem;
 use crate::decide::names::{AccountFinalizers, ClusterId};
+use crate::decide::repairs::Repair;
 use crate::decide::{AccountView, Action, Brake, Decision, Limits, Memory, Reason, Report};
 use crate::domain::Fault;
 use crate::platform::{ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, PlatformClient, Tick};
@@ -229,6 +230,11 @@ pub trait Kind: Send + Sync + Sized + 'static {
 
     /// Replaces what is remembered of the object in an observation.
     fn set_memory(_observed: &mut Self::Observed, _memory: Memory) {}
+
+    /// What a step writes again as it was before, because something else has changed it.
+    fn repair(_object: &Self::Object, _step: &Self::Step) -> Option<Repair> {
+        None
+    }
 
     /// What a step deletes or revokes on the platform.
     fn removes(_step: &Self::Step) -> Option<&str> {

@@ -21,6 +21,8 @@ use crate::decide::{Brake, Meta, Report, names};
 pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
     fn conditions(&self) -> &[Condition];
 
+    fn conditions_mut(&mut self) -> &mut Vec<Condition>;
+
     /// The last request to look at the platform anew that was carried out.
     fn handled_reconcile(&self) -> Option<&String>;
 

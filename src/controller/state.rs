@@ -24,6 +24,7 @@ use super::object::AccountName;
 use crate::decide::brake::{Refusal, Window};
 use crate::decide::key::Probe;
 use crate::decide::memory::Problem;
+use crate::decide::repairs::{Repair, Repairs};
 use crate::decide::{Action, Memory, Reason, Report};
 use crate::domain::Compute;
 use crate::platform::Tick;
@@ -44,6 +45,8 @@ pub struct Contents<P> {
     pub deletions: Window,
     /// From when on the next key may be asked through an account.
     pub turns: BTreeMap<AccountName, Timestamp>,
+    /// What was written again within the last minute.
+    pub repairs: Repairs,
     /// How many connections were ever made: each has a number of its own.
     pub connections: u64,
 }
@@ -121,6 +124,7 @@ impl<P> Default for Contents<P> {
             former: BTreeMap::new(),
             deletions: Window::default(),
             turns: BTreeMap::new(),
+            repairs: Repairs::default(),
             connections: 0,
         }
     }
@@ -176,6 +180,7 @@ impl<P> ProcessState<P> {
     /// The resource is gone. A key that is not saved yet is lost with it, and reported.
     pub fn forget(&self, uid: &str) {
         self.with(|contents| {
+            contents.repairs.forget(uid);
             let Some(mut resource) = contents.resources.remove(uid) else { return };
             if let Some(key) = resource.key.unsaved.take() {
                 key.log_loss(WITHOUT_OWNER);
@@ -291,6 +296,26 @@ impl<P> ProcessState<P> {
         now: Timestamp,
     ) -> Result<(), Refusal> {
         self.with(|contents| contents.deletions.admit((&account.to_string(), target), limit, others_wait, now))
+    }
+
+    /// What is as it was before is written again.
+    pub fn repaired(&self, uid: &str, repair: Repair, now: Timestamp) {
+        self.with(|contents| contents.repairs.made(uid, repair, now));
+    }
+
+    /// From when on that may be done again, where something else has undone it too often.
+    pub fn repair_waits_until(&self, uid: &str, repair: &Repair, now: Timestamp) -> Option<Timestamp> {
+        self.with(|contents| contents.repairs.waits_until(uid, repair, now))
+    }
+
+    /// People are told that something else undoes it.
+    pub fn told_of_undone(&self, uid: &str, message: String) {
+        self.with(|contents| contents.repairs.tell(uid, message));
+    }
+
+    /// What they were told, and until when that is so at least.
+    pub fn undone(&self, uid: &str, now: Timestamp) -> Option<(String, Timestamp)> {
+        self.with(|contents| contents.repairs.undone(uid, now))
     }
 
     /// What a resource of `kind` waits for now; where that is news, how many of the kind wait for that, and for what it waited for before.

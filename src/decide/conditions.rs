@@ -146,28 +146,29 @@ impl Report {
         [Some(self.headline().0), of_sync].into_iter().flatten().find(|reason| waiting.contains(reason))
     }
 
+    /// The conditions as they are, with this notice.
+    pub fn noticed(
+        old: &[Condition],
+        (reason, message): (Reason, &str),
+        generation: i64,
+        now: Timestamp,
+    ) -> Vec<Condition> {
+        let others = old.iter().filter(|condition| condition.type_ != reason.as_str()).cloned();
+        let notice = condition((reason.as_str(), "True", reason, message), old, generation, now);
+        others.chain([notice]).collect()
+    }
+
     /// The conditions of this report. A transition time changes only when the condition's status does; `old` are the existing
     /// conditions.
     pub fn conditions(&self, old: &[Condition], generation: i64, now: Timestamp) -> Vec<Condition> {
         let paused = matches!(self.health, Health::Paused(_));
         let stands = old.iter().find(|condition| paused && condition.type_ == "Ready");
         let proposed = self.proposed().into_iter().filter(|(kind, ..)| stands.is_none_or(|known| known.type_ != *kind));
-        let new = proposed.map(|(kind, status, reason, message)| {
-            let unchanged = old.iter().find(|condition| condition.type_ == kind && condition.status == status);
-            Condition {
-                last_transition_time: unchanged
-                    .map_or_else(|| Time(to_seconds(now)), |condition| condition.last_transition_time.clone()),
-                message: message.to_owned(),
-                observed_generation: Some(generation),
-                reason: reason.to_string(),
-                status: status.to_owned(),
-                type_: kind.to_owned(),
-            }
-        });
+        let new = proposed.map(|proposed| condition(proposed, old, generation, now));
         stands.cloned().into_iter().chain(new).collect()
     }
 
-    fn proposed(&self) -> Vec<(&'static str, &'static str, Reason, &str)> {
+    fn proposed(&self) -> Vec<Proposed<'_>> {
         let (reason, message) = self.headline();
         let (ready, present) = match self.health {
             Health::Ready(..) => ("True", None),
@@ -191,6 +192,27 @@ impl Report {
         proposed
             .extend(self.notice.iter().map(|(reason, message)| (reason.as_str(), "True", *reason, message.as_str())));
         proposed
+    }
+}
+
+/// Type, status, reason and message.
+type Proposed<'a> = (&'static str, &'static str, Reason, &'a str);
+
+fn condition(
+    (kind, status, reason, message): Proposed<'_>,
+    old: &[Condition],
+    generation: i64,
+    now: Timestamp,
+) -> Condition {
+    let unchanged = old.iter().find(|condition| condition.type_ == kind && condition.status == status);
+    Condition {
+        last_transition_time: unchanged
+            .map_or_else(|| Time(to_seconds(now)), |condition| condition.last_transition_time.clone()),
+        message: message.to_owned(),
+        observed_generation: Some(generation),
+        reason: reason.to_string(),
+        status: status.to_owned(),
+        type_: kind.to_owned(),
     }
 }
 

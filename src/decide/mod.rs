@@ -19,6 +19,7 @@ pub mod memory;
 pub mod names;
 pub mod operations;
 mod reason;
+pub mod repairs;
 pub mod replica_set;
 pub mod seal;
 pub mod sizes;
@@ -79,12 +80,7 @@ impl<S> Decision<S> {
     /// The same, decided again at `wake` at the latest.
     #[must_use]
     pub fn no_later(self, wake: Wake) -> Self {
-        let wake = match (self.wake, wake) {
-            (Wake::At(one), Wake::At(other)) => Wake::At(one.min(other)),
-            (Wake::OnChange, other) => other,
-            (one, Wake::OnChange) => one,
-        };
-        Self { wake, ..self }
+        Self { wake: self.wake.earlier(wake), ..self }
     }
 
     /// One step; after it the next pass decides again, on a new observation.
@@ -100,6 +96,18 @@ pub enum Wake {
     OnChange,
     /// At that time at the latest.
     At(Timestamp),
+}
+
+impl Wake {
+    /// The earlier one.
+    #[must_use]
+    pub fn earlier(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::At(one), Self::At(other)) => Self::At(one.min(other)),
+            (Self::OnChange, other) => other,
+            (one, Self::OnChange) => one,
+        }
+    }
 }
 
 /// The part of an observation that is about the resource itself, the same for every kind.

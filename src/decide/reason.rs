@@ -83,6 +83,8 @@ reasons! {
     InUse,
     /// The organization has nearly as many keys as the platform recommends at most.
     ManyKeys,
+    /// Something else changes back what dbplane writes, each time.
+    Overwritten,
     /// The platform cannot be reached or does not answer.
     PlatformUnreachable,
     /// The API server did not record a call in time, so it was not made.

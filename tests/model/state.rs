@@ -9,6 +9,7 @@ use dbplane::controller::object::AccountName;
 use dbplane::controller::state::{AccountEntry, Connection, Contents, ResourceState};
 use dbplane::decide::account::Availability;
 use dbplane::decide::brake::Window;
+use dbplane::decide::repairs::Repairs;
 use dbplane::domain;
 use dbplane::platform::{KeyList, LatestKeys, Tick};
 use jiff::Timestamp;
@@ -247,6 +248,8 @@ impl Process {
             accounts: self.accounts.clone_inner(),
             former: BTreeMap::new(),
             deletions: self.deletions.clone_inner(),
+            // Nobody writes over the same thing five times a minute here.
+            repairs: Repairs::default(),
             connections: self.connections,
         }
     }

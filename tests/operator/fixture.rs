@@ -224,6 +224,14 @@ impl Fixture {
         self.kubectl(&["patch", object, "--type", "merge", "-p", &patch]).await;
     }
 
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
     /// The object as `kind/name`; `None` when there is none.
     pub async fn get(&self, object: &str) -> Option<Value> {
         let (kind, name) = object.split_once('/').unwrap();

@@ -22,6 +22,7 @@ mod key_recovery;
 mod key_rotation;
 mod keys;
 mod organization;
+mod overwritten;
 mod reconcile;
 mod replica_sets;
 mod rewritten;

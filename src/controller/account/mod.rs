@@ -40,6 +40,10 @@ impl Status for AccountStatus {
         &self.conditions
     }
 
+    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
+        &mut self.conditions
+    }
+
     fn handled_reconcile(&self) -> Option<&String> {
         self.last_handled_reconcile_at.as_ref()
     }

@@ -25,6 +25,7 @@ use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState};
 use crate::decide::hand_over::HandsOver;
 use crate::decide::identity::{Place, of_compute};
 use crate::decide::names::ClusterId;
+use crate::decide::repairs::{Repair, What};
 use crate::decide::{AccountView, Brake, Decision, Memory, Report};
 
 impl Managed for Compute {
@@ -39,6 +40,10 @@ impl Managed for Compute {
 impl Status for ComputeStatus {
     fn conditions(&self) -> &[Condition] {
         &self.conditions
+    }
+
+    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
+        &mut self.conditions
     }
 
     fn handled_reconcile(&self) -> Option<&String> {
@@ -130,6 +135,16 @@ impl Kind for Computes {
 
     fn set_memory(observed: &mut ComputeObserved, memory: Memory) {
         observed.memory = memory;
+    }
+
+    fn repair(object: &Compute, step: &ComputeStep) -> Option<Repair> {
+        match step {
+            ComputeStep::Restore { record, finalizer } => Some(Repair::of(What::Metadata, (record, finalizer))),
+            ComputeStep::WriteConnection { secret, .. } => {
+                Some(Repair::of(What::Secret(Self::written_secret(object)?.to_owned()), secret))
+            }
+            _ => None,
+        }
     }
 
     fn removes(step: &ComputeStep) -> Option<&str> {

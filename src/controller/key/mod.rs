@@ -30,6 +30,7 @@ use crate::decide::hand_over::HandsOver;
 use crate::decide::identity::{Place, of_key};
 use crate::decide::key::{self, KeyObserved, KeyStep};
 use crate::decide::names::ClusterId;
+use crate::decide::repairs::{Repair, What};
 use crate::decide::{AccountView, Brake, Decision, Memory, Report};
 
 impl Managed for ProjectKey {
@@ -44,6 +45,10 @@ impl Managed for ProjectKey {
 impl Status for ProjectKeyStatus {
     fn conditions(&self) -> &[Condition] {
         &self.conditions
+    }
+
+    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
+        &mut self.conditions
     }
 
     fn handled_reconcile(&self) -> Option<&String> {
@@ -122,6 +127,16 @@ impl Kind for ProjectKeys {
 
     fn set_memory(observed: &mut KeyObserved, memory: Memory) {
         observed.memory = memory;
+    }
+
+    fn repair(object: &ProjectKey, step: &KeyStep) -> Option<Repair> {
+        match step {
+            KeyStep::Restore { record } => Some(Repair::of(What::Metadata, record)),
+            KeyStep::RewriteSecret => {
+                Some(Repair::of(What::Secret(Self::written_secret(object)?.to_owned()), object.meta().generation))
+            }
+            _ => None,
+        }
     }
 
     fn removes(step: &KeyStep) -> Option<&str> {

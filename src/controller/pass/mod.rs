@@ -3,6 +3,7 @@
 mod brake;
 pub mod calls;
 mod events;
+mod undone;
 mod waiting;
 
 use jiff::Timestamp;
@@ -15,6 +16,7 @@ use super::access;
 use super::environment::{Environment, Kind, StepError};
 use super::object::{AccountName, Status, uid};
 use crate::cluster::{Cluster, resource_version};
+use crate::decide::repairs::{Repair, What};
 use crate::decide::{Decision, Report, Wake, names};
 
 /// What a pass came to.
@@ -58,9 +60,18 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
     let mut decision = decide::<K, E>(env, object, &mut observed, now);
     K::announce(env, object, &facts, &observed);
     if let Some(step) = decision.step.take() {
+        let repair = K::repair(object, &step);
+        if let Some(repair) = &repair
+            && let Some(pass) = undone::instead::<K, E>(env, object, repair).await?
+        {
+            return Ok(pass);
+        }
         debug!(?step, "performing");
         match perform::<K, E>(env, object, &observed, &step).await {
-            Ok(()) => return Ok(Pass::only(Next::Now)),
+            Ok(()) => {
+                repair.into_iter().for_each(|repair| env.state().repaired(&uid, repair, env.now()));
+                return Ok(Pass::only(Next::Now));
+            }
             Err(StepError::Cluster(error)) => return Err(error),
             Err(StepError::Failed(action, problem)) => {
                 warn!(?action, ?problem, "a step failed");
@@ -79,8 +90,12 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
     if decision.step.is_some() {
         return Ok(Pass::only(Next::Now));
     }
-    report::<K, E>(env, object, &observed, &decision, now).await?;
-    Ok(Pass { next: Next::On(decision.wake), report: decision.report })
+    if let Some(report) = decision.report.take() {
+        let (report, wake) = undone::beside(env, &uid, report, decision.wake);
+        decision = Decision { report: Some(report), wake, ..decision };
+    }
+    let wake = report::<K, E>(env, object, &observed, &decision, now).await?;
+    Ok(Pass { next: Next::On(wake), report: decision.report })
 }
 
 /// What to do; where that deletes on the platform, as far as the brake allows.
@@ -130,35 +145,40 @@ async fn perform<K: Kind, E: Environment>(
     K::perform(env, object, step).await
 }
 
-/// Writes the status if it differs, and an event where its headline is news.
+/// Writes the status if it differs, and an event where its headline is news. When to decide again.
 async fn report<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
     observed: &K::Observed,
     decision: &Decision<K::Step>,
     now: Timestamp,
-) -> Result<(), kube::Error> {
-    let Some(report) = &decision.report else { return Ok(()) };
+) -> Result<Wake, kube::Error> {
+    let Decision { report: Some(report), wake, .. } = decision else { return Ok(decision.wake) };
     let status = K::status(report, object, observed, now);
     // Of an object that other operators report on too, only what is new to this one is written: two that see things differently
     // would write over each other for ever.
     let shared = env.settings().is_shared(object).then(|| (object.meta().generation, report.clone()));
     if object.status() == Some(&status) || shared.is_some() && env.state().resource(&uid(object)).reported == shared {
-        return Ok(());
+        return Ok(*wake);
+    }
+    let repair = Repair::of(What::Status, serde_json::to_string(&status).unwrap_or_default());
+    if let Some(until) = undone::waits_until::<K, E>(env, object, &repair).await? {
+        return Ok(wake.earlier(Wake::At(until)));
     }
     let written = match env.cluster().apply_status(object, &status).await {
         // The object was deleted while we looked at it.
-        Err(kube::Error::Api(error)) if error.code == 404 => return Ok(()),
+        Err(kube::Error::Api(error)) if error.code == 404 => return Ok(*wake),
         other => other?,
     };
     env.state().wrote_version(&uid(object), resource_version(&written));
+    env.state().repaired(&uid(object), repair, now);
     if let Some(reported) = shared {
         env.state().reported(&uid(object), reported);
     }
     for event in events::of(object, report) {
         env.cluster().publish(object, &event).await;
     }
-    Ok(())
+    Ok(*wake)
 }
 
 /// A resource is gone: nothing of it is remembered, and its account may go.

@@ -13,6 +13,7 @@ use super::index::Key;
 use super::object::{Managed, Status, namespaced, uid};
 use super::pass::forget;
 use crate::api::{Condition, ReadReplicaSet, ReadReplicaSetStatus};
+use crate::decide::repairs::{Repair, What};
 use crate::decide::replica_set::{self, SetObserved, SetStep};
 use crate::decide::{Decision, Memory, Report};
 
@@ -28,6 +29,10 @@ impl Managed for ReadReplicaSet {
 impl Status for ReadReplicaSetStatus {
     fn conditions(&self) -> &[Condition] {
         &self.conditions
+    }
+
+    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
+        &mut self.conditions
     }
 
     fn handled_reconcile(&self) -> Option<&String> {
@@ -68,6 +73,16 @@ impl Kind for ReadReplicaSets {
         now: Timestamp,
     ) -> ReadReplicaSetStatus {
         replica_set::status(report, &object.spec, observed, &object.status.clone().unwrap_or_default(), now)
+    }
+
+    fn repair(object: &ReadReplicaSet, step: &SetStep) -> Option<Repair> {
+        match step {
+            SetStep::Update(member) => Some(Repair::of(What::Compute(member.name.clone()), object.meta().generation)),
+            SetStep::WriteConnection { secret, .. } => {
+                Some(Repair::of(What::Secret(Self::written_secret(object)?.to_owned()), secret))
+            }
+            _ => None,
+        }
     }
 
     fn set_memory(observed: &mut SetObserved, memory: Memory) {

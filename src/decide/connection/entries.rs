@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
@@ -39,6 +40,12 @@ impl SecretText {
 
     fn encoded(&self) -> String {
         utf8_percent_encode(self.expose(), ENCODED).to_string()
+    }
+}
+
+impl Hash for SecretText {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.expose().hash(state);
     }
 }
 

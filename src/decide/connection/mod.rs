@@ -42,7 +42,7 @@ pub enum CredentialsView {
 }
 
 /// What stands in a connection Secret, or is to be written there.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct ConnectionSecret {
     pub data: BTreeMap<String, SecretText>,
     pub labels: BTreeMap<String, String>,

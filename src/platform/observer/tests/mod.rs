@@ -258,14 +258,15 @@ async fn a_subscriber_has_one_project() {
 #[tokio::test(start_paused = true)]
 async fn a_requested_read_does_not_queue_with_the_polls() {
     let fake = Fake::of([compute("ep-000", "br-000")]);
-    let platform = fake.within(Rate { requests_per_minute: 2, burst: 10 });
+    let platform = fake.within(Rate { requests_per_minute: 12, burst: 6 });
     let mut fixture = Fixture::with(fake, Arc::clone(&platform));
     fixture.read("ep-000");
-    fixture.after(1.0).await;
-    for _ in 0..5 {
+    fixture.after(26.0).await;
+    // Half of the budget is used up, and polls have no more.
+    for _ in 0..3 {
         platform.budget().acquire(Priority::Poll).await;
     }
-    fixture.after(40.0).await;
+    fixture.after(6.0).await;
     assert_eq!(fixture.fake.count(), 1, "the poll waits for its share");
     fixture.ask("ep-000", since(fixture.tick()));
     assert_eq!(fixture.after(0.1).await, ["ep-000"]);

@@ -1,0 +1,192 @@
+//! Repairs that something else undoes each time. They are made at a pace that wears out nobody, and people are told.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::later;
+
+/// So often within a minute one thing is written again at once.
+pub const AT_ONCE: usize = 5;
+const WINDOW: Duration = Duration::from_secs(60);
+
+/// What is written.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// The record and the finalizer of the resource.
+    Metadata,
+    Status,
+    Secret(String),
+    /// A Compute of a set.
+    Compute(String),
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Metadata => f.write_str("the annotation dbplane.dev/record or the finalizer"),
+            Self::Status => f.write_str("the status"),
+            Self::Secret(name) => write!(f, "Secret {name}"),
+            Self::Compute(name) => write!(f, "Compute {name}"),
+        }
+    }
+}
+
+/// Writing again what is as it was written before, or was. What is changed because something is declared anew is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    pub what: What,
+    /// The same for the same content.
+    pub content: u64,
+}
+
+/// The repairs of the last minute.
+#[derive(Clone, Debug, Default)]
+pub struct Repairs(BTreeMap<String, Resource>);
+
+/// Of one resource.
+#[derive(Clone, Debug, Default)]
+struct Resource {
+    /// By what is written.
+    made: BTreeMap<What, Made>,
+    /// What people were told.
+    told: Option<String>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Made {
+    content: u64,
+    times: VecDeque<Timestamp>,
+}
+
+impl Repair {
+    pub fn of(what: What, content: impl Hash) -> Self {
+        let mut hasher = DefaultHasher::new();
+        content.hash(&mut hasher);
+        Self { what, content: hasher.finish() }
+    }
+}
+
+impl Made {
+    fn is_over(&self, now: Timestamp) -> bool {
+        self.times.back().is_none_or(|last| later(*last, WINDOW) <= now)
+    }
+
+    /// From when on it may be made again, where it was made too often.
+    fn waits_until(&self, now: Timestamp) -> Option<Timestamp> {
+        let first = self.times.len().checked_sub(AT_ONCE).and_then(|first| self.times.get(first))?;
+        Some(later(*first, WINDOW)).filter(|until| now < *until)
+    }
+}
+
+impl Repairs {
+    /// A repair is made.
+    pub fn made(&mut self, uid: &str, repair: Repair, now: Timestamp) {
+        let resource = self.0.entry(uid.to_owned()).or_default();
+        resource.made.retain(|_, made| !made.is_over(now));
+        let made = resource.made.entry(repair.what).or_default();
+        if made.content != repair.content {
+            *made = Made { content: repair.content, ..Made::default() };
+        }
+        if made.times.len() == AT_ONCE {
+            made.times.pop_front();
+        }
+        made.times.push_back(now);
+    }
+
+    /// From when on a repair may be made, where it has to wait.
+    pub fn waits_until(&self, uid: &str, repair: &Repair, now: Timestamp) -> Option<Timestamp> {
+        let made = self.0.get(uid)?.made.get(&repair.what).filter(|made| made.content == repair.content)?;
+        made.waits_until(now)
+    }
+
+    /// People are told.
+    pub fn tell(&mut self, uid: &str, message: String) {
+        self.0.entry(uid.to_owned()).or_default().told = Some(message);
+    }
+
+    /// What people were told, and until when that is so at least. A resource of which nothing was repaired for a minute is forgotten.
+    pub fn undone(&mut self, uid: &str, now: Timestamp) -> Option<(String, Timestamp)> {
+        let resource = self.0.get(uid)?;
+        let Some(until) = resource.made.values().filter_map(|made| made.waits_until(now)).max() else {
+            if resource.made.values().all(|made| made.is_over(now)) {
+                self.0.remove(uid);
+            }
+            return None;
+        };
+        resource.told.clone().map(|told| (told, until))
+    }
+
+    pub fn forget(&mut self, uid: &str) {
+        self.0.remove(uid);
+    }
+}
+
+/// Whether something happened just now. The times of managed fields are whole seconds.
+pub fn is_recent(time: Timestamp, now: Timestamp) -> bool {
+    now < later(time, Duration::from_secs(2))
+}
+
+/// What people are told of something that is written again and again; `by` is who has written it last, where that is known.
+pub fn message(what: &What, by: Option<&str>) -> String {
+    let who = by.map_or_else(|| "Something else".to_owned(), |by| format!("{by} (a field manager)"));
+    format!(
+        "{who} changes {what} back each time dbplane writes it, {AT_ONCE} times within a minute. dbplane writes it less often until that \
+         ends. Find what it is with kubectl get --show-managed-fields, and have it leave this alone."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::constant(1_800_000_000 + second, 0)
+    }
+
+    fn record(content: u64) -> Repair {
+        Repair::of(What::Metadata, content)
+    }
+
+    #[test]
+    fn what_is_undone_each_time_is_repaired_five_times_a_minute() {
+        let mut repairs = Repairs::default();
+        let made: Vec<_> = (0..600)
+            .filter(|second| {
+                let may = repairs.waits_until("a", &record(1), at(*second)).is_none();
+                may.then(|| repairs.made("a", record(1), at(*second))).is_some()
+            })
+            .collect();
+        assert_eq!(made.len(), 50, "{made:?}");
+        assert_eq!(made[..7], [0, 1, 2, 3, 4, 60, 61]);
+    }
+
+    #[test]
+    fn what_is_written_with_another_content_or_for_another_resource_waits_for_nothing() {
+        let mut repairs = Repairs::default();
+        (0..5).for_each(|second| repairs.made("a", record(1), at(second)));
+        assert_eq!(repairs.waits_until("a", &record(1), at(5)), Some(at(60)));
+        assert_eq!(repairs.waits_until("a", &record(2), at(5)), None);
+        assert_eq!(repairs.waits_until("b", &record(1), at(5)), None);
+        assert_eq!(repairs.waits_until("a", &Repair::of(What::Secret("db".to_owned()), 1), at(5)), None);
+        repairs.made("a", record(2), at(6));
+        assert_eq!(repairs.waits_until("a", &record(1), at(7)), None, "it was something else in between");
+    }
+
+    #[test]
+    fn people_are_told_once_and_for_as_long_as_it_goes_on() {
+        let mut repairs = Repairs::default();
+        (0..5).for_each(|second| repairs.made("a", record(1), at(second)));
+        assert_eq!(repairs.undone("a", at(5)), None, "nobody was told yet");
+        repairs.tell("a", "look".to_owned());
+        assert_eq!(repairs.undone("a", at(59)), Some(("look".to_owned(), at(60))));
+        assert_eq!(repairs.undone("a", at(60)), None);
+        (60..65).for_each(|second| repairs.made("a", record(1), at(second)));
+        assert!(repairs.undone("a", at(65)).is_some(), "it goes on");
+        assert_eq!(repairs.undone("a", at(125)), None);
+        assert!(repairs.0.is_empty(), "nothing is kept of what is over");
+    }
+}
