@@ -37,6 +37,8 @@ impl Setting {
 
 pub struct Bed {
     pub operator: Running,
+    /// Where the operator's metrics are.
+    metrics: String,
     pub platform: Simulator,
     pub counter: Counter,
     pub client: Client,
@@ -68,23 +70,32 @@ impl Bed {
         let platform = platform.map_err(Error::while_doing("starting the platform"))?;
         cluster.kubectl_with_input(&["apply", "-f", "-"], &fleet::account(&platform.base_url(), setting)).await?;
         let kubeconfig = cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await?;
-        let operator = operator("operator", &program, &cluster, &kubeconfig).await?;
+        let (operator, metrics) = operator("operator", &program, &cluster, &kubeconfig).await?;
         let accounts = ["-n", fleet::NAMESPACE, "wait", "--for=condition=Ready", "account/prod", "--timeout=60s"];
         cluster.kubectl(&accounts).await?;
         let (client, counter) = (cluster.client().await?, Counter::new(&audit)?);
-        Ok(Self { operator, platform, counter, client, program, cluster, kubeconfig, _folder: folder })
+        Ok(Self { operator, metrics, platform, counter, client, program, cluster, kubeconfig, _folder: folder })
     }
 
     /// Stops the operator as a rollout does, and starts it again. Ready on return.
     pub async fn restart(&mut self) -> Result<()> {
         self.operator.terminate(PATIENCE).await?;
-        self.operator = self.another("operator").await?;
+        (self.operator, self.metrics) = operator("operator", &self.program, &self.cluster, &self.kubeconfig).await?;
         Ok(())
     }
 
     /// Starts the program beside the one that runs; `name` tells their logs apart. Ready on return.
     pub async fn another(&self, name: &str) -> Result<Running> {
-        operator(name, &self.program, &self.cluster, &self.kubeconfig).await
+        Ok(operator(name, &self.program, &self.cluster, &self.kubeconfig).await?.0)
+    }
+
+    /// How many passes the operator has made.
+    pub async fn passes(&self) -> Result<u64> {
+        let text = reqwest::get(&self.metrics).await.and_then(reqwest::Response::error_for_status);
+        let text = text.map_err(Error::while_doing("asking for the metrics"))?.text().await;
+        let text = text.map_err(Error::while_doing("reading the metrics"))?;
+        let passes = text.lines().filter(|line| line.starts_with("dbplane_reconciles_total"));
+        Ok(passes.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum())
     }
 
     pub fn computes(&self) -> Api<dbplane::api::Compute> {
@@ -92,17 +103,18 @@ impl Bed {
     }
 }
 
-async fn operator(name: &str, program: &Path, cluster: &ControlPlane, kubeconfig: &Path) -> Result<Running> {
+async fn operator(name: &str, program: &Path, cluster: &ControlPlane, kubeconfig: &Path) -> Result<(Running, String)> {
+    let metrics = format!("127.0.0.1:{}", free_port()?);
     let health = format!("127.0.0.1:{}", free_port()?);
     let mut command = Command::new(program);
     command
         .args(["run", "--leader-elect", "--allow-insecure-platform", "--health-listen", &health])
-        .arg(format!("--metrics-listen=127.0.0.1:{}", free_port()?))
+        .arg(format!("--metrics-listen={metrics}"))
         .env("KUBECONFIG", kubeconfig);
     let operator = cluster.sandbox().start(name, command)?;
     wait_for("the operator to be ready", PATIENCE, async || {
         reqwest::get(format!("http://{health}/readyz")).await.ok()?.status().is_success().then_some(())
     })
     .await?;
-    Ok(operator)
+    Ok((operator, format!("http://{metrics}/metrics")))
 }

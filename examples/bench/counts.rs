@@ -11,30 +11,34 @@ const STATUSES: u64 = 5;
 /// The account and its Secret are held from the first Compute on, and the account says when its credentials were checked.
 const OF_THE_ACCOUNT: u64 = 3;
 
+const PASSES_OF_THE_ACCOUNT: u64 = 10;
+
 /// Fails where one is exceeded, with all of them.
 pub fn check(run: &Run) -> Result<()> {
     let size = run.size as u64;
-    let written = |what: &str| run.creating.kubernetes_writes.get(what).copied().unwrap_or_default();
+    let written = |what: &str| run.creating.requests.kubernetes_writes.get(what).copied().unwrap_or_default();
     // The interval is a tenth shorter at times, and one poll may have been due.
-    let polls = fleet::projects(run.size) as u64 * (run.quiet_seconds * 10 / 9 / POLL_SECONDS + 1);
+    let polls = fleet::projects(run.size) as u64 * (run.quiet.seconds * 10 / 9 / POLL_SECONDS + 1);
     let statuses = written("patch computes/status");
     let alone = |what: &str| run.singles.kubernetes_writes.get(what).copied().unwrap_or_default();
     let singles = SINGLES as u64;
     let rows = [
-        ("platform changes while creating", run.creating.platform_changes, size..=size),
+        ("platform changes while creating", run.creating.requests.platform_changes, size..=size),
         ("records of the intent and the binding", written("patch computes"), 2 * size..=2 * size),
         ("events while creating", written("create events"), size..=size),
         ("statuses while creating", statuses, 2 * size..=STATUSES * size),
-        ("other writes while creating", run.creating.writes() - 3 * size - statuses, 0..=OF_THE_ACCOUNT),
+        ("other writes while creating", run.creating.requests.writes() - 3 * size - statuses, 0..=OF_THE_ACCOUNT),
         ("changes for those who come alone", run.singles.platform_changes, singles..=singles),
         ("records of those who come alone", alone("patch computes"), 2 * singles..=2 * singles),
         ("statuses of those who come alone", alone("patch computes/status"), 3 * singles..=3 * singles),
         ("all writes for those who come alone", run.singles.writes(), 6 * singles..=6 * singles),
-        ("writes while nothing happens", run.quiet.writes(), 0..=0),
-        ("lists while nothing happens", run.quiet.platform_lists, 0..=polls),
-        ("changes while nothing happens", run.quiet.platform_changes, 0..=0),
-        ("changes after a restart", run.restart.platform_changes, 0..=0),
-        ("writes after a restart", run.restart.writes(), 0..=1),
+        ("writes while nothing happens", run.quiet.requests.writes(), 0..=0),
+        ("lists while nothing happens", run.quiet.requests.platform_lists, 0..=polls),
+        ("changes while nothing happens", run.quiet.requests.platform_changes, 0..=0),
+        ("changes after a restart", run.restart.requests.platform_changes, 0..=0),
+        ("writes after a restart", run.restart.requests.writes(), 0..=1),
+        // One once the account is looked at, one once the project's list is there.
+        ("passes after a restart", run.restart.passes, 0..=2 * (size + 2 * singles) + PASSES_OF_THE_ACCOUNT),
     ];
     let wrong = rows.into_iter().filter(|(_, count, expected)| !expected.contains(count));
     let wrong: Vec<String> =

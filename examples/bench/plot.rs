@@ -22,15 +22,15 @@ const PICTURES: [(&str, &str, &[Curve]); 5] = [
     (
         "time.svg",
         "seconds until all are created",
-        &[("dbplane", |run| run.created_after), ("the Kubernetes writes alone", |run| run.created_floor)],
+        &[("dbplane", |run| run.creating.after), ("the Kubernetes writes alone", |run| run.creating.floor)],
     ),
     (
         "processor.svg",
         "seconds of processor time",
         &[
-            ("creating all", |run| run.creating_processor),
-            ("a restart", |run| run.restart_processor),
-            ("a bare list and decode", |run| run.restart_floor),
+            ("creating all", |run| run.creating.processor),
+            ("a restart", |run| run.restart.processor),
+            ("a bare list and decode", |run| run.restart.floor),
         ],
     ),
     (
@@ -38,7 +38,7 @@ const PICTURES: [(&str, &str, &[Curve]); 5] = [
         "resident MiB",
         &[
             ("after creating all", |run| run.resident_kib as f64 / 1024.0),
-            ("after a restart", |run| run.resident_after_restart_kib as f64 / 1024.0),
+            ("after a restart", |run| run.restart.resident_kib as f64 / 1024.0),
         ],
     ),
     (
@@ -54,9 +54,9 @@ const PICTURES: [(&str, &str, &[Curve]); 5] = [
         "requests.svg",
         "requests while creating all",
         &[
-            ("writes to Kubernetes", |run| run.creating.writes() as f64),
-            ("changes on the platform", |run| run.creating.platform_changes as f64),
-            ("lists of the platform", |run| run.creating.platform_lists as f64),
+            ("writes to Kubernetes", |run| run.creating.requests.writes() as f64),
+            ("changes on the platform", |run| run.creating.requests.platform_changes as f64),
+            ("lists of the platform", |run| run.creating.requests.platform_lists as f64),
         ],
     ),
 ];

@@ -22,11 +22,7 @@ use super::{fleet, floor, lead, moments};
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Run {
     pub size: usize,
-    pub created_after: f64,
-    /// The same number of objects with the same number of writes by a bare client.
-    pub created_floor: f64,
-    pub creating_processor: f64,
-    pub creating: Requests,
+    pub creating: Creating,
     /// Those who came alone while there was nothing else, and behind all.
     pub singles_alone: Waits,
     pub singles_behind: Waits,
@@ -36,82 +32,119 @@ pub struct Run {
     pub bytes: usize,
     pub resident_start_kib: u64,
     pub resident_kib: u64,
-    pub resident_after_restart_kib: u64,
-    pub quiet_seconds: u64,
-    pub quiet: Requests,
-    pub quiet_processor: f64,
+    pub quiet: Quiet,
     pub drift: f64,
     /// Processor time for each compute that changes its state.
     pub state_change: f64,
-    pub restart_processor: f64,
-    pub restart_floor: f64,
-    pub restart: Requests,
+    pub restart: Restart,
     /// From the leader's end to the first call of its successor: told to stop, and killed.
     pub stopped_leader: f64,
     pub killed_leader: f64,
 }
 
+/// Creating all at once.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Creating {
+    pub after: f64,
+    /// The same number of objects with the same number of writes by a bare client.
+    pub floor: f64,
+    pub processor: f64,
+    pub passes: u64,
+    pub requests: Requests,
+}
+
+/// Nothing happens.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Quiet {
+    pub seconds: u64,
+    pub processor: f64,
+    pub requests: Requests,
+}
+
+/// The operator is started anew, and nothing is to be done.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Restart {
+    pub processor: f64,
+    /// A bare list and decode.
+    pub floor: f64,
+    pub passes: u64,
+    pub requests: Requests,
+    pub resident_kib: u64,
+}
+
 pub async fn run(operator: &Path, size: usize, quiet_seconds: u64) -> Result<Run> {
     let mut bed = Bed::new(operator, Setting::unlimited(size)).await?;
-    let created_floor = floor::writes(&bed.computes(), size).await?;
+    let floor = floor::writes(&bed.computes(), size).await?;
     settled(&mut bed).await?;
     let singles_alone = moments::singles(&bed, 0..SINGLES).await?;
     settled(&mut bed).await?;
     let resident_start_kib = bed.operator.resident_kib()?;
-    let (before, processor) = (counted(&mut bed)?, processor_time(bed.operator.id())?);
-    let created_after = create(&mut bed, size).await?;
-    settled(&mut bed).await?;
-    let (created, created_processor) = (counted(&mut bed)?, processor_time(bed.operator.id())?);
-
-    tokio::time::sleep(Duration::from_secs(quiet_seconds)).await;
-    let (quiet, quiet_processor) = (counted(&mut bed)?, processor_time(bed.operator.id())?);
+    let creating = creating(&mut bed, size, floor).await?;
+    let quiet = quiet(&mut bed, quiet_seconds).await?;
     let resident_kib = bed.operator.resident_kib()?;
 
     let before_singles = counted(&mut bed)?;
     let singles_behind = moments::singles(&bed, SINGLES..2 * SINGLES).await?;
     settled(&mut bed).await?;
     let singles = counted(&mut bed)? - before_singles;
-    let drift = moments::drift(&bed).await?;
+    let drift = moments::drift(&bed).await?.as_secs_f64();
     settled(&mut bed).await?;
-    let quiet_share = (quiet_processor - created_processor).as_secs_f64() / quiet_seconds as f64;
-    let state_change = moments::state_change(&bed, size, quiet_share).await?;
+    let state_change = moments::state_change(&bed, size, quiet.processor / quiet.seconds as f64).await?;
     settled(&mut bed).await?;
 
-    let before_restart = counted(&mut bed)?;
-    bed.restart().await?;
+    let (restart, bytes) = restarting(&mut bed).await?;
+    let stopped_leader = lead::handed_over(&mut bed, Signal::SIGTERM, 2 * SINGLES).await?.as_secs_f64();
     settled(&mut bed).await?;
-    let restart_processor = processor_time(bed.operator.id())?.as_secs_f64();
-    let restart = counted(&mut bed)? - before_restart;
-    let resident_after_restart_kib = bed.operator.resident_kib()?;
-    let (restart_floor, bytes) = floor::list(&bed.computes()).await?;
-
-    let stopped_leader = lead::handed_over(&mut bed, Signal::SIGTERM, 2 * SINGLES).await?;
-    settled(&mut bed).await?;
-    let killed_leader = lead::handed_over(&mut bed, Signal::SIGKILL, 2 * SINGLES + 1).await?;
+    let killed_leader = lead::handed_over(&mut bed, Signal::SIGKILL, 2 * SINGLES + 1).await?.as_secs_f64();
     Ok(Run {
         size,
-        created_after: created_after.as_secs_f64(),
-        created_floor: created_floor.as_secs_f64(),
-        creating_processor: (created_processor - processor).as_secs_f64(),
-        creating: created.clone() - before,
+        creating,
         singles_alone,
         singles_behind,
         singles,
         bytes,
         resident_start_kib,
         resident_kib,
-        resident_after_restart_kib,
-        quiet_seconds,
-        quiet: quiet - created,
-        quiet_processor: (quiet_processor - created_processor).as_secs_f64(),
-        drift: drift.as_secs_f64(),
+        quiet,
+        drift,
         state_change,
-        restart_processor,
-        restart_floor: restart_floor.as_secs_f64(),
         restart,
-        stopped_leader: stopped_leader.as_secs_f64(),
-        killed_leader: killed_leader.as_secs_f64(),
+        stopped_leader,
+        killed_leader,
     })
+}
+
+async fn creating(bed: &mut Bed, size: usize, floor: Duration) -> Result<Creating> {
+    let (before, processor) = (counted(bed)?, processor_time(bed.operator.id())?);
+    let passes = bed.passes().await?;
+    let after = create(bed, size).await?;
+    settled(bed).await?;
+    Ok(Creating {
+        after: after.as_secs_f64(),
+        floor: floor.as_secs_f64(),
+        processor: (processor_time(bed.operator.id())? - processor).as_secs_f64(),
+        passes: bed.passes().await? - passes,
+        requests: counted(bed)? - before,
+    })
+}
+
+async fn quiet(bed: &mut Bed, seconds: u64) -> Result<Quiet> {
+    let (before, processor) = (counted(bed)?, processor_time(bed.operator.id())?);
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+    let processor = (processor_time(bed.operator.id())? - processor).as_secs_f64();
+    Ok(Quiet { seconds, processor, requests: counted(bed)? - before })
+}
+
+/// With the bytes of one Compute.
+async fn restarting(bed: &mut Bed) -> Result<(Restart, usize)> {
+    let before = counted(bed)?;
+    bed.restart().await?;
+    settled(bed).await?;
+    let processor = processor_time(bed.operator.id())?.as_secs_f64();
+    let (passes, requests) = (bed.passes().await?, counted(bed)? - before);
+    let resident_kib = bed.operator.resident_kib()?;
+    let (floor, bytes) = floor::list(&bed.computes()).await?;
+    Ok((Restart { processor, floor: floor.as_secs_f64(), passes, requests, resident_kib }, bytes))
 }
 
 fn counted(bed: &mut Bed) -> Result<Requests> {

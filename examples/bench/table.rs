@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::fleet::POLL_SECONDS;
 use super::limited::Limited;
+use super::moments::SINGLES;
 use super::stages::Run;
 use super::support::Result;
 
@@ -15,33 +16,38 @@ use super::support::Result;
 pub fn print(run: &Run) {
     let size = run.size as f64;
     let each = |count: u64| format!("{:.2}", count as f64 / size);
+    let standing = (run.size + 2 * SINGLES) as f64;
     let seconds = |time: f64| format!("{time:.2} s");
     let milliseconds = |time: f64| format!("{:.0} ms", time * 1000.0);
     let none = String::new;
     let rows = [
-        ("created after", seconds(run.created_after), seconds(run.created_floor)),
-        ("operator CPU for it", seconds(run.creating_processor), none()),
-        ("platform lists while creating", run.creating.platform_lists.to_string(), none()),
-        ("platform changes for each", each(run.creating.platform_changes), "1.00".to_owned()),
-        ("Kubernetes writes for each", each(run.creating.writes()), none()),
+        ("created after", seconds(run.creating.after), seconds(run.creating.floor)),
+        ("operator CPU for it", seconds(run.creating.processor), none()),
+        ("platform lists while creating", run.creating.requests.platform_lists.to_string(), none()),
+        ("platform changes for each", each(run.creating.requests.platform_changes), "1.00".to_owned()),
+        ("Kubernetes writes for each", each(run.creating.requests.writes()), none()),
+        ("passes for each", each(run.creating.passes), none()),
         ("apply to POST, median", milliseconds(run.singles_behind.median), milliseconds(run.singles_alone.median)),
         ("apply to POST, worst of 50", milliseconds(run.singles_behind.worst), milliseconds(run.singles_alone.worst)),
         ("resident memory", mebibytes(run.resident_kib), mebibytes(run.resident_start_kib)),
-        ("resident memory after a restart", mebibytes(run.resident_after_restart_kib), none()),
-        ("quiet: Kubernetes writes", run.quiet.writes().to_string(), "0".to_owned()),
-        ("quiet: platform lists", run.quiet.platform_lists.to_string(), none()),
-        ("quiet: CPU", format!("{:.2} %", run.quiet_processor / run.quiet_seconds as f64 * 100.0), none()),
+        ("resident memory after a restart", mebibytes(run.restart.resident_kib), none()),
+        ("quiet: Kubernetes writes", run.quiet.requests.writes().to_string(), "0".to_owned()),
+        ("quiet: platform lists", run.quiet.requests.platform_lists.to_string(), none()),
+        ("quiet: CPU", format!("{:.2} %", run.quiet.processor / run.quiet.seconds as f64 * 100.0), none()),
         ("drift corrected after", seconds(run.drift), format!("at most {POLL_SECONDS} s later")),
         ("change of a compute's state: CPU", format!("{:.2} ms", run.state_change * 1000.0), none()),
-        ("restart: CPU", seconds(run.restart_processor), seconds(run.restart_floor)),
-        ("restart: Kubernetes writes", run.restart.writes().to_string(), "0".to_owned()),
+        ("restart: CPU", seconds(run.restart.processor), seconds(run.restart.floor)),
+        ("restart: passes for each", format!("{:.2}", run.restart.passes as f64 / standing), "1.00".to_owned()),
+        ("restart: Kubernetes writes", run.restart.requests.writes().to_string(), "0".to_owned()),
         ("leader told to stop: to the next call", seconds(run.stopped_leader), none()),
         ("leader killed: to the next call", seconds(run.killed_leader), seconds(LEASE_DURATION.as_secs_f64())),
     ];
     for (what, value, least) in rows {
         println!("  {what:<38} {value:>12} {least:>12}");
     }
-    for (when, requests) in [("creating", &run.creating), ("quiet", &run.quiet), ("restart", &run.restart)] {
+    for (when, requests) in
+        [("creating", &run.creating.requests), ("quiet", &run.quiet.requests), ("restart", &run.restart.requests)]
+    {
         for (what, count) in &requests.kubernetes_writes {
             println!("    {:<36} {count:>12}", format!("{when}: {what}"));
         }
@@ -61,9 +67,9 @@ pub fn exponents(runs: &[Run]) {
             "\nfrom {} to {}: created after {:.2}, CPU for it {:.2}, CPU of a restart {:.2}",
             small.size,
             large.size,
-            growth(|run| run.created_after),
-            growth(|run| run.creating_processor),
-            growth(|run| run.restart_processor),
+            growth(|run| run.creating.after),
+            growth(|run| run.creating.processor),
+            growth(|run| run.restart.processor),
         );
         let kept = large.resident_kib.saturating_sub(small.resident_kib) as f64 * 1024.0;
         println!(

@@ -67,6 +67,14 @@ fn assemble<K: Resource, P>(
     access
 }
 
+/// Whether the account that `object` refers to is still looked at; then everyone who refers to it is woken.
+pub fn is_pending<K: Kind, E: Environment>(env: &E, object: &K::Object) -> bool {
+    let Some(reference) = K::account(object) else { return false };
+    let name = AccountName::of(reference, object);
+    let is_known = || env.state().account(&name).is_some_and(|entry| entry.availability != Availability::Pending);
+    meta(env, &name).is_some() && !is_known()
+}
+
 /// The connection of the account that `object` refers to, or why nothing can be done without one.
 pub fn connection<K: Resource, E: Environment>(
     env: &E,

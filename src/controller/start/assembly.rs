@@ -139,7 +139,9 @@ impl Assembly {
                 Some(namespace) => Api::namespaced(client.clone(), namespace),
                 None => Api::all(client.clone()),
             };
-            self.running.push(relay::secrets(self.env.clone(), api, stop.clone()).boxed());
+            let listed = CancellationToken::new();
+            self.filled.push(listed.clone().cancelled_owned().boxed());
+            self.running.push(relay::secrets(self.env.clone(), api, listed, stop.clone()).boxed());
         }
         // An operator that is confined to namespaces may not read those objects themselves.
         if scopes == [None] {

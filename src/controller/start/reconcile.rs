@@ -11,9 +11,10 @@ use thiserror::Error;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument, info_span, warn};
 
+use super::super::access;
 use super::super::environment::{Environment, Kind};
 use super::super::live::Live;
-use super::super::object::uid;
+use super::super::object::{Managed, uid};
 use super::super::pass::{Next, pass};
 use super::slots::Slots;
 use crate::decide::Wake;
@@ -60,6 +61,9 @@ pub async fn reconcile<K: Kind>(object: Arc<K::Object>, shared: Arc<Shared>) -> 
 }
 
 async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> {
+    if object.stands() && access::is_pending::<K, Live>(env, object) {
+        return Ok(requeue(Next::On(Wake::OnChange), env.now(), resync(env.draw())));
+    }
     let kind = K::Object::kind(&());
     let span =
         info_span!("reconcile", %kind, namespace = object.namespace().unwrap_or_default(), name = object.name_any());

@@ -19,12 +19,19 @@ use super::wake;
 use crate::cluster::secrets;
 use crate::decide::names::AccountFinalizers;
 
-/// Passes on changes of Secrets until `stop`. Only their metadata is read.
-pub async fn secrets(env: Arc<Live>, api: Api<PartialObjectMeta<Secret>>, stop: CancellationToken) {
-    let changes = watcher(api, watcher::Config::default()).default_backoff().touched_objects();
-    relay("Secrets", changes, stop, |secret: &PartialObjectMeta<Secret>| {
+/// Passes on changes of Secrets until `stop`. Only their metadata is read. `listed` is cancelled once their first list is read.
+pub async fn secrets(
+    env: Arc<Live>,
+    api: Api<PartialObjectMeta<Secret>>,
+    listed: CancellationToken,
+    stop: CancellationToken,
+) {
+    let changes = watcher(api, watcher::Config::default()).default_backoff();
+    relay("Secrets", changes, (&listed, stop), |secret: &PartialObjectMeta<Secret>| {
         let namespace = secret.namespace().unwrap_or_default();
-        wake::users_of_secret(env.as_ref(), &namespace, &secret.name_any());
+        if listed.is_cancelled() {
+            wake::users_of_secret(env.as_ref(), &namespace, &secret.name_any());
+        }
         for finalizer in own(&env).into_iter().filter(|own| secret.finalizers().contains(own)) {
             tokio::spawn(unprotect_unless_named(env.clone(), (namespace.clone(), secret.name_any()), finalizer));
         }
@@ -57,23 +64,31 @@ pub async fn namespaces(
     writer: Writer<PartialObjectMeta<Namespace>>,
     stop: CancellationToken,
 ) {
-    let changes = watcher(api, watcher::Config::default()).default_backoff().reflect(writer).touched_objects();
-    relay("namespaces", changes, stop, |namespace: &PartialObjectMeta<Namespace>| {
-        wake::users_of_cluster_accounts(env.as_ref(), &namespace.name_any());
+    let changes = watcher(api, watcher::Config::default()).default_backoff().reflect(writer);
+    let listed = CancellationToken::new();
+    relay("namespaces", changes, (&listed, stop), |namespace: &PartialObjectMeta<Namespace>| {
+        if listed.is_cancelled() {
+            wake::users_of_cluster_accounts(env.as_ref(), &namespace.name_any());
+        }
     })
     .await;
 }
 
+/// What the first list shows is nobody's news: nothing is decided before it is read.
 async fn relay<K: Resource + Debug>(
     what: &str,
-    changes: impl futures::Stream<Item = Result<K, watcher::Error>>,
-    stop: CancellationToken,
+    changes: impl futures::Stream<Item = Result<watcher::Event<K>, watcher::Error>>,
+    (listed, stop): (&CancellationToken, CancellationToken),
     pass_on: impl Fn(&K),
 ) {
     let mut changes = std::pin::pin!(changes.take_until(stop.cancelled_owned()));
     while let Some(change) = changes.next().await {
         match change {
-            Ok(object) => pass_on(&object),
+            Ok(watcher::Event::Init) => {}
+            Ok(watcher::Event::InitDone) => listed.cancel(),
+            Ok(watcher::Event::Apply(object) | watcher::Event::InitApply(object) | watcher::Event::Delete(object)) => {
+                pass_on(&object);
+            }
             Err(error) => warn!(%error, what, "the watch failed; it is begun anew"),
         }
     }
