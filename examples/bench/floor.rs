@@ -6,6 +6,7 @@ use dbplane::api::Compute;
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::fleet;
@@ -53,8 +54,17 @@ async fn remove(computes: &Api<Compute>, number: usize) -> Result<()> {
     Ok(())
 }
 
-/// Lists and decodes all objects; the processor time of it, and how many bytes one has as JSON without what the operator does not keep.
-pub async fn list(computes: &Api<Compute>) -> Result<(Duration, usize)> {
+/// How many bytes one Compute has as JSON.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Bytes {
+    /// As it is stored.
+    pub stored: usize,
+    /// Without what the operator does not keep.
+    pub kept: usize,
+}
+
+/// Lists and decodes all objects; the processor time of it.
+pub async fn list(computes: &Api<Compute>) -> Result<(Duration, Bytes)> {
     let before = processor_time(std::process::id())?;
     let mut parameters = ListParams::default().limit(PAGE);
     let mut sample = None;
@@ -68,7 +78,11 @@ pub async fn list(computes: &Api<Compute>) -> Result<(Duration, usize)> {
     }
     let took = processor_time(std::process::id())?.saturating_sub(before);
     let mut sample = sample.ok_or_else(|| Error::new("there is no Compute".to_owned()))?;
+    let bytes = |compute: &Compute| {
+        let json = serde_json::to_vec(compute).map_err(Error::while_doing("writing a Compute as JSON"))?;
+        Ok::<_, Error>(json.len())
+    };
+    let stored = bytes(&sample)?;
     sample.metadata.managed_fields = None;
-    let bytes = serde_json::to_vec(&sample).map_err(Error::while_doing("writing a Compute as JSON"))?;
-    Ok((took, bytes.len()))
+    Ok((took, Bytes { stored, kept: bytes(&sample)? }))
 }

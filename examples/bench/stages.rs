@@ -13,6 +13,7 @@ use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
 use super::bed::{Bed, PATIENCE, Setting};
+use super::floor::Bytes;
 use super::moments::{SINGLES, Waits};
 use super::spent::{Requests, processor_time};
 use super::support::{Error, Result};
@@ -28,8 +29,7 @@ pub struct Run {
     pub singles_behind: Waits,
     /// What the latter cost together.
     pub singles: Requests,
-    /// The bytes of one Compute as JSON, without what the operator does not keep.
-    pub bytes: usize,
+    pub bytes: Bytes,
     pub resident_start_kib: u64,
     pub resident_kib: u64,
     pub quiet: Quiet,
@@ -135,8 +135,7 @@ async fn quiet(bed: &mut Bed, seconds: u64) -> Result<Quiet> {
     Ok(Quiet { seconds, processor, requests: counted(bed)? - before })
 }
 
-/// With the bytes of one Compute.
-async fn restarting(bed: &mut Bed) -> Result<(Restart, usize)> {
+async fn restarting(bed: &mut Bed) -> Result<(Restart, Bytes)> {
     let before = counted(bed)?;
     bed.restart().await?;
     settled(bed).await?;

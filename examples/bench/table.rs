@@ -73,9 +73,10 @@ pub fn exponents(runs: &[Run]) {
         );
         let kept = large.resident_kib.saturating_sub(small.resident_kib) as f64 * 1024.0;
         println!(
-            "memory for each Compute: {:.1} KiB; one as JSON: {:.1} KiB",
+            "memory for each Compute: {:.1} KiB; one as JSON: {:.1} KiB, of which {:.1} KiB are kept",
             kept / (large.size - small.size) as f64 / 1024.0,
-            large.bytes as f64 / 1024.0,
+            large.bytes.stored as f64 / 1024.0,
+            large.bytes.kept as f64 / 1024.0,
         );
     }
 }
