@@ -35,7 +35,7 @@ async fn passes_that_wait_for_the_budget_of_an_account_hold_up_no_other_account(
     let operator = Operator::start(&cluster, "operator", &["--concurrency", "2"]);
     operator.until_ready().await;
     cluster.kubectl(&["create", "namespace", "slow"]).await.unwrap();
-    limited(&cluster, "slow", ("prod", &platform.base_url()), "{requestsPerMinute: 1, burst: 4}").await;
+    limited(&cluster, "slow", ("prod", &platform.base_url()), "{requestsPerMinute: 8, burst: 4}").await;
     for number in 1..=6 {
         key(&cluster, "slow", &format!("key-{number}")).await;
     }
