@@ -45,8 +45,13 @@ fn only_the_named_keys_are_dropped() {
 
 #[test]
 fn the_event_names_dropped_and_unknown_keys() {
+    let unknown = "These do not name a key that has to be revoked by hand";
     let (_, event) = left_of(&given(&format!("{},laptop", key(8).name)));
-    assert!(event.contains(&key(8).name) && event.contains("laptop"), "{event}");
+    assert!(event.contains(&key(8).name) && event.contains(&format!("{unknown}: laptop.")), "{event}");
+    for annotation in [key(8).name.as_str(), "all"] {
+        let (_, event) = left_of(&given(annotation));
+        assert!(!event.contains(unknown), "{event}");
+    }
     let (_, event) = left_of(&given(" , "));
     assert!(event.contains("none"), "{event}");
 }
