@@ -1,8 +1,8 @@
 //! The rate budget of one account: how many requests may be sent to the platform, in which order, and when none.
 //!
-//! Changes come first, then reads that a decision waits for, then polling. Reads and polls may each use only a share, so that
-//! a change can be sent at once even while everything is being read. A request that was overtaken often enough is next, so
-//! that a long run of changes does not prevent the reads that show their result.
+//! Changes come first, then reads that a decision waits for, then polling, then polls before their time. Reads and polls may each use only
+//! a share, so that a change can be sent at once even while everything is being read. A request that was overtaken often enough is next, so
+//! that a long run of changes does not prevent the reads that show their result; a poll before its time is never urgent.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -23,8 +23,8 @@ pub type Jitter = fn() -> f64;
 const READ_SHARE: u32 = 80;
 /// Polls may use this part of the budget, in percent.
 const POLL_SHARE: u32 = 50;
-/// How often a request of lower priority is overtaken before it competes as an equal.
-const PATIENCE: u32 = 10;
+/// How often a request of each priority is overtaken before it competes as an equal.
+const PATIENCE: [u32; PRIORITIES] = [0, 10, 10, u32::MAX];
 /// Creations of keys a second; platforms limit these more than anything else.
 const KEYS_A_SECOND: u32 = 2;
 /// The pause after a first refusal that does not say how long to wait; doubled with each further one.
@@ -68,9 +68,11 @@ pub enum Priority {
     FreshRead,
     /// It looks whether something has changed.
     Poll,
+    /// The same before its time, because something is expected to have changed.
+    EarlyPoll,
 }
 
-const PRIORITIES: usize = 3;
+const PRIORITIES: usize = 4;
 
 /// tokio's clock, so that waiting and counting agree, also where a test moves the time.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +90,7 @@ type Limiter = RateLimiter<NotKeyed, InMemoryState, Ticks, NoOpMiddleware<Durati
 
 /// The rate budget of one account, shared by everything that calls the platform for it.
 pub struct Budget {
-    /// For everything, for reads, for polls: a request of one priority passes its own and all before it.
+    /// For everything, for reads, for polls, for those before their time: a request of one priority passes its own and all before it.
     shares: [Limiter; PRIORITIES],
     keys: Limiter,
     key_lane: Lane<()>,
@@ -126,7 +128,7 @@ impl Budget {
         let ticks = Ticks(Instant::now());
         let share = |percent| RateLimiter::direct_with_clock(rate.share(percent), ticks);
         Self {
-            shares: [share(100), share(READ_SHARE), share(POLL_SHARE)],
+            shares: [share(100), share(READ_SHARE), share(POLL_SHARE), share(100)],
             keys: RateLimiter::direct_with_clock(Quota::per_second(at_least_one(KEYS_A_SECOND)), ticks),
             key_lane: Lane::default(),
             lanes: Default::default(),
@@ -222,7 +224,7 @@ impl Budget {
             self.drain();
         }
         let outranked = state.waiting[..lane].iter().any(|waiting| *waiting > 0);
-        if outranked && state.overtaken[lane] < PATIENCE {
+        if outranked && state.overtaken[lane] < PATIENCE[lane] {
             return Attempt::AfterOthers;
         }
         loop {

@@ -123,8 +123,31 @@ impl<S: Clone + Eq + Hash, L: Listing> State<S, L> {
     pub fn priority(&self) -> Priority {
         match self.is_awaited() {
             true => Priority::FreshRead,
-            false => Priority::Poll,
+            // Where its key is accepted again, everybody waits for it.
+            false if self.is_suspended() || self.regular() <= Instant::now() => Priority::Poll,
+            false => Priority::EarlyPoll,
         }
+    }
+
+    /// When the next read would be due if nobody needed it and nothing were pending.
+    pub fn regular(&self) -> Instant {
+        self.newest.map_or_else(Instant::now, |newest| newest.ended + self.pace(None).delay(self.jitter))
+    }
+
+    fn pace(&self, pending_for: Option<Duration>) -> Pace {
+        Pace {
+            poll_interval: self.poll_interval,
+            pending_for,
+            failures: self.failures,
+            retry_after: self.view.fault.as_ref().and_then(Fault::retry_after),
+            suspended: self.is_suspended(),
+            not_offered: self.view.fault.as_ref().and_then(L::not_offered),
+        }
+    }
+
+    /// Whether the platform refused the key.
+    fn is_suspended(&self) -> bool {
+        matches!(self.view.fault, Some(Fault::Unauthorized { .. }))
     }
 
     /// When the next read is due.
@@ -132,23 +155,14 @@ impl<S: Clone + Eq + Hash, L: Listing> State<S, L> {
         let Some(newest) = self.newest else {
             return Instant::now();
         };
-        let suspended = matches!(self.view.fault, Some(Fault::Unauthorized { .. }));
-        if gate_closed != suspended {
+        if gate_closed != self.is_suspended() {
             // If the gate has closed, this costs no request; if it has opened, a read is due.
             return newest.ended;
         }
         if self.is_awaited() {
             return newest.started + L::SPACING;
         }
-        let pace = Pace {
-            poll_interval: self.poll_interval,
-            pending_for: self.pending_since.map(|since| since.elapsed()),
-            failures: self.failures,
-            retry_after: self.view.fault.as_ref().and_then(Fault::retry_after),
-            suspended,
-            not_offered: self.view.fault.as_ref().and_then(L::not_offered),
-        };
-        newest.ended + pace.delay(self.jitter)
+        newest.ended + self.pace(self.pending_since.map(|since| since.elapsed())).delay(self.jitter)
     }
 
     /// Applies the outcome of a read; returns the subscribers to trigger.

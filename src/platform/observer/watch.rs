@@ -144,16 +144,27 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Watch<S, L> {
         }
     }
 
-    /// Waits until the platform was replaced or, for a poll, until a subscriber needs a fresh snapshot.
+    /// Waits until the platform was replaced, or until the read is more urgent than that: where a subscriber needs it by now, or where the
+    /// time of a poll before its time has come.
     async fn until_overtaken(&self, generation: u64, priority: Priority) {
         loop {
-            {
+            let regular = {
                 let state = self.state();
-                if state.generation != generation || (priority == Priority::Poll && state.is_awaited()) {
+                if state.generation != generation || state.priority() < priority {
                     return;
                 }
+                state.regular()
+            };
+            let more_urgent_by_itself = async {
+                match priority {
+                    Priority::EarlyPoll => sleep_until(regular).await,
+                    Priority::Change | Priority::FreshRead | Priority::Poll => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = self.wake.notified() => {}
+                () = more_urgent_by_itself => {}
             }
-            self.wake.notified().await;
         }
     }
 

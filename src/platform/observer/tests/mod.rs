@@ -188,6 +188,29 @@ async fn fast_while_pending_and_slow_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn while_changes_wait_what_is_pending_is_read_with_the_regular_polls_alone() {
+    let fake = Fake::of([compute("ep-000", "br-000")]);
+    let mut fixture = Fixture::with(fake.clone(), fake.within(Rate { requests_per_minute: 600, burst: 20 }));
+    fixture.ask("ep-000", pending());
+    fixture.after(1.0).await;
+    let platform = Arc::clone(&fixture.source.platform);
+    let change = |platform: Arc<RateLimited>| async move {
+        loop {
+            platform.budget().acquire(Priority::Change).await;
+        }
+    };
+    let changes = [0, 1].map(|_| tokio::spawn(change(platform.clone())));
+    let before = fixture.fake.count();
+    fixture.after(300.0).await;
+    assert!((9..=11).contains(&(fixture.fake.count() - before)), "{:?}", fixture.fake.gaps());
+    changes.iter().for_each(tokio::task::JoinHandle::abort);
+    let before = fixture.fake.count();
+    fixture.ask("ep-000", Interest { after: Some(fixture.tick()), ..pending() });
+    fixture.after(60.0).await;
+    assert!(fixture.fake.count() - before > 30, "{:?}", fixture.fake.gaps());
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_stays_pending_is_read_less_often_until_something_new_is_pending() {
     let mut fixture = Fixture::settled(2).await;
     fixture.ask("ep-000", pending());
