@@ -70,7 +70,7 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
         match perform::<K, E>(env, object, &observed, &step).await {
             Ok(()) => {
                 repair.into_iter().for_each(|repair| env.state().repaired(&uid, repair, env.now()));
-                return Ok(Pass::only(Next::Now));
+                return Ok(Pass::only(after_step::<K, E>(env, object)));
             }
             Err(StepError::Cluster(error)) => return Err(error),
             Err(StepError::Failed(action, problem)) => {
@@ -78,9 +78,10 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
                 let now = env.now();
                 let generation = object.meta().generation.unwrap_or_default();
                 let memory = env.state().step_failed(&uid, (action, problem), generation, now);
-                if env.state().is_outdated(&uid, resource_version(object)) {
+                let next = after_step::<K, E>(env, object);
+                if next == Next::OnOwnWrite {
                     // The step changed the object before it failed: the report is about what the object is now.
-                    return Ok(Pass::only(Next::OnOwnWrite));
+                    return Ok(Pass::only(next));
                 }
                 K::set_memory(&mut observed, memory);
                 decision = K::decide(object, &observed, now);
@@ -113,6 +114,14 @@ fn decide<K: Kind, E: Environment>(
     let waits = decision.report.as_ref().filter(|_| decision.step.is_none()).and_then(Report::waits_for);
     waiting::note(env, object, waits);
     decision
+}
+
+/// A step that has written to its object is followed by a pass once the process hears of that; another one at once.
+fn after_step<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Next {
+    match env.state().is_outdated(&uid(object), resource_version(object)) {
+        true => Next::OnOwnWrite,
+        false => Next::Now,
+    }
 }
 
 /// Whether there is something newer: our own last write, or that the object is gone, with all that was remembered of it.
