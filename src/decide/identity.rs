@@ -139,6 +139,12 @@ pub struct ComputeIdentity {
 }
 
 impl ComputeIdentity {
+    /// Whether the resource is bound, and is neither creating nor handed over.
+    pub fn is_settled(&self) -> bool {
+        let Self { binding, intent, unanswered, restart: _, hand_over } = self;
+        binding.is_some() && intent.is_none() && unanswered.is_empty() && hand_over.is_empty()
+    }
+
     /// Where the compute is, or was to be created.
     pub fn platform(&self) -> Option<&str> {
         let intended = || self.intent.iter().chain(self.unanswered.last()).find_map(|intent| intent.platform.as_ref());
@@ -272,7 +278,8 @@ fn newest<T: DeserializeOwned + Default>(
     let open = |text: &str| seal::open::<Version<T>>(RECORD, text, object_key(meta));
     let annotation = meta.annotations.as_ref().and_then(|annotations| annotations.get(RECORD)).map(String::as_str);
     let of_status = status.and_then(|text| Some((text, open(text).ok()?)));
-    let of_annotation = annotation.map(|text| Ok((text, open(text)?)));
+    let is_in_both = of_status.is_some() && annotation == status;
+    let of_annotation = annotation.filter(|_| !is_in_both).map(|text| Ok((text, open(text)?)));
     let ((text, version), before) = match (of_annotation, of_status) {
         (Some(Ok(annotation)), Some((_, status))) if annotation.1.rank(meta) > status.rank(meta) => {
             (annotation, Some(status.identity))
@@ -284,7 +291,7 @@ fn newest<T: DeserializeOwned + Default>(
     Ok(Record {
         before,
         is_annotated: annotation == Some(text),
-        is_in_both: annotation == Some(text) && status == Some(text),
+        is_in_both,
         text: Some(text.to_owned()),
         identity: version.identity,
         serial: version.serial,

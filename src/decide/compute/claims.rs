@@ -60,12 +60,19 @@ pub fn subjects(compute: &Compute) -> BTreeSet<Subject> {
     at_stake(compute, &identity, &BTreeSet::new())
 }
 
-/// What matters to `mine` if others claim it: what it claims itself, and these computes.
+/// What matters to `mine` if others claim it: what it claims itself, and these computes. Whoever has its compute and looks for no other
+/// one has nothing to do with those on its branch.
 pub fn at_stake(mine: &Compute, identity: &ComputeIdentity, ids: &BTreeSet<String>) -> BTreeSet<Subject> {
     let project = &mine.spec.project_id;
     let intended = identity.intent.iter().map(|intent| &intent.branch);
     let branch = |branch: &String| Subject::Branch { project: project.clone(), branch: branch.clone() };
     let compute = |id: &String| Subject::Compute { project: project.clone(), id: id.clone() };
+    if let Some(binding) = &identity.binding
+        && ids.contains(&binding.id)
+        && identity.is_settled()
+    {
+        return BTreeSet::from([compute(&binding.id)]);
+    }
     let bound = identity.binding.iter().map(|binding| &binding.id);
     let branches = intended.chain([&mine.spec.branch_id]).map(branch);
     branches.chain(bound.chain(ids).map(compute)).collect()

@@ -191,6 +191,23 @@ fn what_has_nothing_in_common_claims_nothing() {
 }
 
 #[test]
+fn who_has_its_compute_has_nothing_to_do_with_its_branch() {
+    let others = [Other::new("on the branch", 0), Other::new("bound to it", 0).bound("ep-1")];
+    let intended = |mine: Other| of_compute(&mine.creating(0).0).unwrap().identity.intent;
+    let bound = of_compute(&Other::new("mine", 0).bound("ep-1").0).unwrap().identity;
+    let unanswered = intended(Other::new("mine", 0)).into_iter().collect();
+    for (what, identity, listed, expected) in [
+        ("bound", bound.clone(), "ep-1", [false, true]),
+        ("where the list lacks it", bound.clone(), "ep-2", [true, true]),
+        ("with an unanswered create", ComputeIdentity { unanswered, ..bound }, "ep-1", [true, true]),
+    ] {
+        let at_stake = at_stake(&Other::new("mine", 0).0, &identity, &[listed.to_owned()].into());
+        let concern = |other: &Other| !subjects(&other.0).is_disjoint(&at_stake);
+        assert_eq!(others.each_ref().map(concern), expected, "{what}");
+    }
+}
+
+#[test]
 fn what_is_released_to_a_resource_is_not_claimed_against_it() {
     let to = |name: &str| {
         let to = crate::decide::identity::Place { cluster: None, namespace: "shop".into(), name: name.into() };
