@@ -36,6 +36,7 @@ impl Setting {
 }
 
 pub struct Bed {
+    pub setting: Setting,
     pub operator: Running,
     /// Where the operator's metrics are.
     metrics: String,
@@ -74,7 +75,18 @@ impl Bed {
         let accounts = ["-n", fleet::NAMESPACE, "wait", "--for=condition=Ready", "account/prod", "--timeout=60s"];
         cluster.kubectl(&accounts).await?;
         let (client, counter) = (cluster.client().await?, Counter::new(&audit)?);
-        Ok(Self { operator, metrics, platform, counter, client, program, cluster, kubeconfig, _folder: folder })
+        Ok(Self {
+            setting,
+            operator,
+            metrics,
+            platform,
+            counter,
+            client,
+            program,
+            cluster,
+            kubeconfig,
+            _folder: folder,
+        })
     }
 
     /// Stops the operator as a rollout does, and starts it again. Ready on return.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use dbplane::api::Compute;
+use dbplane_simulator::world::Profile;
 use serde_json::json;
 
 use super::bed::Setting;
@@ -47,7 +48,8 @@ pub const fn projects(size: usize) -> usize {
 }
 
 pub fn account(base_url: &str, Setting { limited, .. }: Setting) -> String {
-    let (per_minute, burst) = if limited { (LIMIT, 20) } else { (100_000, 1000) };
+    // Under a limit everything is for the creates: a minute's requests come evenly, and polls are as rare as people make them then.
+    let (per_minute, burst, poll) = if limited { (LIMIT, 5, 2 * POLL_SECONDS) } else { (100_000, 1000, POLL_SECONDS) };
     format!(
         "apiVersion: v1
 kind: Namespace
@@ -66,16 +68,21 @@ spec:
   organizationID: {ORGANIZATION}
   apiKeySecretRef: {{name: platform-api-key}}
   rateLimit: {{requestsPerMinute: {per_minute}, burst: {burst}}}
-  pollInterval: {POLL_SECONDS}s
+  pollInterval: {poll}s
 "
     )
 }
 
-/// One of the fleet.
-pub fn compute(number: usize) -> Compute {
+/// One of the fleet. That it never suspends, so that its state stays as it is, cannot be declared everywhere.
+pub fn compute(number: usize, Setting { profile, .. }: Setting) -> Compute {
     let branch = number % IN_A_PROJECT / ON_A_BRANCH;
     let type_ = if number.is_multiple_of(ON_A_BRANCH) { "ReadWrite" } else { "ReadOnly" };
-    manifest(&format!("compute-{number}"), &format!("project-{}", number / IN_A_PROJECT), branch, type_)
+    let mut compute =
+        manifest(&format!("compute-{number}"), &format!("project-{}", number / IN_A_PROJECT), branch, type_);
+    if profile == Profile::Minimal {
+        compute.spec.scale_to_zero = None;
+    }
+    compute
 }
 
 /// One that comes alone.

@@ -9,6 +9,7 @@ use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::bed::Setting;
 use super::fleet;
 use super::spent::processor_time;
 use super::support::{Error, Result};
@@ -34,7 +35,7 @@ fn name(number: usize) -> String {
 }
 
 async fn life(computes: &Api<Compute>, number: usize) -> Result<()> {
-    let mut compute = fleet::compute(number);
+    let mut compute = fleet::compute(number, Setting::unlimited(1));
     compute.metadata.name = Some(name(number));
     // The operator leaves it alone.
     compute.metadata.annotations = Some([("dbplane.dev/paused".to_owned(), "true".to_owned())].into());

@@ -152,10 +152,10 @@ fn counted(bed: &mut Bed) -> Result<Requests> {
 
 /// Creates all as fast as the API server takes them, and waits until all are ready.
 pub async fn create(bed: &mut Bed, size: usize) -> Result<Duration> {
-    let (computes, begun) = (bed.computes(), Instant::now());
+    let (computes, setting, begun) = (bed.computes(), bed.setting, Instant::now());
     let all_ready = tokio::spawn(all_ready(computes.clone(), size));
     let declare = async |number| -> Result<()> {
-        computes.create(&PostParams::default(), &fleet::compute(number)).await?;
+        computes.create(&PostParams::default(), &fleet::compute(number, setting)).await?;
         Ok(())
     };
     let all = stream::iter(0..size).map(Ok).try_for_each_concurrent(floor::AT_ONCE, declare);

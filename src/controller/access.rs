@@ -1,6 +1,7 @@
 //! The account that a resource refers to, as far as that resource is concerned.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use kube::Resource;
@@ -20,7 +21,7 @@ use crate::domain::Fault;
 pub struct Access<P> {
     pub view: AccountView,
     /// Where the resource may use the account and its credentials are at hand.
-    pub connection: Option<Connection<P>>,
+    pub connection: Option<Arc<Connection<P>>>,
     /// The account has to be decided on anew for the resource's sake.
     pub wake: Option<AccountName>,
 }
@@ -81,7 +82,7 @@ pub fn connection<K: Resource, E: Environment>(
     reference: &AccountRef,
     object: &K,
     action: Action,
-) -> Result<Connection<E::Client>, StepError> {
+) -> Result<Arc<Connection<E::Client>>, StepError> {
     of(env, reference, object).connection.ok_or_else(|| {
         let message = "the account's credentials are gone".to_owned();
         StepError::Failed(action, Problem::Platform(Fault::Transport { message }))
@@ -92,7 +93,7 @@ pub fn connection<K: Resource, E: Environment>(
 pub fn base_url<K: Resource, E: Environment>(env: &E, reference: &AccountRef, object: &K) -> String {
     let entry = env.state().account(&AccountName::of(reference, object));
     let connection = entry.and_then(|entry| entry.connection);
-    connection.map(|connection| connection.access.base_url).unwrap_or_default()
+    connection.map(|connection| connection.access.base_url.clone()).unwrap_or_default()
 }
 
 /// Wakes an account.

@@ -54,8 +54,9 @@ pub struct CreateIntent {
     /// The base URL of the platform that it is sent to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
-    /// The computes of that type that the branch had before the create.
-    pub baseline: BTreeSet<String>,
+    /// The computes of that type that the branch had before the create; absent where the mark alone tells what it creates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<BTreeSet<String>>,
     /// When the platform created the newest of them, where it shows that: what is older is not new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newest: Option<Timestamp>,
@@ -74,7 +75,7 @@ impl CreateIntent {
         let alike =
             |other: &&Self| (&other.branch, &other.mark, &other.asked) == (&self.branch, &self.mark, &self.asked);
         let shared = unanswered.iter().filter(alike).fold(self.clone(), |shared, other| Self {
-            baseline: &shared.baseline & &other.baseline,
+            baseline: shared.baseline.zip(other.baseline.as_ref()).map(|(one, other)| &one & other),
             newest: shared.newest.min(other.newest),
             ..shared
         });

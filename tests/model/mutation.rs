@@ -16,6 +16,7 @@ use dbplane::decide::{AccountView, Brake, Decision, Memory, Report};
 use dbplane::domain::NameSupport;
 use jiff::Timestamp;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::time::Duration;
 
@@ -98,7 +99,7 @@ impl Mutation {
                 if let Ok(identity) = &mut observed.identity
                     && let Some(intent) = &mut identity.intent
                 {
-                    intent.baseline.clear();
+                    intent.baseline.iter_mut().for_each(BTreeSet::clear);
                 }
             }
             Self::ReleaseUnresolved if observed.meta.deleting => {

@@ -76,7 +76,7 @@ fn mistaken(bound: &Bound, was: &ComputeIdentity, state: &mut State, resource: &
     let Some(binding) = bound_compute(bound, &state.cluster.objects[resource]).identity.binding.clone() else { return };
     let id = number(&binding.id);
     let mut creates = was.intent.iter().chain(&was.unanswered);
-    let is_new = creates.any(|create| !create.baseline.contains(&binding.id));
+    let is_new = creates.any(|create| create.baseline.as_ref().is_some_and(|known| !known.contains(&binding.id)));
     if binding.origin != Origin::Created || !is_new || !state.noted.alike.remove(&id) {
         return;
     }

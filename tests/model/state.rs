@@ -10,7 +10,7 @@ use dbplane::controller::state::{AccountEntry, Connection, Contents, ResourceSta
 use dbplane::decide::account::Availability;
 use dbplane::decide::brake::Window;
 use dbplane::decide::repairs::Repairs;
-use dbplane::domain;
+use dbplane::domain::{self, NameSupport};
 use dbplane::platform::{KeyList, LatestKeys, Tick};
 use jiff::Timestamp;
 use serde_json::json;
@@ -310,10 +310,11 @@ fn standing(account: &StandingAccount) -> (AccountName, AccountEntry<Remote>) {
         access: account.access(),
         poll_interval: TICK,
         credential: "1".into(),
+        names: NameSupport::Unseen,
         check: None,
     };
     let entry = AccountEntry {
-        connection: Some(connection),
+        connection: Some(Arc::new(connection)),
         availability: Availability::Usable,
         protected: true,
         many_keys: false,

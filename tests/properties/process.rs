@@ -134,7 +134,7 @@ impl Process {
         seen.1.snapshot.as_ref().map(|snapshot| snapshot.items.clone()).unwrap_or_default()
     }
 
-    pub fn connection(&self) -> Option<Connection<RateLimited>> {
+    pub fn connection(&self) -> Option<Arc<Connection<RateLimited>>> {
         self.state.contents().accounts.into_values().find_map(|entry| entry.connection)
     }
 

@@ -1,5 +1,6 @@
 //! What is looked at for an account: its Secret, its users, and what the platform last said to its credentials.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
@@ -13,6 +14,7 @@ use super::{AnyAccount, CredentialRef, Facts, dependents};
 use crate::cluster::Cluster;
 use crate::decide::Meta;
 use crate::decide::account::{AccountObserved, Credential, SecretProtection};
+use crate::domain::NameSupport;
 use crate::platform::{ConnectError, PlatformClient};
 
 const POLL_INTERVAL: Duration = Duration::from_secs(30);
@@ -84,7 +86,7 @@ fn connected<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
     key: SecretString,
-) -> (Credential, Option<Connection<E::Client>>) {
+) -> (Credential, Option<Arc<Connection<E::Client>>>) {
     let (name, access) = (object.account_name(), object.access());
     let before = env.state().account(&name).and_then(|entry| entry.connection);
     if let Some(before) = before.filter(|before| before.is_made_of(access, &key)) {
@@ -99,9 +101,10 @@ fn connected<A: AnyAccount, E: Environment>(
                 access: access.clone(),
                 poll_interval: poll_interval.unwrap_or(POLL_INTERVAL),
                 credential: key,
+                names: NameSupport::Unseen,
                 check: None,
             };
-            (Credential::Usable, Some(connection))
+            (Credential::Usable, Some(Arc::new(connection)))
         }
         Err(error) => (refused(&error), None),
     }

@@ -5,6 +5,7 @@ pub mod gather;
 mod perform;
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::core::object::HasStatus;
@@ -110,7 +111,7 @@ pub struct Accounts<A>(PhantomData<fn() -> A>);
 #[derive(Debug)]
 pub struct Facts<P> {
     observed: AccountObserved,
-    connection: Option<Connection<P>>,
+    connection: Option<Arc<Connection<P>>>,
 }
 
 impl<A: AnyAccount> Kind for Accounts<A> {

@@ -33,7 +33,7 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         secret: connection::view(facts.secret.as_ref()),
         credentials: facts.credentials.clone(),
         last_seen: object.status.as_ref().and_then(Address::seen),
-        name_support: facts.excerpt.name_support,
+        name_support: facts.excerpt.name_support.max(facts.names()),
         memory: facts.remembered.memory.clone(),
         stale_from: facts.excerpt.stale_from,
         limits: facts.settings.limits,

@@ -10,18 +10,19 @@ use super::super::access::{self, Access};
 use super::super::environment::{Environment, PassSettings};
 use super::super::hand_over;
 use super::super::index::Key;
-use super::super::object::uid;
-use super::super::state::ResourceState;
+use super::super::object::{AccountName, uid};
+use super::super::state::{Connection, ResourceState};
 use super::excerpt::{Excerpt, Matters};
 use super::{Computes, secret};
 use crate::api::Compute;
 use crate::cluster::{Owner, SecretState};
-use crate::decide::compute::{SnapshotState, at_stake};
+use crate::decide::compute::{SnapshotState, at_stake, may_rest_on_older_list};
 use crate::decide::connection::CredentialsView;
 use crate::decide::hand_over::HandOverView;
 use crate::decide::identity::{self, ComputeIdentity, Record};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{AccountView, later};
+use crate::domain::{NameSupport, Support};
 use crate::platform::LatestSnapshot;
 
 /// What was looked at.
@@ -60,6 +61,11 @@ impl<P> Facts<P> {
     /// What is recorded; nothing where that is invalid.
     pub fn known(&self) -> ComputeIdentity {
         self.record.clone().unwrap_or_default().identity
+    }
+
+    /// Whether the platform was seen to keep names, in whatever project.
+    pub fn names(&self) -> NameSupport {
+        self.access.connection.as_ref().map(|connection| connection.names).unwrap_or_default()
     }
 }
 
@@ -101,11 +107,16 @@ fn look<E: Environment>(
     let (AccountView::Usable { .. }, Some(connection)) = (&access.view, &access.connection) else {
         return (Excerpt::default(), env.state().resource(&uid));
     };
-    let remembered = env.state().looking(&uid, connection.number, known.binding.is_some(), || env.tick());
+    let mut remembered = env.state().looking(&uid, connection.number);
     let matters = Matters::of(object, known);
     let mut latest = env.latest_snapshot(object, connection, matters.interest(&remembered, remembered.awaiting));
     let awaiting = is_awaiting(object, known, &remembered, &latest);
-    if env.state().awaiting(&uid, awaiting) {
+    let begins = known.binding.is_none() && remembered.wrote.is_none();
+    let demands = begins && !may_rest_on(env, object, known, connection, &latest);
+    if demands {
+        remembered.wrote = Some(env.state().list_wanted(&uid, env.tick()));
+    }
+    if env.state().awaiting(&uid, awaiting) || demands {
         latest = env.latest_snapshot(object, connection, matters.interest(&remembered, awaiting));
     }
     // At least one poll is given the chance to succeed.
@@ -116,6 +127,20 @@ fn look<E: Environment>(
         env.state().answer_outdated(&uid);
     }
     (excerpt, remembered)
+}
+
+/// Whether what is known of the project is enough for a resource without a compute that was not looked at before.
+fn may_rest_on<E: Environment>(
+    env: &E,
+    object: &Compute,
+    known: &ComputeIdentity,
+    connection: &Connection<E::Client>,
+    latest: &LatestSnapshot,
+) -> bool {
+    let computes = latest.snapshot.as_ref().map(|snapshot| snapshot.items.as_slice()).unwrap_or_default();
+    let account = AccountName::of(&object.spec.account_ref, object);
+    let names = env.state().names_shown(&account, connection.number, Support::among(computes).names);
+    may_rest_on_older_list(&object.spec, known, (computes, names))
 }
 
 fn is_awaiting(object: &Compute, known: &ComputeIdentity, remembered: &ResourceState, latest: &LatestSnapshot) -> bool {

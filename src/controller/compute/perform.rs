@@ -1,6 +1,7 @@
 //! What is done for a Compute: one step, recorded where a successor finds it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -8,7 +9,7 @@ use super::super::access;
 use super::super::environment::{Environment, StepError};
 use super::super::hand_over;
 use super::super::index::Key;
-use super::super::object::uid;
+use super::super::object::{AccountName, uid};
 use super::super::pass::calls::{confirm_record, failed, patch_metadata, publish, restore};
 use super::super::pass::released;
 use super::super::state::{Answer, Connection, Turn};
@@ -22,7 +23,7 @@ use crate::decide::identity::{
 };
 use crate::decide::memory::Asked;
 use crate::decide::{Action, Reason};
-use crate::domain::{ComputeChange, Fault, NewCompute, Operation};
+use crate::domain::{self, ComputeChange, Fault, NewCompute, Operation};
 use crate::platform::{Platform, PlatformClient};
 
 /// Performs one step.
@@ -115,7 +116,7 @@ impl<E: Environment> Work<'_, E> {
             let message = "another create on the branch comes first".to_owned();
             return Err(failed(Action::Create)(Fault::Busy { message, retry_after: None }));
         }
-        let Some(platform) = self.admitted_create(seen).await? else { return Ok(()) };
+        let Some(platform) = self.admitted_create(intent, seen).await? else { return Ok(()) };
         let intent = &CreateIntent { at: self.env.now(), ..intent.clone() };
         let intended = |known| ComputeIdentity { intent: Some(intent.clone()), binding: None, ..known };
         let intended = self.record_intent(&recording(self.object, intended).finalizer(true)).await?;
@@ -125,6 +126,7 @@ impl<E: Environment> Work<'_, E> {
         self.wrote();
         let (created, operations) = self.settle(Action::Create, answer)?;
         self.started(operations);
+        self.noted_name(new, &created);
         let binding = Binding {
             id: created.id.clone(),
             project: self.object.spec.project_id.clone(),
@@ -150,6 +152,16 @@ impl<E: Environment> Work<'_, E> {
         };
         self.publish(&event).await;
         Ok(())
+    }
+
+    /// A platform that answers with the name that it was given keeps names.
+    fn noted_name(&self, new: &NewCompute, created: &domain::Compute) {
+        if let Ok(connection) = self.connection()
+            && new.name == created.name
+        {
+            let account = AccountName::of(&self.object.spec.account_ref, self.object);
+            self.env.state().names_shown(&account, connection.number, created.support.names);
+        }
     }
 
     /// Writes the intent. Where no answer comes, it may be written, and the branch's turn is kept until that is seen. Where it is
@@ -319,14 +331,15 @@ impl<E: Environment> Work<'_, E> {
 
     /// The same for a create. Where the list that its baseline is from is too old then, the place is kept for the next pass, which has a
     /// newer one.
-    async fn admitted_create(&self, seen: Timestamp) -> Result<Option<E::Client>, StepError> {
+    async fn admitted_create(&self, intent: &CreateIntent, seen: Timestamp) -> Result<Option<E::Client>, StepError> {
         let uid = uid(self.object);
+        let is_current = |place| compute::is_current(intent, seen, place, self.env.now());
         let kept = self.env.state().take_place(&uid);
-        if kept.is_some() && compute::is_current(seen, kept, self.env.now()) {
+        if kept.is_some() && is_current(kept) {
             return Ok(Some(self.connection()?.platform.with_place()));
         }
         let place = self.admitted(Action::Create).await?;
-        if compute::is_current(seen, None, self.env.now()) {
+        if is_current(None) {
             return Ok(place);
         }
         if place.is_some() {
@@ -335,7 +348,7 @@ impl<E: Environment> Work<'_, E> {
         Ok(None)
     }
 
-    fn connection(&self) -> Result<Connection<E::Client>, StepError> {
+    fn connection(&self) -> Result<Arc<Connection<E::Client>>, StepError> {
         access::connection(self.env, &self.object.spec.account_ref, self.object, Action::Change)
     }
 

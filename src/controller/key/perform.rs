@@ -1,5 +1,7 @@
 //! What is done for a ProjectKey: one step, recorded where a successor finds it. A secret is shown once and is kept until it is saved.
 
+use std::sync::Arc;
+
 use kube::ResourceExt;
 use secrecy::SecretString;
 
@@ -306,7 +308,7 @@ impl<E: Environment> Work<'_, E> {
     }
 
     /// The secret of the key in use, where it is in its Secret or still in memory.
-    async fn current_secret(&self) -> Result<Option<(Connection<E::Client>, SecretString)>, StepError> {
+    async fn current_secret(&self) -> Result<Option<(Arc<Connection<E::Client>>, SecretString)>, StepError> {
         let access = access::of(self.env, &self.object.spec.account_ref, self.object);
         let Some(connection) = access.connection else { return Ok(None) };
         let (Some(current), Some(owner)) = (&self.identity.records.current, Owner::of(self.object)) else {
@@ -335,7 +337,7 @@ impl<E: Environment> Work<'_, E> {
         uid(self.object)
     }
 
-    fn connection(&self, action: Action) -> Result<Connection<E::Client>, StepError> {
+    fn connection(&self, action: Action) -> Result<Arc<Connection<E::Client>>, StepError> {
         access::connection(self.env, &self.object.spec.account_ref, self.object, action)
     }
 

@@ -1,13 +1,15 @@
 //! The accounts that can be used, with their connections: what the passes over accounts publish and everyone else reads.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
 
-use super::ProcessState;
+use super::{Contents, ProcessState};
 use crate::api::PlatformAccess;
 use crate::controller::object::AccountName;
 use crate::decide::account::{Availability, Check};
+use crate::domain::NameSupport;
 use crate::platform::PlatformClient;
 
 /// One account's client and what it is made of.
@@ -19,6 +21,8 @@ pub struct Connection<P> {
     pub access: PlatformAccess,
     pub poll_interval: Duration,
     pub credential: SecretString,
+    /// Whether the platform was seen to keep the names of computes.
+    pub names: NameSupport,
     /// What the platform said when it was last asked about these credentials.
     pub check: Option<Check>,
 }
@@ -33,7 +37,7 @@ impl<P> Connection<P> {
 /// What is published of an account.
 #[derive(Clone, Debug)]
 pub struct AccountEntry<P> {
-    pub connection: Option<Connection<P>>,
+    pub connection: Option<Arc<Connection<P>>>,
     /// Whether it can be used.
     pub availability: Availability,
     /// Whether the account and its Secret are protected while resources use it.
@@ -74,18 +78,34 @@ impl<P: Clone> ProcessState<P> {
     /// The platform was asked about the credentials of this very connection.
     pub fn account_checked(&self, name: &AccountName, connection: u64, check: Check) {
         self.with(|contents| {
-            let known = contents.accounts.get_mut(name).and_then(|entry| entry.connection.as_mut());
-            if let Some(known) = known.filter(|known| known.number == connection) {
+            if let Some(known) = contents.connection(name, connection) {
+                if check.capabilities.compute_names {
+                    known.names = NameSupport::Kept;
+                }
                 known.check = Some(check);
             }
         });
+    }
+
+    /// What computes show of names that were read through this very connection; what is known of that by now.
+    pub fn names_shown(&self, name: &AccountName, connection: u64, shown: NameSupport) -> NameSupport {
+        self.with(|contents| {
+            match contents.accounts.get(name).and_then(|entry| entry.connection.as_ref()) {
+                Some(known) if known.number == connection && known.names >= shown => return known.names,
+                _ => {}
+            }
+            if let Some(known) = contents.connection(name, connection) {
+                known.names = shown;
+            }
+            shown
+        })
     }
 
     /// The credentials are to be checked anew.
     pub fn check_wanted(&self, name: &AccountName) {
         self.with(|contents| {
             let known = contents.accounts.get_mut(name).and_then(|entry| entry.connection.as_mut());
-            if let Some(check) = known.and_then(|known| known.check.as_mut()) {
+            if let Some(check) = known.and_then(|known| Arc::make_mut(known).check.as_mut()) {
                 check.at = Check::WANTED;
             }
         });
@@ -100,6 +120,14 @@ impl<P: Clone> ProcessState<P> {
     }
 }
 
+impl<P: Clone> Contents<P> {
+    /// The connection of an account, where it still is the one of this number.
+    fn connection(&mut self, name: &AccountName, number: u64) -> Option<&mut Connection<P>> {
+        let known = self.accounts.get_mut(name)?.connection.as_mut()?;
+        (known.number == number).then(|| Arc::make_mut(known))
+    }
+}
+
 impl<P: PlatformClient> ProcessState<P> {
     /// Publishes an account; whether that is news.
     pub fn publish_account(&self, name: &AccountName, entry: AccountEntry<P>) -> bool {
@@ -109,7 +137,7 @@ impl<P: PlatformClient> ProcessState<P> {
             let news = before.as_ref().is_none_or(|before| !before.is_same(&entry));
             let replaced = before.and_then(|before| before.connection).filter(|before| Some(before.number) != number);
             let former = contents.former.entry(name.clone()).or_default();
-            former.extend(replaced.map(|connection| connection.platform));
+            former.extend(replaced.map(|connection| connection.platform.clone()));
             former.retain(P::is_held_elsewhere);
             news
         })

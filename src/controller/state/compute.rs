@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{Answer, ProcessState, ResourceState};
+use super::{Answer, ProcessState, ResourceState, Wrote};
 use crate::api::{ComputeType, LastOperation};
 use crate::decide::Action;
 use crate::decide::memory::Asked;
@@ -46,9 +46,8 @@ impl ResourceState {
 
 impl<P> ProcessState<P> {
     /// The resource is about to be looked at through this connection. What the old credentials could not see or do says
-    /// nothing of the new ones. What is not bound yet is decided on a snapshot that began after it was first looked at: a
-    /// baseline must not be old.
-    pub fn looking(&self, uid: &str, connection: u64, bound: bool, tick: impl FnOnce() -> Tick) -> ResourceState {
+    /// nothing of the new ones.
+    pub fn looking(&self, uid: &str, connection: u64) -> ResourceState {
         self.update(uid, |resource| {
             if resource.connection != Some(connection) {
                 resource.memory.credentials_changed();
@@ -56,11 +55,13 @@ impl<P> ProcessState<P> {
                 resource.place = None;
                 resource.forget_answer();
             }
-            if !bound && resource.wrote.is_none() {
-                resource.wrote = Some(tick().into());
-            }
             resource.clone()
         })
+    }
+
+    /// The resource is decided on a snapshot that begins from now on: a baseline must not be old.
+    pub fn list_wanted(&self, uid: &str, tick: Tick) -> Wrote {
+        self.update(uid, |resource| resource.wrote.insert(tick.into()).clone())
     }
 
     /// Whether the platform is expected to change something soon; whether that is news.

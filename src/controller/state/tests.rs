@@ -7,6 +7,7 @@ use super::*;
 use crate::api::{AccountKind, ComputeType, PlatformAccess};
 use crate::decide::account::Availability;
 use crate::decide::identity::{KeyIdentity, KeyIntent};
+use crate::domain::NameSupport;
 use crate::platform::{Access, Connect, Endpoint, Leadership, NoMeter, OverHttp, PlatformClient, Rate, RateLimited};
 
 type State = ProcessState<()>;
@@ -179,7 +180,7 @@ fn a_request_to_look_again_counts_once() {
 }
 
 /// A connection that has this number and a client of its own.
-fn connection(number: u64) -> Connection<RateLimited> {
+fn connection(number: u64) -> Arc<Connection<RateLimited>> {
     let access: PlatformAccess =
         serde_json::from_value(serde_json::json!({"baseURL": "https://platform.example/api/v2"})).unwrap();
     let to = Access {
@@ -190,23 +191,47 @@ fn connection(number: u64) -> Connection<RateLimited> {
     };
     let credential = SecretString::from("key");
     let platform = OverHttp::default().connect(&to, &credential, Arc::new(NoMeter)).unwrap();
-    Connection { number, platform, access, poll_interval: Duration::from_secs(30), credential, check: None }
+    let (poll_interval, names) = (Duration::from_secs(30), NameSupport::Unseen);
+    Arc::new(Connection { number, platform, access, poll_interval, credential, names, check: None })
+}
+
+/// Publishes an account with this connection; whether that is news.
+fn publish(
+    state: &ProcessState<RateLimited>,
+    name: &AccountName,
+    connection: Option<Arc<Connection<RateLimited>>>,
+) -> bool {
+    let entry = AccountEntry {
+        connection,
+        availability: Availability::Usable,
+        protected: true,
+        many_keys: false,
+        generation: 1,
+    };
+    state.publish_account(name, entry)
+}
+
+#[test]
+fn that_names_are_kept_is_known_of_one_connection() {
+    let state = ProcessState::<RateLimited>::default();
+    let name = AccountName { kind: AccountKind::ClusterAccount, namespace: None, name: "company".to_owned() };
+    publish(&state, &name, Some(connection(1)));
+    let shown = |connection, names| state.names_shown(&name, connection, names);
+    assert_eq!(shown(1, NameSupport::Offered), NameSupport::Offered);
+    assert_eq!(shown(2, NameSupport::Kept), NameSupport::Kept, "of another connection");
+    assert_eq!(shown(1, NameSupport::Unseen), NameSupport::Offered);
+    assert_eq!(shown(1, NameSupport::Kept), NameSupport::Kept);
+    assert_eq!(shown(1, NameSupport::Unseen), NameSupport::Kept, "an empty project shows no names");
+    assert_eq!(state.account(&name).unwrap().connection.unwrap().names, NameSupport::Kept);
+    publish(&state, &name, Some(connection(2)));
+    assert_eq!(shown(2, NameSupport::Unseen), NameSupport::Unseen);
 }
 
 #[test]
 fn a_former_key_counts_as_long_as_somebody_may_call_with_it() {
     let state = ProcessState::<RateLimited>::default();
     let name = AccountName { kind: AccountKind::ClusterAccount, namespace: None, name: "company".to_owned() };
-    let publish = |connection: Option<Connection<RateLimited>>| {
-        let entry = AccountEntry {
-            connection,
-            availability: Availability::Usable,
-            protected: true,
-            many_keys: false,
-            generation: 1,
-        };
-        state.publish_account(&name, entry)
-    };
+    let publish = |connection| publish(&state, &name, connection);
     assert!(publish(Some(connection(1))) && !state.uses_former_key(&name));
     let on_its_way = state.account(&name).unwrap().connection.unwrap().platform.probing();
     assert!(publish(Some(connection(2))) && state.uses_former_key(&name));

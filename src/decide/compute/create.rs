@@ -1,17 +1,16 @@
 //! A Compute without a compute: adopt one, create one, or find the outcome of an earlier create.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{Binding, CreateIntent, Origin};
+use super::super::identity::{Binding, ComputeIdentity, CreateIntent, Origin};
 use super::super::{Action, Decision, Reason, Report, drift, later, names};
 use super::claims::Rival;
 use super::conflict::{claimed, wrong_role};
 use super::evidence::{CreateOutcome, evidence, matches, on_branch};
 use super::{Case, Choice, ComputeStep, Snapshot, await_person, hand_over, stray};
-use crate::api::{Existing, Management};
+use crate::api::{ComputeSpec, ComputeType, Existing, Management};
 use crate::domain::{Compute, NameSupport, NewCompute, Role};
 
 /// No binding and no intent: no create is open.
@@ -132,12 +131,12 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
     let settings = drift::declared(case.spec);
     let mark = mark(case);
     let there = || snapshot.computes.iter().filter(|compute| on_branch(compute, &case.spec.branch_id, case.role()));
-    let baseline: BTreeSet<String> = there().map(|compute| compute.id.clone()).collect();
+    let baseline = || there().map(|compute| compute.id.clone()).collect();
     let intent = CreateIntent {
         at: case.now,
         branch: case.spec.branch_id.clone(),
         platform: case.observed.platform.clone(),
-        baseline,
+        baseline: (case.observed.name_support != NameSupport::Kept).then(baseline),
         newest: there().filter_map(|compute| compute.created_at).max(),
         mark: mark.clone(),
         asked: Some(settings.clone()),
@@ -153,12 +152,29 @@ pub fn creating() -> Report {
 }
 
 /// Whether a create may rest on what a list showed that was begun at `seen`. Others may create computes while a create waits for its
-/// place in the budget; `place` tells since when it has had one.
-pub fn is_current(seen: Timestamp, place: Option<Timestamp>, now: Timestamp) -> bool {
+/// place in the budget, which does not matter to one that is told by its mark alone; `place` tells since when it has had one.
+pub fn is_current(intent: &CreateIntent, seen: Timestamp, place: Option<Timestamp>, now: Timestamp) -> bool {
     match place {
+        _ if intent.baseline.is_none() => true,
         None => now < later(seen, BEFORE_PLACE),
         Some(since) => since <= seen && now < later(seen, AFTER_PLACE),
     }
+}
+
+/// Whether a resource that has no compute yet may decide on a list from before it was first looked at: all that can come of it is a create
+/// that is told by its mark alone. A primary that the list does not show yet is the platform's to refuse.
+pub fn may_rest_on_older_list(
+    spec: &ComputeSpec,
+    identity: &ComputeIdentity,
+    (computes, names): (&[Compute], NameSupport),
+) -> bool {
+    let has_primary = || computes.iter().any(|compute| on_branch(compute, &spec.branch_id, Role::Primary));
+    let creates = match spec.type_ {
+        ComputeType::ReadOnly => true,
+        ComputeType::ReadWrite => spec.existing == Existing::Refuse && !has_primary(),
+    };
+    let is_new = *identity == ComputeIdentity::default() && spec.compute_id.is_none() && spec.take_over_from.is_none();
+    names == NameSupport::Kept && spec.management == Management::Full && is_new && creates
 }
 
 /// How old the list may be where the place was granted after it was begun.

@@ -38,7 +38,7 @@ pub(super) fn evidence<'a>(case: &Case, intent: &CreateIntent, snapshot: &Snapsh
     let is_new = |compute: &&Compute| {
         !names_decide
             && on_branch(compute, &intent.branch, case.role())
-            && !intent.baseline.contains(&compute.id)
+            && !intent.baseline.as_ref().is_some_and(|baseline| baseline.contains(&compute.id))
             && !is_older(compute)
             && !case.is_taken(compute)
             && !is_theirs(compute)
@@ -58,7 +58,8 @@ pub(super) fn is_void(case: &Case, intent: &CreateIntent) -> bool {
     memory.not_done(Action::Create, intent.at) && !repeated
 }
 
-/// Whether a compute without a name can be what the create asked for. Fields that the platform does not report are ignored.
+/// Whether a compute without a name can be what the create asked for: not where its mark alone would tell. Fields that the platform does
+/// not report are ignored.
 pub(super) fn matches(case: &Case, intent: &CreateIntent, compute: &Compute) -> bool {
     // Intents of earlier versions do not record it; the declared size may have changed since.
     let declared = || {
@@ -67,7 +68,10 @@ pub(super) fn matches(case: &Case, intent: &CreateIntent, compute: &Compute) -> 
         settings
     };
     let asked = intent.asked.clone().unwrap_or_else(declared);
-    compute.name.is_none() && drift::unmet(&asked, &compute.settings).iter().all(|difference| !difference.reported)
+    let by_mark_alone = intent.baseline.is_none();
+    !by_mark_alone
+        && compute.name.is_none()
+        && drift::unmet(&asked, &compute.settings).iter().all(|difference| !difference.reported)
 }
 
 pub(super) fn on_branch(compute: &Compute, branch: &str, role: Role) -> bool {

@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 pub use claims::{Claim, Claims, Rival, Subject, at_stake, claims, subjects};
-pub use create::{creating, is_current};
+pub use create::{creating, is_current, may_rest_on_older_list};
 pub use record::is_held;
 pub use status::status;
 
@@ -94,7 +94,7 @@ pub enum SnapshotState {
 /// One side effect.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ComputeStep {
-    /// Write intent and finalizer, create, bind. The list that the baseline is from was begun at `seen`.
+    /// Write intent and finalizer, create, bind. The list that it rests on was begun at `seen`.
     Create { intent: CreateIntent, new: Box<NewCompute>, restart: RestartRecord, seen: Timestamp },
     /// Record the binding to a compute, and the creates that stay unanswered.
     Bind { binding: Binding, restart: RestartRecord, unanswered: Vec<CreateIntent> },

@@ -164,7 +164,7 @@ impl Given {
 
     /// A Compute whose create was begun 10 s ago and is not resolved.
     pub fn intended() -> Self {
-        let (branch, baseline) = (BRANCH.into(), ["ep-0".into()].into());
+        let (branch, baseline) = (BRANCH.into(), Some(["ep-0".into()].into()));
         let intent = CreateIntent {
             at: at(-10),
             branch,

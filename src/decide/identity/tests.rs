@@ -56,7 +56,7 @@ fn what_was_written_is_read_back() {
         at,
         branch: "br-1".to_owned(),
         platform: Some("https://platform.example/api/v2".to_owned()),
-        baseline: ["ep-0".to_owned()].into(),
+        baseline: Some(["ep-0".to_owned()].into()),
         newest: Some(at),
         mark: Some("orders-1".to_owned()),
         asked: Some(Settings { passwordless_access: Some(true), ..Settings::default() }),

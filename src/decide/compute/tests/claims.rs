@@ -57,7 +57,7 @@ impl Other {
             at: at(begun),
             branch: branch.into(),
             platform: None,
-            baseline: [].into(),
+            baseline: Some([].into()),
             newest: None,
             mark,
             asked: None,

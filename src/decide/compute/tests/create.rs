@@ -28,7 +28,7 @@ fn a_primary_is_created_on_a_branch_without_one() {
         .declaring(json!({"size": {"autoscaling": {"min": 0.25, "max": 2}}, "scaleToZero": {"never": true}}));
     let (intent, new, restart) = creates(&given);
     let asked = Some(new.settings.clone());
-    let baseline = [].into();
+    let baseline = Some([].into());
     assert_eq!(
         intent,
         CreateIntent { at: NOW, branch: BRANCH.into(), platform: None, baseline, newest: None, mark: None, asked }
@@ -61,7 +61,7 @@ fn the_existing_replicas_are_the_baseline_of_a_new_one() {
         with(replica("ep-4"), |compute| compute.branch_id = "br-dev".into()),
     ]);
     let (intent, new, _) = creates(&given);
-    assert_eq!(intent.baseline, ["ep-2".to_owned(), "ep-3".to_owned()].into());
+    assert_eq!(intent.baseline, Some(["ep-2".to_owned(), "ep-3".to_owned()].into()));
     assert_eq!(intent.newest, Some(at(-60)));
     assert_eq!(new.role, Role::Replica);
 }
@@ -72,6 +72,9 @@ fn a_platform_that_shows_names_is_given_one_that_is_unique() {
     let (intent, new, _) = creates(&given);
     assert_eq!(new.name.as_deref(), Some("orders-c1u57e-0a1b2c3d-00000007"));
     assert_eq!(intent.mark, new.name);
+    assert!(intent.baseline.is_some(), "whether it keeps names is not known yet");
+    let keeps = creates(&Given::new().observing(|observed| observed.name_support = NameSupport::Kept)).0;
+    assert_eq!((keeps.mark, keeps.baseline), (intent.mark, None));
 }
 
 #[test]
@@ -175,7 +178,31 @@ fn a_create_rests_on_a_list_that_is_young_or_newer_than_its_place_in_the_budget(
         (-59, placed(-100), true),
         (-60, placed(-100), false),
     ];
+    let intent = creates(&Given::new()).0;
+    let by_mark = CreateIntent { baseline: None, ..intent.clone() };
     for (seen, place, expected) in cases {
-        assert_eq!(is_current(at(seen), place, NOW), expected, "begun at {seen}, place at {place:?}");
+        assert_eq!(is_current(&intent, at(seen), place, NOW), expected, "begun at {seen}, place at {place:?}");
+        assert!(is_current(&by_mark, at(seen), place, NOW), "its mark tells it from whatever came since");
+    }
+}
+
+#[test]
+fn only_who_creates_by_a_mark_rests_on_an_older_list() {
+    let primary = [compute("ep-1")];
+    let intended = || Given::intended().observed.identity.unwrap();
+    let fresh = ComputeIdentity::default;
+    for (what, declared, identity, computes, names, expected) in [
+        ("a replica", json!({"type": "ReadOnly"}), fresh(), &primary[..], NameSupport::Kept, true),
+        ("a primary", json!({}), fresh(), &[], NameSupport::Kept, true),
+        ("where there may be no names", json!({"type": "ReadOnly"}), fresh(), &[], NameSupport::Offered, false),
+        ("where the list has a primary", json!({}), fresh(), &primary, NameSupport::Kept, false),
+        ("who would adopt one", json!({"existing": "Adopt"}), fresh(), &[], NameSupport::Kept, false),
+        ("who only looks", json!({"management": "Observe"}), fresh(), &[], NameSupport::Kept, false),
+        ("who names one", json!({"computeID": "ep-2"}), fresh(), &[], NameSupport::Kept, false),
+        ("who takes over", json!({"takeOverFrom": {"name": "old"}}), fresh(), &[], NameSupport::Kept, false),
+        ("who has a record", json!({}), intended(), &[], NameSupport::Kept, false),
+    ] {
+        let spec = Given::new().declaring(declared).spec;
+        assert_eq!(may_rest_on_older_list(&spec, &identity, (computes, names)), expected, "{what}");
     }
 }

@@ -199,6 +199,17 @@ fn without_names_the_baseline_decides_once_a_mark_would_have_shown() {
 }
 
 #[test]
+fn without_names_nothing_tells_what_a_create_by_its_mark_alone_has_made() {
+    let given = |seen: Vec<Compute>| {
+        let given = marked().intent(|intent| intent.baseline = None).seeing(seen);
+        given.observing(|observed| observed.name_support = NameSupport::Offered).after(50)
+    };
+    given(vec![compute("ep-1")]).rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
+    finds(&given(vec![compute("ep-1"), named("ep-2", MARK)]), "ep-2");
+    gives_up(&given(vec![]));
+}
+
+#[test]
 fn a_compute_with_another_name_is_not_bound() {
     let given = Given::intended().seeing([named("ep-1", "a person's")]);
     given.rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);

@@ -11,7 +11,7 @@ fn record(mark: Option<&str>) -> CreateIntent {
         at: at(-100),
         platform: None,
         branch: BRANCH.into(),
-        baseline: ["ep-0".into()].into(),
+        baseline: Some(["ep-0".into()].into()),
         newest: None,
         mark: mark.map(Into::into),
         asked: Some(Settings { min: cu(1.), max: cu(1.), ..Settings::default() }),
@@ -75,7 +75,7 @@ fn a_create_that_was_never_answered_is_kept_on_record_and_one_that_was_refused_i
 fn equal_creates_share_a_record() {
     let mut later = record(None);
     later.at = at(0);
-    later.baseline = ["ep-0".into(), "ep-7".into()].into();
+    later.baseline = Some(["ep-0".into(), "ep-7".into()].into());
     later.newest = Some(at(-10));
     let first = CreateIntent { newest: Some(at(-200)), ..record(None) };
     let shared = later.noted_in(std::slice::from_ref(&first));
@@ -143,7 +143,8 @@ fn one_resolved_create_keeps_the_records_of_the_others() {
     let given = recording(Given::intended().intent(|stands| *stands = intent.clone()), [record(None)]);
     let seen = given.seeing([named(compute("ep-9"), MARK)]);
     assert_eq!(takes(&seen, "ep-9"), vec![record(None), intent.clone()]);
-    let known = |stands: &mut CreateIntent| stands.baseline.extend(["ep-9".to_owned()]);
+    let known =
+        |stands: &mut CreateIntent| stands.baseline.iter_mut().for_each(|known| known.extend(["ep-9".to_owned()]));
     let earlier = recording(Given::intended().intent(known), [record(None)]);
     takes(&earlier.seeing([compute("ep-9")]), "ep-9");
     let answered = seen.remembering(|memory| memory.created = Some("ep-9".into()));
