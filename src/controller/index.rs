@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use kube::Resource;
 use kube::runtime::reflector::ObjectRef;
-use kube::{Resource, ResourceExt};
 
-use super::object::AccountName;
+use super::object::{AccountName, reference};
 use crate::decide::compute::Subject;
 
 /// What objects have in common that are looked for together.
@@ -107,15 +107,6 @@ impl<K: Resource<DynamicType = ()>> Entries<K> {
                 self.objects.remove(&key);
             }
         }
-    }
-}
-
-/// Without the version, which would be kept with it.
-fn reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectRef<K> {
-    let reference = ObjectRef::new(&object.name_any());
-    match &object.meta().namespace {
-        Some(namespace) => reference.within(namespace),
-        None => reference,
     }
 }
 

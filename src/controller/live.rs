@@ -18,7 +18,7 @@ use self::stores::Stores;
 use super::access;
 use super::environment::{Environment, Kind, PassSettings};
 use super::index::Key;
-use super::object::{AccountName, Managed};
+use super::object::{AccountName, Managed, reference};
 use super::registry::AllKinds;
 use super::state::{Connection, ProcessState};
 use crate::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
@@ -179,7 +179,7 @@ impl Environment for Live {
     ) -> LatestSnapshot {
         let account = AccountName::of(&object.spec.account_ref, object);
         let source = source(&account, connection, object.spec.project_id.clone(), connection.poll_interval);
-        self.observers.read(&source, &ObjectRef::from_obj(object), interest)
+        self.observers.read(&source, &reference(object), interest)
     }
 
     fn stop_observing(&self, object: &Compute) {
@@ -193,7 +193,7 @@ impl Environment for Live {
         interest: KeyInterest,
     ) -> LatestKeys {
         let Some(source) = self.keys(object, connection) else { return LatestKeys::default() };
-        self.key_observers.read(&source, &ObjectRef::from_obj(object), interest)
+        self.key_observers.read(&source, &reference(object), interest)
     }
 
     async fn read_keys(
@@ -203,7 +203,7 @@ impl Environment for Live {
         interest: KeyInterest,
     ) -> LatestKeys {
         let Some(source) = self.keys(object, connection) else { return LatestKeys::default() };
-        let subscriber = ObjectRef::from_obj(object);
+        let subscriber = reference(object);
         let read = self.key_observers.read_anew(&source, &subscriber, interest);
         self.unless_stopped(read).await.unwrap_or_default()
     }

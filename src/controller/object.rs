@@ -108,6 +108,15 @@ pub fn uid<K: Resource>(object: &K) -> String {
     object.meta().uid.clone().unwrap_or_default()
 }
 
+/// An object by its name. Without its version, so that not as much is kept where one is kept for each.
+pub fn reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectRef<K> {
+    let reference = ObjectRef::new(&object.name_any());
+    match &object.meta().namespace {
+        Some(namespace) => reference.within(namespace),
+        None => reference,
+    }
+}
+
 /// The older resource comes first; two of one second are ordered by their names.
 pub type Rank = (Option<Timestamp>, String);
 

@@ -156,8 +156,8 @@ struct Hub<S> {
 
 struct Registry<S, L: Listing> {
     watches: HashMap<Place, Arc<Watch<S, L>>>,
-    /// Where each subscriber is; each is in one place.
-    places: HashMap<S, Place>,
+    /// What each subscriber subscribes to: one list.
+    subscribed: HashMap<S, Arc<Watch<S, L>>>,
     closed: bool,
 }
 
@@ -176,7 +176,7 @@ impl<S, L: Listing> fmt::Debug for Observers<S, L> {
 impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Observers<S, L> {
     /// No observer yet. Subscribers are sent to `trigger`; `clock` dates the readings; `jitter` spreads them.
     pub fn new(ticks: Ticks, trigger: UnboundedSender<S>, clock: fn() -> Timestamp, jitter: Jitter) -> Self {
-        let registry = Registry { watches: HashMap::new(), places: HashMap::new(), closed: false };
+        let registry = Registry { watches: HashMap::new(), subscribed: HashMap::new(), closed: false };
         Self {
             hub: Arc::new(Hub { trigger, ticks, clock, jitter }),
             registry: Arc::new(Mutex::new(registry)),
@@ -219,10 +219,9 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Observers<S, L> {
         if registry.closed {
             return None;
         }
-        if registry.places.get(subscriber).is_some_and(|known| *known != place) {
+        if registry.subscribed.get(subscriber).is_some_and(|known| !known.is_of(source)) {
             registry.remove(subscriber);
         }
-        registry.places.insert(subscriber.clone(), place.clone());
         let watch = match registry.watches.entry(place) {
             Entry::Occupied(entry) => Arc::clone(entry.get()),
             Entry::Vacant(entry) => {
@@ -232,6 +231,7 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Observers<S, L> {
             }
         };
         let latest = watch.subscribe(source, subscriber, interest);
+        registry.subscribed.insert(subscriber.clone(), watch.clone());
         Some((watch, latest))
     }
 
@@ -250,7 +250,7 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Observers<S, L> {
         let watches = {
             let mut registry = self.registry();
             registry.closed = true;
-            registry.places.clear();
+            registry.subscribed.clear();
             std::mem::take(&mut registry.watches)
         };
         for watch in watches.values() {
@@ -267,14 +267,11 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Observers<S, L> {
 
 impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Registry<S, L> {
     fn remove(&mut self, subscriber: &S) {
-        let Some(place) = self.places.remove(subscriber) else {
-            return;
-        };
-        if let Some(watch) = self.watches.get(&place)
+        if let Some(watch) = self.subscribed.remove(subscriber)
             && watch.unsubscribe(subscriber)
         {
             watch.stop();
-            self.watches.remove(&place);
+            self.watches.remove(&watch.place());
         }
     }
 }

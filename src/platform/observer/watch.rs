@@ -13,7 +13,7 @@ use tracing::{error, info, warn};
 
 use super::listing::Listing;
 use super::state::{Begun, State};
-use super::{Hub, Interest, Latest, Source, Tick};
+use super::{Hub, Interest, Latest, Place, Source, Tick};
 use crate::domain::Fault;
 use crate::platform::{Priority, RateLimited};
 
@@ -40,6 +40,15 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Watch<S, L> {
             ended: Notify::new(),
             stop: CancellationToken::new(),
         }
+    }
+
+    pub fn is_of(&self, source: &Source) -> bool {
+        self.account == source.account && self.of == source.of
+    }
+
+    /// The account and what it is the list of.
+    pub fn place(&self) -> Place {
+        (self.account.clone(), self.of.clone())
     }
 
     pub fn subscribe(&self, source: &Source, subscriber: &S, interest: Interest<L>) -> Latest<L> {
