@@ -71,7 +71,7 @@ pub struct ResourceState {
     /// Its kind, and what it waits for although nothing is wrong with it.
     pub waits: Option<(String, Reason)>,
     /// What was reported last on an object that other operators report on too.
-    pub reported: Option<(Option<i64>, Report)>,
+    pub reported: Option<Box<(Option<i64>, Report)>>,
     pub create: Option<Create>,
     /// The last request to look at the platform anew.
     pub reconcile: Option<String>,
@@ -87,7 +87,7 @@ pub struct ResourceState {
 pub struct Wrote {
     pub ended: Tick,
     /// What the platform has answered, until a snapshot shows it.
-    pub answer: Option<Answer>,
+    pub answer: Option<Box<Answer>>,
 }
 
 /// A compute as the answer to its create showed it.
@@ -228,7 +228,13 @@ impl<P> ProcessState<P> {
 
     /// This was reported on an object that other operators report on too, for this generation.
     pub fn reported(&self, uid: &str, reported: (Option<i64>, Report)) {
-        self.update(uid, |resource| resource.reported = Some(reported));
+        self.update(uid, |resource| resource.reported = Some(Box::new(reported)));
+    }
+
+    /// Whether this is what was reported last.
+    pub fn was_reported(&self, uid: &str, report: &(Option<i64>, Report)) -> bool {
+        self.with(|contents| contents.resources.get(uid)?.reported.as_deref().map(|known| known == report))
+            == Some(true)
     }
 
     /// Whether an object of this version is older than what our own writes left behind.

@@ -74,16 +74,17 @@ fn about(bound: &Bound, process: &Process, i: usize) -> u64 {
     hash(&(i, process.number, own, others, &process.caches, &process.accounts, &process.deletions, seen))
 }
 
-fn without_turn((uid, mut resource): (String, ResourceState)) -> (String, ResourceState) {
+fn without_turn((uid, resource): (&String, &ResourceState)) -> (String, ResourceState) {
+    let mut resource = resource.clone();
     resource.create = None;
-    (uid, resource)
+    (uid.clone(), resource)
 }
 
 fn begin(bound: &Bound, state: &State, p: usize, i: usize, question: u64) -> After {
     let process = &state.processes[p];
     let mut contents = process.contents();
     if bound.is(Mutation::SkipSerialization) {
-        contents.resources = contents.resources.into_iter().map(without_turn).collect();
+        contents.resources = contents.resources.iter().map(without_turn).collect();
     }
     let base = Base {
         resource: bound.resource(i),

@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn an_answer_shows_what_no_list_shows_yet() {
         let starting = || domain::Compute { current_state: ComputeState::Init, ..compute("ep-a", "br-main") };
-        let answered = |compute| Wrote { ended: Tick::at(5), answer: Some(Answer { at: NOW, compute }) };
+        let answered = |compute| Wrote { ended: Tick::at(5), answer: Some(Box::new(Answer { at: NOW, compute })) };
         let of = |latest: &LatestSnapshot, matters: &Matters, wrote: &Wrote| {
             Excerpt::of(latest, matters, (Some(wrote), NOW), |at| later(at, GRACE)).snapshot
         };

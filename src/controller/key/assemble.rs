@@ -39,7 +39,7 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
         not_offered_until,
         probe,
         unsaved: remembered.key.unsaved.as_ref().map(|unsaved| unsaved.key.clone()),
-        unsaved_probe: unsaved_probe(remembered.key.unsaved.as_ref()),
+        unsaved_probe: unsaved_probe(remembered.key.unsaved.as_deref()),
         memory: remembered.memory.clone(),
         limits: facts.settings.limits,
         cluster: facts.settings.cluster.clone(),

@@ -167,7 +167,8 @@ async fn report<K: Kind, E: Environment>(
     // Of an object that other operators report on too, only what is new to this one is written: two that see things differently
     // would write over each other for ever.
     let shared = env.settings().is_shared(object).then(|| (object.meta().generation, report.clone()));
-    if object.status() == Some(&status) || shared.is_some() && env.state().resource(&uid(object)).reported == shared {
+    let was_reported = |shared| env.state().was_reported(&uid(object), shared);
+    if object.status() == Some(&status) || shared.as_ref().is_some_and(was_reported) {
         return Ok(*wake);
     }
     let repair = Repair::of(What::Status, serde_json::to_string(&status).unwrap_or_default());

@@ -158,7 +158,7 @@ impl<P> ProcessState<P> {
         self.update(uid, |resource| {
             resource.memory.created = Some(answer.compute.id.clone());
             if let Some(wrote) = &mut resource.wrote {
-                wrote.answer = Some(answer);
+                wrote.answer = Some(Box::new(answer));
             }
         });
     }

@@ -20,7 +20,7 @@ pub struct KeyState {
     pub probe: Option<Probe>,
     /// When the key is to be asked, where others come first.
     pub turn: Option<Timestamp>,
-    pub unsaved: Option<UnsavedKey>,
+    pub unsaved: Option<Box<UnsavedKey>>,
 }
 
 /// A key that was created and is not in its Secret yet: the only copy there is.
@@ -69,7 +69,7 @@ impl<P> ProcessState<P> {
 
     /// A key was created, and is kept until it is in its Secret.
     pub fn key_created(&self, uid: &str, key: UnsavedKey) {
-        self.update(uid, |resource| resource.key.unsaved = Some(key));
+        self.update(uid, |resource| resource.key.unsaved = Some(Box::new(key)));
     }
 
     /// The key that is not in its Secret yet was asked.
@@ -83,19 +83,23 @@ impl<P> ProcessState<P> {
 
     /// The key that is not in its Secret yet.
     pub fn unsaved_key(&self, uid: &str) -> Option<UnsavedKey> {
-        self.with(|contents| contents.resources.get(uid)?.key.unsaved.clone())
+        self.with(|contents| contents.resources.get(uid)?.key.unsaved.as_deref().cloned())
     }
 
     /// The key is in its Secret, or nothing is left that it could be saved for.
     pub fn take_unsaved_key(&self, uid: &str) -> Option<UnsavedKey> {
-        self.with(|contents| contents.resources.change_known(uid, |resource| resource.key.unsaved.take())?)
+        let taken =
+            self.with(|contents| contents.resources.change_known(uid, |resource| resource.key.unsaved.take())?);
+        taken.map(|key| *key)
     }
 
     /// All keys that are not in their Secrets yet, by the UID of their resource.
     pub fn unsaved_keys(&self) -> Vec<(String, UnsavedKey)> {
         self.with(|contents| {
             let resources = contents.resources.iter();
-            resources.filter_map(|(uid, resource)| Some((uid.clone(), resource.key.unsaved.clone()?))).collect()
+            resources
+                .filter_map(|(uid, resource)| Some((uid.clone(), resource.key.unsaved.as_deref().cloned()?)))
+                .collect()
         })
     }
 }

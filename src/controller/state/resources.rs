@@ -9,16 +9,30 @@ use crate::decide::Reason;
 /// By UID.
 #[derive(Clone, Debug, Default)]
 pub struct Resources {
-    all: BTreeMap<String, ResourceState>,
+    all: BTreeMap<String, Box<ResourceState>>,
     /// Who has begun a create that is not resolved.
     creating: BTreeMap<Turn, BTreeSet<String>>,
     /// How many of a kind wait for this.
     waiting: BTreeMap<(String, Reason), usize>,
 }
 
+/// By what a resource is found, besides its UID.
+#[derive(Debug, Default, PartialEq)]
+struct Found {
+    turn: Option<Turn>,
+    waits: Option<(String, Reason)>,
+}
+
+impl Found {
+    fn of(resource: &ResourceState) -> Self {
+        let turn = resource.create.as_ref().map(|create| create.turn.clone());
+        Self { turn, waits: resource.waits.clone() }
+    }
+}
+
 impl Resources {
     pub fn get(&self, uid: &str) -> Option<&ResourceState> {
-        self.all.get(uid)
+        self.all.get(uid).map(AsRef::as_ref)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -26,7 +40,7 @@ impl Resources {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&String, &ResourceState)> {
-        self.all.iter()
+        self.all.iter().map(|(uid, resource)| (uid, resource.as_ref()))
     }
 
     /// Who has this turn.
@@ -40,9 +54,11 @@ impl Resources {
 
     /// Changes what is remembered of a resource, of which nothing may be known yet.
     pub fn change<T>(&mut self, uid: &str, change: impl FnOnce(&mut ResourceState) -> T) -> T {
-        let mut resource = self.remove(uid).unwrap_or_default();
-        let done = change(&mut resource);
-        self.insert(uid.to_owned(), resource);
+        let resource = self.all.entry(uid.to_owned()).or_default();
+        let before = Found::of(resource);
+        let done = change(resource);
+        let after = Found::of(resource);
+        self.refile(uid, before, after);
         done
     }
 
@@ -53,44 +69,40 @@ impl Resources {
 
     pub fn remove(&mut self, uid: &str) -> Option<ResourceState> {
         let resource = self.all.remove(uid)?;
-        if let Some(create) = &resource.create
-            && let Some(creating) = self.creating.get_mut(&create.turn)
+        self.refile(uid, Found::of(&resource), Found::default());
+        Some(*resource)
+    }
+
+    fn refile(&mut self, uid: &str, before: Found, after: Found) {
+        if before == after {
+            return;
+        }
+        if let Some(turn) = before.turn
+            && let Some(creating) = self.creating.get_mut(&turn)
         {
             creating.remove(uid);
             if creating.is_empty() {
-                self.creating.remove(&create.turn);
+                self.creating.remove(&turn);
             }
         }
-        if let Some(waiting) = resource.waits.as_ref().and_then(|waits| self.waiting.get_mut(waits)) {
+        if let Some(waiting) = before.waits.and_then(|waits| self.waiting.get_mut(&waits)) {
             *waiting -= 1;
         }
-        Some(resource)
-    }
-
-    fn insert(&mut self, uid: String, resource: ResourceState) {
-        if let Some(create) = &resource.create {
-            self.creating.entry(create.turn.clone()).or_default().insert(uid.clone());
+        if let Some(turn) = after.turn {
+            self.creating.entry(turn).or_default().insert(uid.to_owned());
         }
-        if let Some(waits) = &resource.waits {
-            *self.waiting.entry(waits.clone()).or_default() += 1;
+        if let Some(waits) = after.waits {
+            *self.waiting.entry(waits).or_default() += 1;
         }
-        self.all.insert(uid, resource);
-    }
-}
-
-impl IntoIterator for Resources {
-    type Item = (String, ResourceState);
-    type IntoIter = std::collections::btree_map::IntoIter<String, ResourceState>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.all.into_iter()
     }
 }
 
 impl FromIterator<(String, ResourceState)> for Resources {
     fn from_iter<I: IntoIterator<Item = (String, ResourceState)>>(resources: I) -> Self {
         let mut all = Self::default();
-        resources.into_iter().for_each(|(uid, resource)| all.insert(uid, resource));
+        for (uid, resource) in resources {
+            all.change(&uid, |known| *known = resource);
+        }
         all
     }
 }
