@@ -225,22 +225,36 @@ impl<T: Serialize> Record<T> {
         let uid = meta.uid.clone().unwrap_or_default();
         let version = meta.resource_version.as_ref().and_then(|version| version.parse().ok()).unwrap_or_default();
         let serial = (self.serial + 1).max(version);
-        seal::seal(RECORD, &Version { serial, uid, identity }, object_key(meta))
+        seal::seal(RECORD, &Version { head: Head { serial, uid }, identity }, object_key(meta))
     }
 }
 
 /// One version of a record.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct Version<T> {
-    /// Higher than that of the version before.
-    serial: u64,
-    /// Of the resource. One that was restored from a backup has another.
-    uid: String,
+    #[serde(flatten)]
+    head: Head,
     #[serde(flatten)]
     identity: T,
 }
 
-impl<T> Version<T> {
+/// Which version it is.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    /// Higher than that of the version before.
+    serial: u64,
+    /// Of the resource. One that was restored from a backup has another.
+    uid: String,
+}
+
+impl<T: DeserializeOwned> Version<T> {
+    fn open(text: &str, object_key: ObjectKey) -> Result<Self, InvalidAnnotation> {
+        seal::check(RECORD, text, object_key)?;
+        Ok(Self { head: seal::read(text)?, identity: seal::read(text)? })
+    }
+}
+
+impl Head {
     /// A version of this very object is newer than one of an object that a backup restored.
     fn rank(&self, meta: &ObjectMeta) -> (bool, u64) {
         (meta.uid.as_ref() == Some(&self.uid), self.serial)
@@ -276,13 +290,13 @@ fn newest<T: DeserializeOwned + Default>(
     meta: &ObjectMeta,
     status: Option<&str>,
 ) -> Result<Record<T>, InvalidAnnotation> {
-    let open = |text: &str| seal::open::<Version<T>>(RECORD, text, object_key(meta));
+    let open = |text: &str| Version::<T>::open(text, object_key(meta));
     let annotation = meta.annotations.as_ref().and_then(|annotations| annotations.get(RECORD)).map(String::as_str);
     let of_status = status.and_then(|text| Some((text, open(text).ok()?)));
     let is_in_both = of_status.is_some() && annotation == status;
     let of_annotation = annotation.filter(|_| !is_in_both).map(|text| Ok((text, open(text)?)));
     let ((text, version), before) = match (of_annotation, of_status) {
-        (Some(Ok(annotation)), Some((_, status))) if annotation.1.rank(meta) > status.rank(meta) => {
+        (Some(Ok(annotation)), Some((_, status))) if annotation.1.head.rank(meta) > status.head.rank(meta) => {
             (annotation, Some(status.identity))
         }
         (_, Some(status)) => (status, None),
@@ -295,7 +309,7 @@ fn newest<T: DeserializeOwned + Default>(
         is_in_both,
         text: Some(text.to_owned()),
         identity: version.identity,
-        serial: version.serial,
+        serial: version.head.serial,
     })
 }
 

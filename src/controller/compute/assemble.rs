@@ -16,6 +16,7 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
     let others = &facts.others;
     let computes = others.computes.iter().map(AsRef::as_ref);
     let unreadable = others.unreadable.iter().map(AsRef::as_ref);
+    let known = facts.record.clone().unwrap_or_default();
     ComputeObserved {
         meta: meta_observed(object, facts.record.as_ref()),
         uid: uid(object),
@@ -26,7 +27,7 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         account: facts.access.view.clone(),
         platform: facts.access.connection.as_ref().map(|connection| platform(&connection.access.base_url)),
         snapshot: facts.excerpt.snapshot.clone(),
-        claims: claims(object, computes, unreadable, |uid| others.creating.contains(uid)),
+        claims: claims((object, &known), computes, unreadable, |uid| others.creating.contains(uid)),
         hand_over: facts.hand_over.clone(),
         connection_secret: connection::written(object.spec.connection.as_ref(), facts.secret.as_ref()),
         unused_secrets: facts.unused_secrets.clone(),

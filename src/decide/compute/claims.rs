@@ -82,18 +82,22 @@ pub fn at_stake(mine: &Compute, identity: &ComputeIdentity, ids: &BTreeSet<Strin
 /// their records claim is theirs all the same. `creating` tells who has begun a create in this process, which its record as
 /// it is known may not show yet.
 pub fn claims<'a>(
-    mine: &'a Compute,
+    (mine, record): (&'a Compute, &Record<ComputeIdentity>),
     others: impl IntoIterator<Item = &'a Compute>,
     unreadable: impl IntoIterator<Item = &'a ObjectMeta>,
     creating: impl Fn(&str) -> bool,
 ) -> Claims {
-    let readable = others.into_iter().map(Other::of);
+    let recorded = |other| Other::of(other, identity::of_compute(other).unwrap_or_default());
+    let readable = others.into_iter().map(recorded);
     let unreadable = unreadable.into_iter().map(Other::unreadable);
     let others: Vec<Other> = readable
         .chain(unreadable)
         .filter(|other| other.is_in(&mine.spec.project_id) && other.meta.uid != mine.metadata.uid)
         .collect();
-    let mine = Mine { spec: &mine.spec, other: Other::of(mine) };
+    if others.is_empty() {
+        return Claims::default();
+    }
+    let mine = Mine { spec: &mine.spec, other: Other::of(mine, record.clone()) };
     Claims {
         bound: bound(&others, &mine.other),
         primary: primary(&others, &mine),
@@ -118,8 +122,7 @@ struct Mine<'a> {
 }
 
 impl<'a> Other<'a> {
-    fn of(object: &'a Compute) -> Self {
-        let record = identity::of_compute(object).unwrap_or_default();
+    fn of(object: &'a Compute, record: Record<ComputeIdentity>) -> Self {
         let awaits_hand_over = object.awaits_hand_over(&record.identity);
         Self { meta: &object.metadata, spec: Some(&object.spec), record, awaits_hand_over }
     }

@@ -104,13 +104,14 @@ pub fn view<K: HandsOver>(
     find: impl Fn(&Place) -> Option<Arc<K>>,
     (same_secret, owns_secret): (impl Fn(&K) -> bool, bool),
 ) -> HandOverView<K::Identity> {
-    let unnoticed_by = unnoticed_by(object, &find);
-    let source = match (source(object, cluster, &find, &same_secret), &unnoticed_by) {
+    let known = &object.recorded().unwrap_or_default().identity;
+    let unnoticed_by = unnoticed_by((object, known), &find);
+    let source = match (source((object, known), cluster, &find, &same_secret), &unnoticed_by) {
         (Source::Released { .. }, Some(place)) => Source::Pending(unnoticed_text::<K>(place)),
         (source, _) => source,
     };
     HandOverView {
-        successor: successor(object, cluster, &find, |other| owns_secret && same_secret(other)),
+        successor: successor((object, known), cluster, &find, |other| owns_secret && same_secret(other)),
         source,
         unnoticed_by,
     }
@@ -121,9 +122,11 @@ pub(super) fn unnoticed_text<K: HandsOver>(place: &Place) -> String {
     format!("{} {place} has not recorded yet that this one has taken over from it.", K::KIND)
 }
 
-fn unnoticed_by<K: HandsOver>(object: &K, find: impl Fn(&Place) -> Option<Arc<K>>) -> Option<Place> {
-    let known = object.recorded().unwrap_or_default().identity;
-    let Predecessor { place, released: at, .. } = K::hand_over(&known).predecessor.as_ref()?;
+fn unnoticed_by<K: HandsOver>(
+    (object, known): (&K, &K::Identity),
+    find: impl Fn(&Place) -> Option<Arc<K>>,
+) -> Option<Place> {
+    let Predecessor { place, released: at, .. } = K::hand_over(known).predecessor.as_ref()?;
     let theirs = find(place).filter(|_| place.cluster.is_none())?.recorded().unwrap_or_default().identity;
     let released = K::hand_over(&theirs).released.as_ref()?;
     let by_this_release = released.at == *at && released.to.is_of(object_key(object.metadata()));
@@ -131,14 +134,13 @@ fn unnoticed_by<K: HandsOver>(object: &K, find: impl Fn(&Place) -> Option<Arc<K>
 }
 
 fn successor<K: HandsOver>(
-    object: &K,
+    (object, known): (&K, &K::Identity),
     cluster: &ClusterId,
     find: impl Fn(&Place) -> Option<Arc<K>>,
     awaits_secret: impl Fn(&K) -> bool,
 ) -> Successor {
     let me = object_key(object.metadata());
-    let known = object.recorded().unwrap_or_default().identity;
-    let released = K::hand_over(&known).released.as_ref().map(|released| released.to.clone());
+    let released = K::hand_over(known).released.as_ref().map(|released| released.to.clone());
     let declared = || object.hand_over_to().map(|to| to_place(to, cluster, me));
     let Some(place) = released.or_else(declared) else { return Successor::Unnamed };
     if place.cluster.is_some() {
@@ -149,7 +151,7 @@ fn successor<K: HandsOver>(
     Successor::There(Heir {
         place,
         uid: other.metadata().uid.clone().unwrap_or_default(),
-        standing: standing((object, &known), other, cluster),
+        standing: standing((object, known), other, cluster),
         awaits_secret: awaits_secret(other)
             && K::hand_over(&other.recorded().unwrap_or_default().identity).released.is_none(),
     })
@@ -192,35 +194,33 @@ fn hands_over_to<K: HandsOver>(object: &K, other: &K, cluster: &ClusterId) -> bo
 }
 
 fn source<K: HandsOver>(
-    object: &K,
+    (object, known): (&K, &K::Identity),
     cluster: &ClusterId,
     find: impl Fn(&Place) -> Option<Arc<K>>,
     same_secret: impl Fn(&K) -> bool,
 ) -> Source<K::Identity> {
     let Some(from) = object.take_over_from() else { return Source::Unnamed };
-    match released_by(object, from, cluster, find, same_secret) {
-        Source::Released { predecessor, .. } if is_used(object, &predecessor) => Source::Unnamed,
+    match released_by((object, known), from, cluster, find, same_secret) {
+        Source::Released { predecessor, .. } if is_used::<K>(known, &predecessor) => Source::Unnamed,
         // It has taken over from that one before, which is not waited for again.
-        Source::Pending(_) if has_taken_over_from(object, from) => Source::Unnamed,
+        Source::Pending(_) if has_taken_over_from((object, known), from) => Source::Unnamed,
         source => source,
     }
 }
 
 /// Whether it has taken over by this very release before.
-fn is_used<K: HandsOver>(object: &K, release: &Predecessor) -> bool {
-    let known = object.recorded().unwrap_or_default().identity;
-    let used = K::hand_over(&known).predecessor.as_ref();
+fn is_used<K: HandsOver>(known: &K::Identity, release: &Predecessor) -> bool {
+    let used = K::hand_over(known).predecessor.as_ref();
     used.is_some_and(|used| (&used.uid, used.released) == (&release.uid, release.released))
 }
 
-fn has_taken_over_from<K: HandsOver>(object: &K, from: &TakeOverFrom) -> bool {
-    let known = object.recorded().unwrap_or_default().identity;
+fn has_taken_over_from<K: HandsOver>((object, known): (&K, &K::Identity), from: &TakeOverFrom) -> bool {
     let place = from_place(from, object_key(object.metadata()));
-    K::hand_over(&known).predecessor.as_ref().is_some_and(|predecessor| predecessor.place == place)
+    K::hand_over(known).predecessor.as_ref().is_some_and(|predecessor| predecessor.place == place)
 }
 
 fn released_by<K: HandsOver>(
-    object: &K,
+    (object, known): (&K, &K::Identity),
     from: &TakeOverFrom,
     cluster: &ClusterId,
     find: impl Fn(&Place) -> Option<Arc<K>>,
@@ -246,7 +246,7 @@ fn released_by<K: HandsOver>(
     if let Some(released) = released.filter(to_me) {
         let uid = other.metadata().uid.clone().unwrap_or_default();
         let predecessor = Predecessor { place, uid, released: released.at };
-        if released.taken && !is_used(object, &predecessor) {
+        if released.taken && !is_used::<K>(known, &predecessor) {
             return Source::Pending(format!(
                 "{what} has handed over to this one before, and has nothing any more. Remove spec.takeOverFrom."
             ));

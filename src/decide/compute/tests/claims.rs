@@ -66,6 +66,15 @@ impl Other {
     }
 }
 
+fn claims<'a>(
+    mine: &'a api::Compute,
+    others: impl IntoIterator<Item = &'a api::Compute>,
+    unreadable: impl IntoIterator<Item = &'a api::ObjectMeta>,
+    creating: impl Fn(&str) -> bool,
+) -> Claims {
+    super::super::claims((mine, &of_compute(mine).unwrap_or_default()), others, unreadable, creating)
+}
+
 fn claimed(mine: &Other, others: &[Other]) -> Claims {
     claims(&mine.0, others.iter().map(|other| &other.0), [], |_| false)
 }
