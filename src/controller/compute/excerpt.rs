@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::super::state::{Answer, ResourceState, Wrote};
-use crate::api::Compute;
+use crate::api::{Compute, ComputeType};
 use crate::decide::compute::{SnapshotState, is_settled};
 use crate::decide::identity::ComputeIdentity;
 use crate::domain::{self, Fault, NameSupport, Support};
@@ -71,7 +71,9 @@ pub struct Matters {
     computes: BTreeSet<String>,
     /// What carries one of these is the resource's, wherever it is.
     marks: BTreeSet<String>,
+    replica: bool,
     bound: bool,
+    intended: bool,
     /// Something may come late of an unanswered create.
     unanswered: bool,
     deleting: bool,
@@ -86,7 +88,9 @@ impl Matters {
             branches: branches.collect(),
             computes: computes.into_iter().flatten().collect(),
             marks: creates().filter_map(|create| create.mark.clone()).collect(),
+            replica: object.spec.type_ == ComputeType::ReadOnly,
             bound: known.binding.is_some(),
+            intended: known.intent.is_some(),
             unanswered: !known.unanswered.is_empty(),
             deleting: object.metadata.deletion_timestamp.is_some(),
         }
@@ -120,10 +124,12 @@ impl Matters {
 
     /// What the resource wants to be woken for; `pending` where it waits for a change.
     pub fn interest(&self, remembered: &ResourceState, pending: bool) -> ComputeInterest {
-        // Others on the branch concern only who has no compute there.
+        // Others on the branch concern only who has no compute there: whoever looks for the result of its create, and a primary, of which
+        // there can be one.
         let settled = self.has_found() && remembered.memory.missing_since.is_none();
+        let waits = self.replica && !(self.bound || self.intended || self.unanswered);
         let matters = ComputeMatters {
-            branches: if settled { Vec::new() } else { self.branches.clone() },
+            branches: if settled || waits { Vec::new() } else { self.branches.clone() },
             computes: self.computes.iter().cloned().collect(),
         };
         let demanded = self.answered(remembered.wrote.as_ref()).is_none();
@@ -159,7 +165,9 @@ mod tests {
             branches: vec!["br-main".to_owned()],
             computes: BTreeSet::from(["ep-a".to_owned()]),
             marks: BTreeSet::new(),
+            replica: false,
             bound: true,
+            intended: false,
             unanswered: false,
             deleting: false,
         }
@@ -167,6 +175,21 @@ mod tests {
 
     fn excerpt(latest: &LatestSnapshot) -> Excerpt {
         Excerpt::of(latest, &bound(), (None, NOW), |at| later(at, GRACE))
+    }
+
+    #[test]
+    fn others_on_the_branch_concern_who_looks_for_a_compute_there() {
+        let branches = |matters: &Matters| matters.interest(&ResourceState::default(), false).matters.branches.len();
+        let unbound = || Matters { bound: false, computes: BTreeSet::new(), ..bound() };
+        for (what, matters, expected) in [
+            ("who has found its own", bound(), 0),
+            ("a primary that is to be created", unbound(), 1),
+            ("a replica that is to be created", Matters { replica: true, ..unbound() }, 0),
+            ("a replica that may be created", Matters { replica: true, intended: true, ..unbound() }, 1),
+            ("a replica that may come late", Matters { replica: true, unanswered: true, ..unbound() }, 1),
+        ] {
+            assert_eq!(branches(&matters), expected, "{what}");
+        }
     }
 
     #[test]

@@ -125,7 +125,7 @@ fn after_step<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Next {
 }
 
 /// Whether there is something newer: our own last write, or that the object is gone, with all that was remembered of it.
-fn is_outdated<K: Kind, E: Environment>(env: &E, object: &K::Object) -> bool {
+pub(super) fn is_outdated<K: Kind, E: Environment>(env: &E, object: &K::Object) -> bool {
     let there = env.object(&ObjectRef::from_obj(object));
     there.is_none_or(|there| uid(there.as_ref()) != uid(object))
         || env.state().is_outdated(&uid(object), resource_version(object))

@@ -4,6 +4,8 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use jiff::Timestamp;
 use kube::runtime::controller::Action as Requeue;
 use kube::{Resource, ResourceExt};
@@ -15,7 +17,7 @@ use super::super::access;
 use super::super::environment::{Environment, Kind};
 use super::super::live::Live;
 use super::super::object::{Managed, uid};
-use super::super::pass::{Next, pass};
+use super::super::pass::{Next, is_outdated, pass};
 use super::slots::Slots;
 use crate::decide::Wake;
 
@@ -38,8 +40,17 @@ pub struct Shared {
     pub slots: Slots,
 }
 
-/// One pass, once the first lists are there and its owner has a free slot.
-pub async fn reconcile<K: Kind>(object: Arc<K::Object>, shared: Arc<Shared>) -> Result<Requeue, Error> {
+/// One pass, once the first lists are there and its owner has a free slot. Thousands may wait for that, and whoever asks for them keeps room
+/// for as many for ever: all that it keeps is a pointer.
+pub fn reconcile<K: Kind>(object: Arc<K::Object>, shared: Arc<Shared>) -> BoxFuture<'static, Result<Requeue, Error>> {
+    made::<K>(object, shared).boxed()
+}
+
+async fn made<K: Kind>(object: Arc<K::Object>, shared: Arc<Shared>) -> Result<Requeue, Error> {
+    let env = &shared.env;
+    if env.synced.is_cancelled() && is_outdated::<K, Live>(env, &object) {
+        return Ok(requeue(Next::OnOwnWrite, env.now(), resync(env.draw())));
+    }
     let ready = async {
         shared.env.synced.cancelled().await;
         shared.slots.take::<K>(&object).await

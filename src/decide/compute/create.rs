@@ -201,7 +201,7 @@ pub(super) fn await_turn(case: &Case, reason: Reason, other: &str, branch: &str)
 /// After so long people are told whose create it is that others wait for.
 const LONG_TURN: Duration = Duration::from_secs(10);
 /// How often to check while another create on the branch comes first.
-const CREATE_TURN: Duration = Duration::from_secs(2);
+const CREATE_TURN: Duration = Duration::from_secs(5);
 
 fn import(case: &Case, snapshot: &Snapshot, id: &str) -> Choice {
     match snapshot.find(id) {

@@ -135,7 +135,7 @@ fn a_create_waits_its_turn_on_the_branch() {
     let given = Given::new().observing(|observed| observed.claims.creating = Some(rival("Compute shop/first", -1)));
     let reported = given.rest();
     reported.progressing(Reason::Creating);
-    reported.until(at(2));
+    reported.until(at(5));
 }
 
 /// Fifty that wait are not to be written to fifty times.

@@ -223,7 +223,7 @@ fn an_earlier_create_on_the_branch_is_resolved_first() {
         |given: Given| given.observing(|observed| observed.claims.creating = Some(rival("Compute shop/first", -1)));
     let reported = behind(Given::intended().seeing([compute("ep-1")])).rest();
     reported.progressing(Reason::ConfirmingCreate);
-    reported.until(at(2));
+    reported.until(at(5));
     assert!(
         matches!(&reported.health, Health::Progressing(_, text) if text.contains("Compute shop/first")),
         "{reported:?}"
