@@ -3,8 +3,7 @@
 use nix::sys::signal::Signal;
 
 use crate::support::{ControlPlane, PATIENCE};
-use crate::{Operator, cluster, creates, declare, forwarded, platform, until_ready};
-use dbplane_simulator::Simulator;
+use crate::{Operator, changes, cluster, creates, declare, forwarded, platform, until_ready};
 
 async fn holder(cluster: &ControlPlane) -> String {
     let path = "jsonpath={.spec.holderIdentity}";
@@ -17,11 +16,6 @@ async fn resize(cluster: &ControlPlane, size: u32) {
     cluster.kubectl(&["patch", "compute", "orders", "--type", "merge", "-p", &spec]).await.unwrap();
     let wanted = format!("--for=jsonpath={{.status.size}}={size}");
     cluster.kubectl(&["wait", "--timeout=60s", &wanted, "compute/orders"]).await.unwrap();
-}
-
-/// How often the platform was asked to change a compute.
-fn changes(platform: &Simulator) -> usize {
-    platform.requests(0).iter().filter(|entry| entry.method == "PATCH").count()
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ mod handing;
 mod identity;
 mod large;
 mod leading;
+mod pressure;
 mod reach;
 mod replicas;
 mod sharing;
@@ -155,6 +156,11 @@ spec:
 fn creates(platform: &Simulator) -> usize {
     let requests = platform.requests(0);
     requests.iter().filter(|entry| entry.method == "POST" && entry.path.ends_with("/endpoints")).count()
+}
+
+/// How often the platform was asked to change a compute.
+fn changes(platform: &Simulator) -> usize {
+    platform.requests(0).iter().filter(|entry| entry.method == "PATCH").count()
 }
 
 async fn record(cluster: &ControlPlane) -> String {

@@ -1,8 +1,9 @@
 //! A TCP forwarder that can be cut: nothing goes through, and nobody is told, as when a cable is pulled. Or it closes all connections,
-//! as a server that stops.
+//! as a server that stops. Or everything takes longer.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -15,6 +16,7 @@ use super::{Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Open,
+    Slow(Duration),
     Cut,
     Closed,
 }
@@ -60,6 +62,11 @@ impl Forwarder {
         self.way.send_replace(Way::Cut);
     }
 
+    /// Whatever goes through takes that much longer, each way.
+    pub fn slow(&self, by: Duration) {
+        self.way.send_replace(Way::Slow(by));
+    }
+
     /// Every connection is closed, and each new one.
     pub fn close(&self) {
         self.way.send_replace(Way::Closed);
@@ -76,7 +83,13 @@ async fn forward(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut way: watch
     let pass = async {
         let mut buffer = vec![0; 16 * 1024];
         while let Ok(count @ 1..) = from.read(&mut buffer).await {
-            if way.wait_for(|way| *way == Way::Open).await.is_err() || to.write_all(&buffer[..count]).await.is_err() {
+            let Ok(way) = way.wait_for(|way| matches!(way, Way::Open | Way::Slow(_))).await.map(|way| *way) else {
+                return;
+            };
+            if let Way::Slow(by) = way {
+                tokio::time::sleep(by).await;
+            }
+            if to.write_all(&buffer[..count]).await.is_err() {
                 return;
             }
         }

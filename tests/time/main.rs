@@ -13,6 +13,7 @@
 mod chain;
 mod consumer;
 mod lab;
+mod pressure;
 mod rotation;
 #[path = "../support/mod.rs"]
 mod support;
