@@ -145,19 +145,19 @@ pub struct ComputeSpec {
     /// The Compute that takes over the compute of this one, and names this one in its takeOverFrom. From then on this one writes nothing on the platform any more; when it is deleted, that waits until the compute is taken over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
-    pub hand_over_to: Option<HandOverTo>,
+    pub hand_over_to: Option<Box<HandOverTo>>,
     /// The Compute whose compute this one takes over instead of creating one, once that one names this one in its handOverTo. Of no effect where this one has a compute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
-    pub take_over_from: Option<TakeOverFrom>,
+    pub take_over_from: Option<Box<TakeOverFrom>>,
     /// When changes that interrupt connections (of size, of branch, restarts) may be made; at once when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
-    pub disruption: Option<Disruption>,
+    pub disruption: Option<Box<Disruption>>,
     /// What is done regularly; nothing when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
-    pub maintenance: Option<Maintenance>,
+    pub maintenance: Option<Box<Maintenance>>,
     /// Sizes and suspension at recurring times. Of several entries that set the same field, the first in this list whose time it is decides; outside of all of them, size and scaleToZero apply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
@@ -169,7 +169,7 @@ pub struct ComputeSpec {
     pub restart_token: Option<String>,
     /// A Secret that dbplane writes with what a client needs to connect; none when absent. User and password come from the Secret in credentialsFrom, because this API does not return them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub connection: Option<Connection>,
+    pub connection: Option<Box<Connection>>,
 }
 
 /// The role of a compute on its branch.

@@ -100,12 +100,12 @@ async fn of_a_compute() {
         state: text("active"),
         pending_state: text("idle"),
         size: text("0.25-4"),
-        capacity: Some(Capacity {
+        capacity: Some(Box::new(Capacity {
             vcpu: "4".to_owned(),
             memory: "16GB".to_owned(),
             local_file_cache: "12.8GB".to_owned(),
             max_connections: 112,
-        }),
+        })),
         last_active: Some(instant()),
         last_operation: Some(LastOperation {
             id: "1".to_owned(),
@@ -115,22 +115,22 @@ async fn of_a_compute() {
             error: text("no room"),
         }),
         release: text("{}"),
-        waiting: Some(WaitingChanges {
+        waiting: Some(Box::new(WaitingChanges {
             changes: "size is 1, declared is 2".to_owned(),
             since: instant(),
             until: Some(instant()),
-        }),
-        restart: Some(RestartStatus {
+        })),
+        restart: Some(Box::new(RestartStatus {
             token: "1".to_owned(),
             requested_at: Some(instant()),
             completed_at: Some(instant()),
-        }),
-        maintenance: Some(MaintenanceStatus { next_restart: Some(instant()), missed: Some(instant()) }),
-        schedule: Some(ScheduleStatus {
+        })),
+        maintenance: Some(Box::new(MaintenanceStatus { next_restart: Some(instant()), missed: Some(instant()) })),
+        schedule: Some(Box::new(ScheduleStatus {
             applies: "office".to_owned(),
             overridden: text("night"),
             next: text("2026-11-23T17:00:00Z size 1 (no schedule)"),
-        }),
+        })),
         connection_secret: Some("orders-db".to_owned()),
         binding: Some(ServiceBinding { name: "orders-db".to_owned() }),
         unused_secrets: vec!["orders".to_owned()],

@@ -43,7 +43,7 @@ pub struct ComputeStatus {
     pub size: Option<String>,
     /// What that size provides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub capacity: Option<Capacity>,
+    pub capacity: Option<Box<Capacity>>,
     /// When the compute was last active. While it is active, this is rounded down to the hour, so that use causes no writes here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
@@ -53,19 +53,19 @@ pub struct ComputeStatus {
     pub last_operation: Option<LastOperation>,
     /// The last restart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub restart: Option<RestartStatus>,
+    pub restart: Option<Box<RestartStatus>>,
     /// The regular restarts of spec.maintenance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub maintenance: Option<MaintenanceStatus>,
+    pub maintenance: Option<Box<MaintenanceStatus>>,
     /// What spec.schedules comes to at present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<ScheduleStatus>,
+    pub schedule: Option<Box<ScheduleStatus>>,
     /// For a hand-over to another cluster: what the resource there needs in its spec.takeOverFrom.release. It contains no secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<String>,
     /// What interrupts connections and waits until spec.disruption allows it; absent when nothing waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waiting: Option<WaitingChanges>,
+    pub waiting: Option<Box<WaitingChanges>>,
     /// The Secret with the connection parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_secret: Option<String>,

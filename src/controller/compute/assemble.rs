@@ -29,7 +29,7 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         snapshot: facts.excerpt.snapshot.clone(),
         claims: claims((object, &known), computes, unreadable, |uid| others.creating.contains(uid)),
         hand_over: facts.hand_over.clone(),
-        connection_secret: connection::written(object.spec.connection.as_ref(), facts.secret.as_ref()),
+        connection_secret: connection::written(object.spec.connection.as_deref(), facts.secret.as_ref()),
         unused_secrets: facts.unused_secrets.clone(),
         secret: connection::view(facts.secret.as_ref()),
         credentials: facts.credentials.clone(),

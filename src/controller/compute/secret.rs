@@ -10,7 +10,7 @@ use crate::decide::identity;
 /// Whether a Compute that is being deleted and hands over still owns its connection Secret: the Secret would go with it.
 pub(super) async fn is_left_to_successor<E: Environment>(env: &E, object: &Compute) -> Result<bool, kube::Error> {
     let released = || identity::of_compute(object).is_ok_and(|record| record.identity.hand_over.released.is_some());
-    let declared = object.spec.connection.as_ref().filter(|_| object.spec.hand_over_to.is_some() || released());
+    let declared = object.spec.connection.as_deref().filter(|_| object.spec.hand_over_to.is_some() || released());
     let (Some(connection), Some(owner), true) =
         (declared, Owner::of(object), object.metadata.deletion_timestamp.is_some())
     else {
@@ -20,12 +20,12 @@ pub(super) async fn is_left_to_successor<E: Environment>(env: &E, object: &Compu
 }
 
 pub(super) async fn of<E: Environment>(env: &E, object: &Compute) -> Result<Option<(Owner, SecretState)>, kube::Error> {
-    connection::of(env, object, object.spec.connection.as_ref(), hand_over::owner(object)).await
+    connection::of(env, object, object.spec.connection.as_deref(), hand_over::owner(object)).await
 }
 
 /// The user and the password, where they are to be written.
 pub(super) async fn credentials<E: Environment>(env: &E, object: &Compute) -> Result<CredentialsView, kube::Error> {
-    let declared = object.spec.connection.as_ref().filter(|_| object.spec.management == Management::Full);
+    let declared = object.spec.connection.as_deref().filter(|_| object.spec.management == Management::Full);
     connection::credentials(env, object, declared).await
 }
 
@@ -33,5 +33,5 @@ pub(super) async fn credentials<E: Environment>(env: &E, object: &Compute) -> Re
 pub(super) async fn unused<E: Environment>(env: &E, object: &Compute) -> Result<Vec<String>, kube::Error> {
     let Some(status) = &object.status else { return Ok(Vec::new()) };
     let wrote: Vec<&String> = status.unused_secrets.iter().chain(&status.connection_secret).collect();
-    connection::unused(env, object, object.spec.connection.as_ref(), &wrote).await
+    connection::unused(env, object, object.spec.connection.as_deref(), &wrote).await
 }

@@ -43,7 +43,7 @@ pub fn feed<K: Kind>(
 ) -> Feed<K::Object> {
     let (store, writer) = reflector::store();
     let api = K::Object::api::<DeserializeGuard<K::Object>>(client, namespace);
-    let watched = watcher(api, watcher::Config::default()).default_backoff().modify(trim);
+    let watched = watcher(api, watcher::Config::default().page_size(PAGE)).default_backoff().modify(trim);
     let mut reader = Reader::<K>::new(namespace, writer, (index, unreadable), env);
     let read = watched.filter_map(move |event| std::future::ready(event.map(|event| reader.read(event)).transpose()));
     let later = env.clone();
@@ -55,6 +55,9 @@ pub fn feed<K: Kind>(
     });
     Feed { namespace: namespace.map(str::to_owned), changes: changes.boxed(), store }
 }
+
+/// So many objects of a list are decoded at once, with all that is dropped of them right after.
+const PAGE: u32 = 100;
 
 /// Drops what nobody here reads: half of a resource, and with thousands of them half of the memory.
 fn trim<K: Resource>(object: &mut K) {

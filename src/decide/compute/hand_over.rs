@@ -17,11 +17,11 @@ impl HandsOver for Compute {
     }
 
     fn hand_over_to(&self) -> Option<&HandOverTo> {
-        self.spec.hand_over_to.as_ref()
+        self.spec.hand_over_to.as_deref()
     }
 
     fn take_over_from(&self) -> Option<&TakeOverFrom> {
-        self.spec.take_over_from.as_ref()
+        self.spec.take_over_from.as_deref()
     }
 
     fn recorded(&self) -> Result<Record<ComputeIdentity>, InvalidAnnotation> {
@@ -74,7 +74,7 @@ pub(super) fn given(case: &Case) -> Option<Choice> {
         since: bound.map(|binding| binding.at),
         what: bound.map(|binding| format!("Compute {}", binding.id)),
         meta: &case.observed.meta,
-        declared: case.spec.hand_over_to.as_ref(),
+        declared: case.spec.hand_over_to.as_deref(),
         released: record.released.as_ref(),
         cluster: &case.observed.cluster,
         successor: &case.observed.hand_over.successor,

@@ -295,7 +295,7 @@ impl Case<'_> {
     /// Whether a change that interrupts connections may be made now.
     fn permit(&self, compute: &Compute) -> Permit {
         let idle = compute.current_state == ComputeState::Idle;
-        permit(self.spec.disruption.as_ref(), idle, self.observed.waiting_since.unwrap_or(self.now), self.now)
+        permit(self.spec.disruption.as_deref(), idle, self.observed.waiting_since.unwrap_or(self.now), self.now)
     }
 
     /// The restart that the spec and the annotation request, as if it were made now.

@@ -25,8 +25,8 @@ pub fn status(
             computes.iter().find(|compute| compute.id == binding.id).map_or_else(
                 || ComputeStatus { compute_id: Some(binding.id.clone()), ..ComputeStatus::default() },
                 |compute| ComputeStatus {
-                    restart: last_restart(&case, compute, old.restart.as_ref()),
-                    maintenance: maintenance::status(&case, compute),
+                    restart: last_restart(&case, compute, old.restart.as_deref()).map(Box::new),
+                    maintenance: maintenance::status(&case, compute).map(Box::new),
                     ..observed_status(compute, old)
                 },
             )
@@ -36,12 +36,13 @@ pub fn status(
     };
     status.last_operation =
         observed.memory.last_operation.clone().or_else(|| old.last_operation.clone()).filter(|_| binding.is_some());
-    status.waiting = report.waiting.as_ref().map(|waiting| WaitingChanges {
+    let waiting = report.waiting.as_ref().map(|waiting| WaitingChanges {
         changes: waiting.changes.clone(),
         since: observed.waiting_since.or_else(|| to_the_second(now)).unwrap_or(now),
         until: waiting.until,
     });
-    status.schedule = schedules::status(spec, now);
+    status.waiting = waiting.map(Box::new);
+    status.schedule = schedules::status(spec, now).map(Box::new);
     status.release = release(&case);
     (status.connection_secret, status.unused_secrets) = match observed.meta.deleting {
         true => (old.connection_secret.clone(), old.unused_secrets.clone()),
@@ -107,7 +108,7 @@ fn observed_status(compute: &Compute, old: &ComputeStatus) -> ComputeStatus {
         state: Some(compute.current_state.to_string()),
         pending_state: compute.pending_state.as_ref().map(ComputeState::to_string),
         size: size.map(|(min, max)| sizes::text(min, max)),
-        capacity: size.and_then(|(min, max)| sizes::capacity(min, max)),
+        capacity: size.and_then(|(min, max)| sizes::capacity(min, max)).map(Box::new),
         last_active: last_active(compute, old.last_active),
         ..ComputeStatus::default()
     }

@@ -285,7 +285,7 @@ fn a_compute_belongs_to_whoever_has_taken_it_over_last() {
 fn a_resource_that_waits_for_a_hand_over_wants_no_primary_of_its_own() {
     let asking = || {
         Other::new("old", -9).declaring(|spec| {
-            spec.take_over_from = Some(api::TakeOverFrom { name: "new".into(), ..Default::default() });
+            spec.take_over_from = Some(api::TakeOverFrom { name: "new".into(), ..Default::default() }.into());
         })
     };
     assert_eq!(claimed(&Other::new("new", 0), &[asking()]).primary, None);

@@ -240,7 +240,7 @@ fn whoever_has_taken_over_waits_until_that_is_recorded_by_the_other_one() {
         identity.hand_over.released = Some(released(&place("new"), Some("new")));
     });
     let mut taker = new(from("old", NOW));
-    taker.spec.take_over_from = Some(api::TakeOverFrom { name: "third".into(), ..Default::default() });
+    taker.spec.take_over_from = Some(api::TakeOverFrom { name: "third".into(), ..Default::default() }.into());
     let find = |others: [api::Compute; 2]| {
         move |place: &Place| {
             let of_name = |other: &&api::Compute| other.metadata.name.as_ref() == Some(&place.name);

@@ -49,9 +49,8 @@ fn restarts(given: &Given) -> Maintained {
 
 /// When the next restart is due, and which was missed.
 fn status_of(given: &Given) -> MaintenanceStatus {
-    status(&Report::ready("fine"), &given.spec, &given.observed, &ComputeStatus::default(), given.now)
-        .maintenance
-        .unwrap()
+    let status = status(&Report::ready("fine"), &given.spec, &given.observed, &ComputeStatus::default(), given.now);
+    *status.maintenance.unwrap()
 }
 
 #[test]

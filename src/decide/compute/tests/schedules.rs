@@ -31,7 +31,8 @@ fn applies(given: &Given, time: &str) -> String {
 
 fn shown(given: &Given, time: &str) -> ScheduleStatus {
     let given = on(given, time);
-    status(&Report::ready("fine"), &given.spec, &given.observed, &ComputeStatus::default(), given.now).schedule.unwrap()
+    let status = status(&Report::ready("fine"), &given.spec, &given.observed, &ComputeStatus::default(), given.now);
+    *status.schedule.unwrap()
 }
 
 #[test]

@@ -131,7 +131,8 @@ fn the_last_operation_outlives_the_memory() {
 
 /// The restart as it is shown after `old` was.
 fn restart_of(given: &Given, old: Option<&RestartStatus>) -> Option<RestartStatus> {
-    status_of(given, &ComputeStatus { restart: old.cloned(), ..ComputeStatus::default() }).restart
+    let old = old.cloned().map(Box::new);
+    status_of(given, &ComputeStatus { restart: old, ..ComputeStatus::default() }).restart.map(|restart| *restart)
 }
 
 #[test]
