@@ -71,7 +71,7 @@ impl Bed {
         let platform = platform.map_err(Error::while_doing("starting the platform"))?;
         cluster.kubectl_with_input(&["apply", "-f", "-"], &fleet::account(&platform.base_url(), setting)).await?;
         let kubeconfig = cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await?;
-        let (operator, metrics) = operator("operator", &program, &cluster, &kubeconfig).await?;
+        let (operator, metrics) = operator("operator", (&program, &[]), &cluster, &kubeconfig).await?;
         let accounts = ["-n", fleet::NAMESPACE, "wait", "--for=condition=Ready", "account/prod", "--timeout=60s"];
         cluster.kubectl(&accounts).await?;
         let (client, counter) = (cluster.client().await?, Counter::new(&audit)?);
@@ -89,16 +89,17 @@ impl Bed {
         })
     }
 
-    /// Stops the operator as a rollout does, and starts it again. Ready on return.
-    pub async fn restart(&mut self) -> Result<()> {
+    /// Stops the operator as a rollout does, and starts it again with these flags besides. Ready on return.
+    pub async fn restart(&mut self, flags: &[&str]) -> Result<()> {
         self.operator.terminate(PATIENCE).await?;
-        (self.operator, self.metrics) = operator("operator", &self.program, &self.cluster, &self.kubeconfig).await?;
+        let program = (self.program.as_path(), flags);
+        (self.operator, self.metrics) = operator("operator", program, &self.cluster, &self.kubeconfig).await?;
         Ok(())
     }
 
     /// Starts the program beside the one that runs; `name` tells their logs apart. Ready on return.
     pub async fn another(&self, name: &str) -> Result<Running> {
-        Ok(operator(name, &self.program, &self.cluster, &self.kubeconfig).await?.0)
+        Ok(operator(name, (&self.program, &[]), &self.cluster, &self.kubeconfig).await?.0)
     }
 
     /// How many passes the operator has made.
@@ -115,13 +116,19 @@ impl Bed {
     }
 }
 
-async fn operator(name: &str, program: &Path, cluster: &ControlPlane, kubeconfig: &Path) -> Result<(Running, String)> {
+async fn operator(
+    name: &str,
+    (program, flags): (&Path, &[&str]),
+    cluster: &ControlPlane,
+    kubeconfig: &Path,
+) -> Result<(Running, String)> {
     let metrics = format!("127.0.0.1:{}", free_port()?);
     let health = format!("127.0.0.1:{}", free_port()?);
     let mut command = Command::new(program);
     command
         .args(["run", "--leader-elect", "--allow-insecure-platform", "--health-listen", &health])
         .arg(format!("--metrics-listen={metrics}"))
+        .args(flags)
         .env("KUBECONFIG", kubeconfig);
     let operator = cluster.sandbox().start(name, command)?;
     wait_for("the operator to be ready", PATIENCE, async || {

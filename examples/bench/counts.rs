@@ -11,6 +11,8 @@ const STATUSES: u64 = 5;
 /// The account and its Secret are held from the first Compute on, and the account says when its credentials were checked.
 const OF_THE_ACCOUNT: u64 = 3;
 
+/// Seven where it comes alone; each wait for a turn takes one more.
+const PASSES: u64 = 12;
 const PASSES_OF_THE_ACCOUNT: u64 = 10;
 
 /// Fails where one is exceeded, with all of them.
@@ -28,6 +30,7 @@ pub fn check(run: &Run) -> Result<()> {
         ("events while creating", written("create events"), size..=size),
         ("statuses while creating", statuses, 2 * size..=STATUSES * size),
         ("other writes while creating", run.creating.requests.writes() - 3 * size - statuses, 0..=OF_THE_ACCOUNT),
+        ("passes while creating", run.creating.passes, size..=PASSES * size),
         ("changes for those who come alone", run.singles.platform_changes, singles..=singles),
         ("records of those who come alone", alone("patch computes"), 2 * singles..=2 * singles),
         ("statuses of those who come alone", alone("patch computes/status"), 3 * singles..=3 * singles),

@@ -48,8 +48,9 @@ pub const fn projects(size: usize) -> usize {
 }
 
 pub fn account(base_url: &str, Setting { limited, .. }: Setting) -> String {
-    // Under a limit everything is for the creates: a minute's requests come evenly, and polls are as rare as people make them then.
-    let (per_minute, burst, poll) = if limited { (LIMIT, 5, 2 * POLL_SECONDS) } else { (100_000, 1000, POLL_SECONDS) };
+    // Under a limit nearly everything is for the creates: a minute's requests come evenly, and polls are as rare as in an account with many
+    // projects.
+    let (per_minute, burst, poll) = if limited { (LIMIT, 5, 10 * POLL_SECONDS) } else { (100_000, 1000, POLL_SECONDS) };
     format!(
         "apiVersion: v1
 kind: Namespace

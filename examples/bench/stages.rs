@@ -40,6 +40,7 @@ pub struct Run {
     /// From the leader's end to the first call of its successor: told to stop, and killed.
     pub stopped_leader: f64,
     pub killed_leader: f64,
+    pub confined: Confined,
 }
 
 /// Creating all at once.
@@ -51,6 +52,13 @@ pub struct Creating {
     pub processor: f64,
     pub passes: u64,
     pub requests: Requests,
+}
+
+/// The operator is started for a namespace in which there is nothing.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Confined {
+    pub processor: f64,
+    pub resident_kib: u64,
 }
 
 /// Nothing happens.
@@ -96,6 +104,11 @@ pub async fn run(operator: &Path, size: usize, quiet_seconds: u64) -> Result<Run
     let stopped_leader = lead::handed_over(&mut bed, Signal::SIGTERM, 2 * SINGLES).await?.as_secs_f64();
     settled(&mut bed).await?;
     let killed_leader = lead::handed_over(&mut bed, Signal::SIGKILL, 2 * SINGLES + 1).await?.as_secs_f64();
+    settled(&mut bed).await?;
+    bed.restart(&["--watch-namespaces=default"]).await?;
+    settled(&mut bed).await?;
+    let processor = processor_time(bed.operator.id())?.as_secs_f64();
+    let confined = Confined { processor, resident_kib: bed.operator.resident_kib()? };
     Ok(Run {
         size,
         creating,
@@ -111,6 +124,7 @@ pub async fn run(operator: &Path, size: usize, quiet_seconds: u64) -> Result<Run
         restart,
         stopped_leader,
         killed_leader,
+        confined,
     })
 }
 
@@ -137,7 +151,7 @@ async fn quiet(bed: &mut Bed, seconds: u64) -> Result<Quiet> {
 
 async fn restarting(bed: &mut Bed) -> Result<(Restart, Bytes)> {
     let before = counted(bed)?;
-    bed.restart().await?;
+    bed.restart(&[]).await?;
     settled(bed).await?;
     let processor = processor_time(bed.operator.id())?.as_secs_f64();
     let (passes, requests) = (bed.passes().await?, counted(bed)? - before);

@@ -41,15 +41,17 @@ pub fn print(run: &Run) {
         ("restart: Kubernetes writes", run.restart.requests.writes().to_string(), "0".to_owned()),
         ("leader told to stop: to the next call", seconds(run.stopped_leader), none()),
         ("leader killed: to the next call", seconds(run.killed_leader), seconds(LEASE_DURATION.as_secs_f64())),
+        ("confined to an empty namespace: CPU to start", seconds(run.confined.processor), none()),
+        ("confined to an empty namespace: memory", mebibytes(run.confined.resident_kib), none()),
     ];
     for (what, value, least) in rows {
-        println!("  {what:<38} {value:>12} {least:>12}");
+        println!("  {what:<44} {value:>12} {least:>12}");
     }
     for (when, requests) in
         [("creating", &run.creating.requests), ("quiet", &run.quiet.requests), ("restart", &run.restart.requests)]
     {
         for (what, count) in &requests.kubernetes_writes {
-            println!("    {:<36} {count:>12}", format!("{when}: {what}"));
+            println!("    {:<42} {count:>12}", format!("{when}: {what}"));
         }
     }
 }
