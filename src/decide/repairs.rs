@@ -189,4 +189,16 @@ mod tests {
         assert_eq!(repairs.undone("a", at(125)), None);
         assert!(repairs.0.is_empty(), "nothing is kept of what is over");
     }
+
+    #[test]
+    fn what_is_undone_is_named_as_people_find_it() {
+        for (what, named) in [
+            (What::Metadata, "the annotation dbplane.dev/record or the finalizer"),
+            (What::Status, "the status"),
+            (What::Secret("db".to_owned()), "Secret db"),
+            (What::Compute("replica-1".to_owned()), "Compute replica-1"),
+        ] {
+            assert_eq!(what.to_string(), named);
+        }
+    }
 }
