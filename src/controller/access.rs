@@ -1,7 +1,6 @@
 //! The account that a resource refers to, as far as that resource is concerned.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use kube::Resource;
@@ -9,19 +8,19 @@ use kube::core::{Selector, SelectorExt};
 
 use super::environment::{Environment, Kind, StepError};
 use super::object::{AccountName, has_finalizer};
-use super::state::{AccountEntry, Connection};
-use crate::api::{Account, AccountKind, AccountRef, ClusterAccount, NamespaceAccess};
+use super::state::{AccountEntry, Connection, SharedConnection};
+use crate::api::{Account, AccountKind, AccountRef, ClusterAccount, Compute, NamespaceAccess};
 use crate::decide::account::Availability;
 use crate::decide::memory::Problem;
 use crate::decide::{AccountView, Action};
-use crate::domain::Fault;
+use crate::domain::{Fault, NameSupport};
 
 /// What a resource may make of the account that it refers to.
 #[derive(Clone, Debug)]
 pub struct Access<P> {
     pub view: AccountView,
     /// Where the resource may use the account and its credentials are at hand.
-    pub connection: Option<Arc<Connection<P>>>,
+    pub connection: Option<SharedConnection<P>>,
     /// The account has to be decided on anew for the resource's sake.
     pub wake: Option<AccountName>,
 }
@@ -82,7 +81,7 @@ pub fn connection<K: Resource, E: Environment>(
     reference: &AccountRef,
     object: &K,
     action: Action,
-) -> Result<Arc<Connection<E::Client>>, StepError> {
+) -> Result<SharedConnection<E::Client>, StepError> {
     of(env, reference, object).connection.ok_or_else(|| {
         let message = "the account's credentials are gone".to_owned();
         StepError::Failed(action, Problem::Platform(Fault::Transport { message }))
@@ -94,6 +93,17 @@ pub fn base_url<K: Resource, E: Environment>(env: &E, reference: &AccountRef, ob
     let entry = env.state().account(&AccountName::of(reference, object));
     let connection = entry.and_then(|entry| entry.connection);
     connection.map(|connection| connection.access.base_url.clone()).unwrap_or_default()
+}
+
+/// What computes show of names that were read through the account of `object`; what is known of that by now.
+pub fn names_shown<E: Environment>(
+    env: &E,
+    object: &Compute,
+    connection: &Connection<E::Client>,
+    shown: NameSupport,
+) -> NameSupport {
+    let account = AccountName::of(&object.spec.account_ref, object);
+    env.state().names_shown(&account, connection.number, shown)
 }
 
 /// Wakes an account.

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
 
-pub use self::account::{AccountEntry, Connection};
+pub use self::account::{AccountEntry, Connection, SharedConnection};
 use self::children::Children;
 pub use self::children::Done;
 use self::compute::Create;

@@ -40,6 +40,8 @@ pub fn seal<T: Serialize>(annotation: &str, value: &T, object_key: ObjectKey) ->
         Ok(Value::Object(fields)) => fields,
         _ => Map::new(),
     };
+    // Of what was read before, the old one.
+    fields.remove(SEAL);
     fields.insert(OBJECT.to_owned(), Value::String(object_key.to_string()));
     let digest = digest(annotation, &fields);
     fields.insert(SEAL.to_owned(), Value::String(digest));
@@ -128,6 +130,7 @@ mod tests {
     fn what_was_written_is_read_in_whatever_order() {
         let read = open::<Value>(LINK, &sealed(), ORDERS).unwrap();
         assert_eq!((&read["id"], &read["at"]), (&json!("ep-1"), &json!(7)));
+        assert_eq!(seal(LINK, &read, ORDERS), sealed(), "what was read is written as it was");
         let fields: Map<String, Value> = serde_json::from_str(&sealed()).unwrap();
         let turned: Vec<String> = fields.iter().rev().map(|(name, value)| format!(" {name:?} : {value}")).collect();
         assert!(open::<Value>(LINK, &format!("{{{} }}", turned.join(",")), ORDERS).is_ok());

@@ -10,7 +10,7 @@ use super::super::access::{self, Access};
 use super::super::environment::{Environment, PassSettings};
 use super::super::hand_over;
 use super::super::index::Key;
-use super::super::object::{AccountName, uid};
+use super::super::object::uid;
 use super::super::state::{Connection, ResourceState};
 use super::excerpt::{Excerpt, Matters};
 use super::{Computes, secret};
@@ -138,8 +138,7 @@ fn may_rest_on<E: Environment>(
     latest: &LatestSnapshot,
 ) -> bool {
     let computes = latest.snapshot.as_ref().map(|snapshot| snapshot.items.as_slice()).unwrap_or_default();
-    let account = AccountName::of(&object.spec.account_ref, object);
-    let names = env.state().names_shown(&account, connection.number, Support::among(computes).names);
+    let names = access::names_shown(env, object, connection, Support::among(computes).names);
     may_rest_on_older_list(&object.spec, known, (computes, names))
 }
 

@@ -1,7 +1,6 @@
 //! What is done for a Compute: one step, recorded where a successor finds it.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -9,10 +8,10 @@ use super::super::access;
 use super::super::environment::{Environment, StepError};
 use super::super::hand_over;
 use super::super::index::Key;
-use super::super::object::{AccountName, uid};
+use super::super::object::uid;
 use super::super::pass::calls::{confirm_record, failed, patch_metadata, publish, restore};
 use super::super::pass::released;
-use super::super::state::{Answer, Connection, Turn};
+use super::super::state::{Answer, SharedConnection, Turn};
 use super::Computes;
 use crate::api::{Compute, LastOperation, Management};
 use crate::cluster::{Event, MetadataPatch, resource_version};
@@ -23,7 +22,7 @@ use crate::decide::identity::{
 };
 use crate::decide::memory::Asked;
 use crate::decide::{Action, Reason};
-use crate::domain::{self, ComputeChange, Fault, NewCompute, Operation};
+use crate::domain::{ComputeChange, Fault, NewCompute, Operation};
 use crate::platform::{Platform, PlatformClient};
 
 /// Performs one step.
@@ -126,7 +125,9 @@ impl<E: Environment> Work<'_, E> {
         self.wrote();
         let (created, operations) = self.settle(Action::Create, answer)?;
         self.started(operations);
-        self.noted_name(new, &created);
+        if let (Ok(connection), true) = (self.connection(), new.name == created.name) {
+            access::names_shown(self.env, self.object, &connection, created.support.names);
+        }
         let binding = Binding {
             id: created.id.clone(),
             project: self.object.spec.project_id.clone(),
@@ -152,16 +153,6 @@ impl<E: Environment> Work<'_, E> {
         };
         self.publish(&event).await;
         Ok(())
-    }
-
-    /// A platform that answers with the name that it was given keeps names.
-    fn noted_name(&self, new: &NewCompute, created: &domain::Compute) {
-        if let Ok(connection) = self.connection()
-            && new.name == created.name
-        {
-            let account = AccountName::of(&self.object.spec.account_ref, self.object);
-            self.env.state().names_shown(&account, connection.number, created.support.names);
-        }
     }
 
     /// Writes the intent. Where no answer comes, it may be written, and the branch's turn is kept until that is seen. Where it is
@@ -348,7 +339,7 @@ impl<E: Environment> Work<'_, E> {
         Ok(None)
     }
 
-    fn connection(&self) -> Result<Arc<Connection<E::Client>>, StepError> {
+    fn connection(&self) -> Result<SharedConnection<E::Client>, StepError> {
         access::connection(self.env, &self.object.spec.account_ref, self.object, Action::Change)
     }
 

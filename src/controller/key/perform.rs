@@ -1,7 +1,5 @@
 //! What is done for a ProjectKey: one step, recorded where a successor finds it. A secret is shown once and is kept until it is saved.
 
-use std::sync::Arc;
-
 use kube::ResourceExt;
 use secrecy::SecretString;
 
@@ -13,7 +11,7 @@ use super::super::pass::calls::{
     confirm_record, copy_record, failed, patch_metadata, publish, restore, secret_written,
 };
 use super::super::pass::released;
-use super::super::state::{Connection, UnsavedKey};
+use super::super::state::{Connection, SharedConnection, UnsavedKey};
 use super::listing::{interest, is_not_offered};
 use super::record::{recording, recording_keys, stored};
 use super::secret::Previous;
@@ -308,7 +306,7 @@ impl<E: Environment> Work<'_, E> {
     }
 
     /// The secret of the key in use, where it is in its Secret or still in memory.
-    async fn current_secret(&self) -> Result<Option<(Arc<Connection<E::Client>>, SecretString)>, StepError> {
+    async fn current_secret(&self) -> Result<Option<(SharedConnection<E::Client>, SecretString)>, StepError> {
         let access = access::of(self.env, &self.object.spec.account_ref, self.object);
         let Some(connection) = access.connection else { return Ok(None) };
         let (Some(current), Some(owner)) = (&self.identity.records.current, Owner::of(self.object)) else {
@@ -337,7 +335,7 @@ impl<E: Environment> Work<'_, E> {
         uid(self.object)
     }
 
-    fn connection(&self, action: Action) -> Result<Arc<Connection<E::Client>>, StepError> {
+    fn connection(&self, action: Action) -> Result<SharedConnection<E::Client>, StepError> {
         access::connection(self.env, &self.object.spec.account_ref, self.object, action)
     }
 

@@ -12,6 +12,9 @@ use crate::decide::account::{Availability, Check};
 use crate::domain::NameSupport;
 use crate::platform::PlatformClient;
 
+/// What all who use an account share.
+pub type SharedConnection<P> = Arc<Connection<P>>;
+
 /// One account's client and what it is made of.
 #[derive(Clone, Debug)]
 pub struct Connection<P> {
@@ -37,7 +40,7 @@ impl<P> Connection<P> {
 /// What is published of an account.
 #[derive(Clone, Debug)]
 pub struct AccountEntry<P> {
-    pub connection: Option<Arc<Connection<P>>>,
+    pub connection: Option<SharedConnection<P>>,
     /// Whether it can be used.
     pub availability: Availability,
     /// Whether the account and its Secret are protected while resources use it.
