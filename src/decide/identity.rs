@@ -19,7 +19,7 @@ pub use self::keys::{
 use super::names::RECORD;
 use super::seal::{self, InvalidAnnotation, ObjectKey};
 use crate::api::{Compute, ObjectMeta, ProjectKey};
-use crate::domain::Settings;
+use crate::domain::{NameSupport, Settings};
 
 /// How a Compute was bound to its compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +68,32 @@ pub struct CreateIntent {
     pub asked: Option<Settings>,
 }
 
+/// What tells the result of a create from what else is created on its branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// The unique name that it gives the compute: any number of them can be under way at once.
+    ByMark,
+    /// That it was not there before: one comes after the other.
+    ByBaseline,
+}
+
+impl Told {
+    /// How a create is told that begins now.
+    pub fn now(names: NameSupport) -> Self {
+        if names == NameSupport::Kept { Self::ByMark } else { Self::ByBaseline }
+    }
+
+    /// Whether two creates on a branch can be under way at once.
+    pub fn goes_with(self, other: Self) -> bool {
+        (self, other) == (Self::ByMark, Self::ByMark)
+    }
+}
+
 impl CreateIntent {
+    pub fn told(&self) -> Told {
+        if self.baseline.is_none() { Told::ByMark } else { Told::ByBaseline }
+    }
+
     /// The unanswered creates, with this one added. Equal ones share one record, so that the annotation does not grow while
     /// the platform never answers.
     pub fn noted_in(&self, unanswered: &[Self]) -> Vec<Self> {

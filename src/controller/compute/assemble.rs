@@ -10,6 +10,7 @@ use super::gather::Facts;
 use crate::api::Compute;
 use crate::decide::compute::{ComputeObserved, claims};
 use crate::decide::connection::Address;
+use crate::decide::identity::Told;
 use crate::decide::names;
 
 pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved {
@@ -17,6 +18,8 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
     let computes = others.computes.iter().map(AsRef::as_ref);
     let unreadable = others.unreadable.iter().map(AsRef::as_ref);
     let known = facts.record.clone().unwrap_or_default();
+    let name_support = facts.excerpt.name_support.max(facts.names());
+    let mine = (object, &known, Told::now(name_support));
     ComputeObserved {
         meta: meta_observed(object, facts.record.as_ref()),
         uid: uid(object),
@@ -27,14 +30,14 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         account: facts.access.view.clone(),
         platform: facts.access.connection.as_ref().map(|connection| platform(&connection.access.base_url)),
         snapshot: facts.excerpt.snapshot.clone(),
-        claims: claims((object, &known), computes, unreadable, |uid| others.creating.contains(uid)),
+        claims: claims(mine, computes, unreadable, |uid| others.creating.get(uid).copied()),
         hand_over: facts.hand_over.clone(),
         connection_secret: connection::written(object.spec.connection.as_deref(), facts.secret.as_ref()),
         unused_secrets: facts.unused_secrets.clone(),
         secret: connection::view(facts.secret.as_ref()),
         credentials: facts.credentials.clone(),
         last_seen: object.status.as_ref().and_then(Address::seen),
-        name_support: facts.excerpt.name_support.max(facts.names()),
+        name_support,
         memory: facts.remembered.memory.clone(),
         stale_from: facts.excerpt.stale_from,
         limits: facts.settings.limits,

@@ -19,7 +19,7 @@ use crate::cluster::{Owner, SecretState};
 use crate::decide::compute::{SnapshotState, at_stake, may_rest_on_older_list};
 use crate::decide::connection::CredentialsView;
 use crate::decide::hand_over::HandOverView;
-use crate::decide::identity::{self, ComputeIdentity, Record};
+use crate::decide::identity::{self, ComputeIdentity, Record, Told};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{AccountView, later};
 use crate::domain::{NameSupport, Support};
@@ -54,7 +54,7 @@ pub struct Others {
     /// Those that cannot be read, as far as their metadata tells.
     pub unreadable: Vec<Arc<ObjectMeta>>,
     /// The UIDs of those that have begun a create in this process, which the cache may not show yet.
-    pub creating: BTreeSet<String>,
+    pub creating: BTreeMap<String, Told>,
 }
 
 impl<P> Facts<P> {
@@ -160,7 +160,8 @@ fn others<E: Environment>(env: &E, object: &Compute, known: &ComputeIdentity, sn
     computes.remove(&me);
     let unreadable = env.unreadable::<Compute>();
     let uids = computes.keys().cloned().chain(unreadable.iter().filter_map(|meta| meta.uid.clone()));
-    let creating = uids.filter(|uid| env.state().is_creating(uid)).collect();
+    let creates = |uid: String| env.state().creates(&uid).map(|told| (uid, told));
+    let creating = uids.filter_map(creates).collect();
     Others { creating, unreadable, computes: computes.into_values().collect() }
 }
 

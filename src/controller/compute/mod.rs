@@ -23,7 +23,7 @@ use crate::api::{AccountRef, Compute, ComputeStatus, Condition};
 use crate::cluster::resource_version;
 use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState};
 use crate::decide::hand_over::HandsOver;
-use crate::decide::identity::{Place, of_compute};
+use crate::decide::identity::{Place, Told, of_compute};
 use crate::decide::names::ClusterId;
 use crate::decide::repairs::{Repair, What};
 use crate::decide::{AccountView, Brake, Decision, Memory, Report};
@@ -114,7 +114,7 @@ impl Kind for Computes {
     fn announce<E: Environment>(env: &E, object: &Compute, facts: &Facts<E::Client>, observed: &ComputeObserved) {
         let resolved = facts.record.as_ref().map_or(true, |record| record.open_create().is_none());
         let over = || env.state().create_resolved(&observed.uid, resource_version(object));
-        if resolved && over() {
+        if resolved && over() == Some(Told::ByBaseline) {
             // The next one. With many that wait all would decide anew in each turn; who is not woken looks by itself.
             let waits = |other: &Arc<Compute>| other.spec.type_ == object.spec.type_ && is_unbound(other);
             let next = on_branch(env, object).into_iter().filter(waits).min_by_key(|other| rank(other.as_ref()));

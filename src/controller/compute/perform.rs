@@ -107,7 +107,7 @@ impl<E: Environment> Work<'_, E> {
     ) -> Result<(), StepError> {
         let uid = uid(self.object);
         let before = identity::of_compute(self.object).unwrap_or_default().identity.binding;
-        if !self.env.state().begin_create(&uid, self.turn(&intent.branch)) {
+        if !self.env.state().begin_create(&uid, self.turn(&intent.branch), intent.told()) {
             // Another create on the branch was begun since the decision. The next one sees whose, and waits for its end.
             if self.sees_another_create(&intent.branch) {
                 return Ok(());

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::{Answer, ProcessState, ResourceState, Wrote};
 use crate::api::{ComputeType, LastOperation};
 use crate::decide::Action;
+use crate::decide::identity::Told;
 use crate::decide::memory::Asked;
 use crate::domain::{ComputeChange, Fault};
 use crate::platform::Tick;
@@ -23,6 +24,7 @@ pub struct Turn {
 #[derive(Clone, Debug)]
 pub struct Create {
     pub turn: Turn,
+    pub told: Told,
     pub running: bool,
     /// Its intent was written to the object of this version, and whether the API server did so is not known.
     pub recording: Option<u64>,
@@ -69,18 +71,18 @@ impl<P> ProcessState<P> {
         self.update(uid, |resource| std::mem::replace(&mut resource.awaiting, awaiting) != awaiting)
     }
 
-    /// Takes the turn to create a compute of a type on a branch; whether it was free, or the resource's own. It is held until the create is
-    /// resolved, and for as long as the step runs.
-    pub fn begin_create(&self, uid: &str, turn: Turn) -> bool {
+    /// Takes the turn to create a compute of a type on a branch; whether it was free, or the resource's own, or can be shared. It is held
+    /// until the create is resolved, and for as long as the step runs.
+    pub fn begin_create(&self, uid: &str, turn: Turn, told: Told) -> bool {
         self.with(|contents| {
-            if contents.resources.creating(&turn).any(|other| other != uid) {
+            if contents.resources.creating(&turn).any(|(other, theirs)| other != uid && !told.goes_with(theirs)) {
                 return false;
             }
             contents.resources.change(uid, |resource| {
                 // An intent of before may be written still, although this version of the object does not show it.
                 let before = resource.create.take().filter(|create| create.turn == turn);
                 let recording = before.and_then(|create| create.recording);
-                resource.create = Some(Create { turn, running: true, recording });
+                resource.create = Some(Create { turn, told, running: true, recording });
             });
             true
         })
@@ -88,7 +90,7 @@ impl<P> ProcessState<P> {
 
     /// Whether it is this resource's turn.
     pub fn has_turn(&self, uid: &str, turn: &Turn) -> bool {
-        self.with(|contents| contents.resources.creating(turn).any(|creating| creating == uid))
+        self.with(|contents| contents.resources.creating(turn).any(|(creating, _)| creating == uid))
     }
 
     /// A place in the budget was waited for. It is kept, and what was there before the create is read anew.
@@ -101,9 +103,9 @@ impl<P> ProcessState<P> {
         self.update(uid, |resource| resource.place.take())
     }
 
-    /// Whether a resource has begun a create that is not resolved.
-    pub fn is_creating(&self, uid: &str) -> bool {
-        self.with(|contents| contents.resources.get(uid).is_some_and(|resource| resource.create.is_some()))
+    /// How the create is told that a resource has begun and that is not resolved.
+    pub fn creates(&self, uid: &str) -> Option<Told> {
+        self.with(|contents| Some(contents.resources.get(uid)?.create.as_ref()?.told))
     }
 
     /// The intent of a create is about to be written to the object of this version; whether none was before that may be in it.
@@ -128,13 +130,13 @@ impl<P> ProcessState<P> {
         });
     }
 
-    /// This version of the object shows the create resolved, or never recorded; whether that is news. It is neither while the
-    /// create is running, nor while its intent may be written and not be seen yet.
-    pub fn create_resolved(&self, uid: &str, version: Option<u64>) -> bool {
+    /// This version of the object shows the create resolved, or never recorded; how it was told where that is news. It is neither while
+    /// the create is running, nor while its intent may be written and not be seen yet.
+    pub fn create_resolved(&self, uid: &str, version: Option<u64>) -> Option<Told> {
         self.with(|contents| {
             let over = |create: &mut Create| !create.running && !create.may_be_recorded(version);
-            let ended = contents.resources.change_known(uid, |resource| resource.create.take_if(over).is_some());
-            ended.unwrap_or_default()
+            let ended = contents.resources.change_known(uid, |resource| resource.create.take_if(over));
+            ended.flatten().map(|create| create.told)
         })
     }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::ResourceState;
 use super::compute::Turn;
 use crate::decide::Reason;
+use crate::decide::identity::Told;
 
 /// By UID.
 #[derive(Clone, Debug, Default)]
@@ -43,9 +44,11 @@ impl Resources {
         self.all.iter().map(|(uid, resource)| (uid, resource.as_ref()))
     }
 
-    /// Who has this turn.
-    pub fn creating(&self, turn: &Turn) -> impl Iterator<Item = &str> {
-        self.creating.get(turn).into_iter().flatten().map(String::as_str)
+    /// Who has this turn, and how their creates are told.
+    pub fn creating(&self, turn: &Turn) -> impl Iterator<Item = (&str, Told)> {
+        let told = |uid: &str| Some(self.get(uid)?.create.as_ref()?.told);
+        let creating = self.creating.get(turn).into_iter().flatten();
+        creating.filter_map(move |uid| Some((uid.as_str(), told(uid)?)))
     }
 
     pub fn waiting(&self, kind: &str, reason: Reason) -> usize {

@@ -6,7 +6,7 @@ use secrecy::SecretString;
 use super::*;
 use crate::api::{AccountKind, ComputeType, PlatformAccess};
 use crate::decide::account::Availability;
-use crate::decide::identity::{KeyIdentity, KeyIntent};
+use crate::decide::identity::{KeyIdentity, KeyIntent, Told};
 use crate::domain::NameSupport;
 use crate::platform::{Access, Connect, Endpoint, Leadership, NoMeter, OverHttp, PlatformClient, Rate, RateLimited};
 
@@ -17,7 +17,7 @@ fn turn(project: &str, branch: &str) -> Turn {
 }
 
 fn resolved(state: &State, uid: &str) -> bool {
-    state.create_resolved(uid, Some(1))
+    state.create_resolved(uid, Some(1)).is_some()
 }
 
 #[test]
@@ -25,62 +25,80 @@ fn an_intent_that_may_be_written_keeps_its_turn_until_it_is_seen() {
     let state = State::default();
     let begin = || {
         let step = state.begin_step("one");
-        assert!(state.begin_create("one", turn("a", "br-1")));
+        assert!(state.begin_create("one", turn("a", "br-1"), Told::ByBaseline));
         let first = state.recording_create("one", Some(7));
         drop(step);
         first
     };
     assert!(begin());
     assert!(!begin(), "the one before may be written");
-    assert!(!state.create_resolved("one", Some(7)), "the cache may be behind");
-    assert!(state.create_resolved("one", Some(8)), "this version shows whether it was written");
+    assert!(state.create_resolved("one", Some(7)).is_none(), "the cache may be behind");
+    assert!(state.create_resolved("one", Some(8)).is_some(), "this version shows whether it was written");
     // A step that ends before it writes an intent of its own says nothing of the one before.
     assert!(begin());
     let step = state.begin_step("one");
-    assert!(state.begin_create("one", turn("a", "br-1")));
+    assert!(state.begin_create("one", turn("a", "br-1"), Told::ByBaseline));
     drop(step);
-    assert!(!state.create_resolved("one", Some(7)));
+    assert!(state.create_resolved("one", Some(7)).is_none());
     state.create_recorded("one");
-    assert!(state.create_resolved("one", Some(7)), "the API server answered");
+    assert!(state.create_resolved("one", Some(7)).is_some(), "the API server answered");
 
-    assert!(state.begin_create("one", turn("a", "br-1")));
+    assert!(state.begin_create("one", turn("a", "br-1"), Told::ByBaseline));
     assert!(state.recording_create("one", Some(7)));
     state.create_refused("one");
-    assert!(state.begin_create("two", turn("a", "br-1")), "nobody waits for what may never be written");
+    assert!(
+        state.begin_create("two", turn("a", "br-1"), Told::ByBaseline),
+        "nobody waits for what may never be written"
+    );
 }
 
 #[test]
 fn a_branch_has_one_create_at_a_time_until_it_is_resolved() {
     let state = State::default();
     let step = state.begin_step("one");
-    assert!(state.begin_create("one", turn("a", "br-1")));
-    assert!(!state.begin_create("two", turn("a", "br-1")));
-    assert!(state.begin_create("three", turn("a", "br-2")));
-    assert!(state.begin_create("four", turn("b", "br-1")), "another project");
+    assert!(state.begin_create("one", turn("a", "br-1"), Told::ByBaseline));
+    assert!(!state.begin_create("two", turn("a", "br-1"), Told::ByBaseline));
+    assert!(state.begin_create("three", turn("a", "br-2"), Told::ByBaseline));
+    assert!(state.begin_create("four", turn("b", "br-1"), Told::ByBaseline), "another project");
     assert!(!resolved(&state, "one"), "it is running");
-    assert!(state.is_creating("one"));
+    assert_eq!(state.creates("one"), Some(Told::ByBaseline));
     drop(step);
-    assert!(!state.begin_create("two", turn("a", "br-1")), "it is not resolved");
+    assert!(!state.begin_create("two", turn("a", "br-1"), Told::ByBaseline), "it is not resolved");
     assert!(state.has_turn("one", &turn("a", "br-1")) && !state.has_turn("two", &turn("a", "br-1")));
     let step = state.begin_step("one");
-    assert!(state.begin_create("one", turn("a", "br-1")), "its own turn");
+    assert!(state.begin_create("one", turn("a", "br-1"), Told::ByBaseline), "its own turn");
     drop(step);
     assert!(resolved(&state, "one"));
     assert!(!resolved(&state, "one"));
-    assert!(state.begin_create("two", turn("a", "br-1")));
+    assert!(state.begin_create("two", turn("a", "br-1"), Told::ByBaseline));
+}
+
+#[test]
+fn creates_that_are_told_by_their_marks_share_a_turn() {
+    let state = State::default();
+    let begin = |uid: &str, told| state.begin_create(uid, turn("a", "br-1"), told);
+    let step = state.begin_step("one");
+    assert!(begin("one", Told::ByMark));
+    assert!(begin("two", Told::ByMark));
+    assert!(!begin("three", Told::ByBaseline));
+    drop(step);
+    assert_eq!(state.create_resolved("one", Some(1)), Some(Told::ByMark));
+    state.forget("two");
+    assert!(begin("three", Told::ByBaseline));
+    assert!(!begin("one", Told::ByMark));
 }
 
 #[test]
 fn after_its_finalizer_is_removed_no_older_version_is_decided_on_until_it_is_gone() {
     let state = State::default();
     let step = state.begin_step("one");
-    assert!(state.begin_create("one", turn("a", "br-1")));
+    assert!(state.begin_create("one", turn("a", "br-1"), Told::ByBaseline));
     state.wrote_version("one", Some(8));
     state.released("one", Some(8));
     drop(step);
     assert!(state.is_outdated("one", Some(8)), "the API server answers with the version from before");
     assert!(!state.is_outdated("one", Some(9)), "somebody else's finalizer holds it");
-    assert!(!state.is_creating("one"));
+    assert_eq!(state.creates("one"), None);
     state.forget("one");
     assert!(state.contents().resources.is_empty());
     // The watch was quicker than the answer.
@@ -96,17 +114,17 @@ fn after_its_finalizer_is_removed_no_older_version_is_decided_on_until_it_is_gon
 fn a_resource_that_is_deleted_keeps_nobody_waiting() {
     let state = State::default();
     let step = state.begin_step("one");
-    assert!(state.begin_create("one", turn("a", "br-1")));
+    assert!(state.begin_create("one", turn("a", "br-1"), Told::ByBaseline));
     drop(step);
     state.forget("one");
-    assert!(!state.is_creating("one"));
+    assert_eq!(state.creates("one"), None);
     // Deleted while its create waits for its place in the budget.
     let step = state.begin_step("two");
-    assert!(state.begin_create("two", turn("a", "br-1")));
+    assert!(state.begin_create("two", turn("a", "br-1"), Told::ByBaseline));
     state.forget("two");
-    assert!(!state.begin_create("one", turn("a", "br-1")), "it is running");
+    assert!(!state.begin_create("one", turn("a", "br-1"), Told::ByBaseline), "it is running");
     drop(step);
-    assert!(state.begin_create("one", turn("a", "br-1")));
+    assert!(state.begin_create("one", turn("a", "br-1"), Told::ByBaseline));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::super::hand_over::{HandsOver, Precedence, precedence};
-use super::super::identity::{self, ComputeIdentity, CreateIntent, Record, object_key};
+use super::super::identity::{self, ComputeIdentity, CreateIntent, Record, Told, object_key};
 use crate::api::{Compute, ComputeSpec, ComputeType, ObjectMeta};
 
 /// The claims of other resources on the same branch and computes.
@@ -78,14 +78,14 @@ pub fn at_stake(mine: &Compute, identity: &ComputeIdentity, ids: &BTreeSet<Strin
     branches.chain(bound.chain(ids).map(compute)).collect()
 }
 
-/// What the others on the same platform claim that matters to `mine`. `unreadable` are those whose spec cannot be read: what
-/// their records claim is theirs all the same. `creating` tells who has begun a create in this process, which its record as
-/// it is known may not show yet.
+/// What the others on the same platform claim that matters to `mine`, of which a create that begins now is `told` so. `unreadable` are those whose spec cannot be read: what
+/// their records claim is theirs all the same. `creating` tells how the create is told that one has begun in this process, which
+/// its record as it is known may not show yet.
 pub fn claims<'a>(
-    (mine, record): (&'a Compute, &Record<ComputeIdentity>),
+    (mine, record, told): (&'a Compute, &Record<ComputeIdentity>, Told),
     others: impl IntoIterator<Item = &'a Compute>,
     unreadable: impl IntoIterator<Item = &'a ObjectMeta>,
-    creating: impl Fn(&str) -> bool,
+    creating: impl Fn(&str) -> Option<Told>,
 ) -> Claims {
     let recorded = |other| Other::of(other, identity::of_compute(other).unwrap_or_default());
     let readable = others.into_iter().map(recorded);
@@ -101,7 +101,7 @@ pub fn claims<'a>(
     Claims {
         bound: bound(&others, &mine.other),
         primary: primary(&others, &mine),
-        creating: first_create(&others, &mine, creating),
+        creating: first_create(&others, &mine, told, creating),
         marks: others.iter().filter_map(|other| other.intent()?.mark.clone()).collect(),
     }
 }
@@ -203,21 +203,26 @@ fn primary(others: &[Other], mine: &Mine) -> Option<String> {
     others.iter().filter(wants_it).min_by_key(|other| other.precedence()).map(Other::label)
 }
 
-/// Whose create on the branch comes first.
-fn first_create(others: &[Other], mine: &Mine, creating: impl Fn(&str) -> bool) -> Option<Rival> {
+/// Whose create on the branch comes first, of those that are not told from one's own by their marks.
+fn first_create(others: &[Other], mine: &Mine, told: Told, creating: impl Fn(&str) -> Option<Told>) -> Option<Rival> {
     let rival = |other: &Other, since| Rival { by: other.label(), since };
     // What is created of another type is never taken for one's own.
     let mut rivals = others.iter().filter(|other| other.spec.is_none_or(|spec| spec.type_ == mine.spec.type_));
     let Some(intent) = mine.other.intent() else {
         let branch = &mine.spec.branch_id;
         let first = rivals.find(|other| match other.record.open_create() {
-            Some(theirs) => theirs.branch == *branch,
-            None => other.spec.is_none_or(|spec| spec.branch_id == *branch) && creating(other.uid()),
+            Some(theirs) => theirs.branch == *branch && !told.goes_with(theirs.told()),
+            None => {
+                let begun = || creating(other.uid()).is_some_and(|theirs| !told.goes_with(theirs));
+                other.spec.is_none_or(|spec| spec.branch_id == *branch) && begun()
+            }
         });
         return first.map(|other| rival(other, other.record.open_create().map(|theirs| theirs.at)));
     };
     let earlier = rivals.filter_map(|other| Some((other, other.intent()?))).filter(|(other, theirs)| {
-        theirs.branch == intent.branch && (theirs.at, other.uid()) < (intent.at, mine.other.uid())
+        theirs.branch == intent.branch
+            && !intent.told().goes_with(theirs.told())
+            && (theirs.at, other.uid()) < (intent.at, mine.other.uid())
     });
     let first = earlier.min_by_key(|(other, theirs)| (theirs.at, other.uid()));
     first.map(|(other, theirs)| rival(other, Some(theirs.at)))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{Binding, ComputeIdentity, CreateIntent, Origin};
+use super::super::identity::{Binding, ComputeIdentity, CreateIntent, Origin, Told};
 use super::super::{Action, Decision, Reason, Report, drift, later, names};
 use super::claims::Rival;
 use super::conflict::{claimed, wrong_role};
@@ -136,7 +136,7 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
         at: case.now,
         branch: case.spec.branch_id.clone(),
         platform: case.observed.platform.clone(),
-        baseline: (case.observed.name_support != NameSupport::Kept).then(baseline),
+        baseline: (Told::now(case.observed.name_support) == Told::ByBaseline).then(baseline),
         newest: there().filter_map(|compute| compute.created_at).max(),
         mark: mark.clone(),
         asked: Some(settings.clone()),

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::super::identity::CreateIntent;
+use super::super::identity::{CreateIntent, Told};
 use super::super::{Action, drift};
 use super::{Case, Snapshot};
 use crate::domain::{Compute, Fault, NameSupport, Role};
@@ -68,8 +68,7 @@ pub(super) fn matches(case: &Case, intent: &CreateIntent, compute: &Compute) -> 
         settings
     };
     let asked = intent.asked.clone().unwrap_or_else(declared);
-    let by_mark_alone = intent.baseline.is_none();
-    !by_mark_alone
+    intent.told() == Told::ByBaseline
         && compute.name.is_none()
         && drift::unmet(&asked, &compute.settings).iter().all(|difference| !difference.reported)
 }

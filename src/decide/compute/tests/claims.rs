@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::api;
-use crate::decide::identity::of_compute;
+use crate::decide::identity::{Told, of_compute};
 
 /// A Compute that was created that many seconds after another.
 struct Other(api::Compute);
@@ -52,12 +52,16 @@ impl Other {
     }
 
     fn creating_on(self, branch: &str, begun: i64) -> Self {
+        self.intending(branch, begun, Told::ByBaseline)
+    }
+
+    fn intending(self, branch: &str, begun: i64, told: Told) -> Self {
         let mark = Some(format!("mark-{}", self.0.metadata.name.as_deref().unwrap()));
         let intent = CreateIntent {
             at: at(begun),
             branch: branch.into(),
             platform: None,
-            baseline: Some([].into()),
+            baseline: (told == Told::ByBaseline).then(BTreeSet::new),
             newest: None,
             mark,
             asked: None,
@@ -70,13 +74,24 @@ fn claims<'a>(
     mine: &'a api::Compute,
     others: impl IntoIterator<Item = &'a api::Compute>,
     unreadable: impl IntoIterator<Item = &'a api::ObjectMeta>,
-    creating: impl Fn(&str) -> bool,
+    creating: impl Fn(&str) -> Option<Told>,
 ) -> Claims {
-    super::super::claims((mine, &of_compute(mine).unwrap_or_default()), others, unreadable, creating)
+    told(Told::ByBaseline, mine, others, unreadable, creating)
+}
+
+/// The same of one whose create would be told so.
+fn told<'a>(
+    told: Told,
+    mine: &'a api::Compute,
+    others: impl IntoIterator<Item = &'a api::Compute>,
+    unreadable: impl IntoIterator<Item = &'a api::ObjectMeta>,
+    creating: impl Fn(&str) -> Option<Told>,
+) -> Claims {
+    super::super::claims((mine, &of_compute(mine).unwrap_or_default(), told), others, unreadable, creating)
 }
 
 fn claimed(mine: &Other, others: &[Other]) -> Claims {
-    claims(&mine.0, others.iter().map(|other| &other.0), [], |_| false)
+    claims(&mine.0, others.iter().map(|other| &other.0), [], |_| None)
 }
 
 /// Whose create comes first.
@@ -114,7 +129,7 @@ fn one_that_cannot_be_read_keeps_what_its_record_names_in_its_project() {
             };
             identity.binding = Some(binding);
         });
-        claims(&Other::new("mine", 10).0, [], [&unreadable.0.metadata], |_| false).bound
+        claims(&Other::new("mine", 10).0, [], [&unreadable.0.metadata], |_| None).bound
     };
     assert!(bound("p-1").contains_key("ep-1"));
     assert_eq!(bound("p-2"), BTreeMap::new());
@@ -154,12 +169,34 @@ fn a_new_create_waits_for_every_unresolved_one_of_its_type_on_the_branch() {
     ] {
         assert_eq!(claimed(&mine, &[other]).creating.is_some(), waits, "{what}");
     }
-    let begun = claims(&mine.0, [&Other::new("other", 10).0], [], |uid| uid == "other");
+    let begun = claims(&mine.0, [&Other::new("other", 10).0], [], |uid| (uid == "other").then_some(Told::ByBaseline));
     assert_eq!(by(&begun), Some("Compute shop/other"), "begun in this process");
     let unreadable = Other::new("other", 10).0.metadata;
-    let begun = claims(&mine.0, [], [&unreadable], |uid| uid == "other");
+    let begun = claims(&mine.0, [], [&unreadable], |uid| (uid == "other").then_some(Told::ByBaseline));
     assert_eq!(by(&begun), Some("Compute shop/other"), "and cannot be read since");
-    assert_eq!(claims(&mine.0, [], [&unreadable], |_| false).creating, None);
+    assert_eq!(claims(&mine.0, [], [&unreadable], |_| None).creating, None);
+}
+
+#[test]
+fn creates_that_are_told_by_their_marks_wait_only_for_those_that_are_not() {
+    let by_baseline = || Other::new("baseline", 10).creating(0);
+    let by_mark = || Other::new("mark", 10).intending(BRANCH, 0, Told::ByMark);
+    let mine = Other::new("mine", 0);
+    for (now, other, waits) in [
+        (Told::ByMark, by_mark(), false),
+        (Told::ByMark, by_baseline(), true),
+        (Told::ByBaseline, by_mark(), true),
+        (Told::ByBaseline, by_baseline(), true),
+    ] {
+        let theirs = of_compute(&other.0).unwrap().identity.intent.unwrap().told();
+        let recorded = told(now, &mine.0, [&other.0], [], |_| None).creating;
+        assert_eq!(recorded.is_some(), waits, "{now:?} and {theirs:?}");
+        let begun = told(now, &mine.0, [&Other::new("other", 10).0], [], |_| Some(theirs)).creating;
+        assert_eq!(begun.is_some(), waits, "{now:?} and {theirs:?} in this process");
+    }
+    let mine = Other::new("mine", 0).intending(BRANCH, 5, Told::ByMark);
+    assert_eq!(claimed(&mine, &[by_mark()]).creating, None, "nor with an intent of its own");
+    assert_eq!(by(&claimed(&mine, &[by_mark(), by_baseline()])), Some("Compute shop/baseline"));
 }
 
 #[test]
@@ -171,7 +208,7 @@ fn unresolved_creates_are_resolved_from_the_first_to_the_last() {
     assert_eq!(by(&claimed(&c, &all())), Some("Compute shop/a"));
     assert_eq!(claimed(&c, &all()).marks, ["mark-a".to_owned(), "mark-b".to_owned()].into());
     assert_eq!(claimed(&c.replica(), &all()).creating, None, "what is not of one type is not mixed up");
-    let begun = claims(&a.0, [&Other::new("d", 0).0], [], |_| true);
+    let begun = claims(&a.0, [&Other::new("d", 0).0], [], |_| Some(Told::ByBaseline));
     assert_eq!(begun.creating, None, "what is begun now is later");
 }
 
