@@ -11,6 +11,8 @@ use crate::api::LastOperation;
 /// How long a change may take before its operations are asked for; the first pause between two questions, doubled with each.
 const ASK_AFTER: Duration = Duration::from_secs(30);
 const ASK_MOST: Duration = Duration::from_secs(300);
+/// How old the list may be that shows that something takes long.
+const RECENT: Duration = Duration::from_secs(10);
 /// How many operations of a compute are remembered and shown.
 const SHOWN: usize = 3;
 
@@ -42,13 +44,17 @@ impl Operations {
         failed(self.newest())
     }
 
-    /// When to ask for them: not before something takes long or has failed. `late` is whether it has taken too long already.
-    pub fn ask_at(&self, late: bool, now: Timestamp) -> Option<Timestamp> {
+    /// When to ask for them: not before something takes long, as a list of `seen` shows, or has failed. `late` is whether it has taken
+    /// too long already.
+    pub fn ask_at(&self, late: bool, seen: Timestamp, now: Timestamp) -> Option<Timestamp> {
         let since = self.unsettled_since.filter(|_| !late).map(|since| later(since, ASK_AFTER));
         let suspected = self.unsettled_since.is_some() || self.failed().is_some();
         let first = if self.failed().is_some() { now } else { since.unwrap_or(now) };
         let next = |(at, times): (Timestamp, u32)| later(at, doubled(ASK_AFTER, times.saturating_sub(1), ASK_MOST));
-        (suspected && !self.not_listed).then(|| self.asked.map_or(first, next))
+        let due = self.asked.map_or(first, next);
+        // Under a rate limit it may be a while until a list shows that a compute has started.
+        let is_known = now < due || late || self.failed().is_some() || later(seen, RECENT) >= due;
+        (suspected && !self.not_listed).then(|| if is_known { due } else { later(now, ASK_AFTER) })
     }
 
     /// The answer to a change: `started` is what it began, in the order of their work.
@@ -177,7 +183,7 @@ mod tests {
         let mut known = Operations::default();
         known.started(&[operation("a", "running", 0)]);
         known.observed(true, true, NOW);
-        assert_eq!(known.ask_at(false, NOW), None);
+        assert_eq!(known.ask_at(false, NOW, NOW), None);
     }
 
     #[test]
@@ -185,17 +191,20 @@ mod tests {
         let mut known = Operations::default();
         known.observed(false, true, NOW);
         known.observed(false, true, at(20));
-        assert_eq!(known.ask_at(false, at(20)), Some(at(30)));
-        assert_eq!(known.ask_at(true, at(20)), Some(at(20)), "the start deadline has passed");
+        assert_eq!(known.ask_at(false, at(20), at(20)), Some(at(30)));
+        assert_eq!(known.ask_at(true, at(20), at(20)), Some(at(20)), "the start deadline has passed");
+        for (seen, due) in [(0, 60), (19, 60), (20, 30), (30, 30)] {
+            assert_eq!(known.ask_at(false, at(seen), at(30)), Some(at(due)), "as a list of {seen} s shows");
+        }
         let mut time = at(30);
         for pause in [30, 60, 120, 240, 300, 300] {
             known.listed(&[], time);
-            let next = known.ask_at(true, time).unwrap();
+            let next = known.ask_at(true, time, time).unwrap();
             assert_eq!(next, later(time, Duration::from_secs(pause)));
             time = next;
         }
         known.observed(true, true, time);
-        assert_eq!(known.ask_at(false, time), None, "it has settled");
+        assert_eq!(known.ask_at(false, time, time), None, "it has settled");
     }
 
     #[test]
@@ -203,13 +212,13 @@ mod tests {
         let mut known = Operations::default();
         known.started(&[operation("a", "failed", 1), operation("b", "scheduling", 0)]);
         known.observed(true, true, NOW);
-        assert_eq!(known.ask_at(false, NOW), Some(NOW));
+        assert_eq!(known.ask_at(false, NOW, NOW), Some(NOW));
         known.listed(&[operation("b", "scheduling", 0), operation("a", "failed", 2)], NOW);
         known.observed(true, true, at(1));
-        assert_eq!((known.failed().unwrap().failures, known.ask_at(false, at(1))), (Some(2), Some(at(30))));
+        assert_eq!((known.failed().unwrap().failures, known.ask_at(false, at(1), at(1))), (Some(2), Some(at(30))));
         known.listed(&[operation("b", "finished", 0), operation("a", "finished", 2)], at(30));
         known.observed(true, true, at(31));
-        assert_eq!((known.failed(), known.ask_at(false, at(31))), (None, None));
+        assert_eq!((known.failed(), known.ask_at(false, at(31), at(31))), (None, None));
         assert_eq!(known.newest(), [], "nothing more is to be said of them");
     }
 
@@ -219,14 +228,14 @@ mod tests {
         known.started(&[operation("a", "failed", 1)]);
         known.not_listed();
         known.observed(false, true, NOW);
-        assert_eq!((known.ask_at(true, at(9999)), known.are_listed()), (None, false));
+        assert_eq!((known.ask_at(true, at(9999), at(9999)), known.are_listed()), (None, false));
         known.observed(true, false, NOW);
         assert!(known.failed().is_some(), "what was asked for is not in force");
         known.observed(true, true, NOW);
         assert_eq!(known.failed(), None);
         known.ask_anew();
         known.observed(false, true, NOW);
-        assert!(known.ask_at(false, NOW).is_some(), "it may be another platform now");
+        assert!(known.ask_at(false, NOW, NOW).is_some(), "it may be another platform now");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::super::identity::Binding;
 use super::super::operations::{is_given_up, text};
 use super::super::{Action, Decision, Reason, Report, Sync, Wake, later};
-use super::{Case, Choice, ComputeStep};
+use super::{Case, Choice, ComputeStep, SnapshotState};
 use crate::api::LastOperation;
 use crate::domain::{Compute, ComputeState};
 
@@ -11,7 +11,8 @@ use crate::domain::{Compute, ComputeState};
 pub(super) fn beside(case: &Case, binding: &Binding, compute: &Compute, choice: Choice) -> Choice {
     let known = &case.observed.memory.operations;
     let choice = Decision { report: choice.report.map(|report| reported(case, compute, report)), ..choice };
-    let due = known.ask_at(is_late(case, binding, compute), case.now);
+    let SnapshotState::Taken { at: seen, .. } = case.observed.snapshot else { return choice };
+    let due = known.ask_at(is_late(case, binding, compute), seen, case.now);
     let (None, Some(due), Some(report)) = (&choice.step, due, &choice.report) else { return choice };
     // A question that fails says nothing of the compute.
     let backoff = case.observed.memory.backoff(Action::AskOperations, case.generation(), case.now);
