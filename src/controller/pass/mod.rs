@@ -213,8 +213,13 @@ fn wake_account<K: Kind, E: Environment>(env: &E, object: &K::Object) {
 
 /// The kind and the name of an object, for people.
 pub fn label<K: Resource<DynamicType = ()>>(object: &K) -> String {
-    match object.namespace() {
-        Some(namespace) => format!("{} {namespace}/{}", K::kind(&()), object.name_any()),
-        None => format!("{} {}", K::kind(&()), object.name_any()),
+    label_of::<K>(object.namespace().as_deref(), &object.name_any())
+}
+
+/// The same by namespace and name.
+pub fn label_of<K: Resource<DynamicType = ()>>(namespace: Option<&str>, name: &str) -> String {
+    match namespace {
+        Some(namespace) => format!("{} {namespace}/{name}", K::kind(&())),
+        None => format!("{} {name}", K::kind(&())),
     }
 }

@@ -9,7 +9,7 @@ use futures::{FutureExt, Stream, StreamExt};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::PartialObjectMeta;
-use kube::runtime::controller::Controller;
+use kube::runtime::controller::{self, Controller};
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::{Api, Client};
@@ -22,6 +22,7 @@ use super::super::key::census;
 use super::super::live::Live;
 use super::super::live::stores::{Entry, Stores, Unreadable};
 use super::super::object::Managed;
+use super::super::pass::label_of;
 use super::super::registry::AllKinds;
 use super::super::state::ProcessState;
 use super::feed::{Feed, Later, feed};
@@ -202,9 +203,15 @@ fn controller<K: Kind>(
         .reconcile_on(received(woken))
         .graceful_shutdown_on(stop.clone().cancelled_owned())
         .run(reconcile::<K>, error_policy::<K>, shared.clone());
-    let log = controller.for_each(|result| async move {
-        if let Err(error) = result {
-            debug!(%error, "a pass could not be made");
+    let slots = shared.slots.clone();
+    let log = controller.for_each(move |result| {
+        if let Err(controller::Error::ObjectNotFound(object)) = &result {
+            slots.leave(&label_of::<K::Object>(object.namespace.as_deref(), &object.name));
+        }
+        async move {
+            if let Err(error) = result {
+                debug!(%error, "a pass could not be made");
+            }
         }
     });
     log.boxed()

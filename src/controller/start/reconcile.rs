@@ -8,6 +8,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use kube::runtime::controller::Action as Requeue;
+use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 use thiserror::Error;
 use tokio_util::task::AbortOnDropHandle;
@@ -17,7 +18,7 @@ use super::super::access;
 use super::super::environment::{Environment, Kind};
 use super::super::live::Live;
 use super::super::object::{Managed, uid};
-use super::super::pass::{Next, is_outdated, pass};
+use super::super::pass::{Next, is_outdated, label, pass};
 use super::slots::Slots;
 use crate::decide::Wake;
 
@@ -40,26 +41,26 @@ pub struct Shared {
     pub slots: Slots,
 }
 
-/// One pass, once the first lists are there and its owner has a free slot. Thousands may wait for that, and whoever asks for them keeps room
-/// for as many for ever: all that it keeps is a pointer.
+/// One pass, once the first lists are there, if its owner has a free slot; otherwise the object is woken when there is one. Thousands may wait
+/// for the lists, and whoever asks for them keeps room for as many for ever: all that it keeps is a pointer.
 pub fn reconcile<K: Kind>(object: Arc<K::Object>, shared: Arc<Shared>) -> BoxFuture<'static, Result<Requeue, Error>> {
     made::<K>(object, shared).boxed()
 }
 
 async fn made<K: Kind>(object: Arc<K::Object>, shared: Arc<Shared>) -> Result<Requeue, Error> {
     let env = &shared.env;
-    if env.synced.is_cancelled() && is_outdated::<K, Live>(env, &object) {
+    if env.stop.run_until_cancelled(env.synced.cancelled()).await.is_none() {
+        return Ok(Requeue::await_change());
+    }
+    if is_outdated::<K, Live>(env, &object) {
+        shared.slots.leave(&label(object.as_ref()));
         return Ok(requeue(Next::OnOwnWrite, env.now(), resync(env.draw())));
     }
-    let ready = async {
-        shared.env.synced.cancelled().await;
-        shared.slots.take::<K>(&object).await
+    let (woken, reference) = (env.clone(), ObjectRef::from_obj(object.as_ref()));
+    let Some(slot) = shared.slots.take::<K>(&object, move || woken.wake(reference)) else {
+        return Ok(Requeue::await_change());
     };
-    let slot = tokio::select! {
-        slot = ready => slot,
-        () = shared.env.stop.cancelled() => return Ok(Requeue::await_change()),
-    };
-    let env = shared.env.clone();
+    let env = env.clone();
     // The task that asks for passes, which reads the watch too, would make all of them one by one.
     let made = tokio::spawn(async move {
         let _slot = slot;

@@ -1,71 +1,163 @@
 //! Slots: so many passes of one kind run at the same time for each account and namespace. Passes that wait for a slow platform, or
 //! for the rate budget of its account, hold up nobody else's. What is new, changed or not as declared yet does not wait behind what only is
 //! looked at again.
+//!
+//! Who finds no slot is written down and woken when there is one, and waits in no task: the library that starts passes asks each that it has
+//! started, whenever one of them goes on.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use kube::{Resource, ResourceExt};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::super::environment::Kind;
 use super::super::object::{AccountName, Managed};
 use super::super::pass::label;
 
 /// The slots of everybody.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Slots {
     each: usize,
-    /// By what [`owner`] says.
-    owners: Mutex<HashMap<String, Weak<Owned>>>,
+    all: Arc<Mutex<All>>,
 }
 
-/// The slots of one owner.
-#[derive(Debug)]
-struct Owned {
-    all: Arc<Semaphore>,
-    /// Those of all that may be used for what stands as declared.
-    standing: Arc<Semaphore>,
+#[derive(Debug, Default)]
+struct All {
+    owners: HashMap<String, Owned>,
+    /// Whose slot an object has or waits for.
+    owner_of: HashMap<String, String>,
 }
 
 /// A slot. It is free again when this is dropped.
 #[derive(Debug)]
 pub struct Slot {
-    _owned: Arc<Owned>,
-    _all: OwnedSemaphorePermit,
-    _standing: Option<OwnedSemaphorePermit>,
+    slots: Slots,
+    object: String,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.slots.leave(&self.object);
+    }
+}
+
+/// Has the one decided on that waits.
+type Waker = Box<dyn FnOnce() + Send>;
+
+/// The slots of one owner. As long as somebody waits, there is no free slot for its like.
+#[derive(Default)]
+struct Owned {
+    /// Who has a slot, or was woken to come for one, and whether it stands as declared.
+    taken: HashMap<String, Taken>,
+    /// Who waits, whether it stands as declared, and how to wake it.
+    waiting: HashMap<String, (bool, Waker)>,
+    /// Their order: of those that stand as declared, and of all others. Who is no longer in `waiting`, or now among the others, is passed over.
+    queues: [VecDeque<String>; 2],
+}
+
+#[derive(Clone, Copy)]
+struct Taken {
+    stands: bool,
+    has_come: bool,
+}
+
+impl std::fmt::Debug for Owned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Owned").field("taken", &self.taken.len()).field("waiting", &self.waiting.len()).finish()
+    }
+}
+
+impl Owned {
+    fn is_unused(&self) -> bool {
+        self.taken.is_empty() && self.waiting.is_empty()
+    }
+
+    fn is_free(&self, each: usize, stands: bool) -> bool {
+        let standing = || self.taken.values().filter(|taken| taken.stands).count();
+        self.taken.len() < each && (!stands || standing() < (each * 3 / 4).max(1))
+    }
+
+    /// Whether a pass may begin; otherwise the object waits, and keeps its place if it did already.
+    fn take(&mut self, each: usize, object: &str, stands: bool, wake: Waker) -> bool {
+        if let Some(kept) = self.taken.get_mut(object).filter(|taken| !taken.has_come) {
+            kept.has_come = true;
+            return true;
+        }
+        if self.is_free(each, stands) {
+            self.taken.insert(object.to_owned(), Taken { stands, has_come: true });
+            return true;
+        }
+        let before = self.waiting.insert(object.to_owned(), (stands, wake));
+        if before.is_none_or(|(stood, _)| stood && !stands) {
+            self.queues[usize::from(!stands)].push_back(object.to_owned());
+        }
+        false
+    }
+
+    /// Gives what is free to those who wait, and says whom to wake.
+    fn pass_on(&mut self, each: usize) -> Vec<Waker> {
+        let mut woken = Vec::new();
+        for stands in [false, true] {
+            while self.is_free(each, stands)
+                && let Some(object) = self.queues[usize::from(!stands)].pop_front()
+            {
+                if self.waiting.get(&object).is_none_or(|(still, _)| *still != stands) {
+                    continue;
+                }
+                woken.extend(self.waiting.remove(&object).map(|(_, wake)| wake));
+                self.taken.insert(object, Taken { stands, has_come: false });
+            }
+        }
+        woken
+    }
+}
+
+impl All {
+    /// The object neither has a slot nor waits for one. Whom to wake.
+    fn leave(&mut self, each: usize, object: &str) -> Vec<Waker> {
+        let Some(owner) = self.owner_of.remove(object) else { return Vec::new() };
+        let Some(owned) = self.owners.get_mut(&owner) else { return Vec::new() };
+        owned.taken.remove(object);
+        owned.waiting.remove(object);
+        let woken = owned.pass_on(each);
+        if owned.is_unused() {
+            self.owners.remove(&owner);
+        }
+        woken
+    }
 }
 
 impl Slots {
     /// So many for each owner.
     pub fn new(each: u16) -> Self {
-        Self { each: usize::from(each), owners: Mutex::default() }
+        Self { each: usize::from(each), all: Arc::default() }
     }
 
-    /// Waits for a slot for a pass over `object`, first come, first served among its like.
-    pub async fn take<K: Kind>(&self, object: &K::Object) -> Option<Slot> {
-        self.of(owner::<K>(object), object.stands()).await
+    /// A slot for a pass over `object`; without one, `wake` is called when there is one for it: first come, first served among its like.
+    pub fn take<K: Kind>(&self, object: &K::Object, wake: impl FnOnce() + Send + 'static) -> Option<Slot> {
+        self.of(owner::<K>(object), label(object), object.stands(), Box::new(wake))
     }
 
-    async fn of(&self, owner: String, stands: bool) -> Option<Slot> {
-        let owned = self.owned(owner);
-        // Never closed.
-        let standing = if stands { Some(owned.standing.clone().acquire_owned().await.ok()?) } else { None };
-        let all = owned.all.clone().acquire_owned().await.ok()?;
-        Some(Slot { _owned: owned, _all: all, _standing: standing })
+    fn of(&self, owner: String, object: String, stands: bool, wake: Waker) -> Option<Slot> {
+        let (taken, woken) = self.with(|all| {
+            // It refers to another account now.
+            let has_moved = all.owner_of.get(&object).is_some_and(|before| *before != owner);
+            let woken = if has_moved { all.leave(self.each, &object) } else { Vec::new() };
+            all.owner_of.insert(object.clone(), owner.clone());
+            (all.owners.entry(owner).or_default().take(self.each, &object, stands, wake), woken)
+        });
+        woken.into_iter().for_each(|wake| wake());
+        taken.then(|| Slot { slots: self.clone(), object })
     }
 
-    fn owned(&self, owner: String) -> Arc<Owned> {
-        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = owners.get(&owner).and_then(Weak::upgrade) {
-            return known;
-        }
-        // Kept by the slots, and by those who wait for one.
-        owners.retain(|_, owned| owned.strong_count() > 0);
-        let slots = |count: usize| Arc::new(Semaphore::new(count));
-        let owned = Arc::new(Owned { all: slots(self.each), standing: slots((self.each * 3 / 4).max(1)) });
-        owners.insert(owner, Arc::downgrade(&owned));
-        owned
+    /// The object, by its label, is gone, or there is to be no pass over this version of it.
+    pub fn leave(&self, object: &str) {
+        let woken = self.with(|all| all.leave(self.each, object));
+        woken.into_iter().for_each(|wake| wake());
+    }
+
+    fn with<T>(&self, run: impl FnOnce(&mut All) -> T) -> T {
+        run(&mut self.all.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -78,9 +170,8 @@ fn owner<K: Kind>(object: &K::Object) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use futures::FutureExt;
     use serde_json::json;
 
     use super::*;
@@ -94,44 +185,133 @@ mod tests {
         super::owner::<Computes>(&serde_json::from_value(compute).unwrap())
     }
 
-    #[tokio::test]
-    async fn who_waits_holds_up_nobody_of_another_account_or_namespace() {
-        let slots = Slots::new(2);
-        let first = slots.of(owner("slow", "shop"), false).await;
-        let _second = slots.of(owner("slow", "shop"), false).await;
-        let mut third = Box::pin(slots.of(owner("slow", "shop"), false));
-        assert!(third.as_mut().now_or_never().is_none(), "both slots are taken");
-        assert!(slots.of(owner("slow", "bank"), false).now_or_never().is_some(), "another namespace has its own");
-        assert!(slots.of(owner("fast", "shop"), false).now_or_never().is_some(), "another account has its own");
-        drop(first);
-        assert!(tokio::time::timeout(Duration::from_secs(5), third).await.is_ok(), "one is free again");
+    /// Slots of one owner, and how often each object was woken.
+    struct Desk {
+        slots: Slots,
+        woken: Arc<Mutex<Vec<&'static str>>>,
     }
 
-    #[tokio::test]
-    async fn what_stands_as_declared_leaves_slots_for_what_does_not() {
+    const OWNER: &str = "Compute of Account shop/prod in shop";
+
+    impl Desk {
+        fn new(each: u16) -> Self {
+            Self { slots: Slots::new(each), woken: Arc::default() }
+        }
+
+        fn ask(&self, object: &'static str, stands: bool) -> Option<Slot> {
+            let woken = self.woken.clone();
+            self.slots.of(
+                OWNER.to_owned(),
+                object.to_owned(),
+                stands,
+                Box::new(move || woken.lock().unwrap().push(object)),
+            )
+        }
+
+        fn woken(&self) -> Vec<&'static str> {
+            std::mem::take(&mut *self.woken.lock().unwrap())
+        }
+    }
+
+    #[test]
+    fn who_waits_holds_up_nobody_of_another_account_or_namespace() {
+        let slots = Slots::new(2);
+        let ask = |account: &str, namespace: &str, object: &str| {
+            slots.of(owner(account, namespace), object.to_owned(), false, Box::new(|| {}))
+        };
+        let _taken = [ask("slow", "shop", "a").unwrap(), ask("slow", "shop", "b").unwrap()];
+        assert!(ask("slow", "shop", "c").is_none(), "both slots are taken");
+        assert!(ask("slow", "bank", "a").is_some(), "another namespace has its own");
+        assert!(ask("fast", "shop", "a").is_some(), "another account has its own");
+    }
+
+    #[test]
+    fn a_free_slot_is_kept_for_who_has_waited_longest() {
+        let desk = Desk::new(1);
+        let first = desk.ask("first", false).unwrap();
+        for object in ["second", "third", "second"] {
+            assert!(desk.ask(object, false).is_none());
+        }
+        drop(first);
+        assert_eq!(desk.woken(), ["second"]);
+        assert!(desk.ask("fourth", false).is_none(), "it is kept");
+        let second = desk.ask("second", false).unwrap();
+        drop(second);
+        assert_eq!(desk.woken(), ["third"]);
+    }
+
+    #[test]
+    fn what_stands_as_declared_leaves_slots_for_what_does_not() {
         for (each, for_standing) in [(1, 1), (2, 1), (4, 3), (16, 12)] {
             let slots = Slots::new(each);
             let mut taken = Vec::new();
-            while let Some(Some(slot)) = slots.of(owner("prod", "shop"), true).now_or_never() {
-                taken.push(slot);
-            }
-            assert_eq!(taken.len(), for_standing, "of {each}");
-            let waiting: Vec<_> = (0..100).map(|_| Box::pin(slots.of(owner("prod", "shop"), true))).collect();
-            while let Some(Some(slot)) = slots.of(owner("prod", "shop"), false).now_or_never() {
-                taken.push(slot);
-            }
-            assert_eq!(taken.len(), usize::from(each));
-            drop(waiting);
+            let mut ask = |number: usize, stands: bool| {
+                let slot = slots.of(OWNER.to_owned(), number.to_string(), stands, Box::new(|| {}));
+                let is_taken = slot.is_some();
+                taken.extend(slot);
+                is_taken
+            };
+            assert_eq!((0..100).filter(|number| ask(*number, true)).count(), for_standing, "of {each}");
+            assert_eq!((100..200).filter(|number| ask(*number, false)).count(), usize::from(each) - for_standing);
         }
     }
 
-    #[tokio::test]
-    async fn what_nobody_uses_is_not_kept() {
-        let slots = Slots::new(1);
-        for number in 0..100 {
-            drop(slots.of(owner(&format!("account-{number}"), "shop"), false).await);
+    #[test]
+    fn what_is_changed_meanwhile_comes_before_what_only_is_looked_at_again() {
+        let desk = Desk::new(1);
+        let first = desk.ask("first", false).unwrap();
+        for (object, stands) in [("standing", true), ("changed", true), ("new", false), ("changed", false)] {
+            assert!(desk.ask(object, stands).is_none());
         }
-        let kept = slots.owners.lock().unwrap().len();
-        assert!(kept <= 1, "{kept} are kept");
+        drop(first);
+        for object in ["new", "changed", "standing"] {
+            assert_eq!(desk.woken(), [object]);
+            drop(desk.ask(object, false).unwrap());
+        }
+        assert_eq!(desk.woken(), [""; 0]);
+    }
+
+    #[test]
+    fn who_does_not_come_for_its_slot_passes_it_on() {
+        let desk = Desk::new(1);
+        let first = desk.ask("first", false).unwrap();
+        assert!(desk.ask("gone", false).is_none() && desk.ask("next", false).is_none());
+        drop(first);
+        assert_eq!(desk.woken(), ["gone"]);
+        desk.slots.leave("gone");
+        assert_eq!(desk.woken(), ["next"]);
+        desk.slots.leave("next");
+        assert!(desk.ask("another", false).is_some());
+    }
+
+    #[test]
+    fn who_refers_to_another_account_meanwhile_keeps_no_slot_of_the_former() {
+        let desk = Desk::new(1);
+        let first = desk.ask("first", false).unwrap();
+        assert!(desk.ask("moves", false).is_none() && desk.ask("next", false).is_none());
+        drop(first);
+        assert_eq!(desk.woken(), ["moves"]);
+        let elsewhere = desk.slots.of(owner("other", "shop"), "moves".to_owned(), false, Box::new(|| {}));
+        assert!(elsewhere.is_some());
+        assert_eq!(desk.woken(), ["next"]);
+    }
+
+    #[test]
+    fn what_nobody_uses_is_not_kept() {
+        let slots = Slots::new(1);
+        let woken = Arc::new(AtomicUsize::new(0));
+        for number in 0..100 {
+            let ask = |object: &str| {
+                let woken = woken.clone();
+                let wake = Box::new(move || drop(woken.fetch_add(1, Ordering::Relaxed)));
+                slots.of(format!("account-{number}"), object.to_owned(), false, wake)
+            };
+            let taken = ask("one");
+            assert!(ask("other").is_none());
+            drop(taken);
+            drop(ask("other").unwrap());
+        }
+        let kept = slots.with(|all| all.owners.len() + all.owner_of.len());
+        assert_eq!((kept, woken.load(Ordering::Relaxed)), (0, 100));
     }
 }
