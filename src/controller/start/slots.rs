@@ -303,7 +303,9 @@ mod tests {
         for number in 0..100 {
             let ask = |object: &str| {
                 let woken = woken.clone();
-                let wake = Box::new(move || drop(woken.fetch_add(1, Ordering::Relaxed)));
+                let wake = Box::new(move || {
+                    woken.fetch_add(1, Ordering::Relaxed);
+                });
                 slots.of(format!("account-{number}"), object.to_owned(), false, wake)
             };
             let taken = ask("one");
