@@ -205,6 +205,9 @@ impl InvalidAnnotation {
             Self::Unreadable(error) => {
                 format!("The annotation {RECORD} cannot be read ({error}). {restored}: {forget}")
             }
+            Self::Newer => "What is recorded was written by a newer version of dbplane, in a form that this one does not understand. dbplane does \
+                            nothing for this resource until that version runs again."
+                .to_owned(),
             Self::Edited => format!("The annotation {RECORD} is not as dbplane wrote it. {restored}: {forget}"),
             Self::CopiedFrom(other) => format!(
                 "The annotation {RECORD} was copied from {other} and belongs to that resource. dbplane does nothing until it is \
@@ -250,7 +253,11 @@ impl<T: Serialize> Record<T> {
         let uid = meta.uid.clone().unwrap_or_default();
         let version = meta.resource_version.as_ref().and_then(|version| version.parse().ok()).unwrap_or_default();
         let serial = (self.serial + 1).max(version);
-        seal::seal(RECORD, &Version { head: Head { serial, uid }, identity }, object_key(meta))
+        seal::seal(
+            RECORD,
+            &Version { head: Head { form: (FORM > 1).then_some(FORM), serial, uid }, identity },
+            object_key(meta),
+        )
     }
 }
 
@@ -263,9 +270,15 @@ struct Version<T> {
     identity: T,
 }
 
+/// The form of what is recorded. A change that versions of dbplane before it must not overlook takes the next number, and writes it; the first
+/// one is not written.
+const FORM: u32 = 1;
+
 /// Which version it is.
 #[derive(Serialize, Deserialize)]
 struct Head {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    form: Option<u32>,
     /// Higher than that of the version before.
     serial: u64,
     /// Of the resource. One that was restored from a backup has another.
@@ -275,7 +288,11 @@ struct Head {
 impl<T: DeserializeOwned> Version<T> {
     fn open(text: &str, object_key: ObjectKey) -> Result<Self, InvalidAnnotation> {
         seal::check(RECORD, text, object_key)?;
-        Ok(Self { head: seal::read(text)?, identity: seal::read(text)? })
+        let head: Head = seal::read(text)?;
+        if head.form.is_some_and(|form| form > FORM) {
+            return Err(InvalidAnnotation::Newer);
+        }
+        Ok(Self { head, identity: seal::read(text)? })
     }
 }
 
@@ -310,20 +327,26 @@ pub fn of_key(object: &ProjectKey) -> Result<Record<ProjectKeyIdentity>, Invalid
     newest(&object.metadata, object.status.as_ref().and_then(|status| status.record.as_deref()))
 }
 
-/// The newer of the annotation and the status. A status that is not what dbplane wrote counts for nothing.
+/// The newer of the annotation and the status. A status that is not what dbplane wrote counts for nothing, but for one that a newer version of
+/// dbplane wrote: it may say what the annotation does not.
 fn newest<T: DeserializeOwned + Default>(
     meta: &ObjectMeta,
     status: Option<&str>,
 ) -> Result<Record<T>, InvalidAnnotation> {
     let open = |text: &str| Version::<T>::open(text, object_key(meta));
     let annotation = meta.annotations.as_ref().and_then(|annotations| annotations.get(RECORD)).map(String::as_str);
-    let of_status = status.and_then(|text| Some((text, open(text).ok()?)));
+    let of_status = match status.map(|text| (text, open(text))) {
+        Some((_, Err(InvalidAnnotation::Newer))) => return Err(InvalidAnnotation::Newer),
+        Some((text, Ok(version))) => Some((text, version)),
+        Some((_, Err(_))) | None => None,
+    };
     let is_in_both = of_status.is_some() && annotation == status;
     let of_annotation = annotation.filter(|_| !is_in_both).map(|text| Ok((text, open(text)?)));
     let ((text, version), before) = match (of_annotation, of_status) {
         (Some(Ok(annotation)), Some((_, status))) if annotation.1.head.rank(meta) > status.head.rank(meta) => {
             (annotation, Some(status.identity))
         }
+        (Some(Err(InvalidAnnotation::Newer)), _) => return Err(InvalidAnnotation::Newer),
         (_, Some(status)) => (status, None),
         (Some(annotation), None) => (annotation?, None),
         (None, None) => return Ok(Record::default()),

@@ -24,6 +24,8 @@ pub struct ObjectKey<'a> {
 pub enum InvalidAnnotation {
     /// It is not what dbplane writes, with the error.
     Unreadable(String),
+    /// A newer version of dbplane wrote it, in a form that this one does not know.
+    Newer,
     /// It was written for this resource and changed since.
     Edited,
     /// It was written for another resource: namespace/name.

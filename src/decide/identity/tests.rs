@@ -178,3 +178,30 @@ fn an_invalid_annotation_matters_only_where_the_status_has_no_record() {
     let text = seal::seal(RECORD, &other, ObjectKey { namespace: "shop", name: NAME });
     assert!(matches!(of_compute(&compute(Some(&text), None)), Err(InvalidAnnotation::Unreadable(_))));
 }
+
+/// The same text as a newer version of dbplane would write it, which records something new.
+fn newer(text: &str) -> String {
+    let mut fields: serde_json::Map<String, Value> = serde_json::from_str(text).unwrap();
+    fields.insert("form".to_owned(), json!(FORM + 1));
+    fields.insert("promised".to_owned(), json!("something"));
+    seal::seal(RECORD, &fields, object_key(&compute(None, None).metadata))
+}
+
+#[test]
+fn what_a_newer_version_recorded_is_not_taken_for_what_it_does_not_say() {
+    let texts = versions(UID, 2);
+    let (older, text) = (texts[0].as_str(), newer(&texts[1]));
+    for (annotation, status) in [
+        (Some(text.as_str()), None),
+        (None, Some(text.as_str())),
+        (Some(&text), Some(older)),
+        (Some(older), Some(&text)),
+    ] {
+        assert_eq!(
+            of_compute(&compute(annotation, status)).unwrap_err(),
+            InvalidAnnotation::Newer,
+            "{annotation:?} {status:?}"
+        );
+    }
+    assert!(!older.contains("form"), "the first form is not written");
+}

@@ -7,12 +7,13 @@ use crate::decide::seal::InvalidAnnotation;
 fn nothing_is_done_with_an_invalid_record() {
     let forget = "kubectl -n shop annotate compute orders dbplane.dev/record-";
     for (problem, reported) in [
-        (InvalidAnnotation::Unreadable("expected value".into()), "expected value"),
-        (InvalidAnnotation::Edited, "not as dbplane wrote it"),
-        (InvalidAnnotation::CopiedFrom("shop/other".into()), "copied from shop/other"),
+        (InvalidAnnotation::Unreadable("expected value".into()), ["expected value", forget]),
+        (InvalidAnnotation::Edited, ["not as dbplane wrote it", forget]),
+        (InvalidAnnotation::Newer, ["a newer version of dbplane", "until that version runs again"]),
+        (InvalidAnnotation::CopiedFrom("shop/other".into()), ["copied from shop/other", forget]),
     ] {
         for given in [Given::new(), Given::bound()] {
-            given.with_invalid_record(&problem).rest().stalled(Reason::BindingConflict, &[reported, forget]);
+            given.with_invalid_record(&problem).rest().stalled(Reason::BindingConflict, &reported);
         }
     }
 }

@@ -27,18 +27,19 @@ fn a_record_that_was_lost_is_written_again_before_anything_else() {
 
 #[test]
 fn nothing_is_done_with_an_invalid_record() {
+    let forget = "kubectl -n shop annotate projectkey ci dbplane.dev/record-";
     for (invalid, words) in [
-        (InvalidAnnotation::Unreadable("expected value".to_owned()), "cannot be read"),
-        (InvalidAnnotation::Edited, "not as dbplane wrote it"),
-        (InvalidAnnotation::CopiedFrom("shop/other".to_owned()), "copied from shop/other"),
+        (InvalidAnnotation::Unreadable("expected value".to_owned()), ["cannot be read", forget]),
+        (InvalidAnnotation::Edited, ["not as dbplane wrote it", forget]),
+        (InvalidAnnotation::Newer, ["a newer version of dbplane", "until that version runs again"]),
+        (InvalidAnnotation::CopiedFrom("shop/other".to_owned()), ["copied from shop/other", forget]),
     ] {
         let given = |given: Given| given.but(|_, seen| seen.identity = Err(invalid.clone()));
-        let forget = "kubectl -n shop annotate projectkey ci dbplane.dev/record-";
-        given(Given::in_use()).stalls(1, Reason::BindingConflict, &[words, forget]);
+        given(Given::in_use()).stalls(1, Reason::BindingConflict, &words);
         let deleting = given(Given::deleting());
         match invalid.is_copy() {
             true => assert_eq!(deleting.step(1), KeyStep::RemoveFinalizer),
-            false => deleting.stalls(1, Reason::BindingConflict, &[words, forget]),
+            false => deleting.stalls(1, Reason::BindingConflict, &words),
         }
     }
 }
