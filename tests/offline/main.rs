@@ -8,6 +8,7 @@
 )]
 
 mod agreement;
+mod compatible;
 mod crds;
 mod manifests;
 #[path = "../manifests/table.rs"]

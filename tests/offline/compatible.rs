@@ -1,0 +1,172 @@
+//! What was valid in a released version stays valid, and means the same: `released/` has the definitions of each. A cluster holds objects that
+//! were written by older definitions, and people have manifests.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use dbplane::controller::definitions;
+use serde_json::{Value, json};
+
+#[test]
+fn whatever_was_valid_in_a_released_version_is_valid_now() {
+    let now: Vec<Value> = definitions().iter().map(|definition| serde_json::to_value(definition).unwrap()).collect();
+    let mut compared = 0;
+    for version in children(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/offline/released")) {
+        for file in children(&version) {
+            let before: Value = serde_saphyr::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+            let name = before["metadata"]["name"].as_str().unwrap();
+            let now = now.iter().find(|definition| definition["metadata"]["name"] == name);
+            let now = now.unwrap_or_else(|| panic!("{name} of {} is gone", version.display()));
+            assert_eq!(broken_definition(&before, now), [""; 0], "{}", file.display());
+            compared += 1;
+        }
+    }
+    assert!(compared >= 5, "{compared} definitions were compared");
+}
+
+fn children(folder: &Path) -> BTreeSet<std::path::PathBuf> {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+/// What an object or a client of the definition before would stumble over.
+fn broken_definition(before: &Value, now: &Value) -> Vec<String> {
+    let mut broken = Vec::new();
+    for part in ["/spec/group", "/spec/scope", "/spec/names/kind", "/spec/names/plural"] {
+        if before.pointer(part) != now.pointer(part) {
+            broken.push(format!("{part} has changed"));
+        }
+    }
+    for old in before["spec"]["versions"].as_array().unwrap() {
+        let name = old["name"].as_str().unwrap();
+        let new = now["spec"]["versions"].as_array().unwrap().iter().find(|version| version["name"] == name);
+        match new.filter(|version| version["served"] == true) {
+            Some(new) => {
+                let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
+                broken.extend(broken_schema(name, &schema(old), &schema(new)));
+            }
+            None => broken.push(format!("{name} is not served any more")),
+        }
+    }
+    broken
+}
+
+/// Ends of what is allowed; a larger one of the first allows more, a smaller one of the second.
+const UPPER: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];
+const LOWER: [&str; 4] = ["minimum", "minLength", "minItems", "minProperties"];
+/// What must stay as it is: how a value is read, completed, and merged with those of others.
+const SAME: [&str; 8] = [
+    "type",
+    "format",
+    "default",
+    "nullable",
+    "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-int-or-string",
+    "x-kubernetes-preserve-unknown-fields",
+];
+
+fn broken_schema(at: &str, before: &Value, now: &Value) -> Vec<String> {
+    let mut broken: Vec<String> = SAME
+        .iter()
+        .filter(|part| before[**part] != now[**part])
+        .map(|part| format!("{at}: {part} was {}, and is {}", before[*part], now[*part]))
+        .collect();
+    broken.extend(restricted(at, before, now));
+    let properties = before["properties"].as_object().into_iter().flatten();
+    for (name, old) in properties {
+        match now["properties"].get(name) {
+            Some(new) => broken.extend(broken_schema(&format!("{at}.{name}"), old, new)),
+            None => broken.push(format!("{at}.{name} is gone")),
+        }
+    }
+    for part in ["items", "additionalProperties"] {
+        if before[part].is_object() {
+            broken.extend(broken_schema(&format!("{at}[]"), &before[part], &now[part]));
+        }
+    }
+    broken
+}
+
+/// What was allowed and is not any more.
+fn restricted(at: &str, before: &Value, now: &Value) -> Vec<String> {
+    let mut broken = Vec::new();
+    let texts = |schema: &Value, part: &str| -> BTreeSet<String> {
+        schema[part].as_array().into_iter().flatten().map(Value::to_string).collect()
+    };
+    let new = |part: &str| texts(now, part).difference(&texts(before, part)).cloned().collect::<Vec<_>>();
+    broken.extend(new("required").iter().map(|name| format!("{at}: {name} is required now")));
+    let rules = |schema: &Value| -> BTreeSet<String> {
+        schema["x-kubernetes-validations"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|rule| rule["rule"].to_string())
+            .collect()
+    };
+    broken.extend(rules(now).difference(&rules(before)).map(|rule| format!("{at}: a new rule: {rule}")));
+    if now["enum"].is_array() {
+        let allowed = texts(now, "enum");
+        let all = !before["enum"].is_array();
+        broken.extend(all.then(|| format!("{at}: only {} are allowed now", now["enum"])));
+        broken.extend(
+            texts(before, "enum").difference(&allowed).map(|value| format!("{at}: {value} is not allowed any more")),
+        );
+    }
+    if now["pattern"].is_string() && now["pattern"] != before["pattern"] {
+        broken.push(format!("{at}: the pattern is another one"));
+    }
+    let narrower = |part: &&str, by: fn(f64, f64) -> bool| {
+        let (old, new) = (before[*part].as_f64(), now[*part].as_f64());
+        new.is_some_and(|new| old.is_none_or(|old| by(new, old)))
+    };
+    let narrower = UPPER
+        .iter()
+        .filter(|part| narrower(part, |new, old| new < old))
+        .chain(LOWER.iter().filter(|part| narrower(part, |new, old| new > old)));
+    broken.extend(narrower.map(|part| format!("{at}: {part} is {} now", now[*part])));
+    broken
+}
+
+#[test]
+fn each_way_to_break_an_object_is_found_and_no_addition_is() {
+    let before = json!({
+        "type": "object", "required": ["size"],
+        "properties": {
+            "size": {"type": "string", "enum": ["small", "large"], "maxLength": 9},
+            "count": {"type": "integer", "minimum": 1},
+            "tags": {"type": "array", "items": {"type": "string"}},
+        },
+    });
+    let with = |pointer: &str, value: Value| {
+        let mut changed = before.clone();
+        let (parent, name) = pointer.rsplit_once('/').unwrap();
+        changed.pointer_mut(parent).unwrap()[name] = value;
+        broken_schema("it", &before, &changed)
+    };
+    for (pointer, value, complaint) in [
+        ("/properties/count/type", json!("string"), "it.count: type was"),
+        ("/properties/count/minimum", json!(2), "it.count: minimum is 2 now"),
+        ("/properties/count/maximum", json!(5), "it.count: maximum is 5 now"),
+        ("/properties/count/default", json!(1), "it.count: default was"),
+        ("/properties/size/enum", json!(["large"]), "\"small\" is not allowed any more"),
+        ("/properties/tags/items/enum", json!(["a"]), "it.tags[]: only"),
+        ("/properties/tags/items/pattern", json!("^a"), "it.tags[]: the pattern"),
+        ("/required", json!(["size", "count"]), "\"count\" is required now"),
+        ("/x-kubernetes-validations", json!([{"rule": "self.count > 1"}]), "a new rule"),
+        ("/properties", json!({"size": before["properties"]["size"]}), "it.count is gone"),
+    ] {
+        let broken = with(pointer, value).join("\n");
+        assert!(broken.contains(complaint), "{pointer}: {broken:?}");
+    }
+    for (pointer, value) in [
+        ("/properties/size/enum", json!(["small", "large", "huge"])),
+        ("/properties/size/maxLength", json!(20)),
+        ("/properties/count/minimum", json!(0)),
+        ("/properties/more", json!({"type": "string"})),
+        ("/properties/size/description", json!("how large")),
+        ("/required", json!([])),
+    ] {
+        assert_eq!(with(pointer, value), [""; 0], "{pointer}");
+    }
+}
