@@ -45,6 +45,9 @@ pub struct Run {
     /// Namespaces to watch, separated by commas; all when absent. With this flag dbplane does not read labels of namespaces, so label selectors of ClusterAccounts match nothing.
     #[arg(long, env = "DBPLANE_WATCH_NAMESPACES", value_delimiter = ',')]
     watch_namespaces: Vec<String>,
+    /// Do not read ClusterAccounts, for which a ClusterRole is needed. A resource that refers to one says so in its conditions.
+    #[arg(long, env = "DBPLANE_NO_CLUSTER_ACCOUNTS")]
+    no_cluster_accounts: bool,
     /// Six digits or lowercase letters that identify this cluster in the names of keys and computes. When absent: the first six of the UID of namespace kube-system. Set it to the identity of the old cluster if this cluster replaces another one.
     #[arg(long, env = "DBPLANE_CLUSTER_ID")]
     cluster_id: Option<ClusterId>,
@@ -128,6 +131,7 @@ impl Run {
                 api_server: Vec::new(),
             },
             watch_namespaces: self.watch_namespaces.iter().filter(|name| !name.is_empty()).cloned().collect(),
+            cluster_accounts: !self.no_cluster_accounts,
             cluster_id: self.cluster_id.clone(),
             request_timeout: Duration::from_secs(self.request_timeout),
             concurrency: self.concurrency,

@@ -30,11 +30,12 @@ pub fn of<K: Resource, E: Environment>(env: &E, reference: &AccountRef, object: 
     let name = AccountName::of(reference, object);
     let entry = meta(env, &name)
         .map(|account| (account, admits(env, &name, object.meta().namespace.as_deref().unwrap_or_default())));
-    assemble(reference, &name, entry, env.state().account(&name), object)
+    let served = env.settings().cluster_accounts;
+    assemble((reference, served), &name, entry, env.state().account(&name), object)
 }
 
 fn assemble<K: Resource, P>(
-    reference: &AccountRef,
+    (reference, served): (&AccountRef, bool),
     name: &AccountName,
     account: Option<(ObjectMeta, bool)>,
     entry: Option<AccountEntry<P>>,
@@ -42,7 +43,12 @@ fn assemble<K: Resource, P>(
 ) -> Access<P> {
     let label = format!("{:?} {}", reference.kind, reference.name);
     let without = |view| Access { view, connection: None, wake: None };
-    let Some((account, admitted)) = account else { return without(AccountView::Missing { name: label }) };
+    let Some((account, admitted)) = account else {
+        return without(match reference.kind {
+            AccountKind::ClusterAccount if !served => AccountView::NotServed { name: label },
+            _ => AccountView::Missing { name: label },
+        });
+    };
     if !admitted {
         return without(AccountView::NotAllowed { name: label });
     }

@@ -119,6 +119,8 @@ pub struct PassSettings {
     pub cluster: ClusterId,
     /// The namespaces that are watched; all where there are none.
     pub namespaces: Vec<String>,
+    /// Whether ClusterAccounts are read.
+    pub cluster_accounts: bool,
 }
 
 impl PassSettings {

@@ -176,6 +176,8 @@ pub enum AccountView {
     Pending,
     /// There is no such account.
     Missing { name: String },
+    /// A ClusterAccount, of which this installation reads none.
+    NotServed { name: String },
     /// A ClusterAccount that does not admit the namespace.
     NotAllowed { name: String },
     /// It cannot be used; `message` is that of its own condition.
@@ -190,6 +192,12 @@ impl AccountView {
             Self::Missing { name } => Some(Health::Stalled(
                 Reason::AccountNotFound,
                 format!("{name} does not exist. Create it, or correct spec.accountRef."),
+            )),
+            Self::NotServed { name } => Some(Health::Stalled(
+                Reason::AccountNotFound,
+                format!(
+                    "{name} is not looked for: this installation runs with --no-cluster-accounts. Refer to an Account."
+                ),
             )),
             Self::NotAllowed { name } => Some(Health::Stalled(
                 Reason::NamespaceNotAllowed,

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -14,7 +14,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::support::{ControlPlane, Options, PATIENCE, Running, Sandbox, free_port, wait_for, wait_until};
+use crate::support::{
+    ControlPlane, Options, PATIENCE, Running, Sandbox, definition_files, free_port, wait_for, wait_until,
+};
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 const OPERATOR: &str = "system:serviceaccount:dbplane-system:dbplane";
@@ -34,37 +36,106 @@ type Right = String;
 
 #[tokio::test]
 async fn every_right_is_needed_and_none_is_missing() {
-    let audit = Sandbox::new("audit").unwrap();
-    let (policy, log) = (audit.folder().join("policy.json"), audit.folder().join("audit.log"));
-    fs::write(&policy, POLICY).unwrap();
-    let api_server_flags =
-        vec![format!("--audit-policy-file={}", policy.display()), format!("--audit-log-path={}", log.display())];
-    let cluster = ControlPlane::start_with(Options { api_server_flags, ..Options::default() }).await.unwrap();
-    kubectl(&cluster, &["apply", "-k", "deploy"]).await;
-    let mut operator = start_operator(&cluster).await;
-    let platform = start_platform().await;
+    let mut installation = Installation::new("deploy").await;
+    let examples = kubectl(&installation.cluster, &["kustomize", "deploy/examples"]).await;
+    installation.is_lived_in(&examples).await;
+    let cluster = &installation.cluster;
+    kubectl(cluster, &["delete", "namespace", "shop", "--timeout=60s"]).await;
+    kubectl(cluster, &["delete", "clusteraccount", "company", "--timeout=60s"]).await;
+    installation.rights_are_exactly_those_used().await;
+}
 
-    live_through_the_examples(&cluster, &platform).await;
-    scale_a_set(&cluster).await;
-    stop_with_an_unsaved_key(&cluster, &mut operator).await;
-    let mut operator = start_operator(&cluster).await;
-    exchange_the_credentials(&cluster).await;
-    end_the_examples(&cluster).await;
-    operator.signal(Signal::SIGTERM).unwrap();
-    assert!(operator.wait(PATIENCE).await.unwrap().success());
+/// Roles in the served namespace are all it has, so they go with it: what is to be deleted on the platform is deleted before the namespace.
+#[tokio::test]
+async fn an_installation_for_chosen_namespaces_needs_roles_alone() {
+    let mut installation = Installation::new("deploy/namespaced/example").await;
+    let files = ["namespace", "account", "compute", "project-key", "replica"];
+    let read =
+        |name: &str| fs::read_to_string(Path::new(REPOSITORY).join(format!("deploy/examples/{name}.yaml"))).unwrap();
+    let examples = files.map(read).join("\n---\n");
+    installation.is_lived_in(&examples.replace("kind: ClusterAccount\n    name: company", "name: prod")).await;
+    let cluster = &installation.cluster;
+    let everything = "readreplicasets,computes,projectkeys,accounts";
+    kubectl(cluster, &["-n=shop", "delete", everything, "--all", "--timeout=60s"]).await;
+    kubectl(cluster, &["delete", "namespace", "shop", "--timeout=60s"]).await;
+    let of_the_cluster = kubectl(cluster, &["get", "clusterroles,clusterrolebindings", "-o=name"]).await;
+    assert!(!of_the_cluster.contains("dbplane"), "{of_the_cluster}");
+    installation.rights_are_exactly_those_used().await;
+}
 
-    let requests = requests(&log);
-    let refused: BTreeSet<Right> = requests.iter().filter(|request| request.is_refused()).map(Request::right).collect();
-    assert!(refused.is_empty(), "deploy/operator-roles.yaml lacks: {refused:#?}");
-    let used: BTreeSet<Right> = requests.iter().map(Request::right).collect();
-    let given = given(&cluster).await;
-    let unused: Vec<&Right> = given.difference(&used).collect();
-    assert!(unused.is_empty(), "deploy/operator-roles.yaml gives what the operator never used: {unused:#?}");
+/// What a folder of deploy/ installs, with an API server that writes down what the operator asks for.
+struct Installation {
+    audit: Sandbox,
+    cluster: ControlPlane,
+    platform: Simulator,
+    /// What the ConfigMap of the operator's Pod says.
+    environment: BTreeMap<String, String>,
+    given: BTreeSet<Given>,
+    operator: Option<Running>,
+}
+
+impl Installation {
+    async fn new(folder: &str) -> Self {
+        let audit = Sandbox::new("audit").unwrap();
+        let (policy, log) = (audit.folder().join("policy.json"), log_in(&audit));
+        fs::write(&policy, POLICY).unwrap();
+        let api_server_flags =
+            vec![format!("--audit-policy-file={}", policy.display()), format!("--audit-log-path={}", log.display())];
+        let options = Options { api_server_flags, crds: definition_files(), ..Options::default() };
+        let cluster = ControlPlane::start_with(options).await.unwrap();
+        kubectl(&cluster, &["create", "namespace", "shop"]).await;
+        kubectl(&cluster, &["apply", "-k", folder]).await;
+        let environment = kubectl(&cluster, &["-n=dbplane-system", "get", "configmaps", "-o=json"]).await;
+        let environment: Value = serde_json::from_str(&environment).unwrap();
+        let environment = environment["items"].as_array().unwrap().iter().filter_map(|map| map["data"].as_object());
+        let environment = environment.flatten().filter(|(name, _)| name.starts_with("DBPLANE_"));
+        let environment = environment.map(|(name, value)| (name.clone(), value.as_str().unwrap().to_owned())).collect();
+        let given = given(&cluster).await;
+        Self { audit, cluster, platform: start_platform().await, environment, given, operator: None }
+    }
+
+    async fn is_lived_in(&mut self, examples: &str) {
+        let mut operator = self.start_operator().await;
+        live_through_the_examples(&self.cluster, &self.platform, examples).await;
+        scale_a_set(&self.cluster).await;
+        stop_with_an_unsaved_key(&self.cluster, &mut operator).await;
+        let operator = self.start_operator().await;
+        exchange_the_credentials(&self.cluster).await;
+        unprotect_the_examples(&self.cluster).await;
+        self.operator = Some(operator);
+    }
+
+    async fn rights_are_exactly_those_used(mut self) {
+        let mut operator = self.operator.take().unwrap();
+        operator.signal(Signal::SIGTERM).unwrap();
+        assert!(operator.wait(PATIENCE).await.unwrap().success());
+        let requests = requests(&log_in(&self.audit));
+        let refused: BTreeSet<Right> =
+            requests.iter().filter(|request| request.is_refused()).map(Request::right).collect();
+        assert!(refused.is_empty(), "deploy/roles lacks: {refused:#?}");
+        let used: BTreeSet<Given> = requests.iter().map(|request| self.narrowest(request)).collect();
+        let unused: Vec<&Given> = self.given.difference(&used).collect();
+        assert!(unused.is_empty(), "deploy/roles gives what the operator never used: {unused:#?}");
+    }
+
+    /// The right that a request needs: one to an object of that name, where one is given.
+    fn narrowest(&self, request: &Request) -> Given {
+        let name = request.object_ref.as_ref().map(|object| object.name.clone());
+        let named = Given { right: request.right(), name };
+        if self.given.contains(&named) { named } else { Given { name: None, ..named } }
+    }
+
+    async fn start_operator(&self) -> Running {
+        start_operator(&self.cluster, &self.environment).await
+    }
+}
+
+fn log_in(audit: &Sandbox) -> PathBuf {
+    audit.folder().join("audit.log")
 }
 
 /// Everything that the operator does for people.
-async fn live_through_the_examples(cluster: &ControlPlane, platform: &Simulator) {
-    let examples = kubectl(cluster, &["kustomize", "deploy/examples"]).await;
+async fn live_through_the_examples(cluster: &ControlPlane, platform: &Simulator, examples: &str) {
     let examples = examples.replace("https://platform.example/api/v2", &platform.base_url());
     cluster.kubectl_with_input(&["apply", "-f", "-"], &examples).await.unwrap();
     let ready = ["wait", "-n=shop", "--for=condition=Ready", "--timeout=60s", "accounts,computes,projectkeys", "--all"];
@@ -149,11 +220,9 @@ async fn exchange_the_credentials(cluster: &ControlPlane) {
     reason(cluster, "account/prod", "Available").await;
 }
 
-async fn end_the_examples(cluster: &ControlPlane) {
+async fn unprotect_the_examples(cluster: &ControlPlane) {
     let unprotected = r#"--patch={"spec":{"deletionProtection":false}}"#;
     kubectl(cluster, &["-n=shop", "patch", "compute", "orders", "--type=merge", unprotected]).await;
-    kubectl(cluster, &["delete", "namespace", "shop", "--timeout=60s"]).await;
-    kubectl(cluster, &["delete", "clusteraccount", "company", "--timeout=60s"]).await;
 }
 
 async fn reason(cluster: &ControlPlane, object: &str, reason: &str) {
@@ -177,13 +246,14 @@ async fn kubectl(cluster: &ControlPlane, args: &[&str]) -> String {
     cluster.kubectl(&args.iter().map(String::as_str).collect::<Vec<_>>()).await.unwrap()
 }
 
-async fn start_operator(cluster: &ControlPlane) -> Running {
+async fn start_operator(cluster: &ControlPlane, environment: &BTreeMap<String, String>) -> Running {
     let kubeconfig = cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await.unwrap();
     let health = format!("127.0.0.1:{}", free_port().unwrap());
     let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
     command
         .args(["run", "--leader-elect", "--allow-insecure-platform", "--health-listen", &health])
         .arg(format!("--metrics-listen=127.0.0.1:{}", free_port().unwrap()))
+        .envs(environment)
         .env("KUBECONFIG", kubeconfig);
     let operator = cluster.sandbox().start("operator", command).unwrap().log_on_panic();
     let url = format!("http://{health}/readyz");
@@ -202,19 +272,34 @@ async fn start_platform() -> Simulator {
     simulator::serve(listener, World::new(WorldFile::parse(&world).unwrap())).await.unwrap()
 }
 
+/// A right, to all objects or to the one of this name.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Given {
+    right: Right,
+    name: Option<String>,
+}
+
 /// What the operator may do, as the installed roles say.
-async fn given(cluster: &ControlPlane) -> BTreeSet<Right> {
-    let role = kubectl(cluster, &["get", "clusterrole", "dbplane", "-o=json"]).await;
-    let leases = kubectl(cluster, &["-n=dbplane-system", "get", "role", "dbplane-leader-election", "-o=json"]).await;
+async fn given(cluster: &ControlPlane) -> BTreeSet<Given> {
+    // Those for people extend roles of the cluster.
+    let of_the_operator = "-l=app.kubernetes.io/part-of=dbplane,!rbac.authorization.k8s.io/aggregate-to-admin";
+    let roles = kubectl(cluster, &["get", "clusterroles,roles", "-A", of_the_operator, "-o=json"]).await;
+    let roles: Value = serde_json::from_str(&roles).unwrap();
     let mut given = BTreeSet::new();
-    for role in [role, leases] {
-        let role: Value = serde_json::from_str(&role).unwrap();
+    for role in roles["items"].as_array().unwrap() {
         let rules: Vec<Rule> = serde_json::from_value(role["rules"].clone()).unwrap();
-        for Rule { api_groups, resources, verbs } in &rules {
+        for Rule { api_groups, resources, resource_names, verbs } in &rules {
+            let names = || match resource_names.as_slice() {
+                [] => vec![None],
+                names => names.iter().cloned().map(Some).collect(),
+            };
             for (group, resource) in
                 api_groups.iter().flat_map(|group| resources.iter().map(move |resource| (group, resource)))
             {
-                given.extend(verbs.iter().map(|verb| right(verb, group, resource)));
+                let rights = verbs.iter().map(|verb| right(verb, group, resource));
+                given.extend(
+                    rights.flat_map(|right| names().into_iter().map(move |name| Given { right: right.clone(), name })),
+                );
             }
         }
     }
@@ -226,6 +311,8 @@ async fn given(cluster: &ControlPlane) -> BTreeSet<Right> {
 struct Rule {
     api_groups: Vec<String>,
     resources: Vec<String>,
+    #[serde(default)]
+    resource_names: Vec<String>,
     verbs: Vec<String>,
 }
 
@@ -251,6 +338,7 @@ struct ObjectRef {
     api_group: String,
     resource: String,
     subresource: String,
+    name: String,
 }
 
 impl Request {

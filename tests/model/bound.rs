@@ -212,6 +212,7 @@ impl Bound {
             request_timeout,
             cluster: "5e71ed".parse().unwrap(),
             namespaces: Vec::new(),
+            cluster_accounts: true,
         }
     }
 

@@ -73,6 +73,7 @@ impl Process {
                 request_timeout: REQUEST_TIMEOUT,
                 cluster: "c1u57e".parse().unwrap(),
                 namespaces: Vec::new(),
+                cluster_accounts: true,
             },
             ticks: AtomicU64::new(0),
             known: BTreeMap::new(),

@@ -216,6 +216,7 @@ fn settings() -> Settings {
     Settings {
         reach: Reach { insecure: true, ..Reach::default() },
         watch_namespaces: Vec::new(),
+        cluster_accounts: true,
         cluster_id: None,
         request_timeout,
         concurrency: 16,

@@ -68,6 +68,7 @@ impl Assembly {
         let mut parts = Parts {
             client: &client,
             scopes: &scopes,
+            cluster_accounts: settings.cluster_accounts,
             later: Later::default(),
             stores: Stores::default(),
             controllers: Vec::new(),
@@ -83,6 +84,7 @@ impl Assembly {
                 request_timeout: settings.request_timeout,
                 cluster,
                 namespaces: settings.watch_namespaces.clone(),
+                cluster_accounts: settings.cluster_accounts,
             },
             cluster: ApiServer::new(client, &settings.identity),
             observers: Observers::new(ticks.clone(), stores.waker(), clock, rand::random::<f64>),
@@ -159,6 +161,7 @@ type StartController = Box<dyn FnOnce(&Arc<Shared>, &CancellationToken) -> Task>
 struct Parts<'a> {
     client: &'a Client,
     scopes: &'a [Option<String>],
+    cluster_accounts: bool,
     later: Later,
     stores: Stores,
     controllers: Vec<StartController>,
@@ -172,6 +175,8 @@ impl KindVisitor for Parts<'_> {
             let feed =
                 |scope: &Option<String>| feed::<K>(self.client, scope.as_deref(), (&index, &unreadable), &self.later);
             self.scopes.iter().map(feed).collect()
+        } else if !self.cluster_accounts {
+            Vec::new()
         } else {
             vec![feed::<K>(self.client, None, (&index, &unreadable), &self.later)]
         };

@@ -56,8 +56,7 @@ pub async fn run(operator: Operator, stop: CancellationToken) -> Result<(), Stri
 /// Waits for what is missing; which cluster this is, or `None` where the operator is stopped before that is known.
 async fn prepared(operator: &Operator, stop: &CancellationToken) -> Result<Option<ClusterId>, String> {
     let Operator { client, settings, readiness, .. } = operator;
-    let namespace = settings.watch_namespaces.first().map(String::as_str);
-    if !waiting::wait_for_resources(client, namespace, readiness, stop).await {
+    if !waiting::wait_for_resources(client, settings, readiness, stop).await {
         return Ok(None);
     }
     match &settings.cluster_id {

@@ -13,21 +13,22 @@ use tracing::{info, warn};
 use super::super::environment::{Kind, KindVisitor, Kinds};
 use super::super::object::Managed;
 use super::super::registry::AllKinds;
+use crate::config::Settings;
 use crate::decide::names::ClusterId;
 use crate::telemetry::Readiness;
 
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Waits until the API server serves all custom resources in `namespace`, or everywhere; `false` when stopped before.
+/// Waits until the API server serves all custom resources that the operator reads; `false` when stopped before.
 pub async fn wait_for_resources(
     client: &Client,
-    namespace: Option<&str>,
+    settings: &Settings,
     readiness: &Readiness,
     stop: &CancellationToken,
 ) -> bool {
     let mut waiting = Waiting { readiness, stop, last_logged: String::new() };
     loop {
-        let missing = missing(client, namespace).await;
+        let missing = missing(client, settings).await;
         if missing.is_empty() {
             readiness.only(&[]);
             info!("the API server serves all resources");
@@ -98,8 +99,8 @@ impl Waiting<'_> {
     }
 }
 
-async fn missing(client: &Client, namespace: Option<&str>) -> Vec<String> {
-    let mut checks = Checks { client, namespace, running: Vec::new() };
+async fn missing(client: &Client, settings: &Settings) -> Vec<String> {
+    let mut checks = Checks { client, settings, running: Vec::new() };
     AllKinds::each(&mut checks);
     let mut missing: Vec<String> = join_all(checks.running).await.into_iter().flatten().collect();
     missing.dedup();
@@ -109,13 +110,17 @@ async fn missing(client: &Client, namespace: Option<&str>) -> Vec<String> {
 /// Whether the API server serves each kind.
 struct Checks<'a> {
     client: &'a Client,
-    namespace: Option<&'a str>,
+    settings: &'a Settings,
     running: Vec<BoxFuture<'static, Option<String>>>,
 }
 
 impl KindVisitor for Checks<'_> {
     fn visit<K: Kind>(&mut self) {
-        self.running.push(not_served(K::Object::api::<K::Object>(self.client, self.namespace)).boxed());
+        if !K::Object::is_namespaced() && !self.settings.cluster_accounts {
+            return;
+        }
+        let namespace = self.settings.watch_namespaces.first().map(String::as_str);
+        self.running.push(not_served(K::Object::api::<K::Object>(self.client, namespace)).boxed());
     }
 }
 

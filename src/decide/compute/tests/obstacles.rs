@@ -58,6 +58,7 @@ fn an_account_that_cannot_be_used_is_reported() {
     let name = || "Account prod".to_owned();
     for (account, reason, words) in [
         (AccountView::Missing { name: name() }, Reason::AccountNotFound, "Create it"),
+        (AccountView::NotServed { name: name() }, Reason::AccountNotFound, "--no-cluster-accounts"),
         (AccountView::NotAllowed { name: name() }, Reason::NamespaceNotAllowed, "spec.namespaces"),
     ] {
         let given = Given::bound().observing(|observed| observed.account = account);
