@@ -8,6 +8,7 @@
     reason = "the lints know #[test] functions, not what they call"
 )]
 
+mod chart;
 mod clients;
 mod command_line;
 mod connection;

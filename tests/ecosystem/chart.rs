@@ -1,0 +1,215 @@
+//! The chart, by the real helm: it installs what kustomize installs, every example of its values is accepted by a real API server, and it is
+//! installed, upgraded and removed. There are no nodes, so nobody waits for Pods.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use crate::support::{ControlPlane, Options, Sandbox};
+use crate::tools;
+
+const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
+const NAMESPACE: &str = "dbplane-system";
+
+struct Helm {
+    sandbox: Sandbox,
+}
+
+impl Helm {
+    fn new() -> Self {
+        Self { sandbox: Sandbox::new("helm").unwrap() }
+    }
+
+    /// What it prints, or what it complains of.
+    fn run(&self, args: &[&str]) -> Result<String, String> {
+        let mut command = Command::new(tools("helm").join("helm"));
+        command.args(args).env_remove("KUBECONFIG");
+        for folder in ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"] {
+            command.env(folder, self.sandbox.folder().join(folder));
+        }
+        let Output { status, stdout, stderr } = command.output().unwrap();
+        let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
+        if status.success() { Ok(stdout) } else { Err(stderr) }
+    }
+
+    fn template(&self, more: &[&str]) -> Result<String, String> {
+        let chart = chart().display().to_string();
+        self.run(&[&["template", "dbplane", &chart, "--namespace", NAMESPACE], more].concat())
+    }
+}
+
+fn chart() -> PathBuf {
+    Path::new(REPOSITORY).join("deploy/chart")
+}
+
+/// A cluster with the namespaces that the examples name, and with what of the Prometheus operator they use.
+async fn cluster() -> ControlPlane {
+    let cluster = ControlPlane::start_with(Options::default()).await.unwrap();
+    for namespace in [NAMESPACE, "shop", "bank"] {
+        cluster.kubectl(&["create", "namespace", namespace]).await.unwrap();
+    }
+    cluster.kubectl_with_input(&["create", "-f", "-"], POD_MONITORS).await.unwrap();
+    let established = ["wait", "--for=condition=Established", "--timeout=60s", "crd/podmonitors.monitoring.coreos.com"];
+    cluster.kubectl(&established).await.unwrap();
+    cluster
+}
+
+const POD_MONITORS: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: podmonitors.monitoring.coreos.com}
+spec:
+  group: monitoring.coreos.com
+  names: {kind: PodMonitor, plural: podmonitors}
+  scope: Namespaced
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+";
+
+/// As the API server completes them, by kind, namespace and name; without what tells who has installed them.
+async fn completed(cluster: &ControlPlane, manifests: &str) -> BTreeMap<String, Value> {
+    let accepted = cluster.kubectl_with_input(&["create", "--dry-run=server", "-o=json", "-f", "-"], manifests).await;
+    let accepted = accepted.unwrap();
+    let objects = serde_json::Deserializer::from_str(&accepted).into_iter::<Value>().map(Result::unwrap);
+    let objects = objects.flat_map(|object| match object["items"].as_array() {
+        Some(items) => items.clone(),
+        None => vec![object],
+    });
+    objects.map(|mut object| (label(&object), anonymous(&mut object))).collect()
+}
+
+fn label(object: &Value) -> String {
+    let metadata = &object["metadata"];
+    format!("{} {}/{}", object["kind"], metadata["namespace"], metadata["name"])
+}
+
+fn anonymous(object: &mut Value) -> Value {
+    let aggregated = object["metadata"]["labels"].as_object().into_iter().flatten();
+    let aggregated = aggregated.filter(|(name, _)| name.contains("aggregate-to"));
+    let labels: BTreeMap<_, _> = aggregated.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let (namespace, name) = (object["metadata"]["namespace"].clone(), object["metadata"]["name"].clone());
+    object["metadata"] = json!({"namespace": namespace, "name": name, "labels": labels});
+    if let Some(template) = object.pointer_mut("/spec/template/metadata") {
+        *template = Value::Null;
+    }
+    object.as_object_mut().unwrap().remove("status");
+    object.take()
+}
+
+#[tokio::test]
+async fn the_chart_installs_what_kustomize_does() {
+    let (cluster, helm) = (cluster().await, Helm::new());
+    let by_helm = completed(&cluster, &helm.template(&[]).unwrap()).await;
+    let by_kustomize = cluster.kubectl(&["kustomize", &format!("{REPOSITORY}/deploy")]).await.unwrap();
+    // Helm makes the release's namespace if it is asked to, and knows nothing of its labels.
+    let documents = by_kustomize.split("\n---\n").filter(|document| !document.contains("\nkind: Namespace\n"));
+    let documents: Vec<_> =
+        documents.filter(|document| !document.starts_with("apiVersion: v1\nkind: Namespace")).collect();
+    let by_kustomize = completed(&cluster, &documents.join("\n---\n")).await;
+    assert_eq!(by_helm.keys().collect::<Vec<_>>(), by_kustomize.keys().collect::<Vec<_>>());
+    for (label, object) in &by_helm {
+        assert_eq!(object, &by_kustomize[label], "{label}");
+    }
+}
+
+#[tokio::test]
+async fn the_api_server_accepts_what_is_made_of_every_example_of_values() {
+    let (cluster, helm) = (cluster().await, Helm::new());
+    let mut examples: Vec<_> = fs::read_dir(chart().join("ci")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    examples.sort();
+    assert!(examples.len() >= 3, "{examples:?}");
+    for example in examples {
+        let example = example.display().to_string();
+        helm.run(&["lint", "--strict", &chart().display().to_string(), "--values", &example]).unwrap();
+        let objects = completed(&cluster, &helm.template(&["--values", &example]).unwrap()).await;
+        let kinds: Vec<_> = objects.values().map(|object| object["kind"].as_str().unwrap()).collect();
+        assert!(kinds.contains(&"Deployment"), "{example}: {kinds:?}");
+        if example.contains("namespaced") {
+            let of_the_cluster = objects.values().find(|object| object["metadata"]["namespace"].is_null());
+            assert_eq!(of_the_cluster, None, "{example}");
+        }
+    }
+}
+
+#[test]
+fn wrong_values_are_refused() {
+    let helm = Helm::new();
+    for (value, complaint) in [
+        ("replicas=-1", "replicas"),
+        ("replica=2", "replica"),
+        ("operator.clusterID=ABC", "clusterID"),
+        ("operator.allowedPlatforms={https://a.example/v2}", "allowedPlatforms"),
+        ("image.digest=sha256:1", "digest"),
+        ("secrets.access=none", "access"),
+        ("scope.namespaces={shop}", "operator.clusterID together with scope.namespaces"),
+        ("secrets.access=namespaces", "whoever serves all namespaces needs their Secrets"),
+    ] {
+        let refusal = helm.template(&["--set", value]).unwrap_err();
+        assert!(refusal.contains(complaint), "{value}: {refusal}");
+    }
+}
+
+#[tokio::test]
+async fn a_release_is_installed_upgraded_and_removed_and_resources_outlive_it() {
+    let (cluster, helm) = (ControlPlane::start().await.unwrap(), Helm::new());
+    let kubeconfig = cluster.kubeconfig_path().display().to_string();
+    let released = |args: &[&str]| helm.run(&[args, &["--namespace", NAMESPACE, "--kubeconfig", &kubeconfig]].concat());
+    let (older, chart) = (older(&helm.sandbox).display().to_string(), chart().display().to_string());
+
+    released(&["install", "dbplane", &older, "--create-namespace"]).unwrap();
+    let established = ["wait", "--for=condition=Established", "--timeout=60s", "crd/computes.dbplane.dev"];
+    cluster.kubectl(&established).await.unwrap();
+    let definition = ["get", "crd/computes.dbplane.dev", "-o=jsonpath={.spec.names.categories}"];
+    assert_eq!(cluster.kubectl(&definition).await.unwrap(), "", "the older definitions have no category");
+    let compute = fs::read_to_string(Path::new(REPOSITORY).join("deploy/examples/replica.yaml")).unwrap();
+    cluster.kubectl(&["create", "namespace", "shop"]).await.unwrap();
+    cluster.kubectl_with_input(&["apply", "-f", "-"], &compute).await.unwrap();
+
+    released(&["upgrade", "dbplane", &chart, "--set", "replicas=2"]).unwrap();
+    let deployment = ["-n", NAMESPACE, "get", "deployment", "dbplane", "-o=jsonpath={.spec.replicas}"];
+    assert_eq!(cluster.kubectl(&deployment).await.unwrap(), "2");
+    assert_eq!(cluster.kubectl(&definition).await.unwrap(), r#"["dbplane"]"#, "the definitions were upgraded");
+
+    released(&["uninstall", "dbplane"]).unwrap();
+    assert!(cluster.kubectl(&deployment).await.unwrap_err().to_string().contains("NotFound"));
+    let computes = cluster.kubectl(&["get", "computes", "--all-namespaces", "-o=name"]).await.unwrap();
+    assert!(computes.contains("compute.dbplane.dev/"), "the resources are still there");
+}
+
+/// The chart of a version before, whose definitions lack something.
+fn older(sandbox: &Sandbox) -> PathBuf {
+    let copy = sandbox.folder().join("older");
+    copy_followed(&chart(), &copy);
+    let edit = |file: &Path, old: &str, new: &str| {
+        let text = fs::read_to_string(file).unwrap();
+        assert!(text.contains(old), "{}", file.display());
+        fs::write(file, text.replace(old, new)).unwrap();
+    };
+    edit(&copy.join("Chart.yaml"), "\nversion: ", "\nversion: 0.0.0-before.");
+    for definition in fs::read_dir(copy.join("definitions")).unwrap() {
+        let definition = definition.unwrap().path();
+        if definition.file_name().is_some_and(|name| name.to_string_lossy().starts_with("dbplane.dev_")) {
+            edit(&definition, "    categories:\n    - dbplane\n", "");
+        }
+    }
+    copy
+}
+
+/// A copy with the files that links lead to.
+fn copy_followed(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let (entry, to) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));
+        if entry.is_dir() {
+            copy_followed(&entry, &to);
+        } else {
+            fs::copy(&entry, &to).unwrap();
+        }
+    }
+}
