@@ -1,6 +1,7 @@
 //! The command line: one verb a file.
 
 pub mod crds;
+mod remove_finalizers;
 mod run;
 pub mod validate;
 
@@ -23,6 +24,7 @@ enum Verb {
     Run(run::Run),
     Crds(crds::Args),
     Validate(validate::Args),
+    RemoveFinalizers(remove_finalizers::Args),
 }
 
 impl Cli {
@@ -31,6 +33,11 @@ impl Cli {
         match self.verb {
             Verb::Run(run) => run.execute().await?,
             Verb::Crds(args) => crds::run(&args, &mut std::io::stdout()).map_err(|error| error.to_string())?,
+            Verb::RemoveFinalizers(args) => {
+                remove_finalizers::run(&args, &mut std::io::stdout(), &mut std::io::stderr())
+                    .await
+                    .map_err(|error| error.to_string())?;
+            }
             Verb::Validate(args) => {
                 let ran = validate::run(&args, &mut std::io::stdout().lock(), &mut std::io::stderr());
                 return ran.map_err(|error| error.to_string());

@@ -22,6 +22,7 @@ use crate::decide::identity::Place;
 use crate::decide::memory::Problem;
 use crate::decide::names::{AccountFinalizers, ClusterId};
 use crate::decide::repairs::Repair;
+use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{AccountView, Action, Brake, Decision, Limits, Memory, Reason, Report};
 use crate::domain::Fault;
 use crate::platform::{ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, PlatformClient, Tick};
@@ -294,6 +295,14 @@ pub trait Kind: Send + Sync + Sized + 'static {
     /// The Secret that an object reads its credentials from: namespace and name.
     fn credentials(_object: &Self::Object) -> Option<(String, String)> {
         None
+    }
+
+    /// What an object has on the platform, as its record says, in words for people.
+    ///
+    /// # Errors
+    /// Where the record is not what dbplane wrote.
+    fn has(_object: &Self::Object) -> Result<Vec<String>, InvalidAnnotation> {
+        Ok(Vec::new())
     }
 
     /// By what an object is found, besides its namespace, its account and its Secrets.

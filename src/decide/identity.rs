@@ -4,6 +4,7 @@
 //! which no manifest replaces. Of two versions the newer one counts.
 
 mod hand_over;
+mod has;
 mod keys;
 
 use std::collections::BTreeSet;

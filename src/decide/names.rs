@@ -40,6 +40,12 @@ pub fn is_for_credentials(finalizer: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
+/// Whether a finalizer is one of dbplane, whichever operator has set it.
+pub fn is_finalizer(finalizer: &str) -> bool {
+    let of = |own: &str| finalizer.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+    of(FINALIZER) || of(CREDENTIAL_FINALIZER)
+}
+
 /// Who writes, in server-side apply and in events.
 pub const FIELD_MANAGER: &str = "dbplane";
 

@@ -14,6 +14,7 @@ mod handing;
 mod identity;
 mod large;
 mod leading;
+mod leaving;
 mod pressure;
 mod reach;
 mod replicas;

@@ -26,6 +26,7 @@ use crate::decide::hand_over::HandsOver;
 use crate::decide::identity::{Place, Told, of_compute};
 use crate::decide::names::ClusterId;
 use crate::decide::repairs::{Repair, What};
+use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{AccountView, Brake, Decision, Memory, Report};
 
 impl Managed for Compute {
@@ -192,6 +193,10 @@ impl Kind for Computes {
 
     fn unused_secrets(object: &Compute) -> &[String] {
         object.status.as_ref().map_or(&[], |status| status.unused_secrets.as_slice())
+    }
+
+    fn has(object: &Compute) -> Result<Vec<String>, InvalidAnnotation> {
+        Ok(of_compute(object)?.identity.has(&object.spec.project_id))
     }
 
     fn keys(object: &Compute) -> Vec<Key> {

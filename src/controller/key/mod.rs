@@ -31,6 +31,7 @@ use crate::decide::identity::{Place, of_key};
 use crate::decide::key::{self, KeyObserved, KeyStep};
 use crate::decide::names::ClusterId;
 use crate::decide::repairs::{Repair, What};
+use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{AccountView, Brake, Decision, Memory, Report};
 
 impl Managed for ProjectKey {
@@ -180,6 +181,10 @@ impl Kind for ProjectKeys {
 
     fn keys(object: &ProjectKey) -> Vec<Key> {
         key::may_claim(object).then_some(Key::Successor).into_iter().collect()
+    }
+
+    fn has(object: &ProjectKey) -> Result<Vec<String>, InvalidAnnotation> {
+        Ok(of_key(object)?.identity.has())
     }
 
     fn on_deleted<E: Environment>(env: &E, object: &ProjectKey) {

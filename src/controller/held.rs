@@ -1,0 +1,109 @@
+//! What dbplane's finalizers hold, for people who have no operator any more.
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, try_join_all};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::core::{DeserializeGuard, Request};
+use kube::{Api, Client, Resource, ResourceExt};
+use serde_json::{Value, json};
+
+use super::environment::{Kind, KindVisitor, Kinds};
+use super::object::{Managed, namespaced};
+use super::registry::AllKinds;
+use crate::api::ObjectMeta;
+use crate::decide::names::{self, FIELD_MANAGER};
+
+/// An object with a finalizer of dbplane.
+#[derive(Debug)]
+pub struct Held {
+    kind: String,
+    meta: ObjectMeta,
+    /// Where objects of its kind and namespace are.
+    url: String,
+    /// What it has on the platform, as its record says.
+    pub has: Vec<String>,
+}
+
+impl Held {
+    /// `None` where no finalizer of dbplane is on it.
+    fn of<K: Resource<DynamicType = ()>>(meta: ObjectMeta, has: Vec<String>) -> Option<Self> {
+        let is_held = meta.finalizers.iter().flatten().any(|finalizer| names::is_finalizer(finalizer));
+        let url = K::url_path(&(), meta.namespace.as_deref());
+        is_held.then(|| Self { kind: K::kind(&()).into_owned(), meta, url, has })
+    }
+
+    /// Takes dbplane's finalizers off, unless somebody has changed the object since.
+    ///
+    /// # Errors
+    /// Those of the API server: 409 where the object was changed.
+    pub async fn let_go(&self, client: &Client) -> Result<(), kube::Error> {
+        let others: Vec<&String> =
+            self.meta.finalizers.iter().flatten().filter(|finalizer| !names::is_finalizer(finalizer)).collect();
+        let metadata = json!({"resourceVersion": self.meta.resource_version, "finalizers": others});
+        let body = Patch::Merge(json!({"metadata": metadata}));
+        let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        let name = self.meta.name.as_deref().unwrap_or_default();
+        let request = Request::new(&self.url).patch(name, &params, &body).map_err(kube::Error::BuildRequest)?;
+        client.request::<Value>(request).await.map(drop)
+    }
+}
+
+impl std::fmt::Display for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ", self.kind)?;
+        if let Some(namespace) = &self.meta.namespace {
+            write!(f, "{namespace}/")?;
+        }
+        f.write_str(self.meta.name.as_deref().unwrap_or_default())
+    }
+}
+
+/// Everything in `namespace`, or everywhere, that a finalizer of dbplane holds: credentials last, since others need them.
+///
+/// # Errors
+/// Those of the API server.
+pub async fn held(client: &Client, namespace: Option<&str>) -> Result<Vec<Held>, kube::Error> {
+    let mut lists = Lists { client, namespace, running: Vec::new() };
+    AllKinds::each(&mut lists);
+    let mut held: Vec<Held> = try_join_all(lists.running).await?.into_iter().flatten().collect();
+    let secrets: Api<Secret> = namespaced(client, namespace);
+    let secrets = secrets.list_metadata(&ListParams::default()).await?;
+    held.extend(secrets.into_iter().filter_map(|secret| Held::of::<Secret>(secret.metadata, Vec::new())));
+    Ok(held)
+}
+
+struct Lists<'a> {
+    client: &'a Client,
+    namespace: Option<&'a str>,
+    running: Vec<BoxFuture<'static, Result<Vec<Held>, kube::Error>>>,
+}
+
+impl KindVisitor for Lists<'_> {
+    fn visit<K: Kind>(&mut self) {
+        if self.namespace.is_none() || K::Object::is_namespaced() {
+            self.running.push(of_kind::<K>(K::Object::api(self.client, self.namespace)).boxed());
+        }
+    }
+}
+
+async fn of_kind<K: Kind>(api: Api<DeserializeGuard<K::Object>>) -> Result<Vec<Held>, kube::Error> {
+    let listed = api.list(&ListParams::default()).await?;
+    let held = listed.into_iter().filter_map(|DeserializeGuard(read)| match read {
+        Ok(object) => Held::of::<K::Object>(object.meta().clone(), has::<K>(&object)),
+        Err(invalid) => {
+            let unknown = format!("something unknown: the resource cannot be read ({})", invalid.error);
+            Held::of::<K::Object>(invalid.metadata, vec![unknown])
+        }
+    });
+    Ok(held.collect())
+}
+
+fn has<K: Kind>(object: &K::Object) -> Vec<String> {
+    let kind = K::Object::kind(&()).to_lowercase();
+    let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
+    K::has(object).unwrap_or_else(|invalid| {
+        let key = crate::decide::seal::ObjectKey { namespace: &namespace, name: &name };
+        vec![format!("something unknown: {}", invalid.explain(&kind, key))]
+    })
+}

@@ -1,0 +1,34 @@
+//! What a resource has on the platform, as its record says, in words for people who look for it there.
+
+use super::{ComputeIdentity, CreateIntent, Origin, ProjectKeyIdentity};
+
+impl ComputeIdentity {
+    /// The compute, and what unanswered creates may have made. What is only observed is not the resource's.
+    pub fn has(&self, project: &str) -> Vec<String> {
+        let bound = self.binding.iter().filter(|binding| binding.origin != Origin::Observed);
+        let bound = bound.map(|binding| format!("compute {} of project {}", binding.id, binding.project));
+        let unanswered = self.open_create().into_iter().chain(&self.unanswered);
+        bound.chain(unanswered.map(|create| create.may_have(project))).collect()
+    }
+}
+
+impl CreateIntent {
+    fn may_have(&self, project: &str) -> String {
+        let named = self.mark.iter().map(|mark| format!(" named {mark}")).collect::<String>();
+        format!("perhaps a compute{named} on branch {} of project {project}, created after {}", self.branch, self.at)
+    }
+}
+
+impl ProjectKeyIdentity {
+    /// All keys that are not known to be revoked.
+    pub fn has(&self) -> Vec<String> {
+        let records = &self.records;
+        let current = records.current.iter().map(|key| (key.id, &key.name));
+        let previous = records.previous.iter().map(|key| (key.id, &key.name));
+        let valid = current.chain(previous).map(|(id, name)| format!("API key {name} (id {id})"));
+        let lost = records.lost.iter().map(|key| format!("perhaps API key {}, to be revoked", key.name));
+        let intended =
+            self.intent.iter().map(|intent| format!("perhaps API key {}, created after {}", intent.name, intent.at));
+        valid.chain(lost).chain(intended).collect()
+    }
+}

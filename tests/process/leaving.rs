@@ -1,0 +1,51 @@
+//! The operator is removed before its resources: they hang, until their finalizers are taken off.
+
+use std::process::{Command, Output};
+
+use crate::support::{ControlPlane, PATIENCE, wait_until};
+use crate::{KEY, Operator, cluster, declare, platform, until_ready};
+
+fn remove_finalizers(cluster: &ControlPlane, more: &[&str]) -> (bool, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
+    command.args(["remove-finalizers", "--operator-namespace", "default"]).args(more);
+    let Output { status, stdout, stderr } = command.env("KUBECONFIG", cluster.kubeconfig_path()).output().unwrap();
+    (status.success(), format!("{}{}", String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap()))
+}
+
+#[tokio::test]
+async fn what_hangs_without_an_operator_is_let_go_and_what_stays_is_named() {
+    let (cluster, platform) = (cluster().await, platform().await);
+    let mut operator = Operator::start(&cluster, "operator", &["--leader-elect"]);
+    operator.until_ready().await;
+    declare(&cluster, &platform).await;
+    cluster.kubectl_with_input(&["apply", "-f", "-"], KEY).await.unwrap();
+    until_ready(&cluster).await;
+    cluster.kubectl(&["wait", "--timeout=60s", "--for=condition=Ready", "projectkey/ci"]).await.unwrap();
+    let id = cluster.kubectl(&["get", "compute/orders", "-o=jsonpath={.status.computeID}"]).await.unwrap();
+    let key = cluster.kubectl(&["get", "projectkey/ci", "-o=jsonpath={.status.keyName}"]).await.unwrap();
+
+    let (done, said) = remove_finalizers(&cluster, &["--yes"]);
+    assert!(!done && said.contains("an operator leads: operator_"), "{said}");
+
+    operator.process.kill().unwrap();
+    let kinds = "projectkeys,computes,accounts,secrets";
+    cluster.kubectl(&["delete", kinds, "--all", "--wait=false"]).await.unwrap();
+    let (done, said) = remove_finalizers(&cluster, &[]);
+    let stays =
+        [format!("compute {id} of project aged-wind-123456"), format!("stays on the platform: API key {key} (id ")];
+    let objects =
+        ["Account default/prod", "Compute default/orders", "ProjectKey default/ci", "Secret default/platform-api-key"];
+    assert!(done && said.contains("4 objects have finalizers. To take them off, add --yes."), "{said}");
+    for text in objects.iter().map(|object| (*object).to_owned()).chain(stays) {
+        assert!(said.contains(&text), "{text}:\n{said}");
+    }
+    let left = async || cluster.kubectl(&["get", kinds, "-o=name"]).await.unwrap();
+    assert_eq!(left().await.lines().count(), 4);
+
+    let (done, said) = remove_finalizers(&cluster, &["--yes", "--namespace=default"]);
+    assert!(done && said.contains("The finalizers of 4 objects were taken off."), "{said}");
+    wait_until("the resources to be gone", PATIENCE, async || left().await.is_empty()).await.unwrap();
+    let (done, said) = remove_finalizers(&cluster, &[]);
+    assert!(done && said.contains("No finalizer of dbplane is on any object."), "{said}");
+    assert!(platform.requests(0).iter().all(|entry| entry.method != "DELETE"));
+}
