@@ -8,6 +8,7 @@ pub mod config;
 pub mod controller;
 pub mod decide;
 pub mod domain;
+pub mod live_check;
 pub mod platform;
 pub mod telemetry;
 pub mod validate;

@@ -23,6 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("controller", &["api", "clock", "cluster", "config", "decide", "domain", "platform", "telemetry"]),
     ("decide", &["api", "domain"]),
     ("domain", &[]),
+    ("live_check", &["domain", "platform"]),
     ("platform", &["clock", "domain"]),
     ("telemetry", &["platform"]),
     ("validate", &["api", "controller"]),

@@ -1,6 +1,7 @@
 //! The command line: one verb a file.
 
 pub mod crds;
+mod live_check;
 mod remove_finalizers;
 mod run;
 pub mod validate;
@@ -24,6 +25,7 @@ enum Verb {
     Run(run::Run),
     Crds(crds::Args),
     Validate(validate::Args),
+    LiveCheck(live_check::Args),
     RemoveFinalizers(remove_finalizers::Args),
 }
 
@@ -37,6 +39,9 @@ impl Cli {
                 remove_finalizers::run(&args, &mut std::io::stdout(), &mut std::io::stderr())
                     .await
                     .map_err(|error| error.to_string())?;
+            }
+            Verb::LiveCheck(args) => {
+                return live_check::run(&args, &mut std::io::stdout()).await.map_err(|error| error.to_string());
             }
             Verb::Validate(args) => {
                 let ran = validate::run(&args, &mut std::io::stdout().lock(), &mut std::io::stderr());

@@ -13,7 +13,7 @@ mod reach;
 
 pub use budget::{Budget, Jitter, Priority, Rate};
 pub use connect::{Access, Connect, ConnectError, Endpoint, OverHttp};
-pub use http::{HttpOptions, HttpPlatform, Transport, Unanswered};
+pub use http::{Answered, HttpOptions, HttpPlatform, ReadsOnly, Transport, Unanswered};
 pub use leadership::Leadership;
 pub use observer::{
     ComputeInterest, ComputeMatters, Computes, Interest, KeyInterest, KeyList, KeyMatters, Keys, Latest, LatestKeys,

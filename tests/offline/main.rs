@@ -10,6 +10,7 @@
 mod agreement;
 mod compatible;
 mod crds;
+mod live_check;
 mod manifests;
 #[path = "../manifests/table.rs"]
 mod table;

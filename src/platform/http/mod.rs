@@ -7,6 +7,7 @@ mod address;
 mod endpoint;
 mod exchange;
 mod list;
+mod reads_only;
 mod refusal;
 mod text;
 mod transport;
@@ -28,6 +29,7 @@ use self::wire::{ChangeBody, CreateBody, CreateKeyBody, DecodeError};
 use super::{Answer, Budget, ConnectError, Endpoint, Platform, Priority};
 use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project};
 
+pub use self::reads_only::{Answered, ReadsOnly};
 pub use self::transport::{Transport, Unanswered};
 
 /// Asked for once a platform is seen to page its projects; its own default may be as small as ten.

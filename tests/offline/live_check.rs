@@ -1,0 +1,68 @@
+//! A platform is looked at without a cluster: only by reading, and nothing that identifies anything is repeated.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use dbplane_simulator::world::Profile;
+use dbplane_simulator::world::file::WorldFile;
+use dbplane_simulator::{self as simulator, Options, Simulator};
+use tokio::net::TcpListener;
+
+const KEY: &str = "demo-personal-key-not-a-secret";
+
+async fn platform(profile: Profile) -> Simulator {
+    let world = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/examples/world.yaml");
+    let world = WorldFile::parse(&std::fs::read_to_string(world).unwrap()).unwrap();
+    let mut options = Options::new(world);
+    options.profile = profile;
+    simulator::serve(TcpListener::bind("127.0.0.1:0").await.unwrap(), options).await.unwrap()
+}
+
+async fn check(platform: &Simulator, key: &'static str, more: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
+    command.args(["live-check", "--base-url", &platform.base_url(), "--api-key=-"]).args(more);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let ran = tokio::task::spawn_blocking(move || {
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(key.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    });
+    let Output { status, stdout, stderr } = ran.await.unwrap();
+    (status.code(), format!("{}{}", String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap()))
+}
+
+const AS_ADMIN: [&str; 2] = ["--allow-insecure-platform", "--organization=org-cool-darkness-1"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_profile_of_the_simulator_is_as_it_is_described() {
+    for (profile, keys) in [(Profile::Default, true), (Profile::Public, true), (Profile::Minimal, false)] {
+        let platform = platform(profile).await;
+        let (code, said) = check(&platform, KEY, &AS_ADMIN).await;
+        assert_eq!(code, Some(0), "{profile:?}: {said}");
+        assert!(
+            said.contains("computes of a project: ") && said.contains("What differs from docs/platform.md\n  nothing"),
+            "{profile:?}: {said}"
+        );
+        assert_eq!(
+            said.contains("keys of the organization: failed (dbplane works without it)"),
+            !keys,
+            "{profile:?}: {said}"
+        );
+        let asked = platform.requests(0);
+        assert!(!asked.is_empty() && asked.iter().all(|entry| entry.method == "GET"));
+        for secret in [KEY, "aged-wind", "br-main-42", "127.0.0.1"] {
+            assert!(!said.contains(secret), "{secret}: {said}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_refused_is_told_by_the_exit_code() {
+    let platform = platform(Profile::Default).await;
+    let (code, said) = check(&platform, "canary-of-a-wrong-key", &AS_ADMIN).await;
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("projects: failed (needed): the platform does not accept the API key (401)"), "{said}");
+    assert!(!said.contains("canary"), "{said}");
+    let (code, said) = check(&platform, KEY, &[]).await;
+    assert!(code == Some(1) && said.contains("https://"), "{said}");
+}
