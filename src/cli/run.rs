@@ -17,6 +17,7 @@ use crate::decide::Limits;
 use crate::decide::lease::LEASE_DURATION;
 use crate::decide::names::ClusterId;
 use crate::platform::{PlatformPattern, Reach};
+use crate::telemetry::debug::{loopback, serve_debug};
 use crate::telemetry::health::{bind, serve_health, serve_metrics};
 use crate::telemetry::logs::{self, LogFormat};
 use crate::telemetry::{Metrics, Readiness};
@@ -30,6 +31,9 @@ pub struct Run {
     /// Address that serves /metrics.
     #[arg(long, env = "DBPLANE_METRICS_LISTEN", default_value = "127.0.0.1:9090")]
     metrics_listen: SocketAddr,
+    /// Loopback address that serves /debug/log: GET shows the log filter, PUT replaces it by the body of the request. Not served when absent.
+    #[arg(long, env = "DBPLANE_DEBUG_LISTEN", value_parser = loopback)]
+    debug_listen: Option<SocketAddr>,
     /// Format of log lines.
     #[arg(long, env = "DBPLANE_LOG_FORMAT", value_enum, default_value_t)]
     log_format: LogFormat,
@@ -79,7 +83,7 @@ pub struct Run {
 
 impl Run {
     pub async fn execute(self) -> Result<(), String> {
-        logs::start(self.log_format, &self.log)?;
+        let log = logs::start(self.log_format, &self.log)?;
         let mut settings = self.settings()?;
         let stop = super::stop_on_signal()?;
         let readiness = Readiness::default();
@@ -88,6 +92,9 @@ impl Run {
         let exposition = bind(self.metrics_listen).await?;
         readiness.lacks("the API server");
         let served = CancellationToken::new();
+        if let Some(address) = self.debug_listen {
+            tokio::spawn(serve_debug(bind(address).await?, log, served.clone()));
+        }
         let health = tokio::spawn(serve_health(health, readiness.clone(), served.clone()));
         let exposition = tokio::spawn(serve_metrics(exposition, metrics.clone(), served.clone()));
         info!(version = env!("CARGO_PKG_VERSION"), "dbplane starts");

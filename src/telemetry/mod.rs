@@ -1,5 +1,6 @@
 //! Logs, metrics and health.
 
+pub mod debug;
 pub mod health;
 pub mod logs;
 pub mod metrics;

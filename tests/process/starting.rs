@@ -1,6 +1,6 @@
 //! What is missing at start is waited for and named.
 
-use crate::support::{ControlPlane, PATIENCE, definition_files, wait_until};
+use crate::support::{ControlPlane, PATIENCE, definition_files, free_port, wait_until};
 use crate::{Operator, cluster, creates, declare, declare_in, platform, until_ready};
 
 #[tokio::test]
@@ -72,6 +72,26 @@ async fn logs_are_json_on_request_and_metrics_are_exposed() {
     ] {
         assert!(metrics.contains(expected), "{expected} is not in\n{metrics}");
     }
+}
+
+#[tokio::test]
+async fn what_is_logged_is_changed_while_it_runs() {
+    let (cluster, platform) = (cluster().await, platform().await);
+    let debug = format!("127.0.0.1:{}", free_port().unwrap());
+    let operator = Operator::start(&cluster, "operator", &["--debug-listen", &debug, "--log", "warn"]);
+    operator.until_ready().await;
+    let put = async |filter: &'static str| {
+        let asked = reqwest::Client::new().put(format!("http://{debug}/debug/log")).body(filter).send().await.unwrap();
+        (asked.status().as_u16(), asked.text().await.unwrap())
+    };
+    let (refused, why) = put("dbplane=loud").await;
+    assert!(refused == 400 && why.contains("cannot be read"), "{why}");
+    assert_eq!(reqwest::get(format!("http://{debug}/debug/log")).await.unwrap().text().await.unwrap(), "warn\n");
+    assert!(!operator.process.log().contains("performing"));
+    assert_eq!(put("warn,dbplane=debug").await, (200, "dbplane=debug,warn\n".to_owned()));
+    declare(&cluster, &platform).await;
+    until_ready(&cluster).await;
+    assert!(operator.process.log().contains("performing"), "{}", operator.process.log());
 }
 
 #[tokio::test]
