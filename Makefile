@@ -13,7 +13,7 @@ step = @printf '\n[%s] %s\n'
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## start a cluster, a simulated platform and the operator; show them at work; stay up until Ctrl-C
@@ -52,6 +52,19 @@ ecosystem: control-plane ## real servers and clients: PostgreSQL and its clients
 	@tests/ecosystem/build
 	cargo test --locked --test ecosystem
 
+.PHONY: image
+image: ## images of both programs in target/image, with what is in them and where it comes from (8 min the first time; IMAGE=registry.example/dbplane: their name)
+	@release/make image
+
+.PHONY: image-reproducible
+image-reproducible: ## build the images of this commit in two folders: do they have the same bytes? (17 min)
+	@release/reproduce
+
+.PHONY: release
+release: control-plane ## all that a release publishes, in target/dist/VERSION: make release VERSION=0.1.0 IMAGE=registry.example/dbplane
+	@tests/ecosystem/build helm
+	@release/make release "$(VERSION)"
+
 .PHONY: verify
 verify: control-plane ## every request of every scenario gone wrong, the model, random histories (point=create-key:kill-after:7 repeats one)
 	cargo build --release --locked --bin dbplane --example verify
@@ -75,7 +88,7 @@ lint: ## clippy on everything; warnings are errors (shellcheck too, where it is 
 	cargo clippy --workspace --locked --all-targets -- -D warnings
 	cargo clippy --locked --test ecosystem -- -D warnings
 	@if command -v shellcheck >/dev/null; \
-	then shellcheck .ci/run .ci/cargo-tool tests/run tests/control-plane/build tests/ecosystem/build tests/ecosystem/status/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
+	then shellcheck .ci/run .ci/cargo-tool release/make release/packages release/reproduce release/rustc tests/run tests/control-plane/build tests/ecosystem/build tests/ecosystem/status/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
 	else echo "shellcheck is not installed: the shell scripts were not linted"; fi
 
 .PHONY: fmt
