@@ -48,8 +48,9 @@ test: ## every test, including those that need a cluster
 	@tests/run
 
 .PHONY: ecosystem
-ecosystem: control-plane ## real servers and clients: PostgreSQL and its clients, and public clients of the platform with the simulator
+ecosystem: control-plane ## real servers and clients: PostgreSQL and its clients, helm, public clients of the platform with the simulator; a release of what is here, and its images
 	@tests/ecosystem/build
+	@SNAPSHOT=1 IMAGE=registry.example/dbplane release/make release "$$(release/make version)-snapshot"
 	cargo test --locked --test ecosystem
 
 .PHONY: image
@@ -88,7 +89,7 @@ lint: ## clippy on everything; warnings are errors (shellcheck too, where it is 
 	cargo clippy --workspace --locked --all-targets -- -D warnings
 	cargo clippy --locked --test ecosystem -- -D warnings
 	@if command -v shellcheck >/dev/null; \
-	then shellcheck .ci/run .ci/cargo-tool release/make release/packages release/reproduce release/rustc tests/run tests/control-plane/build tests/ecosystem/build tests/ecosystem/status/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
+	then shellcheck .ci/run .ci/cargo-tool release/make release/packages release/reproduce release/rustc tests/run tests/control-plane/build tests/ecosystem/build tests/ecosystem/contained tests/ecosystem/status/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
 	else echo "shellcheck is not installed: the shell scripts were not linted"; fi
 
 .PHONY: fmt

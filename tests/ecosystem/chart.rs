@@ -14,17 +14,17 @@ use crate::tools;
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 const NAMESPACE: &str = "dbplane-system";
 
-struct Helm {
+pub struct Helm {
     sandbox: Sandbox,
 }
 
 impl Helm {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { sandbox: Sandbox::new("helm").unwrap() }
     }
 
     /// What it prints, or what it complains of.
-    fn run(&self, args: &[&str]) -> Result<String, String> {
+    pub fn run(&self, args: &[&str]) -> Result<String, String> {
         let mut command = Command::new(tools("helm").join("helm"));
         command.args(args).env_remove("KUBECONFIG");
         for folder in ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"] {

@@ -15,8 +15,10 @@ mod connection;
 #[allow(dead_code, reason = "the tests of the operator use all of it")]
 #[path = "../operator/fixture.rs"]
 mod fixture;
+mod image;
 mod postgres;
 mod public;
+mod release;
 mod sdk;
 
 #[path = "../support/mod.rs"]
