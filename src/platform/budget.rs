@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use governor::clock::Clock;
-use governor::middleware::NoOpMiddleware;
+use governor::middleware::StateInformationMiddleware;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
 use tokio::sync::{Mutex as Lane, Notify};
@@ -74,6 +74,41 @@ pub enum Priority {
 
 const PRIORITIES: usize = 4;
 
+impl Priority {
+    const ALL: [Self; PRIORITIES] = [Self::Change, Self::FreshRead, Self::Poll, Self::EarlyPoll];
+
+    /// A name from a closed set, for metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Change => "change",
+            Self::FreshRead => "fresh_read",
+            Self::Poll => "poll",
+            Self::EarlyPoll => "early_poll",
+        }
+    }
+}
+
+/// How a budget stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BudgetFigures {
+    /// Requests that are allowed in any minute.
+    pub requests_per_minute: u32,
+    /// Requests that may be made at once; none during a pause.
+    pub left: u32,
+    /// How long nobody may make one.
+    pub pause: Duration,
+    pub waits: Vec<Waits>,
+}
+
+/// The requests of one priority that wait, or have waited, for the budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waits {
+    pub priority: Priority,
+    pub waiting: u32,
+    /// How long, all together.
+    pub waited: Duration,
+}
+
 /// tokio's clock, so that waiting and counting agree, also where a test moves the time.
 #[derive(Clone, Copy, Debug)]
 struct Ticks(Instant);
@@ -86,7 +121,7 @@ impl Clock for Ticks {
     }
 }
 
-type Limiter = RateLimiter<NotKeyed, InMemoryState, Ticks, NoOpMiddleware<Duration>>;
+type Limiter = RateLimiter<NotKeyed, InMemoryState, Ticks, StateInformationMiddleware>;
 
 /// The rate budget of one account, shared by everything that calls the platform for it.
 pub struct Budget {
@@ -99,16 +134,39 @@ pub struct Budget {
     state: Mutex<State>,
     changed: Notify,
     jitter: Jitter,
+    rate: Rate,
     unlimited: bool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     waiting: [u32; PRIORITIES],
+    /// How long requests have waited, all together, until `counted`.
+    waited: [Duration; PRIORITIES],
+    counted: Option<Instant>,
+    /// The last request that was granted left so many, then.
+    left: Option<(Instant, u32)>,
     overtaken: [u32; PRIORITIES],
     paused_until: Option<Instant>,
     /// Pauses in a row without a success between them.
     pauses: u32,
+}
+
+impl State {
+    fn count_waits(&mut self) {
+        let now = Instant::now();
+        let since = self.counted.replace(now).unwrap_or(now);
+        for (waited, waiting) in self.waited.iter_mut().zip(self.waiting) {
+            *waited += (now - since) * waiting;
+        }
+    }
+
+    fn left(&self, of: Quota) -> u32 {
+        let most = of.burst_size().get();
+        let Some((at, left)) = self.left else { return most };
+        let regained = at.elapsed().as_nanos() / of.replenish_interval().as_nanos().max(1);
+        u32::try_from(regained).map_or(most, |regained| left.saturating_add(regained).min(most))
+    }
 }
 
 impl fmt::Debug for Budget {
@@ -126,15 +184,17 @@ impl Budget {
     /// A full budget whose pauses are lengthened by `jitter`.
     pub fn with_jitter(rate: Rate, jitter: Jitter) -> Self {
         let ticks = Ticks(Instant::now());
-        let share = |percent| RateLimiter::direct_with_clock(rate.share(percent), ticks);
+        let limiter = |quota| -> Limiter { RateLimiter::direct_with_clock(quota, ticks).with_middleware() };
+        let share = |percent| limiter(rate.share(percent));
         Self {
             shares: [share(100), share(READ_SHARE), share(POLL_SHARE), share(100)],
-            keys: RateLimiter::direct_with_clock(Quota::per_second(at_least_one(KEYS_A_SECOND)), ticks),
+            keys: limiter(Quota::per_second(at_least_one(KEYS_A_SECOND))),
             key_lane: Lane::default(),
             lanes: Default::default(),
             state: Mutex::default(),
             changed: Notify::new(),
             jitter,
+            rate,
             unlimited: false,
         }
     }
@@ -214,6 +274,23 @@ impl Budget {
         until.checked_duration_since(Instant::now()).filter(|pause| !pause.is_zero())
     }
 
+    /// How it stands.
+    pub fn figures(&self) -> BudgetFigures {
+        let pause = self.pause();
+        let mut state = self.state();
+        state.count_waits();
+        let waits = |priority| {
+            let lane = priority as usize;
+            Waits { priority, waiting: state.waiting[lane], waited: state.waited[lane] }
+        };
+        BudgetFigures {
+            requests_per_minute: self.rate.requests_per_minute,
+            left: if pause.is_some() { 0 } else { state.left(self.rate.share(100)) },
+            pause: pause.unwrap_or_default(),
+            waits: Priority::ALL.map(waits).to_vec(),
+        }
+    }
+
     fn attempt(&self, lane: usize, share: &mut usize) -> Attempt {
         let mut state = self.state();
         if let Some(until) = state.paused_until {
@@ -222,6 +299,7 @@ impl Budget {
             }
             state.paused_until = None;
             self.drain();
+            state.left = Some((Instant::now(), 0));
         }
         let outranked = state.waiting[..lane].iter().any(|waiting| *waiting > 0);
         if outranked && state.overtaken[lane] < PATIENCE[lane] {
@@ -229,10 +307,14 @@ impl Budget {
         }
         loop {
             let limiter = &self.shares[*share];
-            if let Err(refused) = limiter.check() {
-                return Attempt::At(Instant::now() + refused.wait_time_from(limiter.clock().now()));
-            }
+            let granted = match limiter.check() {
+                Ok(granted) => granted,
+                Err(refused) => {
+                    return Attempt::At(Instant::now() + refused.wait_time_from(limiter.clock().now()));
+                }
+            };
             if *share == 0 {
+                state.left = Some((Instant::now(), granted.remaining_burst_capacity()));
                 break;
             }
             *share -= 1;
@@ -269,14 +351,20 @@ struct Place<'a>(&'a Budget, usize);
 
 impl<'a> Place<'a> {
     fn take(budget: &'a Budget, lane: usize) -> Self {
-        budget.state().waiting[lane] += 1;
+        let mut state = budget.state();
+        state.count_waits();
+        state.waiting[lane] += 1;
         Self(budget, lane)
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.0.state().waiting[self.1] -= 1;
+        {
+            let mut state = self.0.state();
+            state.count_waits();
+            state.waiting[self.1] -= 1;
+        }
         self.0.changed.notify_waiters();
     }
 }

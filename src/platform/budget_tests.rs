@@ -212,3 +212,38 @@ async fn a_rate_of_zero_becomes_one() {
     budget.acquire(Priority::Poll).await;
     assert!(time_for(&budget, Priority::Poll, 1).await <= Duration::from_secs(61));
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_figures_say_what_is_left_and_how_long_requests_wait() {
+    let budget = budget(66, 6);
+    let left = || budget.figures().left;
+    assert_eq!((budget.figures().requests_per_minute, left()), (66, 6));
+    assert_eq!(time_for(&budget, Priority::Change, 5).await, Duration::ZERO);
+    assert_eq!(left(), 1);
+    advance(Duration::from_secs(3)).await;
+    assert_eq!(left(), 4, "one a second");
+    advance(Duration::from_secs(60)).await;
+    assert_eq!(left(), 6, "and no more than a burst");
+
+    assert_eq!(time_for(&budget, Priority::Change, 6).await, Duration::ZERO);
+    let (granted, mut order) = mpsc::unbounded_channel();
+    for name in ["one", "two"] {
+        enqueue(&budget, Priority::Change, name, &granted).await;
+    }
+    advance(Duration::from_millis(500)).await;
+    let waits = |priority: Priority| {
+        let Waits { waiting, waited, .. } = budget.figures().waits[priority as usize];
+        (waiting, waited.as_millis())
+    };
+    assert_eq!(waits(Priority::Change), (2, 1000), "each half a second so far");
+    assert_eq!((order.recv().await, order.recv().await), (Some("one"), Some("two")));
+    assert_eq!(waits(Priority::Change), (0, 3000), "one of them a second, the other two");
+    assert_eq!(waits(Priority::Poll), (0, 0));
+
+    advance(Duration::from_secs(60)).await;
+    budget.throttled(Some(Duration::from_secs(10)));
+    assert_eq!((left(), budget.figures().pause), (0, Duration::from_secs(10)));
+    advance(Duration::from_secs(10)).await;
+    assert_eq!(time_for(&budget, Priority::Change, 1).await, Duration::from_secs(1), "what was saved up is gone");
+    assert_eq!((left(), budget.figures().pause), (0, Duration::ZERO));
+}

@@ -11,7 +11,7 @@ mod port;
 mod rate_limited;
 mod reach;
 
-pub use budget::{Budget, Jitter, Priority, Rate};
+pub use budget::{Budget, BudgetFigures, Jitter, Priority, Rate, Waits};
 pub use connect::{Access, Connect, ConnectError, Endpoint, OverHttp};
 pub use http::{Answered, HttpOptions, HttpPlatform, ReadsOnly, Transport, Unanswered};
 pub use leadership::Leadership;

@@ -1,5 +1,6 @@
 //! The accounts that can be used, with their connections: what the passes over accounts publish and everyone else reads.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,6 +62,16 @@ impl<P> AccountEntry<P> {
             && self.availability == other.availability
             && self.protected == other.protected
             && self.generation == other.generation
+    }
+}
+
+impl<P> ProcessState<P> {
+    /// The accounts whose credentials are at hand.
+    pub fn connections(&self) -> BTreeMap<AccountName, SharedConnection<P>> {
+        self.with(|contents| {
+            let accounts = contents.accounts.iter();
+            accounts.filter_map(|(name, entry)| Some((name.clone(), entry.connection.clone()?))).collect()
+        })
     }
 }
 

@@ -20,8 +20,8 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -210,6 +210,17 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Observers<S, L> {
         let registry = self.registry();
         let watch = registry.watches.get(&(account.to_owned(), of.to_owned()));
         watch.map(|watch| watch.view()).unwrap_or_default()
+    }
+
+    /// When the oldest reading of each account began that somebody works with.
+    pub fn oldest(&self) -> BTreeMap<String, Timestamp> {
+        let mut oldest = BTreeMap::new();
+        for watch in self.registry().watches.values() {
+            let Some(snapshot) = watch.view().snapshot else { continue };
+            let (account, _) = watch.place();
+            oldest.entry(account).and_modify(|at: &mut Timestamp| *at = snapshot.at.min(*at)).or_insert(snapshot.at);
+        }
+        oldest
     }
 
     /// `None` once all observers have ended.

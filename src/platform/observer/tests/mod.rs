@@ -320,3 +320,16 @@ async fn the_budget_spreads_the_reads_of_an_account() {
     let rate = fixture.fake.count() as f64 / start.elapsed().as_secs_f64();
     assert!(rate < 0.85, "{rate} requests a second, of a budget of one");
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_oldest_reading_of_each_account_is_known() {
+    let mut fixture = Fixture::settled(1).await;
+    assert_eq!(fixture.observers.oldest(), [("a".to_owned(), noon())].into());
+    let another = Source { account: "b".to_owned(), ..fixture.source.clone() };
+    fixture.observers.read(&another, &"else".to_owned(), Interest::default());
+    assert!(!fixture.observers.oldest().contains_key("b"), "nothing was read through it yet");
+    fixture.after(1.0).await;
+    assert_eq!(fixture.observers.oldest().get("b"), Some(&noon()));
+    fixture.observers.forget(&"ep-000".to_owned());
+    assert!(!fixture.observers.oldest().contains_key("a"), "nobody works with it any more");
+}
