@@ -110,6 +110,12 @@ check-crds: ## fail when crds/ is not what the code generates
 	@$(build-demo)
 	target/debug/dbplane crds --dir crds --check
 
+.PHONY: metrics
+metrics: ## write docs/metrics.md anew: the metrics that the program exposes (a test compares them)
+	@$(build-demo)
+	target/debug/dbplane metrics >docs/metrics.md.new
+	mv docs/metrics.md.new docs/metrics.md
+
 .PHONY: audit
 audit: ## licences, sources and duplicates of the dependencies (deny.toml)
 	@.ci/cargo-tool deny check bans licenses sources

@@ -6,11 +6,14 @@ mod remove_finalizers;
 mod run;
 pub mod validate;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+
+use crate::telemetry::metrics::reference;
 
 /// A Kubernetes operator: keeps the computes and API keys of a hosted Postgres platform as custom resources declare them.
 #[derive(Debug, Parser)]
@@ -27,6 +30,9 @@ enum Verb {
     Validate(validate::Args),
     LiveCheck(live_check::Args),
     RemoveFinalizers(remove_finalizers::Args),
+    /// Print docs/metrics.md.
+    #[command(hide = true)]
+    Metrics,
 }
 
 impl Cli {
@@ -46,6 +52,10 @@ impl Cli {
             Verb::Validate(args) => {
                 let ran = validate::run(&args, &mut std::io::stdout().lock(), &mut std::io::stderr());
                 return ran.map_err(|error| error.to_string());
+            }
+            Verb::Metrics => {
+                let page = reference::page().map_err(|error| error.to_string())?;
+                std::io::stdout().write_all(page.as_bytes()).map_err(|error| error.to_string())?;
             }
         }
         Ok(ExitCode::SUCCESS)

@@ -26,6 +26,7 @@ use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{AccountView, Action, Brake, Decision, Limits, Memory, Reason, Report};
 use crate::domain::Fault;
 use crate::platform::{ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, PlatformClient, Tick};
+use crate::telemetry::metrics::{CreateOutcome, KeyChange};
 
 /// Everything outside of a pass: time, chance, the cluster, the platform, what this process remembers, and other objects.
 pub trait Environment: Send + Sync + 'static {
@@ -102,10 +103,16 @@ pub trait Environment: Send + Sync + 'static {
     /// Has an object decided on anew.
     fn wake<K: Managed>(&self, reference: ObjectRef<K>);
 
+    /// What came of a create on the platform for a resource of `kind`.
+    fn count_create(&self, _kind: &str, _outcome: CreateOutcome) {}
     /// A deletion on the platform is made for a resource of `kind`.
     fn count_deletion(&self, _kind: &str) {}
     /// Somebody else had changed a field that is declared, and it was corrected.
     fn count_corrected(&self, _field: &str) {}
+    /// What became of an API key.
+    fn count_key(&self, _change: KeyChange) {}
+    /// A step for a resource of `kind` failed.
+    fn count_failure(&self, _kind: &str, _action: Action, _problem: &Problem) {}
     /// So many resources of `kind` wait for this reason.
     fn count_waiting(&self, _kind: &str, _reason: Reason, _count: usize) {}
 }

@@ -1,5 +1,7 @@
 //! The environment of the running operator: the real clock, API server, platform and watches.
 
+pub mod census;
+pub mod labels;
 pub mod stores;
 
 use std::collections::BTreeMap;
@@ -24,14 +26,16 @@ use super::state::{Connection, ProcessState};
 use crate::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
 use crate::cluster::ApiServer;
 use crate::config::Settings;
-use crate::decide::Reason;
 use crate::decide::account::KeyCount;
+use crate::decide::memory::Problem;
+use crate::decide::{Action, Reason};
 use crate::domain::Fault;
 use crate::platform::{
     Access, ComputeInterest, Computes, Connect, ConnectError, Endpoint, KeyInterest, Keys, LatestKeys, LatestSnapshot,
     Leadership, Observers, OverHttp, Rate, RateLimited, Source, Tick, Ticks,
 };
 use crate::telemetry::Metrics;
+use crate::telemetry::metrics::{CreateOutcome, KeyChange};
 
 /// What every pass of the running operator has at hand.
 pub struct Live {
@@ -166,7 +170,8 @@ impl Environment for Live {
             }),
             leadership: self.leadership.clone(),
         };
-        let client = OverHttp::default().connect(&access, key, self.metrics.clone())?;
+        let meter = self.metrics.requests.of_account(&access::uid(self, name).unwrap_or_default());
+        let client = OverHttp::default().connect(&access, key, meter)?;
         self.wake_when_gate_moves(&client, name.clone());
         Ok(client)
     }
@@ -230,15 +235,27 @@ impl Environment for Live {
         self.stores.wake(reference);
     }
 
+    fn count_create(&self, kind: &str, outcome: CreateOutcome) {
+        self.metrics.steps.created(kind, outcome);
+    }
+
     fn count_deletion(&self, kind: &str) {
-        self.metrics.deletes(kind);
+        self.metrics.steps.deletes(kind);
     }
 
     fn count_corrected(&self, field: &str) {
-        self.metrics.drift_corrected(field);
+        self.metrics.steps.corrected(field);
+    }
+
+    fn count_key(&self, change: KeyChange) {
+        self.metrics.steps.key(change);
+    }
+
+    fn count_failure(&self, kind: &str, action: Action, problem: &Problem) {
+        self.metrics.steps.failed(kind, labels::action(action), labels::problem(problem));
     }
 
     fn count_waiting(&self, kind: &str, reason: Reason, count: usize) {
-        self.metrics.waiting(kind, reason.as_str(), count);
+        self.metrics.resources.waiting(kind, reason.as_str(), count);
     }
 }

@@ -66,7 +66,7 @@ async fn logs_are_json_on_request_and_metrics_are_exposed() {
     }
     let metrics = reqwest::get(&operator.metrics).await.unwrap().text().await.unwrap();
     for expected in [
-        "dbplane_platform_requests_total{call=\"create_compute\",outcome=\"ok\"} 1",
+        "dbplane_platform_requests_total{call=\"create_compute\",outcome=\"ok\",account=",
         "dbplane_reconciles_total{kind=\"Compute\",outcome=\"ok\"}",
         "# EOF",
     ] {

@@ -23,11 +23,12 @@ use crate::api::{AccountRef, Compute, ComputeStatus, Condition};
 use crate::cluster::resource_version;
 use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState};
 use crate::decide::hand_over::HandsOver;
-use crate::decide::identity::{Place, Told, of_compute};
+use crate::decide::identity::{Origin, Place, Told, of_compute};
 use crate::decide::names::ClusterId;
 use crate::decide::repairs::{Repair, What};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{AccountView, Brake, Decision, Memory, Report};
+use crate::telemetry::metrics::CreateOutcome;
 
 impl Managed for Compute {
     fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
@@ -127,7 +128,11 @@ impl Kind for Computes {
     }
 
     async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeStep) -> Result<(), StepError> {
-        perform::perform(env, object, step).await
+        perform::perform(env, object, step).await?;
+        if matches!(step, ComputeStep::Bind { binding, .. } if binding.origin == Origin::Created) {
+            env.count_create(&Compute::kind(&()), CreateOutcome::Recovered);
+        }
+        Ok(())
     }
 
     fn status(report: &Report, object: &Compute, observed: &ComputeObserved, now: Timestamp) -> ComputeStatus {

@@ -9,7 +9,7 @@ use super::super::environment::{Environment, StepError};
 use super::super::hand_over;
 use super::super::index::Key;
 use super::super::object::uid;
-use super::super::pass::calls::{confirm_record, failed, patch_metadata, publish, restore};
+use super::super::pass::calls::{confirm_record, count_create, failed, patch_metadata, publish, restore};
 use super::super::pass::released;
 use super::super::state::{Answer, SharedConnection, Turn};
 use super::Computes;
@@ -122,6 +122,7 @@ impl<E: Environment> Work<'_, E> {
         let intended =
             confirm_record(self.env, &intended, (Action::Create, intent.at), Some(&compute::creating())).await?;
         let answer = platform.create_compute(&self.object.spec.project_id, new).await;
+        count_create(self.env, self.object, &answer);
         self.wrote();
         let (created, operations) = self.settle(Action::Create, answer)?;
         self.started(operations);

@@ -13,19 +13,22 @@ use crate::telemetry::metrics::{AccountKeys, KeyState};
 
 /// The keys as the statuses show them, and how many there are in the organizations of their accounts.
 pub fn census<E: Environment>(env: &E) -> Vec<AccountKeys> {
-    let mut accounts: BTreeMap<AccountName, AccountKeys> = BTreeMap::new();
+    let mut uids: BTreeMap<AccountName, String> = BTreeMap::new();
+    let mut accounts: BTreeMap<String, AccountKeys> = BTreeMap::new();
     for object in env.objects::<ProjectKeys>() {
         let name = AccountName::of(&object.spec.account_ref, object.as_ref());
-        let counted = accounts.entry(name.clone()).or_insert_with(|| of_account(env, &name));
+        // Accounts that do not exist have none, and are counted together.
+        let uid = uids.entry(name.clone()).or_insert_with_key(|name| access::uid(env, name).unwrap_or_default());
+        let counted = accounts.entry(uid.clone()).or_insert_with(|| of_account(env, &name, uid));
         object.status.iter().for_each(|status| count(counted, status));
     }
     accounts.into_values().collect()
 }
 
-fn of_account<E: Environment>(env: &E, name: &AccountName) -> AccountKeys {
+fn of_account<E: Environment>(env: &E, name: &AccountName, uid: &str) -> AccountKeys {
     let connection = env.state().account(name).and_then(|entry| entry.connection);
     let organization = connection.and_then(|connection| env.count_keys(name, &connection)).map(|counted| counted.what);
-    AccountKeys::of(access::uid(env, name).unwrap_or_default(), organization)
+    AccountKeys::of(uid.to_owned(), organization)
 }
 
 fn count(counted: &mut AccountKeys, status: &ProjectKeyStatus) {

@@ -11,7 +11,7 @@ use super::super::access;
 use super::super::environment::Environment;
 use super::super::object::uid;
 use super::super::state::UnsavedKey;
-use super::perform::{GIVEN_UP, Saved, write_unsaved};
+use super::save::{GIVEN_UP, Saved, write_unsaved};
 use crate::api::ProjectKey;
 use crate::decide::key::{Probe, tried};
 use crate::platform::Platform;

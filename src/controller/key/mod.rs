@@ -8,6 +8,7 @@ mod in_use;
 mod listing;
 mod perform;
 mod record;
+mod save;
 mod secret;
 mod take_over;
 mod turn;

@@ -8,24 +8,26 @@ use super::super::environment::{Environment, StepError};
 use super::super::hand_over;
 use super::super::object::uid;
 use super::super::pass::calls::{
-    confirm_record, copy_record, failed, patch_metadata, publish, restore, secret_written,
+    confirm_record, copy_record, count_create, failed, patch_metadata, publish, restore, secret_written,
 };
 use super::super::pass::released;
 use super::super::state::{Connection, SharedConnection, UnsavedKey};
 use super::listing::{interest, is_not_offered};
 use super::record::{recording, recording_keys, stored};
+use super::save::{GIVEN_UP, Saved, write_unsaved};
 use super::secret::Previous;
 use super::take_over::take_over;
 use super::turn::turn_to_ask;
 use super::{ProjectKeys, secret};
 use crate::api::ProjectKey;
-use crate::cluster::{Cluster, Event, MetadataPatch, Owner, SecretState, WriteError, secrets};
+use crate::cluster::{Event, MetadataPatch, Owner, SecretState, WriteError, secrets};
 use crate::decide::Action;
 use crate::decide::identity::{self, KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
 use crate::decide::key::{KeyStep, Probe, SecretContents, tried};
 use crate::decide::memory::Problem;
 use crate::domain::Fault;
 use crate::platform::Platform;
+use crate::telemetry::metrics::KeyChange;
 
 /// The length of the stand-in for a key in a dry run; keys of the platform are shorter.
 const KEY_LENGTH: usize = 256;
@@ -106,6 +108,7 @@ impl<E: Environment> Work<'_, E> {
         let intended = self.patch(self.object, &recording(self.object, intended)).await?;
         let intended = confirm_record(self.env, &intended, (Action::CreateKey, intent.at), None).await?;
         let created = platform.create_key(&organization, &intent.name, &self.object.spec.project_id).await;
+        count_create(self.env, self.object, &created);
         self.keys_changed();
         let created = created.map_err(failed(Action::CreateKey))?;
         let key = KeyIdentity {
@@ -160,6 +163,9 @@ impl<E: Environment> Work<'_, E> {
         let records = self.identity.records.succeeded_by(unsaved.key.clone(), &unsaved.intent);
         self.patch(object, &recording_keys(object, &records)).await?;
         self.env.state().take_unsaved_key(&self.uid());
+        if unsaved.intent.rotates {
+            self.env.count_key(KeyChange::Rotated);
+        }
         Ok(())
     }
 
@@ -179,6 +185,7 @@ impl<E: Environment> Work<'_, E> {
 
     async fn give_up_refused(&self, records: &KeyRecords, message: &str) -> Result<(), StepError> {
         self.patch(self.object, &recording_keys(self.object, records)).await?;
+        self.count_lost(records);
         self.env.state().take_unsaved_key(&self.uid());
         self.publish(&Event::warning("NewKeyRefused", message)).await;
         Err(StepError::Failed(Action::TryKey, Problem::NewKey(message.to_owned())))
@@ -186,8 +193,9 @@ impl<E: Environment> Work<'_, E> {
 
     /// What another process has begun since stays recorded.
     async fn give_up_unsaved(&self, records: &KeyRecords) -> Result<(), StepError> {
-        let records = records.clone();
-        self.patch(self.object, &recording(self.object, |known| ProjectKeyIdentity { records, ..known })).await?;
+        let lost = records.clone();
+        self.patch(self.object, &recording(self.object, |known| ProjectKeyIdentity { records: lost, ..known })).await?;
+        self.count_lost(records);
         if let Some(unsaved) = self.env.state().take_unsaved_key(&self.uid()) {
             unsaved.log_loss(GIVEN_UP);
         }
@@ -227,6 +235,7 @@ impl<E: Environment> Work<'_, E> {
 
     async fn write_records(&self, object: &ProjectKey, records: &KeyRecords) -> Result<(), StepError> {
         self.patch(object, &recording_keys(object, records)).await?;
+        self.count_lost(records);
         self.env.state().probe_outdated(&self.uid());
         // A key that is recorded as gone is kept in memory for nobody.
         let unsaved = self.env.state().unsaved_key(&self.uid());
@@ -256,6 +265,7 @@ impl<E: Environment> Work<'_, E> {
         }
         self.keys_changed();
         self.env.state().action_succeeded(&self.uid(), Action::Revoke);
+        self.env.count_key(KeyChange::Revoked);
         self.write_records(&object, records).await?;
         let done = format!("Revoked key {name} ({id}).");
         let event = in_use.map_or_else(
@@ -331,6 +341,12 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
+    /// Counts what these records have of lost keys that was not recorded before.
+    fn count_lost(&self, records: &KeyRecords) {
+        let before = self.identity.records.lost.len();
+        (before..records.lost.len()).for_each(|_| self.env.count_key(KeyChange::Lost));
+    }
+
     fn uid(&self) -> String {
         uid(self.object)
     }
@@ -358,43 +374,4 @@ fn organization<P>(connection: &Connection<P>, action: Action) -> Result<String,
         let message = "the account has no organizationID".to_owned();
         failed(action)(Fault::Rejected { status: 400, message })
     })
-}
-
-/// What came of saving a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Saved {
-    Written,
-    /// Another process has given it up.
-    GivenUp,
-}
-
-/// Why the secret of such a key is lost.
-pub(super) const GIVEN_UP: &str = "another process took its creation for interrupted; the key is replaced";
-
-/// Writes a key that is held in memory into its Secret, unless another process has given the key up meanwhile. The Secret is looked
-/// at before the record: whoever gives the key up writes a successor later than that, and is not written over.
-pub(super) async fn write_unsaved<E: Environment>(
-    env: &E,
-    object: &ProjectKey,
-    unsaved: &UnsavedKey,
-) -> Result<Saved, StepError> {
-    let Some(owner) = Owner::of(object) else { return Ok(Saved::Written) };
-    let url = access::base_url(env, &object.spec.account_ref, object);
-    let name = &object.spec.secret.name;
-    let cluster = env.cluster();
-    let own = match secrets::own(cluster, &owner, name).await {
-        Ok(own) => own,
-        Err(error) => return secret_written(env, &uid(object), Err(error), name).map(|()| Saved::Written),
-    };
-    let now = cluster.current(object).await?.map(|now| identity::of_key(&now).unwrap_or_default().identity);
-    if now.as_ref().is_some_and(|identity| !identity.expects(&unsaved.key.name)) {
-        return Ok(Saved::GivenUp);
-    }
-    let records = now.unwrap_or_default().records;
-    let in_use = own.as_deref().filter(|_| !unsaved.intent.previous_revoked);
-    let before = in_use.and_then(|found| secret::about_to_be_previous(object, found, &records, &url));
-    let before = before.or_else(|| secret::previous(own.as_deref()?, &records));
-    let content = secret::content(&object.spec, (&unsaved.key, &unsaved.secret), before.as_ref(), &url);
-    let written = secrets::write_own(cluster, &owner, (name, own.as_deref()), &content).await;
-    stored(env, object, written, &content).map(|()| Saved::Written)
 }

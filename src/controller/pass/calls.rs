@@ -12,6 +12,7 @@ use crate::decide::memory::Problem;
 use crate::decide::names::RECORD;
 use crate::decide::{Action, Report, later};
 use crate::domain::Fault;
+use crate::telemetry::metrics::CreateOutcome;
 
 /// Patches `object` if it is still as given, and remembers the version: older ones are not decided on.
 pub async fn patch_metadata<K: Managed, E: Environment>(
@@ -87,6 +88,16 @@ async fn write_copy<K: Managed, E: Environment>(
     })?;
     env.state().wrote_version(&uid(object), resource_version(&copied));
     Ok(copied)
+}
+
+/// Counts a create for `object`, as it was answered or not.
+pub fn count_create<K: Managed, E: Environment, T>(env: &E, _object: &K, answer: &Result<T, Fault>) {
+    let outcome = match answer {
+        Ok(_) => CreateOutcome::Answered,
+        Err(fault) if fault.may_have_happened() => CreateOutcome::Unresolved,
+        Err(_) => CreateOutcome::Refused,
+    };
+    env.count_create(&K::kind(&()), outcome);
 }
 
 /// For `map_err`: an action that the platform did not carry out.

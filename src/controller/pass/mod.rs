@@ -75,6 +75,7 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
             Err(StepError::Cluster(error)) => return Err(error),
             Err(StepError::Failed(action, problem)) => {
                 warn!(?action, ?problem, "a step failed");
+                env.count_failure(&K::Object::kind(&()), action, &problem);
                 let now = env.now();
                 let generation = object.meta().generation.unwrap_or_default();
                 let memory = env.state().step_failed(&uid, (action, problem), generation, now);

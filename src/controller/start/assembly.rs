@@ -18,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
 use super::super::environment::{Kind, KindVisitor, Kinds, PassSettings};
-use super::super::key::census;
 use super::super::live::Live;
+use super::super::live::census::census;
 use super::super::live::stores::{Entry, Stores, Unreadable};
 use super::super::object::Managed;
 use super::super::pass::label_of;
@@ -102,7 +102,7 @@ impl Assembly {
             settings,
         });
         let counted = Arc::downgrade(&env);
-        env.metrics.keys_are_counted_by(move || counted.upgrade().map(|env| census(env.as_ref())).unwrap_or_default());
+        env.metrics.counted.by(move || counted.upgrade().map(|env| census(env.as_ref())).unwrap_or_default());
         // Set once, right here.
         let _ = later.set(env.clone());
         let shared = Arc::new(Shared { slots: Slots::new(env.settings.concurrency), env: env.clone() });

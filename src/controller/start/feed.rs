@@ -226,7 +226,7 @@ impl<K: Kind> Reader<K> {
             }
             wake::all_in::<Live>(env.as_ref(), meta.namespace.as_deref());
         }
-        env.metrics.unreadable(&K::Object::kind(&()), self.unreadable.count());
+        env.metrics.resources.unreadable(&K::Object::kind(&()), self.unreadable.count());
     }
 }
 

@@ -16,7 +16,7 @@ use tracing::{Instrument, info_span, warn};
 
 use super::super::access;
 use super::super::environment::{Environment, Kind};
-use super::super::live::Live;
+use super::super::live::{Live, labels};
 use super::super::object::{Managed, uid};
 use super::super::pass::{Next, is_outdated, label, pass};
 use super::slots::Slots;
@@ -79,9 +79,9 @@ async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> 
     let kind = K::Object::kind(&());
     let span =
         info_span!("reconcile", %kind, namespace = object.namespace().unwrap_or_default(), name = object.name_any());
-    let timer = env.metrics.reconcile_begins(&kind);
+    let timer = env.metrics.passes.begins(&kind);
     let result = pass::<K, Live>(env, object).instrument(span).await;
-    timer.ended(result.is_ok());
+    timer.ended(result.as_ref().map_or_else(labels::api_server, |_| "ok"));
     if result.is_ok() {
         env.state.pass_succeeded(&uid(object));
     }

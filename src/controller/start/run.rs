@@ -44,10 +44,13 @@ impl std::fmt::Debug for Operator {
 pub async fn run(operator: Operator, stop: CancellationToken) -> Result<(), String> {
     let Some(cluster) = prepared(&operator, &stop).await? else { return Ok(()) };
     if !operator.leader_elect {
-        control(operator, cluster, Leadership::default(), stop).await;
+        let leadership = Leadership::default();
+        operator.metrics.leads_while(leadership.clone());
+        control(operator, cluster, leadership, stop).await;
         return Ok(());
     }
     let Some(lead) = leader::lead(&operator.client, &operator.settings.identity, &stop).await else { return Ok(()) };
+    operator.metrics.leads_while(lead.leadership.clone());
     let well = while_leading(operator, cluster, &lead, stop).await;
     lead.release().await;
     if well { Ok(()) } else { Err("the lead was lost".to_owned()) }

@@ -56,11 +56,32 @@ async fn a_settled_operator_writes_nothing_and_reads_one_list_a_poll() {
 }
 
 #[tokio::test]
-async fn calls_of_the_platform_are_counted() {
+async fn what_was_done_and_how_everything_stands_is_counted() {
     let (fixture, _) = created("metrics", "").await;
-    let text = reqwest::get(&fixture.shared.metrics).await.unwrap().text().await.unwrap();
-    assert!(text.lines().any(|line| line.contains("create_compute") && line.contains("ok")), "{text}");
+    let account = fixture.get("account/prod").await.unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
+    let expected = [
+        (format!("platform_requests_total{{call=\"create_compute\",outcome=\"ok\",account=\"{account}\"}}"), 1.0),
+        (format!("budget_requests_per_minute{{account=\"{account}\"}}"), 600.0),
+        (format!("budget_requests_left{{account=\"{account}\"}}"), 0.0),
+        (format!("oldest_snapshot_timestamp_seconds{{account=\"{account}\",list=\"project\"}}"), 1e9),
+        (format!("account_info{{account=\"{account}\",kind=\"Account\"}}"), 1.0),
+        ("creates_total{kind=\"Compute\",outcome=\"answered\"}".to_owned(), 1.0),
+        ("resources{kind=\"Compute\",ready=\"True\",reason=\"Available\"}".to_owned(), 1.0),
+        ("leader".to_owned(), 1.0),
+    ];
+    let mut text = String::new();
+    let counted = async || {
+        text = reqwest::get(&fixture.shared.metrics).await.unwrap().text().await.unwrap();
+        expected.iter().all(|(series, least)| value(&text, &format!("dbplane_{series}")) >= Some(*least))
+    };
+    fixture.wait_until("all of it to be counted", counted).await;
+    assert!(value(&text, "process_resident_memory_bytes") > Some(1e6), "{text}");
+    assert!(value(&text, "tokio_alive_tasks") > Some(1.0), "{text}");
     assert!(!text.contains(crate::fixture::ADMIN), "a token");
+}
+
+fn value(text: &str, series: &str) -> Option<f64> {
+    text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' ')?.parse().ok())
 }
 
 #[tokio::test]

@@ -1,0 +1,51 @@
+//! Saving a key that is held in memory.
+
+use super::super::access;
+use super::super::environment::{Environment, StepError};
+use super::super::object::uid;
+use super::super::pass::calls::secret_written;
+use super::super::state::UnsavedKey;
+use super::record::stored;
+use super::secret;
+use crate::api::ProjectKey;
+use crate::cluster::{Cluster, Owner, secrets};
+use crate::decide::identity;
+
+/// What came of saving a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Saved {
+    Written,
+    /// Another process has given it up.
+    GivenUp,
+}
+
+/// Why the secret of such a key is lost.
+pub(super) const GIVEN_UP: &str = "another process took its creation for interrupted; the key is replaced";
+
+/// Writes a key that is held in memory into its Secret, unless another process has given the key up meanwhile. The Secret is looked
+/// at before the record: whoever gives the key up writes a successor later than that, and is not written over.
+pub(super) async fn write_unsaved<E: Environment>(
+    env: &E,
+    object: &ProjectKey,
+    unsaved: &UnsavedKey,
+) -> Result<Saved, StepError> {
+    let Some(owner) = Owner::of(object) else { return Ok(Saved::Written) };
+    let url = access::base_url(env, &object.spec.account_ref, object);
+    let name = &object.spec.secret.name;
+    let cluster = env.cluster();
+    let own = match secrets::own(cluster, &owner, name).await {
+        Ok(own) => own,
+        Err(error) => return secret_written(env, &uid(object), Err(error), name).map(|()| Saved::Written),
+    };
+    let now = cluster.current(object).await?.map(|now| identity::of_key(&now).unwrap_or_default().identity);
+    if now.as_ref().is_some_and(|identity| !identity.expects(&unsaved.key.name)) {
+        return Ok(Saved::GivenUp);
+    }
+    let records = now.unwrap_or_default().records;
+    let in_use = own.as_deref().filter(|_| !unsaved.intent.previous_revoked);
+    let before = in_use.and_then(|found| secret::about_to_be_previous(object, found, &records, &url));
+    let before = before.or_else(|| secret::previous(own.as_deref()?, &records));
+    let content = secret::content(&object.spec, (&unsaved.key, &unsaved.secret), before.as_ref(), &url);
+    let written = secrets::write_own(cluster, &owner, (name, own.as_deref()), &content).await;
+    stored(env, object, written, &content).map(|()| Saved::Written)
+}

@@ -1,0 +1,149 @@
+//! How everything stands, for the metrics: counted when somebody asks.
+
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::Timestamp;
+use kube::Resource;
+use kube::core::object::HasStatus;
+
+use super::super::account::AnyAccount;
+use super::super::environment::{Kind, KindVisitor, Kinds};
+use super::super::key;
+use super::super::object::{AccountName, Status, uid};
+use super::super::registry::AllKinds;
+use super::super::state::SharedConnection;
+use super::Live;
+use super::stores::Stores;
+use crate::api::{Account, ClusterAccount, Condition};
+use crate::decide::Reason;
+use crate::platform::{Computes, Keys, Listing, RateLimited};
+use crate::telemetry::metrics::{AccountCensus, Census, KindCensus};
+
+/// What a status says that cannot be of this version.
+const OTHER: &str = "Other";
+
+pub fn census(env: &Live) -> Census {
+    let mut kinds = CountKinds { stores: &env.stores, kinds: Vec::new() };
+    AllKinds::each(&mut kinds);
+    Census { kinds: kinds.kinds, accounts: accounts(env), keys: key::census(env) }
+}
+
+struct CountKinds<'a> {
+    stores: &'a Stores,
+    kinds: Vec<KindCensus>,
+}
+
+impl KindVisitor for CountKinds<'_> {
+    fn visit<K: Kind>(&mut self) {
+        let objects = self.stores.all::<K::Object>();
+        let conditions = objects.iter().map(|object| object.status().map(Status::conditions).unwrap_or_default());
+        self.kinds.push(of_kind(K::Object::kind(&()).into_owned(), conditions));
+    }
+}
+
+/// Thousands of resources have a few reasons: only these are looked up.
+fn of_kind<'a>(kind: String, all: impl Iterator<Item = &'a [Condition]>) -> KindCensus {
+    let mut ready = HashMap::<_, usize>::new();
+    let (mut stalled, mut unsynced) = (HashMap::<_, usize>::new(), HashMap::<_, usize>::new());
+    for conditions in all {
+        let of = |type_: &str| conditions.iter().find(|condition| condition.type_ == type_);
+        let seen = of("Ready").map(|condition| (condition.status.as_str(), condition.reason.as_str()));
+        *ready.entry(seen.unwrap_or(("Unknown", Reason::Pending.as_str()))).or_default() += 1;
+        for (type_, status, reasons) in [("Stalled", "True", &mut stalled), ("Synced", "False", &mut unsynced)] {
+            if let Some(condition) = of(type_).filter(|condition| condition.status == status) {
+                *reasons.entry(condition.reason.as_str()).or_default() += 1;
+            }
+        }
+    }
+    let mut counted = KindCensus { kind, ..KindCensus::default() };
+    for ((status, reason), count) in ready {
+        *counted.ready.entry((known_status(status), known(reason))).or_default() += count;
+    }
+    for (reasons, counts) in [(stalled, &mut counted.stalled), (unsynced, &mut counted.unsynced)] {
+        for (reason, count) in reasons {
+            *counts.entry(known(reason)).or_default() += count;
+        }
+    }
+    counted
+}
+
+/// Whoever may write a status may write anything into it, and labels are from closed sets.
+fn known(reason: &str) -> &'static str {
+    Reason::ALL.iter().map(|known| known.as_str()).find(|known| *known == reason).unwrap_or(OTHER)
+}
+
+fn known_status(status: &str) -> &'static str {
+    ["True", "False"].into_iter().find(|known| *known == status).unwrap_or("Unknown")
+}
+
+fn accounts(env: &Live) -> Vec<AccountCensus> {
+    let known = Known {
+        connections: env.state.connections(),
+        lists: [(Computes::OF, env.observers.oldest()), (Keys::OF, env.key_observers.oldest())],
+    };
+    let (own, shared) = (env.stores.all::<Account>(), env.stores.all::<ClusterAccount>());
+    let own = own.iter().map(|account| known.of(account.as_ref()));
+    own.chain(shared.iter().map(|account| known.of(account.as_ref()))).collect()
+}
+
+/// What is known of accounts by their names.
+struct Known {
+    connections: BTreeMap<AccountName, SharedConnection<RateLimited>>,
+    /// When the oldest reading began, by what the lists are of.
+    lists: [(&'static str, BTreeMap<String, Timestamp>); 2],
+}
+
+impl Known {
+    fn of<A: AnyAccount>(&self, account: &A) -> AccountCensus {
+        let name = account.account_name();
+        let label = name.to_string();
+        let connected = self.connections.get(&name);
+        let oldest = self.lists.iter().filter_map(|(of, oldest)| Some((*of, oldest.get(&label)?.as_second())));
+        AccountCensus {
+            uid: uid(account),
+            kind: A::kind(&()).into_owned(),
+            connected: connected.map(|known| (known.poll_interval, known.platform.budget().figures())),
+            oldest: oldest.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+    use super::*;
+
+    fn condition(type_: &str, status: &str, reason: &str) -> Condition {
+        Condition {
+            last_transition_time: Time(Timestamp::UNIX_EPOCH),
+            message: String::new(),
+            observed_generation: None,
+            reason: reason.to_owned(),
+            status: status.to_owned(),
+            type_: type_.to_owned(),
+        }
+    }
+
+    #[test]
+    fn resources_are_counted_by_what_their_conditions_say() {
+        let serving = vec![condition("Ready", "True", "Available"), condition("Stalled", "True", "Refused")];
+        let all = [
+            serving,
+            vec![condition("Ready", "True", "Available"), condition("Synced", "False", "Drifted")],
+            vec![condition("Ready", "False", "Creating"), condition("Stalled", "False", "Refused")],
+            vec![condition("Ready", "Perhaps", "one of a thousand texts")],
+            Vec::new(),
+        ];
+        let counted = of_kind("Compute".to_owned(), all.iter().map(Vec::as_slice));
+        let ready = [
+            (("True", "Available"), 2),
+            (("False", "Creating"), 1),
+            (("Unknown", OTHER), 1),
+            (("Unknown", "Pending"), 1),
+        ];
+        assert_eq!(counted.ready, ready.into());
+        assert_eq!(counted.stalled, [("Refused", 1)].into());
+        assert_eq!(counted.unsynced, [("Drifted", 1)].into());
+    }
+}

@@ -1,0 +1,50 @@
+//! What metrics call what was tried, and why it failed: names from closed sets.
+
+use kube::Error;
+
+use crate::decide::Action;
+use crate::decide::memory::Problem;
+
+pub fn action(action: Action) -> &'static str {
+    match action {
+        Action::Create => "create",
+        Action::Change => "change",
+        Action::Restart => "restart",
+        Action::Delete => "delete",
+        Action::Ask => "ask",
+        Action::AskOperations => "ask_operations",
+        Action::CreateKey => "create_key",
+        Action::Revoke => "revoke",
+        Action::ListKeys => "list_keys",
+        Action::TryKey => "try_key",
+        Action::WriteSecret => "write_secret",
+        Action::Adopt => "adopt",
+    }
+}
+
+pub fn problem(problem: &Problem) -> &'static str {
+    match problem {
+        Problem::Platform(fault) => fault.kind(),
+        Problem::Secret(_) => "secret",
+        Problem::Object(_) => "object",
+        Problem::NewKey(_) => "new_key",
+        Problem::NotRecorded(_) => "not_recorded",
+    }
+}
+
+/// Why the API server could not be asked, or refused, in the words that there are for the platform.
+pub fn api_server(error: &Error) -> &'static str {
+    match error {
+        Error::Api(status) => match status.code {
+            401 => "unauthorized",
+            403 => "forbidden",
+            404 => "not_found",
+            409 => "conflict",
+            429 => "throttled",
+            400..=499 => "rejected",
+            _ => "server",
+        },
+        Error::SerdeError(_) | Error::FromUtf8(_) => "undecodable",
+        _ => "transport",
+    }
+}

@@ -1,0 +1,292 @@
+//! What is counted when somebody asks, and never before: how the resources, the accounts, their budgets, lists and keys stand.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Unit;
+
+use crate::platform::BudgetFigures;
+
+/// How everything stands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Census {
+    pub kinds: Vec<KindCensus>,
+    pub accounts: Vec<AccountCensus>,
+    pub keys: Vec<AccountKeys>,
+}
+
+/// The resources of a kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KindCensus {
+    pub kind: String,
+    /// How many there are, by the status and the reason of their conditions Ready.
+    pub ready: BTreeMap<(&'static str, &'static str), usize>,
+    /// How many are stalled, by reason.
+    pub stalled: BTreeMap<&'static str, usize>,
+    /// How many are not as declared, by the reason of their conditions Synced.
+    pub unsynced: BTreeMap<&'static str, usize>,
+}
+
+/// An account.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AccountCensus {
+    /// Names are in no label.
+    pub uid: String,
+    pub kind: String,
+    /// Where its credentials are at hand: the time between two reads, and how its budget stands.
+    pub connected: Option<(Duration, BudgetFigures)>,
+    /// When the oldest reading of its lists began, in seconds since 1970, by what the lists are of.
+    pub oldest: BTreeMap<&'static str, i64>,
+}
+
+/// What state a key of a ProjectKey is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KeyState {
+    InUse,
+    /// Replaced, and still valid.
+    Previous,
+    /// For a person to revoke.
+    Lost,
+}
+
+impl KeyState {
+    const ALL: [Self; 3] = [Self::InUse, Self::Previous, Self::Lost];
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::InUse => "in_use",
+            Self::Previous => "previous",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// The keys of an account.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccountKeys {
+    /// The UID of the account.
+    account: String,
+    /// All keys of its organization, where that is known.
+    organization: Option<usize>,
+    states: BTreeMap<KeyState, KeysInState>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct KeysInState {
+    count: i64,
+    /// Since when the oldest is in this state, in seconds since 1970.
+    oldest: Option<i64>,
+}
+
+/// Names and values.
+type Labels<'a> = [(&'static str, &'a str); 2];
+
+impl AccountKeys {
+    /// No key of an account yet.
+    pub fn of(account: String, organization: Option<usize>) -> Self {
+        Self { account, organization, states: BTreeMap::new() }
+    }
+
+    /// Counts a key that is in this state since then.
+    pub fn add(&mut self, state: KeyState, since: Option<i64>) {
+        let KeysInState { count, oldest } = self.states.entry(state).or_default();
+        *count += 1;
+        *oldest = oldest.iter().copied().chain(since).min();
+    }
+
+    fn states(&self) -> impl Iterator<Item = (Labels<'_>, KeysInState)> {
+        KeyState::ALL.into_iter().map(move |state| {
+            let labels = [("account", self.account.as_str()), ("state", state.label())];
+            (labels, self.states.get(&state).copied().unwrap_or_default())
+        })
+    }
+}
+
+/// Exposes what it is told to count by.
+#[derive(Default)]
+pub struct Counted(OnceLock<Box<dyn Fn() -> Census + Send + Sync>>);
+
+impl fmt::Debug for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Counted").finish_non_exhaustive()
+    }
+}
+
+impl Counted {
+    /// From now on `census` counts.
+    pub fn by(&self, census: impl Fn() -> Census + Send + Sync + 'static) {
+        // The first one counts for the life of the process.
+        let _ = self.0.set(Box::new(census));
+    }
+}
+
+impl Collector for Counted {
+    fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
+        let Some(census) = self.0.get().map(|count| count()) else { return Ok(()) };
+        let mut exposed = Exposed(encoder);
+        resources(&mut exposed, &census.kinds)?;
+        accounts(&mut exposed, &census.accounts)?;
+        keys(&mut exposed, &census.keys)
+    }
+}
+
+fn resources(exposed: &mut Exposed, kinds: &[KindCensus]) -> fmt::Result {
+    let text = "Resources, by kind and by status and reason of the condition Ready";
+    let ready = kinds.iter().flat_map(|of| {
+        let labels = |ready, reason| [("kind", of.kind.as_str()), ("ready", ready), ("reason", reason)];
+        of.ready.iter().map(move |((ready, reason), count)| (labels(*ready, *reason), *count))
+    });
+    exposed.gauges(("resources", text, None), ready)?;
+    let text = "Resources that need a person, by kind and by reason of the condition Stalled";
+    exposed.gauges(("stalled_resources", text, None), by_reason(kinds, |of| &of.stalled))?;
+    let text = "Resources of which something declared is not in force, by kind and by reason of the condition Synced";
+    exposed.gauges(("unsynced_resources", text, None), by_reason(kinds, |of| &of.unsynced))
+}
+
+fn by_reason(
+    kinds: &[KindCensus],
+    counts: impl Fn(&KindCensus) -> &BTreeMap<&'static str, usize>,
+) -> impl Iterator<Item = (Labels<'_>, usize)> {
+    kinds.iter().flat_map(move |of| {
+        counts(of).iter().map(move |(reason, count)| ([("kind", of.kind.as_str()), ("reason", *reason)], *count))
+    })
+}
+
+fn accounts(exposed: &mut Exposed, accounts: &[AccountCensus]) -> fmt::Result {
+    let of = |account: &AccountCensus| [("account", account.uid.clone())];
+    let info = accounts.iter().map(|account| ([("account", &account.uid), ("kind", &account.kind)], 1_u32));
+    exposed.gauges(("account_info", "1 for each account: its UID and its kind", None), info)?;
+    let seconds = Unit::Seconds;
+    let text = "When the oldest of the readings that dbplane works with began, in seconds since 1970, by account (its UID) and by what the \
+                lists are of: project (its computes) or organization (its keys)";
+    let oldest = accounts.iter().flat_map(|account| {
+        account.oldest.iter().map(move |(list, at)| ([("account", account.uid.as_str()), ("list", *list)], *at))
+    });
+    exposed.gauges(("oldest_snapshot_timestamp", text, Some(&seconds)), oldest)?;
+    let connected = || accounts.iter().filter_map(|it| it.connected.as_ref().map(|known| (it, known)));
+    let text = "The time between two reads of a project while nothing changes, by account (its UID)";
+    let intervals = connected().map(|(account, (interval, _))| (of(account), interval.as_secs_f64()));
+    exposed.gauges(("poll_interval", text, Some(&seconds)), intervals)?;
+    let text = "Requests to the platform that are allowed in any minute, by account (its UID)";
+    let allowed = connected().map(|(account, (_, budget))| (of(account), budget.requests_per_minute));
+    exposed.gauges(("budget_requests_per_minute", text, None), allowed)?;
+    let text = "Requests that may be made at once, by account (its UID); 0 during a pause";
+    let left = connected().map(|(account, (_, budget))| (of(account), budget.left));
+    exposed.gauges(("budget_requests_left", text, None), left)?;
+    let text = "How long no request may be made because the platform asked for fewer (429, Retry-After), by account (its UID); 0 where \
+                there is no pause";
+    let pauses = connected().map(|(account, (_, budget))| (of(account), budget.pause.as_secs_f64()));
+    exposed.gauges(("budget_pause", text, Some(&seconds)), pauses)?;
+    waiting(exposed, accounts)
+}
+
+fn waiting(exposed: &mut Exposed, accounts: &[AccountCensus]) -> fmt::Result {
+    let waits = || {
+        accounts.iter().flat_map(|account| {
+            let figures = account.connected.iter().flat_map(|(_, budget)| &budget.waits);
+            figures.map(move |waits| ([("account", account.uid.as_str()), ("priority", waits.priority.name())], waits))
+        })
+    };
+    let text = "Requests that wait for the budget, by account (its UID) and priority: change, fresh_read (somebody waits for what it reads), \
+                poll or early_poll";
+    exposed.gauges(("budget_waiting_requests", text, None), waits().map(|(labels, waits)| (labels, waits.waiting)))?;
+    let text = "How long requests have waited for the budget, all together, by account (its UID) and priority";
+    let waited = waits().map(|(labels, waits)| (labels, waits.waited.as_secs_f64()));
+    exposed.counters(("budget_waited", text, Some(&Unit::Seconds)), waited)
+}
+
+fn keys(exposed: &mut Exposed, accounts: &[AccountKeys]) -> fmt::Result {
+    let states = || accounts.iter().flat_map(AccountKeys::states);
+    let text = "API keys of ProjectKeys, by account (its UID) and state: in_use, previous (replaced, and still valid) or lost (for a person \
+                to revoke)";
+    exposed.gauges(("keys", text, None), states().map(|(labels, keys)| (labels, keys.count)))?;
+    let text = "Since when the oldest key is in its state, in seconds since 1970, by account (its UID) and state";
+    let oldest = states().filter_map(|(labels, keys)| Some((labels, keys.oldest?)));
+    exposed.gauges(("oldest_key_timestamp", text, Some(&Unit::Seconds)), oldest)?;
+    let text = "All API keys of the organization of an account (its UID), where the platform lists them";
+    let all = accounts.iter().filter_map(|of| Some(([("account", of.account.as_str())], of.organization?)));
+    exposed.gauges(("organization_keys", text, None), all)
+}
+
+/// Name without prefix and unit, help, unit.
+type Described<'a> = (&'a str, &'a str, Option<&'a Unit>);
+
+struct Exposed<'a>(DescriptorEncoder<'a>);
+
+impl Exposed<'_> {
+    fn gauges<L: EncodeLabelSet, V: EncodeGaugeValue>(
+        &mut self,
+        (name, help, unit): Described,
+        samples: impl Iterator<Item = (L, V)>,
+    ) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, unit, MetricType::Gauge)?;
+        for (labels, value) in samples {
+            metric.encode_family(&labels)?.encode_gauge(&value)?;
+        }
+        Ok(())
+    }
+
+    fn counters<L: EncodeLabelSet>(
+        &mut self,
+        (name, help, unit): Described,
+        samples: impl Iterator<Item = (L, f64)>,
+    ) -> fmt::Result {
+        let mut metric = self.0.encode_descriptor(name, help, unit, MetricType::Counter)?;
+        for (labels, value) in samples {
+            metric.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(&value, None)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::super::Metrics;
+    use super::*;
+
+    #[test]
+    fn everything_is_counted_when_somebody_wants_to_know() {
+        let known = Arc::new(Mutex::new(Census::default()));
+        let metrics = Metrics::default();
+        let shared = Arc::clone(&known);
+        metrics.counted.by(move || shared.lock().unwrap().clone());
+        let mut keys = AccountKeys::of("uid-1".to_owned(), Some(7));
+        for (state, since) in [(KeyState::InUse, Some(30)), (KeyState::InUse, Some(20)), (KeyState::Lost, None)] {
+            keys.add(state, since);
+        }
+        let computes = KindCensus {
+            kind: "Compute".to_owned(),
+            ready: [(("True", "Available"), 3), (("False", "Refused"), 1)].into(),
+            stalled: [("Refused", 1)].into(),
+            unsynced: [("DriftPersists", 2)].into(),
+        };
+        let account =
+            AccountCensus { uid: "uid-1".to_owned(), oldest: [("project", 1000)].into(), ..AccountCensus::default() };
+        *known.lock().unwrap() = Census { kinds: vec![computes], accounts: vec![account], keys: vec![keys] };
+        let text = metrics.text().unwrap();
+        for line in [
+            r#"dbplane_resources{kind="Compute",ready="True",reason="Available"} 3"#,
+            r#"dbplane_stalled_resources{kind="Compute",reason="Refused"} 1"#,
+            r#"dbplane_unsynced_resources{kind="Compute",reason="DriftPersists"} 2"#,
+            r#"dbplane_oldest_snapshot_timestamp_seconds{account="uid-1",list="project"} 1000"#,
+            r#"dbplane_keys{account="uid-1",state="in_use"} 2"#,
+            r#"dbplane_keys{account="uid-1",state="previous"} 0"#,
+            r#"dbplane_keys{account="uid-1",state="lost"} 1"#,
+            r#"dbplane_oldest_key_timestamp_seconds{account="uid-1",state="in_use"} 20"#,
+            r#"dbplane_organization_keys{account="uid-1"} 7"#,
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is missing:\n{text}");
+        }
+        assert!(!text.contains(r#"key_timestamp_seconds{account="uid-1",state="lost"}"#));
+        assert!(!text.contains("dbplane_budget_requests_left{"), "nothing is known of a budget");
+        *known.lock().unwrap() = Census::default();
+        assert!(!metrics.text().unwrap().contains("uid-1"), "an account that is gone is not counted any more");
+    }
+}

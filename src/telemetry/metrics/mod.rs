@@ -1,0 +1,79 @@
+//! Metrics, in OpenMetrics text: one registry, and a file for each group. Labels are from closed sets, or the UID of an account; none
+//! contains the name of an object. docs/metrics.md is made of what is registered here.
+
+mod census;
+mod passes;
+mod platform;
+mod process;
+pub mod reference;
+mod resources;
+mod steps;
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+pub use self::census::{AccountCensus, AccountKeys, Census, Counted, KeyState, KindCensus};
+pub use self::passes::{Passes, Timer};
+pub use self::platform::Requests;
+pub use self::resources::Resources;
+pub use self::steps::{CreateOutcome, KeyChange, Steps};
+use crate::platform::Leadership;
+
+/// All metrics of one process.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    pub passes: Passes,
+    pub steps: Steps,
+    pub requests: Requests,
+    pub resources: Resources,
+    pub counted: Arc<Counted>,
+    leadership: Arc<OnceLock<Leadership>>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let (counted, leadership) = (Arc::<Counted>::default(), Arc::<OnceLock<Leadership>>::default());
+        let mut registry = Registry::default();
+        let own = registry.sub_registry_with_prefix("dbplane");
+        let passes = Passes::register(own);
+        let steps = Steps::register(own);
+        let requests = Requests::register(own);
+        let resources = Resources::register(own);
+        own.register_collector(Box::new(Arc::clone(&counted)));
+        process::register(own, Arc::clone(&leadership));
+        registry.register_collector(Box::new(process::Process));
+        registry.register_collector(Box::new(process::Runtime));
+        Self { registry, passes, steps, requests, resources, counted, leadership }
+    }
+}
+
+impl Metrics {
+    /// Everything, as OpenMetrics text.
+    pub fn text(&self) -> Result<String, fmt::Error> {
+        let mut text = String::new();
+        encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+
+    /// This process is the leader while `leadership` holds; before it is given one, it is not.
+    pub fn leads_while(&self, leadership: Leadership) {
+        // A process leads once in its life.
+        let _ = self.leadership.set(leadership);
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfKind {
+    kind: String,
+}
+
+/// From 2 ms to 33 s, each twice as long as the one before.
+fn durations() -> Histogram {
+    Histogram::new(exponential_buckets(0.002, 2.0, 15))
+}

@@ -1,0 +1,160 @@
+//! docs/metrics.md: a line for each metric, made of what the registry exposes.
+
+use std::fmt::{self, Write};
+use std::time::Duration;
+
+use super::{AccountCensus, AccountKeys, Census, CreateOutcome, KeyChange, KeyState, KindCensus, Metrics};
+use crate::platform::{Budget, Leadership, Rate};
+
+const HEAD: &str = "# Metrics
+
+`dbplane run` serves them at `http://<--metrics-listen>/metrics`, in the OpenMetrics text format. This page is made by `make metrics` from what the program
+exposes, and a test compares the two.
+
+Labels are from closed sets, or the UID of an account: names of objects are in no label. To find the account of a UID:
+`kubectl get accounts,clusteraccounts -A -o custom-columns='KIND:.kind,NAMESPACE:.metadata.namespace,NAME:.metadata.name,UID:.metadata.uid'`.
+
+What describes resources, accounts, budgets and keys is counted at each scrape, by the leader alone. A process that waits for the lead exposes `dbplane_leader` 0 and what
+describes the process itself. An outcome or a reason of a failure is `ok` or one word: `unauthorized` (401), `forbidden` (403), `not_found` (404), `unsupported` (the call is not
+offered), `conflict` (409), `busy` (423), `throttled` (429), `rejected` (another 4xx), `server` (5xx), `transport` (nothing was sent), `unknown_outcome` (no answer),
+`undecodable`, `too_large` or `other_key`. A histogram has `_bucket`, `_sum` and `_count`.
+
+| metric | type | unit | labels | what it is |
+|---|---|---|---|---|
+";
+
+/// The page.
+///
+/// # Errors
+/// Where the metrics cannot be written as text.
+pub fn page() -> Result<String, fmt::Error> {
+    let exposed = specimen().text()?;
+    let mut page = HEAD.to_owned();
+    for metric in described(&exposed) {
+        let Described { name, type_, unit, labels, help } = metric;
+        let labels = labels.iter().map(|label| format!("`{label}`")).collect::<Vec<_>>().join(", ");
+        writeln!(page, "| `{name}` | {type_} | {unit} | {labels} | {help} |")?;
+    }
+    Ok(page)
+}
+
+/// One of each.
+fn specimen() -> Metrics {
+    let metrics = Metrics::default();
+    metrics.leads_while(Leadership::default());
+    metrics.passes.begins("Compute").ended("ok");
+    metrics.steps.failed("Compute", "change", "busy");
+    metrics.steps.created("Compute", CreateOutcome::Answered);
+    metrics.steps.deletes("Compute");
+    metrics.steps.corrected("size");
+    metrics.steps.key(KeyChange::Rotated);
+    metrics.requests.of_account("uid").call("list_computes", "ok", 0.1);
+    metrics.resources.waiting("Compute", "DeletionPaused", 1);
+    metrics.resources.unreadable("Compute", 1);
+    metrics.counted.by(census);
+    metrics
+}
+
+fn census() -> Census {
+    let mut keys = AccountKeys::of("uid".to_owned(), Some(1));
+    keys.add(KeyState::InUse, Some(0));
+    let kind = KindCensus {
+        kind: "Compute".to_owned(),
+        ready: [(("True", "Available"), 1)].into(),
+        stalled: [("Refused", 1)].into(),
+        unsynced: [("Refused", 1)].into(),
+    };
+    let account = AccountCensus {
+        uid: "uid".to_owned(),
+        kind: "Account".to_owned(),
+        connected: Some((Duration::from_secs(30), Budget::new(Rate::default()).figures())),
+        oldest: [("project", 0)].into(),
+    };
+    Census { kinds: vec![kind], accounts: vec![account], keys: vec![keys] }
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct Described<'a> {
+    /// As it is asked for.
+    name: String,
+    type_: &'a str,
+    unit: &'a str,
+    labels: Vec<&'a str>,
+    help: &'a str,
+}
+
+/// What OpenMetrics text says of each metric; the labels are those of its first sample.
+fn described(text: &str) -> Vec<Described<'_>> {
+    let mut all: Vec<Described> = Vec::new();
+    for line in text.lines() {
+        let mut words = line.splitn(4, ' ');
+        match (words.next(), words.next(), words.next(), words.next()) {
+            (Some("#"), Some("HELP"), Some(name), help) => {
+                let help = help.unwrap_or_default().trim_end_matches('.');
+                all.push(Described { name: name.to_owned(), help, ..Described::default() });
+            }
+            (Some("#"), Some(said), Some(_), Some(what)) => {
+                let Some(metric) = all.last_mut() else { continue };
+                match said {
+                    "TYPE" => metric.type_ = what,
+                    "UNIT" => metric.unit = what,
+                    _ => {}
+                }
+            }
+            (Some(sample), ..) if sample != "#" => {
+                let Some(metric) = all.last_mut() else { continue };
+                sampled(metric, line.rsplit_once(' ').map_or(line, |(series, _)| series));
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+fn sampled<'a>(metric: &mut Described<'a>, series: &'a str) {
+    let (name, labels) = series.split_once('{').unwrap_or((series, ""));
+    if metric.type_ != "histogram" {
+        metric.name = name.to_owned();
+    }
+    let names = labels.split(',').filter_map(|label| label.split_once('=')).map(|(name, _)| name);
+    if metric.labels.is_empty() {
+        metric.labels = names.filter(|name| *name != "le").collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_page_is_what_the_program_exposes() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/metrics.md");
+        let committed = std::fs::read_to_string(path).unwrap();
+        assert!(committed == page().unwrap(), "docs/metrics.md is not up to date: make metrics");
+    }
+
+    #[tokio::test]
+    async fn the_specimen_has_every_metric() {
+        let text = specimen().text().unwrap();
+        for metric in described(&text) {
+            let begins = |line: &str| line.starts_with(&metric.name) && !line.starts_with('#');
+            assert!(text.lines().any(begins), "{} has no sample", metric.name);
+        }
+    }
+
+    #[test]
+    fn what_is_exposed_is_described() {
+        let text = "# HELP a_seconds How long.\n# TYPE a_seconds histogram\n# UNIT a_seconds seconds\n\
+                    a_seconds_sum{kind=\"x\"} 1\na_seconds_bucket{le=\"1.0\",kind=\"x\"} 1\n\
+                    # HELP b Some.\n# TYPE b counter\nb_total 1\n# EOF\n";
+        let a = Described {
+            name: "a_seconds".to_owned(),
+            type_: "histogram",
+            unit: "seconds",
+            labels: vec!["kind"],
+            help: "How long",
+        };
+        let b = Described { name: "b_total".to_owned(), type_: "counter", unit: "", labels: Vec::new(), help: "Some" };
+        assert_eq!(described(text), [a, b]);
+    }
+}
