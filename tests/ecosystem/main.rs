@@ -16,6 +16,7 @@ mod connection;
 #[path = "../operator/fixture.rs"]
 mod fixture;
 mod image;
+mod monitoring;
 mod postgres;
 mod public;
 mod release;

@@ -12,6 +12,7 @@ mod compatible;
 mod crds;
 mod live_check;
 mod manifests;
+mod monitoring;
 #[path = "../manifests/table.rs"]
 mod table;
 mod validate;

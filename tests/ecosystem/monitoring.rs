@@ -1,0 +1,246 @@
+//! The alerts and the dashboard, by the real Prometheus, and the commands of the runbook, by kubectl: with an operator at work.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::fixture::{Fixture, PROJECT, compute, free_address};
+use crate::support::{Running, Sandbox, wait_for};
+use crate::tools;
+
+/// The panels that may be empty while everything is well; every other one has to show something.
+const MAY_BE_EMPTY: [&str; 7] = [
+    "Not ready",
+    "Need a person",
+    "Wait on purpose",
+    "Not as declared",
+    "Cannot be read",
+    "Steps that failed",
+    "Requests that failed",
+];
+
+/// Rates need two scrapes, and a busy machine its time.
+const SCRAPED: Duration = Duration::from_secs(120);
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(repository().join(path)).unwrap()
+}
+
+fn promtool(folder: &Path, args: &[&str]) -> Output {
+    let program = tools("prometheus").join("promtool");
+    Command::new(program).args(args).current_dir(folder).output().unwrap()
+}
+
+#[test]
+fn every_alert_fires_when_it_should_and_not_before() {
+    let sandbox = Sandbox::new("alerts").unwrap();
+    for (from, to) in [("deploy/monitoring/rules.yaml", "rules.yaml"), ("tests/ecosystem/alerts.yaml", "alerts.yaml")] {
+        fs::copy(repository().join(from), sandbox.folder().join(to)).unwrap();
+    }
+    for args in [["check", "rules", "rules.yaml"], ["test", "rules", "alerts.yaml"]] {
+        let Output { status, stdout, stderr } = promtool(sandbox.folder(), &args);
+        let said = [stdout, stderr].map(|text| String::from_utf8(text).unwrap()).concat();
+        assert!(status.success(), "promtool {}:\n{said}", args.join(" "));
+    }
+}
+
+/// A Prometheus that scrapes an operator each second, with the rules.
+struct Prometheus {
+    process: Running,
+    url: String,
+    _sandbox: Sandbox,
+}
+
+impl Prometheus {
+    fn of(metrics: &str) -> Self {
+        let sandbox = Sandbox::new("prometheus").unwrap();
+        let target = metrics.trim_start_matches("http://").trim_end_matches("/metrics");
+        let config = json!({
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": [repository().join("deploy/monitoring/rules.yaml")],
+            "scrape_configs": [{"job_name": "dbplane", "static_configs": [{"targets": [target]}]}],
+        });
+        let file = sandbox.folder().join("prometheus.yaml");
+        fs::write(&file, config.to_string()).unwrap();
+        let address = free_address();
+        let mut command = Command::new(tools("prometheus").join("prometheus"));
+        command
+            .arg(format!("--config.file={}", file.display()))
+            .arg(format!("--storage.tsdb.path={}", sandbox.folder().join("data").display()))
+            .arg(format!("--web.listen-address={address}"));
+        let process = sandbox.start("prometheus", command).unwrap().log_on_panic();
+        Self { process, url: format!("http://{address}/api/v1"), _sandbox: sandbox }
+    }
+
+    /// What it answers; `None` while it cannot be reached.
+    async fn ask(&self, path: &str, parameters: &[(&str, &str)]) -> Option<Value> {
+        let url = reqwest::Url::parse_with_params(&format!("{}/{path}", self.url), parameters).unwrap();
+        reqwest::get(url).await.ok()?.json().await.ok()
+    }
+
+    async fn query(&self, query: &str) -> Value {
+        self.ask("query", &[("query", query)]).await.unwrap_or_default()
+    }
+}
+
+/// A query of the dashboard, as a person sends it who chose nothing.
+struct Query {
+    panel: String,
+    text: String,
+}
+
+fn queries() -> Vec<Query> {
+    let dashboard: Value = serde_json::from_str(&read("deploy/monitoring/dashboard.json")).unwrap();
+    let mut queries = Vec::new();
+    for panel in dashboard["panels"].as_array().unwrap() {
+        for target in panel["targets"].as_array().into_iter().flatten() {
+            let text = |value: &Value| value.as_str().unwrap().to_owned();
+            queries.push(Query {
+                panel: text(&panel["title"]),
+                text: text(&target["expr"]).replace("$job", ".*").replace("$__rate_interval", "1m"),
+            });
+        }
+    }
+    queries
+}
+
+/// A little of everything that is counted: a create, drift that is corrected, a rotation, a deletion.
+async fn at_work(fixture: &Fixture) {
+    fixture.apply(&compute("orders", "br-main-42", "  size: {fixed: 1}\n")).await;
+    fixture.apply(&compute("reader", "br-main-42", "").replace("ReadWrite", "ReadOnly")).await;
+    fixture.apply(&key("ci")).await;
+    let orders = fixture.until_ready("compute/orders").await;
+    fixture.until_ready("compute/reader").await;
+    let before = fixture.until_ready("projectkey/ci").await;
+    let path = format!("/computes/{}", orders["status"]["computeID"].as_str().unwrap());
+    fixture
+        .console(reqwest::Method::PATCH, &path, json!({"autoscaling_limit_min_cu": 2, "autoscaling_limit_max_cu": 2}))
+        .await;
+    fixture.kubectl(&["annotate", "projectkey", "ci", "dbplane.dev/rotate=now"]).await;
+    let used = before["status"]["keyID"].clone();
+    fixture.until("projectkey/ci", "rotated", |seen| seen["status"]["keyID"] != used).await;
+    fixture.kubectl(&["delete", "compute", "reader"]).await;
+}
+
+fn key(name: &str) -> String {
+    format!(
+        "apiVersion: dbplane.dev/v1alpha1
+kind: ProjectKey
+metadata: {{name: {name}}}
+spec:
+  accountRef: {{name: prod}}
+  projectID: {PROJECT}
+  keyName: {name}
+  secret: {{name: {name}-key, key: api-key}}
+"
+    )
+}
+
+#[tokio::test]
+async fn every_query_of_the_dashboard_and_of_the_alerts_is_answered() {
+    let fixture = Fixture::new("monitored").await;
+    let prometheus = Prometheus::of(&fixture.shared.metrics);
+    at_work(&fixture).await;
+    let queries = queries();
+    let titles: BTreeSet<&str> = queries.iter().map(|query| query.panel.as_str()).collect();
+    assert!(MAY_BE_EMPTY.iter().all(|title| titles.contains(title)), "{titles:?}");
+    let mut empty = BTreeMap::new();
+    let answered = wait_for("every panel to show something", SCRAPED, async || {
+        empty.clear();
+        for Query { panel, text } in &queries {
+            let answer = prometheus.query(text).await;
+            let results = answer.pointer("/data/result").and_then(Value::as_array).map_or(0, Vec::len);
+            assert_ne!(answer["status"], "error", "{panel}: {text}: {answer}");
+            if results == 0 && !MAY_BE_EMPTY.contains(&panel.as_str()) {
+                empty.insert(text.clone(), panel.clone());
+            }
+        }
+        empty.is_empty().then_some(())
+    });
+    let answered = answered.await;
+    assert!(answered.is_ok(), "{}: {empty:#?}\n{}", answered.unwrap_err(), prometheus.process.last_lines(20));
+    alerts_are_evaluated(&prometheus).await;
+}
+
+/// None of them fires on an operator that is well, and none cannot be evaluated.
+async fn alerts_are_evaluated(prometheus: &Prometheus) {
+    let rules = wait_for("the rules to be evaluated", SCRAPED, async || {
+        let answer = prometheus.ask("rules", &[]).await?;
+        let groups = answer.pointer("/data/groups")?.as_array()?.clone();
+        let rules: Vec<Value> = groups.iter().flat_map(|group| group["rules"].as_array().unwrap()).cloned().collect();
+        rules.iter().all(|rule| rule["health"] != "unknown").then_some(rules)
+    });
+    let rules = rules.await.unwrap();
+    assert_eq!(rules.len(), read("deploy/monitoring/rules.yaml").matches("- alert:").count());
+    for rule in rules {
+        assert_eq!((&rule["health"], &rule["state"]), (&json!("ok"), &json!("inactive")), "{rule}");
+    }
+}
+
+/// The commands of a page, in their order.
+fn commands(page: &Path) -> Vec<String> {
+    let text = fs::read_to_string(page).unwrap();
+    let blocks = text.split("```sh\n").skip(1);
+    blocks.map(|block| block.split("```").next().unwrap().to_owned()).collect()
+}
+
+/// Each page on resources of its own: what it says may change them.
+#[tokio::test]
+async fn the_commands_of_the_runbook_work() {
+    let mut pages: Vec<PathBuf> =
+        fs::read_dir(repository().join("docs/runbook")).unwrap().map(|e| e.unwrap().path()).collect();
+    pages.retain(|page| page.file_stem().is_some_and(|name| name != "README"));
+    pages.sort();
+    let fixture = Fixture::new("runbook").await;
+    for page in pages {
+        let alert = page.file_stem().unwrap().to_str().unwrap();
+        let (kind, name) = subject(&fixture, alert).await;
+        let commands = commands(&page);
+        assert!(!commands.is_empty(), "{alert}");
+        for command in commands {
+            let environment = [("KIND", kind), ("NAMESPACE", "runbook"), ("NAME", name.as_str())];
+            let Output { status, stdout, stderr } = bash(&fixture, &command, &environment);
+            let said = [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+            assert!(status.success(), "{alert}: {command}\n{said}");
+        }
+    }
+}
+
+/// What the commands of a page are about: an account, a key, or a Compute that nobody else touches.
+async fn subject(fixture: &Fixture, alert: &str) -> (&'static str, String) {
+    match alert {
+        "DbplaneCredentialsRefused" | "DbplaneSnapshotsStale" | "DbplaneBudgetExhausted" => {
+            ("account", "prod".to_owned())
+        }
+        "DbplaneKeysToRevoke" => {
+            fixture.apply(&key("lost")).await;
+            fixture.until_ready("projectkey/lost").await;
+            ("projectkey", "lost".to_owned())
+        }
+        _ => {
+            let name = alert.to_lowercase();
+            fixture.apply(&compute(&name, "br-main-42", "").replace("ReadWrite", "ReadOnly")).await;
+            fixture.until_ready(&format!("compute/{name}")).await;
+            ("compute", name)
+        }
+    }
+}
+
+/// With kubectl where a shell finds it.
+fn bash(fixture: &Fixture, command: &str, environment: &[(&str, &str)]) -> Output {
+    let kubectl = fixture.shared.cluster.kubectl_command();
+    let folder = Path::new(kubectl.get_program()).parent().unwrap().display().to_string();
+    let path = format!("{folder}:{}", std::env::var("PATH").unwrap());
+    let mut bash = Command::new("bash");
+    bash.args(["-euo", "pipefail", "-c", command]).env("PATH", path).envs(environment.iter().copied());
+    bash.envs(kubectl.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    bash.output().unwrap()
+}

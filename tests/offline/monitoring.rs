@@ -1,0 +1,100 @@
+//! deploy/monitoring and docs/runbook: they name metrics that there are, and each alert is tested and has a page.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dbplane::telemetry::metrics::reference;
+use regex::Regex;
+use serde_json::Value;
+
+fn read(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path))
+        .unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn yaml(path: &str) -> Value {
+    serde_saphyr::from_str(&read(path)).unwrap()
+}
+
+/// The pages, by the names of their alerts.
+fn pages() -> BTreeSet<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/runbook");
+    let pages = fs::read_dir(folder).unwrap().map(|entry| PathBuf::from(entry.unwrap().file_name()));
+    let names = pages.map(|page| page.with_extension("").display().to_string());
+    names.filter(|name| name != "README").collect()
+}
+
+fn alerts() -> BTreeMap<String, Value> {
+    let rules = yaml("deploy/monitoring/rules.yaml");
+    let rules = rules["groups"].as_array().unwrap().iter().flat_map(|group| group["rules"].as_array().unwrap());
+    rules.map(|rule| (rule["alert"].as_str().unwrap().to_owned(), rule.clone())).collect()
+}
+
+/// Every name of a metric that there is, as it can be asked for.
+fn metrics() -> BTreeSet<String> {
+    let page = reference::page().unwrap();
+    let row = Regex::new(r"(?m)^\| `([a-z_]+)` \| ([a-z]+) ").unwrap();
+    let mut names = BTreeSet::new();
+    for found in row.captures_iter(&page) {
+        let name = found[1].to_owned();
+        if &found[2] == "histogram" {
+            names.extend(["bucket", "sum", "count"].map(|part| format!("{name}_{part}")));
+        }
+        names.insert(name);
+    }
+    assert!(names.len() > 30, "{names:?}");
+    names
+}
+
+#[tokio::test]
+async fn every_metric_that_is_named_exists() {
+    let metrics = metrics();
+    let name = Regex::new(r"\b(dbplane|process|tokio)_[a-z_]+").unwrap();
+    let pages = pages().into_iter().map(|page| format!("docs/runbook/{page}.md"));
+    let others = ["deploy/monitoring/rules.yaml", "deploy/monitoring/dashboard.json", "tests/ecosystem/alerts.yaml"];
+    let guides = ["docs/conditions.md", "docs/resources.md", "docs/guide/drift.md", "docs/guide/disruption.md"];
+    for path in pages.chain(others.into_iter().chain(guides).map(str::to_owned)) {
+        let text = read(&path);
+        for found in name.find_iter(&text) {
+            assert!(metrics.contains(found.as_str()), "{path}: there is no metric {}", found.as_str());
+        }
+    }
+}
+
+#[test]
+fn every_alert_has_a_page_and_every_page_an_alert() {
+    let alerts = alerts();
+    assert_eq!(alerts.keys().cloned().collect::<BTreeSet<_>>(), pages());
+    let overview = read("docs/runbook/README.md");
+    for (name, rule) in alerts {
+        let annotations = &rule["annotations"];
+        assert_eq!(annotations["runbook_url"], format!("docs/runbook/{name}.md"));
+        for text in [&annotations["summary"], &annotations["description"], &rule["for"]] {
+            assert!(text.as_str().is_some_and(|text| !text.is_empty()), "{name}");
+        }
+        let severity = rule["labels"]["severity"].as_str().unwrap();
+        assert!(["critical", "warning"].contains(&severity), "{name}: {severity}");
+        assert!(overview.contains(&format!("| [{name}]({name}.md) | {severity} |")), "{name} is not in the overview");
+        let page = read(&format!("docs/runbook/{name}.md"));
+        let heads: Vec<&str> = page.lines().filter(|line| line.starts_with('#')).collect();
+        assert_eq!(heads, [&format!("# {name}"), "## What it means", "## How to look", "## What to do"]);
+        assert!(page.contains("```sh\n"), "{name} has no command");
+    }
+}
+
+/// `make ecosystem` runs them.
+#[test]
+fn every_alert_is_tested_where_it_fires_and_where_it_does_not() {
+    let tests = yaml("tests/ecosystem/alerts.yaml");
+    let cases = tests["tests"].as_array().unwrap().iter().flat_map(|test| test["alert_rule_test"].as_array().unwrap());
+    let mut tested = BTreeMap::<&str, BTreeSet<bool>>::new();
+    for case in cases {
+        let fires = !case["exp_alerts"].as_array().unwrap().is_empty();
+        tested.entry(case["alertname"].as_str().unwrap()).or_default().insert(fires);
+    }
+    let expected = alerts();
+    let expected: BTreeMap<&str, BTreeSet<bool>> =
+        expected.keys().map(|name| (name.as_str(), [true, false].into())).collect();
+    assert_eq!(tested, expected);
+}
