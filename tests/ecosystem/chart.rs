@@ -51,26 +51,31 @@ async fn cluster() -> ControlPlane {
     for namespace in [NAMESPACE, "shop", "bank"] {
         cluster.kubectl(&["create", "namespace", namespace]).await.unwrap();
     }
-    cluster.kubectl_with_input(&["create", "-f", "-"], POD_MONITORS).await.unwrap();
-    let established = ["wait", "--for=condition=Established", "--timeout=60s", "crd/podmonitors.monitoring.coreos.com"];
-    cluster.kubectl(&established).await.unwrap();
+    for kind in ["PodMonitor", "PrometheusRule"] {
+        let definition = definition(kind).to_string();
+        cluster.kubectl_with_input(&["create", "-f", "-"], &definition).await.unwrap();
+        let name = format!("crd/{}s.monitoring.coreos.com", kind.to_lowercase());
+        cluster.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", &name]).await.unwrap();
+    }
     cluster
 }
 
-const POD_MONITORS: &str = "
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: podmonitors.monitoring.coreos.com}
-spec:
-  group: monitoring.coreos.com
-  names: {kind: PodMonitor, plural: podmonitors}
-  scope: Namespaced
-  versions:
-    - name: v1
-      served: true
-      storage: true
-      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-";
+/// A kind of the Prometheus operator.
+fn definition(kind: &str) -> Value {
+    let plural = format!("{}s", kind.to_lowercase());
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.monitoring.coreos.com")},
+        "spec": {
+            "group": "monitoring.coreos.com",
+            "names": {"kind": kind, "plural": plural},
+            "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
+        },
+    })
+}
 
 /// As the API server completes them, by kind, namespace and name; without what tells who has installed them.
 async fn completed(cluster: &ControlPlane, manifests: &str) -> BTreeMap<String, Value> {
@@ -138,6 +143,25 @@ async fn the_api_server_accepts_what_is_made_of_every_example_of_values() {
 }
 
 #[test]
+fn the_chart_has_the_alerts_with_their_pages_and_the_dashboard() {
+    let values = [
+        "metrics.prometheusRule.enabled=true",
+        "metrics.prometheusRule.runbooks=https://git.example/runbook/",
+        "metrics.dashboard.enabled=true",
+    ];
+    let made = Helm::new().template(&["--set", &values.join(",")]).unwrap();
+    let made: Vec<Value> = serde_saphyr::from_multiple(&made).unwrap();
+    let of = |kind: &str| made.iter().find(|object| object["kind"] == kind).unwrap();
+    let file = |name: &str| fs::read_to_string(Path::new(REPOSITORY).join("deploy/monitoring").join(name)).unwrap();
+    let rules = file("rules.yaml").replace("runbook_url: docs/runbook/", "runbook_url: https://git.example/runbook/");
+    let rules: Value = serde_saphyr::from_str(&rules).unwrap();
+    assert_eq!(of("PrometheusRule")["spec"], rules);
+    let dashboard = of("ConfigMap");
+    assert_eq!(dashboard["metadata"]["labels"]["grafana_dashboard"], "1");
+    assert_eq!(dashboard["data"]["dbplane.json"], file("dashboard.json"));
+}
+
+#[test]
 fn wrong_values_are_refused() {
     let helm = Helm::new();
     for (value, complaint) in [
@@ -147,6 +171,7 @@ fn wrong_values_are_refused() {
         ("operator.allowedPlatforms={https://a.example/v2}", "allowedPlatforms"),
         ("image.digest=sha256:1", "digest"),
         ("secrets.access=none", "access"),
+        ("metrics.prometheusRule.runbooks=", "runbooks"),
         ("scope.namespaces={shop}", "operator.clusterID together with scope.namespaces"),
         ("secrets.access=namespaces", "whoever serves all namespaces needs their Secrets"),
     ] {
