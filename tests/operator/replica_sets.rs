@@ -104,6 +104,8 @@ async fn a_replica_that_is_deleted_by_hand_is_replaced() {
     until_all(&fixture, 2).await;
     fixture.kubectl(&["delete", "compute", "reads-0", "--wait=false"]).await;
     fixture.until_gone("compute/reads-0").await;
+    // The status may say for a moment what was so before.
+    fixture.wait_until("another one to be created", async || fixture.count("POST") == 3).await;
     until_all(&fixture, 2).await;
     assert_eq!((fixture.count("POST"), fixture.count("DELETE")), (3, 1));
     assert_eq!(on_branch(&fixture, "br-main-42").await, 2);
