@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use k8s_openapi::api::coordination::v1::Lease;
-use kube::{Api, Client, ResourceExt};
+use kube::Client;
 
 use crate::controller::held::held;
+use crate::controller::led_by;
 use crate::decide::lease::LEASE_DURATION;
 
 /// Take dbplane's finalizers off, so that resources can be deleted where no operator runs any more
@@ -32,10 +32,10 @@ pub enum Error {
     Configuration(kube::Error),
     #[error("cannot list what finalizers are on: {0}")]
     List(kube::Error),
-    #[error("cannot read Lease {namespace}/{LEASE}: {cause}")]
+    #[error("cannot read the operator's Lease in namespace {namespace}: {cause}")]
     Lease { namespace: String, cause: kube::Error },
     #[error(
-        "an operator leads: {holder}, by Lease {namespace}/{LEASE}. Delete the resources and let it finish, or remove the operator first"
+        "an operator leads: {holder}, by the Lease in namespace {namespace}. Delete the resources and let it finish, or remove the operator first"
     )]
     Led { namespace: String, holder: String },
     #[error("{failed} of {all} objects kept their finalizers. Run the same command again")]
@@ -44,19 +44,22 @@ pub enum Error {
     Output(#[from] io::Error),
 }
 
-const LEASE: &str = "dbplane";
-
 /// Lists what is held to `out`, and lets it go where `args` say so; what is waited for, and what fails, goes to `notes`.
 ///
 /// # Errors
 /// Where an operator leads, or the API server refuses something.
 pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> Result<(), Error> {
     let client = Client::try_default().await.map_err(Error::Configuration)?;
-    refuse_while_led(&client, &args.operator_namespace, notes).await?;
+    let namespace = || args.operator_namespace.clone();
+    writeln!(notes, "looking for an operator that leads; this takes up to {} s", LEASE_DURATION.as_secs() + 2)?;
+    let holder = led_by(&client, &args.operator_namespace).await;
+    if let Some(holder) = holder.map_err(|cause| Error::Lease { namespace: namespace(), cause })? {
+        return Err(Error::Led { namespace: namespace(), holder });
+    }
     let all = held(&client, args.namespace.as_deref()).await.map_err(Error::List)?;
     let mut failed = 0;
     for object in &all {
-        writeln!(out, "{object}")?;
+        writeln!(out, "{}", object.label)?;
         for thing in &object.has {
             writeln!(out, "  stays on the platform: {thing}")?;
         }
@@ -64,7 +67,7 @@ pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> R
             && let Err(error) = object.let_go(&client).await
         {
             failed += 1;
-            writeln!(notes, "{object} keeps its finalizers: {error}")?;
+            writeln!(notes, "{} keeps its finalizers: {error}", object.label)?;
         }
     }
     match (all.len(), args.yes) {
@@ -74,22 +77,4 @@ pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> R
         (count, false) => writeln!(out, "{count} objects have finalizers. To take them off, add --yes.")?,
     }
     Ok(())
-}
-
-/// A lease that nobody renews for as long as it is valid is nobody's. Clocks are not compared.
-async fn refuse_while_led(client: &Client, namespace: &str, notes: &mut impl Write) -> Result<(), Error> {
-    let leases: Api<Lease> = Api::namespaced(client.clone(), namespace);
-    let read = async || {
-        let lease = leases.get_opt(LEASE).await;
-        let lease = lease.map_err(|cause| Error::Lease { namespace: namespace.to_owned(), cause })?;
-        let held = |lease: Lease| Some((lease.spec.as_ref()?.holder_identity.clone()?, lease.resource_version()));
-        Ok::<_, Error>(lease.and_then(held).filter(|(holder, _)| !holder.is_empty()))
-    };
-    let Some(before) = read().await? else { return Ok(()) };
-    writeln!(notes, "waiting {} s to see whether {} still leads", LEASE_DURATION.as_secs(), before.0)?;
-    tokio::time::sleep(LEASE_DURATION).await;
-    match read().await? {
-        Some(now) if now != before => Err(Error::Led { namespace: namespace.to_owned(), holder: now.0 }),
-        _ => Ok(()),
-    }
 }

@@ -5,19 +5,23 @@ use futures::future::{BoxFuture, try_join_all};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::core::{DeserializeGuard, Request};
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::{Api, Client, Resource};
 use serde_json::{Value, json};
 
 use super::environment::{Kind, KindVisitor, Kinds};
 use super::object::{Managed, namespaced};
+use super::pass::label_of;
 use super::registry::AllKinds;
 use crate::api::ObjectMeta;
+use crate::decide::identity::object_key;
 use crate::decide::names::{self, FIELD_MANAGER};
+use crate::decide::seal::InvalidAnnotation;
 
 /// An object with a finalizer of dbplane.
 #[derive(Debug)]
 pub struct Held {
-    kind: String,
+    /// Kind and namespace/name, for people.
+    pub label: String,
     meta: ObjectMeta,
     /// Where objects of its kind and namespace are.
     url: String,
@@ -29,8 +33,10 @@ impl Held {
     /// `None` where no finalizer of dbplane is on it.
     fn of<K: Resource<DynamicType = ()>>(meta: ObjectMeta, has: Vec<String>) -> Option<Self> {
         let is_held = meta.finalizers.iter().flatten().any(|finalizer| names::is_finalizer(finalizer));
-        let url = K::url_path(&(), meta.namespace.as_deref());
-        is_held.then(|| Self { kind: K::kind(&()).into_owned(), meta, url, has })
+        let namespace = meta.namespace.as_deref();
+        let label = label_of::<K>(namespace, meta.name.as_deref().unwrap_or_default());
+        let url = K::url_path(&(), namespace);
+        is_held.then(|| Self { label, meta, url, has })
     }
 
     /// Takes dbplane's finalizers off, unless somebody has changed the object since.
@@ -46,16 +52,6 @@ impl Held {
         let name = self.meta.name.as_deref().unwrap_or_default();
         let request = Request::new(&self.url).patch(name, &params, &body).map_err(kube::Error::BuildRequest)?;
         client.request::<Value>(request).await.map(drop)
-    }
-}
-
-impl std::fmt::Display for Held {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ", self.kind)?;
-        if let Some(namespace) = &self.meta.namespace {
-            write!(f, "{namespace}/")?;
-        }
-        f.write_str(self.meta.name.as_deref().unwrap_or_default())
     }
 }
 
@@ -100,10 +96,9 @@ async fn of_kind<K: Kind>(api: Api<DeserializeGuard<K::Object>>) -> Result<Vec<H
 }
 
 fn has<K: Kind>(object: &K::Object) -> Vec<String> {
-    let kind = K::Object::kind(&()).to_lowercase();
-    let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
-    K::has(object).unwrap_or_else(|invalid| {
-        let key = crate::decide::seal::ObjectKey { namespace: &namespace, name: &name };
-        vec![format!("something unknown: {}", invalid.explain(&kind, key))]
-    })
+    let explain = |invalid: InvalidAnnotation| {
+        let kind = K::Object::kind(&()).to_lowercase();
+        vec![format!("something unknown: {}", invalid.explain(&kind, object_key(object.meta())))]
+    };
+    K::has(object).unwrap_or_else(explain)
 }

@@ -24,4 +24,4 @@ pub use compute::Computes;
 pub use key::ProjectKeys;
 pub use registry::definitions;
 pub use replica_set::ReadReplicaSets;
-pub use start::{Operator, run};
+pub use start::{Operator, led_by, run};

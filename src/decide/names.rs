@@ -36,14 +36,17 @@ impl AccountFinalizers {
 
 /// Whether a finalizer of a Secret is one of an account in use: of this operator, or of one that watches other namespaces.
 pub fn is_for_credentials(finalizer: &str) -> bool {
-    let rest = finalizer.strip_prefix(CREDENTIAL_FINALIZER);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    is_or_is_confined(finalizer, CREDENTIAL_FINALIZER)
 }
 
 /// Whether a finalizer is one of dbplane, whichever operator has set it.
 pub fn is_finalizer(finalizer: &str) -> bool {
-    let of = |own: &str| finalizer.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
-    of(FINALIZER) || of(CREDENTIAL_FINALIZER)
+    is_or_is_confined(finalizer, FINALIZER) || is_for_credentials(finalizer)
+}
+
+/// Whether it is this one, or that of an operator that watches certain namespaces.
+fn is_or_is_confined(finalizer: &str, own: &str) -> bool {
+    finalizer.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
 /// Who writes, in server-side apply and in events.

@@ -27,6 +27,30 @@ pub struct Lead {
     renewal: JoinHandle<()>,
 }
 
+/// Who leads by the Lease of this namespace: whoever renews it before it has expired for one who waits for it. Nothing is written.
+///
+/// # Errors
+/// Where the Lease cannot be read.
+pub async fn led_by(client: &Client, namespace: &str) -> kube::Result<Option<String>> {
+    let api: Api<Lease> = Api::namespaced(client.clone(), namespace);
+    let mut candidate = Candidate::new(String::new());
+    let mut first = None;
+    loop {
+        match candidate.next(clock::since_boot()) {
+            LeaseStep::Write(_) => return Ok(None),
+            LeaseStep::Wait(pause) => tokio::time::sleep(pause).await,
+            LeaseStep::Read => {
+                let lease = api.get_opt(LEASE).await?.as_ref().map(view);
+                candidate.read(lease.clone(), clock::since_boot());
+                let Some(LeaseView { holder: Some(holder), version, .. }) = lease else { continue };
+                if *first.get_or_insert_with(|| version.clone()) != version {
+                    return Ok(Some(holder));
+                }
+            }
+        }
+    }
+}
+
 /// Waits for the lead; `None` when stopped before.
 pub async fn lead(client: &Client, identity: &str, stop: &CancellationToken) -> Option<Lead> {
     info!(lease = LEASE, "waiting for the lead");

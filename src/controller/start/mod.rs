@@ -11,4 +11,5 @@ mod unreadable;
 mod waiting;
 mod wake;
 
+pub use leader::led_by;
 pub use run::{Operator, run};
