@@ -5,7 +5,7 @@
 //! Who finds no slot is written down and woken when there is one, and waits in no task: the library that starts passes asks each that it has
 //! started, whenever one of them goes on.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kube::{Resource, ResourceExt};
@@ -49,11 +49,14 @@ type Waker = Box<dyn FnOnce() + Send>;
 struct Owned {
     /// Who has a slot, or was woken to come for one, and whether it stands as declared.
     taken: HashMap<String, Taken>,
-    /// Who waits, whether it stands as declared, and how to wake it.
-    waiting: HashMap<String, (bool, Waker)>,
-    /// Their order: of those that stand as declared, and of all others. Who is no longer in `waiting`, or now among the others, is passed over.
-    queues: [VecDeque<String>; 2],
+    /// Who waits, its place, and how to wake it.
+    waiting: HashMap<String, (Place, Waker)>,
+    order: BTreeMap<Place, String>,
+    last: u64,
 }
+
+/// What does not stand as declared comes first, and then who has come first.
+type Place = (bool, u64);
 
 #[derive(Clone, Copy)]
 struct Taken {
@@ -87,26 +90,32 @@ impl Owned {
             self.taken.insert(object.to_owned(), Taken { stands, has_come: true });
             return true;
         }
-        let before = self.waiting.insert(object.to_owned(), (stands, wake));
-        if before.is_none_or(|(stood, _)| stood && !stands) {
-            self.queues[usize::from(!stands)].push_back(object.to_owned());
+        let keeps_its_place = self.waiting.get(object).is_some_and(|((stood, _), _)| !stood || stands);
+        if !keeps_its_place {
+            self.cease_to_wait(object);
+            self.last += 1;
+            let place = (stands, self.last);
+            self.order.insert(place, object.to_owned());
+            self.waiting.insert(object.to_owned(), (place, wake));
         }
         false
+    }
+
+    fn cease_to_wait(&mut self, object: &str) -> Option<Waker> {
+        let (place, wake) = self.waiting.remove(object)?;
+        self.order.remove(&place);
+        Some(wake)
     }
 
     /// Gives what is free to those who wait, and says whom to wake.
     fn pass_on(&mut self, each: usize) -> Vec<Waker> {
         let mut woken = Vec::new();
-        for stands in [false, true] {
-            while self.is_free(each, stands)
-                && let Some(object) = self.queues[usize::from(!stands)].pop_front()
-            {
-                if self.waiting.get(&object).is_none_or(|(still, _)| *still != stands) {
-                    continue;
-                }
-                woken.extend(self.waiting.remove(&object).map(|(_, wake)| wake));
-                self.taken.insert(object, Taken { stands, has_come: false });
-            }
+        while let Some((&(stands, _), object)) = self.order.first_key_value()
+            && self.is_free(each, stands)
+        {
+            let object = object.clone();
+            woken.extend(self.cease_to_wait(&object));
+            self.taken.insert(object, Taken { stands, has_come: false });
         }
         woken
     }
@@ -118,7 +127,7 @@ impl All {
         let Some(owner) = self.owner_of.remove(object) else { return Vec::new() };
         let Some(owned) = self.owners.get_mut(&owner) else { return Vec::new() };
         owned.taken.remove(object);
-        owned.waiting.remove(object);
+        owned.cease_to_wait(object);
         let woken = owned.pass_on(each);
         if owned.is_unused() {
             self.owners.remove(&owner);
@@ -282,6 +291,17 @@ mod tests {
         assert_eq!(desk.woken(), ["next"]);
         desk.slots.leave("next");
         assert!(desk.ask("another", false).is_some());
+    }
+
+    #[test]
+    fn who_comes_and_goes_often_leaves_nothing_behind() {
+        let desk = Desk::new(1);
+        let _first = desk.ask("first", false).unwrap();
+        for _ in 0..100 {
+            assert!(desk.ask("hasty", true).is_none() && desk.ask("hasty", false).is_none());
+            desk.slots.leave("hasty");
+        }
+        assert_eq!(desk.slots.with(|all| (all.owners[OWNER].order.len(), all.owners[OWNER].waiting.len())), (0, 0));
     }
 
     #[test]
