@@ -36,7 +36,7 @@ impl Held {
         let namespace = meta.namespace.as_deref();
         let label = label_of::<K>(namespace, meta.name.as_deref().unwrap_or_default());
         let url = K::url_path(&(), namespace);
-        is_held.then(|| Self { label, meta, url, has })
+        is_held.then_some(Self { label, meta, url, has })
     }
 
     /// Takes dbplane's finalizers off, unless somebody has changed the object since.
