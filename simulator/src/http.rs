@@ -34,6 +34,7 @@ pub async fn serve_api(
     let (parts, body) = request.into_parts();
     let path = below_base(parts.uri.path());
     let n = arrive(&shell, &parts, path).await;
+    let _worked_on = WorkedOn { shell: shell.clone(), n };
     let Some(path) = path else {
         return answered(
             &shell,
@@ -82,6 +83,18 @@ pub async fn serve_api(
     }
 }
 
+/// A request that is worked on. Where its client goes, the work on it is dropped.
+struct WorkedOn {
+    shell: Arc<Shell>,
+    n: u64,
+}
+
+impl Drop for WorkedOn {
+    fn drop(&mut self) {
+        self.shell.log().over(self.n);
+    }
+}
+
 fn below_base(path: &str) -> Option<&str> {
     path.strip_prefix(BASE_PATH).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -102,6 +115,7 @@ async fn arrive(shell: &Arc<Shell>, parts: &Parts, path: Option<&str>) -> u64 {
         path: shown,
         query: known_query(parts.uri.query().unwrap_or_default()),
         status: None,
+        over: false,
         key_id,
         api: path.is_some(),
     })

@@ -22,6 +22,9 @@ pub struct Entry {
     pub query: String,
     /// Null while the request is worked on, and for ever when no answer was given.
     pub status: Option<u16>,
+    /// Whether nobody works on it any more: it was answered, or its client has gone, or a fault has ended it.
+    #[serde(skip)]
+    pub over: bool,
     /// The key that it was made with, if there is such a key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_id: Option<i64>,
@@ -52,6 +55,13 @@ impl RequestLog {
     pub fn answered(&mut self, n: u64, status: u16) {
         if let Ok(index) = self.entries.binary_search_by_key(&n, |entry| entry.n) {
             self.entries[index].status = Some(status);
+        }
+    }
+
+    /// Notes that nobody works on a request any more.
+    pub fn over(&mut self, n: u64) {
+        if let Ok(index) = self.entries.binary_search_by_key(&n, |entry| entry.n) {
+            self.entries[index].over = true;
         }
     }
 
@@ -102,6 +112,7 @@ mod tests {
             path: "/projects".into(),
             query: String::new(),
             status: None,
+            over: false,
             key_id: None,
             api: true,
         }

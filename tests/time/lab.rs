@@ -78,8 +78,8 @@ impl Lab {
     /// Time passes for the operator, for all timers of this process, and for the platform.
     pub async fn passes(&self, time: Duration) {
         // A request that is on its way would time out, as on a machine that slept.
-        let answered = async || self.platform.requests(0).iter().all(|entry| entry.status.is_some());
-        self.wait_until("no request to be on its way", answered).await;
+        let over = async || self.platform.requests(0).iter().all(|entry| entry.over);
+        self.wait_until("no request to be on its way", over).await;
         self.platform.advance(time).unwrap();
         tokio::time::pause();
         tokio::time::advance(time).await;

@@ -81,6 +81,24 @@ async fn fault_delay_answers_late() {
     assert!(before.elapsed() >= Duration::from_millis(150));
 }
 
+/// Otherwise whoever waits for all requests to be over would wait for ever for one whose client has gone.
+#[tokio::test]
+async fn a_request_is_over_once_it_is_answered_or_its_client_has_gone() {
+    let platform = Platform::new().await;
+    platform.get("/projects", ORGANIZATION).await.expect(200);
+    order(&platform, json!({ "delay_ms": 60_000 })).await;
+    let url = format!("{}/projects", platform.simulator.base_url());
+    let request = platform.http.get(url).bearer_auth(ORGANIZATION).timeout(Duration::from_millis(300));
+    assert!(request.send().await.unwrap_err().is_timeout());
+    let seen = || platform.simulator.requests(0).iter().map(|entry| (entry.status, entry.over)).collect::<Vec<_>>();
+    let begun = Instant::now();
+    while seen().len() < 2 || !seen()[1].1 {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", seen());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(seen(), [(Some(200), true), (None, true)]);
+}
+
 #[tokio::test]
 async fn fault_lose_answer_does_the_work_and_closes_the_connection() {
     for profile in Profile::ALL {
