@@ -13,6 +13,7 @@ use std::sync::Once;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::fixture;
 use crate::release::{install, released, unpack};
 use crate::support::{ControlPlane, PATIENCE, Running, Sandbox, free_port, wait_for};
 
@@ -178,21 +179,10 @@ impl Pod {
     }
 
     async fn account(&self, name: &str, url: &str) {
-        let manifest = format!(
-            "apiVersion: v1
-kind: Secret
-metadata: {{name: platform-api-key}}
-stringData: {{api-key: demo-personal-key-not-a-secret}}
----
-apiVersion: dbplane.dev/v1alpha1
-kind: Account
-metadata: {{name: {name}}}
-spec:
-  baseURL: {url}
-  organizationID: org-cool-darkness-1
-  apiKeySecretRef: {{name: platform-api-key}}
-"
-        );
+        let secret = format!("--from-literal=api-key={}", fixture::ADMIN);
+        let secret = ["create", "secret", "generic", "platform-api-key", &secret, "--dry-run=client", "-o", "yaml"];
+        let secret = self.cluster.kubectl(&secret).await.unwrap();
+        let manifest = format!("{secret}---\n{}", fixture::account(name, url, ""));
         self.cluster.kubectl_with_input(&["apply", "-f", "-"], &manifest).await.unwrap();
     }
 
