@@ -1,0 +1,74 @@
+//! This version begins with what the version before has left in the midst of everything.
+
+use dbplane_simulator::world::Profile;
+
+use super::bring_about::bring_about;
+use super::site::Site;
+use super::{BEFORE, Version};
+use crate::recorded::{Before, Recording, differences, folder, objects, says};
+
+/// Set by `make record-objects`.
+const RECORD: &str = "DBPLANE_RECORD_OBJECTS";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_version_before_left_is_gone_on_with_where_the_platform_has_names_and_lists() {
+    taken_over(Profile::Default).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_version_before_left_is_gone_on_with_where_the_platform_has_neither() {
+    taken_over(Profile::Minimal).await;
+}
+
+async fn taken_over(profile: Profile) {
+    let objects = objects(profile);
+    let site = Site::open(Version::Of(BEFORE), profile, &objects).await;
+    let mut former = site.start(Version::Of(BEFORE), "former", &[]).await;
+    let recording = bring_about(&site, &mut former, &objects).await;
+    if std::env::var_os(RECORD).is_some() {
+        recording.save(&folder(BEFORE, profile));
+    }
+    // Definitions and operator are upgraded together.
+    for file in Version::This.definitions() {
+        site.cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "-f", &file.display().to_string()]).await.unwrap();
+    }
+    let since = site.requests();
+    let mut this = site.start(Version::This, "this", &[]).await;
+    until_ended(&site, &recording, &objects).await;
+    site.until_at_rest().await;
+    let after = site.record().await;
+    let before = Before { recording: &recording, objects: &objects };
+    let found = differences(&before, &after, &site.changes(since));
+    assert!(found.is_empty(), "{found:#?}");
+    // And once more: then there is nothing left to do.
+    let (versions, since) = (site.versions().await, site.requests());
+    this.process.kill().unwrap();
+    let _again = site.start(Version::This, "again", &[]).await;
+    site.until_at_rest().await;
+    assert_eq!(site.asked(since), []);
+    let changed: Vec<_> = site.versions().await.into_iter().filter(|(object, version)| versions.get(object) != Some(version)).collect();
+    assert_eq!(changed, []);
+}
+
+/// Waits until every object says what it is to say in the end.
+async fn until_ended(site: &Site, recording: &Recording, objects: &[crate::recorded::Object]) {
+    let _ = recording;
+    site.until("all objects to end as they should", async || {
+        let mut missing = Vec::new();
+        for kind in ["Compute", "ProjectKey", "ReadReplicaSet"] {
+            let all = site.all(kind).await;
+            for object in objects.iter().filter(|object| object.state.kind == kind) {
+                let as_wanted = match (object.state.ends, all.get(&object.name)) {
+                    (None, seen) => seen.is_none(),
+                    (Some(wanted), seen) => seen.is_some_and(|seen| says(seen, wanted)),
+                };
+                if !as_wanted {
+                    let seen = all.get(&object.name).map(|seen| seen["status"]["conditions"].to_string());
+                    missing.push(format!("{}: {seen:?} instead of {:?}", object.name, object.state.ends));
+                }
+            }
+        }
+        missing
+    })
+    .await;
+}

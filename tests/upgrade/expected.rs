@@ -1,0 +1,150 @@
+//! What has to be true once the next version has come to rest.
+
+use std::collections::BTreeMap;
+
+use dbplane::api::{Compute, ProjectKey};
+use dbplane::decide::identity::{of_compute, of_key};
+use dbplane::decide::names::RECORD;
+use serde_json::Value;
+
+use super::calls::{Call, Platform, by_object};
+use super::recording::Recording;
+use super::states::{Object, Says};
+
+/// What the version before left, and whose it is.
+pub struct Before<'a> {
+    pub recording: &'a Recording,
+    pub objects: &'a [Object],
+}
+
+/// What is not as it has to be: by the changes (method and path) that the platform has carried out, and by what there is now.
+pub fn differences(before: &Before, after: &Recording, changes: &[(String, String)]) -> Vec<String> {
+    let platforms = (Platform::of(&before.recording.world), Platform::of(&after.world));
+    let calls = match by_object(changes, (&platforms.0, &platforms.1), before.objects) {
+        Ok(calls) => calls,
+        Err(error) => return vec![error],
+    };
+    let mut found = Vec::new();
+    for object in before.objects {
+        let made = calls.get(&object.name).cloned().unwrap_or_default();
+        if made != object.state.calls {
+            found.push(format!("{}: {made:?} instead of {:?}", object.name, object.state.calls));
+        }
+        let object = One { object, before: before.recording, after, platforms: (&platforms.0, &platforms.1) };
+        found.extend(object.differences().into_iter().map(|what| format!("{}: {what}", object.object.name)));
+    }
+    found.extend(changed_secrets(before, after));
+    found
+}
+
+/// Whether the object says that.
+pub fn says(object: &Value, (kind, reason): Says) -> bool {
+    let conditions = object["status"]["conditions"].as_array();
+    conditions.into_iter().flatten().any(|condition| condition["type"] == kind && condition["reason"] == reason)
+}
+
+struct One<'a> {
+    object: &'a Object,
+    before: &'a Recording,
+    after: &'a Recording,
+    platforms: (&'a Platform, &'a Platform),
+}
+
+impl One<'_> {
+    fn differences(&self) -> Vec<String> {
+        let Object { state, name, .. } = self.object;
+        let found = [self.ends(), self.record(), self.computes(), self.keys()];
+        let mut found: Vec<String> = found.into_iter().flatten().collect();
+        let (before, after) = (self.before.get(state.kind, name), self.after.get(state.kind, name));
+        if let (Some(before), Some(after)) = (before, after)
+            && before["metadata"]["uid"] != after["metadata"]["uid"]
+        {
+            found.push("it is another object".to_owned());
+        }
+        found
+    }
+
+    fn ends(&self) -> Option<String> {
+        let Object { state, name, .. } = self.object;
+        match (state.ends, self.after.get(state.kind, name)) {
+            (None, None) => None,
+            (Some(says_so), Some(object)) if says(object, says_so) => None,
+            (ends, object) => {
+                let conditions = object.map(|object| object["status"]["conditions"].to_string());
+                Some(format!("{} instead of {ends:?}", conditions.unwrap_or_else(|| "gone".to_owned())))
+            }
+        }
+    }
+
+    /// It is understood, and the same in both places. Where nothing was to be done it is not written again.
+    fn record(&self) -> Option<String> {
+        let Object { state, name, .. } = self.object;
+        let object = self.after.get(state.kind, name)?;
+        let understood = match state.kind {
+            "Compute" => of_compute(&serde_json::from_value::<Compute>(object.clone()).unwrap()).map(drop),
+            "ProjectKey" => of_key(&serde_json::from_value::<ProjectKey>(object.clone()).unwrap()).map(drop),
+            _ => return None,
+        };
+        if let Err(flaw) = understood {
+            return (state.name != "copied").then(|| format!("its record is not understood: {flaw:?}"));
+        }
+        let record = |object: &Value| (object["metadata"]["annotations"][RECORD].clone(), object["status"]["record"].clone());
+        let (annotation, status) = record(object);
+        if annotation != status {
+            return Some("its record differs between annotation and status".to_owned());
+        }
+        let before = record(self.before.get(state.kind, name)?);
+        let rewritten = state.recorded.is_some() && state.calls.is_empty() && before != (annotation, status);
+        rewritten.then(|| "its record was written again without a cause".to_owned())
+    }
+
+    /// As many computes as before, and those that were made and not deleted.
+    fn computes(&self) -> Option<String> {
+        let count = |call: Call| self.object.state.calls.iter().filter(|made| **made == call).count();
+        let on_branches = |platform: &Platform| {
+            let branches = [self.object.branch(), self.object.other_branch()];
+            branches.iter().map(|branch| platform.computes_on(branch).len()).sum::<usize>()
+        };
+        let wanted = on_branches(self.platforms.0) + count(Call::CreateCompute) - count(Call::DeleteCompute);
+        let there = on_branches(self.platforms.1);
+        if there != wanted {
+            return Some(format!("{there} computes instead of {wanted}"));
+        }
+        let object = self.after.get(self.object.state.kind, &self.object.name)?;
+        let id = object["status"]["computeID"].as_str()?;
+        let ready = says(object, ("Ready", "Available"));
+        (ready && !self.platforms.1.computes.contains_key(id)).then(|| format!("{id} does not exist"))
+    }
+
+    /// The same for keys.
+    fn keys(&self) -> Option<String> {
+        let Object { state, name, .. } = self.object;
+        let count = |call: Call| state.calls.iter().filter(|made| **made == call).count();
+        let before = self.platforms.0.keys_of(name).len();
+        let wanted = before + count(Call::CreateKey) - count(Call::RevokeKey);
+        let there = self.platforms.1.keys_of(name);
+        if there.len() != wanted {
+            return Some(format!("{} keys instead of {wanted}", there.len()));
+        }
+        let object = self.after.get(state.kind, name)?;
+        let id = object["status"]["keyID"].as_i64()?;
+        let ready = says(object, ("Ready", "Available"));
+        let valid = self.platforms.1.keys.get(&id).is_some_and(|(_, valid)| *valid);
+        (ready && !valid).then(|| format!("its key {id} is not valid"))
+    }
+}
+
+/// The Secrets whose content changed although no key was made for their object.
+fn changed_secrets(before: &Before, after: &Recording) -> Vec<String> {
+    let content = |recording: &Recording| -> BTreeMap<String, Value> {
+        let secrets = recording.objects["Secret"].iter();
+        secrets.map(|secret| (secret["metadata"]["name"].as_str().unwrap().to_owned(), secret["data"].clone())).collect()
+    };
+    let makes_key = |secret: &str| {
+        let of = before.objects.iter().find(|object| object.name == secret || secret == format!("to-{}", object.name));
+        of.is_some_and(|object| object.state.recorded.is_none())
+    };
+    let now = content(after);
+    let changed = content(before.recording).into_iter().filter(|(name, data)| now.get(name) != Some(data));
+    changed.filter(|(name, _)| !makes_key(name)).map(|(name, _)| format!("Secret {name} was changed")).collect()
+}

@@ -1,0 +1,72 @@
+//! The states of ProjectKeys.
+
+use dbplane_simulator::world::Profile;
+use serde_json::{Value, json};
+
+use super::calls::Call::{CreateKey, RevokeKey};
+use super::states::{Deed, Moment, READY, Says, State};
+
+fn key(name: &'static str, more: Value) -> State {
+    let mut spec = json!({"keyName": "{object}", "secret": {"name": "{object}"}});
+    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    State::new("ProjectKey", name, spec)
+}
+
+fn rotate() -> Deed {
+    Deed::Change(json!({"metadata": {"annotations": {"dbplane.dev/rotate": "once"}}}))
+}
+
+pub fn states(profile: Profile) -> Vec<State> {
+    [settled(profile), in_the_midst(profile)].concat()
+}
+
+fn settled(profile: Profile) -> Vec<State> {
+    let overlap = json!({"rotation": {"every": "8760h", "overlap": "24h"}});
+    let at_once = json!({"rotation": {"every": "8760h", "overlap": "0s"}});
+    let both = json!({"secret": {"name": "{object}", "previousKey": "previous"}, "rotation": overlap["rotation"]});
+    // Where a key cannot be revoked, a person is asked to.
+    let retired: Says = match profile {
+        Profile::Minimal => ("Synced", "RevocationUnsupported"),
+        _ => READY,
+    };
+    let revoked = key("revoked", json!({"onRevoked": "Report"})).then(Deed::KeyRevoked, ("Stalled", "KeyRevoked"));
+    vec![
+        key("key", json!({})).times(6),
+        key("rotating", overlap.clone()).times(2),
+        key("overlaps", overlap).then(rotate(), READY).times(3),
+        key("overlaps-in-secret", both).then(rotate(), READY).times(3),
+        key("retired", at_once).then(rotate(), retired).times(3),
+        key("kept", json!({"deletion": "Orphan"})),
+        revoked.times(2),
+        key("key-never-created", json!({})).annotated(json!({"dbplane.dev/paused": "true"})).says(("Synced", "Paused")),
+        key("secret-of-others", json!({"secret": {"name": "unrelated"}})).says(("Stalled", "SecretNotOurs")),
+        key("secret-of-another", json!({"secret": {"name": "key-0"}})).says(("Stalled", "ClaimedByAnother")),
+        key("key-handed", json!({}))
+            .then(Deed::Change(json!({"spec": {"handOverTo": {"name": "key-handed-to-{copy}"}}})), ("Ready", "HandedOver"))
+            .times(2),
+        key("key-handed-to", json!({"takeOverFrom": {"name": "key-handed-{copy}"}, "secret": {"name": "key-handed-{copy}"}}))
+            .times(2),
+    ]
+}
+
+/// The version before was killed while the outcome of a call was not known.
+fn in_the_midst(profile: Profile) -> Vec<State> {
+    let at_once = || json!({"rotation": {"every": "8760h", "overlap": "24h"}});
+    let rotates = |name| key(name, at_once()).then(rotate(), READY);
+    let lists = profile != Profile::Minimal;
+    // A key whose secret nobody has is revoked where it is seen; where it is not, it is lost, and a person is asked.
+    let replaced = if lists { vec![CreateKey, RevokeKey] } else { vec![CreateKey] };
+    let (asks, waits): (Says, Option<Says>) = match lists {
+        true => (READY, None),
+        false => (("Synced", "RevocationUnsupported"), Some(("Stalled", "RevocationUnsupported"))),
+    };
+    let revoke = if lists { vec![RevokeKey] } else { Vec::new() };
+    let dropped = if lists { READY } else { asks };
+    vec![
+        key("key-dropped", json!({})).declared(Moment::Dropped).next(&[CreateKey], Some(dropped)).times(4),
+        key("key-late", json!({})).declared(Moment::Late).next(&replaced, Some(asks)).times(4),
+        rotates("rotation-dropped").done(Moment::Dropped).next(&[CreateKey], Some(dropped)).times(3),
+        rotates("rotation-late").done(Moment::Late).next(&replaced, Some(asks)).times(3),
+        key("key-deleting", json!({})).then(Deed::Delete, READY).done(Moment::Refused).next(&revoke, waits).times(2),
+    ]
+}

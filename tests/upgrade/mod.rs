@@ -1,0 +1,31 @@
+//! Objects in every state in which a version of dbplane leaves them, what the version after it may do about each, and how that is checked.
+//!
+//! `tests/ecosystem` brings them about with the program of the version before, and `tests/properties` goes on from what was recorded then.
+
+#![allow(dead_code, unused_imports, reason = "the tests that record and those that go on each use a part")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the lints know #[test] functions, not what they call"
+)]
+
+mod calls;
+mod computes;
+mod expected;
+mod keys;
+mod recording;
+mod states;
+
+pub use calls::{Call, Platform, by_object};
+pub use expected::{Before, differences, says};
+pub use recording::{KINDS, Recording, folder};
+pub use states::{Deed, Moment, Object, Says, State, objects, states};
+
+/// The project and the organization of all objects. The keys of the platform open nothing but a simulator.
+pub const PROJECT: &str = "p";
+pub const ORGANIZATION: &str = "org";
+pub const NAMESPACE: &str = "shop";
+pub const CLUSTER_ID: &str = "c1u57e";
+pub const TOKEN: &str = "simulated-key-of-an-administrator";
+pub const CREDENTIALS: &str = "platform-api-key";
