@@ -23,6 +23,7 @@ mod listing;
 mod organization;
 mod process;
 mod promises;
+mod recorded;
 mod rewriting;
 mod role;
 mod rotating;
@@ -32,6 +33,8 @@ mod simulation;
 mod snares;
 mod steps;
 mod told;
+#[path = "../upgrade/mod.rs"]
+mod upgrade;
 mod watching;
 mod week;
 

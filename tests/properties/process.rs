@@ -255,7 +255,8 @@ impl Environment for Process {
         let endpoint = Endpoint {
             base_url: access.base_url.clone(),
             organization_id: access.organization_id.clone(),
-            reach: Reach::default(),
+            // What was recorded has a platform on this machine.
+            reach: Reach { insecure: true, ..Reach::default() },
         };
         let wire = Arc::new(Wire(self.simulation.clone()));
         let platform = HttpPlatform::over(wire, endpoint, key, &HttpOptions::default())?;

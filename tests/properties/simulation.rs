@@ -114,10 +114,15 @@ impl Shared {
         let now: Timestamp = "2026-01-05T08:00:00Z".parse().unwrap();
         let world = World::new(&WorldFile::parse(&world(history)).unwrap(), profile, 7, now).unwrap();
         faults.reverse();
+        Self::with(now, world, Cluster::default(), faults)
+    }
+
+    /// Of that time, with the faults from the last to the first.
+    pub fn with(now: Timestamp, world: World, cluster: Cluster, faults: Vec<Hit>) -> Self {
         Self(Arc::new(Mutex::new(Simulation {
             now,
             world,
-            cluster: Cluster::default(),
+            cluster,
             ledger: Ledger::default(),
             acting: None,
             on_the_way: Vec::new(),

@@ -56,7 +56,8 @@ pub fn by_object(
     (before, after): (&Platform, &Platform),
     objects: &[Object],
 ) -> Result<BTreeMap<String, Vec<Call>>, String> {
-    let on_branch = |branch: &str| objects.iter().find(|object| branch == object.branch() || branch == object.other_branch());
+    let on_branch =
+        |branch: &str| objects.iter().find(|object| branch == object.branch() || branch == object.other_branch());
     let of_key = |name: &str| objects.iter().find(|object| is_of(name, &object.name));
     let mut calls: BTreeMap<String, Vec<Call>> = BTreeMap::new();
     let mut note = |object: Option<&Object>, call: Call, what: &str| match object {

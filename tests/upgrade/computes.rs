@@ -22,8 +22,8 @@ fn spec(fields: Value) -> Deed {
     Deed::Change(json!({"spec": fields}))
 }
 
-pub fn states(profile: Profile) -> Vec<State> {
-    [settled(), changed(), stalled(), unanswered(profile), leaving(), in_the_midst(), sets()].concat()
+pub fn states() -> Vec<State> {
+    [settled(), changed(), stalled(), unanswered(), leaving(), in_the_midst(), sets()].concat()
 }
 
 fn settled() -> Vec<State> {
@@ -37,6 +37,8 @@ fn settled() -> Vec<State> {
                 "pooler": {"enabled": true}, "connection": {"secretName": "to-{object}"},
             }),
         )
+        // Others do not apply all of it.
+        .only(Profile::Default)
         .times(4),
         compute("adopted", json!({"existing": "Adopt"})).beside_a_foreign_primary().times(3),
         compute("imported", json!({"computeID": "ep-foreign-{object}"})).beside_a_foreign_primary().times(3),
@@ -45,7 +47,10 @@ fn settled() -> Vec<State> {
         compute("protected", json!({"deletionProtection": true})),
         compute("orphan", json!({"deletion": "Orphan"})),
         compute("disabled", json!({"disabled": true})).times(2),
-        sized("scheduled", json!({"schedules": [{"name": "never", "start": "0 0 29 2 *", "duration": "1h", "size": {"fixed": 2}}]})),
+        sized(
+            "scheduled",
+            json!({"schedules": [{"name": "never", "start": "0 0 29 2 *", "duration": "1h", "size": {"fixed": 2}}]}),
+        ),
         sized("maintained", json!({"maintenance": {"restart": {"schedule": "0 0 29 2 *"}}})).times(2),
     ]
 }
@@ -64,13 +69,13 @@ fn changed() -> Vec<State> {
         sized("waits-for-window", json!({"disruption": closed})).then(larger(), waits).times(2),
         sized("restart-waits", json!({"disruption": closed})).then(once(), waits).times(2),
         sized("paused", json!({}))
-            .then(Deed::Change(json!({"metadata": {"annotations": {"dbplane.dev/paused": "true"}}, "spec": {"size": {"fixed": 4}}})), ("Synced", "Paused")),
+            .then(Deed::Change(json!({"metadata": {"annotations": {"dbplane.dev/paused": "true"}}, "spec": {"size": {"fixed": 4}}})), ("Paused", "Paused")),
         sized("released", json!({})).then(spec(json!({"handOverTo": {"name": "released-to-{copy}"}})), ("Ready", "HandingOver")).times(2),
         sized("released-to", json!({"branchID": "br-released-{copy}", "accountRef": {"name": "none"}, "takeOverFrom": {"name": "released-{copy}"}}))
             .says(("Ready", "AccountNotFound"))
             .times(2),
         sized("handed", json!({})).then(spec(json!({"handOverTo": {"name": "handed-to-{copy}"}})), ("Ready", "HandedOver")).times(2),
-        sized("handed-to", json!({"branchID": "br-handed-{copy}", "takeOverFrom": {"name": "handed-{copy}"}})).times(2),
+        sized("handed-to", json!({"branchID": "br-handed-{copy}", "takeOverFrom": {"name": "handed-{copy}"}})).first(("Ready", "HandingOver")).times(2),
     ]
 }
 
@@ -82,18 +87,22 @@ fn stalled() -> Vec<State> {
         compute("without-account", json!({"accountRef": {"name": "none"}})).says(stalled("AccountNotFound")),
         compute("account-not-ready", json!({"accountRef": {"name": "empty"}})).says(("Ready", "AccountNotReady")),
         compute("missing", json!({"onMissing": "Report"})).then(Deed::ComputeDeleted, stalled("ComputeNotFound")),
-        compute("never-created", json!({})).annotated(json!({"dbplane.dev/paused": "true"})).says(("Synced", "Paused")),
-        compute("copied", json!({})).annotated(json!({"dbplane.dev/record": "{\"of\":\"shop/other\",\"seal\":\"no\"}"})).says(stalled("BindingConflict")),
+        compute("never-created", json!({})).annotated(json!({"dbplane.dev/paused": "true"})).says(("Paused", "Paused")),
+        compute("copied", json!({}))
+            .annotated(json!({"dbplane.dev/record": "{\"of\":\"shop/other\",\"seal\":\"no\"}"}))
+            .says(stalled("BindingConflict")),
     ]
 }
 
 /// What an unanswered create may have made stays on record.
-fn unanswered(profile: Profile) -> Vec<State> {
+fn unanswered() -> Vec<State> {
     let stray: Says = ("Synced", "StrayCompute");
-    let _ = profile;
     vec![
         compute("unanswered", json!({"type": "ReadOnly", "size": {"fixed": 1}})).declared(Moment::Unanswered).times(3),
-        compute("stray", json!({"type": "ReadOnly", "size": {"fixed": 1}})).declared(Moment::Stray).says(stray).times(2),
+        compute("stray", json!({"type": "ReadOnly", "size": {"fixed": 1}}))
+            .declared(Moment::Stray)
+            .says(stray)
+            .times(2),
     ]
 }
 
@@ -101,8 +110,14 @@ fn leaving() -> Vec<State> {
     let refused = |name| sized(name, json!({})).then(Deed::Delete, READY).done(Moment::Refused);
     vec![
         refused("deleting").next(&[DeleteCompute], None).times(3),
-        sized("deletion-protected", json!({"deletionProtection": true})).then(Deed::Delete, ("Stalled", "DeletionProtected")).times(2),
-        sized("changing", json!({})).then(spec(json!({"size": {"fixed": 2}})), READY).done(Moment::Refused).next(&[ChangeCompute], Some(READY)).times(2),
+        sized("deletion-protected", json!({"deletionProtection": true}))
+            .then(Deed::Delete, ("Stalled", "DeletionProtected"))
+            .times(2),
+        sized("changing", json!({}))
+            .then(spec(json!({"size": {"fixed": 2}})), READY)
+            .done(Moment::Refused)
+            .next(&[ChangeCompute], Some(READY))
+            .times(2),
     ]
 }
 
@@ -111,10 +126,19 @@ fn in_the_midst() -> Vec<State> {
     let once = || spec(json!({"restartToken": "once"}));
     vec![
         sized("create-dropped", json!({})).declared(Moment::Dropped).next(&[CreateCompute], Some(READY)).times(4),
-        sized("create-replica-dropped", json!({"type": "ReadOnly"})).declared(Moment::Dropped).next(&[CreateCompute], Some(READY)).times(4),
+        sized("create-replica-dropped", json!({"type": "ReadOnly"}))
+            .declared(Moment::Dropped)
+            .next(&[CreateCompute], Some(READY))
+            .times(4),
         sized("create-late", json!({})).declared(Moment::Late).times(4),
-        sized("create-replica-late", json!({"type": "ReadOnly", "connection": {"secretName": "to-{object}"}})).declared(Moment::Late).times(4),
-        sized("restart-dropped", json!({})).then(once(), READY).done(Moment::Dropped).next(&[Restart], Some(READY)).times(2),
+        sized("create-replica-late", json!({"type": "ReadOnly", "connection": {"secretName": "to-{object}"}}))
+            .declared(Moment::Late)
+            .times(4),
+        sized("restart-dropped", json!({}))
+            .then(once(), READY)
+            .done(Moment::Dropped)
+            .next(&[Restart], Some(READY))
+            .times(2),
         sized("restart-late", json!({})).then(once(), READY).done(Moment::Late).times(2),
     ]
 }

@@ -43,6 +43,33 @@ pub fn says(object: &Value, (kind, reason): Says) -> bool {
     conditions.into_iter().flatten().any(|condition| condition["type"] == kind && condition["reason"] == reason)
 }
 
+/// The objects that are not as they were, but for times: a process that begins asks anew what it has not seen, and says so meanwhile.
+pub fn changed(before: &Recording, after: &Recording) -> Vec<String> {
+    let mut found = Vec::new();
+    for (kind, objects) in &after.objects {
+        for object in objects {
+            let name = object["metadata"]["name"].as_str().unwrap();
+            if before.get(kind, name).map(without_times) != Some(without_times(object)) {
+                found.push(format!("{kind} {name}"));
+            }
+        }
+    }
+    found
+}
+
+fn without_times(object: &Value) -> Value {
+    let mut object = object.clone();
+    object["metadata"]["resourceVersion"] = Value::Null;
+    for time in ["checkedAt", "organizationKeysAt"] {
+        if let Some(status) = object["status"].as_object_mut() {
+            status.remove(time);
+        }
+    }
+    let conditions = object["status"]["conditions"].as_array_mut();
+    conditions.into_iter().flatten().for_each(|condition| condition["lastTransitionTime"] = Value::Null);
+    object
+}
+
 struct One<'a> {
     object: &'a Object,
     before: &'a Recording,
@@ -88,7 +115,8 @@ impl One<'_> {
         if let Err(flaw) = understood {
             return (state.name != "copied").then(|| format!("its record is not understood: {flaw:?}"));
         }
-        let record = |object: &Value| (object["metadata"]["annotations"][RECORD].clone(), object["status"]["record"].clone());
+        let record =
+            |object: &Value| (object["metadata"]["annotations"][RECORD].clone(), object["status"]["record"].clone());
         let (annotation, status) = record(object);
         if annotation != status {
             return Some("its record differs between annotation and status".to_owned());
@@ -138,7 +166,9 @@ impl One<'_> {
 fn changed_secrets(before: &Before, after: &Recording) -> Vec<String> {
     let content = |recording: &Recording| -> BTreeMap<String, Value> {
         let secrets = recording.objects["Secret"].iter();
-        secrets.map(|secret| (secret["metadata"]["name"].as_str().unwrap().to_owned(), secret["data"].clone())).collect()
+        secrets
+            .map(|secret| (secret["metadata"]["name"].as_str().unwrap().to_owned(), secret["data"].clone()))
+            .collect()
     };
     let makes_key = |secret: &str| {
         let of = before.objects.iter().find(|object| object.name == secret || secret == format!("to-{}", object.name));

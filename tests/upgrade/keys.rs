@@ -38,35 +38,43 @@ fn settled(profile: Profile) -> Vec<State> {
         key("retired", at_once).then(rotate(), retired).times(3),
         key("kept", json!({"deletion": "Orphan"})),
         revoked.times(2),
-        key("key-never-created", json!({})).annotated(json!({"dbplane.dev/paused": "true"})).says(("Synced", "Paused")),
+        key("key-never-created", json!({})).annotated(json!({"dbplane.dev/paused": "true"})).says(("Paused", "Paused")),
         key("secret-of-others", json!({"secret": {"name": "unrelated"}})).says(("Stalled", "SecretNotOurs")),
         key("secret-of-another", json!({"secret": {"name": "key-0"}})).says(("Stalled", "ClaimedByAnother")),
         key("key-handed", json!({}))
-            .then(Deed::Change(json!({"spec": {"handOverTo": {"name": "key-handed-to-{copy}"}}})), ("Ready", "HandedOver"))
+            .then(
+                Deed::Change(json!({"spec": {"handOverTo": {"name": "key-handed-to-{copy}"}}})),
+                ("Ready", "HandedOver"),
+            )
             .times(2),
-        key("key-handed-to", json!({"takeOverFrom": {"name": "key-handed-{copy}"}, "secret": {"name": "key-handed-{copy}"}}))
-            .times(2),
+        key(
+            "key-handed-to",
+            json!({"takeOverFrom": {"name": "key-handed-{copy}"}, "secret": {"name": "key-handed-{copy}"}}),
+        )
+        .first(("Ready", "HandingOver"))
+        .times(2),
     ]
 }
 
-/// The version before was killed while the outcome of a call was not known.
+/// The version before was killed while the outcome of a call was not known. Where keys are listed, one whose secret nobody has is revoked. Where
+/// they are not, the process that waits in vain gives its key up at once, and a person is asked.
 fn in_the_midst(profile: Profile) -> Vec<State> {
-    let at_once = || json!({"rotation": {"every": "8760h", "overlap": "24h"}});
-    let rotates = |name| key(name, at_once()).then(rotate(), READY);
-    let lists = profile != Profile::Minimal;
-    // A key whose secret nobody has is revoked where it is seen; where it is not, it is lost, and a person is asked.
-    let replaced = if lists { vec![CreateKey, RevokeKey] } else { vec![CreateKey] };
-    let (asks, waits): (Says, Option<Says>) = match lists {
-        true => (READY, None),
-        false => (("Synced", "RevocationUnsupported"), Some(("Stalled", "RevocationUnsupported"))),
-    };
-    let revoke = if lists { vec![RevokeKey] } else { Vec::new() };
-    let dropped = if lists { READY } else { asks };
+    let overlap = || json!({"rotation": {"every": "8760h", "overlap": "24h"}});
+    let rotates = |name| key(name, overlap()).then(rotate(), READY);
+    let deleting = key("key-deleting", json!({})).then(Deed::Delete, READY).done(Moment::Refused).times(2);
+    if profile == Profile::Minimal {
+        let asks: Says = ("Synced", "RevocationUnsupported");
+        return vec![
+            key("key-lost", json!({})).declared(Moment::Unanswered).says(asks).times(4),
+            key("rotation-lost", overlap()).then(rotate(), asks).done(Moment::Unanswered).times(3),
+            deleting.next(&[], Some(("Stalled", "RevocationUnsupported"))),
+        ];
+    }
     vec![
-        key("key-dropped", json!({})).declared(Moment::Dropped).next(&[CreateKey], Some(dropped)).times(4),
-        key("key-late", json!({})).declared(Moment::Late).next(&replaced, Some(asks)).times(4),
-        rotates("rotation-dropped").done(Moment::Dropped).next(&[CreateKey], Some(dropped)).times(3),
-        rotates("rotation-late").done(Moment::Late).next(&replaced, Some(asks)).times(3),
-        key("key-deleting", json!({})).then(Deed::Delete, READY).done(Moment::Refused).next(&revoke, waits).times(2),
+        key("key-dropped", json!({})).declared(Moment::Dropped).next(&[CreateKey], Some(READY)).times(4),
+        key("key-late", json!({})).declared(Moment::Late).next(&[CreateKey, RevokeKey], Some(READY)).times(4),
+        rotates("rotation-dropped").done(Moment::Dropped).next(&[CreateKey], Some(READY)).times(3),
+        rotates("rotation-late").done(Moment::Late).next(&[CreateKey, RevokeKey], Some(READY)).times(3),
+        deleting.next(&[RevokeKey], None),
     ]
 }

@@ -18,7 +18,7 @@ mod recording;
 mod states;
 
 pub use calls::{Call, Platform, by_object};
-pub use expected::{Before, differences, says};
+pub use expected::{Before, changed, differences, says};
 pub use recording::{KINDS, Recording, folder};
 pub use states::{Deed, Moment, Object, Says, State, objects, states};
 

@@ -103,6 +103,11 @@ impl State {
         Self { first: says, recorded: Some(says), ends: Some(says), ..self }
     }
 
+    /// It says that until something is done with another object.
+    pub fn first(self, first: Says) -> Self {
+        Self { first, ..self }
+    }
+
     pub fn beside_a_foreign_primary(self) -> Self {
         Self { foreign: true, ..self }
     }
@@ -184,7 +189,7 @@ impl Object {
 
 /// All states of a platform.
 pub fn states(profile: Profile) -> Vec<State> {
-    let all = [computes::states(profile), keys::states(profile)].concat();
+    let all = [computes::states(), keys::states(profile)].concat();
     all.into_iter().filter(|state| state.only.is_none_or(|only| only == profile)).collect()
 }
 

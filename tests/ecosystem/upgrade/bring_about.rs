@@ -10,11 +10,11 @@ use super::site::{Operator, Site};
 use crate::recorded::{Deed, Moment, Object, Recording, Says, says};
 
 /// When the platform carries out what nobody waits for any more: after the process was killed, and before the next one starts.
-const LATE: Duration = Duration::from_secs(20);
+const LATE: Duration = Duration::from_secs(40);
 /// The settle time of the operators, within which what is in the midst stays so.
-const SETTLE: Duration = Duration::from_secs(30);
+const SETTLE: Duration = Duration::from_secs(45);
 /// Longer than the settle time and what a create takes on a busy machine.
-const STRAY: Duration = Duration::from_secs(40);
+const STRAY: Duration = Duration::from_secs(55);
 const ALWAYS: u32 = 1_000_000;
 
 const CREATES: &str = "/endpoints$";
@@ -26,12 +26,16 @@ pub async fn bring_about(site: &Site, operator: &mut Operator, objects: &[Object
     declare(site, objects, Moment::Calm).await;
     until(site, objects, Moment::Calm, |object| Some(object.state.first)).await;
     act(site, objects, Moment::Calm).await;
-    until(site, objects, Moment::Calm, |object| object.state.recorded).await;
+    until(site, objects, Moment::Calm, |object| object.state.recorded.filter(|_| object.state.done == Moment::Calm))
+        .await;
     in_vain(site, objects).await;
     site.until_at_rest().await;
     refuse(site, objects).await;
     let begun = Instant::now();
-    for (moment, fault) in [(Moment::Dropped, json!({"kind": "drop"})), (Moment::Late, json!({"kind": "late_work", "delay_ms": LATE.as_millis()}))] {
+    for (moment, fault) in [
+        (Moment::Dropped, json!({"kind": "drop"})),
+        (Moment::Late, json!({"kind": "late_work", "delay_ms": LATE.as_millis()})),
+    ] {
         break_off(site, objects, moment, &fault).await;
     }
     operator.process.kill().unwrap();
@@ -83,9 +87,8 @@ async fn until(site: &Site, objects: &[Object], moment: Moment, wanted: impl Fn(
             let all = site.all(kind).await;
             for object in declared.iter().filter(|object| object.state.kind == kind) {
                 let seen = &all[&object.name];
-                let current = seen["status"]["observedGeneration"] == seen["metadata"]["generation"];
                 match wanted(object) {
-                    Some(wanted) if !current || !says(seen, wanted) => {
+                    Some(wanted) if !is_current(seen, wanted) || !says(seen, wanted) => {
                         missing.push(format!("{} {wanted:?}: {}", object.name, seen["status"]["conditions"]));
                     }
                     _ => {}
@@ -95,6 +98,14 @@ async fn until(site: &Site, objects: &[Object], moment: Moment, wanted: impl Fn(
         missing
     })
     .await;
+}
+
+/// Whether what it says is about what is declared now.
+fn is_current(object: &Value, (kind, _): Says) -> bool {
+    let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.any(|condition| {
+        condition["type"] == kind && condition["observedGeneration"] == object["metadata"]["generation"]
+    })
 }
 
 fn order(site: &Site, method: &str, path: &str, times: usize, fault: &Value) {
@@ -109,50 +120,50 @@ fn order(site: &Site, method: &str, path: &str, times: usize, fault: &Value) {
 async fn in_vain(site: &Site, objects: &[Object]) {
     let late = json!({"kind": "late_work", "delay_ms": STRAY.as_millis()});
     for (moment, fault) in [(Moment::Unanswered, json!({"kind": "drop"})), (Moment::Stray, late)] {
-        let group = || objects.iter().filter(|object| object.state.declared == moment);
-        order(site, "POST", CREATES, group().count(), &fault);
-        let since = site.requests();
-        declare(site, objects, moment).await;
-        until_asked(site, since, "POST", group().count()).await;
+        start(site, objects, moment, &fault).await;
     }
-    until(site, objects, Moment::Stray, |object| object.state.recorded.filter(|_| object.state.declared > Moment::Calm)).await;
+    until(site, objects, Moment::Stray, |object| object.state.recorded).await;
 }
 
 async fn until_asked(site: &Site, since: u64, method: &str, count: usize) {
     let what = format!("{count} requests {method}");
     site.until(&what, async || {
         let asked: Vec<_> = site.asked(since).into_iter().filter(|(with, ..)| with == method).collect();
-        if asked.len() >= count { Vec::new() } else { asked.into_iter().map(|(_, path, _)| path).collect::<Vec<_>>().into_iter().chain([what.clone()]).collect() }
+        if asked.len() >= count {
+            Vec::new()
+        } else {
+            asked.into_iter().map(|(_, path, _)| path).collect::<Vec<_>>().into_iter().chain([what.clone()]).collect()
+        }
     })
     .await;
 }
 
 /// From now on nothing is changed or deleted on the platform.
 async fn refuse(site: &Site, objects: &[Object]) {
-    site.platform.order_fault(serde_json::from_value(json!({"method": "DELETE", "status": 503, "times": ALWAYS})).unwrap()).unwrap();
-    site.platform.order_fault(serde_json::from_value(json!({"method": "PATCH", "kind": "drop", "times": ALWAYS})).unwrap()).unwrap();
+    site.platform
+        .order_fault(serde_json::from_value(json!({"method": "DELETE", "status": 503, "times": ALWAYS})).unwrap())
+        .unwrap();
+    site.platform
+        .order_fault(serde_json::from_value(json!({"method": "PATCH", "kind": "drop", "times": ALWAYS})).unwrap())
+        .unwrap();
     let since = site.requests();
     act(site, objects, Moment::Refused).await;
-    let wanted = objects.iter().filter(|object| object.state.done == Moment::Refused && !object.state.calls.is_empty()).count();
+    let wanted =
+        objects.iter().filter(|object| object.state.done == Moment::Refused && !object.state.calls.is_empty()).count();
     site.until("changes and deletions to be refused", async || {
         let refused: BTreeSet<String> = site.asked(since).into_iter().map(|(_, path, _)| path).collect();
-        if refused.len() >= wanted { Vec::new() } else { refused.into_iter().collect::<Vec<_>>().into_iter().chain([format!("{wanted} are wanted")]).collect() }
+        if refused.len() >= wanted {
+            Vec::new()
+        } else {
+            refused.into_iter().collect::<Vec<_>>().into_iter().chain([format!("{wanted} are wanted")]).collect()
+        }
     })
     .await;
 }
 
 /// Has calls go wrong so that nobody knows what came of them.
 async fn break_off(site: &Site, objects: &[Object], moment: Moment, fault: &Value) {
-    let group: Vec<&Object> =
-        objects.iter().filter(|object| object.state.declared == moment || object.state.done == moment).collect();
-    let of = |path: &str| group.iter().filter(|object| call_of(object) == path).count();
-    for path in [CREATES, RESTARTS, KEYS] {
-        order(site, "POST", path, of(path), fault);
-    }
-    let since = site.requests();
-    declare(site, objects, moment).await;
-    act(site, objects, moment).await;
-    until_asked(site, since, "POST", group.len()).await;
+    let group = start(site, objects, moment, fault).await;
     site.until("all calls to be recorded as open", async || {
         let mut missing = Vec::new();
         for kind in ["Compute", "ProjectKey"] {
@@ -163,6 +174,21 @@ async fn break_off(site: &Site, objects: &[Object], moment: Moment, fault: &Valu
         missing
     })
     .await;
+}
+
+/// What people do at that moment, and the fault that each of its calls meets.
+async fn start<'a>(site: &Site, objects: &'a [Object], moment: Moment, fault: &Value) -> Vec<&'a Object> {
+    let group: Vec<&Object> =
+        objects.iter().filter(|object| object.state.declared == moment || object.state.done == moment).collect();
+    let of = |path: &str| group.iter().filter(|object| call_of(object) == path).count();
+    for path in [CREATES, RESTARTS, KEYS] {
+        order(site, "POST", path, of(path), fault);
+    }
+    let since = site.requests();
+    declare(site, objects, moment).await;
+    act(site, objects, moment).await;
+    until_asked(site, since, "POST", group.len()).await;
+    group
 }
 
 /// The call that goes wrong for an object.
@@ -176,7 +202,9 @@ fn call_of(object: &Object) -> &'static str {
 
 /// Whether both places say that a call was begun.
 fn is_open(object: &Value) -> bool {
-    let open = |record: &Value| record.as_str().is_some_and(|text| text.contains("\"intent\":") || text.contains("\"calling\":"));
+    let open = |record: &Value| {
+        record.as_str().is_some_and(|text| text.contains("\"intent\":") || text.contains("\"calling\":"))
+    };
     open(&object["metadata"]["annotations"][RECORD]) && open(&object["status"]["record"])
 }
 

@@ -3,6 +3,7 @@
 //! `make record-objects` keeps what the version before leaves behind in `tests/ecosystem/recorded`, for the tests that have no program of it.
 
 mod bring_about;
+mod rolling;
 mod site;
 mod taking_over;
 

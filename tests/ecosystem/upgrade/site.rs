@@ -18,7 +18,7 @@ use crate::support::{ControlPlane, Options, PATIENCE, Running, free_listener, fr
 
 /// Nothing is written for so long by who is at rest: longer than a poll and a check of a key.
 const REST: Duration = Duration::from_secs(12);
-const LONGEST: Duration = Duration::from_secs(240);
+const LONGEST: Duration = Duration::from_secs(200);
 
 pub struct Site {
     pub cluster: ControlPlane,
@@ -63,7 +63,10 @@ impl Site {
             json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
         };
         let (kind, more) = match self.profile {
-            Profile::Minimal => ("ClusterAccount", json!({"apiKeySecretRef": {"namespace": NAMESPACE}, "namespaces": {"names": [NAMESPACE]}})),
+            Profile::Minimal => (
+                "ClusterAccount",
+                json!({"apiKeySecretRef": {"namespace": NAMESPACE}, "namespaces": {"names": [NAMESPACE]}}),
+            ),
             _ => ("Account", json!({})),
         };
         self.create(&account(kind, "prod", more)).await;
@@ -133,7 +136,16 @@ impl Site {
         let mut command = Command::new(version.program());
         command
             .args(["run", "--allow-insecure-platform", "--log", "info,dbplane=debug", "--identity", name])
-            .args(["--request-timeout", "5", "--settle-time", "30", "--key-check-interval", "5", "--cluster-id", CLUSTER_ID])
+            .args([
+                "--request-timeout",
+                "5",
+                "--settle-time",
+                "45",
+                "--key-check-interval",
+                "5",
+                "--cluster-id",
+                CLUSTER_ID,
+            ])
             .args(["--deletes-per-minute", "1000"])
             .args(flags)
             .arg(format!("--health-listen=127.0.0.1:{health}"))
@@ -157,7 +169,11 @@ impl Site {
     /// Those that it has carried out and answered.
     pub fn changes(&self, since: u64) -> Vec<(String, String)> {
         let done = |status: Option<u16>| status.is_some_and(|status| matches!(status, 200..=203));
-        self.asked(since).into_iter().filter(|(.., status)| done(*status)).map(|(method, path, _)| (method, path)).collect()
+        self.asked(since)
+            .into_iter()
+            .filter(|(.., status)| done(*status))
+            .map(|(method, path, _)| (method, path))
+            .collect()
     }
 
     /// Waits until nothing is written any more, on either side.
@@ -208,10 +224,14 @@ impl Operator {
 
 /// Computes stay active, since nobody connects to them.
 fn world(objects: &[Object]) -> String {
-    let branches: Vec<String> =
-        objects.iter().flat_map(|object| [object.branch(), object.other_branch()]).map(|id| format!("{{id: {id}}}")).collect();
+    let branches: Vec<String> = objects
+        .iter()
+        .flat_map(|object| [object.branch(), object.other_branch()])
+        .map(|id| format!("{{id: {id}}}"))
+        .collect();
     let foreign = objects.iter().filter_map(|object| Some((object.foreign()?, object.branch())));
-    let foreign: Vec<String> = foreign.map(|(id, branch)| format!("{{id: {id}, branch: {branch}, active: true}}")).collect();
+    let foreign: Vec<String> =
+        foreign.map(|(id, branch)| format!("{{id: {id}, branch: {branch}, active: true}}")).collect();
     format!(
         "settings: {{start_ms: 200, inactivity_seconds: 864000, rate_limit: {{enabled: false}}}}
 users: [{{id: user-ada}}]

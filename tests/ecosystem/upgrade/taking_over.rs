@@ -5,7 +5,7 @@ use dbplane_simulator::world::Profile;
 use super::bring_about::bring_about;
 use super::site::Site;
 use super::{BEFORE, Version};
-use crate::recorded::{Before, Recording, differences, folder, objects, says};
+use crate::recorded::{Before, changed, differences, folder, objects, says};
 
 /// Set by `make record-objects`.
 const RECORD: &str = "DBPLANE_RECORD_OBJECTS";
@@ -30,29 +30,30 @@ async fn taken_over(profile: Profile) {
     }
     // Definitions and operator are upgraded together.
     for file in Version::This.definitions() {
-        site.cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "-f", &file.display().to_string()]).await.unwrap();
+        site.cluster
+            .kubectl(&["apply", "--server-side", "--force-conflicts", "-f", &file.display().to_string()])
+            .await
+            .unwrap();
     }
     let since = site.requests();
     let mut this = site.start(Version::This, "this", &[]).await;
-    until_ended(&site, &recording, &objects).await;
+    until_ended(&site, &objects).await;
     site.until_at_rest().await;
     let after = site.record().await;
     let before = Before { recording: &recording, objects: &objects };
     let found = differences(&before, &after, &site.changes(since));
     assert!(found.is_empty(), "{found:#?}");
     // And once more: then there is nothing left to do.
-    let (versions, since) = (site.versions().await, site.requests());
+    let since = site.requests();
     this.process.kill().unwrap();
     let _again = site.start(Version::This, "again", &[]).await;
     site.until_at_rest().await;
     assert_eq!(site.asked(since), []);
-    let changed: Vec<_> = site.versions().await.into_iter().filter(|(object, version)| versions.get(object) != Some(version)).collect();
-    assert_eq!(changed, []);
+    assert_eq!(changed(&after, &site.record().await), [] as [String; 0]);
 }
 
 /// Waits until every object says what it is to say in the end.
-async fn until_ended(site: &Site, recording: &Recording, objects: &[crate::recorded::Object]) {
-    let _ = recording;
+async fn until_ended(site: &Site, objects: &[crate::recorded::Object]) {
     site.until("all objects to end as they should", async || {
         let mut missing = Vec::new();
         for kind in ["Compute", "ProjectKey", "ReadReplicaSet"] {
