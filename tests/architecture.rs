@@ -17,6 +17,7 @@ const SOURCES: [&str; 2] = ["src", "simulator/src"];
 /// Each module with the modules that it may import. `cli` and the two roots may import any.
 const ARROWS: &[(&str, &[&str])] = &[
     ("api", &["domain"]),
+    ("bug_report", &["api", "controller", "decide", "platform"]),
     ("clock", &[]),
     ("cluster", &["decide"]),
     ("config", &["decide", "platform"]),

@@ -17,10 +17,10 @@ use crate::decide::Limits;
 use crate::decide::lease::LEASE_DURATION;
 use crate::decide::names::ClusterId;
 use crate::platform::{PlatformPattern, Reach};
-use crate::telemetry::debug::{loopback, serve_debug};
+use crate::telemetry::debug::{Pages, loopback, serve_debug};
 use crate::telemetry::health::{bind, serve_health, serve_metrics};
 use crate::telemetry::logs::{self, LogFormat};
-use crate::telemetry::{Metrics, Readiness};
+use crate::telemetry::{Metrics, Readiness, StatePage};
 
 /// Run the operator until SIGTERM or SIGINT. It connects to the cluster of KUBECONFIG, or else to the cluster that it runs in.
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ pub struct Run {
     /// Address that serves /metrics.
     #[arg(long, env = "DBPLANE_METRICS_LISTEN", default_value = "127.0.0.1:9090")]
     metrics_listen: SocketAddr,
-    /// Loopback address that serves /debug/log: GET shows the log filter, PUT replaces it by the body of the request. Not served when absent.
+    /// Loopback address that serves /debug/log (GET shows the log filter, PUT replaces it by the body of the request) and /debug/state: what this process knows of each resource. Not served when absent.
     #[arg(long, env = "DBPLANE_DEBUG_LISTEN", value_parser = loopback)]
     debug_listen: Option<SocketAddr>,
     /// Format of log lines.
@@ -92,8 +92,10 @@ impl Run {
         let exposition = bind(self.metrics_listen).await?;
         readiness.lacks("the API server");
         let served = CancellationToken::new();
-        if let Some(address) = self.debug_listen {
-            tokio::spawn(serve_debug(bind(address).await?, log, served.clone()));
+        let state_page = self.debug_listen.map(|_| StatePage::default());
+        if let Some((address, state)) = self.debug_listen.zip(state_page.clone()) {
+            let pages = Pages { log, state, readiness: readiness.clone() };
+            tokio::spawn(serve_debug(bind(address).await?, pages, served.clone()));
         }
         let health = tokio::spawn(serve_health(health, readiness.clone(), served.clone()));
         let exposition = tokio::spawn(serve_metrics(exposition, metrics.clone(), served.clone()));
@@ -107,6 +109,7 @@ impl Run {
                     leader_elect: self.leader_elect,
                     readiness,
                     metrics,
+                    state_page,
                     clock: clock::now,
                 };
                 controller::run(operator, stop).await

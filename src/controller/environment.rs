@@ -103,6 +103,8 @@ pub trait Environment: Send + Sync + 'static {
     /// Has an object decided on anew.
     fn wake<K: Managed>(&self, reference: ObjectRef<K>);
 
+    /// A step is performed for the resource with this UID.
+    fn note_step(&self, _uid: &str, _step: &dyn Debug) {}
     /// What came of a create on the platform for a resource of `kind`.
     fn count_create(&self, _kind: &str, _outcome: CreateOutcome) {}
     /// A deletion on the platform is made for a resource of `kind`.

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::json;
 
-use crate::fixture::{Fixture, Shared, compute};
+use crate::fixture::{Fixture, Shared, compute, free_address, usual};
 use crate::keys::key_into;
 use crate::support::tokens;
 
-/// A fixture with a control plane and an operator of its own, for as long as this process lasts.
-async fn alone(name: &str, log: &str) -> Fixture {
-    let shared: &'static Shared = Box::leak(Box::new(Shared::start(log).await));
+/// A fixture with a control plane and an operator of its own, for as long as this process lasts, with further flags.
+async fn alone(name: &str, flags: &[&str]) -> Fixture {
+    let shared: &'static Shared = Box::leak(Box::new(Shared::start_with(flags).await));
     Fixture::within(shared, name, |_| {}).await
 }
 
@@ -24,7 +25,7 @@ const ROLES: [[&str; 2]; 2] = [
 ];
 
 /// Everything that leaves the operator, by the place that it was found in.
-async fn leavings(fixture: &Fixture) -> BTreeMap<&'static str, String> {
+async fn leavings(fixture: &Fixture, state: &str) -> BTreeMap<&'static str, String> {
     let cluster = &fixture.shared.cluster;
     let process = format!("/proc/{}", fixture.shared.operator.id());
     let process =
@@ -44,9 +45,28 @@ async fn leavings(fixture: &Fixture) -> BTreeMap<&'static str, String> {
         ("metrics", reqwest::get(&fixture.shared.metrics).await.unwrap().text().await.unwrap()),
         ("audit", std::fs::read_to_string(&fixture.shared.audit_log).unwrap()),
         ("requests", requests),
+        ("state", reqwest::get(state).await.unwrap().text().await.unwrap()),
+        ("report", report(fixture, state)),
         ("arguments", process("cmdline")),
         ("environment", process("environ")),
     ])
+}
+
+/// The fullest report that people can send.
+fn report(fixture: &Fixture, state: &str) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
+    command.args([
+        "bugreport",
+        "--all",
+        "--keep-names",
+        "--state-url",
+        state,
+        "--metrics-url",
+        &fixture.shared.metrics,
+    ]);
+    let output = command.env("KUBECONFIG", fixture.shared.cluster.kubeconfig_path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
 }
 
 fn found<'a>(texts: &BTreeMap<&'a str, String>, token: &str) -> Vec<&'a str> {
@@ -55,9 +75,10 @@ fn found<'a>(texts: &BTreeMap<&'a str, String>, token: &str) -> Vec<&'a str> {
 
 #[tokio::test]
 async fn no_token_leaves_the_operator() {
-    let fixture = alone("canary", "trace").await;
+    let debug = free_address();
+    let fixture = alone("canary", &[&usual("trace")[..], &["--debug-listen", &debug]].concat()).await;
     let tokens = exercise(&fixture).await;
-    let texts = leavings(&fixture).await;
+    let texts = leavings(&fixture, &format!("http://{debug}/debug/state")).await;
     for (place, word) in [
         ("log", "TRACE"),
         ("events", "KeyCreated"),
@@ -66,6 +87,8 @@ async fn no_token_leaves_the_operator() {
         ("metrics", "dbplane_platform_requests_total"),
         ("audit", "projectkeys"),
         ("requests", "api_keys"),
+        ("state", "KeyIdentity"),
+        ("report", "requestsPerMinute"),
         ("arguments", "--leader-elect"),
         ("environment", "KUBECONFIG"),
     ] {

@@ -69,7 +69,7 @@ rules:
 ";
 
 /// All tests of a process delete with one operator, and more than the brake would let pass.
-fn usual(log: &str) -> [&str; 5] {
+pub fn usual(log: &str) -> [&str; 5] {
     ["--leader-elect", "--log", log, "--deletes-per-minute", "1000"]
 }
 

@@ -18,6 +18,7 @@ mod leaving;
 mod pressure;
 mod reach;
 mod replicas;
+mod reporting;
 mod sharing;
 mod starting;
 mod stopping;

@@ -67,6 +67,7 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
             return Ok(pass);
         }
         debug!(?step, "performing");
+        env.note_step(&uid, &step);
         match perform::<K, E>(env, object, &observed, &step).await {
             Ok(()) => {
                 repair.into_iter().for_each(|repair| env.state().repaired(&uid, repair, env.now()));

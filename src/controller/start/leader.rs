@@ -12,9 +12,9 @@ use tracing::{info, warn};
 
 use crate::clock;
 use crate::decide::lease::{Candidate, LEASE_DURATION, LeaseStep, LeaseView};
+use crate::decide::names::LEASE;
 use crate::platform::Leadership;
 
-const LEASE: &str = "dbplane";
 /// For one request, so that a leader that gets no answer to one renewal has time for others.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 

@@ -20,7 +20,7 @@ use super::super::live::{Live, labels};
 use super::super::object::{Managed, uid};
 use super::super::pass::{Next, is_outdated, label, pass};
 use super::slots::Slots;
-use crate::decide::Wake;
+use crate::decide::{Wake, later};
 
 /// Every resource is looked at again after this time, or up to a tenth less, even when nothing seems to change: those that were looked
 /// at together drift apart.
@@ -82,21 +82,27 @@ async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> 
     let timer = env.metrics.passes.begins(&kind);
     let result = pass::<K, Live>(env, object).instrument(span).await;
     timer.ended(result.as_ref().map_or_else(labels::api_server, |_| "ok"));
-    if result.is_ok() {
-        env.state.pass_succeeded(&uid(object));
-    }
-    Ok(requeue(result?.next, env.now(), resync(env.draw())))
+    let now = env.now();
+    let pass = result.inspect_err(|error| env.trail.failed(&uid(object), error, now))?;
+    env.state.pass_succeeded(&uid(object));
+    let wait = wait(pass.next, now, resync(env.draw()));
+    env.trail.ended(&uid(object), pass, later(now, wait), now);
+    Ok(Requeue::requeue(wait))
 }
 
 fn requeue(next: Next, now: Timestamp, resync: Duration) -> Requeue {
-    Requeue::requeue(match next {
+    Requeue::requeue(wait(next, now, resync))
+}
+
+fn wait(next: Next, now: Timestamp, resync: Duration) -> Duration {
+    match next {
         Next::Now => Duration::ZERO,
         Next::OnOwnWrite | Next::On(Wake::OnChange) => resync,
         Next::On(Wake::At(time)) => {
             let wait = Duration::try_from(time.duration_since(now)).unwrap_or_default();
             wait.clamp(SHORTEST_WAIT, resync)
         }
-    })
+    }
 }
 
 /// By a random number.

@@ -30,6 +30,7 @@ use super::{Answer, Budget, ConnectError, Endpoint, Platform, Priority};
 use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project};
 
 pub use self::reads_only::{Answered, ReadsOnly};
+pub use self::text::without_tokens;
 pub use self::transport::{Transport, Unanswered};
 
 /// Asked for once a platform is seen to page its projects; its own default may be as small as ten.
