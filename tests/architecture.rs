@@ -20,12 +20,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("cluster", &["decide"]),
     ("config", &["decide", "platform"]),
-    ("controller", &["api", "clock", "cluster", "config", "decide", "domain", "platform", "telemetry"]),
+    ("controller", &["api", "clock", "cluster", "config", "decide", "domain", "platform", "spans", "telemetry"]),
     ("decide", &["api", "domain"]),
     ("domain", &[]),
     ("live_check", &["domain", "platform"]),
-    ("platform", &["clock", "domain"]),
-    ("telemetry", &["platform"]),
+    ("platform", &["clock", "domain", "spans"]),
+    ("spans", &[]),
+    ("telemetry", &["platform", "spans"]),
     ("validate", &["api", "controller"]),
 ];
 
@@ -82,7 +83,7 @@ const CONTROLLER: [&[&str]; 12] = [
     &["access"],
     &["environment"],
     &["index", "state"],
-    &["object"],
+    &["labels", "object"],
 ];
 
 #[test]

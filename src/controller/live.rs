@@ -1,7 +1,6 @@
 //! The environment of the running operator: the real clock, API server, platform and watches.
 
 pub mod census;
-pub mod labels;
 pub mod stores;
 
 use std::collections::BTreeMap;
@@ -20,6 +19,7 @@ use self::stores::Stores;
 use super::access;
 use super::environment::{Environment, Kind, PassSettings};
 use super::index::Key;
+use super::labels;
 use super::object::{AccountName, Managed, reference};
 use super::registry::AllKinds;
 use super::state::{Connection, ProcessState};

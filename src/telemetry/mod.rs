@@ -1,9 +1,11 @@
-//! Logs, metrics and health.
+//! Logs, traces, metrics and health.
 
 pub mod debug;
 pub mod health;
+mod lines;
 pub mod logs;
 pub mod metrics;
+pub mod traces;
 
 pub use health::Readiness;
 pub use metrics::Metrics;

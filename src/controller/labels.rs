@@ -1,4 +1,4 @@
-//! What metrics call what was tried, and why it failed: names from closed sets.
+//! What metrics, log lines and traces call what was tried, and why it failed: names from closed sets.
 
 use kube::Error;
 
@@ -19,6 +19,17 @@ pub fn action(action: Action) -> &'static str {
         Action::TryKey => "try_key",
         Action::WriteSecret => "write_secret",
         Action::Adopt => "adopt",
+    }
+}
+
+/// Why it failed, for people.
+pub fn text(problem: &Problem) -> String {
+    match problem {
+        Problem::Platform(fault) => fault.to_string(),
+        Problem::Secret(message)
+        | Problem::Object(message)
+        | Problem::NewKey(message)
+        | Problem::NotRecorded(message) => message.clone(),
     }
 }
 
