@@ -63,7 +63,8 @@ pub fn request(method: &str, segments: &[&str], (host, port): (Option<&str>, Opt
         "http.request.method" = method,
         "url.template" = path,
         "server.address" = host,
-        "server.port" = port,
+        // An unsigned number would become a text.
+        "server.port" = port.map(i64::from),
         "http.response.status_code" = Empty,
         "dbplane.request_id" = Empty,
         "error.type" = Empty,
@@ -73,10 +74,11 @@ pub fn request(method: &str, segments: &[&str], (host, port): (Option<&str>, Opt
 
 /// A path of the platform names a list and one of its entries in turn.
 fn template(segments: &[&str]) -> String {
-    let place = |(index, segment): (usize, &&str)| match (index % 2, index.checked_sub(1).map(|before| segments[before])) {
-        (0, _) | (_, None) => format!("/{segment}"),
-        (_, Some(list)) => format!("/{{{}_id}}", list.trim_end_matches('s')),
-    };
+    let place =
+        |(index, segment): (usize, &&str)| match (index % 2, index.checked_sub(1).map(|before| segments[before])) {
+            (0, _) | (_, None) => format!("/{segment}"),
+            (_, Some(list)) => format!("/{{{}_id}}", list.trim_end_matches('s')),
+        };
     segments.iter().enumerate().map(place).collect()
 }
 
@@ -110,7 +112,10 @@ mod tests {
         for (segments, expected) in [
             (&["projects"][..], "/projects"),
             (&["projects", "p", "endpoints"], "/projects/{project_id}/endpoints"),
-            (&["projects", "p", "endpoints", "ep-1", "restart"], "/projects/{project_id}/endpoints/{endpoint_id}/restart"),
+            (
+                &["projects", "p", "endpoints", "ep-1", "restart"],
+                "/projects/{project_id}/endpoints/{endpoint_id}/restart",
+            ),
             (&["organizations", "o", "api_keys", "7"], "/organizations/{organization_id}/api_keys/{api_key_id}"),
         ] {
             assert_eq!(template(segments), expected);

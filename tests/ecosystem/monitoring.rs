@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, PROJECT, Shared, compute, free_address};
+use crate::fixture::{Fixture, PROJECT, Shared, compute, free_address, usual};
 use crate::support::{Running, Sandbox, wait_for};
 use crate::tools;
 
@@ -147,7 +147,7 @@ spec:
 #[tokio::test]
 async fn every_query_of_the_dashboard_and_of_the_alerts_is_answered() {
     // With an operator of its own: platforms of other tests end, and alerts are about that too.
-    let shared: &'static Shared = Box::leak(Box::new(Shared::start("info,dbplane=debug").await));
+    let shared: &'static Shared = Box::leak(Box::new(Shared::start_in(&[], &usual("info,dbplane=debug")).await));
     let fixture = Fixture::within(shared, "monitored", |_| {}).await;
     fixture.account().await;
     let prometheus = Prometheus::of(&fixture.shared.metrics);

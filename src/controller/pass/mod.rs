@@ -15,8 +15,8 @@ use kube::{Resource, ResourceExt};
 use tracing::{debug, warn};
 
 use super::access;
-use super::labels;
 use super::environment::{Environment, Kind, StepError};
+use super::labels;
 use super::object::{AccountName, Status, uid};
 use crate::cluster::{Cluster, resource_version};
 use crate::decide::repairs::{Repair, What};

@@ -153,7 +153,7 @@ impl Exchange {
             *request.body_mut() = Some(body.into());
         }
         let response = self.transport.carry(request).await.map_err(|error| self.unanswered(&error))?;
-        span.record("http.response.status_code", response.status().as_u16());
+        span.record("http.response.status_code", i64::from(response.status().as_u16()));
         if let Some(id) = text(response.headers(), &X_REQUEST_ID) {
             let id = tidy_identifier(id, self.secret.expose_secret());
             span.record("dbplane.request_id", &id);

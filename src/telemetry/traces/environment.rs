@@ -114,7 +114,9 @@ impl<F: Fn(&str) -> Option<String>> Environment<F> {
             let header = pair.split_once('=').filter(|(key, value)| is_header(key.trim(), value.trim()));
             if header.is_none() {
                 let number = index + 1;
-                return Err(format!("{name}: entry {number} cannot be sent; write NAME=VALUE, with commas between entries"));
+                return Err(format!(
+                    "{name}: entry {number} cannot be sent; write NAME=VALUE, with commas between entries"
+                ));
             }
         }
         Ok(())
@@ -135,7 +137,9 @@ impl<F: Fn(&str) -> Option<String>> Environment<F> {
         let share = self.get("OTEL_TRACES_SAMPLER_ARG").and_then(|value| value.parse::<f64>().ok());
         match share.is_some_and(|share| (0.0..=1.0).contains(&share)) {
             true => Ok(()),
-            false => Err(format!("OTEL_TRACES_SAMPLER={sampler} needs OTEL_TRACES_SAMPLER_ARG; write a share from 0.0 to 1.0")),
+            false => Err(format!(
+                "OTEL_TRACES_SAMPLER={sampler} needs OTEL_TRACES_SAMPLER_ARG; write a share from 0.0 to 1.0"
+            )),
         }
     }
 }
@@ -197,8 +201,7 @@ mod tests {
             ("OTEL_EXPORTER_OTLP_TIMEOUT", "9000"),
             ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "1500"),
         ]);
-        let expected =
-            Wanted { timeout: Duration::from_millis(1500), service_name: Some("databases".to_owned()) };
+        let expected = Wanted { timeout: Duration::from_millis(1500), service_name: Some("databases".to_owned()) };
         assert_eq!(wanted, Ok(Some(expected)));
     }
 
