@@ -120,11 +120,15 @@ async fn a_collector_that_is_away_delays_nothing() {
         ("OTEL_BSP_SCHEDULE_DELAY", "50"),
         ("OTEL_EXPORTER_OTLP_TIMEOUT", NEVER),
     ];
-    let mut operator = start(&cluster, "silent", &variables);
+    let mut operator = Operator::start_in(&variables, &cluster.kubeconfig_path(), &cluster, ("silent", &[]));
     let _held = silent.accept().await.unwrap();
     cluster.kubectl(&["delete", "compute", "orders", "--timeout=60s"]).await.unwrap();
     stop(&mut operator).await;
-    assert!(operator.process.log().contains("the last traces were not exported"));
+    let log = operator.process.log();
+    assert!(log.contains("the last traces were not exported"), "{log}");
+    let deleted = log.lines().find(|line| line.contains("action=\"delete\"")).unwrap();
+    let (pass, ids) = ("reconcile{kind=Compute namespace=\"default\" name=\"orders\"", " trace_id=");
+    assert!(deleted.contains(pass) && deleted.contains(ids) && deleted.contains(" span_id="), "{deleted}");
     assert_eq!(creates(&platform), 1);
 }
 
