@@ -11,5 +11,6 @@ pub mod decide;
 pub mod domain;
 pub mod live_check;
 pub mod platform;
+pub mod spans;
 pub mod telemetry;
 pub mod validate;

@@ -15,6 +15,78 @@ pub enum Meaning {
 
 use self::Meaning::{Address, Hidden, Name, Plain};
 
+/// Fields whose text says what is wrong.
+const PLAIN: &[&str] = &[
+    "action",
+    "after",
+    "applies",
+    "changes",
+    "checkedAt",
+    "cluster",
+    "completedAt",
+    "createdAt",
+    "deadline",
+    "deletion",
+    "disruption",
+    "duration",
+    "end",
+    "error",
+    "every",
+    "existing",
+    "id",
+    "ignore",
+    "jitter",
+    "key",
+    "kind",
+    "lastActive",
+    "lastHandledReconcileAt",
+    "lastHandledRotate",
+    "lastTransitionTime",
+    "lastUsedAt",
+    "localFileCache",
+    "management",
+    "memory",
+    "message",
+    "missed",
+    "mode",
+    "next",
+    "nextRestart",
+    "onMissing",
+    "onRevoked",
+    "operator",
+    "organizationKeysAt",
+    "overlap",
+    "overridden",
+    "passwordKey",
+    "pendingState",
+    "policy",
+    "pollInterval",
+    "postgresSettings",
+    "previousKey",
+    "reason",
+    "record",
+    "region",
+    "requestedAt",
+    "restartToken",
+    "revokeAt",
+    "revokePrevious",
+    "rotatedAt",
+    "schedule",
+    "since",
+    "size",
+    "start",
+    "startingDeadline",
+    "state",
+    "status",
+    "timeZone",
+    "token",
+    "type",
+    "until",
+    "unusedFor",
+    "usernameKey",
+    "vcpu",
+];
+
 /// By the field's name in the definitions; the elements of a list and the values of a map count as their field. `None` where it is in
 /// no definition.
 pub fn meaning(field: &str) -> Option<Meaning> {
@@ -33,74 +105,7 @@ pub fn meaning(field: &str) -> Option<Meaning> {
         "lastUsedFrom" => Name("address"),
         "baseURL" => Address,
         "annotations" | "labels" | "matchLabels" | "template" | "values" | "selector" | "release" => Hidden,
-        "action"
-        | "after"
-        | "applies"
-        | "changes"
-        | "checkedAt"
-        | "cluster"
-        | "completedAt"
-        | "createdAt"
-        | "deadline"
-        | "deletion"
-        | "disruption"
-        | "duration"
-        | "end"
-        | "error"
-        | "every"
-        | "existing"
-        | "id"
-        | "ignore"
-        | "jitter"
-        | "key"
-        | "kind"
-        | "lastActive"
-        | "lastHandledReconcileAt"
-        | "lastHandledRotate"
-        | "lastTransitionTime"
-        | "lastUsedAt"
-        | "localFileCache"
-        | "management"
-        | "memory"
-        | "message"
-        | "missed"
-        | "mode"
-        | "next"
-        | "nextRestart"
-        | "onMissing"
-        | "onRevoked"
-        | "operator"
-        | "organizationKeysAt"
-        | "overlap"
-        | "overridden"
-        | "passwordKey"
-        | "pendingState"
-        | "policy"
-        | "pollInterval"
-        | "postgresSettings"
-        | "previousKey"
-        | "reason"
-        | "record"
-        | "region"
-        | "requestedAt"
-        | "restartToken"
-        | "revokeAt"
-        | "revokePrevious"
-        | "rotatedAt"
-        | "schedule"
-        | "since"
-        | "size"
-        | "start"
-        | "startingDeadline"
-        | "state"
-        | "status"
-        | "timeZone"
-        | "token"
-        | "type"
-        | "until"
-        | "unusedFor"
-        | "usernameKey"
-        | "vcpu" => Plain,
+        plain if PLAIN.contains(&plain) => Plain,
         _ => return None,
     })
 }

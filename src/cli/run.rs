@@ -20,6 +20,7 @@ use crate::platform::{PlatformPattern, Reach};
 use crate::telemetry::debug::{Pages, loopback, serve_debug};
 use crate::telemetry::health::{bind, serve_health, serve_metrics};
 use crate::telemetry::logs::{self, LogFormat};
+use crate::telemetry::traces::Traces;
 use crate::telemetry::{Metrics, Readiness, StatePage};
 
 /// Run the operator until SIGTERM or SIGINT. It connects to the cluster of KUBECONFIG, or else to the cluster that it runs in.
@@ -83,8 +84,9 @@ pub struct Run {
 
 impl Run {
     pub async fn execute(self) -> Result<(), String> {
-        let log = logs::start(self.log_format, &self.log)?;
         let mut settings = self.settings()?;
+        let traces = Traces::of_environment(&settings.identity)?;
+        let log = logs::start(self.log_format, &self.log, traces.as_ref())?;
         let stop = super::stop_on_signal()?;
         let readiness = Readiness::default();
         let metrics = Arc::new(Metrics::default());
@@ -119,6 +121,9 @@ impl Run {
         served.cancel();
         let _ = tokio::join!(health, exposition);
         info!("dbplane stops");
+        if let Some(traces) = traces {
+            traces.end().await;
+        }
         ended
     }
 

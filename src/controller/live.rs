@@ -1,7 +1,6 @@
 //! The environment of the running operator: the real clock, API server, platform and watches.
 
 pub mod census;
-pub mod labels;
 pub mod stores;
 pub mod trail;
 
@@ -23,6 +22,7 @@ use self::trail::Trail;
 use super::access;
 use super::environment::{Environment, Kind, PassSettings};
 use super::index::Key;
+use super::labels;
 use super::object::{AccountName, Managed, reference};
 use super::registry::AllKinds;
 use super::state::{Connection, ProcessState};

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, PROJECT, Shared, compute, free_address};
+use crate::fixture::{Fixture, PROJECT, Shared, compute, free_address, usual};
 use crate::support::{Running, Sandbox, wait_for};
 use crate::tools;
 
@@ -136,16 +136,21 @@ async fn at_work(fixture: &Fixture) {
     let used = before["status"]["keyID"].clone();
     fixture.until("projectkey/ci", "rotated", |seen| seen["status"]["keyID"] != used).await;
     fixture.kubectl(&["delete", "compute", "reader"]).await;
-    let fleet = (1..=FLEET).map(|number| {
-        let compute = compute(&format!("reader-{number}"), "br-dev-7", "");
-        format!("---\n{}", compute.replace("ReadWrite", "ReadOnly"))
-    });
-    fixture.apply(&fleet.collect::<String>()).await;
-    fixture.until_ready(&format!("compute/reader-{FLEET}")).await;
+    for batch in 0..BATCHES {
+        let readers = (0..BATCH).map(|number| {
+            let compute = compute(&format!("reader-{batch}-{number}"), "br-dev-7", "");
+            format!("---\n{}", compute.replace("ReadWrite", "ReadOnly"))
+        });
+        fixture.apply(&readers.collect::<String>()).await;
+        for number in 0..BATCH {
+            fixture.until_ready(&format!("compute/reader-{batch}-{number}")).await;
+        }
+    }
 }
 
-/// So many are created one after the other.
-const FLEET: usize = 40;
+/// So many are created at once, and then so many again.
+const BATCH: usize = 10;
+const BATCHES: usize = 5;
 
 fn key(name: &str) -> String {
     format!(
@@ -164,7 +169,7 @@ spec:
 #[tokio::test]
 async fn every_query_of_the_dashboard_and_of_the_alerts_is_answered() {
     // With an operator of its own: platforms of other tests end, and alerts are about that too.
-    let shared: &'static Shared = Box::leak(Box::new(Shared::start("info,dbplane=debug").await));
+    let shared: &'static Shared = Box::leak(Box::new(Shared::start_in(&[], &usual("info,dbplane=debug")).await));
     let fixture = Fixture::within(shared, "monitored", |_| {}).await;
     fixture.account().await;
     let prometheus = Prometheus::of(&fixture.shared.metrics);

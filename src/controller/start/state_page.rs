@@ -5,8 +5,9 @@ use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use super::super::environment::{Environment, Kind, KindVisitor, Kinds};
+use super::super::labels;
+use super::super::live::Live;
 use super::super::live::trail::Traced;
-use super::super::live::{Live, labels};
 use super::super::object::uid;
 use super::super::pass::Next;
 use super::super::registry::AllKinds;

@@ -15,9 +15,12 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// One unit of the dashboard's grid, in pixels.
 const UNIT: (i64, i64) = (58, 26);
 const COLUMNS: i64 = 24;
-/// Of time, in seconds.
-const SHOWN: f64 = 120.0;
+/// Of time, in seconds, at most.
+const SHOWN: f64 = 300.0;
+/// Between two points, in seconds.
+const STEP: f64 = 2.0;
 const MOST_LABELS: usize = 8;
+const UID: usize = 36;
 
 /// A line of a panel.
 struct Series {
@@ -33,6 +36,8 @@ pub async fn draw(prometheus: &Prometheus, dashboard: &Value, path: &Path) -> Dr
     for panel in panels {
         answered.push((panel, answers(prometheus, panel).await));
     }
+    let points = || answered.iter().flat_map(|(_, series)| series).flat_map(|series| &series.points);
+    let since = points().map(|(at, _)| *at).fold(-STEP, f64::min);
     let size = (u32::try_from(COLUMNS * UNIT.0)?, u32::try_from(rows * UNIT.1)?);
     let whole = SVGBackend::new(path, size).into_drawing_area();
     whole.fill(&WHITE)?;
@@ -41,7 +46,7 @@ pub async fn draw(prometheus: &Prometheus, dashboard: &Value, path: &Path) -> Dr
         let (width, height) = (of_grid(panel, "w") * UNIT.0, of_grid(panel, "h") * UNIT.1);
         let cell = |at: i64| i32::try_from(at);
         let area = whole.clone().shrink((cell(x)?, cell(y)?), (u32::try_from(width)?, u32::try_from(height)?));
-        draw_panel(&area, panel, &series)?;
+        draw_panel(&area, panel, &series, since)?;
     }
     whole.present()?;
     Ok(())
@@ -73,7 +78,9 @@ fn label(format: &str, labels: &Value) -> String {
     let labels = labels.as_object().into_iter().flatten();
     labels.fold(format.to_owned(), |text, (name, value)| {
         let value = value.as_str().unwrap_or_default();
-        text.replace(&format!("{{{{{name}}}}}"), value.get(..12).unwrap_or(value))
+        // Of an identifier its beginning is enough.
+        let value = if value.len() == UID { &value[..8] } else { value };
+        text.replace(&format!("{{{{{name}}}}}"), value)
     })
 }
 
@@ -84,7 +91,7 @@ fn points(values: &Value, now: f64) -> Vec<(f64, f64)> {
     values.filter_map(point).filter(|(_, value): &(f64, f64)| value.is_finite()).collect()
 }
 
-fn draw_panel(area: &Area<'_>, panel: &Value, series: &[Series]) -> Drawn<()> {
+fn draw_panel(area: &Area<'_>, panel: &Value, series: &[Series], since: f64) -> Drawn<()> {
     let title = panel["title"].as_str().unwrap_or_default();
     let unit = panel["fieldConfig"]["defaults"]["unit"].as_str().unwrap_or_default();
     match panel["type"].as_str() {
@@ -93,30 +100,32 @@ fn draw_panel(area: &Area<'_>, panel: &Value, series: &[Series]) -> Drawn<()> {
             Ok(())
         }
         Some("stat") => stat(&area.margin(3, 3, 3, 3).titled(title, ("sans-serif", 13))?, series, unit),
-        _ => lines(&area.margin(3, 3, 3, 3).titled(title, ("sans-serif", 13))?, series, unit),
+        _ => lines(&area.margin(3, 3, 3, 3).titled(title, ("sans-serif", 13))?, series, unit, since),
     }
 }
 
 fn stat(area: &Area<'_>, series: &[Series], unit: &str) -> Drawn<()> {
-    for (number, series) in series.iter().take(MOST_LABELS).enumerate() {
-        let Some((_, value)) = series.points.last() else { continue };
-        let text = format!("{}  {}", shown(*value, unit), series.label);
+    let now = |series: &&Series| series.points.last().is_some_and(|(at, _)| *at > -2.0 * STEP);
+    let present: Vec<&Series> = series.iter().filter(now).collect();
+    for (number, series) in present.iter().take(MOST_LABELS).enumerate() {
+        let value = series.points.last().map_or(0.0, |(_, value)| *value);
+        let text = format!("{}  {}", shown(value, unit), series.label);
         area.draw(&Text::new(text, (10, i32::try_from(number * 18)? + 4), ("sans-serif", 14).into_font()))?;
     }
-    if series.is_empty() {
+    if present.is_empty() {
         area.draw(&Text::new("none", (10, 4), ("sans-serif", 14).into_font().color(&BLACK.mix(0.5))))?;
     }
     Ok(())
 }
 
-fn lines(area: &Area<'_>, series: &[Series], unit: &str) -> Drawn<()> {
+fn lines(area: &Area<'_>, series: &[Series], unit: &str, since: f64) -> Drawn<()> {
     let most = series.iter().flat_map(|series| &series.points).map(|(_, value)| *value).fold(0.0, f64::max);
     let top = if most > 0.0 { most * 1.15 } else { 1.0 };
     let mut chart = ChartBuilder::on(area)
         .margin(4)
         .x_label_area_size(16)
         .y_label_area_size(50)
-        .build_cartesian_2d(-SHOWN..0.0, 0.0..top)?;
+        .build_cartesian_2d(since..0.0, 0.0..top)?;
     chart
         .configure_mesh()
         .light_line_style(WHITE)
