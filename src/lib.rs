@@ -1,6 +1,7 @@
 //! dbplane: a Kubernetes operator for the computes and API keys of a hosted Postgres platform.
 
 pub mod api;
+pub mod bug_report;
 pub mod cli;
 pub mod clock;
 pub mod cluster;
@@ -10,5 +11,6 @@ pub mod decide;
 pub mod domain;
 pub mod live_check;
 pub mod platform;
+pub mod spans;
 pub mod telemetry;
 pub mod validate;

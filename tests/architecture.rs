@@ -17,15 +17,17 @@ const SOURCES: [&str; 2] = ["src", "simulator/src"];
 /// Each module with the modules that it may import. `cli` and the two roots may import any.
 const ARROWS: &[(&str, &[&str])] = &[
     ("api", &["domain"]),
+    ("bug_report", &["api", "controller", "decide", "platform"]),
     ("clock", &[]),
     ("cluster", &["decide"]),
     ("config", &["decide", "platform"]),
-    ("controller", &["api", "clock", "cluster", "config", "decide", "domain", "platform", "telemetry"]),
+    ("controller", &["api", "clock", "cluster", "config", "decide", "domain", "platform", "spans", "telemetry"]),
     ("decide", &["api", "domain"]),
     ("domain", &[]),
     ("live_check", &["domain", "platform"]),
-    ("platform", &["clock", "domain"]),
-    ("telemetry", &["platform"]),
+    ("platform", &["clock", "domain", "spans"]),
+    ("spans", &[]),
+    ("telemetry", &["platform", "spans"]),
     ("validate", &["api", "controller"]),
 ];
 
@@ -82,7 +84,7 @@ const CONTROLLER: [&[&str]; 12] = [
     &["access"],
     &["environment"],
     &["index", "state"],
-    &["object"],
+    &["labels", "object"],
 ];
 
 #[test]
@@ -218,4 +220,82 @@ fn every_reason_is_documented_and_no_other() {
     let documented: BTreeSet<&str> = text.lines().filter_map(|line| line.strip_prefix("### ")).map(str::trim).collect();
     let reasons: BTreeSet<&str> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
     assert_eq!(documented, reasons);
+}
+
+/// The first column of the rows of docs/`page` that stand below `heading`, up to the next heading; a cell may name several.
+fn documented(page: &str, heading: &str) -> BTreeSet<String> {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(page)).unwrap();
+    let below = text.split(&format!("\n## {heading}\n")).nth(1).unwrap().split("\n## ").next().unwrap();
+    let name = Regex::new("`([^`]+)`").unwrap();
+    let cells = below.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
+    cells
+        .flat_map(|cell| name.captures_iter(&format!("`{cell}")).map(|found| found[1].to_owned()).collect::<Vec<_>>())
+        .collect()
+}
+
+/// What is between the parenthesis that `text` begins behind and its partner, divided by the commas that stand in no other.
+fn arguments(text: &str) -> Vec<&str> {
+    let (mut parts, mut begin, mut depth, mut quoted, mut escaped) = (Vec::new(), 0, 0, false, false);
+    for (index, sign) in text.char_indices() {
+        match sign {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => quoted = !quoted,
+            _ if quoted => {}
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' if depth > 0 => depth -= 1,
+            ')' | ',' => {
+                parts.push(text[begin..index].trim());
+                begin = index + 1;
+                if sign == ')' {
+                    return parts;
+                }
+            }
+            _ => {}
+        }
+    }
+    panic!("a parenthesis has no partner: {}", &text[..80.min(text.len())]);
+}
+
+/// The fields of what is logged, and of the spans that log lines show.
+#[test]
+fn every_field_of_a_log_line_is_documented_and_no_other() {
+    let logs = Regex::new(r"\b(?:trace|debug|info|warn|error)(?:_span)?!\(").unwrap();
+    let field = Regex::new(r"(?s)^[%?]?([a-z_][a-z_.]*)( = .*)?$").unwrap();
+    let of_every_line = Regex::new(r#"line\.set\("([a-z_]+)""#).unwrap();
+    let mut used = BTreeSet::new();
+    for (path, text) in sources("src") {
+        // The spans of traces are in no line.
+        if path.ends_with("src/spans.rs") {
+            continue;
+        }
+        for found in logs.find_iter(&text) {
+            // A span begins with its name; a line has its message, and what that shows, behind the fields.
+            let parts = arguments(&text[found.end()..]).into_iter().skip(usize::from(found.as_str().contains("_span")));
+            let fields = parts.take_while(|part| !part.starts_with('"')).filter_map(|part| field.captures(part));
+            used.extend(fields.map(|found| found[1].to_owned()));
+        }
+        used.extend(of_every_line.captures_iter(&text).map(|found| found[1].to_owned()));
+    }
+    assert_eq!(documented("logs.md", "Fields"), used);
+}
+
+#[test]
+fn every_action_in_a_log_line_is_documented_and_no_other() {
+    let labels = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/controller/labels.rs");
+    let text = fs::read_to_string(labels).unwrap();
+    let word = Regex::new(r#"(?:Action::\w+ => |pub const \w+: &str = )"([a-z_]+)""#).unwrap();
+    let words: BTreeSet<String> = word.captures_iter(&text).map(|found| found[1].to_owned()).collect();
+    assert_eq!(documented("logs.md", "Actions"), words);
+}
+
+#[test]
+fn every_attribute_of_a_span_is_documented_and_no_other() {
+    let attribute = Regex::new(r#""((?:dbplane|k8s|http|url|server|error)\.[a-z_.]+)""#).unwrap();
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/spans.rs")).unwrap();
+    let set: BTreeSet<String> = attribute.captures_iter(&text).map(|found| found[1].to_owned()).collect();
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide/traces.md")).unwrap();
+    let named = Regex::new("`((?:dbplane|k8s|http|url|server|error)\\.[a-z_.]+)`").unwrap();
+    let named: BTreeSet<String> = named.captures_iter(&page).map(|found| found[1].to_owned()).collect();
+    assert_eq!(named, set);
 }

@@ -33,6 +33,9 @@ pub struct Run {
     pub resident_start_kib: u64,
     pub resident_kib: u64,
     pub quiet: Quiet,
+    /// Processor time for each time that somebody asks for the metrics.
+    #[serde(default)]
+    pub scrape: f64,
     pub drift: f64,
     /// Processor time for each compute that changes its state.
     pub state_change: f64,
@@ -90,6 +93,7 @@ pub async fn run(operator: &Path, size: usize, quiet_seconds: u64) -> Result<Run
     let creating = creating(&mut bed, size, floor).await?;
     let quiet = quiet(&mut bed, quiet_seconds).await?;
     let resident_kib = bed.operator.resident_kib()?;
+    let scrape = scrape(&bed).await?.as_secs_f64();
 
     let before_singles = counted(&mut bed)?;
     let singles_behind = moments::singles(&bed, SINGLES..2 * SINGLES).await?;
@@ -119,6 +123,7 @@ pub async fn run(operator: &Path, size: usize, quiet_seconds: u64) -> Result<Run
         resident_start_kib,
         resident_kib,
         quiet,
+        scrape,
         drift,
         state_change,
         restart,
@@ -126,6 +131,16 @@ pub async fn run(operator: &Path, size: usize, quiet_seconds: u64) -> Result<Run
         killed_leader,
         confined,
     })
+}
+
+const SCRAPES: u32 = 10;
+
+async fn scrape(bed: &Bed) -> Result<Duration> {
+    let before = processor_time(bed.operator.id())?;
+    for _ in 0..SCRAPES {
+        bed.passes().await?;
+    }
+    Ok((processor_time(bed.operator.id())? - before) / SCRAPES)
 }
 
 async fn creating(bed: &mut Bed, size: usize, floor: Duration) -> Result<Creating> {

@@ -34,6 +34,7 @@ pub fn print(run: &Run) {
         ("quiet: Kubernetes writes", run.quiet.requests.writes().to_string(), "0".to_owned()),
         ("quiet: platform lists", run.quiet.requests.platform_lists.to_string(), none()),
         ("quiet: CPU", format!("{:.2} %", run.quiet.processor / run.quiet.seconds as f64 * 100.0), none()),
+        ("one scrape of the metrics: CPU", milliseconds(run.scrape), none()),
         ("drift corrected after", seconds(run.drift), format!("at most {POLL_SECONDS} s later")),
         ("change of a compute's state: CPU", format!("{:.2} ms", run.state_change * 1000.0), none()),
         ("restart: CPU", seconds(run.restart.processor), seconds(run.restart.floor)),

@@ -115,6 +115,7 @@ async fn arrive(shell: &Arc<Shell>, parts: &Parts, path: Option<&str>) -> u64 {
         path: shown,
         query: known_query(parts.uri.query().unwrap_or_default()),
         status: None,
+        request_id: None,
         over: false,
         key_id,
         api: path.is_some(),
@@ -122,7 +123,8 @@ async fn arrive(shell: &Arc<Shell>, parts: &Parts, path: Option<&str>) -> u64 {
 }
 
 fn answered(shell: &Shell, n: u64, response: Response) -> Response {
-    shell.log().answered(n, response.status().as_u16());
+    let id = response.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok());
+    shell.log().answered(n, response.status().as_u16(), id);
     response
 }
 

@@ -22,6 +22,9 @@ pub struct Entry {
     pub query: String,
     /// Null while the request is worked on, and for ever when no answer was given.
     pub status: Option<u16>,
+    /// The `x-request-id` of the answer.
+    #[serde(skip)]
+    pub request_id: Option<String>,
     /// Whether nobody works on it any more: it was answered, or its client has gone, or a fault has ended it.
     #[serde(skip)]
     pub over: bool,
@@ -51,10 +54,11 @@ impl RequestLog {
         self.last
     }
 
-    /// Notes the status that a request was answered with.
-    pub fn answered(&mut self, n: u64, status: u16) {
+    /// Notes the status that a request was answered with, and the answer's identifier.
+    pub fn answered(&mut self, n: u64, status: u16, request_id: Option<&str>) {
         if let Ok(index) = self.entries.binary_search_by_key(&n, |entry| entry.n) {
-            self.entries[index].status = Some(status);
+            let entry = &mut self.entries[index];
+            (entry.status, entry.request_id) = (Some(status), request_id.map(str::to_owned));
         }
     }
 
@@ -112,6 +116,7 @@ mod tests {
             path: "/projects".into(),
             query: String::new(),
             status: None,
+            request_id: None,
             over: false,
             key_id: None,
             api: true,
@@ -124,8 +129,8 @@ mod tests {
         for _ in 0..KEPT + 5 {
             log.arrived(entry());
         }
-        log.answered(KEPT as u64, 200);
-        log.answered(1, 200);
+        log.answered(KEPT as u64, 200, None);
+        log.answered(1, 200, None);
         let all = log.since(0);
         assert_eq!((all.len(), all[0].n), (KEPT, 6));
         assert_eq!(log.since(KEPT as u64 - 1)[0].status, Some(200));

@@ -1,5 +1,6 @@
 //! The command line: one verb a file.
 
+mod bug_report;
 pub mod crds;
 mod live_check;
 mod remove_finalizers;
@@ -30,6 +31,8 @@ enum Verb {
     Validate(validate::Args),
     LiveCheck(live_check::Args),
     RemoveFinalizers(remove_finalizers::Args),
+    #[command(name = "bugreport")]
+    BugReport(bug_report::Args),
     /// Print docs/metrics.md.
     #[command(hide = true)]
     Metrics,
@@ -41,6 +44,9 @@ impl Cli {
         match self.verb {
             Verb::Run(run) => run.execute().await?,
             Verb::Crds(args) => crds::run(&args, &mut std::io::stdout()).map_err(|error| error.to_string())?,
+            Verb::BugReport(args) => {
+                bug_report::run(&args, &mut std::io::stdout()).await.map_err(|error| error.to_string())?;
+            }
             Verb::RemoveFinalizers(args) => {
                 remove_finalizers::run(&args, &mut std::io::stdout(), &mut std::io::stderr())
                     .await

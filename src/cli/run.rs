@@ -17,10 +17,11 @@ use crate::decide::Limits;
 use crate::decide::lease::LEASE_DURATION;
 use crate::decide::names::ClusterId;
 use crate::platform::{PlatformPattern, Reach};
-use crate::telemetry::debug::{loopback, serve_debug};
+use crate::telemetry::debug::{Pages, loopback, serve_debug};
 use crate::telemetry::health::{bind, serve_health, serve_metrics};
 use crate::telemetry::logs::{self, LogFormat};
-use crate::telemetry::{Metrics, Readiness};
+use crate::telemetry::traces::Traces;
+use crate::telemetry::{Metrics, Readiness, StatePage};
 
 /// Run the operator until SIGTERM or SIGINT. It connects to the cluster of KUBECONFIG, or else to the cluster that it runs in.
 #[derive(Debug, Args)]
@@ -31,7 +32,7 @@ pub struct Run {
     /// Address that serves /metrics.
     #[arg(long, env = "DBPLANE_METRICS_LISTEN", default_value = "127.0.0.1:9090")]
     metrics_listen: SocketAddr,
-    /// Loopback address that serves /debug/log: GET shows the log filter, PUT replaces it by the body of the request. Not served when absent.
+    /// Loopback address that serves /debug/log (GET shows the log filter, PUT replaces it by the body of the request) and /debug/state: what this process knows of each resource. Not served when absent.
     #[arg(long, env = "DBPLANE_DEBUG_LISTEN", value_parser = loopback)]
     debug_listen: Option<SocketAddr>,
     /// Format of log lines.
@@ -83,8 +84,9 @@ pub struct Run {
 
 impl Run {
     pub async fn execute(self) -> Result<(), String> {
-        let log = logs::start(self.log_format, &self.log)?;
         let mut settings = self.settings()?;
+        let traces = Traces::of_environment(&settings.identity)?;
+        let log = logs::start(self.log_format, &self.log, traces.as_ref())?;
         let stop = super::stop_on_signal()?;
         let readiness = Readiness::default();
         let metrics = Arc::new(Metrics::default());
@@ -92,8 +94,10 @@ impl Run {
         let exposition = bind(self.metrics_listen).await?;
         readiness.lacks("the API server");
         let served = CancellationToken::new();
-        if let Some(address) = self.debug_listen {
-            tokio::spawn(serve_debug(bind(address).await?, log, served.clone()));
+        let state_page = self.debug_listen.map(|_| StatePage::default());
+        if let Some((address, state)) = self.debug_listen.zip(state_page.clone()) {
+            let pages = Pages { log, state, readiness: readiness.clone() };
+            tokio::spawn(serve_debug(bind(address).await?, pages, served.clone()));
         }
         let health = tokio::spawn(serve_health(health, readiness.clone(), served.clone()));
         let exposition = tokio::spawn(serve_metrics(exposition, metrics.clone(), served.clone()));
@@ -107,6 +111,7 @@ impl Run {
                     leader_elect: self.leader_elect,
                     readiness,
                     metrics,
+                    state_page,
                     clock: clock::now,
                 };
                 controller::run(operator, stop).await
@@ -116,6 +121,9 @@ impl Run {
         served.cancel();
         let _ = tokio::join!(health, exposition);
         info!("dbplane stops");
+        if let Some(traces) = traces {
+            traces.end().await;
+        }
         ended
     }
 

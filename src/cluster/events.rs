@@ -77,9 +77,9 @@ impl Events {
             Ok(()) => {}
             // The API server accepts no event there, and nobody would read it.
             Err(error) if in_terminating_namespace(&error) => {
-                debug!(%error, reason = event.reason, "an event could not be published");
+                debug!(%error, event = event.reason, "an event could not be published");
             }
-            Err(error) => warn!(%error, reason = event.reason, "an event could not be published"),
+            Err(error) => warn!(%error, event = event.reason, "an event could not be published"),
         }
     }
 }

@@ -9,7 +9,7 @@ use kube::{Resource, ResourceExt};
 
 use super::environment::{Environment, StepError};
 use super::object::{Managed, uid};
-use super::pass::calls::{altered, publish, secret_written};
+use super::pass::calls::{ActionLine, altered, publish, secret_written};
 use crate::api::{Connection, GROUP};
 use crate::cluster::{Cluster, Event, Owner, SecretContent, SecretState, secrets};
 use crate::decide::connection::{ConnectionSecret, CredentialsView, SecretText, SecretView};
@@ -86,6 +86,7 @@ pub async fn write<K: Managed, E: Environment>(
         return Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)));
     }
     secret_written(env, &uid(object), written.map(drop), name)?;
+    ActionLine::wrote_secret(name).log(&format!("Wrote Secret {name}."));
     if let Some(before) = before.filter(|before| *before != name) {
         let text = format!(
             "Secret {before} is not updated any more, since spec.connection.secretName is {name}. Once no client uses it: kubectl -n {} delete \

@@ -11,8 +11,10 @@ use kube::core::object::HasStatus;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 use secrecy::SecretString;
+use thiserror::Error;
 
 use super::index::Key;
+use super::labels;
 use super::object::{AccountName, Managed, uid};
 use super::state::{Connection, ProcessState};
 use crate::api::{AccountKind, AccountRef, Compute, PlatformAccess, ProjectKey};
@@ -103,6 +105,8 @@ pub trait Environment: Send + Sync + 'static {
     /// Has an object decided on anew.
     fn wake<K: Managed>(&self, reference: ObjectRef<K>);
 
+    /// A step is performed for the resource with this UID.
+    fn note_step(&self, _uid: &str, _step: &dyn Debug) {}
     /// What came of a create on the platform for a resource of `kind`.
     fn count_create(&self, _kind: &str, _outcome: CreateOutcome) {}
     /// A deletion on the platform is made for a resource of `kind`.
@@ -349,11 +353,13 @@ fn is_braked<K: Managed>(object: &K) -> bool {
 }
 
 /// Why a step could not be performed.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum StepError {
     /// It was refused or went wrong; that is remembered, and the next decision rests on it.
+    #[error("{}", labels::text(.1))]
     Failed(Action, Problem),
     /// The API server could not be asked, or refuses.
+    #[error("the API server: {0}")]
     Cluster(kube::Error),
 }
 

@@ -5,8 +5,9 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 
 use super::environment::{Environment, Kind, StepError};
+use super::labels;
 use super::object::Managed;
-use super::pass::calls::{copy_record, patch_metadata};
+use super::pass::calls::{ActionLine, copy_record, patch_metadata};
 use crate::cluster::{Cluster, Former, MetadataPatch, Owner};
 use crate::decide::Action;
 use crate::decide::hand_over::{self, HandOverView, HandsOver, Successor};
@@ -75,7 +76,9 @@ pub async fn release<K: Managed + HandsOver, E: Environment>(
     action: Action,
 ) -> Result<(), StepError> {
     let object = record(env, object, Some(released)).await?;
-    copy_record(env, &object, action).await.map(drop)
+    copy_record(env, &object, action).await?;
+    ActionLine::of(labels::RELEASE).log(&format!("Stands back for {} {}.", K::KIND, released.to));
+    Ok(())
 }
 
 /// Removes that record, if there is no resource at that place: what this process knows may be out of date.
@@ -88,7 +91,9 @@ pub async fn take_back<K: Managed + HandsOver, E: Environment>(
         let message = format!("{} {place} exists", K::KIND);
         return Err(StepError::Cluster(kube::Error::Api(Box::new(Status { code: 409, message, ..Status::default() }))));
     }
-    record(env, object, None).await.map(drop)
+    record(env, object, None).await?;
+    ActionLine::of(labels::TAKE_BACK).log(&format!("Took back what it had released to {} {place}.", K::KIND));
+    Ok(())
 }
 
 async fn record<K: Managed + HandsOver, E: Environment>(

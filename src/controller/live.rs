@@ -1,10 +1,11 @@
 //! The environment of the running operator: the real clock, API server, platform and watches.
 
 pub mod census;
-pub mod labels;
 pub mod stores;
+pub mod trail;
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,9 +18,11 @@ use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
 use self::stores::Stores;
+use self::trail::Trail;
 use super::access;
 use super::environment::{Environment, Kind, PassSettings};
 use super::index::Key;
+use super::labels;
 use super::object::{AccountName, Managed, reference};
 use super::registry::AllKinds;
 use super::state::{Connection, ProcessState};
@@ -51,6 +54,7 @@ pub struct Live {
     pub key_observers: Observers<ObjectRef<ProjectKey>, Keys>,
     pub state: ProcessState<RateLimited>,
     pub metrics: Arc<Metrics>,
+    pub trail: Trail,
     pub leadership: Leadership,
     /// What tells decisions the time.
     pub clock: fn() -> Timestamp,
@@ -233,6 +237,10 @@ impl Environment for Live {
 
     fn wake<K: Managed>(&self, reference: ObjectRef<K>) {
         self.stores.wake(reference);
+    }
+
+    fn note_step(&self, uid: &str, step: &dyn Debug) {
+        self.trail.step(uid, step, self.now());
     }
 
     fn count_create(&self, kind: &str, outcome: CreateOutcome) {

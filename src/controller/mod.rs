@@ -1,7 +1,7 @@
 //! The controller: for each kind look, decide, perform, report; and how all of it is started and stopped.
 //!
 //! Imports run downwards: `start`, `held`, `live`, `registry`, the kinds (`replica_set`, `compute`, `key`, `account`), `connection`, `hand_over`, `pass`, `access`, `environment`, `index`, `state`,
-//! `object`.
+//! `object` and `labels`.
 
 mod access;
 pub mod account;
@@ -12,6 +12,7 @@ mod hand_over;
 pub mod held;
 pub mod index;
 mod key;
+mod labels;
 mod live;
 pub mod object;
 pub mod pass;

@@ -183,6 +183,11 @@ impl Memory {
         }
     }
 
+    /// The actions whose last try failed.
+    pub fn failures(&self) -> impl Iterator<Item = (Action, &Failure)> {
+        self.failures.iter().map(|(action, failure)| (*action, failure))
+    }
+
     /// The platform's fault of the last try of an action, when it failed.
     pub fn fault(&self, action: Action) -> Option<&Fault> {
         match &self.failures.get(&action)?.problem {
@@ -322,7 +327,8 @@ impl Failure {
         }
     }
 
-    fn health(&self) -> Health {
+    /// What it means for the resource.
+    pub fn health(&self) -> Health {
         match &self.problem {
             Problem::Platform(fault) => of_fault(fault),
             Problem::Secret(message) => Health::Stalled(Reason::SecretNotWritten, message.clone()),

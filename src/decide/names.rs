@@ -51,6 +51,8 @@ fn is_or_is_confined(finalizer: &str, own: &str) -> bool {
 
 /// Who writes, in server-side apply and in events.
 pub const FIELD_MANAGER: &str = "dbplane";
+/// The Lease of whoever leads, in the operator's namespace.
+pub const LEASE: &str = "dbplane";
 
 /// `"true"` stops every write for the resource.
 pub const PAUSED: &str = "dbplane.dev/paused";

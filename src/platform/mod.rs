@@ -13,11 +13,11 @@ mod reach;
 
 pub use budget::{Budget, BudgetFigures, Jitter, Priority, Rate, Waits};
 pub use connect::{Access, Connect, ConnectError, Endpoint, OverHttp};
-pub use http::{Answered, HttpOptions, HttpPlatform, ReadsOnly, Transport, Unanswered};
+pub use http::{Answered, HttpOptions, HttpPlatform, ReadsOnly, Transport, Unanswered, without_tokens};
 pub use leadership::Leadership;
 pub use observer::{
     ComputeInterest, ComputeMatters, Computes, Interest, KeyInterest, KeyList, KeyMatters, Keys, Latest, LatestKeys,
-    LatestSnapshot, Listing, Observers, Reading, Snapshot, Source, Tick, Ticks,
+    LatestSnapshot, Listing, Observers, Place, Reading, Snapshot, Source, Tick, Ticks,
 };
 pub use port::{Answer, Platform, PlatformClient};
 pub use rate_limited::{Admitted, Meter, NoMeter, RateLimited};

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::{Answer, Budget, Leadership, Platform, PlatformClient, Priority};
 use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project};
+use crate::spans;
 
 /// Records every call that was sent to the platform, or could not be.
 pub trait Meter: Send + Sync {
@@ -48,6 +49,16 @@ struct Shared {
     budget: Arc<Budget>,
     meter: Arc<dyn Meter>,
     gate: watch::Sender<Option<Fault>>,
+}
+
+impl Shared {
+    async fn room(&self, priority: Priority) {
+        spans::budget(priority.name(), self.budget.acquire(priority)).await;
+    }
+
+    async fn room_for_a_key(&self) {
+        spans::budget(Priority::Change.name(), self.budget.acquire_key_creation()).await;
+    }
 }
 
 /// What a call has to pass.
@@ -98,7 +109,7 @@ impl RateLimited {
     /// Waits for room in the budget, so that the caller can record when its read really begins.
     pub async fn admit(&self, priority: Priority) -> Admitted {
         if self.suspended().is_none() {
-            self.shared.budget.acquire(priority).await;
+            self.shared.room(priority).await;
         }
         Admitted(self.with_place())
     }
@@ -111,7 +122,7 @@ impl RateLimited {
     pub async fn admit_change(&self) -> Result<Self, Fault> {
         self.not_paused()?;
         if self.suspended().is_none() {
-            self.shared.budget.acquire(Priority::Change).await;
+            self.shared.room(Priority::Change).await;
         }
         Ok(self.with_place())
     }
@@ -123,7 +134,7 @@ impl RateLimited {
     pub async fn admit_key_creation(&self) -> Result<Self, Fault> {
         self.not_paused()?;
         if self.suspended().is_none() {
-            self.shared.budget.acquire_key_creation().await;
+            self.shared.room_for_a_key().await;
         }
         Ok(self.with_place())
     }
@@ -154,7 +165,7 @@ impl RateLimited {
     async fn read<T>(&self, name: &'static str, call: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
         self.gate()?;
         if self.entry != Entry::Gate {
-            self.shared.budget.acquire(self.reads).await;
+            self.shared.room(self.reads).await;
         }
         // It may have closed while this call waited.
         self.gate()?;
@@ -165,7 +176,7 @@ impl RateLimited {
         self.gate()?;
         if self.entry != Entry::Gate {
             self.not_paused()?;
-            self.shared.budget.acquire(Priority::Change).await;
+            self.shared.room(Priority::Change).await;
         }
         self.gate()?;
         self.leads()?;
@@ -307,7 +318,7 @@ impl Platform for RateLimited {
         self.gate()?;
         if self.entry != Entry::Gate {
             self.not_paused()?;
-            self.shared.budget.acquire_key_creation().await;
+            self.shared.room_for_a_key().await;
         }
         self.gate()?;
         self.leads()?;
@@ -316,7 +327,7 @@ impl Platform for RateLimited {
     }
 
     async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault> {
-        self.shared.budget.acquire(self.reads).await;
+        self.shared.room(self.reads).await;
         let asked = self.timed("probe_key", self.shared.inner.probe_key(secret, project)).await;
         match asked {
             Err(Fault::Unauthorized { .. }) if !self.is_accepted(project).await => {

@@ -3,9 +3,16 @@
 use std::io::IsTerminal;
 use std::str::FromStr;
 
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::{FilterExt, filter_fn};
+use tracing_subscriber::fmt::format::JsonFields;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Registry, reload};
+use tracing_subscriber::{EnvFilter, Layer, Registry, reload};
+
+use super::lines::{Json, Text};
+use super::traces::Traces;
+use crate::spans::TARGET;
 
 /// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -40,25 +47,26 @@ fn parse(filter: &str) -> Result<EnvFilter, String> {
     EnvFilter::from_str(filter).map_err(|error| format!("the log filter {filter:?} cannot be read: {error}"))
 }
 
-/// Starts logging. `filter` is in tracing's syntax, such as `info,dbplane=debug`.
+/// Starts logging, and `traces` where there are any. `filter` is in tracing's syntax, such as `info,dbplane=debug`; it is about log lines
+/// alone.
 ///
 /// # Errors
 /// When the filter cannot be read, or logging was started already.
-pub fn start(format: LogFormat, filter: &str) -> Result<LogFilter, String> {
+pub fn start(format: LogFormat, filter: &str, traces: Option<&Traces>) -> Result<LogFilter, String> {
     let (filter, handle) = reload::Layer::new(parse(filter)?);
-    let registry = tracing_subscriber::registry().with(filter);
-    let started = match format {
-        LogFormat::Text => registry
-            .with(
-                tracing_subscriber::fmt::layer()
-                    .with_ansi(std::io::stderr().is_terminal())
-                    .with_writer(std::io::stderr),
-            )
-            .try_init(),
+    let is_a_line = filter_fn(|metadata| metadata.target() != TARGET).with_max_level_hint(LevelFilter::TRACE);
+    let filter = filter.and(is_a_line);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = match format {
+        LogFormat::Text => {
+            let ansi = std::io::stderr().is_terminal();
+            lines.with_ansi(ansi).event_format(Text::new(ansi)).with_filter(filter).boxed()
+        }
         LogFormat::Json => {
-            registry.with(tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr)).try_init()
+            lines.with_ansi(false).fmt_fields(JsonFields::new()).event_format(Json).with_filter(filter).boxed()
         }
     };
+    let started = tracing_subscriber::registry().with(lines).with(traces.map(Traces::layer)).try_init();
     started.map_err(|error| error.to_string())?;
     Ok(LogFilter(handle))
 }

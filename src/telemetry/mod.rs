@@ -1,9 +1,12 @@
-//! Logs, metrics and health.
+//! Logs, traces, metrics and health.
 
 pub mod debug;
 pub mod health;
+mod lines;
 pub mod logs;
 pub mod metrics;
+pub mod traces;
 
+pub use debug::StatePage;
 pub use health::Readiness;
 pub use metrics::Metrics;

@@ -1,5 +1,7 @@
 //! The alerts and the dashboard, by the real Prometheus, and the commands of the runbook, by kubectl: with an operator at work.
 
+mod picture;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, PROJECT, Shared, compute, free_address};
+use crate::fixture::{Fixture, PROJECT, Shared, compute, free_address, usual};
 use crate::support::{Running, Sandbox, wait_for};
 use crate::tools;
 
@@ -97,16 +99,22 @@ struct Query {
     text: String,
 }
 
+fn dashboard() -> Value {
+    serde_json::from_str(&read("deploy/monitoring/dashboard.json")).unwrap()
+}
+
+/// An expression with what Grafana puts into it.
+fn as_sent(expression: &str) -> String {
+    expression.replace("$job", ".*").replace("$__rate_interval", "1m")
+}
+
 fn queries() -> Vec<Query> {
-    let dashboard: Value = serde_json::from_str(&read("deploy/monitoring/dashboard.json")).unwrap();
+    let dashboard = dashboard();
     let mut queries = Vec::new();
     for panel in dashboard["panels"].as_array().unwrap() {
         for target in panel["targets"].as_array().into_iter().flatten() {
             let text = |value: &Value| value.as_str().unwrap().to_owned();
-            queries.push(Query {
-                panel: text(&panel["title"]),
-                text: text(&target["expr"]).replace("$job", ".*").replace("$__rate_interval", "1m"),
-            });
+            queries.push(Query { panel: text(&panel["title"]), text: as_sent(target["expr"].as_str().unwrap()) });
         }
     }
     queries
@@ -128,7 +136,21 @@ async fn at_work(fixture: &Fixture) {
     let used = before["status"]["keyID"].clone();
     fixture.until("projectkey/ci", "rotated", |seen| seen["status"]["keyID"] != used).await;
     fixture.kubectl(&["delete", "compute", "reader"]).await;
+    for batch in 0..BATCHES {
+        let readers = (0..BATCH).map(|number| {
+            let compute = compute(&format!("reader-{batch}-{number}"), "br-dev-7", "");
+            format!("---\n{}", compute.replace("ReadWrite", "ReadOnly"))
+        });
+        fixture.apply(&readers.collect::<String>()).await;
+        for number in 0..BATCH {
+            fixture.until_ready(&format!("compute/reader-{batch}-{number}")).await;
+        }
+    }
 }
+
+/// So many are created at once, and then so many again.
+const BATCH: usize = 10;
+const BATCHES: usize = 5;
 
 fn key(name: &str) -> String {
     format!(
@@ -147,7 +169,7 @@ spec:
 #[tokio::test]
 async fn every_query_of_the_dashboard_and_of_the_alerts_is_answered() {
     // With an operator of its own: platforms of other tests end, and alerts are about that too.
-    let shared: &'static Shared = Box::leak(Box::new(Shared::start("info,dbplane=debug").await));
+    let shared: &'static Shared = Box::leak(Box::new(Shared::start_in(&[], &usual("info,dbplane=debug")).await));
     let fixture = Fixture::within(shared, "monitored", |_| {}).await;
     fixture.account().await;
     let prometheus = Prometheus::of(&fixture.shared.metrics);
@@ -171,6 +193,12 @@ async fn every_query_of_the_dashboard_and_of_the_alerts_is_answered() {
     let answered = answered.await;
     assert!(answered.is_ok(), "{}: {empty:#?}\n{}", answered.unwrap_err(), prometheus.process.last_lines(20));
     alerts_are_evaluated(&prometheus).await;
+    let drawn = repository().join("target/ecosystem/dashboard.svg");
+    picture::draw(&prometheus, &dashboard(), &drawn).await.unwrap();
+    let picture = fs::read_to_string(drawn).unwrap();
+    for query in &queries {
+        assert!(picture.contains(&query.panel), "{} is not drawn", query.panel);
+    }
 }
 
 /// None of them fires on an operator that is well, and none cannot be evaluated.

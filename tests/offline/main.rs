@@ -15,4 +15,5 @@ mod manifests;
 mod monitoring;
 #[path = "../manifests/table.rs"]
 mod table;
+mod traces;
 mod validate;

@@ -2,20 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::json;
 
-use crate::fixture::{Fixture, Shared, compute};
+use crate::collector::{Collector, Span};
+use crate::fixture::{Fixture, Shared, compute, free_address, usual};
 use crate::keys::key_into;
 use crate::support::tokens;
 
 /// A fixture with a control plane and an operator of its own, for as long as this process lasts.
-async fn alone(name: &str, log: &str) -> Fixture {
-    let shared: &'static Shared = Box::leak(Box::new(Shared::start(log).await));
+async fn alone(name: &str, variables: &[(&str, &str)], flags: &[&str]) -> Fixture {
+    let shared: &'static Shared = Box::leak(Box::new(Shared::start_in(variables, flags).await));
     Fixture::within(shared, name, |_| {}).await
 }
 
 const CANARY: &str = "canary-4f1d9c0b7e2a-planted-as-credential";
+/// What the collector of traces is told, by the operator's environment.
+const COLLECTOR: &str = "canary-5e0c7f1d93ab-planted-for-collector";
 const REFUSED: &str = "canary-91c3d7aa05be-planted-as-refused";
 /// Of the user of a database: its name and its password, and what these are replaced by.
 const ROLES: [[&str; 2]; 2] = [
@@ -24,7 +28,7 @@ const ROLES: [[&str; 2]; 2] = [
 ];
 
 /// Everything that leaves the operator, by the place that it was found in.
-async fn leavings(fixture: &Fixture) -> BTreeMap<&'static str, String> {
+async fn leavings(fixture: &Fixture, collector: &Collector, state: &str) -> BTreeMap<&'static str, String> {
     let cluster = &fixture.shared.cluster;
     let process = format!("/proc/{}", fixture.shared.operator.id());
     let process =
@@ -44,9 +48,29 @@ async fn leavings(fixture: &Fixture) -> BTreeMap<&'static str, String> {
         ("metrics", reqwest::get(&fixture.shared.metrics).await.unwrap().text().await.unwrap()),
         ("audit", std::fs::read_to_string(&fixture.shared.audit_log).unwrap()),
         ("requests", requests),
+        ("state", reqwest::get(state).await.unwrap().text().await.unwrap()),
+        ("report", report(fixture, state)),
+        ("spans", collector.text()),
         ("arguments", process("cmdline")),
         ("environment", process("environ")),
     ])
+}
+
+/// The fullest report that people can send.
+fn report(fixture: &Fixture, state: &str) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
+    command.args([
+        "bugreport",
+        "--all",
+        "--keep-names",
+        "--state-url",
+        state,
+        "--metrics-url",
+        &fixture.shared.metrics,
+    ]);
+    let output = command.env("KUBECONFIG", fixture.shared.cluster.kubeconfig_path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
 }
 
 fn found<'a>(texts: &BTreeMap<&'a str, String>, token: &str) -> Vec<&'a str> {
@@ -55,9 +79,20 @@ fn found<'a>(texts: &BTreeMap<&'a str, String>, token: &str) -> Vec<&'a str> {
 
 #[tokio::test]
 async fn no_token_leaves_the_operator() {
-    let fixture = alone("canary", "trace").await;
+    let debug = free_address();
+    let collector = Collector::start().await;
+    let headers = format!("x-collector-key={COLLECTOR}");
+    let variables = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url.as_str()),
+        ("OTEL_EXPORTER_OTLP_HEADERS", &headers),
+        ("OTEL_BSP_SCHEDULE_DELAY", "100"),
+    ];
+    let fixture = alone("canary", &variables, &[&usual("trace")[..], &["--debug-listen", &debug]].concat()).await;
     let tokens = exercise(&fixture).await;
-    let texts = leavings(&fixture).await;
+    // The last span of it: nothing is waited for but the export.
+    let revoked = |span: &Span| span.name == "DELETE /organizations/{organization_id}/api_keys/{api_key_id}";
+    fixture.wait_until("the spans to arrive", async || collector.spans().iter().any(revoked)).await;
+    let texts = leavings(&fixture, &collector, &format!("http://{debug}/debug/state")).await;
     for (place, word) in [
         ("log", "TRACE"),
         ("events", "KeyCreated"),
@@ -66,6 +101,9 @@ async fn no_token_leaves_the_operator() {
         ("metrics", "dbplane_platform_requests_total"),
         ("audit", "projectkeys"),
         ("requests", "api_keys"),
+        ("state", "KeyIdentity"),
+        ("report", "requestsPerMinute"),
+        ("spans", "/organizations/{organization_id}/api_keys"),
         ("arguments", "--leader-elect"),
         ("environment", "KUBECONFIG"),
     ] {
@@ -74,6 +112,9 @@ async fn no_token_leaves_the_operator() {
     for token in &tokens {
         assert_eq!(found(&texts, token), [""; 0], "a token of {} characters", token.len());
     }
+    // The collector is told its own, and the operator by its environment.
+    assert!(collector.headers().iter().all(|headers| headers.contains(COLLECTOR)));
+    assert_eq!(found(&texts, COLLECTOR), ["environment"]);
     // The search finds what is there: the credential and the key in use, in Base64 in their Secrets.
     let secrets = BTreeMap::from([("secrets", fixture.kubectl(&["get", "secrets", "-o", "yaml"]).await)]);
     let in_use = fixture.entry("ci-key", "api-key").await.unwrap();

@@ -23,7 +23,7 @@ pub struct Alone {
 
 impl Alone {
     pub async fn new(flags: &'static [&'static str]) -> Self {
-        Self { shared: Box::leak(Box::new(Shared::start_with(flags).await)), flags, later: Vec::new() }
+        Self { shared: Box::leak(Box::new(Shared::start_in(&[], flags).await)), flags, later: Vec::new() }
     }
 
     pub async fn fixture(&self, name: &str) -> Fixture {
@@ -39,7 +39,7 @@ impl Alone {
     }
 
     async fn start(&mut self) {
-        let (operator, metrics) = start_operator_with(&self.shared.cluster, self.flags).await;
+        let (operator, metrics) = start_operator_with(&[], &self.shared.cluster, self.flags).await;
         self.later.push((operator.log_on_panic(), metrics));
     }
 

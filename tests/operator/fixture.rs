@@ -34,17 +34,12 @@ pub struct Shared {
 
 pub async fn shared() -> &'static Shared {
     static SHARED: OnceCell<Shared> = OnceCell::const_new();
-    SHARED.get_or_init(|| Shared::start("info,dbplane=debug")).await
+    SHARED.get_or_init(async || Shared::start_in(&[], &usual("info,dbplane=debug")).await).await
 }
 
 impl Shared {
-    /// A control plane with the operator's resources and rights, and the operator.
-    pub async fn start(log: &str) -> Self {
-        Self::start_with(&usual(log)).await
-    }
-
-    /// The same, with an operator that is started with these flags.
-    pub async fn start_with(flags: &[&str]) -> Self {
+    /// A control plane with the operator's resources and rights, and the operator, started with these variables and flags.
+    pub async fn start_in(variables: &[(&str, &str)], flags: &[&str]) -> Self {
         // Goes with this process: its folder is watched over.
         let audit: &'static Sandbox = Box::leak(Box::new(Sandbox::new("audit").unwrap()));
         let (policy, audit_log) = (audit.folder().join("policy.yaml"), audit.folder().join("audit.log"));
@@ -54,7 +49,7 @@ impl Shared {
         let options = Options { crds: definition_files(), api_server_flags, ..Options::default() };
         let cluster = ControlPlane::start_with(options).await.unwrap();
         cluster.kubectl(&["apply", "-k", root().join("deploy").to_str().unwrap()]).await.unwrap();
-        let (operator, metrics) = start_operator_with(&cluster, flags).await;
+        let (operator, metrics) = start_operator_with(variables, &cluster, flags).await;
         Self { cluster, operator: operator.log_on_panic(), metrics, audit_log }
     }
 }
@@ -68,14 +63,18 @@ rules:
   - {level: None}
 ";
 
-/// All tests of a process delete with one operator, and more than the brake would let pass.
-fn usual(log: &str) -> [&str; 5] {
+/// The log filter, and more: all tests of a process delete with one operator, and more than the brake would let pass.
+pub fn usual(log: &str) -> [&str; 5] {
     ["--leader-elect", "--log", log, "--deletes-per-minute", "1000"]
 }
 
 /// Starts an operator as its own ServiceAccount, and waits until it works; its metrics are at the URL. Without election of a
 /// leader a successor begins at once.
-pub async fn start_operator_with(cluster: &ControlPlane, flags: &[&str]) -> (Running, String) {
+pub async fn start_operator_with(
+    variables: &[(&str, &str)],
+    cluster: &ControlPlane,
+    flags: &[&str],
+) -> (Running, String) {
     let kubeconfig = cluster.kubeconfig_for_service_account("dbplane-system", "dbplane").await.unwrap();
     let (health, metrics) = (free_address(), free_address());
     let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
@@ -84,6 +83,7 @@ pub async fn start_operator_with(cluster: &ControlPlane, flags: &[&str]) -> (Run
         .args(["--health-listen", &health, "--metrics-listen", &metrics, "--key-check-interval", "5"])
         .args(["--start-timeout", "30"])
         .args(flags)
+        .envs(variables.iter().copied())
         .env("KUBECONFIG", kubeconfig);
     let operator = cluster.sandbox().start("operator", command).unwrap();
     let ready = format!("http://{health}/readyz");

@@ -12,6 +12,8 @@
 mod accounts;
 mod alone;
 mod chain;
+#[path = "../support/collector.rs"]
+mod collector;
 mod computes;
 mod creates;
 mod deletes;

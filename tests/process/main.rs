@@ -10,6 +10,8 @@
 )]
 
 mod children;
+#[path = "../support/collector.rs"]
+mod collector;
 mod handing;
 mod identity;
 mod large;
@@ -18,12 +20,14 @@ mod leaving;
 mod pressure;
 mod reach;
 mod replicas;
+mod reporting;
 mod sharing;
 mod starting;
 mod stopping;
 #[path = "../support/mod.rs"]
 mod support;
 mod tenants;
+mod traces;
 mod unreadable;
 
 use std::fs;
@@ -50,6 +54,16 @@ impl Operator {
 
     /// Starts the operator as somebody.
     fn start_as(kubeconfig: &Path, cluster: &ControlPlane, name: &str, args: &[&str]) -> Self {
+        Self::start_in(&[], kubeconfig, cluster, (name, args))
+    }
+
+    /// Starts the operator in an environment with more variables.
+    fn start_in(
+        variables: &[(&str, &str)],
+        kubeconfig: &Path,
+        cluster: &ControlPlane,
+        (name, args): (&str, &[&str]),
+    ) -> Self {
         let health = format!("127.0.0.1:{}", free_port().unwrap());
         let metrics = format!("127.0.0.1:{}", free_port().unwrap());
         let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
@@ -57,6 +71,7 @@ impl Operator {
             .args(["run", "--allow-insecure-platform", "--health-listen", &health, "--metrics-listen", &metrics])
             .args(["--identity", name])
             .args(args)
+            .envs(variables.iter().copied())
             .env("KUBECONFIG", kubeconfig);
         let process = cluster.sandbox().start(name, command).unwrap().log_on_panic();
         Self { process, health: format!("http://{health}"), metrics: format!("http://{metrics}/metrics") }

@@ -63,6 +63,7 @@ impl Lab {
             leader_elect: false,
             readiness,
             metrics: Arc::new(Metrics::default()),
+            state_page: None,
             clock: now,
         };
         let operator = tokio::spawn(controller::run(operator, stop.clone()));

@@ -1,8 +1,9 @@
 //! What is done for an account: protect it and its Secret while it is used, and ask the platform about its credentials.
 
 use super::super::environment::{Environment, StepError};
+use super::super::labels;
 use super::super::object::uid;
-use super::super::pass::calls::patch_metadata;
+use super::super::pass::calls::{ActionLine, patch_metadata};
 use super::super::state::Connection;
 use super::{AnyAccount, dependents};
 use crate::api::AccountCapabilities;
@@ -68,7 +69,15 @@ async fn unprotect<A: AnyAccount, E: Environment>(
 async fn protect_secret<A: AnyAccount, E: Environment>(env: &E, object: &A, protected: bool) -> Result<(), StepError> {
     let reference = object.credential();
     let finalizer = env.settings().finalizers(object).credential;
-    Ok(secrets::protect(env.cluster(), (&reference.namespace, &reference.name), &finalizer, protected).await?)
+    let secret = (reference.namespace.as_str(), reference.name.as_str());
+    secrets::protect(env.cluster(), secret, &finalizer, protected).await?;
+    let (action, text) = match protected {
+        true => (labels::PROTECT_SECRET, "stays until nothing needs the account"),
+        false => (labels::UNPROTECT_SECRET, "is no longer held"),
+    };
+    let done = ActionLine { secret: Some(secret.1), ..ActionLine::of(action) };
+    done.log(&format!("Secret {}/{} {text}.", secret.0, secret.1));
+    Ok(())
 }
 
 fn finalizer<A: AnyAccount, E: Environment>(env: &E, object: &A, present: bool) -> MetadataPatch {

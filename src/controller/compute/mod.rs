@@ -3,6 +3,7 @@
 mod assemble;
 mod excerpt;
 mod gather;
+mod operations;
 mod perform;
 mod secret;
 

@@ -8,12 +8,16 @@ use super::super::access;
 use super::super::environment::{Environment, StepError};
 use super::super::hand_over;
 use super::super::index::Key;
+use super::super::labels;
 use super::super::object::uid;
-use super::super::pass::calls::{confirm_record, count_create, failed, patch_metadata, publish, restore};
+use super::super::pass::calls::{
+    ActionLine, acted, confirm_record, count_create, failed, patch_metadata, publish, restore,
+};
 use super::super::pass::released;
 use super::super::state::{Answer, SharedConnection, Turn};
 use super::Computes;
-use crate::api::{Compute, LastOperation, Management};
+use super::operations::shown;
+use crate::api::{Compute, Management};
 use crate::cluster::{Event, MetadataPatch, resource_version};
 use crate::decide::compute::{self, ComputeStep};
 use crate::decide::connection::ConnectionSecret;
@@ -79,7 +83,7 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
         ComputeStep::RemoveFinalizer => work.remove_finalizer().await,
         ComputeStep::RemoveFinalizerReportingStrays { event } => {
             // The resource is the last place that knows of them.
-            work.publish(&Event::warning(Reason::StrayCompute.as_str(), event)).await;
+            publish(env, object, &Event::warning(Reason::StrayCompute.as_str(), event)).await;
             work.remove_finalizer().await
         }
     }
@@ -152,7 +156,7 @@ impl<E: Environment> Work<'_, E> {
             }
             None => Event::once("Created", text),
         };
-        self.publish(&event).await;
+        self.done(labels::action(Action::Create), &created.id, &event).await;
         Ok(())
     }
 
@@ -175,8 +179,9 @@ impl<E: Environment> Work<'_, E> {
 
     /// A compute that exists.
     async fn bind_to(&self, bound: ComputeIdentity, text: String) -> Result<(), StepError> {
+        let id = bound.binding.as_ref().map(|binding| binding.id.clone()).unwrap_or_default();
         self.bind(self.object, recording(self.object, |_| bound)).await?;
-        self.publish(&Event::once("Linked", text)).await;
+        self.done(labels::LINK, &id, &Event::once("Linked", text)).await;
         Ok(())
     }
 
@@ -227,7 +232,8 @@ impl<E: Environment> Work<'_, E> {
         if let Some(stands) = stands {
             self.restarted(&stands).await?;
         }
-        self.publish(&Event::normal("Changed", format!("Changed compute {id}: {because}."))).await;
+        let event = Event::normal("Changed", format!("Changed compute {id}: {because}."));
+        self.done(labels::action(Action::Change), id, &event).await;
         Ok(())
     }
 
@@ -243,7 +249,8 @@ impl<E: Environment> Work<'_, E> {
         let answer = self.settle(Action::Restart, answer)?;
         self.started(answer.operations);
         self.restarted(&stands).await?;
-        self.publish(&Event::normal("Restarted", format!("Restarted compute {id}."))).await;
+        let event = Event::normal("Restarted", format!("Restarted compute {id}."));
+        self.done(labels::action(Action::Restart), id, &event).await;
         Ok(())
     }
 
@@ -285,7 +292,8 @@ impl<E: Environment> Work<'_, E> {
         self.wrote();
         self.settle(Action::Delete, answer)?;
         self.env.state().compute_deleted(&uid(self.object), self.env.now());
-        self.publish(&Event::once("Deleted", format!("Deleted compute {id}."))).await;
+        let event = Event::once("Deleted", format!("Deleted compute {id}."));
+        self.done(labels::action(Action::Delete), id, &event).await;
         Ok(())
     }
 
@@ -366,8 +374,9 @@ impl<E: Environment> Work<'_, E> {
         self.env.state().operations_started(&uid(self.object), &shown(operations));
     }
 
-    async fn publish(&self, event: &Event) {
-        publish(self.env, self.object, event).await;
+    async fn done(&self, action: &'static str, id: &str, event: &Event) {
+        let project = Some(self.object.spec.project_id.as_str());
+        acted(self.env, self.object, ActionLine { project, compute: Some(id), ..ActionLine::of(action) }, event).await;
     }
 }
 
@@ -379,16 +388,4 @@ fn linked(Binding { id, origin, .. }: &Binding) -> String {
         Origin::Imported => format!("Imported compute {id}."),
         Origin::Observed => format!("Observing compute {id}."),
     }
-}
-
-/// Operations as the status shows them.
-fn shown(operations: Vec<Operation>) -> Vec<LastOperation> {
-    let shown = |operation: Operation| LastOperation {
-        id: operation.id,
-        action: operation.action,
-        status: operation.status,
-        failures: operation.failures.filter(|failures| *failures > 0),
-        error: operation.error,
-    };
-    operations.into_iter().map(shown).collect()
 }

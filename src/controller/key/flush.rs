@@ -5,12 +5,13 @@ use std::time::Duration;
 use futures::future::join_all;
 use kube::runtime::reflector::ObjectRef;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
-use tracing::warn;
+use tracing::error_span;
 
 use super::super::access;
 use super::super::environment::Environment;
 use super::super::object::uid;
 use super::super::state::UnsavedKey;
+use super::record::wrote_key;
 use super::save::{GIVEN_UP, Saved, write_unsaved};
 use crate::api::ProjectKey;
 use crate::decide::key::{Probe, tried};
@@ -66,13 +67,17 @@ async fn flush_one<E: Environment>(env: &E, (id, key): (&str, &UnsavedKey), unti
         return key.log_loss(REFUSED);
     }
     match timeout_at(until, write_unsaved(env, &object, key)).await {
-        Ok(Ok(Saved::Written)) => drop(env.state().take_unsaved_key(id)),
+        Ok(Ok(Saved::Written)) => {
+            let lines = error_span!("flush", kind = "ProjectKey", namespace = key.namespace, name = key.name);
+            lines.in_scope(|| wrote_key(&object.spec.secret.name, &key.key));
+            env.state().take_unsaved_key(id);
+        }
         Ok(Ok(Saved::GivenUp)) => {
             env.state().take_unsaved_key(id);
             key.log_loss(GIVEN_UP);
         }
-        Ok(Err(error)) => warn!(?error, name = key.name, namespace = key.namespace, "a key is not saved yet"),
-        Err(_) => warn!(name = key.name, namespace = key.namespace, "a key is not saved yet: no answer"),
+        Ok(Err(error)) => key.log_delay(&error.to_string()),
+        Err(_) => key.log_delay("no answer"),
     }
 }
 

@@ -6,14 +6,16 @@ use secrecy::SecretString;
 use super::super::access;
 use super::super::environment::{Environment, StepError};
 use super::super::hand_over;
+use super::super::labels;
 use super::super::object::uid;
 use super::super::pass::calls::{
-    confirm_record, copy_record, count_create, failed, patch_metadata, publish, restore, secret_written,
+    ActionLine, acted, confirm_record, copy_record, count_create, failed, patch_metadata, publish, restore,
+    secret_written,
 };
 use super::super::pass::released;
 use super::super::state::{Connection, SharedConnection, UnsavedKey};
 use super::listing::{interest, is_not_offered};
-use super::record::{recording, recording_keys, stored};
+use super::record::{recording, recording_keys, stored, wrote_key};
 use super::save::{GIVEN_UP, Saved, write_unsaved};
 use super::secret::Previous;
 use super::take_over::take_over;
@@ -71,7 +73,9 @@ impl<E: Environment> Work<'_, E> {
         let name = &self.object.spec.secret.name;
         let type_ = Some(self.object.spec.secret.type_.as_str());
         let created = secrets::create_empty(self.env.cluster(), &owner, (name, type_)).await;
-        secret_written(self.env, &self.uid(), created.map_err(WriteError::from), name)
+        secret_written(self.env, &self.uid(), created.map_err(WriteError::from), name)?;
+        ActionLine::wrote_secret(name).log(&format!("Created Secret {name}, for the key to come."));
+        Ok(())
     }
 
     async fn adopt_secret(&self, key: Option<&str>, version: &str) -> Result<(), StepError> {
@@ -80,7 +84,8 @@ impl<E: Environment> Work<'_, E> {
         let adopted = secrets::adopt(self.env.cluster(), &owner, name, version).await;
         secret_written(self.env, &self.uid(), adopted.map_err(WriteError::from), name)?;
         let content = key.map_or_else(|| "is empty".to_owned(), |key| format!("holds key {key}"));
-        self.publish(&Event::once("Linked", format!("Adopted Secret {name}, which {content}."))).await;
+        let adopted = ActionLine { key, secret: Some(name), ..ActionLine::of(labels::ADOPT_SECRET) };
+        self.done(adopted, &Event::once("Linked", format!("Adopted Secret {name}, which {content}."))).await;
         Ok(())
     }
 
@@ -88,7 +93,7 @@ impl<E: Environment> Work<'_, E> {
         let records = records.clone();
         let patch = recording(self.object, |known| ProjectKeyIdentity { records, ..known });
         self.patch(self.object, &patch).await?;
-        self.publish(&Event::normal("KeyForgotten", event)).await;
+        self.done(ActionLine::of(labels::FORGET_KEY), &Event::normal("KeyForgotten", event)).await;
         Ok(())
     }
 
@@ -101,7 +106,7 @@ impl<E: Environment> Work<'_, E> {
         // Room is waited for first: what the API server accepts now is not long ago when the key arrives.
         self.dry_run(intent, &connection.access.base_url).await?;
         if let Some(why) = because {
-            self.publish(&Event::warning("KeyReplaced", why)).await;
+            publish(self.env, self.object, &Event::warning("KeyReplaced", why)).await;
         }
         let intent = &KeyIntent { at: self.env.now(), ..intent.clone() };
         let intended = |known| ProjectKeyIdentity { intent: Some(intent.clone()), ..known };
@@ -134,7 +139,8 @@ impl<E: Environment> Work<'_, E> {
             Ok(Probe::Refused { .. } | Probe::NotAsked(_)) => Ok(()),
             Err(error) => Err(error),
         };
-        self.publish(&Event::once("KeyCreated", format!("Created key {} ({}).", key.name, key.id))).await;
+        let made = ActionLine { key: Some(&key.name), key_id: Some(key.id), ..self.did(Action::CreateKey) };
+        self.done(made, &Event::once("KeyCreated", format!("Created key {} ({}).", key.name, key.id))).await;
         saved
     }
 
@@ -160,6 +166,7 @@ impl<E: Environment> Work<'_, E> {
             let message = format!("Secret {secret} was not written: another process has given up key {key}");
             return Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)));
         }
+        wrote_key(&self.object.spec.secret.name, &unsaved.key);
         let records = self.identity.records.succeeded_by(unsaved.key.clone(), &unsaved.intent);
         self.patch(object, &recording_keys(object, &records)).await?;
         self.env.state().take_unsaved_key(&self.uid());
@@ -187,7 +194,7 @@ impl<E: Environment> Work<'_, E> {
         self.patch(self.object, &recording_keys(self.object, records)).await?;
         self.count_lost(records);
         self.env.state().take_unsaved_key(&self.uid());
-        self.publish(&Event::warning("NewKeyRefused", message)).await;
+        publish(self.env, self.object, &Event::warning("NewKeyRefused", message)).await;
         Err(StepError::Failed(Action::TryKey, Problem::NewKey(message.to_owned())))
     }
 
@@ -220,7 +227,9 @@ impl<E: Environment> Work<'_, E> {
         if let (Ok(stands), Some(entry)) = (&written, &left) {
             secrets::remove(cluster, &owner.namespace, stands, [entry]).await?;
         }
-        stored(self.env, self.object, written.map_err(WriteError::from), &content)
+        stored(self.env, self.object, written.map_err(WriteError::from), &content)?;
+        wrote_key(name, &key);
+        Ok(())
     }
 
     async fn record(&self, records: &KeyRecords, event: Option<&str>) -> Result<(), StepError> {
@@ -228,7 +237,7 @@ impl<E: Environment> Work<'_, E> {
         if let Some(text) = event {
             let lost = records.lost.len() > self.identity.records.lost.len();
             let event = if lost { Event::warning("KeyLeft", text) } else { Event::once("KeyRevoked", text) };
-            self.publish(&event).await;
+            publish(self.env, self.object, &event).await;
         }
         Ok(())
     }
@@ -267,12 +276,13 @@ impl<E: Environment> Work<'_, E> {
         self.env.state().action_succeeded(&self.uid(), Action::Revoke);
         self.env.count_key(KeyChange::Revoked);
         self.write_records(&object, records).await?;
+        let revoked = ActionLine { key: Some(name), key_id: Some(id), ..self.did(Action::Revoke) };
         let done = format!("Revoked key {name} ({id}).");
         let event = in_use.map_or_else(
             || Event::once("KeyRevoked", done.clone()),
             |why| Event::warning("KeyRevokedInUse", format!("{done} It may still be in use: {why}")),
         );
-        self.publish(&event).await;
+        self.done(revoked, &event).await;
         Ok(())
     }
 
@@ -364,8 +374,12 @@ impl<E: Environment> Work<'_, E> {
         patch_metadata(self.env, object, patch).await
     }
 
-    async fn publish(&self, event: &Event) {
-        publish(self.env, self.object, event).await;
+    fn did(&self, action: Action) -> ActionLine<'_> {
+        ActionLine { project: Some(&self.object.spec.project_id), ..ActionLine::of(labels::action(action)) }
+    }
+
+    async fn done(&self, what: ActionLine<'_>, event: &Event) {
+        acted(self.env, self.object, what, event).await;
     }
 }
 

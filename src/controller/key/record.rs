@@ -4,11 +4,11 @@ use k8s_openapi::api::core::v1::Secret;
 
 use super::super::environment::{Environment, StepError};
 use super::super::object::uid;
-use super::super::pass::calls::{altered, secret_written};
+use super::super::pass::calls::{ActionLine, altered, secret_written};
 use crate::api::ProjectKey;
 use crate::cluster::{MetadataPatch, SecretContent, WriteError};
 use crate::decide::Action;
-use crate::decide::identity::{self, KeyRecords, ProjectKeyIdentity};
+use crate::decide::identity::{self, KeyIdentity, KeyRecords, ProjectKeyIdentity};
 use crate::decide::memory::Problem;
 
 /// Changes the record of an object as given.
@@ -23,6 +23,12 @@ pub(super) fn recording(
 /// Records these keys; no creation is open.
 pub(super) fn recording_keys(object: &ProjectKey, records: &KeyRecords) -> MetadataPatch {
     recording(object, |known| ProjectKeyIdentity { records: records.clone(), intent: None, ..known })
+}
+
+/// Tells that a key is in its Secret.
+pub(super) fn wrote_key(secret: &str, key: &KeyIdentity) {
+    let done = ActionLine { key: Some(&key.name), key_id: Some(key.id), ..ActionLine::wrote_secret(secret) };
+    done.log(&format!("Wrote key {} into Secret {secret}.", key.name));
 }
 
 /// What came of the write of a Secret. What is stored has to be what was sent: a webhook or a policy may change it on the way, and

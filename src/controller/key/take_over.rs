@@ -4,9 +4,10 @@ use kube::runtime::reflector::ObjectRef;
 
 use super::super::access;
 use super::super::environment::{Environment, StepError};
+use super::super::labels;
 use super::super::object::uid;
-use super::super::pass::calls::{patch_metadata, publish, secret_written};
-use super::record::{recording, stored};
+use super::super::pass::calls::{ActionLine, acted, patch_metadata, secret_written};
+use super::record::{recording, stored, wrote_key};
 use super::secret;
 use crate::api::ProjectKey;
 use crate::cluster::{Cluster, Event, Owner, secrets};
@@ -24,14 +25,15 @@ pub(super) async fn take_over<E: Environment>(
     if copy {
         copy_secret(env, object, records, &predecessor.place).await?;
     }
-    let key = records.current.as_ref().map_or("", |key| &key.name);
-    let text = format!("Took over key {key} from ProjectKey {}.", predecessor.place);
+    let key = records.current.as_ref().map(|key| key.name.clone());
+    let text = format!("Took over key {} from ProjectKey {}.", key.as_deref().unwrap_or_default(), predecessor.place);
     let hand_over = HandOverRecord { released: None, predecessor: Some(predecessor.clone()) };
     let records = records.clone();
     let taken = recording(object, |_| ProjectKeyIdentity { records, intent: None, hand_over });
     patch_metadata(env, object, &taken.finalizer(true)).await?;
     env.state().keys_outdated(&uid(object), env.tick());
-    publish(env, object, &Event::once("Linked", text)).await;
+    let linked = ActionLine { key: key.as_deref(), ..ActionLine::of(labels::LINK) };
+    acted(env, object, linked, &Event::once("Linked", text)).await;
     Ok(())
 }
 
@@ -64,5 +66,7 @@ async fn copy_secret<E: Environment>(
         Err(error) => return secret_written(env, &uid(object), Err(error), name),
     };
     let written = secrets::write_own(env.cluster(), &owner, (name, own.as_deref()), &content).await;
-    stored(env, object, written, &content)
+    stored(env, object, written, &content)?;
+    wrote_key(name, &key);
+    Ok(())
 }

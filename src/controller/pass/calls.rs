@@ -3,9 +3,10 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
-use tracing::info;
+use tracing::{info, warn};
 
 use super::super::environment::{Environment, StepError};
+use super::super::labels;
 use super::super::object::{Managed, Status, uid};
 use crate::cluster::{Cluster, Event, MetadataPatch, SecretContent, WriteError, resource_version};
 use crate::decide::memory::Problem;
@@ -25,9 +26,52 @@ pub async fn patch_metadata<K: Managed, E: Environment>(
     Ok(patched)
 }
 
+/// What was done, and to what, for the one line in the log that each action has. The pass names the resource.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ActionLine<'a> {
+    /// A word of [`labels`].
+    pub action: &'static str,
+    pub project: Option<&'a str>,
+    pub compute: Option<&'a str>,
+    pub key: Option<&'a str>,
+    pub key_id: Option<i64>,
+    pub secret: Option<&'a str>,
+    /// The Compute of a set.
+    pub replica: Option<&'a str>,
+}
+
+impl<'a> ActionLine<'a> {
+    pub fn of(action: &'static str) -> Self {
+        Self { action, ..Self::default() }
+    }
+
+    pub fn wrote_secret(name: &'a str) -> Self {
+        Self { secret: Some(name), ..Self::of(labels::action(Action::WriteSecret)) }
+    }
+
+    /// Where no event tells of it.
+    pub fn log(&self, text: &str) {
+        self.line(None, text);
+    }
+
+    fn line(&self, event: Option<&str>, text: &str) {
+        let Self { action, project, compute, key, key_id, secret, replica } = self;
+        info!(action, event, project, compute, key, key_id, secret, replica, "{text}");
+    }
+}
+
 /// Tells what was done, in the log and as an event.
+pub async fn acted<K: Managed, E: Environment>(env: &E, object: &K, done: ActionLine<'_>, event: &Event) {
+    done.line(Some(&event.reason), &event.text);
+    env.cluster().publish(object, event).await;
+}
+
+/// Tells what was found, or why something is done.
 pub async fn publish<K: Managed, E: Environment>(env: &E, object: &K, event: &Event) {
-    info!(reason = event.reason, text = event.text, name = object.name_any(), "done");
+    match event.warning {
+        true => warn!(event = event.reason, "{}", event.text),
+        false => info!(event = event.reason, "{}", event.text),
+    }
     env.cluster().publish(object, event).await;
 }
 

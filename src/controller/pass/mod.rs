@@ -6,6 +6,8 @@ mod events;
 mod undone;
 mod waiting;
 
+use std::fmt;
+
 use jiff::Timestamp;
 use kube::core::object::HasStatus;
 use kube::runtime::reflector::ObjectRef;
@@ -14,10 +16,12 @@ use tracing::{debug, warn};
 
 use super::access;
 use super::environment::{Environment, Kind, StepError};
+use super::labels;
 use super::object::{AccountName, Status, uid};
 use crate::cluster::{Cluster, resource_version};
 use crate::decide::repairs::{Repair, What};
 use crate::decide::{Decision, Report, Wake, names};
+use crate::spans;
 
 /// What a pass came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +39,17 @@ pub enum Next {
     /// When the process hears of its own last write.
     OnOwnWrite,
     On(Wake),
+}
+
+impl fmt::Display for Next {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Now => f.write_str("now"),
+            Self::OnOwnWrite => f.write_str("on own write"),
+            Self::On(Wake::OnChange) => f.write_str("on a change"),
+            Self::On(Wake::At(time)) => write!(f, "at {time}"),
+        }
+    }
 }
 
 impl Pass {
@@ -67,6 +82,8 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
             return Ok(pass);
         }
         debug!(?step, "performing");
+        env.note_step(&uid, &step);
+        spans::step(&step);
         match perform::<K, E>(env, object, &observed, &step).await {
             Ok(()) => {
                 repair.into_iter().for_each(|repair| env.state().repaired(&uid, repair, env.now()));
@@ -74,7 +91,8 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
             }
             Err(StepError::Cluster(error)) => return Err(error),
             Err(StepError::Failed(action, problem)) => {
-                warn!(?action, ?problem, "a step failed");
+                let (action_name, reason) = (labels::action(action), labels::problem(&problem));
+                warn!(action = action_name, reason, error = labels::text(&problem), "a step failed");
                 env.count_failure(&K::Object::kind(&()), action, &problem);
                 let now = env.now();
                 let generation = object.meta().generation.unwrap_or_default();

@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 
 use super::super::connection;
 use super::super::environment::{Environment, StepError};
+use super::super::labels;
 use super::super::object::uid;
-use super::super::pass::calls::publish;
+use super::super::pass::calls::{ActionLine, acted};
 use super::super::state::Done;
 use crate::api::{Compute, ObjectMeta, ReadReplicaSet};
 use crate::cluster::{Cluster, Event, Owner, merge_patch, resource_version};
@@ -59,7 +60,8 @@ impl<E: Environment> Set<'_, E> {
         };
         let created = self.done(Action::Create, name, self.env.cluster().create(&compute).await)?;
         self.wrote(&created, Done::Created(name.to_owned()));
-        self.publish("ReplicaCreated", format!("Created Compute {name}.")).await;
+        let event = Event::normal("ReplicaCreated", format!("Created Compute {name}."));
+        self.tell(labels::action(Action::Create), name, &event).await;
         Ok(())
     }
 
@@ -72,7 +74,8 @@ impl<E: Environment> Set<'_, E> {
         }
         let owners = compute.owner_references().iter().cloned().chain(self.object.controller_owner_ref(&()));
         self.own(&compute, owners.collect()).await?;
-        self.publish("ReplicaAdopted", format!("Compute {} belongs to this set now.", member.name)).await;
+        let event = Event::normal("ReplicaAdopted", format!("Compute {} belongs to this set now.", member.name));
+        self.tell(labels::action(Action::Adopt), &member.name, &event).await;
         Ok(())
     }
 
@@ -81,7 +84,9 @@ impl<E: Environment> Set<'_, E> {
         let mine = uid(self.object);
         let others = compute.owner_references().iter().filter(|owner| owner.uid != mine).cloned();
         self.own(&compute, others.collect()).await?;
-        self.publish("ReplicaReleased", format!("Compute {} does not belong to this set any more.", member.name)).await;
+        let event =
+            Event::normal("ReplicaReleased", format!("Compute {} does not belong to this set any more.", member.name));
+        self.tell(labels::RELEASE, &member.name, &event).await;
         Ok(())
     }
 
@@ -95,7 +100,8 @@ impl<E: Environment> Set<'_, E> {
         let spec = merge_patch(&json!(compute.spec), &json!(template.spec.of(&compute.spec)));
         let metadata = json!({"labels": template.metadata.labels, "annotations": template.metadata.annotations});
         self.patch(Action::Change, &compute, json!({"metadata": metadata, "spec": spec})).await?;
-        self.publish("ReplicaChanged", format!("Changed Compute {} as the template says.", member.name)).await;
+        let event = Event::normal("ReplicaChanged", format!("Changed Compute {} as the template says.", member.name));
+        self.tell(labels::action(Action::Change), &member.name, &event).await;
         Ok(())
     }
 
@@ -107,7 +113,8 @@ impl<E: Environment> Set<'_, E> {
         let compute = self.patch(Action::Delete, &compute, confirmed).await?;
         self.done(Action::Delete, &member.name, self.env.cluster().delete(&compute).await)?;
         self.wrote(&compute, Done::Deleted);
-        self.publish("ReplicaDeleted", format!("Deleted Compute {}.", member.name)).await;
+        let event = Event::normal("ReplicaDeleted", format!("Deleted Compute {}.", member.name));
+        self.tell(labels::action(Action::Delete), &member.name, &event).await;
         Ok(())
     }
 
@@ -155,7 +162,7 @@ impl<E: Environment> Set<'_, E> {
         }
     }
 
-    async fn publish(&self, reason: &str, text: String) {
-        publish(self.env, self.object, &Event::normal(reason, text)).await;
+    async fn tell(&self, action: &'static str, replica: &str, event: &Event) {
+        acted(self.env, self.object, ActionLine { replica: Some(replica), ..ActionLine::of(action) }, event).await;
     }
 }

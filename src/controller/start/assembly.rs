@@ -21,6 +21,7 @@ use super::super::environment::{Kind, KindVisitor, Kinds, PassSettings};
 use super::super::live::Live;
 use super::super::live::census::census;
 use super::super::live::stores::{Entry, Stores, Unreadable};
+use super::super::live::trail::Trail;
 use super::super::object::Managed;
 use super::super::pass::label_of;
 use super::super::registry::AllKinds;
@@ -29,11 +30,12 @@ use super::feed::{Feed, Later, feed};
 use super::reconcile::{Shared, error_policy, reconcile};
 use super::relay;
 use super::slots::Slots;
+use super::state_page;
 use crate::cluster::ApiServer;
 use crate::config::Settings;
 use crate::decide::names::ClusterId;
 use crate::platform::{Leadership, Observers, Ticks};
-use crate::telemetry::{Metrics, Readiness};
+use crate::telemetry::{Metrics, Readiness, StatePage};
 
 /// What readiness says until the stores are filled.
 const CACHES: &str = "the first list of all resources";
@@ -54,13 +56,15 @@ pub struct Inputs {
     pub settings: Settings,
     pub cluster: ClusterId,
     pub metrics: Arc<Metrics>,
+    /// Where somebody may ask for it.
+    pub state_page: Option<StatePage>,
     pub leadership: Leadership,
     pub clock: fn() -> Timestamp,
 }
 
 impl Assembly {
     pub fn new(inputs: Inputs, stop: &CancellationToken) -> Self {
-        let Inputs { client, settings, cluster, metrics, leadership, clock } = inputs;
+        let Inputs { client, settings, cluster, metrics, state_page, leadership, clock } = inputs;
         let scopes: Vec<Option<String>> = match settings.watch_namespaces.as_slice() {
             [] => vec![None],
             names => names.iter().cloned().map(Some).collect(),
@@ -96,6 +100,7 @@ impl Assembly {
             leadership,
             clock,
             metrics,
+            trail: Trail::kept(state_page.is_some()),
             this: this.clone(),
             synced: CancellationToken::new(),
             stop: stop.clone(),
@@ -106,6 +111,10 @@ impl Assembly {
         // Set once, right here.
         let _ = later.set(env.clone());
         let shared = Arc::new(Shared { slots: Slots::new(env.settings.concurrency), env: env.clone() });
+        if let Some(page) = state_page {
+            let told = Arc::downgrade(&shared);
+            page.by(move |wanted| told.upgrade().map(|shared| state_page::state(&shared, wanted)).unwrap_or_default());
+        }
         let running = controllers.into_iter().map(|controller| controller(&shared, stop)).collect();
         let mut assembly = Self { env, running, filled };
         assembly.add_relays(&scopes, namespaces_writer, stop);

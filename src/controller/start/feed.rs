@@ -17,7 +17,7 @@ use super::super::environment::{Environment, Kind, keys};
 use super::super::index::Index;
 use super::super::live::Live;
 use super::super::live::stores::{Invalid, Unreadable, has};
-use super::super::object::Managed;
+use super::super::object::{Managed, uid};
 use super::unreadable;
 use super::wake;
 use crate::api::ObjectMeta;
@@ -208,6 +208,7 @@ impl<K: Kind> Reader<K> {
 
     fn tell(&self, env: &Arc<Live>, news: News<K>) {
         for object in news.gone {
+            env.trail.forget(&uid(object.as_ref()));
             K::on_deleted(env.as_ref(), object.as_ref());
             wake::owner(env.as_ref(), object.as_ref());
             wake::partners::<K, _>(env.as_ref(), object.as_ref());

@@ -10,11 +10,12 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use super::super::labels;
 use crate::clock;
 use crate::decide::lease::{Candidate, LEASE_DURATION, LeaseStep, LeaseView};
+use crate::decide::names::LEASE;
 use crate::platform::Leadership;
 
-const LEASE: &str = "dbplane";
 /// For one request, so that a leader that gets no answer to one renewal has time for others.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -53,15 +54,16 @@ pub async fn led_by(client: &Client, namespace: &str) -> kube::Result<Option<Str
 
 /// Waits for the lead; `None` when stopped before.
 pub async fn lead(client: &Client, identity: &str, stop: &CancellationToken) -> Option<Lead> {
-    info!(lease = LEASE, "waiting for the lead");
     let mut contender = Contender::new(client, identity);
+    let identity = contender.candidate.identity().to_owned();
+    info!(lease = LEASE, identity, "waiting for the lead");
     while contender.candidate.leads_until().is_none() {
         tokio::select! {
             () = contender.step() => {}
             () = stop.cancelled() => return None,
         }
     }
-    info!("leading");
+    info!(lease = LEASE, identity, action = labels::LEAD, "leading");
     let leadership = contender.leadership.clone();
     let (lost, release) = (CancellationToken::new(), CancellationToken::new());
     let renewal = tokio::spawn(contender.renew(lost.clone(), release.clone()));
@@ -115,7 +117,13 @@ impl Contender {
                 break;
             }
         }
-        warn!(lease = LEASE, "the lead is lost: the lease could not be renewed in time, or is another's");
+        let identity = self.candidate.identity();
+        warn!(
+            lease = LEASE,
+            identity,
+            action = labels::LOSE_LEAD,
+            "the lead is lost: the lease could not be renewed in time, or is another's"
+        );
         self.leadership.end();
         lost.cancel();
     }
@@ -141,7 +149,7 @@ impl Contender {
             }
             (LeaseStep::Write(_), Err(Failure::Changed)) => self.candidate.changed(),
             (_, Err(failure)) => {
-                warn!(lease = LEASE, %failure, "the lease cannot be read or written");
+                warn!(lease = LEASE, error = %failure, "the lease cannot be read or written");
                 self.candidate.failed(now);
             }
         }
@@ -177,8 +185,10 @@ impl Contender {
             return;
         }
         let options = PostParams::default();
-        if let Err(failure) = self.within(self.api.replace(LEASE, &options, &lease)).await {
-            warn!(lease = LEASE, %failure, "the lease could not be released");
+        let identity = self.candidate.identity();
+        match self.within(self.api.replace(LEASE, &options, &lease)).await {
+            Ok(_) => info!(lease = LEASE, identity, action = labels::RELEASE_LEAD, "the lead is released"),
+            Err(failure) => warn!(lease = LEASE, error = %failure, "the lease could not be released"),
         }
     }
 

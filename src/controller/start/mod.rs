@@ -7,6 +7,7 @@ mod reconcile;
 mod relay;
 mod run;
 mod slots;
+mod state_page;
 mod unreadable;
 mod waiting;
 mod wake;

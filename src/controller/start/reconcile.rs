@@ -12,15 +12,18 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 use thiserror::Error;
 use tokio_util::task::AbortOnDropHandle;
-use tracing::{Instrument, info_span, warn};
+use tracing::field::Empty;
+use tracing::{Instrument, Span, error_span, warn};
 
 use super::super::access;
 use super::super::environment::{Environment, Kind};
-use super::super::live::{Live, labels};
+use super::super::labels;
+use super::super::live::Live;
 use super::super::object::{Managed, uid};
-use super::super::pass::{Next, is_outdated, label, pass};
+use super::super::pass::{Next, Pass, is_outdated, label, pass};
 use super::slots::Slots;
-use crate::decide::Wake;
+use crate::decide::{Wake, later};
+use crate::spans;
 
 /// Every resource is looked at again after this time, or up to a tenth less, even when nothing seems to change: those that were looked
 /// at together drift apart.
@@ -77,26 +80,50 @@ async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> 
         return Ok(requeue(Next::On(Wake::OnChange), env.now(), resync(env.draw())));
     }
     let kind = K::Object::kind(&());
-    let span =
-        info_span!("reconcile", %kind, namespace = object.namespace().unwrap_or_default(), name = object.name_any());
+    let traced = spans::pass(&kind, object.meta());
+    let lines = in_lines(&kind, object);
     let timer = env.metrics.passes.begins(&kind);
-    let result = pass::<K, Live>(env, object).instrument(span).await;
+    let result = pass::<K, Live>(env, object).instrument(lines).instrument(traced.clone()).await;
     timer.ended(result.as_ref().map_or_else(labels::api_server, |_| "ok"));
-    if result.is_ok() {
-        env.state.pass_succeeded(&uid(object));
+    came_to(&traced, result.as_ref());
+    let now = env.now();
+    let pass = result.inspect_err(|error| env.trail.failed(&uid(object), error, now))?;
+    env.state.pass_succeeded(&uid(object));
+    let wait = wait(pass.next, now, resync(env.draw()));
+    env.trail.ended(&uid(object), pass, later(now, wait), now);
+    Ok(Requeue::requeue(wait))
+}
+
+/// What every line of a pass names. It is there at any level, so that no line is without it.
+fn in_lines(kind: &str, object: &impl ResourceExt) -> Span {
+    let (namespace, name) = (object.namespace(), object.name_any());
+    error_span!("reconcile", %kind, namespace, name, request_id = Empty)
+}
+
+/// Shows the end of a pass in its trace.
+fn came_to(traced: &Span, result: Result<&Pass, &kube::Error>) {
+    match result {
+        Ok(pass) => {
+            traced.record("dbplane.next", pass.next.to_string());
+            traced.record("dbplane.reason", pass.report.as_ref().map(|report| report.headline().0.as_str()));
+        }
+        Err(error) => spans::failed(traced, labels::api_server(error)),
     }
-    Ok(requeue(result?.next, env.now(), resync(env.draw())))
 }
 
 fn requeue(next: Next, now: Timestamp, resync: Duration) -> Requeue {
-    Requeue::requeue(match next {
+    Requeue::requeue(wait(next, now, resync))
+}
+
+fn wait(next: Next, now: Timestamp, resync: Duration) -> Duration {
+    match next {
         Next::Now => Duration::ZERO,
         Next::OnOwnWrite | Next::On(Wake::OnChange) => resync,
         Next::On(Wake::At(time)) => {
             let wait = Duration::try_from(time.duration_since(now)).unwrap_or_default();
             wait.clamp(SHORTEST_WAIT, resync)
         }
-    })
+    }
 }
 
 /// By a random number.

@@ -11,10 +11,12 @@ use kube::runtime::reflector::store::Writer;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Resource, ResourceExt};
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
+use tracing::{error_span, warn};
 
 use super::super::account::dependents;
+use super::super::labels;
 use super::super::live::Live;
+use super::super::pass::calls::ActionLine;
 use super::wake;
 use crate::cluster::secrets;
 use crate::decide::names::AccountFinalizers;
@@ -52,9 +54,15 @@ async fn unprotect_unless_named(env: Arc<Live>, (namespace, name): (String, Stri
     if dependents::may_be_read_by_an_account(env.as_ref(), &namespace, &name) {
         return;
     }
-    if let Err(error) = secrets::protect(&env.cluster, (&namespace, &name), &finalizer, false).await {
-        warn!(%error, namespace, name, "a Secret is protected that no account names, and its finalizer could not be removed");
-    }
+    let lines = error_span!("unprotect", kind = "Secret", namespace, name);
+    let unprotected = secrets::protect(&env.cluster, (&namespace, &name), &finalizer, false).await;
+    lines.in_scope(|| match unprotected {
+        Ok(()) => ActionLine { secret: Some(&name), ..ActionLine::of(labels::UNPROTECT_SECRET) }
+            .log("No account names the Secret any more: it is no longer held."),
+        Err(error) => {
+            warn!(%error, "a Secret is protected that no account names, and its finalizer could not be removed");
+        }
+    });
 }
 
 /// Passes on changes of namespaces' labels until `stop`, and keeps them for the selectors of ClusterAccounts.
@@ -89,7 +97,7 @@ async fn relay<K: Resource + Debug>(
             Ok(watcher::Event::Apply(object) | watcher::Event::InitApply(object) | watcher::Event::Delete(object)) => {
                 pass_on(&object);
             }
-            Err(error) => warn!(%error, what, "the watch failed; it is begun anew"),
+            Err(error) => warn!(%error, watch = what, "the watch failed; it is begun anew"),
         }
     }
 }

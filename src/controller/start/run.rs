@@ -14,7 +14,7 @@ use super::{leader, waiting};
 use crate::config::Settings;
 use crate::decide::names::ClusterId;
 use crate::platform::Leadership;
-use crate::telemetry::{Metrics, Readiness};
+use crate::telemetry::{Metrics, Readiness, StatePage};
 
 /// How long keys that are not in their Secrets yet are tried to be saved when the operator stops.
 const FLUSH_GRACE: Duration = Duration::from_secs(25);
@@ -30,6 +30,8 @@ pub struct Operator {
     pub leader_elect: bool,
     pub readiness: Readiness,
     pub metrics: Arc<Metrics>,
+    /// `/debug/state`, where it is served.
+    pub state_page: Option<StatePage>,
     /// What tells decisions the time.
     pub clock: fn() -> Timestamp,
 }
@@ -85,9 +87,10 @@ async fn while_leading(operator: Operator, cluster: ClusterId, lead: &leader::Le
 
 /// Passes that are running when `stop` comes are ended; then what they left in memory is saved.
 async fn control(operator: Operator, cluster: ClusterId, leadership: Leadership, stop: CancellationToken) {
-    let Operator { client, settings, readiness, metrics, clock, .. } = operator;
+    let Operator { client, settings, readiness, metrics, state_page, clock, .. } = operator;
     let longest = settings.request_timeout.saturating_add(PASS_GRACE);
-    let assembly = Assembly::new(Inputs { client, settings, cluster, metrics, leadership, clock }, &stop);
+    let inputs = Inputs { client, settings, cluster, metrics, state_page, leadership, clock };
+    let assembly = Assembly::new(inputs, &stop);
     let env = assembly.env.clone();
     tokio::select! {
         () = assembly.run(&readiness, &stop) => info!("no pass is running any more"),

@@ -1,10 +1,12 @@
 //! What is remembered of a ProjectKey: what the platform last said of its keys, and a key that is not in its Secret yet.
 
 use jiff::Timestamp;
+use kube::Resource;
 use secrecy::SecretString;
-use tracing::error;
+use tracing::{error, warn};
 
 use super::ProcessState;
+use crate::api::ProjectKey;
 use crate::decide::identity::{KeyIdentity, KeyIntent};
 use crate::decide::key::Probe;
 use crate::platform::Tick;
@@ -39,7 +41,15 @@ impl UnsavedKey {
     /// Logs which key is lost: its name and number, by which people and the next process find it.
     pub fn log_loss(&self, why: &str) {
         let (namespace, name) = (&self.namespace, &self.name);
-        error!(key = self.key.name, id = self.key.id, namespace, name, why, "the secret of a key is lost");
+        let (kind, key, key_id) = (ProjectKey::kind(&()), &self.key.name, self.key.id);
+        error!(%kind, namespace, name, key, key_id, error = why, "the secret of a key is lost");
+    }
+
+    /// Logs that it could not be saved, and is tried again.
+    pub fn log_delay(&self, why: &str) {
+        let (namespace, name) = (&self.namespace, &self.name);
+        let (kind, key, key_id) = (ProjectKey::kind(&()), &self.key.name, self.key.id);
+        warn!(%kind, namespace, name, key, key_id, error = why, "a key is not saved yet");
     }
 }
 

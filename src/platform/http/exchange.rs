@@ -13,6 +13,7 @@ use reqwest::{Method, Request, Response};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
+use tracing::{Instrument, Span};
 
 use super::HttpOptions;
 use super::endpoint::Base;
@@ -21,6 +22,7 @@ use super::text::{tidy, tidy_identifier};
 use super::transport::{Network, Transport, Unanswered};
 use crate::domain::{Fault, Operation};
 use crate::platform::{ConnectError, Endpoint};
+use crate::spans;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -125,6 +127,16 @@ impl Exchange {
     /// Sends one request, once. The result is what a success answered; its body may have been lost on the way, which is
     /// for the caller to weigh: the request was carried out.
     pub async fn send(&self, call: Call<'_>) -> Result<Result<Body, Fault>, Fault> {
+        let url = self.base.url();
+        let span = spans::request(call.method.as_str(), call.segments, (url.host_str(), url.port_or_known_default()));
+        let outcome = self.exchange(call, (&Span::current(), &span)).instrument(span.clone()).await;
+        if let Err(fault) | Ok(Err(fault)) = &outcome {
+            spans::failed(&span, fault.kind());
+        }
+        outcome
+    }
+
+    async fn exchange(&self, call: Call<'_>, (pass, span): (&Span, &Span)) -> Result<Result<Body, Fault>, Fault> {
         let organization = self.organization.as_deref().map(|id| ("org_id", id));
         let query: Vec<_> = organization.into_iter().chain(call.query.iter().copied()).collect();
         let address = self.base.address(call.segments, &query);
@@ -141,6 +153,15 @@ impl Exchange {
             *request.body_mut() = Some(body.into());
         }
         let response = self.transport.carry(request).await.map_err(|error| self.unanswered(&error))?;
+        span.record("http.response.status_code", i64::from(response.status().as_u16()));
+        if let Some(id) = text(response.headers(), &X_REQUEST_ID) {
+            let id = tidy_identifier(id, self.secret.expose_secret());
+            span.record("dbplane.request_id", &id);
+            if change {
+                // A pass makes one change at most; what is logged of it names its request.
+                pass.record("request_id", id);
+            }
+        }
         if response.status().is_success() {
             return Ok(self.success(response, call.largest).await);
         }

@@ -28,8 +28,10 @@ use self::list::List;
 use self::wire::{ChangeBody, CreateBody, CreateKeyBody, DecodeError};
 use super::{Answer, Budget, ConnectError, Endpoint, Platform, Priority};
 use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project};
+use crate::spans;
 
 pub use self::reads_only::{Answered, ReadsOnly};
+pub use self::text::without_tokens;
 pub use self::transport::{Transport, Unanswered};
 
 /// Asked for once a platform is seen to page its projects; its own default may be as small as ten.
@@ -109,7 +111,8 @@ impl HttpPlatform {
 
     async fn further_request(&self) {
         if let Some(budget) = &self.budget {
-            budget.acquire(Priority::FreshRead).await;
+            let priority = Priority::FreshRead;
+            spans::budget(priority.name(), budget.acquire(priority)).await;
         }
     }
 

@@ -23,7 +23,8 @@ fn without(raw: &str, secret: &str) -> String {
     }
 }
 
-fn without_tokens(text: &str) -> String {
+/// The same text, with something else in place of what has the form of a token.
+pub fn without_tokens(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find(is_of_token) {

@@ -49,6 +49,11 @@ impl Tick {
     pub const fn at(number: u64) -> Self {
         Self(number)
     }
+
+    /// For people, who compare it with others of the same process.
+    pub fn number(self) -> u64 {
+        self.0
+    }
 }
 
 /// The clock that such moments are of. Clones are the same clock.
@@ -134,7 +139,8 @@ pub struct Source {
     pub poll_interval: Duration,
 }
 
-type Place = (String, String);
+/// The account, and what the list is of.
+pub type Place = (String, String);
 
 /// The task of a list, and what is known of it.
 type Subscribed<S, L> = (Arc<Watch<S, L>>, Latest<L>);
@@ -212,12 +218,16 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Observers<S, L> {
         watch.map(|watch| watch.view()).unwrap_or_default()
     }
 
+    /// What is known of every list that somebody subscribes to, with its account and what it is of.
+    pub fn all(&self) -> Vec<(Place, Latest<L>)> {
+        self.registry().watches.values().map(|watch| (watch.place(), watch.view())).collect()
+    }
+
     /// When the oldest reading of each account began that somebody works with.
     pub fn oldest(&self) -> BTreeMap<String, Timestamp> {
         let mut oldest = BTreeMap::new();
-        for watch in self.registry().watches.values() {
-            let Some(snapshot) = watch.view().snapshot else { continue };
-            let (account, _) = watch.place();
+        for ((account, _), latest) in self.all() {
+            let Some(snapshot) = latest.snapshot else { continue };
             oldest.entry(account).and_modify(|at: &mut Timestamp| *at = snapshot.at.min(*at)).or_insert(snapshot.at);
         }
         oldest

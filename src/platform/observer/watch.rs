@@ -9,13 +9,14 @@ use futures::FutureExt;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
-use tracing::{error, info, warn};
+use tracing::{Instrument, error, info, warn};
 
 use super::listing::Listing;
 use super::state::{Begun, State};
 use super::{Hub, Interest, Latest, Place, Source, Tick};
 use crate::domain::Fault;
 use crate::platform::{Priority, RateLimited};
+use crate::spans;
 
 pub(super) struct Watch<S, L: Listing> {
     account: String,
@@ -96,7 +97,7 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Watch<S, L> {
         let reads = async {
             loop {
                 if AssertUnwindSafe(self.round()).catch_unwind().await.is_err() {
-                    error!(account = self.account, id = self.of, "the observer of a list panicked");
+                    error!(account = self.account, list = L::OF, id = self.of, "the observer of a list panicked");
                     let message = "an internal error ended the read".to_owned();
                     self.publish(self.begin(), Err(Fault::Unknown { message }));
                 }
@@ -110,7 +111,11 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Watch<S, L> {
 
     /// One read, or none if something more urgent came first.
     async fn round(&self) {
-        let (platform, generation, priority) = self.until_due().await;
+        let due = self.until_due().await;
+        self.read(due).instrument(spans::observe(L::OF, &self.of)).await;
+    }
+
+    async fn read(&self, (platform, generation, priority): (Arc<RateLimited>, u64, Priority)) {
         let admitted = tokio::select! {
             admitted = platform.admit(priority) => admitted,
             () = self.until_overtaken(generation, priority) => return,
@@ -193,12 +198,12 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Watch<S, L> {
     }
 
     fn log(&self, before: Option<&Fault>, now: Option<&Fault>) {
-        let (account, id, of) = (&self.account, &self.of, L::OF);
+        let (account, id, list) = (&self.account, &self.of, L::OF);
         match (before, now) {
             (before, Some(fault)) if before.map(Fault::kind) != Some(fault.kind()) => {
-                warn!(account, id, kind = fault.kind(), "the {of} cannot be read: {fault}");
+                warn!(account, list, id, reason = fault.kind(), error = %fault, "a list cannot be read");
             }
-            (Some(_), None) => info!(account, id, "the {of} can be read again"),
+            (Some(_), None) => info!(account, list, id, "a list can be read again"),
             _ => {}
         }
     }

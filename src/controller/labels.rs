@@ -1,9 +1,26 @@
-//! What metrics call what was tried, and why it failed: names from closed sets.
+//! What metrics, log lines and traces call what was tried, and why it failed: names from closed sets.
 
 use kube::Error;
 
 use crate::decide::Action;
 use crate::decide::memory::Problem;
+
+/// What is done besides: a resource gets a compute or key that exists.
+pub const LINK: &str = "link";
+/// A key that people have revoked is taken off the record.
+pub const FORGET_KEY: &str = "forget_key";
+/// A Secret that holds a key becomes a resource's own.
+pub const ADOPT_SECRET: &str = "adopt_secret";
+/// The Secret of an account gets the finalizer of dbplane, or loses it.
+pub const PROTECT_SECRET: &str = "protect_secret";
+pub const UNPROTECT_SECRET: &str = "unprotect_secret";
+/// A resource stands back for its successor, or no longer does.
+pub const RELEASE: &str = "release";
+pub const TAKE_BACK: &str = "take_back";
+/// This process leads from now on, or no longer does.
+pub const LEAD: &str = "lead";
+pub const LOSE_LEAD: &str = "lose_lead";
+pub const RELEASE_LEAD: &str = "release_lead";
 
 pub fn action(action: Action) -> &'static str {
     match action {
@@ -19,6 +36,17 @@ pub fn action(action: Action) -> &'static str {
         Action::TryKey => "try_key",
         Action::WriteSecret => "write_secret",
         Action::Adopt => "adopt",
+    }
+}
+
+/// Why it failed, for people.
+pub fn text(problem: &Problem) -> String {
+    match problem {
+        Problem::Platform(fault) => fault.to_string(),
+        Problem::Secret(message)
+        | Problem::Object(message)
+        | Problem::NewKey(message)
+        | Problem::NotRecorded(message) => message.clone(),
     }
 }
 

@@ -1,0 +1,112 @@
+//! The custom resources as the API server has them, whether this version can read them or not.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::ListParams;
+use kube::core::{ApiResource, DynamicObject};
+use kube::{Api, Client};
+use serde_json::{Map, Value, json};
+
+use crate::api::GROUP;
+use crate::controller::definitions;
+
+#[derive(Debug, Default)]
+pub struct Resources {
+    pub found: Vec<Value>,
+    pub missing: Vec<String>,
+}
+
+/// What of the metadata tells something.
+const METADATA: [&str; 8] = [
+    "namespace",
+    "name",
+    "uid",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "finalizers",
+    "ownerReferences",
+];
+
+/// All resources of dbplane in `namespace`, or everywhere. Those without a namespace are always among them: others refer to them.
+pub async fn all(client: &Client, namespace: Option<&str>) -> Resources {
+    let mut resources = Resources::default();
+    for definition in definitions() {
+        match list(client, &definition, namespace).await {
+            Ok(found) => resources.found.extend(found),
+            Err(error) => resources.missing.push(format!("{}: {error}", definition.spec.names.plural)),
+        }
+    }
+    resources
+}
+
+async fn list(
+    client: &Client,
+    definition: &CustomResourceDefinition,
+    namespace: Option<&str>,
+) -> kube::Result<Vec<Value>> {
+    let (spec, names) = (&definition.spec, &definition.spec.names);
+    let version = spec.versions.iter().find(|version| version.storage).map_or("v1alpha1", |version| &version.name);
+    let resource = ApiResource {
+        group: spec.group.clone(),
+        version: version.to_owned(),
+        api_version: format!("{}/{version}", spec.group),
+        kind: names.kind.clone(),
+        plural: names.plural.clone(),
+    };
+    let api: Api<DynamicObject> = match namespace.filter(|_| spec.scope == "Namespaced") {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    };
+    let listed = api.list(&ListParams::default()).await?;
+    let kind = &names.kind;
+    Ok(listed.into_iter().map(|object| trimmed(kind, &serde_json::to_value(object).unwrap_or_default())).collect())
+}
+
+fn trimmed(kind: &str, object: &Value) -> Value {
+    let (metadata, annotations) = (&object["metadata"], &object["metadata"]["annotations"]);
+    let kept = METADATA.iter().filter_map(|field| Some(((*field).to_owned(), metadata.get(field)?.clone())));
+    let own = annotations.as_object().into_iter().flatten().filter(|(name, _)| name.starts_with(GROUP));
+    let own: Vec<_> = own.map(|(name, value)| json!({"annotation": name, "is": value})).collect();
+    json!({
+        "kind": kind,
+        "metadata": kept.collect::<Map<_, _>>(),
+        "annotated": own,
+        "spec": object["spec"],
+        "status": object["status"],
+    })
+}
+
+impl Resources {
+    /// By kind and by the status and reason of the condition Ready.
+    pub fn counts(&self) -> Value {
+        let mut counts = BTreeMap::<String, BTreeMap<String, usize>>::new();
+        for object in &self.found {
+            let of =
+                |field: &str| condition(object, "Ready").and_then(|ready| ready[field].as_str()).unwrap_or("Unknown");
+            let kind = object["kind"].as_str().unwrap_or_default().to_owned();
+            let state = format!("Ready={} ({})", of("status"), of("reason"));
+            *counts.entry(kind).or_default().entry(state).or_default() += 1;
+        }
+        json!(counts)
+    }
+
+    pub fn shown(&self, all: bool) -> Value {
+        self.found.iter().filter(|object| all || !is_as_declared(object)).cloned().collect()
+    }
+}
+
+fn condition<'a>(object: &'a Value, of: &str) -> Option<&'a Value> {
+    object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == of)
+}
+
+fn is_as_declared(object: &Value) -> bool {
+    let is = |of: &str, status: &str| condition(object, of).is_some_and(|condition| condition["status"] == status);
+    let seen = condition(object, "Ready").map(|ready| &ready["observedGeneration"]);
+    object["metadata"].get("deletionTimestamp").is_none()
+        && seen == Some(&object["metadata"]["generation"])
+        && is("Ready", "True")
+        && !is("Synced", "False")
+        && !is("Stalled", "True")
+}

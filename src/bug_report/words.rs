@@ -1,0 +1,149 @@
+//! Which fields of the resources hold names that are people's own, and which texts that could be secrets.
+
+/// What the text of a field is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// A name of this sort: replaced by the same word wherever it stands.
+    Name(&'static str),
+    /// A URL, whose host is a name.
+    Address,
+    /// Text that is people's own and explains nothing: left out.
+    Hidden,
+    /// Says what is wrong, and is none of these.
+    Plain,
+}
+
+use self::Meaning::{Address, Hidden, Name, Plain};
+
+/// Fields whose text says what is wrong.
+const PLAIN: &[&str] = &[
+    "action",
+    "after",
+    "applies",
+    "changes",
+    "checkedAt",
+    "cluster",
+    "completedAt",
+    "createdAt",
+    "deadline",
+    "deletion",
+    "disruption",
+    "duration",
+    "end",
+    "error",
+    "every",
+    "existing",
+    "id",
+    "ignore",
+    "jitter",
+    "key",
+    "kind",
+    "lastActive",
+    "lastHandledReconcileAt",
+    "lastHandledRotate",
+    "lastTransitionTime",
+    "lastUsedAt",
+    "localFileCache",
+    "management",
+    "memory",
+    "message",
+    "missed",
+    "mode",
+    "next",
+    "nextRestart",
+    "onMissing",
+    "onRevoked",
+    "operator",
+    "organizationKeysAt",
+    "overlap",
+    "overridden",
+    "passwordKey",
+    "pendingState",
+    "policy",
+    "pollInterval",
+    "postgresSettings",
+    "previousKey",
+    "reason",
+    "record",
+    "region",
+    "requestedAt",
+    "restartToken",
+    "revokeAt",
+    "revokePrevious",
+    "rotatedAt",
+    "schedule",
+    "since",
+    "size",
+    "start",
+    "startingDeadline",
+    "state",
+    "status",
+    "timeZone",
+    "token",
+    "type",
+    "until",
+    "unusedFor",
+    "usernameKey",
+    "vcpu",
+];
+
+/// By the field's name in the definitions; the elements of a list and the values of a map count as their field. `None` where it is in
+/// no definition.
+pub fn meaning(field: &str) -> Option<Meaning> {
+    Some(match field {
+        "name" => Name("name"),
+        "namespace" | "names" => Name("namespace"),
+        "organizationID" => Name("organization"),
+        "projectID" | "projects" => Name("project"),
+        "branchID" => Name("branch"),
+        "computeID" => Name("compute"),
+        "database" => Name("database"),
+        "secretName" | "connectionSecret" | "unusedSecrets" => Name("secret"),
+        "keyName" | "acknowledgedKeys" => Name("key"),
+        "host" | "pooledHost" => Name("host"),
+        "createdBy" => Name("person"),
+        "lastUsedFrom" => Name("address"),
+        "baseURL" => Address,
+        "annotations" | "labels" | "matchLabels" | "template" | "values" | "selector" | "release" => Hidden,
+        plain if PLAIN.contains(&plain) => Plain,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::controller::definitions;
+
+    fn texts(schema: &Value, field: &str, found: &mut BTreeSet<String>) {
+        if schema["type"] == "string" {
+            found.insert(field.to_owned());
+        }
+        for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+            texts(schema, name, found);
+        }
+        for inner in ["items", "additionalProperties"] {
+            if schema[inner].is_object() {
+                texts(&schema[inner], field, found);
+            }
+        }
+    }
+
+    #[test]
+    fn every_text_of_the_definitions_has_a_meaning() {
+        let mut found = BTreeSet::new();
+        for definition in definitions() {
+            let definition = serde_json::to_value(definition).unwrap();
+            for version in definition["spec"]["versions"].as_array().unwrap() {
+                texts(&version["schema"]["openAPIV3Schema"], "", &mut found);
+            }
+        }
+        assert!(found.contains("projectID") && found.contains("template"), "{found:?}");
+        found.retain(|field| meaning(field).is_none());
+        assert_eq!(found, BTreeSet::new(), "say in `meaning` what these hold");
+    }
+}

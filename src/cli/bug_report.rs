@@ -1,0 +1,74 @@
+//! `dbplane bugreport`: what a report of a problem needs, without names and secrets.
+
+use std::io::{self, Write};
+
+use kube::Client;
+
+use crate::bug_report::{self, Names, Report, Scope};
+
+/// Collect what a bug report needs: versions, the operator's Deployment and Lease, resources that are not as declared, events, metrics
+///
+/// Written to standard output as YAML, for you to read before you send it. Nothing is changed, and no Secret is read. Names of namespaces, objects, projects,
+/// hosts and people are replaced by words that tell them apart; labels, annotations of your own and templates are left out. It connects to the cluster of KUBECONFIG.
+/// What you may not read is listed as missing.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only resources of this namespace; all when absent
+    #[arg(long, short)]
+    namespace: Option<String>,
+    /// Show also resources that are as declared; otherwise these are counted
+    #[arg(long)]
+    all: bool,
+    /// The namespace that the operator runs in
+    #[arg(long, default_value = "dbplane-system", value_name = "NAMESPACE")]
+    operator_namespace: String,
+    /// The operator's metrics: http://127.0.0.1:9090/metrics while "kubectl -n dbplane-system port-forward deploy/dbplane 9090 8082" runs
+    #[arg(long, value_name = "URL")]
+    metrics_url: Option<String>,
+    /// What the operator serves with --debug-listen: http://127.0.0.1:8082/debug/state while the same command runs
+    #[arg(long, value_name = "URL")]
+    state_url: Option<String>,
+    /// Leave names as they are
+    #[arg(long)]
+    keep_names: bool,
+}
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot connect to the cluster: {0}")]
+    Configuration(kube::Error),
+    #[error("cannot write the report as YAML: {0}")]
+    Yaml(#[from] serde_saphyr::ser::Error),
+    #[error("cannot write to standard output: {0}")]
+    Output(#[from] io::Error),
+}
+
+/// Collects the report and writes it to `out`.
+///
+/// # Errors
+/// Where there is no cluster to connect to. What cannot be read is part of the report.
+pub async fn run(args: &Args, out: &mut impl Write) -> Result<(), Error> {
+    let client = Client::try_default().await.map_err(Error::Configuration)?;
+    let scope = Scope {
+        namespace: args.namespace.clone(),
+        all: args.all,
+        operator_namespace: args.operator_namespace.clone(),
+        metrics_url: args.metrics_url.clone(),
+        state_url: args.state_url.clone(),
+    };
+    let Report { sections, names, missing } = bug_report::collect(&client, &scope).await;
+    let names = if args.keep_names { Names::default() } else { names };
+    writeln!(out, "# A bug report of dbplane {}. Please read it before you send it.", env!("CARGO_PKG_VERSION"))?;
+    writeln!(
+        out,
+        "# {}",
+        if args.keep_names { "Names are as they are." } else { "Names are replaced by words that tell them apart." }
+    )?;
+    for (title, value) in &sections {
+        write!(out, "\n# {title}\n{}", serde_saphyr::to_string(&names.redact(value))?)?;
+    }
+    let missing: Vec<_> = missing.iter().map(|text| names.text(text)).collect();
+    write!(out, "\n{}", serde_saphyr::to_string(&serde_json::json!({"missing": missing}))?)?;
+    Ok(())
+}

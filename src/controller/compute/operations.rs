@@ -1,0 +1,16 @@
+//! What the platform told of its operations, for the status.
+
+use crate::api::LastOperation;
+use crate::domain::Operation;
+
+/// Operations as the status shows them.
+pub(super) fn shown(operations: Vec<Operation>) -> Vec<LastOperation> {
+    let shown = |operation: Operation| LastOperation {
+        id: operation.id,
+        action: operation.action,
+        status: operation.status,
+        failures: operation.failures.filter(|failures| *failures > 0),
+        error: operation.error,
+    };
+    operations.into_iter().map(shown).collect()
+}
