@@ -20,10 +20,10 @@ const BEFORE: &str = "5106a2c";
 
 const POLL: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_secs(10);
-const MOMENT: Duration = Duration::from_millis(500);
+const MOMENT: Duration = Duration::from_secs(2);
 /// Longer than the settle time and the pauses between two tries.
-const REST: Duration = Duration::from_secs(240);
-const MOST_ROUNDS: usize = 300;
+const REST: Duration = Duration::from_secs(150);
+const MOST_ROUNDS: usize = 600;
 /// How many passes over one resource at most follow each other in a round.
 const AT_ONCE: usize = 3;
 
@@ -100,7 +100,8 @@ fn changes(simulation: &Shared) -> Vec<(String, String)> {
 
 /// A process works until nothing was written for some time.
 fn come_to_rest(simulation: &Shared, mut process: Process) {
-    let (mut written, mut since) = (simulation.lock().ledger.writes.len(), simulation.lock().now);
+    let mut since = simulation.lock().now;
+    let mut written = simulation.lock().ledger.writes.len();
     let mut due: BTreeMap<Resource, Timestamp> = BTreeMap::new();
     for _ in 0..MOST_ROUNDS {
         process.hear();
