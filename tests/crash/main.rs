@@ -49,8 +49,10 @@ async fn nothing_is_created_twice_or_lost_wherever_the_operator_dies() {
     assert!(tallies.iter().all(Tally::reached_most), "too many points were not reached: {tallies:?}");
 }
 
-/// Another process leads after the lease of one that is frozen or killed, and two faults follow one another.
-const FURTHER: [&str; 4] = [
+/// A rolling update while several things are under way; another process leads after the lease of one that is frozen or killed; and two faults follow one another.
+const FURTHER: [&str; 6] = [
+    "busy-elected:rolled:9",
+    "busy-elected:rolled:17",
     "create-key-elected:frozen:lease-1",
     "resize-elected:kill-after:1",
     "create:lost:8+kill-after:9",

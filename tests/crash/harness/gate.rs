@@ -224,7 +224,7 @@ impl Gate {
         let process = caller.process;
         let line = format!("process {process} {number} {:?} {} {}", caller.side, caller.method, caller.target);
         let place =
-            state.passages.add(Passage { line, process, purpose, asks: caller.asks(), withheld: false, status: None });
+            state.passages.add(Passage { line, process, purpose, asks: caller.asks(), withheld: false, status: None, at: Instant::now() });
         let down = state.down_until.is_some_and(|until| Instant::now() < until);
         if down && write && caller.side == Side::ApiServer {
             state.passages.note(place, " [outage]");
@@ -262,6 +262,12 @@ impl Gate {
         // It may have ended by itself, which is found out and reported elsewhere.
         let _ = kill(Pid::from_raw(victim.id.cast_signed()), signal);
         state.passages.signalled(victim.number, signal);
+    }
+
+    /// Whether the process that was started last has asked who leads.
+    pub fn newest_waits(&self) -> bool {
+        let state = self.state();
+        state.passages.asks_for_lead(state.processes)
     }
 
     /// Whether the process that was started last has the lead.

@@ -35,6 +35,8 @@ pub enum Mode {
     Outage,
     /// Both.
     TermOutage,
+    /// It is carried out, and the operator is asked to end while another one waits for the lead, as a rolling update does it.
+    Rolled,
     /// Before it is forwarded, all resources are replaced by their manifests, which have neither annotations nor finalizers.
     Replaced,
     /// Before it is forwarded, all annotations of all resources are removed.
@@ -65,7 +67,7 @@ impl Mode {
     ];
 
     /// For processes of which one leads: what makes another follow.
-    pub const SUCCESSIONS: [Self; 3] = [Self::KillAfter, Self::Frozen, Self::Term];
+    pub const SUCCESSIONS: [Self; 4] = [Self::KillAfter, Self::Frozen, Self::Term, Self::Rolled];
     /// What happens to requests for the Lease.
     pub const OF_THE_LEASE: [Self; 6] =
         [Self::KillAfter, Self::Lost, Self::Cut, Self::Instead(409), Self::Instead(500), Self::Frozen];
@@ -106,6 +108,7 @@ impl Mode {
             Self::Term => "term",
             Self::Outage => "outage",
             Self::TermOutage => "term-outage",
+            Self::Rolled => "rolled",
             Self::Replaced => "replaced",
             Self::Stripped => "stripped",
             Self::Instead(_) | Self::After(_) => return None,
@@ -127,7 +130,7 @@ impl FromStr for Mode {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let known = [Self::ALL.as_slice(), &Self::REWRITES, &[Self::Nothing]].concat();
+        let known = [Self::ALL.as_slice(), &Self::REWRITES, &[Self::Nothing, Self::Rolled]].concat();
         let found = known.iter().copied().find(|mode| mode.to_string() == text);
         let all = || known.iter().map(Self::to_string).collect::<Vec<_>>().join(", ");
         found.ok_or_else(|| Error::new(format!("there is no way to fail called {text:?}; there are {}", all())))

@@ -1,6 +1,7 @@
 //! The requests that passed the proxy, and what they show of the processes that made them.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
@@ -31,6 +32,7 @@ pub struct Passage {
     /// The operator lives and never learns what came of it.
     pub withheld: bool,
     pub status: Option<u16>,
+    pub at: Instant,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -129,6 +131,20 @@ impl Passages {
         self.of(is_write).last().map(|(_, write)| write.process)
     }
 
+    pub fn asks_for_lead(&self, process: usize) -> bool {
+        self.of(|it| it.purpose == Purpose::ReadsLease && it.process == process).next().is_some()
+    }
+
+    /// From the last time that a process wrote the Lease which was then asked to end, to the first time that its successor did.
+    pub fn without_leader(&self) -> Option<Duration> {
+        let asked = self.signals.iter().find(|(_, (signal, _))| *signal == Signal::SIGTERM);
+        let (former, (_, end)) = asked?;
+        let is_write = |it: &Passage| it.purpose == Purpose::WritesLease && it.was_carried_out();
+        let last = self.of(|it| is_write(it) && it.process == *former).last()?.1;
+        let next = self.of(|it| is_write(it) && it.process > *former).find(|(place, _)| place >= end)?.1;
+        Some(next.at.saturating_duration_since(last.at))
+    }
+
     /// The first change on the platform by a process whose successor has made one before.
     pub fn change_of_a_former_leader(&self) -> Option<String> {
         let mut leader = 0;
@@ -180,7 +196,7 @@ mod tests {
             };
             let (line, withheld) = (step.to_owned(), what == "L");
             let asks = u64::from(what == "D");
-            passages.add(Passage { line, process, purpose, asks, withheld, status: Some(200) });
+            passages.add(Passage { line, process, purpose, asks, withheld, status: Some(200), at: Instant::now() });
         }
         passages
     }

@@ -47,6 +47,9 @@ pub async fn run(lab: Arc<Lab>, scenario: &Scenario, faults: &[Fault]) -> Result
 
 async fn play(site: &mut Site, scenario: &Scenario, faults: &[Fault]) -> Result<Outcome> {
     set_the_scene(site, scenario).await?;
+    if faults.iter().any(|fault| fault.mode == Mode::Rolled) {
+        site.start_relief().await?;
+    }
     site.gate.arm(faults);
     for act in &scenario.act {
         site.perform(act).await?;
@@ -124,6 +127,9 @@ impl Course {
         let stopped = met.iter().any(|met| met.mode == Mode::Frozen);
         if stopped && !self.thawed && site.operators() == 1 {
             site.start_beside_the_stopped().await?;
+        }
+        if met.iter().any(|met| met.mode == Mode::Rolled) {
+            return site.is_relieved();
         }
         if self.thawed && site.elected && site.operators() > 1 {
             return site.former_leader_has_ended();

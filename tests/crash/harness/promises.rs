@@ -2,12 +2,14 @@
 
 use std::fmt;
 
+use dbplane::decide::lease::LEASE_DURATION;
 use dbplane::decide::names::RECORD;
 use k8s_openapi::ByteString;
 use serde_json::Value;
 
 use super::guarantees;
 use super::manifests::key_secret;
+use super::modes::Mode;
 use super::objects::{condition, name};
 use super::platform::{PROJECT, TO_ADOPT};
 use super::scenarios::Goal;
@@ -158,6 +160,7 @@ pub async fn violations(site: &Site, goal: &Goal) -> Result<Vec<String>> {
     found.extend(wasted_keys(site, goal));
     if site.elected {
         found.extend(site.gate.passages().change_of_a_former_leader());
+        found.extend(lease_that_ran_out(site));
     }
     if !platform.has(TO_ADOPT)? {
         found.push(format!("compute {TO_ADOPT} was deleted"));
@@ -174,6 +177,13 @@ pub async fn violations(site: &Site, goal: &Goal) -> Result<Vec<String>> {
         }
     }
     Ok(found)
+}
+
+/// Who is asked to end gives the lease up: whoever waits for it has not to wait until it runs out.
+fn lease_that_ran_out(site: &Site) -> Option<String> {
+    let rolled = site.gate.met().iter().any(|met| met.mode == Mode::Rolled);
+    let without = site.gate.passages().without_leader().filter(|time| rolled && *time >= LEASE_DURATION);
+    without.map(|time| format!("nobody led for {time:?} after the leader was asked to end"))
 }
 
 /// Another key than the wanted ones is made only where a secret can have been lost.

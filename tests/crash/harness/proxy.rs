@@ -139,7 +139,7 @@ impl Behind {
             Some(Mode::Lost) => return cut(peer),
             Some(Mode::Cut) => return halved(answer, peer),
             Some(Mode::After(status)) => return self.refusal(status),
-            Some(Mode::Term) => self.gate.signal(Signal::SIGTERM),
+            Some(Mode::Term | Mode::Rolled) => self.gate.signal(Signal::SIGTERM),
             Some(Mode::Outage) => self.gate.begin_outage(),
             Some(Mode::TermOutage) => {
                 self.gate.begin_outage();

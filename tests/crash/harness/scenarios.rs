@@ -217,6 +217,32 @@ fn changes() -> Vec<Scenario> {
     ]
 }
 
+/// Several things at once, of each kind of call.
+fn busy() -> Scenario {
+    let before = vec![
+        with(compute("orders", EMPTY_BRANCH, "ReadWrite"), &json!({"size": {"fixed": 1}})),
+        with(replica("ledger"), &json!({"size": {"fixed": 1}})),
+    ];
+    let act = vec![
+        Act::Create(replica("reports")),
+        Act::Create(key("ci")),
+        Act::Change("Compute", "orders", json!({"size": {"fixed": 2}})),
+        Act::Create(replica("audits")),
+        Act::Change("Compute", "ledger", json!({"restartToken": "once"})),
+        Act::Create(key("cd")),
+    ];
+    let goal = Goal {
+        computes: vec!["orders", "ledger", "reports", "audits"],
+        keys: vec!["ci", "cd"],
+        created: 4,
+        changed: 1,
+        restarted: 1,
+        created_keys: 2,
+        ..Goal::default()
+    };
+    Scenario::new("busy", act, goal).after(before).elected("busy-elected")
+}
+
 /// A daily schedule whose next time is half a day away: only what is made older is due.
 fn not_soon() -> String {
     let now = jiff::Zoned::now().with_time_zone(jiff::tz::TimeZone::UTC);
@@ -299,5 +325,5 @@ fn delete(kind: &'static str, name: &'static str) -> Act {
 
 /// All of them.
 pub fn scenarios() -> Vec<Scenario> {
-    [creates(), keys(), changes(), deletes(), hand_overs(), replica_sets()].concat()
+    [creates(), keys(), changes(), deletes(), hand_overs(), replica_sets(), vec![busy()]].concat()
 }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::SignedDuration;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
@@ -20,7 +20,7 @@ use super::objects::Objects;
 use super::platform::Platform;
 use super::proxy::{self, Behind, Door};
 use super::scenarios::{Act, Scenario};
-use crate::support::{Error, Result, Running, aged, free_port};
+use crate::support::{Error, PATIENCE, Result, Running, aged, free_port};
 
 /// Longer than the periods that scenarios declare.
 const AGE: SignedDuration = SignedDuration::from_hours(72);
@@ -29,6 +29,8 @@ const AGE: SignedDuration = SignedDuration::from_hours(72);
 pub const FOREIGN_SECRET: &str = "unrelated";
 /// Where the operator is installed.
 const OWN_NAMESPACE: &str = "dbplane-system";
+/// Between two looks whether a process has come so far.
+const LOOK: Duration = Duration::from_millis(100);
 /// For one question whether an operator is ready.
 const LONGEST_CHECK: Duration = Duration::from_secs(2);
 /// Nothing listens there: each process gets to the platform through a proxy of its own, which shows who asked for what.
@@ -52,6 +54,8 @@ pub struct Site {
     pub elected: bool,
     /// Whether the first operator is stopped.
     stopped: bool,
+    /// Whether the second operator waits for the first one to end.
+    relief_waits: bool,
 }
 
 struct Operator {
@@ -81,7 +85,7 @@ impl Site {
         let Scenario { elsewhere, elected, .. } = *scenario;
         let (doors, operators) = (Vec::new(), Vec::new());
         let mut site =
-            Self { lab, objects, platform, gate, foreign_secret, doors, operators, elsewhere, elected, stopped: false };
+            Self { lab, objects, platform, gate, foreign_secret, doors, operators, elsewhere, elected, stopped: false, relief_waits: false };
         site.declare_account().await?;
         if elected {
             site.allow_lease().await?;
@@ -136,6 +140,36 @@ impl Site {
     pub async fn start_beside_the_stopped(&mut self) -> Result<()> {
         self.stopped = true;
         self.start_operator().await
+    }
+
+    /// Starts one more operator, and waits until it waits for the lead.
+    pub async fn start_relief(&mut self) -> Result<()> {
+        self.start_operator().await?;
+        self.relief_waits = true;
+        let begun = Instant::now();
+        while !self.gate.newest_waits() {
+            if begun.elapsed() > PATIENCE {
+                return Err(Error::new("the second operator does not ask for the lead"));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(())
+    }
+
+    /// Whether the first operator has ended, as it was asked to, while the second one waited for the lead.
+    pub fn is_relieved(&mut self) -> Result<bool> {
+        if !self.relief_waits {
+            return Ok(true);
+        }
+        let former = &mut self.operators[0].process;
+        let Some(status) = former.ended()? else { return Ok(false) };
+        if !status.success() {
+            return Err(Error::new(format!("the operator did not end well ({status}):\n{}", former.last_lines(10))));
+        }
+        self.operators.remove(0);
+        self.relief_waits = false;
+        self.gate.aim(self.operators[0].known_as());
+        Ok(true)
     }
 
     /// The way of a process to the API server, and to the platform.
@@ -266,7 +300,7 @@ impl Site {
 
     /// Whether nobody else has to take over before the one that was started last does anything.
     pub fn is_led(&self) -> bool {
-        !self.elected || self.gate.newest_leads()
+        !self.elected || self.relief_waits || self.gate.newest_leads()
     }
 
     pub fn operators(&self) -> usize {
