@@ -53,6 +53,11 @@ ecosystem: control-plane ## real servers and clients: PostgreSQL and its clients
 	@SNAPSHOT=1 IMAGE=registry.example/dbplane release/make release "$$(release/make version)-snapshot"
 	cargo test --locked --test ecosystem
 
+.PHONY: record-objects
+record-objects: control-plane ## record what the version before this one leaves in the midst of everything, for the tests of upgrades (8 min)
+	@tests/ecosystem/build former
+	DBPLANE_RECORD_OBJECTS=1 cargo test --locked --test ecosystem -- upgrade::taking_over
+
 .PHONY: image
 image: ## images of both programs in target/image, with what is in them and where it comes from (8 min the first time; IMAGE=registry.example/dbplane: their name)
 	@release/make image

@@ -18,12 +18,14 @@ use super::upgrade::{Before, KINDS, Recording, changed, differences, folder, obj
 /// The version before this one, by its commit.
 const BEFORE: &str = "5106a2c";
 
+/// When this version begins. By then every key is to be checked anew, and who is never used is idle.
+const LATER: Duration = Duration::from_secs(900);
 const POLL: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_secs(10);
-const MOMENT: Duration = Duration::from_millis(500);
+const MOMENT: Duration = Duration::from_secs(2);
 /// Longer than the settle time and the pauses between two tries.
-const REST: Duration = Duration::from_secs(240);
-const MOST_ROUNDS: usize = 300;
+const REST: Duration = Duration::from_secs(150);
+const MOST_ROUNDS: usize = 600;
 /// How many passes over one resource at most follow each other in a round.
 const AT_ONCE: usize = 3;
 
@@ -59,7 +61,7 @@ fn gone_on_with(version: &str, profile: Profile, count: usize) {
     assert_eq!(changed(&after, &now(&simulation)), [] as [String; 0]);
 }
 
-/// The cluster and the platform as they were recorded, at that time.
+/// The cluster and the platform as they were recorded, some time later.
 fn stored(recording: &Recording) -> Shared {
     let mut cluster = Cluster::default();
     for kind in KINDS.into_iter().filter(|kind| *kind != "Secret") {
@@ -72,7 +74,7 @@ fn stored(recording: &Recording) -> Shared {
         let secret: Secret = serde_json::from_value(secret.clone()).unwrap();
         cluster.secrets.insert(secret.metadata.name.clone().unwrap(), Print::of(secret));
     }
-    Shared::with(recording.at, recording.world.clone(), cluster, Vec::new())
+    Shared::with(recording.at + LATER, recording.world.clone(), cluster, Vec::new())
 }
 
 fn now(simulation: &Shared) -> Recording {
@@ -100,7 +102,8 @@ fn changes(simulation: &Shared) -> Vec<(String, String)> {
 
 /// A process works until nothing was written for some time.
 fn come_to_rest(simulation: &Shared, mut process: Process) {
-    let (mut written, mut since) = (simulation.lock().ledger.writes.len(), simulation.lock().now);
+    let mut since = simulation.lock().now;
+    let mut written = simulation.lock().ledger.writes.len();
     let mut due: BTreeMap<Resource, Timestamp> = BTreeMap::new();
     for _ in 0..MOST_ROUNDS {
         process.hear();

@@ -43,10 +43,11 @@ async fn taken_over(profile: Profile) {
     let before = Before { recording: &recording, objects: &objects };
     let found = differences(&before, &after, &site.changes(since));
     assert!(found.is_empty(), "{found:#?}");
-    // And once more: then there is nothing left to do.
+    // And once more: then there is nothing left to do. What is missing or refused is looked for anew, and said again.
     let since = site.requests();
     this.process.kill().unwrap();
     let _again = site.start(Version::This, "again", &[]).await;
+    until_ended(&site, &objects).await;
     site.until_at_rest().await;
     assert_eq!(site.asked(since), []);
     assert_eq!(changed(&after, &site.record().await), [] as [String; 0]);
