@@ -63,7 +63,7 @@ image: ## images of both programs in target/image, with what is in them and wher
 	@release/make image
 
 .PHONY: image-reproducible
-image-reproducible: ## build the images of this commit in two folders: do they have the same bytes? (17 min)
+image-reproducible: ## build the images of this commit in two folders: do they have the same bytes? (half an hour)
 	@release/reproduce
 
 .PHONY: release

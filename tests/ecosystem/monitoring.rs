@@ -149,7 +149,7 @@ async fn at_work(fixture: &Fixture) {
 }
 
 /// So many are created at once, and then so many again.
-const BATCH: usize = 10;
+const BATCH: usize = 8;
 const BATCHES: usize = 5;
 
 fn key(name: &str) -> String {

@@ -49,8 +49,10 @@ pub fn changed(before: &Recording, after: &Recording) -> Vec<String> {
     for (kind, objects) in &after.objects {
         for object in objects {
             let name = object["metadata"]["name"].as_str().unwrap();
-            if before.get(kind, name).map(without_times) != Some(without_times(object)) {
-                found.push(format!("{kind} {name}"));
+            let (was, is) = (before.get(kind, name).map(without_times), without_times(object));
+            if was.as_ref() != Some(&is) {
+                let was = was.map(|was| was["status"].to_string());
+                found.push(format!("{kind} {name}: {} was {}", is["status"], was.unwrap_or_default()));
             }
         }
     }
@@ -60,13 +62,17 @@ pub fn changed(before: &Recording, after: &Recording) -> Vec<String> {
 fn without_times(object: &Value) -> Value {
     let mut object = object.clone();
     object["metadata"]["resourceVersion"] = Value::Null;
-    for time in ["checkedAt", "organizationKeysAt"] {
+    // What is counted now and then is as old as its time.
+    for field in ["checkedAt", "organizationKeysAt", "organizationKeys"] {
         if let Some(status) = object["status"].as_object_mut() {
-            status.remove(time);
+            status.remove(field);
         }
     }
-    let conditions = object["status"]["conditions"].as_array_mut();
-    conditions.into_iter().flatten().for_each(|condition| condition["lastTransitionTime"] = Value::Null);
+    if let Some(conditions) = object["status"]["conditions"].as_array_mut() {
+        conditions.iter_mut().for_each(|condition| condition["lastTransitionTime"] = Value::Null);
+        // One that comes back comes last.
+        conditions.sort_by_key(|condition| condition["type"].to_string());
+    }
     object
 }
 

@@ -105,7 +105,7 @@ fn draw_panel(area: &Area<'_>, panel: &Value, series: &[Series], since: f64) -> 
 }
 
 fn stat(area: &Area<'_>, series: &[Series], unit: &str) -> Drawn<()> {
-    let now = |series: &&Series| series.points.last().is_some_and(|(at, _)| *at > -2.0 * STEP);
+    let now = |series: &&Series| series.points.last().is_some_and(|(at, _)| *at > -STEP);
     let present: Vec<&Series> = series.iter().filter(now).collect();
     for (number, series) in present.iter().take(MOST_LABELS).enumerate() {
         let value = series.points.last().map_or(0.0, |(_, value)| *value);

@@ -97,8 +97,10 @@ fn keys_do_not_pile_up_however_often_people_ask() {
     // Where a person has to revoke them.
     let given = |left: i64| {
         let because = LostBecause::Retired;
-        let lost = (5..5 + left).map(|id| LostKey { id: Some(id), because, ..lost(&key(id).name) }).collect();
-        let given = Given::in_use().records(KeyRecords { lost, ..records(1) });
+        // One of another cluster is left to that one.
+        let foreign = LostKey { id: Some(99), because, ..lost("ci-0ther0-0a1b2c3d-00000063") };
+        let own = (5..5 + left).map(|id| LostKey { id: Some(id), because, ..lost(&key(id).name) });
+        let given = Given::in_use().records(KeyRecords { lost: own.chain([foreign]).collect(), ..records(1) });
         asked(given.listing(KeyListing::NotOffered), "one")
     };
     created(given(9).step(1));
