@@ -19,6 +19,9 @@ use crate::platform::Leadership;
 /// For one request, so that a leader that gets no answer to one renewal has time for others.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// How often a lease is given up that changes meanwhile: one renewal is on its way, and those before it whose answers never came.
+const RELEASES: usize = 4;
+
 /// The lead.
 #[derive(Debug)]
 pub struct Lead {
@@ -177,19 +180,38 @@ impl Contender {
         }
     }
 
+    /// A renewal that was on its way when this was asked for may be carried out meanwhile: then the lease is read anew.
     async fn release(mut self) {
         self.leadership.end();
-        let Some(mut lease) = self.lease.take() else { return };
-        let spec = lease.spec.get_or_insert_default();
-        if spec.holder_identity.take().as_deref() != Some(self.candidate.identity()) {
-            return;
+        let mut outcome = self.give_up().await;
+        for _ in 1..RELEASES {
+            if !matches!(outcome, Err(Failure::Changed)) {
+                break;
+            }
+            outcome = match self.within(self.api.get_opt(LEASE)).await {
+                Ok(lease) => {
+                    self.lease = lease;
+                    self.give_up().await
+                }
+                Err(failure) => Err(failure),
+            };
         }
-        let options = PostParams::default();
         let identity = self.candidate.identity();
-        match self.within(self.api.replace(LEASE, &options, &lease)).await {
-            Ok(_) => info!(lease = LEASE, identity, action = labels::RELEASE_LEAD, "the lead is released"),
+        match outcome {
+            Ok(true) => info!(lease = LEASE, identity, action = labels::RELEASE_LEAD, "the lead is released"),
+            Ok(false) => {}
             Err(failure) => warn!(lease = LEASE, error = %failure, "the lease could not be released"),
         }
+    }
+
+    /// Writes the lease as nobody's, if it is as it was read and this process's; whether it was.
+    async fn give_up(&self) -> Result<bool, Failure> {
+        let Some(mut lease) = self.lease.clone() else { return Ok(false) };
+        let spec = lease.spec.get_or_insert_default();
+        if spec.holder_identity.take().as_deref() != Some(self.candidate.identity()) {
+            return Ok(false);
+        }
+        self.within(self.api.replace(LEASE, &PostParams::default(), &lease)).await.map(|_| true)
     }
 
     async fn within<T>(&self, request: impl Future<Output = kube::Result<T>>) -> Result<T, Failure> {
@@ -225,3 +247,7 @@ fn view(lease: &Lease) -> LeaseView {
         version: lease.resource_version().unwrap_or_default(),
     }
 }
+
+#[cfg(test)]
+#[path = "leader_tests.rs"]
+mod tests;

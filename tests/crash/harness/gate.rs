@@ -223,8 +223,15 @@ impl Gate {
         let number = counted.map_or_else(|| "-".to_owned(), |place| format!("#{place}"));
         let process = caller.process;
         let line = format!("process {process} {number} {:?} {} {}", caller.side, caller.method, caller.target);
-        let place =
-            state.passages.add(Passage { line, process, purpose, asks: caller.asks(), withheld: false, status: None, at: Instant::now() });
+        let place = state.passages.add(Passage {
+            line,
+            process,
+            purpose,
+            asks: caller.asks(),
+            withheld: false,
+            status: None,
+            at: Instant::now(),
+        });
         let down = state.down_until.is_some_and(|until| Instant::now() < until);
         if down && write && caller.side == Side::ApiServer {
             state.passages.note(place, " [outage]");

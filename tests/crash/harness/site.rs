@@ -84,8 +84,19 @@ impl Site {
         let foreign_secret = objects.get("Secret", FOREIGN_SECRET).await?.unwrap_or_default();
         let Scenario { elsewhere, elected, .. } = *scenario;
         let (doors, operators) = (Vec::new(), Vec::new());
-        let mut site =
-            Self { lab, objects, platform, gate, foreign_secret, doors, operators, elsewhere, elected, stopped: false, relief_waits: false };
+        let mut site = Self {
+            lab,
+            objects,
+            platform,
+            gate,
+            foreign_secret,
+            doors,
+            operators,
+            elsewhere,
+            elected,
+            stopped: false,
+            relief_waits: false,
+        };
         site.declare_account().await?;
         if elected {
             site.allow_lease().await?;
