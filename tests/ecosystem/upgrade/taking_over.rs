@@ -49,7 +49,7 @@ async fn taken_over(profile: Profile) {
     let _again = site.start(Version::This, "again", &[]).await;
     site.until_at_rest().await;
     site.until("everything to be as it was", async || changed(&after, &site.record().await)).await;
-    assert_eq!(site.asked(since), []);
+    assert_eq!(site.changes(since), []);
 }
 
 /// Waits until every object says what it is to say in the end.
