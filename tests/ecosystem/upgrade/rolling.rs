@@ -62,7 +62,6 @@ fn of(names: &[&str]) -> Vec<Object> {
 }
 
 /// Returns how long nobody called the platform.
-#[allow(clippy::print_stderr, reason = "how long it was is what people run this for")]
 async fn rolled(from: Version, to: Version, end: End) -> Duration {
     let (settled, declared) = (of(&SETTLED), of(&DECLARED));
     let all = [settled.clone(), declared.clone()].concat();
