@@ -11,6 +11,7 @@ use kube::Client;
 use serde_json::{Value, json};
 
 pub use self::redact::Names;
+use crate::platform::client_error;
 
 /// How long the operator may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -40,7 +41,10 @@ pub struct Report {
 impl Report {
     fn add(&mut self, title: &'static str, field: &str, found: Result<Value, String>) {
         match found {
-            Ok(value) => self.sections.push((title, json!({field: value}))),
+            Ok(value) => {
+                self.names.learn(&value);
+                self.sections.push((title, json!({field: value})));
+            }
             Err(error) => self.missing.push(format!("{field}: {error}")),
         }
     }
@@ -74,8 +78,8 @@ pub async fn collect(client: &Client, scope: &Scope) -> Report {
 }
 
 async fn get(url: &str) -> Result<String, String> {
-    let client = reqwest::Client::builder().timeout(TIMEOUT).build().map_err(|error| error.to_string())?;
-    let answer = client.get(url).send().await.map_err(|error| error.to_string())?;
-    let (status, text) = (answer.status(), answer.text().await.map_err(|error| error.to_string())?);
+    let client = reqwest::Client::builder().timeout(TIMEOUT).build().map_err(client_error)?;
+    let answer = client.get(url).send().await.map_err(client_error)?;
+    let (status, text) = (answer.status(), answer.text().await.map_err(client_error)?);
     if status.is_success() { Ok(text) } else { Err(format!("{status}: {}", text.trim())) }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::words::{Meaning, meaning};
-use crate::platform::without_tokens;
+use crate::platform::{replace_runs, without_tokens};
 
 const HIDDEN: &str = "[hidden]";
 /// Names that everybody has.
@@ -84,17 +84,7 @@ impl Names {
     }
 
     fn without_names(&self, text: &str) -> String {
-        let mut clean = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some(start) = rest.find(is_of_name) {
-            let (before, from) = rest.split_at(start);
-            let end = from.find(|c| !is_of_name(c)).unwrap_or(from.len());
-            let (run, after) = from.split_at(end);
-            clean.push_str(before);
-            clean.push_str(&self.run(run));
-            rest = after;
-        }
-        clean + rest
+        replace_runs(text, is_of_name, |run| self.run(run))
     }
 
     /// A run of letters, digits and what joins them: a name, or several that are joined.

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::ListParams;
 use kube::core::{ApiResource, DynamicObject};
 use kube::{Api, Client};
 use serde_json::{Map, Value, json};
 
 use crate::api::GROUP;
-use crate::controller::definitions;
+use crate::controller::environment::{Kind, KindVisitor, Kinds};
+use crate::controller::object::Managed;
+use crate::controller::registry::AllKinds;
 
 #[derive(Debug, Default)]
 pub struct Resources {
@@ -32,36 +33,35 @@ const METADATA: [&str; 8] = [
 /// All resources of dbplane in `namespace`, or everywhere. Those without a namespace are always among them: others refer to them.
 pub async fn all(client: &Client, namespace: Option<&str>) -> Resources {
     let mut resources = Resources::default();
-    for definition in definitions() {
-        match list(client, &definition, namespace).await {
+    let mut kinds = AsDynamic::default();
+    AllKinds::each(&mut kinds);
+    for (resource, is_namespaced) in kinds.0 {
+        match list(client, &resource, namespace.filter(|_| is_namespaced)).await {
             Ok(found) => resources.found.extend(found),
-            Err(error) => resources.missing.push(format!("{}: {error}", definition.spec.names.plural)),
+            Err(error) => resources.missing.push(format!("{}: {error}", resource.plural)),
         }
     }
     resources
 }
 
-async fn list(
-    client: &Client,
-    definition: &CustomResourceDefinition,
-    namespace: Option<&str>,
-) -> kube::Result<Vec<Value>> {
-    let (spec, names) = (&definition.spec, &definition.spec.names);
-    let version = spec.versions.iter().find(|version| version.storage).map_or("v1alpha1", |version| &version.name);
-    let resource = ApiResource {
-        group: spec.group.clone(),
-        version: version.to_owned(),
-        api_version: format!("{}/{version}", spec.group),
-        kind: names.kind.clone(),
-        plural: names.plural.clone(),
-    };
-    let api: Api<DynamicObject> = match namespace.filter(|_| spec.scope == "Namespaced") {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-        None => Api::all_with(client.clone(), &resource),
+/// Each kind, and whether it is namespaced.
+#[derive(Default)]
+struct AsDynamic(Vec<(ApiResource, bool)>);
+
+impl KindVisitor for AsDynamic {
+    fn visit<K: Kind>(&mut self) {
+        self.0.push((ApiResource::erase::<K::Object>(&()), K::Object::is_namespaced()));
+    }
+}
+
+async fn list(client: &Client, resource: &ApiResource, namespace: Option<&str>) -> kube::Result<Vec<Value>> {
+    let api: Api<DynamicObject> = match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, resource),
+        None => Api::all_with(client.clone(), resource),
     };
     let listed = api.list(&ListParams::default()).await?;
-    let kind = &names.kind;
-    Ok(listed.into_iter().map(|object| trimmed(kind, &serde_json::to_value(object).unwrap_or_default())).collect())
+    let object = |object| trimmed(&resource.kind, &serde_json::to_value(object).unwrap_or_default());
+    Ok(listed.into_iter().map(object).collect())
 }
 
 fn trimmed(kind: &str, object: &Value) -> Value {

@@ -87,15 +87,15 @@ const PLAIN: &[&str] = &[
     "vcpu",
 ];
 
-/// By the field's name in the definitions; the elements of a list and the values of a map count as their field. `None` where it is in
+/// By the field's name in the definitions and in `/debug/state`; the elements of a list and the values of a map count as their field. `None` where it is in
 /// no definition.
 pub fn meaning(field: &str) -> Option<Meaning> {
     Some(match field {
         "name" => Name("name"),
         "namespace" | "names" => Name("namespace"),
-        "organizationID" => Name("organization"),
-        "projectID" | "projects" => Name("project"),
-        "branchID" => Name("branch"),
+        "organizationID" | "organization" => Name("organization"),
+        "projectID" | "projects" | "project" => Name("project"),
+        "branchID" | "branch" => Name("branch"),
         "computeID" => Name("compute"),
         "database" => Name("database"),
         "secretName" | "connectionSecret" | "unusedSecrets" => Name("secret"),

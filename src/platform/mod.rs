@@ -13,7 +13,9 @@ mod reach;
 
 pub use budget::{Budget, BudgetFigures, Jitter, Priority, Rate, Waits};
 pub use connect::{Access, Connect, ConnectError, Endpoint, OverHttp};
-pub use http::{Answered, HttpOptions, HttpPlatform, ReadsOnly, Transport, Unanswered, without_tokens};
+pub use http::{
+    Answered, HttpOptions, HttpPlatform, ReadsOnly, Transport, Unanswered, client_error, replace_runs, without_tokens,
+};
 pub use leadership::Leadership;
 pub use observer::{
     ComputeInterest, ComputeMatters, Computes, Interest, KeyInterest, KeyList, KeyMatters, Keys, Latest, LatestKeys,

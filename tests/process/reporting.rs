@@ -88,8 +88,15 @@ async fn the_state_of_the_process_and_a_report_show_what_is_wrong() {
         assert!(!report.contains(name), "{name} is in\n{report}");
     }
 
+    // What the operator knows is about all namespaces, whatever the resources were asked of.
+    let elsewhere = bugreport(&cluster, &["--namespace", "kube-public", "--state-url", &page]);
+    assert!(elsewhere.contains("requestsPerMinute: 600"), "{elsewhere}");
+    for name in ["reports", "orders", "aged-wind", "br-nowhere", &id] {
+        assert!(!elsewhere.contains(name), "{name} is in\n{elsewhere}");
+    }
+
     let named = bugreport(&cluster, &["--keep-names", "--all", "--metrics-url", "http://127.0.0.1:1/metrics"]);
-    for text in ["name: reports", "name: orders", "projectID: aged-wind-123456", "metrics: error"] {
+    for text in ["name: reports", "name: orders", "projectID: aged-wind-123456", "Connection refused"] {
         assert!(named.contains(text), "{text} is not in\n{named}");
     }
     assert!(!named.contains(&secret) && !named.contains("demo-personal"));

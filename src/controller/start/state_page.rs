@@ -1,6 +1,5 @@
 //! `/debug/state`: what the process knows, for people who look for a cause. No secret is part of it.
 
-use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
@@ -9,12 +8,11 @@ use super::super::labels;
 use super::super::live::Live;
 use super::super::live::trail::Traced;
 use super::super::object::uid;
-use super::super::pass::Next;
 use super::super::registry::AllKinds;
 use super::super::state::ResourceState;
 use super::reconcile::Shared;
 use crate::decide::memory::Failure;
-use crate::decide::{Action, Health, Report, Sync, Wake};
+use crate::decide::{Action, Health, Report, Sync};
 use crate::platform::{BudgetFigures, Latest, Listing, Place};
 use crate::telemetry::debug::Wanted;
 
@@ -45,10 +43,10 @@ fn accounts(env: &Live) -> Vec<Value> {
     let connections = env.state.connections().into_iter();
     let account = connections.map(|(name, connection)| {
         json!({
-            "name": name.to_string(),
+            "account": name.to_string(),
             "connection": connection.number,
             "pollIntervalSeconds": connection.poll_interval.as_secs_f64(),
-            "names": format!("{:?}", connection.names),
+            "computeNames": format!("{:?}", connection.names),
             "checkedAt": connection.check.as_ref().map(|check| check.at),
             "budget": budget(&connection.platform.budget().figures()),
         })
@@ -130,18 +128,8 @@ fn last(traced: &Traced) -> Value {
         "error": traced.error,
         "step": step,
         "report": ended.and_then(|(pass, _)| pass.report.as_ref()).map(report),
-        "next": ended.map(|(pass, at)| next(pass.next, *at)),
+        "next": ended.map(|(pass, at)| json!({"on": pass.next.to_string(), "atTheLatest": at})),
     })
-}
-
-fn next(next: Next, at: Timestamp) -> Value {
-    let on = match next {
-        Next::Now => "at once",
-        Next::OnOwnWrite => "when the watch shows what was written",
-        Next::On(Wake::OnChange) => "on a change",
-        Next::On(Wake::At(_)) => "at that time, or on a change",
-    };
-    json!({"on": on, "atTheLatest": at})
 }
 
 fn report(report: &Report) -> Value {

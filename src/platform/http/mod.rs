@@ -31,8 +31,8 @@ use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEnt
 use crate::spans;
 
 pub use self::reads_only::{Answered, ReadsOnly};
-pub use self::text::without_tokens;
-pub use self::transport::{Transport, Unanswered};
+pub use self::text::{replace_runs, without_tokens};
+pub use self::transport::{Transport, Unanswered, client_error};
 
 /// Asked for once a platform is seen to page its projects; its own default may be as small as ten.
 const PROJECTS_A_PAGE: &str = "400";

@@ -25,17 +25,17 @@ fn without(raw: &str, secret: &str) -> String {
 
 /// The same text, with something else in place of what has the form of a token.
 pub fn without_tokens(text: &str) -> String {
-    let mut clean = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(start) = rest.find(is_of_token) {
-        let (before, from) = rest.split_at(start);
-        let end = from.find(|c| !is_of_token(c)).unwrap_or(from.len());
-        let (run, after) = from.split_at(end);
-        clean.push_str(before);
-        clean.push_str(if is_token(run) { REDACTED } else { run });
-        rest = after;
-    }
-    clean + rest
+    replace_runs(text, is_of_token, |run| if is_token(run) { REDACTED.to_owned() } else { run.to_owned() })
+}
+
+/// Replaces each run of characters of a sort.
+pub fn replace_runs(text: &str, is_of_run: fn(char) -> bool, replace: impl Fn(&str) -> String) -> String {
+    let piece = |piece: &str| {
+        let end = piece.find(|c| !is_of_run(c)).unwrap_or(piece.len());
+        let (run, after) = piece.split_at(end);
+        if run.is_empty() { after.to_owned() } else { replace(run) + after }
+    };
+    text.split_inclusive(|c| !is_of_run(c)).map(piece).collect()
 }
 
 /// The characters of base64 and of what joins the parts of a token.

@@ -72,7 +72,7 @@ impl Network {
             check_literal(url, reach).map_err(|refused| ConnectError::NotAdmitted(refused.to_string()))?;
             builder = builder.dns_resolver(Resolver::new(reach));
         }
-        let client = builder.build().map_err(|error| ConnectError::Client(reason(error)))?;
+        let client = builder.build().map_err(|error| ConnectError::Client(client_error(error)))?;
         Ok(Self { client, request_timeout: options.request_timeout })
     }
 }
@@ -94,14 +94,14 @@ impl Unanswered {
         let (sent, timeout) = (!error.is_connect(), error.is_timeout());
         let message = match sent && timeout {
             true => format!("none came within {request_timeout:?}"),
-            false => reason(error),
+            false => client_error(error),
         };
         Self { sent, message }
     }
 }
 
 /// What lies at the bottom of a client error, without the address.
-fn reason(error: reqwest::Error) -> String {
+pub fn client_error(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut causes = Vec::new();
     let mut cause = error.source();

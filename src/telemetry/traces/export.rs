@@ -1,6 +1,5 @@
 //! Sending spans to a collector, on the runtime's threads and by the library that platforms are called with.
 
-use std::error::Error;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +12,8 @@ use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use reqwest::redirect;
 use tokio::runtime::Handle;
 use tracing::{info, warn};
+
+use crate::platform::client_error;
 
 const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
 /// What an answer of a collector has is a few bytes.
@@ -40,7 +41,7 @@ impl Exporter {
             .redirect(redirect::Policy::none())
             .http1_only()
             .build()
-            .map_err(|error| format!("traces: no HTTP client: {}", reason(error)))?;
+            .map_err(|error| format!("traces: no HTTP client: {}", client_error(error)))?;
         let client = Client { http, runtime: Handle::current(), why: Arc::clone(&why) };
         let otlp = Otlp::builder().with_http().with_http_client(client).build();
         let otlp = otlp.map_err(|error| format!("traces cannot be exported: {error}"))?;
@@ -112,10 +113,10 @@ impl HttpClient for Client {
 }
 
 async fn send(http: &reqwest::Client, request: Request<Bytes>) -> Result<Response<Bytes>, String> {
-    let request = reqwest::Request::try_from(request).map_err(reason)?;
-    let mut answer = http.execute(request).await.map_err(reason)?;
+    let request = reqwest::Request::try_from(request).map_err(client_error)?;
+    let mut answer = http.execute(request).await.map_err(client_error)?;
     let mut body = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(reason)? {
+    while let Some(chunk) = answer.chunk().await.map_err(client_error)? {
         if body.len() + chunk.len() > LARGEST_ANSWER {
             return Err(format!("the collector's answer has more than {LARGEST_ANSWER} bytes"));
         }
@@ -124,18 +125,6 @@ async fn send(http: &reqwest::Client, request: Request<Bytes>) -> Result<Respons
     let mut whole = Response::new(Bytes::from(body));
     (*whole.status_mut(), *whole.headers_mut()) = (answer.status(), answer.headers().clone());
     Ok(whole)
-}
-
-/// What lies at the bottom of a client error, without the address.
-fn reason(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
