@@ -223,7 +223,9 @@ impl<K: Kind> Reader<K> {
         }
         for meta in news.no_longer_invalid {
             if self.store.find(|object| object.meta().uid == meta.uid).is_none() {
-                env.state().forget(meta.uid.as_deref().unwrap_or_default());
+                let uid = meta.uid.as_deref().unwrap_or_default();
+                env.state().forget(uid);
+                env.trail.forget(uid);
             }
             wake::all_in::<Live>(env.as_ref(), meta.namespace.as_deref());
         }

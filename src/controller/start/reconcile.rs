@@ -79,7 +79,7 @@ async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> 
     if object.stands() && access::is_pending::<K, Live>(env, object) {
         return Ok(requeue(Next::On(Wake::OnChange), env.now(), resync(env.draw())));
     }
-    let kind = K::Object::kind(&());
+    let (kind, reference) = (K::Object::kind(&()), ObjectRef::from_obj(object));
     let traced = spans::pass(&kind, object.meta());
     let lines = in_lines(&kind, object);
     let timer = env.metrics.passes.begins(&kind);
@@ -91,6 +91,10 @@ async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> 
     env.state.pass_succeeded(&uid(object));
     let wait = wait(pass.next, now, resync(env.draw()));
     env.trail.ended(&uid(object), pass, later(now, wait), now);
+    // It may have gone while this pass was made.
+    if env.object(&reference).is_none() {
+        env.trail.forget(&uid(object));
+    }
     Ok(Requeue::requeue(wait))
 }
 
