@@ -49,7 +49,10 @@ async fn taken_over(profile: Profile) {
     let _again = site.start(Version::This, "again", &[]).await;
     site.until_at_rest().await;
     site.until("everything to be as it was", async || changed(&after, &site.record().await)).await;
-    assert_eq!(site.changes(since), []);
+    // Of a compute that is missing the platform is asked by a change of nothing: where there is one, it would be answered otherwise.
+    let asked =
+        site.asked(since).into_iter().filter(|(method, _, status)| (method.as_str(), *status) != ("PATCH", Some(404)));
+    assert_eq!(asked.collect::<Vec<_>>(), []);
 }
 
 /// Waits until every object says what it is to say in the end.
