@@ -68,7 +68,11 @@ async fn the_state_of_the_process_and_a_report_show_what_is_wrong() {
     };
     wait_until("the standby to say what it waits for", PATIENCE, said).await.unwrap();
 
-    let report = bugreport(&cluster, &["--metrics-url", &operator.metrics, "--state-url", &page]);
+    reports_tell_what_is_wrong_without_names(&cluster, &operator.metrics, &page).await;
+}
+
+async fn reports_tell_what_is_wrong_without_names(cluster: &ControlPlane, metrics: &str, page: &str) {
+    let report = bugreport(cluster, &["--metrics-url", metrics, "--state-url", page]);
     let shown = [
         "holder: operator_",
         "isOfThisVersion: true",
@@ -89,13 +93,13 @@ async fn the_state_of_the_process_and_a_report_show_what_is_wrong() {
     }
 
     // What the operator knows is about all namespaces, whatever the resources were asked of.
-    let elsewhere = bugreport(&cluster, &["--namespace", "kube-public", "--state-url", &page]);
+    let elsewhere = bugreport(cluster, &["--namespace", "kube-public", "--state-url", page]);
     assert!(elsewhere.contains("requestsPerMinute: 600"), "{elsewhere}");
     for name in ["reports", "orders", "aged-wind", "br-nowhere", &id] {
         assert!(!elsewhere.contains(name), "{name} is in\n{elsewhere}");
     }
 
-    let named = bugreport(&cluster, &["--keep-names", "--all", "--metrics-url", "http://127.0.0.1:1/metrics"]);
+    let named = bugreport(cluster, &["--keep-names", "--all", "--metrics-url", "http://127.0.0.1:1/metrics"]);
     for text in ["name: reports", "name: orders", "projectID: aged-wind-123456", "Connection refused"] {
         assert!(named.contains(text), "{text} is not in\n{named}");
     }
