@@ -12,7 +12,7 @@ mod chart;
 mod clients;
 mod command_line;
 mod connection;
-#[allow(dead_code, reason = "the tests of the operator use all of it")]
+#[allow(dead_code, unused_imports, reason = "the tests of the operator use all of it")]
 #[path = "../operator/fixture.rs"]
 mod fixture;
 mod image;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, PROJECT, Shared, compute, free_address, usual};
+use crate::fixture::{Fixture, Shared, compute, free_address, key, usual};
 use crate::support::{Running, Sandbox, wait_for};
 use crate::tools;
 
@@ -124,7 +124,7 @@ fn queries() -> Vec<Query> {
 async fn at_work(fixture: &Fixture) {
     fixture.apply(&compute("orders", "br-main-42", "  size: {fixed: 1}\n")).await;
     fixture.apply(&compute("reader", "br-main-42", "").replace("ReadWrite", "ReadOnly")).await;
-    fixture.apply(&key("ci")).await;
+    fixture.apply(&key("ci", "")).await;
     let orders = fixture.until_ready("compute/orders").await;
     fixture.until_ready("compute/reader").await;
     let before = fixture.until_ready("projectkey/ci").await;
@@ -151,20 +151,6 @@ async fn at_work(fixture: &Fixture) {
 /// So many are created at once, and then so many again.
 const BATCH: usize = 8;
 const BATCHES: usize = 5;
-
-fn key(name: &str) -> String {
-    format!(
-        "apiVersion: dbplane.dev/v1alpha1
-kind: ProjectKey
-metadata: {{name: {name}}}
-spec:
-  accountRef: {{name: prod}}
-  projectID: {PROJECT}
-  keyName: {name}
-  secret: {{name: {name}-key, key: api-key}}
-"
-    )
-}
 
 #[tokio::test]
 async fn every_query_of_the_dashboard_and_of_the_alerts_is_answered() {
@@ -252,7 +238,7 @@ async fn subject(fixture: &Fixture, alert: &str) -> (&'static str, String) {
             ("account", "prod".to_owned())
         }
         "DbplaneKeysToRevoke" => {
-            fixture.apply(&key("lost")).await;
+            fixture.apply(&key("lost", "")).await;
             fixture.until_ready("projectkey/lost").await;
             ("projectkey", "lost".to_owned())
         }

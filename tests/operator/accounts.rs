@@ -3,8 +3,7 @@
 use dbplane_simulator::world::Profile;
 use serde_json::{Value, json};
 
-use crate::fixture::{ADMIN, Fixture, ORGANIZATION_KEY, PROJECT, SEVERAL_POLLS, compute, condition};
-use crate::keys::key;
+use crate::fixture::{ADMIN, Fixture, ORGANIZATION_KEY, PROJECT, SEVERAL_POLLS, compute, condition, key};
 
 const PERSONAL_KEYS: &str = "/users/user-ada/api_keys";
 

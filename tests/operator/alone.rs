@@ -7,8 +7,7 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::collector::{Collector, Span};
-use crate::fixture::{Fixture, Shared, compute, free_address, usual};
-use crate::keys::key_into;
+use crate::fixture::{Fixture, Shared, compute, free_address, key_into, usual};
 use crate::support::tokens;
 
 /// A fixture with a control plane and an operator of its own, for as long as this process lasts.

@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, PROJECT, compute, condition};
-use crate::keys::key;
+use crate::fixture::{Fixture, PROJECT, compute, condition, key};
 
 /// The Account `team`, or a ClusterAccount for the namespace `for_namespace`, with the key of the ProjectKey `team`.
 fn team(fixture: &Fixture, for_namespace: Option<&str>) -> String {

@@ -1,5 +1,8 @@
 //! What a test of the operator works with: a namespace, a platform, and the shared operator.
 
+#[path = "manifests.rs"]
+mod manifests;
+
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -13,6 +16,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
 
+pub use self::manifests::{account, compute, key, key_into};
 use crate::support::{
     ControlPlane, Options, PATIENCE, Running, Sandbox, definition_files, free_listener, free_port, objects, wait_for,
 };
@@ -363,36 +367,6 @@ impl Drop for Fixture {
 
 pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
     object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
-}
-
-/// An Account of the sample organization.
-pub fn account(name: &str, base_url: &str, more: &str) -> String {
-    format!(
-        "apiVersion: dbplane.dev/v1alpha1
-kind: Account
-metadata: {{name: {name}}}
-spec:
-  baseURL: {base_url}
-  organizationID: org-cool-darkness-1
-  apiKeySecretRef: {{name: platform-api-key}}
-  pollInterval: 5s
-{more}"
-    )
-}
-
-/// A Compute of the sample project.
-pub fn compute(name: &str, branch: &str, more: &str) -> String {
-    format!(
-        "apiVersion: dbplane.dev/v1alpha1
-kind: Compute
-metadata: {{name: {name}}}
-spec:
-  accountRef: {{name: prod}}
-  projectID: {PROJECT}
-  branchID: {branch}
-  type: ReadWrite
-{more}"
-    )
 }
 
 /// Long enough for several polls of the platform.

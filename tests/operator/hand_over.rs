@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use crate::computes::{delete, message, writes};
 use crate::creates::reader;
-use crate::fixture::{ADMIN, Fixture, PROJECT, compute, condition};
-use crate::keys::{key, key_into};
+use crate::fixture::{ADMIN, Fixture, PROJECT, compute, condition, key, key_into};
 
 const CONNECTION: &str = "  connection: {secretName: orders-db}\n";
 

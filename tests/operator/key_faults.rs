@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, ORGANIZATION_KEY, condition};
-use crate::keys::key;
+use crate::fixture::{Fixture, ORGANIZATION_KEY, condition, key};
 
 const CREATE: &str = "POST /organizations/org-cool-darkness-1/api_keys";
 const CREATES: &str = "^/organizations/[^/]+/api_keys$";

@@ -3,8 +3,7 @@
 use dbplane::decide::names;
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, condition};
-use crate::keys::key;
+use crate::fixture::{Fixture, condition, key};
 
 const CREATE: &str = "POST /organizations/org-cool-darkness-1/api_keys";
 const CREATES: &str = "^/organizations/[^/]+/api_keys$";

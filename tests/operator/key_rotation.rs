@@ -3,8 +3,7 @@
 use dbplane::decide::names::{REVOKED_KEYS, ROTATE};
 use serde_json::Value;
 
-use crate::fixture::Fixture;
-use crate::keys::key_into;
+use crate::fixture::{Fixture, key_into};
 
 impl Fixture {
     async fn annotate(&self, object: &str, annotation: &str, value: &str) {

@@ -2,26 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, PROJECT, condition};
+use crate::fixture::{Fixture, condition, key, key_into};
 use crate::support::aged;
-
-pub fn key(name: &str, more: &str) -> String {
-    key_into(name, &format!("{{name: {name}-key}}"), more)
-}
-
-pub fn key_into(name: &str, secret: &str, more: &str) -> String {
-    format!(
-        "apiVersion: dbplane.dev/v1alpha1
-kind: ProjectKey
-metadata: {{name: {name}}}
-spec:
-  accountRef: {{name: prod}}
-  projectID: {PROJECT}
-  keyName: {name}
-  secret: {secret}
-{more}"
-    )
-}
 
 impl Fixture {
     /// Waits until the resource is ready with another key than this one.

@@ -2,8 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::fixture::Fixture;
-use crate::keys::key;
+use crate::fixture::{Fixture, key};
 
 const LIST: &str = "GET /organizations/org-cool-darkness-1/api_keys";
 const KEYS: u64 = 3;

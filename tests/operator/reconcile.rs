@@ -4,8 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::computes::created;
-use crate::fixture::{Fixture, condition};
-use crate::keys::key;
+use crate::fixture::{Fixture, condition, key};
 
 const ASKED: &str = "2026-11-22T22:00:00Z";
 

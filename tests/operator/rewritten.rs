@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 
 use crate::computes::{is_restarted, polls, writes};
 use crate::creates::{id, reader};
-use crate::fixture::{Fixture, compute, condition};
-use crate::keys::key;
+use crate::fixture::{Fixture, compute, condition, key};
 
 /// Waits until a resource has its record and its finalizer again.
 async fn restored(fixture: &Fixture, object: &str, record: &Value) -> Value {

@@ -4,8 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::{Alone, delete, is_reported, message};
-use crate::fixture::{Fixture, compute};
-use crate::keys::key;
+use crate::fixture::{Fixture, compute, key};
 use crate::support::{PATIENCE, wait_for};
 
 /// Those of `objects` that wait for a confirmation, once that is so many.

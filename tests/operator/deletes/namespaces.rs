@@ -3,8 +3,7 @@
 use serde_json::json;
 
 use super::{Alone, delete, message};
-use crate::fixture::{ADMIN, Fixture, PROJECT, compute};
-use crate::keys::key;
+use crate::fixture::{ADMIN, Fixture, PROJECT, compute, key};
 
 const OBJECTS: [&str; 4] = ["compute/orders", "compute/reader", "projectkey/cd", "projectkey/ci"];
 

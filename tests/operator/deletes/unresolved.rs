@@ -4,8 +4,7 @@ use dbplane_simulator::world::Profile;
 use serde_json::json;
 
 use super::{delete, is_reported, message};
-use crate::fixture::{Fixture, compute};
-use crate::keys::key;
+use crate::fixture::{Fixture, compute, key};
 
 const CREATE: &str = "POST /organizations/org-cool-darkness-1/api_keys";
 
