@@ -16,6 +16,8 @@ mod connection;
 #[path = "../operator/fixture.rs"]
 mod fixture;
 mod image;
+#[path = "../support/merge.rs"]
+mod merge;
 mod monitoring;
 mod postgres;
 mod public;
@@ -42,17 +44,6 @@ fn of_debian(path: &[&str]) -> PathBuf {
     let roots = [tools("debian"), PathBuf::from("/")];
     let found = roots.into_iter().find_map(|root| below(root, path));
     found.unwrap_or_else(|| panic!("no package of Debian has {}: run make ecosystem", path.join("/")))
-}
-
-/// RFC 7386, for objects.
-fn merge(object: &mut serde_json::Value, patch: &serde_json::Value) {
-    let Some(members) = patch.as_object() else {
-        *object = patch.clone();
-        return;
-    };
-    for (name, value) in members {
-        merge(&mut object[name.as_str()], value);
-    }
 }
 
 fn below(folder: PathBuf, path: &[&str]) -> Option<PathBuf> {

@@ -12,6 +12,7 @@ use kube::ResourceExt;
 use kube::core::Status;
 use serde_json::{Value, json};
 
+use super::merge::merge;
 use super::objects::Objects;
 use super::print::{Print, hash};
 pub use super::request::{Request, Resource, Response, Target};
@@ -369,21 +370,4 @@ fn known(question: u64, answer: impl FnOnce() -> Option<Print<Stored>>) -> Optio
     let answer = answer();
     KNOWN.with(|known| known.borrow_mut().insert(question, answer.clone()));
     answer
-}
-
-/// RFC 7386.
-pub fn merge(object: &mut Value, patch: &Value) {
-    let Some(members) = patch.as_object() else {
-        *object = patch.clone();
-        return;
-    };
-    if !object.is_object() {
-        *object = json!({});
-    }
-    for (name, value) in members {
-        match value {
-            Value::Null => drop(object.as_object_mut().unwrap().remove(name)),
-            value => merge(&mut object[name.as_str()], value),
-        }
-    }
 }

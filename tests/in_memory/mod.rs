@@ -12,6 +12,8 @@
 )]
 
 pub mod cluster;
+#[path = "../support/merge.rs"]
+mod merge;
 pub mod objects;
 pub mod port;
 pub mod print;

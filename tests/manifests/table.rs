@@ -5,8 +5,13 @@
 //! is refused says with `message` what the refusal must tell, and with `at` of which field it must speak. An update
 //! creates `from` (a patch too) and then puts `to` (a patch over that) in its place.
 
+#[path = "../support/merge.rs"]
+mod merge;
+
 use serde::Deserialize;
 use serde_json::Value;
+
+use self::merge::merge;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -122,24 +127,6 @@ fn patched(base: &Value, patch: &Value) -> Value {
         merge(&mut target, patch);
     }
     target
-}
-
-fn merge(target: &mut Value, patch: &Value) {
-    let Value::Object(changes) = patch else {
-        *target = patch.clone();
-        return;
-    };
-    if !target.is_object() {
-        *target = Value::Object(serde_json::Map::new());
-    }
-    let Some(object) = target.as_object_mut() else { return };
-    for (name, change) in changes {
-        if change.is_null() {
-            object.remove(name);
-        } else {
-            merge(object.entry(name).or_insert(Value::Null), change);
-        }
-    }
 }
 
 fn set_null(manifest: &mut Value, pointer: &str) {

@@ -7,6 +7,7 @@ use dbplane::decide::names::RECORD;
 use serde_json::{Value, json};
 
 use super::site::{Operator, Site};
+use crate::merge::merge;
 use crate::recorded::{Deed, Moment, Object, Recording, Says, says};
 
 /// When the platform carries out what nobody waits for any more: after the process was killed, and before the next one starts.
@@ -110,7 +111,7 @@ fn is_current(object: &Value, (kind, _): Says) -> bool {
 
 fn order(site: &Site, method: &str, path: &str, times: usize, fault: &Value) {
     let mut order = json!({"method": method, "path": path, "times": times});
-    crate::merge(&mut order, fault);
+    merge(&mut order, fault);
     if times > 0 {
         site.platform.order_fault(serde_json::from_value(order).unwrap()).unwrap();
     }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::Version;
+use crate::merge::merge;
 use crate::recorded::{CLUSTER_ID, CREDENTIALS, KINDS, NAMESPACE, ORGANIZATION, Object, PROJECT, Recording, TOKEN};
 use crate::support::{ControlPlane, Options, PATIENCE, Running, free_listener, free_port, objects, wait_for};
 
@@ -59,7 +60,7 @@ impl Site {
                 "baseURL": self.platform.base_url(), "organizationID": ORGANIZATION, "pollInterval": "5s",
                 "rateLimit": {"requestsPerMinute": 60_000, "burst": 1000}, "apiKeySecretRef": {"name": CREDENTIALS},
             });
-            crate::merge(&mut spec, &more);
+            merge(&mut spec, &more);
             json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
         };
         let (kind, more) = match self.profile {
@@ -105,7 +106,7 @@ impl Site {
             object.types = None;
             let mut object = serde_json::to_value(object).unwrap();
             let version = if kind == "Secret" { "v1" } else { "dbplane.dev/v1alpha1" };
-            crate::merge(&mut object, &json!({"apiVersion": version, "kind": kind}));
+            merge(&mut object, &json!({"apiVersion": version, "kind": kind}));
             (object["metadata"]["name"].as_str().unwrap().to_owned(), object)
         };
         listed.items.into_iter().map(named).collect()
