@@ -99,3 +99,51 @@ async fn an_object_that_cannot_be_read_stops_no_other_and_keeps_its_compute() {
     until_reason(&cluster, "orders", "Available").await;
     assert_eq!(creates(&platform), 3, "nothing was created beside it");
 }
+
+/// Another Compute of the sample project, with these fields of its spec in either spelling.
+fn of_branch_dev(fields: &str) -> String {
+    format!(
+        "apiVersion: dbplane.dev/v1alpha1
+kind: Compute
+metadata: {{name: former, finalizers: [dbplane.dev/finalizer]}}
+spec: {{accountRef: {{name: prod}}, type: ReadWrite, {fields}}}
+"
+    )
+}
+
+/// Stores a Compute as it was spelled before `projectID` and `branchID`, with the definition of then.
+async fn store_in_the_former_spelling(cluster: &ControlPlane) {
+    let definition = definition_files().into_iter().find(|path| path.ends_with("dbplane.dev_computes.yaml")).unwrap();
+    let text = std::fs::read_to_string(&definition).unwrap();
+    let spelt = |text: String, word: &str| text.replace(&format!("{word}ID"), &format!("{word}Id"));
+    let former = ["project", "branch", "compute"].into_iter().fold(text, spelt);
+    cluster.kubectl_with_input(&["replace", "-f", "-"], &former).await.unwrap();
+    let manifest = of_branch_dev("projectId: aged-wind-123456, branchId: br-dev-7");
+    let stored = async || cluster.kubectl_with_input(&["apply", "-f", "-"], &manifest).await.is_ok();
+    wait_until("the API server to take the former spelling", PATIENCE, stored).await.unwrap();
+    cluster.kubectl(&["replace", "-f", definition.to_str().unwrap()]).await.unwrap();
+    let dry_run = ["apply", "--dry-run=server", "-f", "-"];
+    let refused = async || cluster.kubectl_with_input(&dry_run, &manifest).await.is_err();
+    wait_until("the API server to refuse it again", PATIENCE, refused).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_object_in_the_former_spelling_is_left_alone_until_its_manifest_is_written_anew() {
+    let cluster = cluster().await;
+    let platform = platform().await;
+    store_in_the_former_spelling(&cluster).await;
+    let made = json!({"project_id": "aged-wind-123456", "branch_id": "br-dev-7", "type": "read_write"});
+    let url = format!("{}/computes", platform.console_url());
+    let made = reqwest::Client::new().post(url).json(&made).send().await.unwrap();
+    let made: serde_json::Value = made.json().await.unwrap();
+    declare(&cluster, &platform).await;
+    let _operator = Operator::start_as(&installed(&cluster).await, &cluster, "operator", &[]);
+    until_ready(&cluster).await;
+    until_reason(&cluster, "former", "Unreadable").await;
+    let id = made["id"].as_str().unwrap();
+    let anew = of_branch_dev(&format!("projectID: aged-wind-123456, branchID: br-dev-7, computeID: {id}"));
+    cluster.kubectl_with_input(&["replace", "-f", "-"], &anew).await.unwrap();
+    until_reason(&cluster, "former", "Available").await;
+    let changes = platform.requests(0).into_iter().filter(|request| request.method != "GET").count();
+    assert_eq!((creates(&platform), changes), (1, 1), "nothing but the other Compute");
+}
