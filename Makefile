@@ -47,6 +47,12 @@ test: ## every test, including those that need a cluster
 	$(step) '3 of 3' 'running them: about 11 min'
 	@tests/run
 
+# Those that are left out are about ClusterAccounts, several namespaces, the end of a namespace (its Roles go with it), or start the operator by themselves.
+.PHONY: test-namespaced
+test-namespaced: control-plane ## the operator's tests once more, each with an operator that has Roles in its namespace alone (5 min)
+	DBPLANE_TEST_RIGHTS=namespaced RUST_TEST_THREADS=6 cargo test --locked --test operator -- \
+		--skip alone:: --skip deletes:: --skip another_namespace --skip a_namespace_ --skip cluster_account_ --skip scaling_down_passes_the_brake
+
 .PHONY: ecosystem
 ecosystem: control-plane ## real servers and clients: PostgreSQL and its clients, helm, public clients of the platform with the simulator; a release of what is here, and its images
 	@tests/ecosystem/build

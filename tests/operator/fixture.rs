@@ -12,6 +12,8 @@ use dbplane_simulator::world::file::WorldFile;
 use dbplane_simulator::{self as simulator, Options as Platform, Simulator};
 use k8s_openapi::ByteString;
 use kube::{Api, Client};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
@@ -27,9 +29,30 @@ pub const ORGANIZATION_KEY: &str = "demo-organization-key-not-a-secret";
 /// The sample project, as manifests name it. Each test has one of its own: resources of all platforms share claims.
 pub const PROJECT: &str = "aged-wind-123456";
 
-/// The control plane and the operator of this test process.
+/// A control plane with the operator's resources and rights.
+struct Site {
+    cluster: ControlPlane,
+    audit_log: PathBuf,
+}
+
+impl Site {
+    /// With what this folder installs. Goes with this process: its folders are watched over.
+    async fn start(folder: &str) -> &'static Self {
+        let audit: &'static Sandbox = Box::leak(Box::new(Sandbox::new("audit").unwrap()));
+        let (policy, audit_log) = (audit.folder().join("policy.yaml"), audit.folder().join("audit.log"));
+        std::fs::write(&policy, AUDIT_POLICY).unwrap();
+        let audited = [("audit-policy-file", &policy), ("audit-log-path", &audit_log)];
+        let api_server_flags = audited.map(|(flag, path)| format!("--{flag}={}", path.display())).to_vec();
+        let options = Options { crds: definition_files(), api_server_flags, ..Options::default() };
+        let cluster = ControlPlane::start_with(options).await.unwrap();
+        cluster.kubectl(&["apply", "-k", root().join(folder).to_str().unwrap()]).await.unwrap();
+        Box::leak(Box::new(Self { cluster, audit_log }))
+    }
+}
+
+/// A control plane and an operator: of this test process, or of one test.
 pub struct Shared {
-    pub cluster: ControlPlane,
+    pub cluster: &'static ControlPlane,
     pub operator: Running,
     pub metrics: String,
     /// What the API server was asked by the operator, one JSON object a line.
@@ -42,20 +65,35 @@ pub async fn shared() -> &'static Shared {
 }
 
 impl Shared {
-    /// A control plane with the operator's resources and rights, and the operator, started with these variables and flags.
+    /// On a control plane of its own, with these variables and flags.
     pub async fn start_in(variables: &[(&str, &str)], flags: &[&str]) -> Self {
-        // Goes with this process: its folder is watched over.
-        let audit: &'static Sandbox = Box::leak(Box::new(Sandbox::new("audit").unwrap()));
-        let (policy, audit_log) = (audit.folder().join("policy.yaml"), audit.folder().join("audit.log"));
-        std::fs::write(&policy, AUDIT_POLICY).unwrap();
-        let audited = [("audit-policy-file", &policy), ("audit-log-path", &audit_log)];
-        let api_server_flags = audited.map(|(flag, path)| format!("--{flag}={}", path.display())).to_vec();
-        let options = Options { crds: definition_files(), api_server_flags, ..Options::default() };
-        let cluster = ControlPlane::start_with(options).await.unwrap();
-        cluster.kubectl(&["apply", "-k", root().join("deploy").to_str().unwrap()]).await.unwrap();
-        let (operator, metrics) = start_operator_with(variables, &cluster, flags).await;
-        Self { cluster, operator: operator.log_on_panic(), metrics, audit_log }
+        Self::start_at(Site::start("deploy").await, variables, flags).await
     }
+
+    async fn start_at(site: &'static Site, variables: &[(&str, &str)], flags: &[&str]) -> Self {
+        let (operator, metrics) = start_operator_with(variables, &site.cluster, flags).await;
+        let audit_log = site.audit_log.clone();
+        Self { cluster: &site.cluster, operator: operator.log_on_panic(), metrics, audit_log }
+    }
+
+    /// An operator for this namespace alone, which is made with the operator's Roles.
+    async fn confined_to(namespace: &str) -> &'static Self {
+        static SITE: OnceCell<&'static Site> = OnceCell::const_new();
+        let site = SITE.get_or_init(async || Site::start("deploy/namespaced/operator").await).await;
+        let served = root().join("deploy/namespaced/served");
+        site.cluster.kubectl(&["create", "namespace", namespace]).await.unwrap();
+        site.cluster.kubectl(&["-n", namespace, "apply", "-k", served.to_str().unwrap()]).await.unwrap();
+        let mut flags = usual("info,dbplane=debug").to_vec();
+        // All have the same Lease.
+        flags.retain(|flag| *flag != "--leader-elect");
+        flags.extend(["--watch-namespaces", namespace, "--no-cluster-accounts", "--cluster-id", "abc123"]);
+        Box::leak(Box::new(Self::start_at(site, &[], &flags).await))
+    }
+}
+
+/// Whether each test has an operator of its own, with the rights that `deploy/namespaced` gives it in the namespace of that test.
+fn is_confined() -> bool {
+    std::env::var("DBPLANE_TEST_RIGHTS").is_ok_and(|rights| rights == "namespaced")
 }
 
 /// Everything that the operator's own ServiceAccount asks.
@@ -141,7 +179,8 @@ impl Fixture {
 
     /// A namespace and a platform, without any account.
     pub async fn on(name: &str, shape: impl FnOnce(&mut Platform)) -> Self {
-        Self::within(shared().await, name, shape).await
+        let shared = if is_confined() { Shared::confined_to(name).await } else { shared().await };
+        Self::within(shared, name, shape).await
     }
 
     /// The same in a control plane of one's own.
@@ -150,7 +189,9 @@ impl Fixture {
         let mut options = Platform::new(world(&project));
         shape(&mut options);
         let platform = simulator::serve(listener(), options).await.unwrap();
-        shared.cluster.kubectl(&["create", "namespace", name]).await.unwrap();
+        if !is_confined() {
+            shared.cluster.kubectl(&["create", "namespace", name]).await.unwrap();
+        }
         let client = shared.cluster.client().await.unwrap();
         Self { shared, client, namespace: name.to_owned(), platform, project }
     }
@@ -360,6 +401,10 @@ impl Fixture {
 
 impl Drop for Fixture {
     fn drop(&mut self) {
+        if is_confined() {
+            let operator = Pid::from_raw(i32::try_from(self.shared.operator.id()).unwrap());
+            kill(operator, Signal::SIGKILL).unwrap();
+        }
         let steps = self.text(usize::MAX).matches("performing").count();
         assert!(std::thread::panicking() || steps <= MOST_STEPS, "{steps} steps:\n{}", self.text(30));
     }
