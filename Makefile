@@ -53,6 +53,10 @@ test-namespaced: control-plane ## the operator's tests once more, each with an o
 	DBPLANE_TEST_RIGHTS=namespaced RUST_TEST_THREADS=6 cargo test --locked --test operator -- \
 		--skip alone:: --skip deletes:: --skip another_namespace --skip a_namespace_ --skip cluster_account_ --skip scaling_down_passes_the_brake
 
+.PHONY: book
+book: ## the book of docs/SUMMARY.md in target/book (2 min the first time)
+	@docs/build
+
 .PHONY: ecosystem
 ecosystem: control-plane ## real servers and clients: PostgreSQL and its clients, helm, public clients of the platform with the simulator; a release of what is here, and its images
 	@tests/ecosystem/build
@@ -100,7 +104,7 @@ lint: ## clippy on everything; warnings are errors (shellcheck too, where it is 
 	cargo clippy --workspace --locked --all-targets -- -D warnings
 	cargo clippy --locked --test ecosystem -- -D warnings
 	@if command -v shellcheck >/dev/null; \
-	then shellcheck .ci/run .ci/cargo-tool release/make release/packages release/reproduce release/rustc tests/run tests/control-plane/build tests/ecosystem/build tests/ecosystem/contained tests/ecosystem/status/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
+	then shellcheck .ci/run .ci/cargo-tool docs/build release/make release/packages release/reproduce release/rustc tests/run tests/control-plane/build tests/ecosystem/build tests/ecosystem/contained tests/ecosystem/status/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
 	else echo "shellcheck is not installed: the shell scripts were not linted"; fi
 
 .PHONY: fmt

@@ -13,6 +13,7 @@ mod crds;
 mod live_check;
 mod manifests;
 mod monitoring;
+mod pages;
 #[path = "../manifests/table.rs"]
 mod table;
 mod traces;
