@@ -39,7 +39,7 @@ impl Alone {
     }
 
     async fn start(&mut self) {
-        let (operator, metrics) = start_operator_with(&[], &self.shared.cluster, self.flags).await;
+        let (operator, metrics) = start_operator_with(&[], self.shared.cluster, self.flags).await;
         self.later.push((operator.log_on_panic(), metrics));
     }
 
