@@ -15,6 +15,7 @@ mod connection;
 #[allow(dead_code, unused_imports, reason = "the tests of the operator use all of it")]
 #[path = "../operator/fixture.rs"]
 mod fixture;
+mod gitops;
 mod image;
 #[path = "../support/merge.rs"]
 mod merge;

@@ -1,0 +1,331 @@
+//! Flux: its own kustomize-controller deploys from a source, on a real control plane, beside the operator.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::kustomization::Flux;
+use super::{changes, everything, examples, writes};
+use crate::fixture::{Fixture, compute, condition, key};
+use crate::support::PATIENCE;
+
+const FINALIZER: &str = "dbplane.dev/finalizer";
+
+/// What Flux calls itself in managedFields.
+const MANAGER: &str = "kustomize-controller";
+
+/// Longer than the status poll of Flux (5 s), and than the operator takes to begin.
+const SLOW_START: u32 = 15_000;
+
+fn message(object: &Value, kind: &str) -> String {
+    condition(object, kind).unwrap()["message"].as_str().unwrap().to_owned()
+}
+
+fn is_ready(object: &Value) -> bool {
+    condition(object, "Ready").is_some_and(|ready| ready["status"] == "True")
+}
+
+#[tokio::test]
+async fn a_kustomization_that_waits_is_ready_once_all_resources_can_be_used() {
+    let fixture = Fixture::on("flux-waits", |platform| platform.world.settings.start_ms = SLOW_START).await;
+    let flux = Flux::new(&fixture).await;
+    let revision = flux.commit(&examples(&fixture)).await;
+    flux.declare(&json!({"wait": true})).await;
+    let names = ["account/prod", "compute/orders", "compute/orders-replica", "projectkey/ci"];
+
+    let waits = flux.until("waiting", |seen| condition(seen, "Healthy").is_some_and(|it| it["status"] == "Unknown"));
+    assert!(message(&waits.await, "Healthy").starts_with("Running health checks"));
+    let orders = fixture.until("compute/orders", "starting", |seen| condition(seen, "Reconciling").is_some()).await;
+    assert!(!is_ready(&orders) && !is_ready(&flux.get().await), "{orders}");
+
+    let ready = flux.until_ready(&revision).await;
+    let since = condition(&ready, "Ready").unwrap()["lastTransitionTime"].as_str().unwrap();
+    for name in names {
+        let object = fixture.get(name).await.unwrap();
+        assert!(is_ready(&object), "{name} when the Kustomization was ready: {object}");
+        let own = condition(&object, "Ready").unwrap()["lastTransitionTime"].as_str().unwrap();
+        assert!(own <= since, "{name}: {own}, the Kustomization: {since}");
+    }
+    assert_eq!(fixture.count("POST"), 3, "two computes and a key: {:?}", changes(&fixture));
+}
+
+#[tokio::test]
+async fn whatever_flux_reconciles_at_rest_changes_nothing() {
+    let fixture = Fixture::bare("flux-rest").await;
+    let flux = Flux::new(&fixture).await;
+    let revision = flux.commit(&examples(&fixture)).await;
+    flux.declare(&json!({"wait": true})).await;
+    flux.until_ready(&revision).await;
+    fixture.until("secret/orders-db", "written", |seen| seen["data"]["uri"].is_string()).await;
+    let (objects, written, changed) = at_rest(&fixture).await;
+    assert!(objects.contains_key("Secret/orders-db") && objects.contains_key("Secret/ci-platform-key"));
+
+    for _ in 0..5 {
+        flux.reconcile().await;
+    }
+    // The same content under another revision, too.
+    let next = flux.commit(&examples(&fixture)).await;
+    flux.until_ready(&next).await;
+
+    // resourceVersion and generation among the rest.
+    for (name, object) in everything(&fixture).await {
+        assert_eq!(object, objects[&name], "{name}");
+    }
+    assert_eq!(writes(&fixture), written);
+    assert_eq!(changes(&fixture), changed);
+    for (name, object) in &objects {
+        nobody_writes_what_is_another_s(name, object);
+    }
+}
+
+/// Everything, once it stays the same for longer than a poll and a check of the keys; with what was asked until then.
+async fn at_rest(fixture: &Fixture) -> (std::collections::BTreeMap<String, Value>, Vec<String>, Vec<String>) {
+    const REST: Duration = Duration::from_secs(12);
+    let (mut last, mut since) = (None, std::time::Instant::now());
+    let found = crate::support::wait_for("nothing to be written", 2 * PATIENCE, async || {
+        let now = (everything(fixture).await, writes(fixture), changes(fixture));
+        if last.as_ref() != Some(&now) {
+            (last, since) = (Some(now), std::time::Instant::now());
+        }
+        (since.elapsed() > REST).then(|| last.clone().unwrap())
+    });
+    found.await.unwrap()
+}
+
+/// Flux owns what is in the repository, and dbplane what it adds: in no object has one a field of the other.
+fn nobody_writes_what_is_another_s(name: &str, object: &Value) {
+    let entries = object["metadata"]["managedFields"].as_array().unwrap();
+    let of = |manager: &str| {
+        let fields = entries.iter().filter(|entry| entry["manager"] == manager);
+        let mut paths: Vec<String> = fields.flat_map(|entry| leaves(&entry["fieldsV1"], "")).collect();
+        paths.sort();
+        paths
+    };
+    let (flux, dbplane) = (of(MANAGER), of("dbplane"));
+    let own = ["f:status", "f:finalizers", "f:dbplane.dev/"];
+    let strays: Vec<_> = flux.iter().filter(|path| own.iter().any(|part| path.contains(part))).collect();
+    assert_eq!(strays, Vec::<&String>::new(), "{name}: of Flux, {entries:?}");
+    let both: Vec<_> = dbplane.iter().filter(|path| flux.contains(path)).collect();
+    assert_eq!(both, Vec::<&String>::new(), "{name}: {entries:?}");
+    if object["metadata"]["labels"]["kustomize.toolkit.fluxcd.io/name"].is_string() {
+        assert!(!flux.is_empty(), "{name}: {entries:?}");
+    }
+}
+
+/// The paths of fields that are set as a whole.
+fn leaves(fields: &Value, path: &str) -> Vec<String> {
+    let inner = fields.as_object().into_iter().flatten().filter(|(name, _)| *name != ".");
+    let below: Vec<String> = inner.flat_map(|(name, more)| leaves(more, &format!("{path}/{name}"))).collect();
+    if below.is_empty() { vec![path.to_owned()] } else { below }
+}
+
+#[tokio::test]
+async fn what_somebody_changes_is_put_back_and_what_dbplane_adds_stays() {
+    let fixture = Fixture::new("flux-drift").await;
+    let flux = Flux::new(&fixture).await;
+    let revision = flux.commit_one(&[&compute("orders", "br-main-42", "  size: {fixed: 1}\n")]).await;
+    flux.declare(&json!({"wait": true, "targetNamespace": fixture.namespace()})).await;
+    flux.until_ready(&revision).await;
+    let before = fixture.get("compute/orders").await.unwrap();
+
+    fixture.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
+    fixture
+        .until("compute/orders", "resized", |seen| is_ready(seen) && seen["status"]["size"] != before["status"]["size"])
+        .await;
+    flux.reconcile().await;
+    let after = fixture.get("compute/orders").await.unwrap();
+    assert_eq!(after["spec"], before["spec"]);
+    for part in ["annotations", "finalizers"] {
+        assert_eq!(after["metadata"][part], before["metadata"][part], "{part}");
+    }
+    assert_eq!(after["metadata"]["finalizers"], json!([FINALIZER]));
+    assert_eq!(after["status"]["computeID"], before["status"]["computeID"]);
+    assert_eq!(fixture.count("POST"), 1, "{:?}", changes(&fixture));
+}
+
+#[tokio::test]
+async fn a_stalled_compute_fails_the_kustomization_at_once_until_git_is_mended() {
+    let fixture = Fixture::new("flux-fails").await;
+    let flux = Flux::new(&fixture).await;
+    let ci = key("ci", "");
+    let (wrong, right) = (compute("orders", "br-no-such-1", ""), compute("orders", "br-main-42", ""));
+    let revision = flux.commit_one(&[&wrong, &ci]).await;
+    let check = |kind: &str, name: &str| json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": kind, "name": name, "namespace": fixture.namespace()});
+    let checks = json!([check("Compute", "orders"), check("ProjectKey", "ci")]);
+    // Far longer than the test: it fails because it is told so.
+    let spec = json!({"healthChecks": checks, "timeout": "30m", "targetNamespace": fixture.namespace()});
+    flux.declare(&spec).await;
+
+    let failed = flux.until_says(&revision, "False", "HealthCheckFailed").await;
+    let orders = fixture.get("compute/orders").await.unwrap();
+    assert_eq!(condition(&orders, "Stalled").unwrap()["status"], "True", "{orders}");
+    let named = format!("Compute/{}/orders status: 'Failed'", fixture.namespace());
+    assert!(message(&failed, "Ready").contains(&named), "{failed}");
+    assert!(failed["status"]["lastAppliedRevision"].is_null(), "{failed}");
+
+    let mended = flux.commit_one(&[&right, &ci]).await;
+    flux.until_ready(&mended).await;
+    assert!(is_ready(&fixture.get("compute/orders").await.unwrap()));
+    assert_eq!((fixture.computes().await.len(), fixture.live_keys().await.len()), (1, 1), "{:?}", changes(&fixture));
+}
+
+#[tokio::test]
+async fn while_flux_is_suspended_dbplane_goes_on_and_a_paused_compute_fails_nobody() {
+    let fixture = Fixture::new("flux-suspended").await;
+    let flux = Flux::new(&fixture).await;
+    let one = flux.commit_one(&[&compute("orders", "br-main-42", "  size: {fixed: 1}\n")]).await;
+    flux.declare(&json!({"wait": true, "targetNamespace": fixture.namespace()})).await;
+    flux.until_ready(&one).await;
+    let first = fixture.get("compute/orders").await.unwrap();
+
+    flux.patch(&json!({"suspend": true})).await;
+    flux.commit_one(&[&compute("orders", "br-main-42", "  size: {fixed: 2}\n")]).await;
+    fixture
+        .console(
+            reqwest::Method::DELETE,
+            &format!("/computes/{}", first["status"]["computeID"].as_str().unwrap()),
+            json!({}),
+        )
+        .await;
+    let another = |seen: &Value| seen["status"]["computeID"] != first["status"]["computeID"] && is_ready(seen);
+    let second = fixture.until("compute/orders", "created again", another).await;
+    assert_eq!(second["spec"]["size"], json!({"fixed": 1}), "the revision waits");
+
+    flux.patch(&json!({"suspend": false})).await;
+    let resized = |seen: &Value| seen["spec"]["size"] == json!({"fixed": 2}) && is_ready(seen);
+    fixture.until("compute/orders", "as the revision says", resized).await;
+    flux.until("ready again", |seen| is_ready(seen) && condition(seen, "Reconciling").is_none()).await;
+
+    // What kubectl writes under its own name Flux takes for a mistake; under another one it stays.
+    for (manager, stays) in [("kubectl-annotate", false), ("people", true)] {
+        let manager = format!("--field-manager={manager}");
+        fixture.kubectl(&["annotate", "compute/orders", "dbplane.dev/paused=true", &manager]).await;
+        fixture.until("compute/orders", "paused", |seen| condition(seen, "Paused").is_some()).await;
+        let ready = flux.reconcile().await;
+        assert!(is_ready(&ready), "{ready}");
+        let compute = fixture.get("compute/orders").await.unwrap();
+        assert_eq!(compute["metadata"]["annotations"]["dbplane.dev/paused"] == "true", stays, "{manager}: {compute}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_removed_from_git_is_deleted_and_stays_until_the_platform_has_deleted_it() {
+    let fixture = Fixture::new("flux-pruned").await;
+    let flux = Flux::new(&fixture).await;
+    let (kept, ci) = (compute("kept", "br-main-42", ""), key("ci", ""));
+    let (gone, protected) =
+        (compute("gone", "br-dev-7", ""), compute("protected", "br-reporting-3", "  deletionProtection: true\n"));
+    let all = flux.commit_one(&[&kept, &gone, &protected, &ci]).await;
+    flux.declare(&json!({"wait": true, "targetNamespace": fixture.namespace()})).await;
+    flux.until_ready(&all).await;
+    fixture.fault(json!({"method": "DELETE", "status": 503, "times": 1_000_000}));
+
+    let fewer = flux.commit_one(&[&kept]).await;
+    // Flux waits for what is in Git alone.
+    flux.until_ready(&fewer).await;
+    for object in ["compute/gone", "projectkey/ci", "compute/protected"] {
+        let seen = fixture.get(object).await.unwrap();
+        assert!(seen["metadata"]["deletionTimestamp"].is_string(), "{seen}");
+        assert_eq!(seen["metadata"]["finalizers"], json!([FINALIZER]), "{object}");
+    }
+    assert_eq!((fixture.computes().await.len(), fixture.live_keys().await.len()), (3, 1));
+
+    fixture.platform.clear_faults();
+    fixture.until_gone("compute/gone").await;
+    fixture.until_gone("projectkey/ci").await;
+    let waits = fixture.until_condition("compute/protected", "Stalled", "True", "DeletionProtected").await;
+    flux.reconcile().await;
+    assert_eq!((fixture.computes().await.len(), fixture.live_keys().await.len()), (2, 0));
+    assert!(waits["status"]["computeID"].is_string());
+    fixture.patch("compute/protected", json!({"deletionProtection": false})).await;
+    fixture.until_gone("compute/protected").await;
+    assert!(is_ready(&fixture.get("compute/kept").await.unwrap()));
+    assert_eq!(fixture.count("POST"), 4, "{:?}", changes(&fixture));
+}
+
+/// A field that cannot be changed is changed in Git.
+#[tokio::test]
+async fn what_cannot_be_changed_is_refused_and_with_force_replaced_once() {
+    let fixture = Fixture::new("flux-forced").await;
+    let flux = Flux::new(&fixture).await;
+    let kept = compute("kept", "br-main-42", "");
+    let reader = compute("orders", "br-main-42", "").replace("ReadWrite", "ReadOnly");
+    let first = flux.commit_one(&[&kept, &reader, &key("ci", "")]).await;
+    flux.declare(&json!({"wait": true, "targetNamespace": fixture.namespace()})).await;
+    flux.until_ready(&first).await;
+    let names = ["compute/kept", "compute/orders", "projectkey/ci"];
+    let mut before = Vec::new();
+    for name in names {
+        before.push(fixture.get(name).await.unwrap());
+    }
+
+    let renamed = key("ci", "").replace("keyName: ci", "keyName: deploy");
+    let second = flux.commit_one(&[&kept, &compute("orders", "br-dev-7", ""), &renamed]).await;
+    let refused = flux.until_says(&second, "False", "ReconciliationFailed").await;
+    assert!(message(&refused, "Ready").contains("cannot be changed: create another"), "{refused}");
+    for (name, object) in names.iter().zip(&before) {
+        assert_eq!(fixture.get(name).await.unwrap()["metadata"]["uid"], object["metadata"]["uid"], "{name}");
+    }
+
+    flux.patch(&json!({"force": true})).await;
+    flux.until_ready(&second).await;
+    let mut after = Vec::new();
+    for name in names {
+        after.push(fixture.get(name).await.unwrap());
+    }
+    let same: Vec<bool> =
+        before.iter().zip(&after).map(|(old, new)| old["metadata"]["uid"] == new["metadata"]["uid"]).collect();
+    assert_eq!(same, [true, false, false]);
+    let mut live: Vec<_> = fixture.computes().await.iter().map(|line| line["id"].clone()).collect();
+    let mut bound = vec![after[0]["status"]["computeID"].clone(), after[1]["status"]["computeID"].clone()];
+    live.sort_by_key(Value::to_string);
+    bound.sort_by_key(Value::to_string);
+    assert_eq!(live, bound);
+    let keys = fixture.live_keys().await;
+    assert_eq!(keys.len(), 1);
+    assert_eq!(keys[0]["id"], after[2]["status"]["keyID"]);
+    assert_eq!(fixture.count("POST"), 5, "each of the two once more: {:?}", changes(&fixture));
+}
+
+/// To Flux everything that the API server refuses is a field that cannot be changed.
+#[tokio::test]
+async fn force_deletes_for_a_mistake_too_unless_the_admission_policy_protects() {
+    let fixture = Fixture::new("flux-mistaken").await;
+    let policy = std::fs::read_to_string(crate::fixture::root().join("deploy/deletion-protection.yaml")).unwrap();
+    // Of all tests, this one alone is protected.
+    let here = format!(
+        "matchResources: {{namespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: {}}}}}}}",
+        fixture.namespace()
+    );
+    let policy = format!("{policy}  {here}\n");
+    fixture.shared.cluster.kubectl_with_input(&["apply", "-f", "-"], &policy).await.unwrap();
+    let flux = Flux::new(&fixture).await;
+    let declared = |size: &str| {
+        let (protected, plain) = (
+            format!("  deletionProtection: true\n  size: {{fixed: {size}}}\n"),
+            format!("  size: {{fixed: {size}}}\n"),
+        );
+        (compute("protected", "br-main-42", &protected), compute("plain", "br-dev-7", &plain))
+    };
+    let (protected, plain) = declared("1");
+    let first = flux.commit_one(&[&protected, &plain]).await;
+    flux.declare(&json!({"wait": true, "force": true, "targetNamespace": fixture.namespace()})).await;
+    flux.until_ready(&first).await;
+    let before = fixture.get("compute/protected").await.unwrap();
+
+    let (protected_wrong, plain_wrong) = declared("17");
+    let second = flux.commit_one(&[&protected_wrong, &plain]).await;
+    let refused = flux.until_says(&second, "False", "ReconciliationFailed").await;
+    assert!(message(&refused, "Ready").contains("spec.deletionProtection keeps the compute of protected"), "{refused}");
+    let after = fixture.get("compute/protected").await.unwrap();
+    assert!(after["metadata"]["deletionTimestamp"].is_null() && after["metadata"]["uid"] == before["metadata"]["uid"]);
+
+    let third = flux.commit_one(&[&protected, &plain_wrong]).await;
+    flux.until_says(&third, "False", "ReconciliationFailed").await;
+    fixture.until_gone("compute/plain").await;
+    fixture.wait_until("its compute to be deleted", async || fixture.computes().await.len() == 1).await;
+
+    let mended = flux.commit_one(&[&protected, &plain]).await;
+    flux.until_ready(&mended).await;
+    assert_eq!(fixture.count("POST"), 3, "{:?}", changes(&fixture));
+}

@@ -1,0 +1,60 @@
+//! Resources that tools keep as they are declared in Git.
+
+mod flux;
+mod kustomization;
+mod source;
+
+use std::collections::BTreeMap;
+
+use kube::api::ListParams;
+use serde_json::Value;
+
+use crate::fixture::{Fixture, root};
+use crate::support::objects;
+
+/// deploy/examples as a repository would have them for this fixture: its namespace, its project, and its platform's address.
+fn examples(fixture: &Fixture) -> Vec<(String, String)> {
+    let folder = root().join("deploy/examples");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let adapted = |text: String| {
+        text.replace("https://platform.example/api/v2", &fixture.platform.base_url())
+            .replace("shop", fixture.namespace())
+            .replace("company", &format!("{}-company", fixture.namespace()))
+            .replace(crate::fixture::PROJECT, &fixture.project)
+    };
+    let name = |path: &std::path::Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    files.iter().map(|path| (name(path), adapted(std::fs::read_to_string(path).unwrap()))).collect()
+}
+
+/// Everything in the namespace of the fixture that people declare or dbplane writes, by kind and name.
+async fn everything(fixture: &Fixture) -> BTreeMap<String, Value> {
+    let mut found = BTreeMap::new();
+    for kind in ["Account", "ClusterAccount", "Compute", "ProjectKey", "ReadReplicaSet", "Secret"] {
+        let listed = objects(fixture.client(), fixture.namespace(), kind).list(&ListParams::default()).await.unwrap();
+        for object in listed {
+            found.insert(
+                format!("{kind}/{}", object.metadata.name.clone().unwrap()),
+                serde_json::to_value(object).unwrap(),
+            );
+        }
+    }
+    found
+}
+
+/// What the operator has been asked to change in the cluster so far: verb and address of each of its requests that writes.
+/// Its own lease does not count.
+fn writes(fixture: &Fixture) -> Vec<String> {
+    let log = std::fs::read_to_string(&fixture.shared.audit_log).unwrap();
+    let asked = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let asked = asked.filter(|entry| !matches!(entry["verb"].as_str(), Some("get" | "list" | "watch")));
+    let asked = asked.filter(|entry| entry["objectRef"]["namespace"] == fixture.namespace());
+    asked
+        .map(|entry| format!("{} {}", entry["verb"].as_str().unwrap(), entry["requestURI"].as_str().unwrap()))
+        .collect()
+}
+
+/// The changes that the platform was asked for: method and path.
+fn changes(fixture: &Fixture) -> Vec<String> {
+    fixture.requests().into_iter().filter(|request| !request.starts_with("GET ")).collect()
+}
