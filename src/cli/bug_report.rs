@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use kube::Client;
-
+use super::common::{ClusterArgs, ConnectionError};
 use crate::bug_report::{self, Names, Report, Scope};
 
 /// Collect what a bug report needs: versions, the operator's Deployment and Lease, resources that are not as declared, events, metrics
@@ -13,6 +12,8 @@ use crate::bug_report::{self, Names, Report, Scope};
 /// What you may not read is listed as missing.
 #[derive(Debug, clap::Args)]
 pub struct Args {
+    #[command(flatten)]
+    cluster: ClusterArgs,
     /// Only resources of this namespace; all when absent
     #[arg(long, short)]
     namespace: Option<String>,
@@ -36,8 +37,8 @@ pub struct Args {
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("cannot connect to the cluster: {0}")]
-    Configuration(kube::Error),
+    #[error(transparent)]
+    Connection(#[from] ConnectionError),
     #[error("cannot write the report as YAML: {0}")]
     Yaml(#[from] serde_saphyr::ser::Error),
     #[error("cannot write to standard output: {0}")]
@@ -49,7 +50,7 @@ pub enum Error {
 /// # Errors
 /// Where there is no cluster to connect to. What cannot be read is part of the report.
 pub async fn run(args: &Args, out: &mut impl Write) -> Result<(), Error> {
-    let client = Client::try_default().await.map_err(Error::Configuration)?;
+    let client = args.cluster.connect().await?.client;
     let scope = Scope {
         namespace: args.namespace.clone(),
         all: args.all,

@@ -1,12 +1,11 @@
 //! `dbplane live-check`: a read-only look at a platform, without a cluster.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use secrecy::SecretString;
-
+use super::common::{KeyError, read_key};
 use crate::live_check::{self, Findings, Scope};
 use crate::platform::{ConnectError, Endpoint, HttpOptions, HttpPlatform, Reach, ReadsOnly};
 
@@ -36,8 +35,8 @@ pub struct Args {
 /// Why nothing was read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("cannot read the API key from {from}: {cause}")]
-    Key { from: String, cause: io::Error },
+    #[error(transparent)]
+    Key(#[from] KeyError),
     #[error("cannot call the platform: {0}")]
     Connect(#[from] ConnectError),
     #[error("cannot write to standard output: {0}")]
@@ -56,25 +55,13 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
     };
     let options = HttpOptions::default();
     let reads = Arc::new(ReadsOnly::new(&endpoint, &options)?);
-    let platform = HttpPlatform::over(reads.clone(), endpoint, &key(args)?, &options)?;
+    let platform = HttpPlatform::over(reads.clone(), endpoint, &read_key(&args.api_key)?, &options)?;
     let scope = Scope { organization: args.organization.clone(), projects: args.project.clone() };
     let mut findings = live_check::look(&platform, &scope).await;
     let answers = reads.answers();
     findings.compare(&answers);
     print(&findings, answers.len(), out)?;
     Ok(if findings.is_usable() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn key(args: &Args) -> Result<SecretString, Error> {
-    let mut text = String::new();
-    let from_stdin = args.api_key.as_os_str() == "-";
-    let read = match from_stdin {
-        true => io::stdin().read_to_string(&mut text).map(drop),
-        false => std::fs::read_to_string(&args.api_key).map(|read| text = read),
-    };
-    let from = || if from_stdin { "standard input".to_owned() } else { args.api_key.display().to_string() };
-    read.map_err(|cause| Error::Key { from: from(), cause })?;
-    Ok(SecretString::from(text.trim()))
 }
 
 fn print(findings: &Findings, requests: usize, out: &mut impl Write) -> io::Result<()> {

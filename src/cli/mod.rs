@@ -1,7 +1,9 @@
 //! The command line: one verb a file.
 
 mod bug_report;
+mod common;
 pub mod crds;
+mod files;
 mod live_check;
 mod remove_finalizers;
 mod run;

@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use kube::Client;
-
+use super::common::{ClusterArgs, ConnectionError};
 use crate::controller::held::held;
 use crate::controller::led_by;
 use crate::decide::lease::LEASE_DURATION;
@@ -14,6 +13,8 @@ use crate::decide::lease::LEASE_DURATION;
 /// done while one leads. It connects to the cluster of KUBECONFIG, as whoever may list and patch dbplane's resources and Secrets.
 #[derive(Debug, clap::Args)]
 pub struct Args {
+    #[command(flatten)]
+    cluster: ClusterArgs,
     /// Only in this namespace; everywhere when absent
     #[arg(long, short)]
     namespace: Option<String>,
@@ -28,8 +29,8 @@ pub struct Args {
 /// Why finalizers could not be taken off.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("cannot connect to the cluster: {0}")]
-    Configuration(kube::Error),
+    #[error(transparent)]
+    Connection(#[from] ConnectionError),
     #[error("cannot list what finalizers are on: {0}")]
     List(kube::Error),
     #[error("cannot read the operator's Lease in namespace {namespace}: {cause}")]
@@ -49,7 +50,7 @@ pub enum Error {
 /// # Errors
 /// Where an operator leads, or the API server refuses something.
 pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> Result<(), Error> {
-    let client = Client::try_default().await.map_err(Error::Configuration)?;
+    let client = args.cluster.connect().await?.client;
     let namespace = || args.operator_namespace.clone();
     writeln!(notes, "looking for an operator that leads; this takes up to {} s", LEASE_DURATION.as_secs() + 2)?;
     let holder = led_by(&client, &args.operator_namespace).await;

@@ -1,6 +1,5 @@
 //! `dbplane validate`: the API server's verdict on manifests, without an API server.
 
-mod files;
 mod json;
 mod junit;
 mod sarif;
@@ -10,8 +9,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use super::files::{self, Source, Unreadable};
 use crate::validate::{Checked, Checker, Finding, Unusable};
-use files::Source;
 
 /// Check manifests of dbplane as the API server would, without a cluster
 ///
@@ -70,13 +69,6 @@ struct Report {
 struct File {
     name: String,
     checked: Vec<Checked>,
-}
-
-/// A file or directory that could not be read, and why.
-#[derive(Debug, serde::Serialize)]
-struct Unreadable {
-    file: String,
-    cause: String,
 }
 
 impl Report {

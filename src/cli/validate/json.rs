@@ -4,7 +4,8 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use super::{Error, Report, Unreadable};
+use super::super::files::Unreadable;
+use super::{Error, Report};
 use crate::validate::Finding;
 
 #[derive(Serialize)]

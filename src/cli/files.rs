@@ -4,11 +4,16 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::Unreadable;
+/// A file or directory that could not be read, and why.
+#[derive(Debug, serde::Serialize)]
+pub struct Unreadable {
+    pub file: String,
+    pub cause: String,
+}
 
 /// Something to read manifests from.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub enum Source {
     File(PathBuf),
     Stdin,
 }
@@ -34,7 +39,7 @@ impl Source {
 }
 
 /// What `paths` name; each directory that cannot be listed is an error among them.
-pub(super) fn sources(paths: &[PathBuf]) -> Vec<Result<Source, Unreadable>> {
+pub fn sources(paths: &[PathBuf]) -> Vec<Result<Source, Unreadable>> {
     let mut sources = Vec::new();
     for path in paths {
         if path.as_os_str() == "-" {

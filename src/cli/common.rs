@@ -1,0 +1,163 @@
+//! What the verbs for people share: which cluster and resources they are about, and how they write what they found.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use clap::ValueEnum;
+use kube::api::ListParams;
+use kube::config::{InferConfigError, KubeConfigOptions, KubeconfigError};
+use kube::{Client, Config};
+use secrecy::SecretString;
+use serde::Serialize;
+
+/// The cluster that a verb connects to.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ClusterArgs {
+    /// Context of the kubeconfig; the current one when absent
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+}
+
+/// Why there is no connection to a cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectionError {
+    #[error("cannot read the kubeconfig: {0}")]
+    Kubeconfig(#[from] KubeconfigError),
+    #[error("no cluster is configured: {0}. Set KUBECONFIG, or run in a cluster")]
+    NotConfigured(#[from] InferConfigError),
+    #[error("cannot connect to the cluster: {0}")]
+    Client(kube::Error),
+}
+
+/// A connection to a cluster, and the namespace that its kubeconfig names.
+#[derive(Clone)]
+pub struct Connected {
+    pub client: Client,
+    pub namespace: String,
+}
+
+impl ClusterArgs {
+    /// # Errors
+    /// Where there is no kubeconfig, or it cannot be used.
+    pub async fn connect(&self) -> Result<Connected, ConnectionError> {
+        let config = match &self.context {
+            None => Config::infer().await?,
+            Some(context) => {
+                let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
+                Config::from_kubeconfig(&options).await?
+            }
+        };
+        let namespace = config.default_namespace.clone();
+        let client = Client::try_from(config).map_err(ConnectionError::Client)?;
+        Ok(Connected { client, namespace })
+    }
+}
+
+/// The resources that a verb is about.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Scope {
+    /// Namespace; that of the kubeconfig's context when absent
+    #[arg(long, short, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
+    pub namespace: Option<String>,
+    /// All namespaces
+    #[arg(long, short = 'A')]
+    pub all_namespaces: bool,
+    /// Only resources with these labels, as kubectl takes them
+    #[arg(long, short = 'l', value_name = "SELECTOR")]
+    pub selector: Option<String>,
+}
+
+impl Scope {
+    /// The one namespace; `None` where all are meant.
+    pub fn namespace<'a>(&'a self, connected: &'a Connected) -> Option<&'a str> {
+        (!self.all_namespaces).then(|| self.namespace.as_deref().unwrap_or(&connected.namespace))
+    }
+
+    pub fn list_params(&self) -> ListParams {
+        match &self.selector {
+            Some(selector) => ListParams::default().labels(selector),
+            None => ListParams::default(),
+        }
+    }
+}
+
+/// How a verb writes what it found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people
+    #[default]
+    Text,
+    /// For people, with more columns
+    Wide,
+    /// One JSON document
+    Json,
+    /// One YAML document
+    Yaml,
+}
+
+/// The flag for it.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct OutputArgs {
+    /// How it is written to standard output
+    #[arg(long, short, value_enum, default_value_t)]
+    pub output: Output,
+}
+
+/// Why nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    #[error("cannot write to standard output: {0}")]
+    Output(#[from] io::Error),
+    #[error("cannot write it as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("cannot write it as YAML: {0}")]
+    Yaml(#[from] serde_saphyr::ser::Error),
+}
+
+impl Output {
+    /// Writes a document for programs, or lets `text` write for people, with more columns where it is told so.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn write<T: Serialize, W: Write>(
+        self,
+        out: &mut W,
+        document: &T,
+        text: impl FnOnce(&mut W, bool) -> io::Result<()>,
+    ) -> Result<(), WriteError> {
+        match self {
+            Self::Text => text(out, false)?,
+            Self::Wide => text(out, true)?,
+            Self::Json => {
+                serde_json::to_writer_pretty(&mut *out, document)?;
+                writeln!(out)?;
+            }
+            Self::Yaml => out.write_all(serde_saphyr::to_string(document)?.as_bytes())?,
+        }
+        Ok(())
+    }
+}
+
+/// An API key could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read the API key from {from}: {cause}")]
+pub struct KeyError {
+    from: String,
+    cause: io::Error,
+}
+
+/// The API key of the platform, from a file or, for `-`, from standard input: never from an argument, which other processes can see.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn read_key(path: &Path) -> Result<SecretString, KeyError> {
+    let mut text = String::new();
+    let from_stdin = path.as_os_str() == "-";
+    let read = match from_stdin {
+        true => io::stdin().read_to_string(&mut text).map(drop),
+        false => std::fs::read_to_string(path).map(|read| text = read),
+    };
+    let from = || if from_stdin { "standard input".to_owned() } else { path.display().to_string() };
+    read.map_err(|cause| KeyError { from: from(), cause })?;
+    Ok(SecretString::from(text.trim()))
+}
