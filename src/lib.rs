@@ -10,6 +10,7 @@ pub mod controller;
 pub mod decide;
 pub mod domain;
 pub mod live_check;
+pub mod plan;
 pub mod platform;
 pub mod spans;
 pub mod telemetry;

@@ -25,6 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("decide", &["api", "domain"]),
     ("domain", &[]),
     ("live_check", &["domain", "platform"]),
+    ("plan", &["api", "cluster", "controller", "decide", "domain", "platform"]),
     ("platform", &["clock", "domain", "spans"]),
     ("spans", &[]),
     ("telemetry", &["platform", "spans"]),

@@ -5,6 +5,7 @@ mod common;
 pub mod crds;
 mod files;
 mod live_check;
+mod plan;
 mod remove_finalizers;
 mod run;
 pub mod validate;
@@ -32,6 +33,7 @@ enum Verb {
     Crds(crds::Args),
     Validate(validate::Args),
     LiveCheck(live_check::Args),
+    Plan(plan::Args),
     RemoveFinalizers(remove_finalizers::Args),
     #[command(name = "bugreport")]
     BugReport(bug_report::Args),
@@ -56,6 +58,9 @@ impl Cli {
             }
             Verb::LiveCheck(args) => {
                 return live_check::run(&args, &mut std::io::stdout()).await.map_err(|error| error.to_string());
+            }
+            Verb::Plan(args) => {
+                return plan::run(&args, &mut std::io::stdout()).await.map_err(|error| error.to_string());
             }
             Verb::Validate(args) => {
                 let ran = validate::run(&args, &mut std::io::stdout().lock(), &mut std::io::stderr());

@@ -65,6 +65,23 @@ pub fn merge_patch(from: &Value, to: &Value) -> Value {
     Value::Object(removed.chain(changed).collect())
 }
 
+/// Carries out a merge patch (RFC 7386).
+pub fn merge(object: &mut Value, patch: &Value) {
+    let Some(members) = patch.as_object() else {
+        *object = patch.clone();
+        return;
+    };
+    if !object.is_object() {
+        *object = json!({});
+    }
+    for (name, value) in members {
+        match value {
+            Value::Null => drop(object.as_object_mut().map(|fields| fields.remove(name))),
+            value => merge(&mut object[name.as_str()], value),
+        }
+    }
+}
+
 /// The version of an object as a number that grows with each write; `None` where it has none.
 pub fn resource_version<K: Resource>(object: &K) -> Option<u64> {
     object.meta().resource_version.as_ref()?.parse().ok()

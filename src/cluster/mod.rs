@@ -8,6 +8,6 @@ pub mod secrets;
 
 pub use digest::digest;
 pub use events::Event;
-pub use metadata::{MetadataPatch, merge_patch, resource_version};
+pub use metadata::{MetadataPatch, merge, merge_patch, resource_version};
 pub use port::{ApiServer, AppliedSecret, Cluster, Object};
 pub use secrets::{Former, Owner, SecretContent, SecretState, WriteError, owned_by};

@@ -22,7 +22,7 @@ mod start;
 pub mod state;
 
 pub use compute::Computes;
-pub use key::ProjectKeys;
+pub use key::{NOT_READ, ProjectKeys, assumed_key_secret};
 pub use registry::definitions;
 pub use replica_set::ReadReplicaSets;
 pub use start::{Operator, led_by, run};

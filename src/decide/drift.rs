@@ -101,6 +101,28 @@ pub fn text(differences: &[&Difference]) -> String {
     differences.iter().map(|difference| difference.text.as_str()).collect::<Vec<_>>().join("; ")
 }
 
+/// Whether a change interrupts the connections of a compute.
+pub fn interrupts(change: &ComputeChange, compute: &Compute) -> bool {
+    let moves = change.branch_id.as_ref().is_some_and(|branch| *branch != compute.branch_id);
+    moves || unmet(&change.settings, &compute.settings).iter().any(|difference| difference.disruptive)
+}
+
+/// Each of these settings and its value, for people. The values of database settings may be confidential.
+pub fn shown(settings: &Settings) -> Vec<(String, String)> {
+    let switch = |name: &'static str, value: Option<bool>| value.map(|value| (name, value.to_string()));
+    let fields = [
+        settings.min.zip(settings.max).map(|(min, max)| ("size", super::sizes::text(min, max))),
+        settings.suspend_after.map(|after| ("scaleToZero", suspension_text(after))),
+        switch("pooler.enabled", settings.pooler_enabled),
+        settings.pooler_mode.as_ref().map(|mode| ("pooler.mode", mode.to_string())),
+        switch("passwordlessAccess", settings.passwordless_access),
+        switch("disabled", settings.disabled),
+    ];
+    let fields = fields.into_iter().flatten().map(|(name, value)| (name.to_owned(), value));
+    let postgres = settings.postgres.0.keys().map(|name| (format!("postgresSettings.{name}"), "not shown".to_owned()));
+    fields.chain(postgres).collect()
+}
+
 /// What one spec declares otherwise than another, of what schedules set: `size 4, scaleToZero never`.
 pub fn changes(before: &ComputeSpec, then: &ComputeSpec) -> String {
     let (before, then) = (declared(before), declared(then));

@@ -10,7 +10,7 @@ pub mod conditions;
 pub mod connection;
 mod cron;
 mod disruption;
-mod drift;
+pub mod drift;
 pub mod hand_over;
 pub mod identity;
 pub mod key;

@@ -109,6 +109,11 @@ impl ClusterId {
         uid.get(..CLUSTER_LENGTH)?.parse().ok()
     }
 
+    /// One that nobody knows: no UID begins so.
+    pub fn unknown() -> Self {
+        Self("z".repeat(CLUSTER_LENGTH))
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

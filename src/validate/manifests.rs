@@ -95,6 +95,18 @@ impl Checker {
     }
 }
 
+/// The objects in a stream of YAML or JSON, those in lists too, without documents that cannot be read.
+pub fn objects(text: &str) -> Vec<Value> {
+    chunks(text).iter().filter_map(|chunk| chunk.parse().ok()).flatten().flat_map(|node| each(node.value())).collect()
+}
+
+fn each(mut value: Value) -> Vec<Value> {
+    match value.get_mut("items").map(Value::take) {
+        Some(Value::Array(items)) => items.into_iter().flat_map(each).collect(),
+        _ => vec![value],
+    }
+}
+
 fn found(node: &Node, problem: Problem) -> Finding {
     let position = match problem.check {
         Check::UnknownField => node.locate_key(&problem.path),

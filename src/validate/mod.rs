@@ -22,7 +22,7 @@ use serde_json::Value;
 use crate::controller::definitions;
 
 pub use document::Position;
-pub use manifests::{Checked, Finding, Outcome};
+pub use manifests::{Checked, Finding, Outcome, objects};
 
 /// What a manifest is checked for; each has a name that machines know it by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]

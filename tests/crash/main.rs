@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::join_all;
-use harness::{Extent, Lab, Plant, Tally, enumerate, scenarios, single, violations_of};
+use harness::{Compared, Extent, Lab, Plant, Tally, enumerate, planned, scenarios, single, violations_of};
 use tokio::task::JoinSet;
 
 const QUICK: [&str; 6] =
@@ -66,6 +66,34 @@ async fn nothing_is_created_twice_or_lost_where_another_process_takes_over_or_tw
         let tally = tally.unwrap();
         assert!(tally.violations.is_empty() && tally.tried == 1, "{tally:?}");
     }
+}
+
+/// For every scenario: the operator ends, people act, the plan is made, and then the operator does what it says.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_planned_is_done() {
+    let lab = Arc::new(Lab::open(PathBuf::from(env!("CARGO_BIN_EXE_dbplane"))).await.unwrap());
+    let mut running = JoinSet::new();
+    for scenario in scenarios() {
+        let lab = lab.clone();
+        running.spawn(async move { planned(lab, scenario).await });
+    }
+    let (mut compared, mut broken) = (Vec::new(), Vec::new());
+    for ended in running.join_all().await {
+        match ended {
+            Ok(one) => compared.push(one),
+            Err(error) => broken.push(error.to_string()),
+        }
+    }
+    compared.sort_by(|one, other| one.scenario.cmp(&other.scenario));
+    let mut table = Vec::new();
+    for Compared { scenario, planned, made, differences } in &compared {
+        let (planned, made, differences) = (planned.len(), made.len(), differences.len());
+        writeln!(table, "{scenario}: {planned} planned, {made} made, {differences} differences").unwrap();
+    }
+    std::io::stderr().write_all(&table).unwrap();
+    let differences: Vec<&String> = compared.iter().flat_map(|one| &one.differences).chain(&broken).collect();
+    assert!(differences.is_empty(), "{differences:#?}");
+    assert!(compared.iter().filter(|one| !one.planned.is_empty()).count() >= 30);
 }
 
 /// What the checks above rest on: nothing is reported where everything is as it has to be, and everything that is not.

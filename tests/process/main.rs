@@ -17,6 +17,7 @@ mod identity;
 mod large;
 mod leading;
 mod leaving;
+mod planning;
 mod pressure;
 mod reach;
 mod replicas;

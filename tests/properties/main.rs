@@ -21,6 +21,7 @@ mod in_memory;
 mod known;
 mod listing;
 mod organization;
+mod planned;
 mod process;
 mod promises;
 mod recorded;

@@ -376,7 +376,7 @@ impl Transport for Wire {
     }
 }
 
-fn translated(request: &reqwest::Request, now: Timestamp) -> Request {
+pub fn translated(request: &reqwest::Request, now: Timestamp) -> Request {
     let path = request.url().path().trim_start_matches("/api/v2").to_owned();
     let mut arrived = Request::new(Method::parse(request.method().as_str()), path, now);
     arrived.query = request.url().query().unwrap_or_default().to_owned();

@@ -16,7 +16,7 @@ use super::simulation::Shared;
 use super::upgrade::{Before, KINDS, Recording, changed, differences, folder, objects};
 
 /// The version before this one, by its commit.
-const BEFORE: &str = "5106a2c";
+pub const BEFORE: &str = "5106a2c";
 
 /// When this version begins. By then every key is to be checked anew, and who is never used is idle.
 const LATER: Duration = Duration::from_secs(900);
@@ -62,7 +62,7 @@ fn gone_on_with(version: &str, profile: Profile, count: usize) {
 }
 
 /// The cluster and the platform as they were recorded, some time later.
-fn stored(recording: &Recording) -> Shared {
+pub fn stored(recording: &Recording) -> Shared {
     let mut cluster = Cluster::default();
     for kind in KINDS.into_iter().filter(|kind| *kind != "Secret") {
         for object in &recording.objects[kind] {
@@ -101,7 +101,7 @@ fn changes(simulation: &Shared) -> Vec<(String, String)> {
 }
 
 /// A process works until nothing was written for some time.
-fn come_to_rest(simulation: &Shared, mut process: Process) {
+pub fn come_to_rest(simulation: &Shared, mut process: Process) {
     let mut since = simulation.lock().now;
     let mut written = simulation.lock().ledger.writes.len();
     let mut due: BTreeMap<Resource, Timestamp> = BTreeMap::new();

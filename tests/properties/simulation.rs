@@ -58,6 +58,8 @@ pub struct Ledger {
     pub strays: BTreeSet<String>,
     /// Changes of the cluster and of the platform.
     pub writes: Vec<String>,
+    /// Changes of the platform, with what was sent.
+    pub changes: Vec<Changed>,
     /// How often the platform was asked for what: the method, and the kind of the resource that it was for.
     pub calls: BTreeMap<(String, Option<&'static str>), usize>,
     /// How often the organization's keys were listed.
@@ -70,6 +72,14 @@ pub struct Ledger {
     pub late: Vec<Maker>,
     /// When this process deleted something on the platform because a resource that nobody confirmed is being deleted.
     pub deletions: Vec<Timestamp>,
+}
+
+/// A change on the platform that was carried out, for whom and when.
+#[derive(Clone, Debug)]
+pub struct Changed {
+    pub at: Timestamp,
+    pub actor: Option<Resource>,
+    pub request: Request,
 }
 
 /// A request that nobody waits for any more.
@@ -236,6 +246,7 @@ impl Simulation {
             return response;
         }
         self.ledger.writes.push(format!("{:?} {} for {actor:?}", request.method, request.path));
+        self.ledger.changes.push(Changed { at: self.now, actor: actor.cloned(), request: request.clone() });
         let Some(actor) = actor else { return response };
         match (request.method, segments.as_slice()) {
             (Method::Post, ["projects", _, "endpoints"]) => {

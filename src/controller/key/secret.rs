@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use secrecy::{ExposeSecret, SecretString};
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::super::hand_over;
 use crate::api::{ProjectKey, ProjectKeySpec};
 use crate::cluster::{SecretContent, digest, secrets};
-use crate::decide::identity::{KeyIdentity, KeyRecords};
+use crate::decide::identity::{KeyIdentity, KeyRecords, of_key};
 use crate::decide::key::{KeySecretView, SecretContents, template};
 use crate::decide::names::{
     MANAGED_BY, SECRET_DIGEST, SECRET_KEY, SECRET_KEY_ID, SECRET_PREVIOUS, SECRET_SHAPE, shape,
@@ -59,6 +60,25 @@ pub(super) fn content(
     let shape = shape([data.keys().collect(), labels.keys().collect(), spec.secret.annotations.keys().collect()]);
     annotations.insert(SECRET_SHAPE.to_owned(), shape);
     SecretContent { type_: Some(spec.secret.type_.clone()), data, labels, annotations }
+}
+
+/// What stands for a secret that cannot be read begins so.
+pub const NOT_READ: &str = "not-read";
+
+/// The Secret of a key as it was written, where it cannot be read: with words in place of secrets; `None` where none was recorded.
+pub fn assumed(object: &ProjectKey, base_url: &str) -> Option<Secret> {
+    let records = of_key(object).ok()?.identity.records;
+    let words = |name: &str| SecretString::from(format!("{NOT_READ}-{name}"));
+    let key = records.current.as_ref()?;
+    let previous = records.previous.last();
+    let previous = previous.map(|key| Previous { id: key.id, name: key.name.clone(), secret: words(&key.name) });
+    let content = content(&object.spec, (key, &words(&key.name)), previous.as_ref(), base_url);
+    let mut secret = secrets::empty(&hand_over::owner(object)?, (&object.spec.secret.name, content.type_.as_deref()));
+    let bytes = |value: &SecretString| ByteString(value.expose_secret().as_bytes().to_vec());
+    secret.data = Some(content.data.iter().map(|(entry, value)| (entry.clone(), bytes(value))).collect());
+    secret.labels_mut().extend(content.labels);
+    secret.annotations_mut().extend(content.annotations);
+    Some(secret)
 }
 
 /// What a Secret of ours holds, and the key's secret where it is as it was written. `records` say which key before it is still valid.

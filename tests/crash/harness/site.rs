@@ -221,6 +221,32 @@ impl Site {
         Ok(Operator { number, process, health, metrics, ready: false })
     }
 
+    /// Ends all operators as people do, and starts none.
+    pub async fn stop_operators(&mut self) -> Result<()> {
+        for operator in &mut self.operators {
+            operator.process.terminate(PATIENCE).await?;
+        }
+        self.operators.truncate(1);
+        Ok(())
+    }
+
+    /// `dbplane plan` for the namespace, with the rights and the ways of the first operator, which has ended.
+    pub async fn plan(&self) -> Result<Value> {
+        let (name, number) = (&self.objects.namespace, self.operators[0].number);
+        let proxy = format!("http://{}", self.doors[1].address);
+        let mut command = tokio::process::Command::new(&self.lab.program);
+        command
+            .args(["plan", "--allow-insecure-platform", "--output", "json", "--namespace", name])
+            .args(["--request-timeout", REQUEST_TIMEOUT])
+            .args(["--settle-time", if self.elected { SETTLE_TIME_ELECTED } else { SETTLE_TIME }])
+            .env("KUBECONFIG", self.lab.cluster.sandbox().folder().join(format!("{name}-{number}.kubeconfig")))
+            .env("ALL_PROXY", proxy);
+        let output = command.output().await?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        serde_json::from_slice(&output.stdout)
+            .map_err(|error| Error::new(format!("no plan: {error}\n{}{}", text(&output.stdout), text(&output.stderr))))
+    }
+
     /// Does what people do; whatever refers to an account refers to this site's.
     pub async fn perform(&self, act: &Act) -> Result<()> {
         match act {

@@ -1,0 +1,274 @@
+//! `dbplane plan`: what the operator would do, without doing it.
+
+mod markdown;
+mod text;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::common::{ClusterArgs, Connected, ConnectionError, KeyError, Output, Scope, WriteError, read_key};
+use super::files::{self, Source};
+use crate::clock;
+use crate::controller::environment::PassSettings;
+use crate::decide::Limits;
+use crate::decide::names::ClusterId;
+use crate::plan::{self, Beginning, Given, Id, Listed, Listing, Network, Plan, PlanError};
+use crate::platform::Reach;
+use crate::validate::{Checker, Problem, Unusable, objects};
+
+/// Show what the operator would do: for what is in the cluster, or for manifests that are not in it yet
+///
+/// Nothing is written, neither to the cluster nor to the platform: the cluster is read with your rights, and the platform by GET requests alone. The decisions
+/// are the operator's own. A plan ends where the operator would have to wait, and says for what and until when.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    #[command(flatten)]
+    scope: Scope,
+    /// Manifests that are not in the cluster yet: a file, a directory, of which every .yaml, .yml and .json file is read, or - for standard input. Planned is what they name
+    #[arg(long, short = 'f', value_name = "FILE|DIR|-", conflicts_with_all = ["all_namespaces", "selector"])]
+    filename: Vec<PathBuf>,
+    /// File with the platform's API key, or - for standard input. When absent, the key of each account is read from its Secret; where you may not read that, the plan rests on what resources have recorded
+    #[arg(long, value_name = "FILE|-")]
+    api_key: Option<PathBuf>,
+    /// The platform that --api-key is for; needed where accounts have several, or where only a manifest names it
+    #[arg(long, value_name = "URL", requires = "api_key")]
+    base_url: Option<String>,
+    /// How it is written to standard output
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Form,
+    /// End with status 2 where there is something to do
+    #[arg(long)]
+    detailed_exitcode: bool,
+    /// --cluster-id of the operator; when absent, the beginning of the UID of namespace kube-system
+    #[arg(long, value_name = "ID")]
+    cluster_id: Option<ClusterId>,
+    /// --watch-namespaces of the operator
+    #[arg(long, value_name = "NAMESPACES", value_delimiter = ',')]
+    watch_namespaces: Vec<String>,
+    /// --no-cluster-accounts of the operator
+    #[arg(long)]
+    no_cluster_accounts: bool,
+    /// --settle-time of the operator, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    settle_time: u64,
+    /// --deletes-per-minute of the operator
+    #[arg(long, value_name = "COUNT", default_value_t = Limits::default().deletes_per_minute)]
+    deletes_per_minute: u32,
+    /// Timeout of one request to the platform, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=300))]
+    request_timeout: u64,
+    /// For tests on loopback only: allow http and addresses of this machine
+    #[arg(long)]
+    allow_insecure_platform: bool,
+}
+
+const AFTER_HELP: &str = "Examples:
+  dbplane plan -n shop                                  what the operator is about to do in namespace shop
+  dbplane plan -n shop -f orders.yaml                   what it would do if this were applied
+  kustomize build . | dbplane plan -f - -o markdown     the same as a comment on a pull request
+  dbplane plan -A --detailed-exitcode --api-key KEY     without the right to read Secrets
+
+Exit status:
+  0  the plan was made; with --detailed-exitcode: there is nothing to do
+  1  there is no plan, or nothing can be said of some resource
+  2  with --detailed-exitcode: there is something to do, or something waits
+     (the command line is wrong: 2 as well, and nothing is written to standard output)";
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Form {
+    /// For people
+    #[default]
+    Text,
+    /// For people, with every resource and all that it says
+    Wide,
+    /// One JSON document
+    Json,
+    /// One YAML document
+    Yaml,
+    /// For a comment on a pull request
+    Markdown,
+}
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Connection(#[from] ConnectionError),
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    #[error(transparent)]
+    List(#[from] plan::ListError),
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error(transparent)]
+    Schema(#[from] Unusable),
+    #[error("cannot read {file}: {cause}")]
+    File { file: String, cause: String },
+    #[error("the API server would refuse what is to be planned:\n{0}")]
+    Refused(String),
+    #[error("only one of -f and --api-key can be standard input")]
+    OneStandardInput,
+    #[error("there is no resource of dbplane in the manifests")]
+    NoManifest,
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error("cannot write to standard output: {0}")]
+    Output(#[from] io::Error),
+}
+
+/// Makes the plan and writes it to `out`.
+///
+/// # Errors
+/// Where there is no plan.
+pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
+    let is_stdin = |path: &PathBuf| path.as_os_str() == "-";
+    if args.filename.iter().chain(&args.api_key).filter(|path| is_stdin(path)).count() > 1 {
+        return Err(Error::OneStandardInput);
+    }
+    let manifests = args.manifests()?;
+    let connected = args.cluster.connect().await?;
+    let listed = plan::list(&connected.client, &args.listing(&connected, &manifests)).await?;
+    args.check(&manifests, &listed, &connected)?;
+    let given = args.given(&listed)?;
+    let network = Network {
+        client: connected.client.clone(),
+        reach: Reach { insecure: args.allow_insecure_platform, ..Reach::default() },
+        request_timeout: Duration::from_secs(args.request_timeout),
+    };
+    let plan = plan::make(args.beginning(listed, manifests, (given, &connected)), Arc::new(network)).await?;
+    write(args.output, &plan, out)?;
+    Ok(exit_code(args.detailed_exitcode, &plan))
+}
+
+fn exit_code(detailed: bool, plan: &Plan) -> ExitCode {
+    match (plan.is_incomplete(), detailed && plan.has_changes()) {
+        (true, _) => ExitCode::FAILURE,
+        (false, true) => ExitCode::from(2),
+        (false, false) => ExitCode::SUCCESS,
+    }
+}
+
+fn write(form: Form, plan: &Plan, out: &mut impl Write) -> Result<(), Error> {
+    let output = match form {
+        Form::Markdown => return Ok(markdown::write(plan, out)?),
+        Form::Text => Output::Text,
+        Form::Wide => Output::Wide,
+        Form::Json => Output::Json,
+        Form::Yaml => Output::Yaml,
+    };
+    Ok(output.write(out, plan, |out, wide| text::write(plan, wide, out))?)
+}
+
+impl Args {
+    fn manifests(&self) -> Result<Vec<Value>, Error> {
+        let mut manifests = Vec::new();
+        for source in files::sources(&self.filename) {
+            let read = source.and_then(Source::read);
+            let (_, text) = read.map_err(|unread| Error::File { file: unread.file, cause: unread.cause })?;
+            let found = Checker::new()?.check_text(&text);
+            let wrong: Vec<String> = found
+                .checked
+                .iter()
+                .flat_map(|it| {
+                    it.findings.iter().map(move |finding| describe(it.object.as_deref(), &finding.to_string()))
+                })
+                .collect();
+            if !wrong.is_empty() {
+                return Err(Error::Refused(wrong.join("\n")));
+            }
+            manifests.extend(objects(&text));
+        }
+        let ours =
+            |manifest: &Value| manifest["apiVersion"].as_str().is_some_and(|it| it.starts_with(crate::api::GROUP));
+        match self.filename.is_empty() || manifests.iter().any(ours) {
+            true => Ok(manifests),
+            false => Err(Error::NoManifest),
+        }
+    }
+
+    fn namespace(&self, connected: &Connected) -> String {
+        self.scope.namespace.clone().unwrap_or_else(|| connected.namespace.clone())
+    }
+
+    fn listing(&self, connected: &Connected, manifests: &[Value]) -> Listing {
+        let named = manifests.iter().filter_map(|it| it["metadata"]["namespace"].as_str().map(str::to_owned));
+        Listing {
+            namespaces: named.chain([self.namespace(connected)]).collect(),
+            selected: self.scope.namespace(connected).map(str::to_owned),
+            labels: self.scope.list_params(),
+        }
+    }
+
+    /// Whether the API server would take these in place of what it has.
+    fn check(&self, manifests: &[Value], listed: &Listed, connected: &Connected) -> Result<(), Error> {
+        let namespace = self.namespace(connected);
+        let place = |value: &Value| {
+            let id = Id::of_value(value)?;
+            let namespaced = plan::is_namespaced(&id.kind);
+            Some(Id { namespace: namespaced.then(|| id.namespace.unwrap_or_else(|| namespace.clone())), ..id })
+        };
+        let checker = Checker::new()?;
+        let mut wrong = Vec::new();
+        for manifest in manifests {
+            let Some(old) = listed.objects.iter().find(|object| place(object) == place(manifest)) else { continue };
+            let problems = checker.check(manifest, Some(old)).err().unwrap_or_default();
+            let title = place(manifest).map(|id| id.to_string());
+            wrong.extend(problems.iter().map(|problem: &Problem| describe(title.as_deref(), &problem.to_string())));
+        }
+        if wrong.is_empty() { Ok(()) } else { Err(Error::Refused(wrong.join("\n"))) }
+    }
+
+    fn given(&self, listed: &Listed) -> Result<Option<Given>, Error> {
+        let Some(path) = &self.api_key else { return Ok(None) };
+        Ok(Some(plan::given(read_key(path)?, self.base_url.as_ref(), &listed.objects)?))
+    }
+
+    fn beginning(
+        &self,
+        listed: Listed,
+        manifests: Vec<Value>,
+        (given, connected): (Option<Given>, &Connected),
+    ) -> Beginning {
+        let mut not_read = listed.not_read;
+        let cluster = self.cluster_id.clone().or(listed.cluster).unwrap_or_else(|| {
+            not_read.push(
+                "Which cluster this is: you may not read namespace kube-system. Keys count as another cluster's unless you give --cluster-id."
+                    .to_owned(),
+            );
+            ClusterId::unknown()
+        });
+        Beginning {
+            now: clock::now(),
+            settings: PassSettings {
+                limits: Limits {
+                    settle: Duration::from_secs(self.settle_time),
+                    deletes_per_minute: self.deletes_per_minute,
+                    ..Limits::default()
+                },
+                request_timeout: Duration::from_secs(self.request_timeout),
+                cluster,
+                namespaces: self.watch_namespaces.clone(),
+                cluster_accounts: !self.no_cluster_accounts,
+            },
+            objects: listed.objects,
+            namespaces: listed.namespaces,
+            manifests,
+            namespace: self.namespace(connected),
+            selected: listed.selected,
+            given,
+            not_read,
+        }
+    }
+}
+
+fn describe(object: Option<&str>, what: &str) -> String {
+    object.map_or_else(|| what.to_owned(), |object| format!("{object}: {what}"))
+}

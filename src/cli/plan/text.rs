@@ -1,0 +1,153 @@
+//! A plan for people.
+
+use std::io::{self, Write};
+
+use crate::plan::{Field, Plan, Planned, Said, Step, Units};
+
+pub fn write(plan: &Plan, wide: bool, out: &mut impl Write) -> io::Result<()> {
+    let mut shown = 0;
+    for planned in plan.resources.iter().filter(|planned| wide || is_shown(planned)) {
+        shown += 1;
+        resource(planned, wide, out)?;
+    }
+    if shown > 0 {
+        writeln!(out)?;
+    }
+    writeln!(out, "{}", summary(plan))?;
+    writeln!(out, "{}", cost(plan))?;
+    for what in &plan.not_read {
+        writeln!(out, "Not read: {what}")?;
+    }
+    Ok(())
+}
+
+/// Whether there is anything to say.
+pub fn is_shown(planned: &Planned) -> bool {
+    planned.has_changes() || planned.unknown.is_some() || planned.manifest.is_some()
+}
+
+fn resource(planned: &Planned, wide: bool, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "{}{}", planned.id, of_manifest(planned))?;
+    for step in &planned.steps {
+        writeln!(out, "  {}", step_text(step))?;
+    }
+    if planned.gone {
+        writeln!(out, "  the resource goes")?;
+    }
+    if let Some(line) = waits(planned) {
+        writeln!(out, "  {line}")?;
+    }
+    if let Some(unknown) = &planned.unknown {
+        writeln!(out, "  unknown: {unknown}")?;
+    }
+    if !planned.has_changes() && planned.unknown.is_none() {
+        writeln!(out, "  nothing to do")?;
+    }
+    if wide {
+        for (name, said) in [("Ready", &planned.ready), ("Synced", &planned.synced)] {
+            if let Some(Said { status, reason, message }) = said {
+                writeln!(out, "  {name} {status} {reason}: {message}")?;
+            }
+        }
+        if let Some(next) = planned.next {
+            writeln!(out, "  looked at again by {next:.0}")?;
+        }
+    }
+    Ok(())
+}
+
+pub fn of_manifest(planned: &Planned) -> &'static str {
+    use crate::plan::Manifest;
+    match planned.manifest {
+        Some(Manifest::New) => " (new)",
+        Some(Manifest::Changed) => " (changed)",
+        Some(Manifest::Unchanged) | None => "",
+    }
+}
+
+pub fn waits(planned: &Planned) -> Option<String> {
+    let waits = planned.waits.as_ref()?;
+    let until = waits.until.map(|until| format!(" until {until:.0}")).unwrap_or_default();
+    Some(format!("waits{until}: {}: {}", waits.reason, waits.message))
+}
+
+fn fields(fields: &[Field]) -> String {
+    let text = |Field { field, before, after }: &Field| match before {
+        Some(before) if before != after => format!("{field} {before} → {after}"),
+        _ => format!("{field} {after}"),
+    };
+    fields.iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+fn with(text: String, set: &[Field]) -> String {
+    if set.is_empty() { text } else { format!("{text}: {}", fields(set)) }
+}
+
+/// One step, in words.
+pub fn step_text(step: &Step) -> String {
+    match step {
+        Step::CreateCompute { branch, type_, fields, .. } => {
+            with(format!("create a {type_} compute on branch {branch}"), fields)
+        }
+        Step::ChangeCompute { compute, fields, interrupts, .. } => {
+            let end = if *interrupts { " (interrupts connections)" } else { " (no interruption)" };
+            with(format!("change compute {compute}"), fields) + end
+        }
+        Step::RestartCompute { compute, .. } => format!("restart compute {compute} (interrupts connections)"),
+        Step::DeleteCompute { compute, .. } => format!("delete compute {compute} (ends connections)"),
+        Step::LinkCompute { compute } => format!("link to compute {compute}, which exists"),
+        Step::CreateKey { project } => format!("make an API key for project {project}"),
+        Step::RevokeKey { key } => format!("revoke API key {key}"),
+        Step::WriteSecret { name, new, entries } => {
+            let verb = if *new { "create" } else { "write" };
+            let entries = if entries.is_empty() { String::new() } else { format!(" ({})", entries.join(", ")) };
+            format!("{verb} Secret {name}{entries}")
+        }
+        Step::CreateObject { kind, name } => format!("create {kind} {name}"),
+        Step::ChangeObject { kind, name } => format!("change {kind} {name}"),
+        Step::DeleteObject { kind, name } => format!("delete {kind} {name}"),
+    }
+}
+
+pub fn summary(plan: &Plan) -> String {
+    let counts = &plan.counts;
+    let parts = [
+        (counts.computes_created, "to create"),
+        (counts.computes_linked, "to link"),
+        (counts.computes_changed, "to change"),
+        (counts.computes_restarted, "to restart"),
+        (counts.computes_deleted, "to delete"),
+    ];
+    let computes: Vec<String> =
+        parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    let others = [
+        (counts.keys_created, "API keys to make"),
+        (counts.keys_revoked, "API keys to revoke"),
+        (counts.secrets_written, "Secrets to write"),
+        (counts.interruptions, "interruptions"),
+        (counts.waiting, "resources that wait"),
+        (counts.replicas_created, "Computes of sets to create"),
+        (counts.replicas_deleted, "Computes of sets to delete"),
+    ];
+    let others = others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{what}: {count}"));
+    let computes = (!computes.is_empty()).then(|| format!("computes: {}", computes.join(", ")));
+    let all: Vec<String> = computes.into_iter().chain(others).collect();
+    if all.is_empty() { "Plan: nothing to do.".to_owned() } else { format!("Plan: {}.", all.join("; ")) }
+}
+
+pub fn cost(plan: &Plan) -> String {
+    let range = |Units { min, max }: Units| {
+        if min.to_bits() == max.to_bits() { format!("{min}") } else { format!("{min}-{max}") }
+    };
+    match plan.cost {
+        Some(cost) if cost.before == cost.after => {
+            format!("Compute units, at minimum and maximum: {}, as before.", range(cost.after))
+        }
+        Some(cost) => format!(
+            "Compute units, at minimum and maximum: {} before, {} after.",
+            range(cost.before),
+            range(cost.after)
+        ),
+        None => "Compute units: not known, since a size is not.".to_owned(),
+    }
+}

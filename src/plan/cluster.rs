@@ -1,0 +1,226 @@
+//! The port to the API server, as a plan has it: reads go there, and writes stay in memory.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use kube::core::Status;
+use kube::core::object::HasStatus;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::objects::{Id, Objects};
+use super::outside::Outside;
+use super::secrets::{Known, Place, Secrets, Written};
+use super::steps::Step;
+use super::trail::Trail;
+use crate::cluster::{AppliedSecret, Cluster, Event, Object, merge};
+
+/// The cluster of a plan.
+#[derive(Debug)]
+pub struct Overlay {
+    objects: Mutex<Objects>,
+    secrets: Mutex<Secrets>,
+    outside: Arc<dyn Outside>,
+    trail: Arc<Trail>,
+    now: Timestamp,
+}
+
+fn refused(code: u16) -> kube::Error {
+    let message = match code {
+        404 => "not found",
+        409 => "somebody else was faster",
+        _ => "not as its kind",
+    };
+    kube::Error::Api(Box::new(Status { code, message: message.to_owned(), ..Status::default() }))
+}
+
+fn read<K: Object>(value: Value) -> Result<K, kube::Error> {
+    serde_json::from_value(value).map_err(kube::Error::SerdeError)
+}
+
+/// Whether one may not do this.
+pub fn is_forbidden(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 403)
+}
+
+impl Overlay {
+    pub fn new(
+        (objects, secrets): (Objects, Secrets),
+        outside: Arc<dyn Outside>,
+        trail: Arc<Trail>,
+        now: Timestamp,
+    ) -> Self {
+        Self { objects: Mutex::new(objects), secrets: Mutex::new(secrets), outside, trail, now }
+    }
+
+    pub fn objects(&self) -> MutexGuard<'_, Objects> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn secrets(&self) -> MutexGuard<'_, Secrets> {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn trail(&self) -> &Trail {
+        &self.trail
+    }
+
+    /// Whether what is known of a Secret is assumed.
+    pub fn is_assumed(&self, place: &Place) -> bool {
+        self.secrets().known.get(place).is_some_and(|known| known.assumed)
+    }
+
+    /// A Secret is read once. What one may not read is as is assumed.
+    async fn known(&self, place: &Place) -> Result<Option<Secret>, kube::Error> {
+        if let Some(known) = self.secrets().known.get(place) {
+            return Ok(known.secret.clone());
+        }
+        let known = match self.outside.secret(&place.0, &place.1).await {
+            Ok(secret) => Known { secret, assumed: false },
+            Err(error) if is_forbidden(&error) => {
+                let assumed = self.secrets().assumed.get(place).cloned();
+                self.trail
+                    .not_read("Secrets: you may not read them. What they hold is assumed to be as it was recorded.");
+                assumed.ok_or(error)?
+            }
+            Err(error) => return Err(error),
+        };
+        let secret = known.secret.clone();
+        self.secrets().known.insert(place.clone(), known);
+        Ok(secret)
+    }
+
+    /// What was written is told, unless nothing is known of what was there before.
+    fn tell(&self, (namespace, name): (&str, &str), written: &Written) {
+        if written.assumed && !written.new {
+            self.trail.not_read(format!("Whether Secret {namespace}/{name} would be written anew."));
+        } else if written.new || !written.entries.is_empty() {
+            let entries = written.entries.iter().cloned().collect();
+            self.trail.note(Step::WriteSecret { name: name.to_owned(), new: written.new, entries });
+        }
+    }
+
+    fn change<K: Object>(
+        &self,
+        object: &K,
+        version: Option<&str>,
+        change: impl FnOnce(&mut Value),
+    ) -> Result<K, kube::Error> {
+        let uid = object.uid();
+        let written = self.objects().change(&Id::of(object), (uid.as_deref(), version), change).map_err(refused)?;
+        self.forget_secrets();
+        read(written)
+    }
+
+    /// Those of objects that are gone.
+    fn forget_secrets(&self) {
+        let uids: Vec<String> = {
+            let objects = self.objects();
+            objects
+                .gone
+                .iter()
+                .filter_map(|(_, gone)| gone.value["metadata"]["uid"].as_str().map(str::to_owned))
+                .collect()
+        };
+        uids.iter().for_each(|uid| self.secrets().collect(uid));
+    }
+}
+
+impl Cluster for Overlay {
+    async fn patch<K: Object>(&self, object: &K, patch: &Value) -> Result<K, kube::Error> {
+        let before = self.objects().value(&Id::of(object)).cloned();
+        let version = patch["metadata"]["resourceVersion"].as_str();
+        let patched = self.change(object, version, |stands| merge(stands, patch))?;
+        if patch.get("spec").is_some() && before.is_some_and(|before| before["spec"] != json!(patched)["spec"]) {
+            self.trail.note(Step::ChangeObject { kind: K::kind(&()).into_owned(), name: object.name_any() });
+        }
+        Ok(patched)
+    }
+
+    async fn apply_status<K>(&self, object: &K, status: &K::Status) -> Result<K, kube::Error>
+    where
+        K: Object + HasStatus<Status: Serialize + Sync>,
+    {
+        let status = json!(status);
+        self.change(object, object.resource_version().as_deref(), |stands| stands["status"] = status)
+    }
+
+    async fn current<K: Object>(&self, object: &K) -> Result<Option<K>, kube::Error> {
+        let found = self.objects().value(&Id::of(object)).cloned();
+        let found: Option<K> = found.map(read).transpose()?;
+        Ok(found.filter(|found| found.meta().uid == object.meta().uid))
+    }
+
+    async fn exists<K: Object>(&self, namespace: &str, name: &str) -> Result<bool, kube::Error> {
+        let namespace = Some(namespace.to_owned());
+        let id = Id { kind: K::kind(&()).into_owned(), namespace, name: name.to_owned() };
+        Ok(self.objects().value(&id).is_some())
+    }
+
+    async fn create<K: Object>(&self, object: &K) -> Result<K, kube::Error> {
+        let mut value = serde_json::to_value(object).map_err(kube::Error::SerdeError)?;
+        value["apiVersion"] = json!(K::api_version(&()));
+        value["kind"] = json!(K::kind(&()));
+        let created = self.objects().create(value, self.now).map_err(refused)?;
+        self.trail.note(Step::CreateObject { kind: K::kind(&()).into_owned(), name: object.name_any() });
+        read(created)
+    }
+
+    async fn delete<K: Object>(&self, object: &K) -> Result<(), kube::Error> {
+        let (uid, version) = (object.uid(), object.resource_version());
+        let stands = (uid.as_deref(), version.as_deref());
+        self.objects().delete(&Id::of(object), stands, self.now).map_err(refused)?;
+        self.forget_secrets();
+        self.trail.note(Step::DeleteObject { kind: K::kind(&()).into_owned(), name: object.name_any() });
+        Ok(())
+    }
+
+    /// Nobody is told of what is not done.
+    async fn publish<K: Object>(&self, _: &K, _: &Event) {}
+
+    async fn secret(&self, namespace: &str, name: &str) -> Result<Option<Secret>, kube::Error> {
+        self.known(&(namespace.to_owned(), name.to_owned())).await
+    }
+
+    async fn create_secret(&self, namespace: &str, secret: &Secret) -> Result<(), kube::Error> {
+        let place = (namespace.to_owned(), secret.name_any());
+        self.known(&place).await?;
+        let written = self.secrets().create(&place, secret).map_err(refused)?;
+        self.tell((namespace, &place.1), &written);
+        Ok(())
+    }
+
+    async fn apply_secret(
+        &self,
+        namespace: &str,
+        secret: &AppliedSecret,
+        dry_run: bool,
+    ) -> Result<Secret, kube::Error> {
+        self.known(&(namespace.to_owned(), secret.name.clone())).await?;
+        let (stands, written) = self.secrets().apply(namespace, secret, dry_run).map_err(refused)?;
+        if !dry_run {
+            self.tell((namespace, &secret.name), &written);
+        }
+        Ok(stands)
+    }
+
+    async fn patch_secret(&self, namespace: &str, name: &str, patch: &Value) -> Result<(), kube::Error> {
+        let place = (namespace.to_owned(), name.to_owned());
+        self.known(&place).await?;
+        let written = self.secrets().patch(&place, patch).map_err(refused)?;
+        self.tell((namespace, name), &written);
+        Ok(())
+    }
+
+    async fn is_namespace_terminating(&self, name: &str) -> Result<bool, kube::Error> {
+        match self.outside.is_namespace_terminating(name).await {
+            Err(error) if is_forbidden(&error) => {
+                self.trail.not_read(format!("Namespace {name}: you may not. It is assumed to stay."));
+                Ok(false)
+            }
+            other => other,
+        }
+    }
+}

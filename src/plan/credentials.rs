@@ -1,0 +1,85 @@
+//! With which key an account's platform is read, if with any: one that is not in the cluster is sent nowhere that the cluster does not
+//! send it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use secrecy::SecretString;
+
+use super::cluster::Overlay;
+use super::outside::Outside;
+use super::recorded::Recorded;
+use crate::api::{Account, AccountKind, ClusterAccount, PlatformAccess};
+use crate::controller::account::{AnyAccount, CredentialRef};
+use crate::controller::object::AccountName;
+use crate::platform::{ConnectError, Platform};
+
+/// What an account in the cluster says, whatever manifests say of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stands {
+    pub base_url: String,
+    pub credential: CredentialRef,
+}
+
+/// A key that people gave, and the one platform that it is for.
+#[derive(Clone, Debug)]
+pub struct Given {
+    pub key: SecretString,
+    pub base_url: String,
+}
+
+#[derive(Debug)]
+pub struct Credentials {
+    pub outside: Arc<dyn Outside>,
+    pub given: Option<Given>,
+    pub stands: BTreeMap<AccountName, Stands>,
+    /// What the records and statuses of resources show of each platform.
+    pub recorded: BTreeMap<AccountName, Arc<Recorded>>,
+}
+
+impl Credentials {
+    /// The platform of an account: read with the key that was given for it, or with that of the account; where neither may be used, as it is
+    /// recorded.
+    pub fn connect(
+        &self,
+        name: &AccountName,
+        access: &PlatformAccess,
+        key: &SecretString,
+        cluster: &Overlay,
+    ) -> Result<Arc<dyn Platform>, ConnectError> {
+        if let Some(given) = self.given.as_ref().filter(|given| is_same(&given.base_url, &access.base_url)) {
+            return self.outside.connect(access, &given.key);
+        }
+        let why = match (self.stands.get(name), credential(name, cluster)) {
+            (Some(stands), Some(credential))
+                if stands.base_url == access.base_url && stands.credential == credential =>
+            {
+                if !cluster.is_assumed(&(credential.namespace, credential.name)) {
+                    return self.outside.connect(access, key);
+                }
+                "you may not read its Secret. Give its API key with --api-key"
+            }
+            _ => {
+                "its manifest names another platform or Secret than the cluster, and a key goes only where it went before. Give one for this \
+                 platform with --api-key and --base-url"
+            }
+        };
+        cluster.trail().not_read(format!(
+            "The platform of {name}: {why}. What is there is assumed to be as it was recorded last; what nobody has recorded is not known."
+        ));
+        Ok(self.recorded.get(name).cloned().unwrap_or_default())
+    }
+}
+
+fn is_same(one: &str, other: &str) -> bool {
+    one.trim_end_matches('/') == other.trim_end_matches('/')
+}
+
+/// Where an account has its key from, as it is planned.
+fn credential(name: &AccountName, cluster: &Overlay) -> Option<CredentialRef> {
+    let objects = cluster.objects();
+    match name.kind {
+        AccountKind::Account => Some(objects.get::<Account>(&name.object_ref())?.credential()),
+        AccountKind::ClusterAccount => Some(objects.get::<ClusterAccount>(&name.object_ref())?.credential()),
+    }
+}

@@ -1,0 +1,238 @@
+//! The environment of the passes of a plan: the clock stands still, and nothing that they do reaches anybody.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use kube::runtime::reflector::ObjectRef;
+use secrecy::SecretString;
+
+use super::cluster::Overlay;
+use super::credentials::Credentials;
+use super::platform::Imagined;
+use super::trail::Trail;
+use crate::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
+use crate::controller::environment::{Environment, Kind, PassSettings};
+use crate::controller::index::Key;
+use crate::controller::object::{AccountName, Managed};
+use crate::controller::registry::AllKinds;
+use crate::controller::state::{Connection, ProcessState};
+use crate::domain::Fault;
+use crate::platform::{
+    Budget, ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, NoMeter, Platform, RateLimited,
+    Tick, Ticks,
+};
+
+/// A list that a pass needs and that was not read yet.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wanted {
+    Computes(AccountName, String),
+    Keys(AccountName, String),
+}
+
+/// The platforms of accounts, with the address of each.
+type Platforms = BTreeMap<AccountName, (String, Arc<Imagined>)>;
+
+/// What every pass of a plan has at hand.
+#[derive(Debug)]
+pub struct Planner {
+    pub now: Timestamp,
+    pub settings: PassSettings,
+    pub cluster: Overlay,
+    pub trail: Arc<Trail>,
+    pub credentials: Credentials,
+    /// Labels of namespaces, as far as they may be read.
+    pub namespaces: BTreeMap<String, BTreeMap<String, String>>,
+    state: ProcessState<RateLimited>,
+    ticks: Ticks,
+    draws: AtomicU32,
+    platforms: Mutex<Platforms>,
+    wanted: Mutex<BTreeSet<Wanted>>,
+}
+
+impl Planner {
+    pub fn new(
+        (now, settings): (Timestamp, PassSettings),
+        (cluster, trail): (Overlay, Arc<Trail>),
+        credentials: Credentials,
+        namespaces: BTreeMap<String, BTreeMap<String, String>>,
+    ) -> Self {
+        Self {
+            now,
+            settings,
+            cluster,
+            trail,
+            credentials,
+            namespaces,
+            state: ProcessState::default(),
+            ticks: Ticks::default(),
+            draws: AtomicU32::default(),
+            platforms: Mutex::default(),
+            wanted: Mutex::default(),
+        }
+    }
+
+    /// Reads what passes have asked for since; whether there was anything.
+    pub async fn read_wanted(&self) -> bool {
+        let wanted = std::mem::take(&mut *self.wanted.lock().unwrap_or_else(PoisonError::into_inner));
+        for want in &wanted {
+            // A list that cannot be read is shown as such to whoever asked for it.
+            match want {
+                Wanted::Computes(account, project) => {
+                    if let Some(platform) = self.platform(account) {
+                        let _ = platform.list_computes(project).await;
+                    }
+                }
+                Wanted::Keys(account, organization) => {
+                    if let Some(platform) = self.platform(account) {
+                        let _ = platform.list_keys(organization).await;
+                    }
+                }
+            }
+        }
+        !wanted.is_empty()
+    }
+
+    pub fn platform(&self, account: &AccountName) -> Option<Arc<Imagined>> {
+        self.with_platforms(|platforms| platforms.get(account).map(|(_, platform)| platform.clone()))
+    }
+
+    fn with_platforms<T>(&self, run: impl FnOnce(&mut Platforms) -> T) -> T {
+        run(&mut self.platforms.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn want(&self, wanted: Wanted) {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner).insert(wanted);
+    }
+
+    fn keys(&self, object: &ProjectKey, connection: &Connection<RateLimited>, after: Option<Tick>) -> LatestKeys {
+        let Some(organization) = &connection.access.organization_id else { return LatestKeys::default() };
+        let account = AccountName::of(&object.spec.account_ref, object);
+        let known = self.platform(&account).and_then(|platform| platform.keys(organization, self.tick(), after));
+        known.unwrap_or_else(|| {
+            self.want(Wanted::Keys(account, organization.clone()));
+            LatestKeys::default()
+        })
+    }
+}
+
+impl Environment for Planner {
+    type Client = RateLimited;
+    type Cluster = Overlay;
+    type Kinds = AllKinds;
+
+    fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    fn draw(&self) -> u32 {
+        self.draws.fetch_add(1, Ordering::SeqCst)
+    }
+
+    fn tick(&self) -> Tick {
+        self.ticks.now()
+    }
+
+    fn settings(&self) -> &PassSettings {
+        &self.settings
+    }
+
+    fn state(&self) -> &ProcessState<RateLimited> {
+        &self.state
+    }
+
+    fn cluster(&self) -> &Overlay {
+        &self.cluster
+    }
+
+    fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
+        self.cluster.objects().get(reference)
+    }
+
+    fn objects<K: Kind>(&self) -> Vec<Arc<K::Object>> {
+        self.cluster.objects().all()
+    }
+
+    fn objects_by<K: Kind>(&self, key: &Key) -> Vec<Arc<K::Object>> {
+        self.cluster.objects().having(key)
+    }
+
+    fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {
+        self.cluster.objects().unreadable::<K>()
+    }
+
+    fn namespace_labels(&self, name: &str) -> Option<BTreeMap<String, String>> {
+        self.namespaces.get(name).cloned()
+    }
+
+    /// An account that gets another key while the plan is made has the same platform, read with the key from before.
+    fn connect(
+        &self,
+        name: &AccountName,
+        access: &PlatformAccess,
+        key: &SecretString,
+    ) -> Result<RateLimited, ConnectError> {
+        let known = self.with_platforms(|platforms| platforms.get(name).cloned());
+        let platform = match known.filter(|(base_url, _)| *base_url == access.base_url) {
+            Some((_, platform)) => platform,
+            None => {
+                let source = self.credentials.connect(name, access, key, &self.cluster)?;
+                Arc::new(Imagined::new(source, self.trail.clone(), self.now))
+            }
+        };
+        let named = (access.base_url.clone(), platform.clone());
+        self.with_platforms(|platforms| platforms.insert(name.clone(), named));
+        Ok(RateLimited::new(platform, Arc::new(Budget::unlimited()), Arc::new(NoMeter)))
+    }
+
+    fn latest_snapshot(
+        &self,
+        object: &Compute,
+        _: &Connection<RateLimited>,
+        interest: ComputeInterest,
+    ) -> LatestSnapshot {
+        let account = AccountName::of(&object.spec.account_ref, object);
+        let project = &object.spec.project_id;
+        let known = self.platform(&account);
+        let known = known.and_then(|platform| platform.snapshot(project, self.tick(), interest.after));
+        known.unwrap_or_else(|| {
+            self.want(Wanted::Computes(account, project.clone()));
+            LatestSnapshot::default()
+        })
+    }
+
+    fn stop_observing(&self, _: &Compute) {}
+
+    fn latest_keys(
+        &self,
+        object: &ProjectKey,
+        connection: &Connection<RateLimited>,
+        interest: KeyInterest,
+    ) -> LatestKeys {
+        self.keys(object, connection, interest.after)
+    }
+
+    async fn read_keys(&self, object: &ProjectKey, connection: &Connection<RateLimited>, _: KeyInterest) -> LatestKeys {
+        if let Some(organization) = &connection.access.organization_id {
+            let account = AccountName::of(&object.spec.account_ref, object);
+            if let Some(platform) = self.platform(&account) {
+                let _ = platform.list_keys(organization).await;
+            }
+        }
+        self.keys(object, connection, Some(self.tick()))
+    }
+
+    fn stop_listing(&self, _: &ProjectKey) {}
+
+    async fn admit_change(&self, client: &RateLimited) -> Result<Option<RateLimited>, Fault> {
+        client.admit_change().await.map(Some)
+    }
+
+    async fn admit_key_creation(&self, client: &RateLimited) -> Result<Option<RateLimited>, Fault> {
+        client.admit_key_creation().await.map(Some)
+    }
+
+    /// All that is planned is looked at in each round.
+    fn wake<K: Managed>(&self, _: ObjectRef<K>) {}
+}

@@ -1,0 +1,91 @@
+//! Which fields of an object somebody has applied, as its managed fields say.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::Secret;
+use serde_json::{Map, Value};
+
+/// The entries of a Secret that `manager` has applied.
+pub fn applied_entries(secret: &Secret, manager: &str) -> BTreeSet<String> {
+    let managed = secret.metadata.managed_fields.iter().flatten();
+    let applied = managed
+        .filter(|entry| entry.manager.as_deref() == Some(manager) && entry.operation.as_deref() == Some("Apply"));
+    let fields = applied.filter_map(|entry| entry.fields_v1.as_ref()?.0.get("f:data")?.as_object());
+    fields.flat_map(Map::keys).filter_map(|name| name.strip_prefix("f:")).map(str::to_owned).collect()
+}
+
+/// Removes from `object` what `applied` has (as managed fields write it) and `manifest` lacks.
+pub fn remove_applied(object: &mut Value, manifest: &Value, applied: &Value) {
+    let (Some(fields), Some(applied)) = (object.as_object_mut(), applied.as_object()) else { return };
+    for (name, below) in applied.iter().filter_map(|(name, below)| Some((name.strip_prefix("f:")?, below))) {
+        remove_field(
+            fields,
+            (name, &manifest[name]),
+            below.as_object().is_some_and(|below| below.keys().any(|name| name.starts_with("f:"))).then_some(below),
+        );
+    }
+}
+
+/// Removes from `object` what `before` has, which is a manifest that was applied, and `manifest` lacks.
+pub fn remove_declared(object: &mut Value, manifest: &Value, before: &Value) {
+    let (Some(fields), Some(before)) = (object.as_object_mut(), before.as_object()) else { return };
+    for (name, below) in before {
+        match (&manifest[name.as_str()], below) {
+            (Value::Null, _) => drop(fields.remove(name)),
+            (declared, below @ Value::Object(_)) => {
+                if let Some(field) = fields.get_mut(name) {
+                    remove_declared(field, declared, below);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn remove_field(fields: &mut Map<String, Value>, (name, declared): (&str, &Value), below: Option<&Value>) {
+    match (declared, below) {
+        // What is below may be somebody else's too: only what was applied goes.
+        (Value::Null, Some(below)) => {
+            let Some(field) = fields.get_mut(name) else { return };
+            remove_applied(field, &Value::Null, below);
+            if field.as_object().is_some_and(Map::is_empty) {
+                fields.remove(name);
+            }
+        }
+        (Value::Null, None) => drop(fields.remove(name)),
+        (declared, Some(below)) => {
+            if let Some(field) = fields.get_mut(name) {
+                remove_applied(field, declared, below);
+            }
+        }
+        (_, None) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_applied_and_is_not_declared_any_more_goes() {
+        let stands = json!({"size": {"fixed": 1}, "pooler": {"enabled": true, "mode": "transaction"}, "other": 1});
+        let manifest = json!({"size": {"fixed": 2}});
+        let expected = json!({"size": {"fixed": 1}, "other": 1});
+        let applied = json!({"f:size": {"f:fixed": {}}, "f:pooler": {".": {}, "f:enabled": {}, "f:mode": {}}});
+        let mut object = stands.clone();
+        remove_applied(&mut object, &manifest, &applied);
+        assert_eq!(object, expected);
+        let mut object = stands;
+        remove_declared(&mut object, &manifest, &json!({"size": {"fixed": 1}, "pooler": {"enabled": true}}));
+        assert_eq!(object, expected);
+    }
+
+    #[test]
+    fn what_others_have_set_below_stays() {
+        let mut object = json!({"pooler": {"enabled": true, "mode": "transaction"}});
+        remove_applied(&mut object, &json!({}), &json!({"f:pooler": {"f:enabled": {}}}));
+        assert_eq!(object, json!({"pooler": {"mode": "transaction"}}));
+    }
+}

@@ -1,0 +1,154 @@
+//! Manifests laid over what is in the cluster, as an apply would.
+
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use serde_json::{Value, json};
+
+use super::fields::{remove_applied, remove_declared};
+use super::objects::{Id, Objects};
+use super::secrets::Secrets;
+use super::steps::Manifest;
+use crate::api::GROUP;
+use crate::cluster::merge;
+use crate::controller::environment::{Kind, KindVisitor, Kinds};
+use crate::controller::object::Managed;
+use crate::controller::registry::AllKinds;
+use crate::decide::names::FIELD_MANAGER;
+
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// What a manifest is about; `None` where it is neither a resource of dbplane nor a Secret.
+pub fn lay(
+    (objects, secrets): (&mut Objects, &mut Secrets),
+    manifest: &Value,
+    (namespace, now): (&str, Timestamp),
+) -> Result<Option<(Id, Manifest)>, String> {
+    let mut manifest = manifest.clone();
+    let (api_version, kind) = (manifest["apiVersion"].as_str().unwrap_or_default(), manifest["kind"].as_str());
+    if (api_version, kind) == ("v1", Some("Secret")) {
+        declare(secrets, manifest, namespace)?;
+        return Ok(None);
+    }
+    if api_version.split('/').next() != Some(GROUP) {
+        return Ok(None);
+    }
+    match is_namespaced(kind.unwrap_or_default()) {
+        true if manifest["metadata"]["namespace"].is_null() => manifest["metadata"]["namespace"] = json!(namespace),
+        false => drop(manifest["metadata"].as_object_mut().map(|metadata| metadata.remove("namespace"))),
+        true => {}
+    }
+    let id = Id::of_value(&manifest).ok_or("a manifest has no kind or no name")?;
+    let Some(stands) = objects.value(&id).cloned() else {
+        let metadata = &manifest["metadata"];
+        let named = json!({
+            "apiVersion": manifest["apiVersion"], "kind": id.kind, "spec": manifest["spec"],
+            "metadata": {
+                "name": id.name, "namespace": metadata["namespace"],
+                "labels": metadata["labels"], "annotations": metadata["annotations"],
+            },
+        });
+        objects.create(without_nulls(named), now).map_err(|_| format!("{id} cannot be read"))?;
+        return Ok(Some((id, Manifest::New)));
+    };
+    let next = applied(&stands, &manifest);
+    let differs = canonical(&next) != canonical(&stands) || next["metadata"] != stands["metadata"];
+    if !differs {
+        return Ok(Some((id, Manifest::Unchanged)));
+    }
+    objects.change(&id, (None, None), |object| *object = next).map_err(|_| format!("{id} cannot be read"))?;
+    Ok(Some((id, Manifest::Changed)))
+}
+
+/// What an apply makes of an object: what the manifest declares, without what was applied before and is not declared any more.
+fn applied(stands: &Value, manifest: &Value) -> Value {
+    let mut next = stands.clone();
+    let before = stands["metadata"]["annotations"][LAST_APPLIED].as_str();
+    let before: Value = before.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let managers = stands["metadata"]["managedFields"].as_array();
+    let by_others = |entry: &&Value| {
+        entry["operation"] == "Apply" && entry["manager"] != FIELD_MANAGER && entry["subresource"].is_null()
+    };
+    for entry in managers.into_iter().flatten().filter(by_others) {
+        let fields = &entry["fieldsV1"];
+        remove_applied(&mut next["spec"], &manifest["spec"], &fields["f:spec"]);
+        for part in ["labels", "annotations"] {
+            let applied = &fields["f:metadata"][format!("f:{part}")];
+            remove_applied(&mut next["metadata"][part], &manifest["metadata"][part], applied);
+        }
+    }
+    remove_declared(&mut next["spec"], &manifest["spec"], &before["spec"]);
+    for part in ["labels", "annotations"] {
+        remove_declared(&mut next["metadata"][part], &manifest["metadata"][part], &before["metadata"][part]);
+        if let declared @ Value::Object(_) = &manifest["metadata"][part] {
+            merge(&mut next["metadata"][part], declared);
+        }
+        if next["metadata"][part].is_null() {
+            next["metadata"].as_object_mut().map(|metadata| metadata.remove(part));
+        }
+    }
+    merge(&mut next["spec"], &manifest["spec"]);
+    // What says the same in other words is not another version.
+    if canonical(&next) == canonical(stands) {
+        next["spec"] = stands["spec"].clone();
+    }
+    next
+}
+
+/// A spec with the defaults of its kind.
+fn canonical(object: &Value) -> Option<Value> {
+    struct Read<'a>(&'a Value, Option<Value>);
+    impl KindVisitor for Read<'_> {
+        fn visit<K: Kind>(&mut self) {
+            if *self.0["kind"].as_str().unwrap_or_default() == K::Object::kind(&()) {
+                let read = serde_json::from_value::<K::Object>(self.0.clone()).ok();
+                self.1 = read.and_then(|object| serde_json::to_value(object).ok()).map(|mut it| it["spec"].take());
+            }
+        }
+    }
+    use kube::Resource;
+    let mut read = Read(object, None);
+    AllKinds::each(&mut read);
+    read.1
+}
+
+/// Whether objects of a kind are in namespaces.
+pub fn is_namespaced(kind: &str) -> bool {
+    struct Named<'a>(&'a str, bool);
+    impl KindVisitor for Named<'_> {
+        fn visit<K: Kind>(&mut self) {
+            use kube::Resource;
+            if *self.0 == K::Object::kind(&()) {
+                self.1 = K::Object::is_namespaced();
+            }
+        }
+    }
+    let mut named = Named(kind, true);
+    AllKinds::each(&mut named);
+    named.1
+}
+
+fn without_nulls(mut value: Value) -> Value {
+    if let Value::Object(fields) = &mut value {
+        fields.retain(|_, field| !field.is_null());
+        fields.values_mut().for_each(|field| *field = without_nulls(field.take()));
+    }
+    value
+}
+
+/// A Secret that is applied together with what refers to it.
+fn declare(secrets: &mut Secrets, mut manifest: Value, namespace: &str) -> Result<(), String> {
+    let text = manifest["stringData"].take();
+    let mut secret: Secret = serde_json::from_value(manifest).map_err(|_| "a Secret cannot be read".to_owned())?;
+    let data = secret.data.get_or_insert_default();
+    for (entry, value) in text.as_object().into_iter().flatten() {
+        data.insert(entry.clone(), ByteString(value.as_str().unwrap_or_default().as_bytes().to_vec()));
+    }
+    let place = (
+        secret.metadata.namespace.clone().unwrap_or_else(|| namespace.to_owned()),
+        secret.metadata.name.clone().unwrap_or_default(),
+    );
+    secret.metadata.namespace = Some(place.0.clone());
+    secrets.declare(place, secret);
+    Ok(())
+}

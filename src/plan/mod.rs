@@ -1,0 +1,153 @@
+//! What the operator would do: its own passes, over what is in the cluster and on the platform, and over manifests that are not in the
+//! cluster yet. They are given an environment in which reads are real and whatever they write stays in memory.
+//!
+//! Time stands still, and what is asked of the platform is carried out at once and as asked. So a plan ends where the operator would have to
+//! wait: it says for what and until when, and not what comes after.
+
+mod assumed;
+mod cluster;
+mod credentials;
+mod environment;
+mod fields;
+mod live;
+mod manifests;
+mod objects;
+mod outside;
+mod platform;
+mod recorded;
+mod rounds;
+mod secrets;
+mod steps;
+mod told;
+mod trail;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use secrecy::SecretString;
+use serde_json::Value;
+
+pub use credentials::Given;
+pub use live::{ListError, Listed, Listing, list};
+pub use manifests::is_namespaced;
+pub use objects::Id;
+pub use outside::{Network, Outside};
+pub use steps::{Cost, Counts, Field, Manifest, Plan, Planned, Said, Step, Units, Waits};
+
+use self::cluster::Overlay;
+use self::credentials::{Credentials, Stands};
+use self::environment::Planner;
+use self::objects::Objects;
+use self::recorded::Recorded;
+use self::secrets::Secrets;
+use self::trail::Trail;
+use crate::api::{Account, ClusterAccount, Compute, ProjectKey};
+use crate::controller::account::AnyAccount;
+use crate::controller::environment::PassSettings;
+use crate::controller::object::AccountName;
+
+/// What a plan begins with.
+#[derive(Debug)]
+pub struct Beginning {
+    pub now: Timestamp,
+    pub settings: PassSettings,
+    /// The resources in the cluster, as the API server writes them.
+    pub objects: Vec<Value>,
+    /// Labels of namespaces.
+    pub namespaces: BTreeMap<String, BTreeMap<String, String>>,
+    /// What is not in the cluster yet.
+    pub manifests: Vec<Value>,
+    /// The namespace of manifests that name none.
+    pub namespace: String,
+    /// What is planned where there are no manifests.
+    pub selected: BTreeSet<Id>,
+    pub given: Option<Given>,
+    /// What could not be read so far.
+    pub not_read: Vec<String>,
+}
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    #[error("{0}")]
+    Manifest(String),
+    #[error(
+        "the accounts have several platforms, and --api-key is for one: name it with --base-url. They are: {}",
+        .0.join(", ")
+    )]
+    SeveralPlatforms(Vec<String>),
+}
+
+/// For which platform a key is that people gave.
+///
+/// # Errors
+/// Where that is not certain.
+pub fn given(key: SecretString, base_url: Option<&String>, objects: &[Value]) -> Result<Given, PlanError> {
+    if let Some(base_url) = base_url {
+        return Ok(Given { key, base_url: base_url.clone() });
+    }
+    let accounts =
+        objects.iter().filter(|object| ["Account", "ClusterAccount"].iter().any(|kind| object["kind"] == *kind));
+    let urls: BTreeSet<String> = accounts
+        .filter_map(|account| Some(account["spec"]["baseURL"].as_str()?.trim_end_matches('/').to_owned()))
+        .collect();
+    match urls.len() {
+        0 | 1 => Ok(Given { key, base_url: urls.into_iter().next().unwrap_or_default() }),
+        _ => Err(PlanError::SeveralPlatforms(urls.into_iter().collect())),
+    }
+}
+
+/// What the operator would do.
+///
+/// # Errors
+/// Where a manifest cannot be read.
+pub async fn make(beginning: Beginning, outside: Arc<dyn Outside>) -> Result<Plan, PlanError> {
+    let Beginning { now, settings, objects: listed, namespaces, manifests, namespace, selected, given, not_read } =
+        beginning;
+    let trail = Arc::new(Trail::default());
+    not_read.into_iter().for_each(|what| trail.not_read(what));
+    let (mut objects, mut secrets) = (Objects::default(), Secrets::default());
+    listed.into_iter().for_each(|object| objects.insert(object));
+    assumed::assume(&objects, &mut secrets, &settings);
+    let credentials =
+        Credentials { outside: outside.clone(), given, stands: stands(&objects), recorded: recorded(&objects) };
+    let mut declared = BTreeMap::new();
+    for manifest in &manifests {
+        let laid = manifests::lay((&mut objects, &mut secrets), manifest, (&namespace, now));
+        declared.extend(laid.map_err(PlanError::Manifest)?);
+    }
+    assumed::assume(&objects, &mut secrets, &settings);
+    let selected = if manifests.is_empty() { selected } else { declared.keys().cloned().collect() };
+    let before = told::bindings(&objects);
+    let cluster = Overlay::new((objects, secrets), outside, trail.clone(), now);
+    let planner = Planner::new((now, settings), (cluster, trail), credentials, namespaces);
+    let planned: BTreeSet<Id> = planner.planned(&selected);
+    let ended = planner.come_to_rest(&selected).await;
+    let all: BTreeSet<Id> = planned.into_iter().chain(planner.planned(&selected)).chain(selected).collect();
+    Ok(told::plan(&planner, &all, &ended, (&before, &declared)))
+}
+
+fn stands(objects: &Objects) -> BTreeMap<AccountName, Stands> {
+    let own = objects.all::<Account>();
+    let shared = objects.all::<ClusterAccount>();
+    own.iter().map(|it| said(it.as_ref())).chain(shared.iter().map(|it| said(it.as_ref()))).collect()
+}
+
+fn said<A: AnyAccount>(account: &A) -> (AccountName, Stands) {
+    let stands = Stands { base_url: account.access().base_url.clone(), credential: account.credential() };
+    (account.account_name(), stands)
+}
+
+fn recorded(objects: &Objects) -> BTreeMap<AccountName, Arc<Recorded>> {
+    let mut all: BTreeMap<AccountName, Recorded> = BTreeMap::new();
+    for compute in objects.all::<Compute>() {
+        let account = AccountName::of(&compute.spec.account_ref, compute.as_ref());
+        all.entry(account).or_default().add_compute(&compute);
+    }
+    for key in objects.all::<ProjectKey>() {
+        let account = AccountName::of(&key.spec.account_ref, key.as_ref());
+        all.entry(account).or_default().add_key(&key);
+    }
+    all.into_iter().map(|(account, recorded)| (account, Arc::new(recorded))).collect()
+}

@@ -1,0 +1,157 @@
+//! A platform that is not read: what the records and statuses of resources show of it.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use secrecy::SecretString;
+
+use crate::api::{self, ComputeType};
+use crate::decide::{drift, identity};
+use crate::domain::{
+    Compute, ComputeChange, ComputeId, ComputeState, ComputeUnits, CreatedKey, Fault, KeyEntry, NewCompute, Operation,
+    Project, Role, Settings, Support,
+};
+use crate::platform::{Answer, Platform};
+
+/// What is recorded through one account.
+#[derive(Debug, Default)]
+pub struct Recorded {
+    /// By project.
+    computes: BTreeMap<String, Vec<Compute>>,
+    keys: Vec<KeyEntry>,
+}
+
+impl Recorded {
+    /// The compute that a resource is bound to, as it was seen last.
+    pub fn add_compute(&mut self, object: &api::Compute) {
+        let project = &object.spec.project_id;
+        let known = self.computes.entry(project.clone()).or_default();
+        let Ok(record) = identity::of_compute(object) else { return };
+        let (Some(binding), Some(status)) = (record.identity.binding, &object.status) else { return };
+        let role = match status.type_.unwrap_or(object.spec.type_) {
+            ComputeType::ReadWrite => Role::Primary,
+            ComputeType::ReadOnly => Role::Replica,
+        };
+        known.push(Compute {
+            id: binding.id,
+            project_id: project.clone(),
+            branch_id: object.spec.branch_id.clone(),
+            region: status.region.clone(),
+            role,
+            host: status.host.clone(),
+            pooled_host: status.pooled_host.clone(),
+            name: None,
+            current_state: state(status.state.as_deref()),
+            pending_state: None,
+            settings: settings(object, status),
+            last_active: status.last_active,
+            created_at: status.created_at,
+            updated_at: None,
+            started_at: None,
+            support: Support::default(),
+        });
+    }
+
+    /// The keys that a resource has.
+    pub fn add_key(&mut self, object: &api::ProjectKey) {
+        let Ok(record) = identity::of_key(object) else { return };
+        let records = record.identity.records;
+        let current = records.current.iter().map(|key| (key.id, key.name.clone()));
+        let previous = records.previous.iter().map(|key| (key.id, key.name.clone()));
+        let lost = records.lost.iter().filter_map(|key| Some((key.id?, key.name.clone())));
+        let project = Some(object.spec.project_id.clone());
+        self.keys.extend(current.chain(previous).chain(lost).map(|(id, name)| KeyEntry {
+            id,
+            name,
+            project_id: project.clone(),
+            created_at: None,
+            last_used_at: None,
+            last_used_from: None,
+        }));
+    }
+}
+
+fn state(word: Option<&str>) -> ComputeState {
+    let states = [ComputeState::Init, ComputeState::Idle];
+    let known = states.into_iter().find(|state| word == Some(state.to_string().as_str()));
+    known.unwrap_or(ComputeState::Active)
+}
+
+/// A status shows the size. Anything else was as it was declared where nothing else has been declared since.
+fn settings(object: &api::Compute, status: &api::ComputeStatus) -> Settings {
+    let is_synced = status.conditions.iter().any(|condition| {
+        condition.type_ == "Synced"
+            && condition.status == "True"
+            && condition.observed_generation == object.metadata.generation
+    });
+    let size = status.size.as_deref().and_then(size);
+    let declared = if is_synced { drift::declared(&object.spec) } else { Settings::default() };
+    Settings {
+        min: size.map(|(min, _)| min).or(declared.min),
+        max: size.map(|(_, max)| max).or(declared.max),
+        ..declared
+    }
+}
+
+/// One number, or a range.
+fn size(text: &str) -> Option<(ComputeUnits, ComputeUnits)> {
+    let (min, max) = text.split_once('-').unwrap_or((text, text));
+    let units = |text: &str| ComputeUnits::new(text.trim().parse().ok()?);
+    Some((units(min)?, units(max)?))
+}
+
+fn nowhere() -> Fault {
+    Fault::Transport { message: "the platform is not called for a plan without an API key".to_owned() }
+}
+
+#[async_trait]
+impl Platform for Recorded {
+    async fn list_projects(&self) -> Result<Vec<Project>, Fault> {
+        let project = |id: &String| Project { id: id.clone(), ..Project::default() };
+        Ok(self.computes.keys().map(project).collect())
+    }
+
+    async fn list_computes(&self, project: &str) -> Result<Vec<Compute>, Fault> {
+        Ok(self.computes.get(project).cloned().unwrap_or_default())
+    }
+
+    async fn has_compute(&self, _: &str, _: &str) -> Result<bool, Fault> {
+        Err(nowhere())
+    }
+
+    async fn create_compute(&self, _: &str, _: &NewCompute) -> Result<(Compute, Vec<Operation>), Fault> {
+        Err(nowhere())
+    }
+
+    async fn update_compute(&self, _: &str, _: &str, _: &ComputeChange) -> Result<Answer, Fault> {
+        Err(nowhere())
+    }
+
+    async fn delete_compute(&self, _: &str, _: &ComputeId) -> Result<(), Fault> {
+        Err(nowhere())
+    }
+
+    async fn restart_compute(&self, _: &str, _: &ComputeId) -> Result<Answer, Fault> {
+        Err(nowhere())
+    }
+
+    async fn create_key(&self, _: &str, _: &str, _: &str) -> Result<CreatedKey, Fault> {
+        Err(nowhere())
+    }
+
+    async fn probe_key(&self, _: &SecretString, _: &str) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    async fn list_operations(&self, _: &str, _: &str) -> Result<Vec<Operation>, Fault> {
+        Ok(Vec::new())
+    }
+
+    async fn list_keys(&self, _: &str) -> Result<Vec<KeyEntry>, Fault> {
+        Ok(self.keys.clone())
+    }
+
+    async fn revoke_key(&self, _: &str, _: i64) -> Result<(), Fault> {
+        Err(nowhere())
+    }
+}

@@ -1,0 +1,177 @@
+//! Passes over what is planned, round by round, until nothing more is done.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kube::Resource;
+
+use super::environment::Planner;
+use super::objects::{Id, Stored};
+use crate::api::{Account, ClusterAccount};
+use crate::controller::account::{AnyAccount, CredentialRef};
+use crate::controller::environment::{Kind, KindVisitor, Kinds};
+use crate::controller::object::AccountName;
+use crate::controller::pass::{Next, Pass, pass};
+use crate::controller::registry::AllKinds;
+use crate::decide::{Report, Wake};
+
+/// More than any chain of resources that wait for each other.
+const MOST_ROUNDS: usize = 500;
+/// How many passes over one resource follow each other in a round at most.
+const AT_ONCE: usize = 12;
+
+/// How the passes over a resource ended.
+#[derive(Clone, Debug)]
+pub enum Ended {
+    /// With this report, and the next pass is due then.
+    Rests(Option<Report>, Wake),
+    /// With this error.
+    Failed(String),
+    /// They go on and on.
+    Busy,
+}
+
+impl Planner {
+    /// Passes over these resources, over what they make, and over the accounts that they need.
+    pub async fn come_to_rest(&self, selected: &BTreeSet<Id>) -> BTreeMap<Id, Ended> {
+        let mut ended = BTreeMap::new();
+        for _ in 0..MOST_ROUNDS {
+            let before = self.effects();
+            for id in self.concerned(selected) {
+                let how = self.passes(&id).await;
+                ended.insert(id, how);
+                self.hear();
+            }
+            if !self.read_wanted().await && self.effects() == before {
+                break;
+            }
+        }
+        ended
+    }
+
+    /// How much was done so far.
+    fn effects(&self) -> (u64, u64) {
+        (self.trail.count(), self.cluster.objects().writes)
+    }
+
+    /// Passes over one resource, as long as one follows another at once.
+    async fn passes(&self, id: &Id) -> Ended {
+        self.trail.begin(id);
+        for _ in 0..AT_ONCE {
+            let mut one = One { planner: self, id, pass: None };
+            AllKinds::each(&mut one);
+            let Some(pass) = one.pass.take() else { return Ended::Rests(None, Wake::OnChange) };
+            match pass.await {
+                // Its own write is heard of at once; the next pass sees it.
+                Err(kube::Error::Api(status)) if status.code == 409 => {}
+                Err(error) => return Ended::Failed(error.to_string()),
+                Ok(Pass { next: Next::Now | Next::OnOwnWrite, .. }) => {}
+                Ok(Pass { next: Next::On(Wake::At(time)), .. }) if time <= self.now => {}
+                Ok(Pass { next: Next::On(wake), report }) => return Ended::Rests(report, wake),
+            }
+        }
+        Ended::Busy
+    }
+
+    /// Hears of objects that are gone.
+    fn hear(&self) {
+        let gone = std::mem::take(&mut self.cluster.objects().gone);
+        for (id, stored) in &gone {
+            AllKinds::each(&mut Gone { planner: self, id, stored });
+        }
+    }
+
+    /// What was selected and what that owns, after the accounts that these need.
+    fn concerned(&self, selected: &BTreeSet<Id>) -> Vec<Id> {
+        let planned = self.planned(selected);
+        let objects = self.cluster.objects();
+        let mut needs = Needs { accounts: BTreeSet::new(), secrets: BTreeSet::new(), stored: None };
+        for id in &planned {
+            needs.stored = objects.stored(id).map(|stored| (id.clone(), stored.clone()));
+            AllKinds::each(&mut needs);
+        }
+        let mut ids = BTreeSet::new();
+        ids.extend(objects.all::<Account>().iter().filter(|it| needs.has(it.as_ref())).map(|it| Id::of(it.as_ref())));
+        ids.extend(
+            objects.all::<ClusterAccount>().iter().filter(|it| needs.has(it.as_ref())).map(|it| Id::of(it.as_ref())),
+        );
+        let accounts: Vec<Id> = ids.iter().cloned().collect();
+        accounts.into_iter().chain(planned.into_iter().filter(|id| !ids.contains(id))).collect()
+    }
+
+    /// What was selected, as far as it is still there, and what that owns.
+    pub fn planned(&self, selected: &BTreeSet<Id>) -> BTreeSet<Id> {
+        let objects = self.cluster.objects();
+        let uids: BTreeSet<String> = selected
+            .iter()
+            .filter_map(|id| objects.value(id)?["metadata"]["uid"].as_str().map(str::to_owned))
+            .collect();
+        let is_planned = |id: &&Id| {
+            let owned = || objects.stored(id).is_some_and(|stored| uids.iter().any(|uid| stored.is_owned_by(uid)));
+            selected.contains(*id) || owned()
+        };
+        objects.ids().filter(is_planned).cloned().collect()
+    }
+}
+
+struct One<'a> {
+    planner: &'a Planner,
+    id: &'a Id,
+    pass: Option<BoxFuture<'a, Result<Pass, kube::Error>>>,
+}
+
+impl KindVisitor for One<'_> {
+    fn visit<K: Kind>(&mut self) {
+        if *self.id.kind != *K::Object::kind(&()) {
+            return;
+        }
+        let found = self.planner.cluster.objects().stored(self.id).and_then(Stored::typed::<K::Object>);
+        let (Some(object), planner) = (found, self.planner) else { return };
+        self.pass = Some(async move { pass::<K, Planner>(planner, &object).await }.boxed());
+    }
+}
+
+struct Gone<'a> {
+    planner: &'a Planner,
+    id: &'a Id,
+    stored: &'a Stored,
+}
+
+impl KindVisitor for Gone<'_> {
+    fn visit<K: Kind>(&mut self) {
+        if *self.id.kind != *K::Object::kind(&()) {
+            return;
+        }
+        if let Some(object) = self.stored.typed::<K::Object>() {
+            K::on_deleted(self.planner, &object);
+        }
+    }
+}
+
+/// The accounts that resources refer to, and the Secrets that they write, which accounts may read.
+struct Needs {
+    accounts: BTreeSet<AccountName>,
+    secrets: BTreeSet<(String, String)>,
+    stored: Option<(Id, Stored)>,
+}
+
+impl Needs {
+    fn has<A: AnyAccount>(&self, account: &A) -> bool {
+        let CredentialRef { namespace, name, .. } = account.credential();
+        self.accounts.contains(&account.account_name()) || self.secrets.contains(&(namespace, name))
+    }
+}
+
+impl KindVisitor for Needs {
+    fn visit<K: Kind>(&mut self) {
+        let Some((id, stored)) = &self.stored else { return };
+        if *id.kind != *K::Object::kind(&()) {
+            return;
+        }
+        let Some(object) = stored.typed::<K::Object>() else { return };
+        self.accounts.extend(K::account(&object).map(|reference| AccountName::of(reference, object.as_ref())));
+        let namespace = id.namespace.clone().unwrap_or_default();
+        self.secrets.extend(K::written_secret(&object).map(|name| (namespace, name.to_owned())));
+    }
+}

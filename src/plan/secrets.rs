@@ -1,0 +1,181 @@
+//! The Secrets of a plan: read when they are needed, and changed in memory alone. Their values are never shown.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use serde_json::Value;
+
+use super::fields::applied_entries;
+use super::objects::{CONFLICT, NOT_FOUND};
+use crate::cluster::{AppliedSecret, merge};
+use crate::decide::names::FIELD_MANAGER;
+
+/// Namespace and name.
+pub type Place = (String, String);
+
+/// A Secret as it is by now.
+#[derive(Clone)]
+pub struct Known {
+    pub secret: Option<Secret>,
+    /// It could not be read: this is what is taken for it.
+    pub assumed: bool,
+}
+
+impl fmt::Debug for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Known").field("assumed", &self.assumed).finish_non_exhaustive()
+    }
+}
+
+/// What was read so far, and what may be assumed of those that cannot be read.
+#[derive(Debug, Default)]
+pub struct Secrets {
+    pub known: BTreeMap<Place, Known>,
+    pub assumed: BTreeMap<Place, Known>,
+    made: u64,
+}
+
+/// What a write did.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Written {
+    pub new: bool,
+    /// The names of entries that have come, changed or gone.
+    pub entries: BTreeSet<String>,
+    /// Whether nothing is known of what was there.
+    pub assumed: bool,
+    /// Whether anything differs.
+    pub changed: bool,
+}
+
+impl Secrets {
+    fn number(&mut self, secret: &mut Secret) {
+        self.made += 1;
+        secret.metadata.uid.get_or_insert_with(|| format!("secret-{}", self.made));
+        secret.metadata.resource_version.get_or_insert_with(|| "0".to_owned());
+    }
+
+    fn get(&self, place: &Place) -> Option<Secret> {
+        self.known.get(place)?.secret.clone()
+    }
+
+    /// A Secret that people put there.
+    pub fn declare(&mut self, place: Place, mut secret: Secret) {
+        if let Some(before) = self.get(&place) {
+            secret.metadata = before.metadata;
+        }
+        self.number(&mut secret);
+        self.known.insert(place, Known { secret: Some(secret), assumed: false });
+    }
+
+    /// What is to be taken for a Secret that cannot be read, unless there is a guess already.
+    pub fn assume(&mut self, place: Place, guess: Option<Secret>) {
+        let secret = guess.map(|mut secret| {
+            (secret.metadata.namespace, secret.metadata.name) = (Some(place.0.clone()), Some(place.1.clone()));
+            self.number(&mut secret);
+            secret
+        });
+        self.assumed.entry(place).or_insert(Known { secret, assumed: true });
+    }
+
+    pub fn create(&mut self, place: &Place, secret: &Secret) -> Result<Written, u16> {
+        if self.get(place).is_some() {
+            return Err(CONFLICT);
+        }
+        let mut secret = secret.clone();
+        secret.metadata.namespace = Some(place.0.clone());
+        self.number(&mut secret);
+        Ok(self.put(place, secret))
+    }
+
+    /// Server-side apply, forced. In a dry run nothing stays.
+    pub fn apply(&mut self, namespace: &str, applied: &AppliedSecret, dry_run: bool) -> Result<(Secret, Written), u16> {
+        let place = (namespace.to_owned(), applied.name.clone());
+        let stands = self.get(&place);
+        let differs = |wanted: &Option<String>, stands: Option<String>| wanted.is_some() && *wanted != stands;
+        if differs(&applied.uid, stands.as_ref().and_then(Secret::uid))
+            || differs(&applied.version, stands.as_ref().and_then(Secret::resource_version))
+        {
+            return Err(CONFLICT);
+        }
+        let mut next = stands.unwrap_or_else(|| {
+            let mut secret = Secret::default();
+            (secret.metadata.name, secret.metadata.namespace) = (Some(place.1.clone()), Some(place.0.clone()));
+            secret
+        });
+        self.number(&mut next);
+        let mine = applied_entries(&next, FIELD_MANAGER);
+        let wanted = &applied.secret;
+        let entries = next.data.get_or_insert_default();
+        entries.retain(|entry, _| !mine.contains(entry) || wanted.data.iter().any(|data| data.contains_key(entry)));
+        entries.extend(wanted.data.clone().unwrap_or_default());
+        next.labels_mut().extend(wanted.labels().clone());
+        next.annotations_mut().extend(wanted.annotations().clone());
+        let owners = next.metadata.owner_references.get_or_insert_default();
+        for owner in wanted.owner_references() {
+            if owners.iter().all(|known| known.uid != owner.uid) {
+                owners.push(owner.clone());
+            }
+        }
+        if dry_run {
+            let unchanged = Written { new: false, entries: BTreeSet::new(), assumed: false, changed: false };
+            return Ok((next, unchanged));
+        }
+        let written = self.put(&place, next);
+        Ok((self.get(&place).unwrap_or_default(), written))
+    }
+
+    /// Merge patch.
+    pub fn patch(&mut self, place: &Place, patch: &Value) -> Result<Written, u16> {
+        let secret = self.get(place).ok_or(NOT_FOUND)?;
+        let wanted = patch["metadata"]["resourceVersion"].as_str();
+        if wanted.is_some() && wanted != secret.metadata.resource_version.as_deref() {
+            return Err(CONFLICT);
+        }
+        let mut value = serde_json::to_value(&secret).map_err(|_| 422_u16)?;
+        merge(&mut value, patch);
+        let next: Secret = serde_json::from_value(value).map_err(|_| 422_u16)?;
+        if next.metadata.deletion_timestamp.is_some() && next.finalizers().is_empty() {
+            self.known.insert(place.clone(), Known { secret: None, assumed: false });
+            return Ok(Written { new: false, entries: BTreeSet::new(), assumed: false, changed: true });
+        }
+        Ok(self.put(place, next))
+    }
+
+    /// The owner is gone.
+    pub fn collect(&mut self, uid: &str) {
+        for known in self.known.values_mut() {
+            let owned = known.secret.as_ref().is_some_and(|secret| {
+                !secret.owner_references().is_empty() && secret.owner_references().iter().all(|owner| owner.uid == uid)
+            });
+            if owned {
+                known.secret = None;
+            }
+        }
+    }
+
+    fn put(&mut self, place: &Place, mut next: Secret) -> Written {
+        let before = self.known.get(place);
+        let assumed = before.is_some_and(|known| known.assumed);
+        let stands = before.and_then(|known| known.secret.as_ref());
+        let changed = stands != Some(&next);
+        let entries = differing(stands, &next);
+        if changed {
+            let version = next.resource_version().and_then(|text| text.parse::<u64>().ok()).unwrap_or_default();
+            next.metadata.resource_version = Some((version + 1).to_string());
+        }
+        let written = Written { new: stands.is_none(), entries, assumed, changed };
+        self.known.insert(place.clone(), Known { secret: Some(next), assumed });
+        written
+    }
+}
+
+fn differing(before: Option<&Secret>, after: &Secret) -> BTreeSet<String> {
+    let nothing = BTreeMap::<String, ByteString>::new();
+    let before = before.and_then(|secret| secret.data.as_ref()).unwrap_or(&nothing);
+    let after = after.data.as_ref().unwrap_or(&nothing);
+    let names = before.keys().chain(after.keys());
+    names.filter(|name| before.get(*name) != after.get(*name)).cloned().collect()
+}

@@ -1,0 +1,232 @@
+//! What a plan says, as plain data.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::objects::Id;
+
+/// One thing that the operator does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "action", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Step {
+    CreateCompute {
+        project: String,
+        branch: String,
+        #[serde(rename = "type")]
+        type_: String,
+        /// A word for the compute, which has no identifier yet.
+        compute: String,
+        fields: Vec<Field>,
+    },
+    ChangeCompute {
+        project: String,
+        compute: String,
+        fields: Vec<Field>,
+        interrupts: bool,
+    },
+    RestartCompute {
+        project: String,
+        compute: String,
+    },
+    DeleteCompute {
+        project: String,
+        compute: String,
+    },
+    /// The resource is linked to a compute that exists.
+    LinkCompute {
+        compute: String,
+    },
+    CreateKey {
+        project: String,
+    },
+    RevokeKey {
+        /// The platform's number of it; a word for one that has none yet.
+        key: String,
+    },
+    WriteSecret {
+        name: String,
+        /// Whether there is none of that name yet.
+        new: bool,
+        /// The names of the entries that are written or removed.
+        entries: Vec<String>,
+    },
+    CreateObject {
+        kind: String,
+        name: String,
+    },
+    ChangeObject {
+        kind: String,
+        name: String,
+    },
+    DeleteObject {
+        kind: String,
+        name: String,
+    },
+}
+
+impl Step {
+    /// Whether connections are interrupted by it.
+    pub fn interrupts(&self) -> bool {
+        match self {
+            Self::ChangeCompute { interrupts, .. } => *interrupts,
+            Self::RestartCompute { .. } | Self::DeleteCompute { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+/// An attribute of a compute, before and after.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Field {
+    pub field: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    pub after: String,
+}
+
+/// What a manifest is to the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Manifest {
+    /// There is no object of that name yet.
+    New,
+    /// It declares something else than the object in the cluster.
+    Changed,
+    Unchanged,
+}
+
+/// A condition, as the status will have it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Said {
+    pub status: String,
+    pub reason: String,
+    pub message: String,
+}
+
+/// What waits, and until when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Waits {
+    pub reason: String,
+    pub message: String,
+    /// When the operator decides anew at the latest; absent where it waits for a change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}
+
+/// What becomes of one resource.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Planned {
+    #[serde(flatten)]
+    pub id: Id,
+    /// Absent for what is in the cluster alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<Manifest>,
+    /// In this order.
+    pub steps: Vec<Step>,
+    /// Whether the resource is gone in the end.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready: Option<Said>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub synced: Option<Said>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
+    /// When the operator looks at it again without any other cause.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<Timestamp>,
+    /// Why not more can be said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<String>,
+}
+
+/// Compute units: of all computes of the planned resources together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Units {
+    pub min: f64,
+    pub max: f64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Cost {
+    pub before: Units,
+    pub after: Units,
+}
+
+/// How much of what there is to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    pub resources: usize,
+    pub computes_created: usize,
+    pub computes_changed: usize,
+    pub computes_restarted: usize,
+    pub computes_deleted: usize,
+    pub computes_linked: usize,
+    pub keys_created: usize,
+    pub keys_revoked: usize,
+    pub secrets_written: usize,
+    pub replicas_created: usize,
+    pub replicas_deleted: usize,
+    pub interruptions: usize,
+    pub waiting: usize,
+}
+
+/// What the operator would do.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    pub at: Timestamp,
+    pub resources: Vec<Planned>,
+    pub counts: Counts,
+    /// Absent where the sizes of some compute are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+    /// What could not be read, and what is assumed in its place.
+    pub not_read: Vec<String>,
+}
+
+impl Planned {
+    /// Whether something is done, or waits to be done.
+    pub fn has_changes(&self) -> bool {
+        !self.steps.is_empty() || self.gone || self.waits.is_some()
+    }
+}
+
+impl Plan {
+    pub fn has_changes(&self) -> bool {
+        self.resources.iter().any(Planned::has_changes)
+    }
+
+    /// Whether something about a planned resource could not be found out.
+    pub fn is_incomplete(&self) -> bool {
+        self.resources.iter().any(|planned| planned.unknown.is_some())
+    }
+}
+
+impl Counts {
+    pub fn of(resources: &[Planned]) -> Self {
+        let mut counts = Self { resources: resources.len(), ..Self::default() };
+        resources.iter().flat_map(|planned| &planned.steps).for_each(|step| counts.add(step));
+        counts.waiting = resources.iter().filter(|planned| planned.waits.is_some()).count();
+        counts
+    }
+
+    fn add(&mut self, step: &Step) {
+        let counted = match step {
+            Step::CreateCompute { .. } => &mut self.computes_created,
+            Step::ChangeCompute { .. } => &mut self.computes_changed,
+            Step::RestartCompute { .. } => &mut self.computes_restarted,
+            Step::DeleteCompute { .. } => &mut self.computes_deleted,
+            Step::LinkCompute { .. } => &mut self.computes_linked,
+            Step::CreateKey { .. } => &mut self.keys_created,
+            Step::RevokeKey { .. } => &mut self.keys_revoked,
+            Step::WriteSecret { .. } => &mut self.secrets_written,
+            Step::CreateObject { .. } => &mut self.replicas_created,
+            Step::DeleteObject { .. } => &mut self.replicas_deleted,
+            Step::ChangeObject { .. } => return,
+        };
+        *counted += 1;
+        self.interruptions += usize::from(step.interrupts());
+    }
+}

@@ -1,0 +1,158 @@
+//! What passes have come to, as a plan tells it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::api::Condition;
+use crate::controller::object::AccountName;
+use crate::decide::{Report, Wake, identity};
+use crate::domain;
+
+use super::environment::Planner;
+use super::objects::{Id, Objects};
+use super::platform::Change;
+use super::rounds::Ended;
+use super::steps::{Cost, Counts, Manifest, Plan, Planned, Said, Step, Units, Waits};
+use crate::api::Compute;
+
+/// What a resource is bound to on the platform.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    account: AccountName,
+    project: String,
+    compute: String,
+}
+
+/// What every Compute is bound to.
+pub fn bindings(objects: &Objects) -> BTreeMap<Id, Bound> {
+    objects.all::<Compute>().iter().filter_map(|compute| bound(compute)).collect()
+}
+
+fn bound(compute: &Compute) -> Option<(Id, Bound)> {
+    let identity = identity::of_compute(compute).ok()?.identity;
+    let binding = identity.binding.filter(|_| identity.hand_over.released.is_none())?;
+    let account = AccountName::of(&compute.spec.account_ref, compute);
+    Some((Id::of(compute), Bound { account, project: binding.project, compute: binding.id }))
+}
+
+pub fn plan(
+    planner: &Planner,
+    ids: &BTreeSet<Id>,
+    ended: &BTreeMap<Id, Ended>,
+    (before, declared): (&BTreeMap<Id, Bound>, &BTreeMap<Id, Manifest>),
+) -> Plan {
+    let after = bindings(&planner.cluster.objects());
+    let resources: Vec<Planned> = ids
+        .iter()
+        .map(|id| {
+            let linked = linked(planner, before.get(id), after.get(id));
+            let steps = linked.into_iter().chain(planner.trail.of(id)).collect();
+            planned(planner, (id, ended.get(id)), declared.get(id), steps)
+        })
+        .collect();
+    let concerned = ids.iter().flat_map(|id| before.get(id).into_iter().chain(after.get(id)));
+    Plan {
+        at: planner.now,
+        counts: Counts::of(&resources),
+        resources,
+        cost: cost(planner, concerned),
+        not_read: planner.trail.all_not_read(),
+    }
+}
+
+/// That a resource gets a compute which exists.
+fn linked(planner: &Planner, before: Option<&Bound>, after: Option<&Bound>) -> Option<Step> {
+    let after = after.filter(|after| before.is_none_or(|before| before.compute != after.compute))?;
+    let existed = change_of(planner, after)?.before.is_some();
+    existed.then(|| Step::LinkCompute { compute: after.compute.clone() })
+}
+
+fn change_of(planner: &Planner, bound: &Bound) -> Option<Change> {
+    planner.platform(&bound.account).map(|platform| platform.change_of(&bound.project, &bound.compute))
+}
+
+fn planned(
+    planner: &Planner,
+    (id, ended): (&Id, Option<&Ended>),
+    manifest: Option<&Manifest>,
+    steps: Vec<Step>,
+) -> Planned {
+    let gone = planner.cluster.objects().stored(id).is_none();
+    let mut planned = Planned {
+        id: id.clone(),
+        manifest: manifest.copied(),
+        steps,
+        gone,
+        ready: None,
+        synced: None,
+        waits: None,
+        next: None,
+        unknown: None,
+    };
+    match ended {
+        _ if gone => {}
+        Some(Ended::Rests(Some(report), wake)) => {
+            let conditions = report.conditions(&[], 0, planner.now);
+            (planned.ready, planned.synced) = (said(&conditions, "Ready"), said(&conditions, "Synced"));
+            planned.next = at(*wake);
+            planned.waits = waits(report, *wake);
+        }
+        Some(Ended::Rests(None, _)) => planned.unknown = Some(silent(planner, id)),
+        Some(Ended::Failed(error)) => planned.unknown = Some(error.clone()),
+        Some(Ended::Busy) => {
+            planned.unknown = Some("The plan comes to no end: the same is decided again and again.".to_owned());
+        }
+        None => planned.unknown = Some("It cannot be read as a resource of this version.".to_owned()),
+    }
+    planned
+}
+
+fn silent(planner: &Planner, id: &Id) -> String {
+    let value = planner.cluster.objects().value(id).cloned().unwrap_or_default();
+    let account = value["spec"]["accountRef"]["name"].as_str().unwrap_or("its account").to_owned();
+    format!("The platform of account {account} was not read, so nothing is decided.")
+}
+
+fn said(conditions: &[Condition], type_: &str) -> Option<Said> {
+    let found = conditions.iter().find(|condition| condition.type_ == type_)?;
+    Some(Said { status: found.status.clone(), reason: found.reason.clone(), message: found.message.clone() })
+}
+
+fn at(wake: Wake) -> Option<jiff::Timestamp> {
+    match wake {
+        Wake::At(time) => Some(time),
+        Wake::OnChange => None,
+    }
+}
+
+/// What a resource waits for that is not as it is declared to be.
+fn waits(report: &Report, wake: Wake) -> Option<Waits> {
+    use crate::decide::{Health, Sync};
+    let (reason, message) = match (&report.health, &report.sync) {
+        (
+            Health::Ready(..),
+            Sync::OutOfSync(reason, message) | Sync::Refused(reason, message) | Sync::Unknown(reason, message),
+        ) => (*reason, message.as_str()),
+        (Health::Ready(..), Sync::InSync | Sync::NotApplicable) => return None,
+        _ => report.headline(),
+    };
+    let until = report.waiting.as_ref().map_or_else(|| at(wake), |waiting| waiting.until);
+    Some(Waits { reason: reason.to_string(), message: message.to_owned(), until })
+}
+
+/// Compute units of the computes that planned resources have, before and after; `None` where a size is not known.
+fn cost<'a>(planner: &Planner, bound: impl Iterator<Item = &'a Bound>) -> Option<Cost> {
+    let mut cost = Cost::default();
+    let mut seen = BTreeSet::new();
+    for bound in bound.filter(|bound| seen.insert(bound.compute.clone())) {
+        let Change { before, after } = change_of(planner, bound)?;
+        cost.before = plus(cost.before, before.as_ref())?;
+        cost.after = plus(cost.after, after.as_ref())?;
+    }
+    Some(cost)
+}
+
+fn plus(sum: Units, compute: Option<&domain::Compute>) -> Option<Units> {
+    let Some(compute) = compute else { return Some(sum) };
+    let (min, max) = compute.settings.min.zip(compute.settings.max)?;
+    Some(Units { min: sum.min + min.value(), max: sum.max + max.value() })
+}

@@ -1,0 +1,80 @@
+//! Which resource has what done: noted where it would be done.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use super::objects::Id;
+use super::steps::Step;
+
+/// What was noted so far.
+#[derive(Debug, Default)]
+pub struct Trail(Mutex<Noted>);
+
+#[derive(Debug, Default)]
+struct Noted {
+    acting: Option<Id>,
+    steps: BTreeMap<Id, Vec<Step>>,
+    /// How often something was done.
+    count: u64,
+    not_read: Vec<String>,
+}
+
+impl Trail {
+    /// A pass over this resource begins.
+    pub fn begin(&self, id: &Id) {
+        self.with(|noted| noted.acting = Some(id.clone()));
+    }
+
+    /// Something is done for the resource whose pass is being made.
+    pub fn note(&self, step: Step) {
+        self.with(|noted| {
+            noted.count += 1;
+            let Some(id) = noted.acting.clone() else { return };
+            let steps = noted.steps.entry(id).or_default();
+            let known = steps.iter().position(|known| is_same_secret(known, &step));
+            let known = known.map(|position| steps.remove(position));
+            steps.push(known.map_or(step.clone(), |known| together(known, step)));
+        });
+    }
+
+    /// Something could not be read; said once.
+    pub fn not_read(&self, what: impl Into<String>) {
+        let what = what.into();
+        self.with(|noted| {
+            if !noted.not_read.contains(&what) {
+                noted.not_read.push(what);
+            }
+        });
+    }
+
+    pub fn all_not_read(&self) -> Vec<String> {
+        self.with(|noted| noted.not_read.clone())
+    }
+
+    pub fn of(&self, id: &Id) -> Vec<Step> {
+        self.with(|noted| noted.steps.get(id).cloned().unwrap_or_default())
+    }
+
+    pub fn count(&self) -> u64 {
+        self.with(|noted| noted.count)
+    }
+
+    fn with<T>(&self, run: impl FnOnce(&mut Noted) -> T) -> T {
+        run(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn is_same_secret(known: &Step, step: &Step) -> bool {
+    matches!((known, step), (Step::WriteSecret { name: one, .. }, Step::WriteSecret { name: other, .. }) if one == other)
+}
+
+/// A Secret that is created empty first, and filled then, is written once to people.
+fn together(known: Step, step: Step) -> Step {
+    match (known, step) {
+        (Step::WriteSecret { new, entries: before, .. }, Step::WriteSecret { name, new: anew, entries }) => {
+            let all: BTreeSet<String> = before.into_iter().chain(entries).collect();
+            Step::WriteSecret { name, new: new || anew, entries: all.into_iter().collect() }
+        }
+        (_, step) => step,
+    }
+}
