@@ -60,7 +60,7 @@ impl Credentials {
                 "you may not read its Secret. Give its API key with --api-key"
             }
             _ => {
-                "its manifest names another platform or Secret than the cluster, and a key goes only where it went before. Give one for this \
+                "the cluster has no such account with this platform and Secret, and a key goes only where it went before. Give one for this \
                  platform with --api-key and --base-url"
             }
         };

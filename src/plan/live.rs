@@ -20,6 +20,8 @@ use crate::decide::names::ClusterId;
 pub struct Listing {
     /// Where one may not list all namespaces, these are listed.
     pub namespaces: BTreeSet<String>,
+    /// The namespaces that the operator watches; all where there are none.
+    pub watched: BTreeSet<String>,
     /// Whose resources are selected: those of this namespace, or of all.
     pub selected: Option<String>,
     /// Labels of selected resources.
@@ -85,8 +87,10 @@ pub async fn list(client: &Client, listing: &Listing) -> Result<Listed, ListErro
 }
 
 async fn of_kind(client: &Client, listing: &Listing, kind: &Described, listed: &mut Listed) -> Result<(), ListError> {
-    let all = ListParams::default();
-    match items(client, (kind.url)(None), &all).await {
+    if kind.namespaced && !listing.watched.is_empty() {
+        return of_namespaces(client, &listing.watched, kind, listed).await;
+    }
+    match items(client, (kind.url)(None), &ListParams::default()).await {
         Ok(found) => {
             listed.objects.extend(found.into_iter().map(|item| named(item, kind)));
             return Ok(());
@@ -98,12 +102,22 @@ async fn of_kind(client: &Client, listing: &Listing, kind: &Described, listed: &
         }
         Err(_) => {}
     }
-    for namespace in &listing.namespaces {
-        let found = items(client, (kind.url)(Some(namespace)), &all).await;
+    of_namespaces(client, &listing.namespaces, kind, listed).await?;
+    listed.not_read.push(format!("{}s of other namespaces: you may not list them.", kind.kind));
+    Ok(())
+}
+
+async fn of_namespaces(
+    client: &Client,
+    namespaces: &BTreeSet<String>,
+    kind: &Described,
+    listed: &mut Listed,
+) -> Result<(), ListError> {
+    for namespace in namespaces {
+        let found = items(client, (kind.url)(Some(namespace)), &ListParams::default()).await;
         let found = found.map_err(|cause| ListError { what: format!("{} in {namespace}", kind.plural), cause })?;
         listed.objects.extend(found.into_iter().map(|item| named(item, kind)));
     }
-    listed.not_read.push(format!("{}s of other namespaces: you may not list them.", kind.kind));
     Ok(())
 }
 

@@ -72,13 +72,8 @@ async fn nothing_is_created_twice_or_lost_where_another_process_takes_over_or_tw
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_planned_is_done() {
     let lab = Arc::new(Lab::open(PathBuf::from(env!("CARGO_BIN_EXE_dbplane"))).await.unwrap());
-    let mut running = JoinSet::new();
-    for scenario in scenarios() {
-        let lab = lab.clone();
-        running.spawn(async move { planned(lab, scenario).await });
-    }
     let (mut compared, mut broken) = (Vec::new(), Vec::new());
-    for ended in running.join_all().await {
+    for ended in join_all(scenarios().into_iter().map(|scenario| planned(lab.clone(), scenario))).await {
         match ended {
             Ok(one) => compared.push(one),
             Err(error) => broken.push(error.to_string()),

@@ -117,6 +117,24 @@ async fn scene(cluster: &ControlPlane, platform: &Simulator) -> (String, Pipelin
     (token, Pipeline { kubeconfig: viewer }, Pipeline { kubeconfig: cluster.kubeconfig_path() })
 }
 
+/// The plan for these manifests, whoever made it.
+fn is_as_expected(plan: &Value) {
+    let of = |name: &str| plan["resources"].as_array().unwrap().iter().find(|it| it["name"] == name).unwrap();
+    let actions = |name: &str| {
+        let steps = of(name)["steps"].as_array().unwrap();
+        steps.iter().map(|step| step["action"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(actions("orders"), ["changeCompute"], "{plan:#}");
+    let change = &of("orders")["steps"][0];
+    assert_eq!(change["fields"], serde_json::json!([{"field": "size", "before": "1", "after": "2"}]));
+    assert_eq!(change["interrupts"], true);
+    assert_eq!(actions("reports"), ["createCompute", "writeSecret"], "{plan:#}");
+    assert_eq!((&of("reports")["manifest"], &of("ci")["manifest"]), (&"new".into(), &"unchanged".into()));
+    assert_eq!(actions("ci"), [""; 0], "{plan:#}");
+    let units = |min: f64| serde_json::json!({"min": min, "max": min});
+    assert_eq!((&plan["cost"]["before"], &plan["cost"]["after"]), (&units(1.), &units(4.)));
+}
+
 #[tokio::test]
 async fn a_plan_needs_the_right_to_view_and_writes_nothing() {
     let (cluster, platform) = (cluster().await, platform().await);
@@ -142,22 +160,7 @@ async fn a_plan_needs_the_right_to_view_and_writes_nothing() {
         assert!(!said.out.contains(&token), "{}", said.out);
         plans.push(serde_json::from_str::<Value>(&said.out).unwrap());
     }
-    for plan in &plans {
-        let of = |name: &str| plan["resources"].as_array().unwrap().iter().find(|it| it["name"] == name).unwrap();
-        let actions = |name: &str| {
-            let steps = of(name)["steps"].as_array().unwrap();
-            steps.iter().map(|step| step["action"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-        };
-        assert_eq!(actions("orders"), ["changeCompute"], "{plan:#}");
-        let change = &of("orders")["steps"][0];
-        assert_eq!(change["fields"], serde_json::json!([{"field": "size", "before": "1", "after": "2"}]));
-        assert_eq!(change["interrupts"], true);
-        assert_eq!(actions("reports"), ["createCompute", "writeSecret"], "{plan:#}");
-        assert_eq!((&of("reports")["manifest"], &of("ci")["manifest"]), (&"new".into(), &"unchanged".into()));
-        assert_eq!(actions("ci"), [""; 0], "{plan:#}");
-        let units = |min: f64| serde_json::json!({"min": min, "max": min});
-        assert_eq!((&plan["cost"]["before"], &plan["cost"]["after"]), (&units(1.), &units(4.)));
-    }
+    plans.iter().for_each(is_as_expected);
     let not_read = |plan: &Value| plan["notRead"].to_string();
     assert_eq!(not_read(&plans[0]), "[]");
     assert!(!not_read(&plans[1]).contains("The platform of"), "{}", not_read(&plans[1]));
@@ -191,14 +194,14 @@ async fn what_the_api_server_would_refuse_is_no_plan_and_a_key_goes_nowhere_else
         assert_eq!((said.code, said.out.as_str()), (1, ""), "{}", said.err);
         assert!(said.err.contains(text), "{}", said.err);
     }
-    // A manifest that names another platform: the key in the cluster is not for that one.
+    // An account that is not in the cluster: the key there is not for its platform.
     let asked = platform.requests(0).len();
     let account = format!(
         "apiVersion: dbplane.dev/v1alpha1
 kind: Account
-metadata: {{name: prod}}
+metadata: {{name: other}}
 spec:
-  baseURL: {}/
+  baseURL: {}
   apiKeySecretRef: {{name: platform-api-key}}
 ",
         platform.base_url()

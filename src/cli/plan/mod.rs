@@ -202,6 +202,7 @@ impl Args {
         let named = manifests.iter().filter_map(|it| it["metadata"]["namespace"].as_str().map(str::to_owned));
         Listing {
             namespaces: named.chain([self.namespace(connected)]).collect(),
+            watched: self.watch_namespaces.iter().cloned().collect(),
             selected: self.scope.namespace(connected).map(str::to_owned),
             labels: self.scope.list_params(),
         }

@@ -200,10 +200,7 @@ impl Site {
         let number = self.gate.admit();
         let [api_server, platform] = self.doors(number).await?;
         let name = &self.objects.namespace;
-        let watched = match self.elsewhere {
-            true => format!("{name},{}", self.credentials_namespace()),
-            false => name.clone(),
-        };
+        let watched = self.watched();
         let kubeconfig = self.lab.kubeconfig((name, number), &format!("http://{}", api_server.address))?;
         let mut command = Command::new(&self.lab.program);
         command
@@ -219,6 +216,12 @@ impl Site {
         let process = self.lab.cluster.sandbox().start(name, command)?;
         self.doors.extend([api_server, platform]);
         Ok(Operator { number, process, health, metrics, ready: false })
+    }
+
+    /// What operators watch.
+    fn watched(&self) -> String {
+        let name = &self.objects.namespace;
+        if self.elsewhere { format!("{name},{}", self.credentials_namespace()) } else { name.clone() }
     }
 
     /// Ends all operators as people do, and starts none.
@@ -237,7 +240,7 @@ impl Site {
         let mut command = tokio::process::Command::new(&self.lab.program);
         command
             .args(["plan", "--allow-insecure-platform", "--output", "json", "--namespace", name])
-            .args(["--request-timeout", REQUEST_TIMEOUT])
+            .args(["--request-timeout", REQUEST_TIMEOUT, "--watch-namespaces", &self.watched()])
             .args(["--settle-time", if self.elected { SETTLE_TIME_ELECTED } else { SETTLE_TIME }])
             .env("KUBECONFIG", self.lab.cluster.sandbox().folder().join(format!("{name}-{number}.kubeconfig")))
             .env("ALL_PROXY", proxy);
