@@ -1,10 +1,8 @@
 //! Differences between a compute and its spec, and the change that corrects them. Only declared fields are compared.
 
+use super::declare::DEFAULT_INACTIVITY;
 use crate::api::{self, ComputeSpec, IgnoredField, ScaleToZero, Size};
 use crate::domain::{Compute, ComputeChange, ComputeUnits, PoolerMode, PostgresSettings, Settings, SuspendAfter};
-
-/// The platform's default inactivity period, in seconds.
-const DEFAULT_INACTIVITY: u32 = 300;
 
 /// One declared field that is not in force.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,6 +9,7 @@ pub mod compute;
 pub mod conditions;
 pub mod connection;
 mod cron;
+pub mod declare;
 mod disruption;
 pub mod drift;
 pub mod hand_over;

@@ -43,6 +43,17 @@ pub enum SuspendAfter {
     Seconds(u32),
 }
 
+impl SuspendAfter {
+    /// As the platform writes it, and whoever repeats it: 0 is its default, less is never.
+    pub fn of_seconds(seconds: i64) -> Self {
+        match seconds {
+            0 => Self::Default,
+            ..0 => Self::Never,
+            _ => Self::Seconds(u32::try_from(seconds).unwrap_or(u32::MAX)),
+        }
+    }
+}
+
 /// How a pooler shares connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -60,6 +71,13 @@ impl fmt::Display for PoolerMode {
             Self::Transaction => "transaction",
             Self::Other(word) => word,
         })
+    }
+}
+
+/// The platform's word for it.
+impl From<String> for PoolerMode {
+    fn from(word: String) -> Self {
+        if word == Self::Transaction.to_string() { Self::Transaction } else { Self::Other(word) }
     }
 }
 

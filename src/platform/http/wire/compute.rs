@@ -107,9 +107,9 @@ impl ComputeItem {
         let settings = Settings {
             min: self.autoscaling_limit_min_cu,
             max: self.autoscaling_limit_max_cu,
-            suspend_after: self.suspend_timeout_seconds.map(suspend_after),
+            suspend_after: self.suspend_timeout_seconds.map(SuspendAfter::of_seconds),
             pooler_enabled: self.pooler_enabled,
-            pooler_mode: self.pooler_mode.map(pooler_mode),
+            pooler_mode: self.pooler_mode.map(PoolerMode::from),
             postgres: PostgresSettings(self.settings.and_then(|s| s.pg_settings).map_or_else(BTreeMap::new, texts)),
             passwordless_access: self.passwordless_access,
             disabled: self.disabled,
@@ -155,25 +155,10 @@ fn state(word: String) -> ComputeState {
     }
 }
 
-fn pooler_mode(word: String) -> PoolerMode {
-    match word.as_str() {
-        TRANSACTION => PoolerMode::Transaction,
-        _ => PoolerMode::Other(word),
-    }
-}
-
 fn role(wire: &str) -> Role {
     match wire {
         READ_WRITE => Role::Primary,
         _ => Role::Replica,
-    }
-}
-
-fn suspend_after(seconds: i64) -> SuspendAfter {
-    match seconds {
-        0 => SuspendAfter::Default,
-        ..0 => SuspendAfter::Never,
-        _ => SuspendAfter::Seconds(u32::try_from(seconds).unwrap_or(u32::MAX)),
     }
 }
 

@@ -141,7 +141,7 @@ fn computes_show_what_the_platform_supports() {
 #[test]
 fn suspend_timeouts_both_ways() {
     for (wire, after) in [(0, SuspendAfter::Default), (-1, SuspendAfter::Never), (300, SuspendAfter::Seconds(300))] {
-        assert_eq!(suspend_after(wire), after);
+        assert_eq!(SuspendAfter::of_seconds(wire), after);
         let settings = Settings { suspend_after: Some(after), ..Settings::default() };
         let body = serde_json::to_value(Attributes::from(&settings)).unwrap();
         assert_eq!(body, json!({"suspend_timeout_seconds": wire}));

@@ -1,0 +1,111 @@
+//! From a compute to the spec that declares it as it is: the way back from what [`drift`](super::drift) compares.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::api::{self, Autoscaling, Duration, Pooler, ScaleToZero, Size};
+use crate::domain::{ComputeUnits, PoolerMode, PostgresSettings, Settings, SuspendAfter};
+
+/// The platform's default inactivity period, in seconds.
+pub const DEFAULT_INACTIVITY: u32 = 300;
+
+/// What a fresh compute has where nobody chose anything. The size is not in it: the platform names no default, because plan and project
+/// decide.
+fn fresh() -> Settings {
+    Settings {
+        suspend_after: Some(SuspendAfter::Default),
+        pooler_enabled: Some(false),
+        pooler_mode: Some(PoolerMode::Transaction),
+        passwordless_access: Some(true),
+        disabled: Some(false),
+        ..Settings::default()
+    }
+}
+
+/// What of these somebody has chosen, as far as that can be seen: everything that a fresh compute does not have.
+pub fn beyond_defaults(seen: &Settings) -> Settings {
+    let fresh = fresh();
+    let suspends_by_default = seen.suspend_after == Some(SuspendAfter::Seconds(DEFAULT_INACTIVITY));
+    let pooler_enabled = chosen(&seen.pooler_enabled, &fresh.pooler_enabled);
+    Settings {
+        suspend_after: chosen(&seen.suspend_after, &fresh.suspend_after).filter(|_| !suspends_by_default),
+        pooler_mode: chosen(&seen.pooler_mode, &fresh.pooler_mode).filter(|_| pooler_enabled.is_some()),
+        pooler_enabled,
+        passwordless_access: chosen(&seen.passwordless_access, &fresh.passwordless_access),
+        disabled: chosen(&seen.disabled, &fresh.disabled),
+        ..seen.clone()
+    }
+}
+
+fn chosen<T: Clone + PartialEq>(seen: &Option<T>, fresh: &Option<T>) -> Option<T> {
+    seen.clone().filter(|_| seen != fresh)
+}
+
+/// The fields of a spec that declare settings of a compute.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Fields {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale_to_zero: Option<ScaleToZero>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pooler: Option<Pooler>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub postgres_settings: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passwordless_access: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disabled: Option<bool>,
+}
+
+/// The fields that declare these settings. A pooler's mode that has no word in a spec is left to the platform.
+pub fn fields(settings: &Settings) -> Fields {
+    let PostgresSettings(postgres_settings) = settings.postgres.clone();
+    Fields {
+        size: settings.min.zip(settings.max).map(|(min, max)| size(min, max)),
+        scale_to_zero: settings.suspend_after.map(scale_to_zero),
+        pooler: settings
+            .pooler_enabled
+            .map(|enabled| Pooler { enabled, mode: settings.pooler_mode.as_ref().and_then(mode) }),
+        postgres_settings,
+        passwordless_access: settings.passwordless_access,
+        disabled: settings.disabled,
+    }
+}
+
+fn size(min: ComputeUnits, max: ComputeUnits) -> Size {
+    match min == max {
+        true => Size { fixed: Some(max), autoscaling: None },
+        false => Size { fixed: None, autoscaling: Some(Autoscaling { min, max }) },
+    }
+}
+
+fn scale_to_zero(suspend_after: SuspendAfter) -> ScaleToZero {
+    let after = |seconds| ScaleToZero { after: Some(duration(seconds)), never: None };
+    match suspend_after {
+        SuspendAfter::Never => ScaleToZero { after: None, never: Some(true) },
+        SuspendAfter::Default => after(DEFAULT_INACTIVITY),
+        SuspendAfter::Seconds(seconds) => after(seconds),
+    }
+}
+
+/// As Kubernetes writes it, in the units that have a part of it: `1h30m`.
+fn duration(seconds: u32) -> Duration {
+    let parts = [(seconds / 3600, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")];
+    let text: String =
+        parts.iter().filter(|(count, _)| *count > 0).map(|(count, unit)| format!("{count}{unit}")).collect();
+    Duration(if text.is_empty() { "0s".to_owned() } else { text })
+}
+
+fn mode(mode: &PoolerMode) -> Option<api::PoolerMode> {
+    match mode {
+        PoolerMode::Transaction => Some(api::PoolerMode::Transaction),
+        PoolerMode::Other(_) => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "declare_tests.rs"]
+mod tests;
