@@ -138,7 +138,7 @@ audit: ## licences, sources and duplicates of the dependencies (deny.toml)
 .PHONY: live-check
 live-check: ## look at a platform only by reading: url=https://…/api/v2 key=FILE [organization=ID] [project=ID]
 	@$(if $(and $(url),$(key)),,printf 'live-check: name the platform and the file with its API key: make live-check url=https://platform.example/api/v2 key=FILE\n' >&2; exit 2;) \
-		cargo run --quiet --locked --bin dbplane -- live-check --base-url $(url) --api-key $(key) $(if $(organization),--organization $(organization)) $(if $(project),--project $(project))
+		cargo run --quiet --locked --bin dbplane -- account check --base-url $(url) --api-key $(key) $(if $(organization),--organization $(organization)) $(if $(project),--project $(project))
 
 .PHONY: clean
 clean: ## remove everything that was built here (the control plane stays in the user's cache folder)

@@ -1,5 +1,6 @@
 //! dbplane: a Kubernetes operator for the computes and API keys of a hosted Postgres platform.
 
+pub mod account_check;
 pub mod api;
 pub mod bug_report;
 pub mod cli;
@@ -9,7 +10,6 @@ pub mod config;
 pub mod controller;
 pub mod decide;
 pub mod domain;
-pub mod live_check;
 pub mod plan;
 pub mod platform;
 pub mod spans;

@@ -1,11 +1,12 @@
 //! The command line: one verb a file.
 
+mod account;
 mod bug_report;
 mod common;
 pub mod crds;
 mod files;
-mod live_check;
 mod plan;
+mod platform;
 mod remove_finalizers;
 mod run;
 pub mod validate;
@@ -32,8 +33,8 @@ enum Verb {
     Run(run::Run),
     Crds(crds::Args),
     Validate(validate::Args),
-    LiveCheck(live_check::Args),
     Plan(plan::Args),
+    Account(account::Args),
     RemoveFinalizers(remove_finalizers::Args),
     #[command(name = "bugreport")]
     BugReport(bug_report::Args),
@@ -56,8 +57,8 @@ impl Cli {
                     .await
                     .map_err(|error| error.to_string())?;
             }
-            Verb::LiveCheck(args) => {
-                return live_check::run(&args, &mut std::io::stdout()).await.map_err(|error| error.to_string());
+            Verb::Account(args) => {
+                return account::run(&args, &mut std::io::stdout()).await.map_err(|error| error.to_string());
             }
             Verb::Plan(args) => {
                 return plan::run(&args, &mut std::io::stdout()).await.map_err(|error| error.to_string());

@@ -7,10 +7,10 @@
     reason = "the lints know #[test] functions, not what they call"
 )]
 
+mod account_check;
 mod agreement;
 mod compatible;
 mod crds;
-mod live_check;
 mod manifests;
 mod monitoring;
 mod pages;

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
+use reqwest::header::HeaderMap;
 use reqwest::{Method, Request, Response, StatusCode};
 
 use super::HttpOptions;
@@ -25,10 +26,11 @@ pub struct ReadsOnly {
 #[derive(Clone)]
 pub struct Answered {
     pub status: StatusCode,
+    pub headers: HeaderMap,
     pub body: Vec<u8>,
 }
 
-/// Without the body, which nobody has looked at.
+/// Without body and headers, which nobody has looked at.
 impl std::fmt::Debug for Answered {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Answered").field("status", &self.status).finish_non_exhaustive()
@@ -69,7 +71,11 @@ impl Transport for ReadsOnly {
         let response = self.network.carry(request).await?;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = self.body(response).await?;
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(Answered { status, body: body.clone() });
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(Answered {
+            status,
+            headers: headers.clone(),
+            body: body.clone(),
+        });
         let mut whole = axum::http::Response::new(body);
         (*whole.status_mut(), *whole.headers_mut()) = (status, headers);
         Ok(whole.into())

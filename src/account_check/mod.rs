@@ -1,21 +1,30 @@
 //! A read-only look at a platform with the operator's own client: what works, what the platform offers, and how its answers
 //! differ from what `docs/platform.md` says. Nothing in the findings identifies an object, and none holds a token.
 
+mod key;
 mod shape;
 mod sizes;
 
 use crate::domain::{Compute, Fault, NameSupport, Role, Support};
 use crate::platform::{Answered, Platform};
 
+pub use key::KeyKind;
+use key::Seen;
+
 /// What was found.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// What was read, and what came of it.
     pub reads: Vec<Read>,
+    pub key: KeyKind,
+    /// What the key may do.
+    pub may: Vec<String>,
     /// What the platform was seen to offer.
     pub offers: Vec<String>,
     /// How the answers differ from what is assumed.
     pub differences: Vec<String>,
+    /// What the answers said about limits of the rate.
+    pub limits: Vec<String>,
 }
 
 /// One thing that was read.
@@ -33,13 +42,9 @@ impl Findings {
         self.reads.iter().all(|read| !read.needed || read.outcome.is_ok())
     }
 
-    fn read<T>(&mut self, (what, needed): (&'static str, bool), outcome: Result<Vec<T>, Fault>, of: &str) -> Vec<T> {
-        let (outcome, items) = match outcome {
-            Ok(items) => (Ok(format!("{} {of}", items.len())), items),
-            Err(fault) => (Err(fault), Vec::new()),
-        };
+    fn read<T>(&mut self, (what, needed): (&'static str, bool), outcome: &Result<Vec<T>, Fault>, of: &str) {
+        let outcome = outcome.as_ref().map(|items| format!("{} {of}", items.len())).map_err(Fault::clone);
         self.reads.push(Read { what, needed, outcome });
-        items
     }
 
     /// Compares the bodies of the answers with what is assumed.
@@ -50,6 +55,7 @@ impl Findings {
             .filter_map(|answer| serde_json::from_slice(&answer.body).ok())
             .collect();
         self.differences.extend(shape::differences(&bodies));
+        self.limits = limits(answers);
     }
 }
 
@@ -64,29 +70,67 @@ pub struct Scope {
 /// How many projects are looked at where none is named.
 const PROJECTS: usize = 5;
 
-/// Reads everything that the operator reads.
-pub async fn look(platform: &dyn Platform, scope: &Scope) -> Findings {
+/// Reads everything that the operator reads. `without_organization` names no organization in its requests, where there is one to name.
+pub async fn look(platform: &dyn Platform, without_organization: Option<&dyn Platform>, scope: &Scope) -> Findings {
     let mut findings = Findings::default();
-    let listed = findings.read(("projects", scope.projects.is_empty()), platform.list_projects().await, "projects");
+    let named = platform.list_projects().await;
+    findings.read(("projects", scope.projects.is_empty()), &named, "projects");
+    let unnamed = match without_organization {
+        Some(platform) if named.is_ok() => Some(platform.list_projects().await),
+        _ => None,
+    };
     let projects = match scope.projects.as_slice() {
-        [] => listed.into_iter().map(|project| project.id).take(PROJECTS).collect(),
+        [] => named.iter().flatten().map(|project| project.id.clone()).take(PROJECTS).collect(),
         named => named.to_vec(),
     };
     let mut computes = Vec::new();
     for project in &projects {
         let read = platform.list_computes(project).await;
-        computes.extend(findings.read(("computes of a project", true), read, "computes"));
+        findings.read(("computes of a project", true), &read, "computes");
+        computes.extend(read.into_iter().flatten());
     }
+    let reads_computes = !projects.is_empty() && findings.is_usable();
     findings.offers = offers(&computes);
     findings.differences = sizes::differences(&computes);
     if let Some(compute) = computes.first() {
         let read = platform.list_operations(&compute.project_id, &compute.id).await;
-        findings.read(("operations of a compute", false), read, "operations");
+        findings.read(("operations of a compute", false), &read, "operations");
+        findings.offers.push(format!("operations of computes: {}", offered(&read)));
     }
-    if let Some(organization) = &scope.organization {
-        findings.read(("keys of the organization", false), platform.list_keys(organization).await, "keys");
+    let keys = match &scope.organization {
+        Some(organization) => Some(platform.list_keys(organization).await),
+        None => None,
+    };
+    if let Some(read) = &keys {
+        findings.read(("keys of the organization", false), read, "keys");
+        let keys = format!("list of the organization's keys: {}; revoking one was not tried", offered(read));
+        findings.offers.push(keys);
     }
+    let seen = Seen { named: &named, unnamed: unnamed.as_ref(), keys: keys.as_ref(), reads_computes };
+    findings.key = seen.kind();
+    findings.may = seen.may(findings.key);
     findings
+}
+
+fn offered<T>(read: &Result<Vec<T>, Fault>) -> &'static str {
+    match read {
+        Ok(_) => "offered",
+        Err(Fault::Unsupported { .. }) => "not offered",
+        Err(Fault::Forbidden { .. }) => "not for this key",
+        Err(_) => "not known",
+    }
+}
+
+/// How often the platform asked to wait, and what its answers said beside: numbers alone.
+fn limits(answers: &[Answered]) -> Vec<String> {
+    let asked = answers.iter().filter(|answer| answer.status.as_u16() == 429).count();
+    let mut lines = vec![format!("asked to wait (429): {asked} of {} times", answers.len())];
+    let last = answers.last().into_iter().flat_map(|answer| &answer.headers);
+    let told = last.filter(|(name, _)| name.as_str().contains("ratelimit"));
+    let told = told.filter_map(|(name, value)| Some((name, value.to_str().ok()?)));
+    let is_number = |text: &str| text.len() <= 40 && text.bytes().all(|b| b.is_ascii_digit() || b" ,;=.w".contains(&b));
+    lines.extend(told.filter(|(_, value)| is_number(value)).map(|(name, value)| format!("{name}: {value}")));
+    lines
 }
 
 fn offers(computes: &[Compute]) -> Vec<String> {

@@ -1,0 +1,175 @@
+//! The platform that a verb reads, and the key for it: from the command line, or from an account in the cluster. Nothing but reads goes out.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Api, Client};
+use secrecy::SecretString;
+
+use super::common::{KeyError, read_key};
+use crate::api::{Account, AccountKind, AccountRef, ClusterAccount, PlatformAccess};
+use crate::platform::{
+    Access, Connect, ConnectError, Endpoint, HttpOptions, Leadership, NoMeter, OverHttp, Rate, RateLimited, Reach,
+    ReadsOnly,
+};
+
+/// The platform, where no account in a cluster says it.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct PlatformArgs {
+    /// Base URL of the platform's API, ending with the version segment: https://platform.example/api/v2
+    #[arg(long, value_name = "URL", requires = "api_key")]
+    pub base_url: Option<String>,
+    /// File with the API key, or - for standard input
+    #[arg(long, value_name = "FILE|-", requires = "base_url")]
+    pub api_key: Option<PathBuf>,
+    /// The platform's identifier of the organization
+    #[arg(long, value_name = "ID", requires = "base_url")]
+    pub organization: Option<String>,
+    /// For tests on loopback only: allow http and addresses of this machine
+    #[arg(long)]
+    pub allow_insecure_platform: bool,
+}
+
+/// Why no platform can be read.
+#[derive(Debug, thiserror::Error)]
+pub enum PlatformError {
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    #[error("cannot call the platform: {0}")]
+    Connect(#[from] ConnectError),
+    #[error("cannot read {what}: {cause}")]
+    Cluster { what: String, cause: kube::Error },
+    #[error("Secret {namespace}/{name} has no entry {key}, which {account} names for its API key")]
+    NoEntry { namespace: String, name: String, key: String, account: String },
+}
+
+/// Where a platform is, and the key for it.
+#[derive(Debug)]
+pub struct Credentials {
+    pub endpoint: Endpoint,
+    key: SecretString,
+}
+
+/// A client that only reads, and keeps what was answered.
+#[derive(Debug)]
+pub struct Reader {
+    pub platform: RateLimited,
+    pub reads: Arc<ReadsOnly>,
+}
+
+/// `NAME`, `Account/NAME` or `ClusterAccount/NAME`.
+///
+/// # Errors
+/// Where the kind is another one.
+pub fn account_ref(text: &str) -> Result<AccountRef, String> {
+    let (kind, name) = match text.split_once('/') {
+        None => (AccountKind::Account, text),
+        Some((kind, name)) if kind.eq_ignore_ascii_case("account") => (AccountKind::Account, name),
+        Some((kind, name)) if kind.eq_ignore_ascii_case("clusteraccount") => (AccountKind::ClusterAccount, name),
+        Some((kind, _)) => {
+            return Err(format!("{kind} is no kind of account; write Account/NAME or ClusterAccount/NAME"));
+        }
+    };
+    match name {
+        "" => Err("the name is missing".to_owned()),
+        name => Ok(AccountRef { name: name.to_owned(), kind }),
+    }
+}
+
+impl PlatformArgs {
+    /// The platform of the command line; `None` where it names none.
+    ///
+    /// # Errors
+    /// Where the key cannot be read.
+    pub fn given(&self) -> Result<Option<Credentials>, PlatformError> {
+        let Some((base_url, api_key)) = self.base_url.clone().zip(self.api_key.as_ref()) else { return Ok(None) };
+        Ok(Some(Credentials { endpoint: self.endpoint(base_url, self.organization.clone()), key: read_key(api_key)? }))
+    }
+
+    /// The platform and the key of an account, read with the rights of whoever runs this.
+    ///
+    /// # Errors
+    /// Where the account or its Secret cannot be read.
+    pub async fn of_account(
+        &self,
+        client: &Client,
+        account: &AccountRef,
+        namespace: &str,
+    ) -> Result<Credentials, PlatformError> {
+        let AccountRef { name, kind } = account;
+        let (label, access, secret) = match kind {
+            AccountKind::Account => {
+                let label = format!("Account {namespace}/{name}");
+                let found = Api::<Account>::namespaced(client.clone(), namespace).get(name).await;
+                let spec = found.map_err(unreadable(&label))?.spec;
+                let reference = spec.api_key_secret_ref;
+                (label, spec.platform, (namespace.to_owned(), reference.name, reference.key))
+            }
+            AccountKind::ClusterAccount => {
+                let label = format!("ClusterAccount {name}");
+                let found = Api::<ClusterAccount>::all(client.clone()).get(name).await;
+                let spec = found.map_err(unreadable(&label))?.spec;
+                let reference = spec.api_key_secret_ref;
+                (label, spec.platform, (reference.namespace, reference.name, reference.key))
+            }
+        };
+        let key = secret_entry(client, &label, secret).await?;
+        let PlatformAccess { base_url, organization_id, .. } = access;
+        Ok(Credentials { endpoint: self.endpoint(base_url, organization_id), key })
+    }
+
+    fn endpoint(&self, base_url: String, organization_id: Option<String>) -> Endpoint {
+        let reach = Reach { insecure: self.allow_insecure_platform, ..Reach::default() };
+        Endpoint { base_url, organization_id, reach }
+    }
+}
+
+async fn secret_entry(
+    client: &Client,
+    account: &str,
+    (namespace, name, key): (String, String, String),
+) -> Result<SecretString, PlatformError> {
+    let what = format!("Secret {namespace}/{name}, which {account} names for its API key");
+    let secret = Api::<Secret>::namespaced(client.clone(), &namespace).get(&name).await.map_err(unreadable(&what))?;
+    let entry = secret.data.unwrap_or_default().remove(&key).and_then(|bytes| String::from_utf8(bytes.0).ok());
+    match entry {
+        Some(text) => Ok(SecretString::from(text.trim())),
+        None => Err(PlatformError::NoEntry { namespace, name, key, account: account.to_owned() }),
+    }
+}
+
+fn unreadable(what: &str) -> impl FnOnce(kube::Error) -> PlatformError {
+    let what = what.to_owned();
+    move |cause| PlatformError::Cluster { what, cause }
+}
+
+/// A quarter of what an account has: an operator that runs with the same key needs the rest.
+const RATE: Rate = Rate { requests_per_minute: 150, burst: 20 };
+
+impl Credentials {
+    /// A client of this platform.
+    ///
+    /// # Errors
+    /// Where the base URL or the key cannot be used. Nothing is sent.
+    pub fn reader(&self) -> Result<Reader, ConnectError> {
+        self.reader_of(self.endpoint.clone())
+    }
+
+    /// A client that names no organization in its requests.
+    ///
+    /// # Errors
+    /// As [`Credentials::reader`].
+    pub fn reader_without_organization(&self) -> Result<Reader, ConnectError> {
+        self.reader_of(Endpoint { organization_id: None, ..self.endpoint.clone() })
+    }
+
+    fn reader_of(&self, endpoint: Endpoint) -> Result<Reader, ConnectError> {
+        let options = HttpOptions::default();
+        let reads = Arc::new(ReadsOnly::new(&endpoint, &options)?);
+        let over = OverHttp { transport: Some(reads.clone()) };
+        let request_timeout = options.request_timeout;
+        let access = Access { endpoint, request_timeout, rate: RATE, leadership: Leadership::default() };
+        Ok(Reader { platform: over.connect(&access, &self.key, Arc::new(NoMeter))?, reads })
+    }
+}
