@@ -11,6 +11,7 @@ pub mod controller;
 pub mod decide;
 pub mod domain;
 pub mod plan;
+pub mod import;
 pub mod platform;
 pub mod spans;
 pub mod telemetry;

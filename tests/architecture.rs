@@ -26,6 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("decide", &["api", "domain"]),
     ("domain", &[]),
     ("plan", &["api", "cluster", "controller", "decide", "domain", "platform"]),
+    ("import", &["api", "decide", "domain", "validate"]),
     ("platform", &["clock", "domain", "spans"]),
     ("spans", &[]),
     ("telemetry", &["platform", "spans"]),

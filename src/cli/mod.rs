@@ -6,7 +6,9 @@ mod common;
 pub mod crds;
 mod files;
 mod plan;
+mod import;
 mod platform;
+mod progress;
 mod remove_finalizers;
 mod run;
 pub mod validate;
@@ -35,6 +37,7 @@ enum Verb {
     Validate(validate::Args),
     Plan(plan::Args),
     Account(account::Args),
+    Import(Box<import::Args>),
     RemoveFinalizers(remove_finalizers::Args),
     #[command(name = "bugreport")]
     BugReport(bug_report::Args),
@@ -62,6 +65,9 @@ impl Cli {
             }
             Verb::Plan(args) => {
                 return plan::run(&args, &mut std::io::stdout()).await.map_err(|error| error.to_string());
+            Verb::Import(args) => {
+                let ran = import::run(&args, &mut std::io::stdout(), &mut std::io::stderr()).await;
+                return ran.map_err(|error| error.to_string());
             }
             Verb::Validate(args) => {
                 let ran = validate::run(&args, &mut std::io::stdout().lock(), &mut std::io::stderr());

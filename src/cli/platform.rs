@@ -9,6 +9,7 @@ use secrecy::SecretString;
 
 use super::common::{KeyError, read_key};
 use crate::api::{Account, AccountKind, AccountRef, ClusterAccount, PlatformAccess};
+use crate::domain::Fault;
 use crate::platform::{
     Access, Connect, ConnectError, Endpoint, HttpOptions, Leadership, NoMeter, OverHttp, Rate, RateLimited, Reach,
     ReadsOnly,
@@ -172,4 +173,21 @@ impl Credentials {
         let access = Access { endpoint, request_timeout, rate: RATE, leadership: Leadership::default() };
         Ok(Reader { platform: over.connect(&access, &self.key, Arc::new(NoMeter))?, reads })
     }
+}
+
+/// How often a read is tried that the platform asks to make later.
+const ATTEMPTS: usize = 5;
+
+/// Reads, and reads again where the platform limits the rate: the client waits as long as the platform says.
+///
+/// # Errors
+/// That of the last attempt.
+pub async fn patiently<T>(read: impl AsyncFn() -> Result<T, Fault>) -> Result<T, Fault> {
+    for _ in 1..ATTEMPTS {
+        match read().await {
+            Err(Fault::Throttled { .. }) => {}
+            outcome => return outcome,
+        }
+    }
+    read().await
 }

@@ -11,6 +11,7 @@ mod account_check;
 mod agreement;
 mod compatible;
 mod crds;
+mod import;
 mod manifests;
 mod monitoring;
 mod pages;

@@ -14,6 +14,7 @@ mod children;
 mod collector;
 mod handing;
 mod identity;
+mod import;
 mod large;
 mod leading;
 mod leaving;

@@ -1,0 +1,186 @@
+//! `dbplane import`: what exists on the platform, or stands in a state of Terraform, as manifests.
+
+mod existing;
+mod live;
+mod terraform;
+mod write;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use super::common::{ClusterArgs, ConnectionError};
+use super::files::Unreadable;
+use super::platform::{PlatformArgs, PlatformError, account_ref};
+use crate::api::{self, AccountKind, AccountRef};
+use crate::domain::Fault;
+use crate::import::terraform::StateError;
+use crate::import::{Choices, Import, import};
+use crate::validate::{Checker, Unusable};
+
+/// Write manifests for computes that exist: of an account of the platform, or of a state of Terraform
+///
+/// The platform is only read, and nothing in the cluster is changed. Applying the result changes nothing on the platform either: each Compute names its
+/// compute in computeID, and declares it as it is. Which computes resources of the cluster have already is told; they are left out.
+///
+/// The API key is that of the account, which is read in the cluster of KUBECONFIG with your rights, or in a file: with --base-url no cluster is asked.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// The account that the manifests refer to: NAME, or ClusterAccount/NAME
+    #[arg(long, value_name = "NAME", value_parser = account_ref)]
+    account: AccountRef,
+    /// The account is a ClusterAccount
+    #[arg(long)]
+    cluster_account: bool,
+    /// Namespace of the manifests, and of the Account; when absent the manifests name none, and the Account is looked for in that of the kubeconfig's context
+    #[arg(long, short, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    #[command(flatten)]
+    platform: PlatformArgs,
+    /// Only these projects, separated by commas or each with a flag; all that the key reaches when absent
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    project: Vec<String>,
+    /// Read a state of Terraform or OpenTofu (terraform state pull) instead of the platform: a file, or - for standard input
+    #[arg(long, value_name = "STATE|-", conflicts_with_all = ["base_url", "context"])]
+    from_terraform: Option<PathBuf>,
+    /// Folder for the files: a kustomization, with a folder for each project and a file for each compute; to standard output when absent
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Overwrite files that are in the folder with another content
+    #[arg(long, requires = "out")]
+    force: bool,
+    /// Declare every field that the platform shows; otherwise those that differ from what a fresh compute has
+    #[arg(long)]
+    all_fields: bool,
+    /// What dbplane may do to the computes: with Observe it changes nothing, and reports what differs
+    #[arg(long, value_enum, ignore_case = true, default_value_t = Management::Observe)]
+    management: Management,
+    /// What becomes of a compute when its resource is deleted. Orphan keeps it: these computes are older than their manifests, and a resource that is
+    /// deleted while you are still trying takes no database with it
+    #[arg(long, value_enum, ignore_case = true, default_value_t = Deletion::Orphan)]
+    deletion: Deletion,
+}
+
+const AFTER_HELP: &str = "Examples:
+  # All computes of Account shop/prod, to look at first
+  dbplane import -n shop --account prod --out computes && kubectl apply -k computes
+  # Those of one project, to be managed from the beginning
+  dbplane import -n shop --account prod --project a --management Full | kubectl apply -f -
+  # Without a cluster: two projects, with the API key in a file
+  dbplane import --account prod --base-url https://platform.example/api/v2 --organization org-1 --api-key ~/key --project a,b --out computes
+  # From Terraform
+  terraform state pull | dbplane import --account prod --from-terraform - --out computes
+
+Exit status:
+  0  the manifests are written
+  1  nothing is written, or something could not be declared: standard error says what and why
+  2  the command line is wrong";
+
+/// As the resources write it.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[value(rename_all = "PascalCase")]
+enum Management {
+    Observe,
+    Full,
+}
+
+/// As the resources write it.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[value(rename_all = "PascalCase")]
+enum Deletion {
+    Orphan,
+    Delete,
+}
+
+/// Why nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Connection(#[from] ConnectionError),
+    #[error(transparent)]
+    Platform(#[from] PlatformError),
+    #[error(
+        "cannot list the projects: {0}. Nothing was written. A key of one project cannot list them everywhere: name it with --project"
+    )]
+    Projects(Fault),
+    #[error(
+        "cannot list the computes of project {project}: {fault}. Nothing was written. Name the projects to import with --project"
+    )]
+    Computes { project: String, fault: Fault },
+    #[error("cannot list the Computes of the cluster: {0}")]
+    Resources(kube::Error),
+    #[error("cannot read {}: {}", .0.file, .0.cause)]
+    Unreadable(Unreadable),
+    #[error("{file} is not what --from-terraform reads: {cause}")]
+    State { file: String, cause: StateError },
+    #[error(transparent)]
+    Schema(#[from] Unusable),
+    #[error(transparent)]
+    Files(#[from] write::Error),
+    #[error("cannot write to standard output or standard error: {0}")]
+    Output(#[from] io::Error),
+}
+
+/// Writes the manifests to the folder or to `out`, and to `notes` what people should know.
+///
+/// # Errors
+/// Where nothing was written.
+pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> Result<ExitCode, Error> {
+    let checker = Checker::new()?;
+    let subjects = match &args.from_terraform {
+        Some(state) => terraform::subjects(args, state, notes)?,
+        None => live::subjects(args, notes).await?,
+    };
+    let import = import(&subjects, &args.choices(), &checker);
+    match &args.out {
+        Some(folder) => write::to_folder(folder, &import.files, args.force, notes)?,
+        None => write::to_output(&import.files, out, notes)?,
+    }
+    args.tell(&import, notes)
+}
+
+impl Args {
+    fn account(&self) -> AccountRef {
+        let kind = if self.cluster_account { AccountKind::ClusterAccount } else { self.account.kind };
+        AccountRef { name: self.account.name.clone(), kind }
+    }
+
+    fn choices(&self) -> Choices {
+        Choices {
+            account: self.account(),
+            namespace: self.namespace.clone(),
+            management: match self.management {
+                Management::Observe => api::Management::Observe,
+                Management::Full => api::Management::Full,
+            },
+            deletion: match self.deletion {
+                Deletion::Orphan => api::Deletion::Orphan,
+                Deletion::Delete => api::Deletion::Delete,
+            },
+            all_fields: self.all_fields,
+        }
+    }
+
+    fn tell(&self, import: &Import, notes: &mut impl Write) -> Result<ExitCode, Error> {
+        for undeclared in &import.undeclared {
+            writeln!(notes, "not declared: {undeclared}")?;
+        }
+        let Choices { management, deletion, .. } = self.choices();
+        let (computes, projects) = (import.computes, import.projects);
+        writeln!(
+            notes,
+            "{computes} computes of {projects} projects are declared, with management: {management:?} and deletion: {deletion:?}"
+        )?;
+        if let (Some(folder), 1..) = (&self.out, computes) {
+            let folder = folder.display();
+            writeln!(
+                notes,
+                "check them with \"dbplane validate {folder}\", and apply them with \"kubectl apply -k {folder}\""
+            )?;
+        }
+        Ok(if import.undeclared.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}

@@ -1,0 +1,69 @@
+//! Which computes resources of the cluster have already.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+
+use kube::api::ListParams;
+use kube::core::DeserializeGuard;
+use kube::{Api, Client};
+
+use super::Error;
+use crate::api::{Compute, ObjectMeta};
+use crate::decide::identity::{self, ComputeIdentity};
+use crate::decide::seal::ObjectKey;
+
+/// The Computes of a cluster, as far as an import has to know them.
+#[derive(Debug, Default)]
+pub struct Existing {
+    /// The resource that has a compute, by project and compute.
+    pub had: BTreeMap<(String, String), String>,
+    /// The names of those in the namespace of the manifests.
+    pub taken: BTreeSet<String>,
+}
+
+/// Those of all namespaces, or of this one for whoever may list no others.
+pub async fn existing(client: &Client, namespace: &str, notes: &mut impl Write) -> Result<Existing, Error> {
+    let all: Api<DeserializeGuard<Compute>> = Api::all(client.clone());
+    let everything = ListParams::default();
+    let listed = match all.list(&everything).await {
+        Err(kube::Error::Api(status)) if status.code == 403 => {
+            writeln!(
+                notes,
+                "only the Computes of namespace {namespace} are looked at: you may not list those of others"
+            )?;
+            Api::<DeserializeGuard<Compute>>::namespaced(client.clone(), namespace).list(&everything).await
+        }
+        listed => listed,
+    };
+    let mut existing = Existing::default();
+    for DeserializeGuard(read) in listed.map_err(Error::Resources)? {
+        let (meta, computes) = match read {
+            Ok(object) => (object.metadata.clone(), computes_of(&object)),
+            Err(unreadable) => {
+                let record = identity::of_unreadable::<ComputeIdentity>(&unreadable.metadata);
+                let bound = record.ok().and_then(|record| record.identity.binding);
+                (unreadable.metadata, bound.into_iter().map(|binding| (binding.project, binding.id)).collect())
+            }
+        };
+        if meta.namespace.as_deref() == Some(namespace) {
+            existing.taken.extend(meta.name.clone());
+        }
+        existing.had.extend(computes.into_iter().map(|compute| (compute, label(&meta))));
+    }
+    Ok(existing)
+}
+
+/// What it names, and what it is bound to: by its record, or by its status where that was restored without a record.
+fn computes_of(object: &Compute) -> Vec<(String, String)> {
+    let project = &object.spec.project_id;
+    let named =
+        object.spec.compute_id.iter().chain(object.status.iter().filter_map(|status| status.compute_id.as_ref()));
+    let named = named.map(|id| (project.clone(), id.clone()));
+    let bound = identity::of_compute(object).ok().and_then(|record| record.identity.binding);
+    named.chain(bound.map(|binding| (binding.project, binding.id))).collect()
+}
+
+fn label(meta: &ObjectMeta) -> String {
+    let ObjectKey { namespace, name } = identity::object_key(meta);
+    format!("{namespace}/{name}")
+}

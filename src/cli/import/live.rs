@@ -1,0 +1,64 @@
+//! What the platform shows.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use super::existing::{self, Existing};
+use super::{Args, Error};
+use crate::cli::platform::{Credentials, Reader, patiently};
+use crate::cli::progress::Progress;
+use crate::domain::Compute;
+use crate::import::{Found, Key, Subjects};
+use crate::platform::Platform;
+
+const PREFACE: &str = "The computes as the platform shows them, by dbplane import. What is next: docs/guide/import.md";
+
+/// Everything that is to be declared, without what resources of the cluster have.
+pub async fn subjects(args: &Args, notes: &mut impl Write) -> Result<Subjects, Error> {
+    let (credentials, existing) = match args.platform.given()? {
+        Some(credentials) => (credentials, Existing::default()),
+        None => of_cluster(args, notes).await?,
+    };
+    let reader = credentials.reader().map_err(crate::cli::platform::PlatformError::from)?;
+    let mut subjects = Subjects { preface: vec![PREFACE.to_owned()], taken: existing.taken, ..Subjects::default() };
+    for compute in computes(args, &reader).await? {
+        match existing.had.get(&(compute.project_id.clone(), compute.id.clone())) {
+            Some(resource) => writeln!(notes, "left out: compute {}, which Compute {resource} has", compute.id)?,
+            None => subjects.computes.push(Found::from(compute)),
+        }
+    }
+    if let Some(organization) = &credentials.endpoint.organization_id {
+        match patiently(async || reader.platform.list_keys(organization).await).await {
+            Ok(keys) => subjects.keys = keys.into_iter().filter_map(Key::of).collect(),
+            Err(fault) => writeln!(notes, "the manifests name no API keys, which cannot be listed: {fault}")?,
+        }
+    }
+    Ok(subjects)
+}
+
+async fn of_cluster(args: &Args, notes: &mut impl Write) -> Result<(Credentials, Existing), Error> {
+    let connected = args.cluster.connect().await?;
+    let namespace = args.namespace.as_deref().unwrap_or(&connected.namespace);
+    let credentials = args.platform.of_account(&connected.client, &args.account(), namespace).await?;
+    Ok((credentials, existing::existing(&connected.client, namespace, notes).await?))
+}
+
+/// The computes of all projects: either all of them were read, or there are none.
+async fn computes(args: &Args, reader: &Reader) -> Result<Vec<Compute>, Error> {
+    let platform = &reader.platform;
+    let projects: BTreeSet<String> = match args.project.as_slice() {
+        [] => {
+            let listed = patiently(async || platform.list_projects().await).await.map_err(Error::Projects)?;
+            listed.into_iter().map(|project| project.id).collect()
+        }
+        named => named.iter().cloned().collect(),
+    };
+    let progress = Progress::new("projects", projects.len());
+    let mut computes = Vec::new();
+    for project in projects {
+        let listed = patiently(async || platform.list_computes(&project).await).await;
+        computes.extend(listed.map_err(|fault| Error::Computes { project: project.clone(), fault })?);
+        progress.advance();
+    }
+    Ok(computes)
+}

@@ -1,0 +1,80 @@
+//! Where the manifests go.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::cli::files::{Source, sources};
+use crate::import::{File, FileRole};
+
+/// Why the files were not written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "{0} files are there with another content, {1} for instance. Nothing was written. Name another folder, or overwrite them with --force"
+    )]
+    Exists(usize, String),
+    #[error("cannot write {file}: {cause}")]
+    File { file: String, cause: io::Error },
+    #[error("cannot write to standard output or standard error: {0}")]
+    Output(#[from] io::Error),
+}
+
+/// How many names a message has.
+const NAMED: usize = 5;
+
+/// Writes all files, or none of them where one would take the place of another content.
+pub fn to_folder(folder: &Path, files: &[File], force: bool, notes: &mut impl Write) -> Result<(), Error> {
+    let differing = |file: &&File| {
+        let path = folder.join(&file.path);
+        path.symlink_metadata().is_ok() && fs::read(&path).ok().as_deref() != Some(file.text.as_bytes())
+    };
+    let in_the_way: Vec<&File> = files.iter().filter(differing).collect();
+    if let (Some(first), false) = (in_the_way.first(), force) {
+        return Err(Error::Exists(in_the_way.len(), folder.join(&first.path).display().to_string()));
+    }
+    for file in files {
+        let path = folder.join(&file.path);
+        let failed = |cause| Error::File { file: path.display().to_string(), cause };
+        path.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
+        fs::write(&path, &file.text).map_err(failed)?;
+    }
+    let left = left_over(folder, files);
+    for path in left.iter().take(NAMED) {
+        writeln!(notes, "stays as it is, as this import has no such file: {}", path.display())?;
+    }
+    if left.len() > NAMED {
+        writeln!(notes, "and {} more", left.len() - NAMED)?;
+    }
+    Ok(())
+}
+
+/// Manifests in the folders of the projects that this import does not have; their kustomization does not name them.
+fn left_over(folder: &Path, files: &[File]) -> Vec<PathBuf> {
+    let written: BTreeSet<PathBuf> = files.iter().map(|file| folder.join(&file.path)).collect();
+    let folders: BTreeSet<PathBuf> =
+        files.iter().filter_map(|file| file.path.split_once('/')).map(|(project, _)| folder.join(project)).collect();
+    let found = sources(&folders.into_iter().collect::<Vec<_>>()).into_iter().flatten();
+    found
+        .filter_map(|source| match source {
+            Source::File(path) if !written.contains(&path) => Some(path),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Writes what can be applied as it is as one stream of documents.
+pub fn to_output(files: &[File], out: &mut impl Write, notes: &mut impl Write) -> Result<(), Error> {
+    for file in files.iter().filter(|file| file.role == FileRole::Resource) {
+        write!(out, "---\n{}", file.text)?;
+    }
+    let keys = files.iter().filter(|file| file.role == FileRole::Replacement).count();
+    if keys > 0 {
+        writeln!(
+            notes,
+            "{keys} ProjectKeys are not written: applying one creates a key. With --out they get files of their own"
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! The files: a kustomization, a folder for each project, a file for each resource.
+
+use std::collections::BTreeMap;
+
+use super::{Key, text};
+use crate::decide::names::Mark;
+
+/// A file to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Below the folder that is written to.
+    pub path: String,
+    pub text: String,
+    pub role: FileRole,
+}
+
+/// What a file is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileRole {
+    /// A resource that changes nothing on the platform when it is applied as it is.
+    Resource,
+    /// A key that is created when it is applied: the kustomization names it in a comment alone.
+    Replacement,
+    Kustomization,
+}
+
+/// What is declared of one project.
+#[derive(Debug, Default)]
+pub struct Project {
+    /// By the name of the resource.
+    pub computes: BTreeMap<String, String>,
+    pub replacements: BTreeMap<String, String>,
+    pub keys: Vec<Key>,
+}
+
+/// Where the replacements are within a project's folder.
+const KEYS: &str = "keys";
+
+/// All files, in a settled order.
+pub fn layout(projects: &BTreeMap<&str, Project>, preface: &[String]) -> Vec<File> {
+    let folders = projects.keys().map(|project| (*project).to_owned());
+    let mut files = vec![kustomization("", &text::comment(preface), folders, "")];
+    for (id, project) in projects {
+        let mut beside = project.keys.clone();
+        beside.sort();
+        let commented: String = project.replacements.keys().map(|name| format!("# - {KEYS}/{name}.yaml\n")).collect();
+        let resources = project.computes.keys().map(|name| format!("{name}.yaml"));
+        files.push(kustomization(id, &about_keys(&beside, project), resources, &commented));
+        files.extend(project.computes.iter().map(|(name, text)| File {
+            path: format!("{id}/{name}.yaml"),
+            text: text.clone(),
+            role: FileRole::Resource,
+        }));
+        files.extend(project.replacements.iter().map(|(name, text)| File {
+            path: format!("{id}/{KEYS}/{name}.yaml"),
+            text: text.clone(),
+            role: FileRole::Replacement,
+        }));
+    }
+    files
+}
+
+fn kustomization(folder: &str, above: &str, resources: impl Iterator<Item = String>, below: &str) -> File {
+    let listed: String = resources.map(|resource| format!("- {resource}\n")).collect();
+    let resources = if listed.is_empty() { "resources: []\n".to_owned() } else { format!("resources:\n{listed}") };
+    let path = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+    File {
+        path: format!("{path}kustomization.yaml"),
+        text: format!("{above}apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n{resources}{below}"),
+        role: FileRole::Kustomization,
+    }
+}
+
+fn about_keys(keys: &[Key], project: &Project) -> String {
+    let mut lines = Vec::new();
+    if !keys.is_empty() {
+        lines.extend([
+            "API keys of this project. The platform shows a key once, when it is created: none of them can be imported.".to_owned(),
+            "For each one that is still used: apply a ProjectKey, have what uses the key read the Secret of the ProjectKey,".to_owned(),
+            "and then revoke the key in the console (docs/guide/import.md).".to_owned(),
+        ]);
+        lines.extend(keys.iter().map(|key| {
+            let by = Mark::of(&key.name).map_or("", |_| ", which dbplane created for a ProjectKey");
+            format!("  {} (id {}){by}", key.name, key.id)
+        }));
+    }
+    if !project.replacements.is_empty() {
+        lines.push(
+            "Each of the files in the comments below creates a key when it is applied: read it first.".to_owned(),
+        );
+    }
+    text::comment(lines)
+}

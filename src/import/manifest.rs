@@ -1,0 +1,188 @@
+//! The manifest of one compute, or of the key that replaces one.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Choices, Found, Key, text};
+use crate::api::{AccountKind, ComputeType, Deletion, GROUP, Management};
+use crate::decide::declare::{Fields, beyond_defaults, fields};
+use crate::decide::names::Mark;
+use crate::domain::{PoolerMode, Role};
+use crate::validate::{Checker, Problem};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Manifest<'a, S> {
+    api_version: String,
+    kind: &'static str,
+    metadata: Metadata<'a>,
+    spec: S,
+}
+
+#[derive(Serialize)]
+struct Metadata<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ComputeFields<'a> {
+    account_ref: Reference<'a>,
+    #[serde(rename = "projectID")]
+    project_id: &'a str,
+    #[serde(rename = "branchID")]
+    branch_id: &'a str,
+    #[serde(rename = "computeID")]
+    compute_id: &'a str,
+    #[serde(rename = "type")]
+    type_: ComputeType,
+    management: Management,
+    deletion: Deletion,
+    #[serde(flatten)]
+    settings: &'a Fields,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct KeyFields<'a> {
+    account_ref: Reference<'a>,
+    #[serde(rename = "projectID")]
+    project_id: &'a str,
+    key_name: &'a str,
+    secret: KeySecret,
+}
+
+#[derive(Serialize)]
+struct KeySecret {
+    name: String,
+    key: &'static str,
+}
+
+#[derive(Serialize)]
+struct Reference<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<AccountKind>,
+}
+
+impl<'a> Reference<'a> {
+    fn of(choices: &'a Choices) -> Self {
+        let kind = Some(choices.account.kind).filter(|kind| *kind != AccountKind::default());
+        Self { name: &choices.account.name, kind }
+    }
+}
+
+/// The manifest as text, with what its reader has to know above it. What the resource cannot say is left out, and named there.
+///
+/// # Errors
+/// The reasons why it cannot be declared at all.
+pub fn of_compute(found: &Found, name: &str, choices: &Choices, checker: &Checker) -> Result<String, String> {
+    let settings = if choices.all_fields { found.settings.clone() } else { beyond_defaults(&found.settings) };
+    let mut declared = fields(&settings);
+    let mut left_out = Vec::new();
+    if let Some(PoolerMode::Other(word)) = settings.pooler_mode.filter(|_| declared.pooler.is_some()) {
+        left_out.push(format!("Not declared: spec.pooler.mode, which has no word for {word}."));
+    }
+    loop {
+        let manifest = Manifest {
+            api_version: format!("{GROUP}/v1alpha1"),
+            kind: "Compute",
+            metadata: Metadata { name, namespace: choices.namespace.as_deref() },
+            spec: ComputeFields {
+                account_ref: Reference::of(choices),
+                project_id: &found.project,
+                branch_id: &found.branch,
+                compute_id: &found.id,
+                type_: match found.role {
+                    Role::Primary => ComputeType::ReadWrite,
+                    Role::Replica => ComputeType::ReadOnly,
+                },
+                management: choices.management,
+                deletion: choices.deletion,
+                settings: &declared,
+            },
+        };
+        let Err(problems) = check(&manifest, checker) else {
+            let comments = above(found, name).into_iter().chain(left_out);
+            return Ok(text::comment(comments) + &yaml(&manifest)?);
+        };
+        // The rest is checked again without what cannot be declared.
+        let before = declared.clone();
+        for problem in &problems {
+            if leave_out(&mut declared, &problem.path) {
+                left_out.push(format!("Not declared: {problem}."));
+            }
+        }
+        if declared == before {
+            return Err(joined(&problems));
+        }
+    }
+}
+
+/// The ProjectKey that replaces a key.
+///
+/// # Errors
+/// The reasons why it cannot be declared.
+pub fn of_key(key: &Key, name: &str, address: &str, choices: &Choices, checker: &Checker) -> Result<String, String> {
+    let manifest = Manifest {
+        api_version: format!("{GROUP}/v1alpha1"),
+        kind: "ProjectKey",
+        metadata: Metadata { name, namespace: choices.namespace.as_deref() },
+        spec: KeyFields {
+            account_ref: Reference::of(choices),
+            project_id: &key.project,
+            key_name: name,
+            secret: KeySecret { name: format!("{name}-platform-key"), key: "api-key" },
+        },
+    };
+    check(&manifest, checker).map_err(|problems| joined(&problems))?;
+    let comments = [
+        format!(
+            "Replaces {address}: applying this creates another key on the platform, and writes it to the Secret below."
+        ),
+        "Then have what uses the old key read that Secret, and destroy the old key with Terraform:".to_owned(),
+        format!("  terraform destroy -target={}", text::quoted(address)),
+    ];
+    Ok(text::comment(comments) + &yaml(&manifest)?)
+}
+
+fn joined(problems: &[Problem]) -> String {
+    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn above(found: &Found, name: &str) -> Vec<String> {
+    let shown = found.name.as_deref().filter(|shown| *shown != name);
+    let shown = shown.map(|shown| format!("The platform calls it {shown}."));
+    let mark = found.name.as_deref().and_then(Mark::of).map(|mark| {
+        format!(
+            "dbplane created it, for a cluster with the identity {}. If that one still has a resource for it, do not apply this: hand it over (docs/guide/hand-over.md).",
+            mark.cluster
+        )
+    });
+    shown.into_iter().chain(mark).chain(found.notes.iter().cloned()).collect()
+}
+
+fn check<S: Serialize>(manifest: &Manifest<S>, checker: &Checker) -> Result<(), Vec<Problem>> {
+    let value = serde_json::to_value(manifest).unwrap_or(Value::Null);
+    checker.check(&value, None)
+}
+
+/// Whether the field at this path was one of these, and is none any more.
+fn leave_out(declared: &mut Fields, path: &str) -> bool {
+    let before = declared.clone();
+    match path.split(['.', '[']).nth(1) {
+        Some("size") => declared.size = None,
+        Some("scaleToZero") => declared.scale_to_zero = None,
+        Some("pooler") => declared.pooler = None,
+        Some("postgresSettings") => declared.postgres_settings.clear(),
+        _ => {}
+    }
+    *declared != before
+}
+
+fn yaml(manifest: &impl Serialize) -> Result<String, String> {
+    let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
+    serde_saphyr::to_string_with_options(manifest, options).map_err(|error| error.to_string())
+}

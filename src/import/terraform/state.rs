@@ -1,0 +1,109 @@
+//! The file itself, as `terraform state pull` writes it.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::attributes::Attributes;
+
+/// The version of the format that is read: that of every Terraform since 0.12, and of OpenTofu.
+const VERSION: u64 = 4;
+
+/// Why nothing was read. No text of the file is repeated: it holds secrets.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StateError {
+    #[error("it is no JSON (line {line}, column {column}). Write the state with: terraform state pull")]
+    NoJson { line: usize, column: usize },
+    #[error("it is encrypted. Write the state with: tofu state pull")]
+    Encrypted,
+    #[error("it is no state of version {VERSION}. Write the state with: terraform state pull")]
+    OtherVersion,
+    #[error("its list of resources has another form than that of version {VERSION}")]
+    OtherForm,
+}
+
+/// One object of a managed resource.
+#[derive(Debug)]
+pub struct Instance {
+    /// As `terraform state list` shows it.
+    pub address: String,
+    /// The type of the resource.
+    pub kind: String,
+    pub attributes: Attributes,
+}
+
+#[derive(Deserialize)]
+struct Resource {
+    #[serde(default)]
+    module: Option<String>,
+    mode: String,
+    #[serde(rename = "type")]
+    kind: String,
+    name: String,
+    #[serde(default)]
+    instances: Vec<Object>,
+}
+
+#[derive(Deserialize)]
+struct Object {
+    #[serde(default)]
+    index_key: Value,
+    /// Marks an object that another one has replaced already.
+    #[serde(default)]
+    deposed: Option<String>,
+    #[serde(default)]
+    attributes: Option<Map<String, Value>>,
+    #[serde(default)]
+    sensitive_attributes: Value,
+}
+
+/// The objects of all managed resources.
+pub fn instances(text: &str) -> Result<Vec<Instance>, StateError> {
+    let mut state: Value = serde_json::from_str(text)
+        .map_err(|error| StateError::NoJson { line: error.line(), column: error.column() })?;
+    if state.get("encrypted_data").is_some() {
+        return Err(StateError::Encrypted);
+    }
+    if state.get("version").and_then(Value::as_u64) != Some(VERSION) {
+        return Err(StateError::OtherVersion);
+    }
+    let resources = state.get_mut("resources").map(Value::take).unwrap_or_default();
+    let resources: Vec<Resource> = match resources {
+        Value::Null => Vec::new(),
+        resources => serde_json::from_value(resources).map_err(|_| StateError::OtherForm)?,
+    };
+    Ok(resources.into_iter().filter(|resource| resource.mode == "managed").flat_map(Resource::instances).collect())
+}
+
+impl Resource {
+    fn instances(self) -> Vec<Instance> {
+        let module = self.module.map(|module| format!("{module}.")).unwrap_or_default();
+        let base = format!("{module}{}.{}", self.kind, self.name);
+        let present = self.instances.into_iter().filter(|object| object.deposed.is_none());
+        let instance = |object: Object| Instance {
+            address: format!("{base}{}", index(&object.index_key)),
+            kind: self.kind.clone(),
+            attributes: Attributes::new(
+                object.attributes.unwrap_or_default(),
+                &sensitive(&object.sensitive_attributes),
+            ),
+        };
+        present.map(instance).collect()
+    }
+}
+
+/// As Terraform writes it behind an address: `[0]`, `["a"]`, or nothing.
+fn index(key: &Value) -> String {
+    match key {
+        Value::Null => String::new(),
+        key => format!("[{key}]"),
+    }
+}
+
+/// The attributes of which a part is sensitive. Each path is a list of steps, of which the first names the attribute.
+fn sensitive(paths: &Value) -> Vec<String> {
+    let first = |path: &Value| {
+        let step = path.as_array()?.first()?;
+        Some(step.get("value")?.as_str()?.to_owned())
+    };
+    paths.as_array().into_iter().flatten().filter_map(first).collect()
+}

@@ -1,0 +1,299 @@
+//! What exists on a platform is imported: applying the manifests makes no call that changes anything, and the resources are Ready.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Output;
+
+use dbplane_simulator::world::file::WorldFile;
+use dbplane_simulator::{self as simulator, Options, Simulator};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::process::Command;
+
+use crate::support::{ControlPlane, PATIENCE, wait_for, wait_until};
+use crate::{Operator, account, cluster};
+
+const KEY: &str = "demo-personal-key-not-a-secret";
+const ORGANIZATION: &str = "org-cool-darkness-1";
+const PROJECTS: [&str; 4] = ["observed-1", "observed-2", "managed-1", "managed-2"];
+/// In each project.
+const COMPUTES: usize = 125;
+
+/// Names that people give, of which several computes have each.
+const NAMES: [Option<&str>; 12] = [
+    None,
+    Some("orders"),
+    Some("Orders (EU)"),
+    Some("датабаза"),
+    Some("ORDERS__eu..1"),
+    Some("-- true --"),
+    None,
+    Some("a: b # {c}"),
+    Some("line\nbreak\ttab"),
+    Some("an-extremely-long-name-of-a-compute-that-is-as-long-as-can-be-64"),
+    Some("orders-a1b2c3-0a1b2c3d-000000ff"),
+    Some("'quoted' \"twice\""),
+];
+const SIZES: [(f64, f64); 7] = [(0.25, 0.25), (0.25, 2.), (1., 1.), (4., 8.), (16., 16.), (0.5, 16.), (56., 56.)];
+const SUSPENSIONS: [Option<i64>; 7] = [None, Some(0), Some(-1), Some(60), Some(300), Some(5430), Some(604_800)];
+
+/// A compute of every shape: the branches have a primary, and every second one of their computes is a read replica.
+fn compute(project: usize, index: usize) -> Value {
+    let (min, max) = SIZES[index % SIZES.len()];
+    let mut compute = json!({
+        "id": format!("ep-{project}-{index:03}"),
+        "branch": format!("br-{project}-{}", index / 2),
+        "type": if index.is_multiple_of(2) { "read_write" } else { "read_only" },
+        "size": {"min": min, "max": max},
+        "disabled": index % 11 == 5,
+        "active": index % 13 == 3,
+    });
+    if let Some(seconds) = SUSPENSIONS[(index / 2) % SUSPENSIONS.len()] {
+        compute["suspend_timeout_seconds"] = seconds.into();
+    }
+    if let Some(name) = NAMES[index % NAMES.len()] {
+        compute["name"] = name.into();
+    }
+    compute
+}
+
+/// What a world cannot say is changed once it is there.
+fn change(index: usize) -> Option<Value> {
+    Some(match index % 8 {
+        1 => json!({"pooler_enabled": true, "pooler_mode": "transaction"}),
+        3 => json!({"passwordless_access": false}),
+        5 => json!({"settings": {"pg_settings": {
+            "geqo": "on", "work_mem": "64MB", "a.b": "0123", "search_path": "\"$user\", public # 'x': {y}",
+            "log_line_prefix": "%m [%p] ", "c": "1:30", "d": "null", "e": "1e3", "f": "~", "g": "yes", "h": "-",
+            "long": "a setting that is longer than the eighty characters after which some writers of YAML fold a text",
+        }}}),
+        7 => json!({
+            "pooler_enabled": true, "passwordless_access": false, "settings": {"pg_settings": {"work_mem": "1"}},
+        }),
+        _ => return None,
+    })
+}
+
+/// A platform with all of them.
+async fn large_platform() -> Simulator {
+    let project = |(number, id): (usize, &&str)| {
+        let branches: Vec<Value> = (0..=COMPUTES / 2).map(|n| json!({"id": format!("br-{number}-{n}")})).collect();
+        let computes: Vec<Value> = (0..COMPUTES).map(|index| compute(number, index)).collect();
+        json!({"id": id, "owner": ORGANIZATION, "branches": branches, "computes": computes})
+    };
+    let world = json!({
+        "settings": {"rate_limit": {"enabled": false}, "inactivity_seconds": 300},
+        "users": [{"id": "user-ada"}],
+        "organizations": [{"id": ORGANIZATION, "plan": "scale", "members": [{"user": "user-ada", "role": "admin"}]}],
+        "projects": PROJECTS.iter().enumerate().map(project).collect::<Vec<_>>(),
+        "keys": [
+            {"type": "personal", "owner": "user-ada", "name": "laptop", "token": KEY},
+            {"type": "project", "owner": ORGANIZATION, "name": "ci # \n of everything", "project": PROJECTS[2]},
+        ],
+    });
+    let world = WorldFile::parse(&world.to_string()).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let platform = simulator::serve(listener, Options::new(world)).await.unwrap();
+    let client = reqwest::Client::new();
+    for (number, project) in PROJECTS.iter().enumerate() {
+        for index in 0..COMPUTES {
+            let Some(change) = change(index) else { continue };
+            let path = format!("projects/{project}/endpoints/ep-{number}-{index:03}?org_id={ORGANIZATION}");
+            let request = client.patch(format!("{}/{path}", platform.base_url())).bearer_auth(KEY);
+            let answer = request.json(&json!({"endpoint": change})).send().await.unwrap();
+            assert!(answer.status().is_success(), "{change}: {}", answer.text().await.unwrap());
+        }
+    }
+    platform
+}
+
+async fn import(cluster: &ControlPlane, args: &[&str]) -> String {
+    let Output { status, stderr, .. } = Command::new(env!("CARGO_BIN_EXE_dbplane"))
+        .args(["import", "--allow-insecure-platform", "--account", "prod", "-n", "default"])
+        .args(args)
+        .env("KUBECONFIG", cluster.kubeconfig_path())
+        .output()
+        .await
+        .unwrap();
+    let said = String::from_utf8(stderr).unwrap();
+    assert!(status.success(), "{args:?}: {said}");
+    said
+}
+
+/// Every file below a folder, by its path.
+fn content(folder: &Path) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                found.insert(name, std::fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+async fn computes(cluster: &ControlPlane) -> Vec<Value> {
+    let text = cluster.kubectl(&["get", "computes", "-A", "-o", "json"]).await.unwrap();
+    serde_json::from_str::<Value>(&text).unwrap()["items"].as_array().unwrap().clone()
+}
+
+fn is_ready(compute: &Value) -> bool {
+    let conditions = compute["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    conditions.iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+}
+
+/// The number of the last request.
+fn last_request(platform: &Simulator) -> u64 {
+    platform.requests(0).last().unwrap().n
+}
+
+/// How often the computes of the project were read since the request of this number.
+fn lists(platform: &Simulator, project: &str, since: u64) -> usize {
+    let path = format!("/projects/{project}/endpoints");
+    platform.requests(since).iter().filter(|entry| entry.method == "GET" && entry.path.contains(&path)).count()
+}
+
+async fn until_all_are_ready(cluster: &ControlPlane) {
+    let mut last = Vec::new();
+    let all = async || {
+        last = computes(cluster).await;
+        (last.len() == COMPUTES * PROJECTS.len() && last.iter().all(is_ready)).then_some(())
+    };
+    let ready = wait_for("all imported Computes to be Ready", PATIENCE * 5, all).await;
+    let late = last.iter().find(|compute| !is_ready(compute));
+    ready.unwrap_or_else(|error| panic!("{error}: {}", late.map_or(String::new(), |compute| format!("{compute:#}"))));
+    for compute in &last {
+        assert_eq!(compute["status"]["computeID"], compute["spec"]["computeID"]);
+    }
+}
+
+/// Until everything was read twice more.
+async fn until_looked_at_again(platform: &Simulator) {
+    let seen = last_request(platform);
+    let again = async || PROJECTS.iter().all(|project| lists(platform, project, seen) >= 2);
+    wait_until("further lists of all projects", PATIENCE, again).await.unwrap();
+}
+
+#[tokio::test]
+async fn applying_an_import_of_five_hundred_computes_changes_nothing_on_the_platform() {
+    let cluster = cluster().await;
+    let platform = large_platform().await;
+    let before = last_request(&platform);
+    let more = format!("  organizationID: {ORGANIZATION}\n  pollInterval: 5s\n");
+    account(&cluster, "default", ("prod", &platform.base_url()), &more).await;
+
+    let folder = tempfile::tempdir().unwrap();
+    let ways: [&[&str]; 4] = [
+        &["--project", PROJECTS[0]],
+        &["--project", PROJECTS[1], "--all-fields"],
+        &["--project", PROJECTS[2], "--management", "Full"],
+        &["--project", PROJECTS[3], "--management", "full", "--all-fields"],
+    ];
+    for (number, way) in ways.iter().enumerate() {
+        let [once, again] = ["once", "again"].map(|name| folder.path().join(format!("{name}-{number}")));
+        for out in [&once, &again] {
+            let said = import(&cluster, &[*way, &["--out", out.to_str().unwrap()]].concat()).await;
+            assert!(said.contains("125 computes of 1 projects are declared"), "{said}");
+        }
+        let files = content(&once);
+        assert_eq!(files, content(&again), "the same account gives the same files");
+        assert_eq!(files.len(), COMPUTES + 2);
+        // The names of the projects' computes are alike, and each import has to find names that are free.
+        let applied = cluster.kubectl(&["apply", "-k", once.to_str().unwrap()]).await.unwrap();
+        assert_eq!(applied.lines().filter(|line| line.ends_with(" created")).count(), COMPUTES, "{applied}");
+    }
+    let keys = content(&folder.path().join("once-2"))["managed-1/kustomization.yaml"].clone();
+    assert!(keys.contains("#   ci # ? of everything (id "), "{keys}");
+
+    let operator = Operator::start(&cluster, "operator", &[]);
+    operator.until_ready().await;
+    until_all_are_ready(&cluster).await;
+    // It would have changed what differs.
+    until_looked_at_again(&platform).await;
+
+    // The step from observing to managing, as the guide has it.
+    let observed = folder.path().join("once-0");
+    for (name, text) in content(&observed) {
+        std::fs::write(observed.join(name), text.replace("\n  management: Observe\n", "\n  management: Full\n"))
+            .unwrap();
+    }
+    let applied = cluster.kubectl(&["apply", "-k", observed.to_str().unwrap()]).await.unwrap();
+    assert_eq!(applied.lines().filter(|line| line.ends_with(" configured")).count(), COMPUTES, "{applied}");
+    let managed = async || {
+        let all = computes(&cluster).await;
+        let is_seen = |one: &Value| one["status"]["observedGeneration"] == one["metadata"]["generation"];
+        all.iter().all(|compute| is_ready(compute) && is_seen(compute))
+    };
+    wait_until("all Computes to be Ready again", PATIENCE * 5, managed).await.unwrap();
+    until_looked_at_again(&platform).await;
+
+    let since = platform.requests(before);
+    assert_eq!(since[0].n, before + 1, "the log has forgotten some");
+    let changes: Vec<_> = since.into_iter().filter(|entry| entry.method != "GET").collect();
+    assert!(changes.is_empty(), "{changes:#?}");
+
+    let rest = folder.path().join("rest");
+    let said = import(&cluster, &["--out", rest.to_str().unwrap()]).await;
+    assert_eq!(said.lines().filter(|line| line.starts_with("left out: compute ep-")).count(), 500, "{said}");
+    assert!(said.contains("0 computes of 0 projects are declared"), "{said}");
+}
+
+async fn check(kubeconfig: &Path, args: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_dbplane"))
+        .args(["account", "check", "--allow-insecure-platform"])
+        .args(args)
+        .env("KUBECONFIG", kubeconfig)
+        .output()
+        .await
+        .unwrap();
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+    assert!(!said.contains(KEY), "{said}");
+    (output.status.code(), said)
+}
+
+#[tokio::test]
+async fn an_account_of_the_cluster_is_checked_with_the_rights_of_whoever_asks() {
+    let cluster = cluster().await;
+    let platform = crate::platform().await;
+    let url = platform.base_url();
+    account(&cluster, "default", ("prod", &url), &format!("  organizationID: {ORGANIZATION}\n")).await;
+    let shared = format!(
+        "apiVersion: dbplane.dev/v1alpha1
+kind: ClusterAccount
+metadata: {{name: company}}
+spec:
+  baseURL: {url}
+  organizationID: {ORGANIZATION}
+  apiKeySecretRef: {{namespace: default, name: platform-api-key}}
+---
+apiVersion: dbplane.dev/v1alpha1
+kind: Account
+metadata: {{name: incomplete, namespace: default}}
+spec:
+  baseURL: {url}
+  apiKeySecretRef: {{name: platform-api-key, key: other}}
+"
+    );
+    cluster.kubectl_with_input(&["apply", "-f", "-"], &shared).await.unwrap();
+    let admin = cluster.kubeconfig_path();
+    for named in [&["prod"][..], &["Account/prod", "-n", "default"], &["clusteraccount/company"]] {
+        let (code, said) = check(&admin, named).await;
+        assert!(code == Some(0) && said.contains("kind of key: personal"), "{named:?}: {said}");
+    }
+    let nobody = cluster.kubeconfig_for_service_account("default", "default").await.unwrap();
+    for (kubeconfig, named, why) in [
+        (&admin, "missing", "cannot read Account default/missing"),
+        (&admin, "incomplete", "Secret default/platform-api-key has no entry other"),
+        (&nobody, "prod", "cannot read Account default/prod"),
+    ] {
+        let (code, said) = check(kubeconfig, &[named, "-n", "default"]).await;
+        assert!(code == Some(1) && said.contains(why), "{named}: {said}");
+    }
+    assert!(platform.requests(0).iter().all(|entry| entry.method == "GET"));
+}
