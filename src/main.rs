@@ -2,12 +2,11 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use dbplane::cli::Cli;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match Cli::parse().execute().await {
+    match Cli::of_process().execute().await {
         Ok(code) => code,
         Err(error) => {
             // The one place that speaks to people directly: logging may not have started.

@@ -1,22 +1,29 @@
 //! The command line: one verb a file.
 
 mod account;
+mod act;
+mod advice;
 mod bug_report;
+mod called;
 mod common;
 pub mod crds;
 mod files;
-mod plan;
 mod import;
+mod plan;
 mod platform;
 mod progress;
 mod remove_finalizers;
 mod run;
+mod screen;
+mod seen;
+mod shell;
+mod status;
 pub mod validate;
 
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -41,12 +48,28 @@ enum Verb {
     RemoveFinalizers(remove_finalizers::Args),
     #[command(name = "bugreport")]
     BugReport(bug_report::Args),
+    Status(status::Args),
+    #[command(flatten)]
+    Act(act::Verbs),
+    Completion(shell::Completion),
+    Man(shell::Man),
     /// Print docs/metrics.md.
     #[command(hide = true)]
     Metrics,
 }
 
+/// The command line without the name by which it is called.
+pub fn command() -> Command {
+    Cli::command()
+}
+
 impl Cli {
+    /// The command line of this process. A wrong one, and `--help`, end it.
+    pub fn of_process() -> Self {
+        let matches = called::spoken(command(), called::program()).get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+
     /// Runs the verb. The text of an error is for people.
     pub async fn execute(self) -> Result<ExitCode, String> {
         match self.verb {
@@ -65,6 +88,7 @@ impl Cli {
             }
             Verb::Plan(args) => {
                 return plan::run(&args, &mut std::io::stdout()).await.map_err(|error| error.to_string());
+            }
             Verb::Import(args) => {
                 let ran = import::run(&args, &mut std::io::stdout(), &mut std::io::stderr()).await;
                 return ran.map_err(|error| error.to_string());
@@ -73,6 +97,15 @@ impl Cli {
                 let ran = validate::run(&args, &mut std::io::stdout().lock(), &mut std::io::stderr());
                 return ran.map_err(|error| error.to_string());
             }
+            Verb::Status(args) => {
+                return status::run(&args, &mut anstream::stdout()).await.map_err(|error| error.to_string());
+            }
+            Verb::Act(verb) => {
+                let ended = verb.execute(&mut anstream::stdout()).await;
+                return ended.or_else(|error| act::report(&error, &mut anstream::stderr()));
+            }
+            Verb::Completion(args) => args.run(&mut std::io::stdout()).map_err(|error| error.to_string())?,
+            Verb::Man(args) => args.run().map_err(|error| error.to_string())?,
             Verb::Metrics => {
                 let page = reference::page().map_err(|error| error.to_string())?;
                 std::io::stdout().write_all(page.as_bytes()).map_err(|error| error.to_string())?;

@@ -18,6 +18,7 @@ pub mod key;
 pub mod lease;
 pub mod memory;
 pub mod names;
+mod needs;
 pub mod operations;
 mod reason;
 pub mod repairs;
@@ -33,6 +34,7 @@ use jiff::{SignedDuration, Timestamp};
 pub use brake::Brake;
 pub use conditions::{Health, Report, Sync, Waiting};
 pub use memory::{Action, Memory};
+pub use needs::{Need, Needs};
 pub use reason::Reason;
 use seal::ObjectKey;
 

@@ -28,6 +28,7 @@ use jiff::Timestamp;
 pub use self::claims::{claims, may_claim};
 pub use self::in_use::KeyAccount;
 pub use self::intent::attempts;
+pub use self::rotation::due_regularly;
 use self::secret::trusted;
 pub use self::secret::{KeySecretView, SecretContents};
 pub use self::status::status;

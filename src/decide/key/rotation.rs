@@ -25,6 +25,11 @@ pub(super) fn is_requested(case: &Case) -> bool {
     request(case).is_some_and(|asked| case.identity.records.rotated_for.as_ref() != Some(&asked))
 }
 
+/// When a key of that time is replaced although nobody asks for it; `None` where it is not.
+pub fn due_regularly(rotation: Option<&Rotation>, created: Timestamp) -> Option<Timestamp> {
+    Some(later(created, rotation?.every.value()?))
+}
+
 /// When a key is replaced that can be used.
 pub(super) enum Due {
     /// Now; the key before it stays valid at least until then.
@@ -35,9 +40,8 @@ pub(super) enum Due {
 
 pub(super) fn due(case: &Case, current: &KeyIdentity) -> Due {
     let rotation = case.spec.rotation.as_ref();
-    let every = rotation.and_then(|rotation| rotation.every.value());
     let overlap = rotation.and_then(|rotation| rotation.overlap.value()).unwrap_or(OVERLAP);
-    match every.map(|every| later(current.at, every)) {
+    match due_regularly(rotation, current.at) {
         Some(due) if due <= case.now => Due::Now(later(case.now, overlap)),
         _ if is_requested(case) => Due::Now(later(case.now, overlap)),
         Some(due) => Due::At(due),

@@ -1,0 +1,239 @@
+//! The verbs that ask the operator for something: each is the annotation, or the field, that the guides describe.
+
+mod rules;
+#[cfg(test)]
+mod rules_tests;
+mod targets;
+mod verbs;
+mod wait;
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use futures::future::join_all;
+use jiff::SignedDuration;
+use kube::Client;
+use kube::api::{DynamicObject, Patch, PatchParams};
+use serde::Serialize;
+
+use self::rules::Ask;
+pub use self::rules::helping;
+use self::targets::Targets;
+pub use self::verbs::Verbs;
+use self::wait::{Ended, Wait};
+use super::common::{ClusterArgs, ConnectionError, OutputArgs, WriteError};
+use super::screen::{Progress, style};
+use super::seen::{Kind, NoTarget, Seen};
+use crate::clock;
+use crate::decide::Needs;
+
+/// Who writes, in the metadata of what is written. Not the operator's: each would take the other's for its own.
+const FIELD_MANAGER: &str = "dbplane-cli";
+
+/// What all of these verbs take.
+#[derive(Debug, clap::Args)]
+pub struct Common {
+    #[command(flatten)]
+    targets: Targets,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Do not wait until the operator has carried it out
+    #[arg(long)]
+    no_wait: bool,
+    /// How long to wait, such as 90s, 5m or 1h
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
+    timeout: Duration,
+}
+
+/// The same for what cannot be taken back.
+#[derive(Debug, clap::Args)]
+pub struct Dangerous {
+    #[command(flatten)]
+    pub common: Common,
+    /// Do not ask; required where there is no terminal
+    #[arg(long)]
+    pub yes: bool,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let parsed: SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
+    Duration::try_from(parsed).map_err(|error| error.to_string())
+}
+
+/// Why nothing was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Connection(#[from] ConnectionError),
+    #[error(transparent)]
+    Target(#[from] NoTarget),
+    #[error("{0}")]
+    Usage(String),
+    #[error("cannot read {what}: {cause}")]
+    Read { what: String, cause: kube::Error },
+    #[error("nothing was changed:\n  {}", .0.join("\n  "))]
+    Refused(Vec<String>),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Write(WriteError::Output(error))
+    }
+}
+
+impl Error {
+    /// What the program ends with.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Usage(_) | Self::Target(_) => 2,
+            Self::Refused(_) => 3,
+            Self::Connection(_) | Self::Read { .. } | Self::Write(_) => 1,
+        })
+    }
+}
+
+/// Says why nothing was asked; the program ends with what it returns.
+///
+/// # Errors
+/// Where it cannot be said.
+pub fn report(error: &Error, notes: &mut impl Write) -> Result<ExitCode, String> {
+    writeln!(notes, "dbplane: {error}").map_err(|error| error.to_string())?;
+    Ok(error.exit_code())
+}
+
+/// What became of one resource.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    kind: String,
+    namespace: Option<String>,
+    name: String,
+    #[serde(flatten)]
+    ended: Ended,
+}
+
+/// What became of all.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document {
+    kind: &'static str,
+    verb: &'static str,
+    results: Vec<Line>,
+}
+
+/// Asks, waits, and writes to `out` how it came out. `yes` is `None` where nobody has to confirm it.
+///
+/// # Errors
+/// Where nothing was changed, or a change was refused by the API server.
+pub async fn run(ask: &Ask, common: &Common, yes: Option<bool>, out: &mut impl Write) -> Result<ExitCode, Error> {
+    let connected = common.cluster.connect().await?;
+    let client = &connected.client;
+    let found = common.targets.find(ask, &connected).await?;
+    let refused: Vec<String> =
+        found.iter().filter_map(|(_, seen)| Some(format!("{seen}: {}", refusal(ask, seen)?))).collect();
+    if !refused.is_empty() {
+        return Err(Error::Refused(refused));
+    }
+    if let Some(yes) = yes {
+        confirm(ask, &found, yes)?;
+    }
+    let progress = Progress::start(ask.verb());
+    let asked = join_all(found.into_iter().map(|(kind, seen)| carry_out(ask, common, client, (kind, seen), &progress)));
+    let results = asked.await;
+    drop(progress);
+    let code = results.iter().map(|line| line.ended.exit_code()).max().unwrap_or_default();
+    let document = Document { kind: "Results", verb: ask.verb(), results };
+    common.output.output.write(out, &document, |out, _| text(&document, out))?;
+    Ok(ExitCode::from(code))
+}
+
+/// Why it cannot work, or would be undone.
+fn refusal(ask: &Ask, seen: &Seen) -> Option<String> {
+    let (place, field) = ask.written_to();
+    let declared = || {
+        let manager = declared_by(seen, place, field)?;
+        Some(format!(
+            "{field} is declared by {manager}, which would change it back: change it there, for instance in Git"
+        ))
+    };
+    ask.refusal(seen).or_else(declared)
+}
+
+/// Who has applied a field, as the server notes: GitOps tools, and kubectl apply.
+fn declared_by(seen: &Seen, place: &str, field: &str) -> Option<String> {
+    let mut managers = seen.meta.managed_fields.iter().flatten();
+    let applied = managers.find(|entry| {
+        let manager = entry.manager.as_deref().unwrap_or_default();
+        let applies = entry.operation.as_deref() == Some("Apply") || manager == "kubectl-client-side-apply";
+        let path = place.split('.').chain([field]);
+        let mut fields = entry.fields_v1.as_ref().map(|fields| &fields.0);
+        for part in path {
+            fields = fields.and_then(|value| value.get(format!("f:{part}")));
+        }
+        applies && manager != FIELD_MANAGER && fields.is_some()
+    })?;
+    applied.manager.clone()
+}
+
+/// Has a person confirm what cannot be taken back.
+fn confirm(ask: &Ask, found: &[(Kind, Seen)], yes: bool) -> Result<(), Error> {
+    if yes {
+        return Ok(());
+    }
+    let (stdin, mut stderr) = (io::stdin(), io::stderr());
+    if !stdin.is_terminal() || !stderr.is_terminal() {
+        return Err(Error::Usage(format!("{} cannot be taken back: add --yes", ask.verb())));
+    }
+    for (_, seen) in found {
+        writeln!(stderr, "  {seen} in namespace {}", seen.meta.namespace.as_deref().unwrap_or_default())?;
+    }
+    write!(stderr, "{}: this cannot be taken back. Continue? [y/N] ", ask.verb())?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    stdin.read_line(&mut answer)?;
+    match answer.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Error::Refused(vec!["it was not confirmed".to_owned()])),
+    }
+}
+
+async fn carry_out(
+    ask: &Ask,
+    common: &Common,
+    client: &Client,
+    (kind, before): (Kind, Seen),
+    progress: &Progress,
+) -> Line {
+    let api = kind.api(client, before.meta.namespace.as_deref());
+    let patch = Patch::Merge(ask.patch(&before, clock::now()));
+    let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+    let patched: kube::Result<DynamicObject> = api.patch(before.name(), &params, &patch).await;
+    let ended = match patched {
+        Err(cause) => Ended::NotChanged(cause.to_string()),
+        Ok(_) if common.no_wait => Ended::Requested,
+        Ok(object) => {
+            let wait = Wait { ask, api, asked: Seen::of(&kind, object), kind, before: &before };
+            wait.until_done(common.timeout, progress).await
+        }
+    };
+    let (kind, namespace) = (before.kind.clone(), before.meta.namespace.clone());
+    Line { kind, namespace, name: before.name().to_owned(), ended }
+}
+
+fn text(document: &Document, out: &mut impl Write) -> io::Result<()> {
+    for line in &document.results {
+        let color = style(match line.ended.exit_code() {
+            0 => Needs::Nothing,
+            4 => Needs::Time,
+            _ => Needs::Person,
+        });
+        let target = format!("{}/{}", line.kind.to_lowercase(), line.name);
+        writeln!(out, "{target} {color}{}{color:#}{}", line.ended.word(), line.ended.detail())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,343 @@
+//! What each verb asks of a resource, when it is refused before anything is changed, and how its outcome is recognized.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::super::called::program;
+use super::super::seen::Seen;
+use crate::decide::Reason;
+use crate::decide::names;
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
+    Restart,
+    Rotate,
+    /// With the compute to import, where it is not the primary of the branch.
+    Adopt(Option<String>),
+    Pause,
+    Resume,
+    Reconcile,
+    ConfirmDeletion,
+    Revoked(Vec<String>),
+    NotCreated(Vec<String>),
+}
+
+/// How far the operator is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Done(String),
+    Failed(String),
+    /// It is under way, or waits for this.
+    Waits(String),
+}
+
+use Ask as A;
+
+impl Ask {
+    pub fn verb(&self) -> &'static str {
+        match self {
+            A::Restart => "restart",
+            A::Rotate => "rotate",
+            A::Adopt(_) => "adopt",
+            A::Pause => "pause",
+            A::Resume => "resume",
+            A::Reconcile => "reconcile",
+            A::ConfirmDeletion => "confirm-deletion",
+            A::Revoked(_) => "revoked",
+            A::NotCreated(_) => "not-created",
+        }
+    }
+
+    /// The kinds that it can be asked of.
+    pub fn kinds(&self) -> &'static [&'static str] {
+        match self {
+            A::Restart | A::Adopt(_) | A::NotCreated(_) => &["Compute"],
+            A::Rotate | A::Revoked(_) => &["ProjectKey"],
+            A::ConfirmDeletion => &["Compute", "ProjectKey"],
+            A::Pause | A::Resume => &["Compute", "ProjectKey", "ReadReplicaSet"],
+            A::Reconcile => &["Compute", "ProjectKey", "ReadReplicaSet", "Account", "ClusterAccount"],
+        }
+    }
+
+    /// The reasons that it is the answer to.
+    pub fn answers(&self) -> &'static [Reason] {
+        match self {
+            A::Restart => &[Reason::OperationFailed],
+            A::Rotate => &[],
+            A::Adopt(_) => &[Reason::PrimaryExists],
+            A::Pause => &[],
+            A::Resume => &[Reason::Paused],
+            A::Reconcile => &[
+                Reason::Refused,
+                Reason::SettingNotApplied,
+                Reason::Unauthorized,
+                Reason::Forbidden,
+                Reason::PlatformUnreachable,
+                Reason::NewKeyRefused,
+            ],
+            A::ConfirmDeletion => &[Reason::DeletionPaused],
+            A::Revoked(_) => &[Reason::RevocationUnsupported, Reason::KeyOfAnotherCluster],
+            A::NotCreated(_) => &[Reason::AmbiguousCreate, Reason::StrayCompute],
+        }
+    }
+
+    /// Where the request is written: an annotation, or a field of the spec.
+    pub fn written_to(&self) -> (&'static str, &'static str) {
+        let annotation = |name| ("metadata.annotations", name);
+        match self {
+            A::Restart => annotation(names::RESTART),
+            A::Rotate => annotation(names::ROTATE),
+            A::Pause | A::Resume => annotation(names::PAUSED),
+            A::Reconcile => annotation(names::RECONCILE),
+            A::ConfirmDeletion => annotation(names::CONFIRM_DELETION),
+            A::Revoked(_) => annotation(names::REVOKED_KEYS),
+            A::NotCreated(_) => annotation(names::NOT_CREATED),
+            A::Adopt(None) => ("spec", "existing"),
+            A::Adopt(Some(_)) => ("spec", "computeID"),
+        }
+    }
+
+    /// Why it cannot work; nothing is changed then.
+    pub fn refusal(&self, seen: &Seen) -> Option<String> {
+        if let Some(of_kind) = self.refused_kind(&seen.kind) {
+            return Some(of_kind);
+        }
+        match self {
+            A::Restart | A::Rotate | A::Adopt(_) => not_writable(seen).or_else(|| match self {
+                A::Restart => no_restart(seen),
+                A::Adopt(id) => no_adoption(seen, id.as_deref()),
+                _ => None,
+            }),
+            A::ConfirmDeletion if !seen.is_deleting() => Some("it is not being deleted".to_owned()),
+            A::ConfirmDeletion if seen.with_reason(self.answers()).is_none() => {
+                Some("its deletion is not paused, so nothing waits for a confirmation".to_owned())
+            }
+            A::Revoked(keys) => no_revocation(seen, keys),
+            A::NotCreated(computes) => nothing_to_rule_out(seen, computes),
+            A::ConfirmDeletion | A::Pause | A::Resume | A::Reconcile => None,
+        }
+    }
+
+    /// Why it cannot be asked of a kind at all.
+    pub fn refused_kind(&self, kind: &str) -> Option<String> {
+        let kinds = self.kinds();
+        (!kinds.contains(&kind)).then(|| format!("{} is for {}, not for {kind}", self.verb(), kinds.join(" and ")))
+    }
+
+    /// What to change in the resource, as a merge patch.
+    pub fn patch(&self, seen: &Seen, now: Timestamp) -> Value {
+        let value = match self {
+            A::Restart | A::Rotate | A::Reconcile | A::ConfirmDeletion => json!(now.to_string()),
+            A::Pause => json!("true"),
+            A::Resume => Value::Null,
+            A::Revoked(keys) => json!(said_anew(keys.join(","), seen.annotation(names::REVOKED_KEYS))),
+            A::NotCreated(computes) => {
+                let known = seen.annotation(names::NOT_CREATED).unwrap_or_default();
+                let known = known.split(',').map(str::trim).filter(|id| !id.is_empty());
+                let all: BTreeSet<&str> = known.chain(computes.iter().map(String::as_str)).collect();
+                json!(all.into_iter().collect::<Vec<_>>().join(","))
+            }
+            A::Adopt(None) => json!("Adopt"),
+            A::Adopt(Some(id)) => json!(id),
+        };
+        let mut patch = match self.written_to() {
+            ("spec", field) => json!({"spec": {field: value}}),
+            (_, annotation) => json!({"metadata": {"annotations": {annotation: value}}}),
+        };
+        // Of another resource that has got the name meanwhile, nothing is asked.
+        patch["metadata"]["uid"] = json!(seen.meta.uid);
+        patch
+    }
+
+    /// How it came out. `before` is the resource as it was, and `asked` as it was once this was asked; `now` is `None` where it is gone.
+    pub fn outcome(&self, before: &Seen, asked: &Seen, now: Option<&Seen>) -> Outcome {
+        let Some(now) = now.filter(|now| now.meta.uid == before.meta.uid) else {
+            return match self {
+                A::ConfirmDeletion | A::Revoked(_) => Outcome::Done("deleted".to_owned()),
+                _ => Outcome::Failed("it is gone".to_owned()),
+            };
+        };
+        if let Some(done) = self.done(before, asked, now) {
+            return Outcome::Done(done);
+        }
+        match self.failed(before, now) {
+            Some(why) => Outcome::Failed(why),
+            None => Outcome::Waits(said(now)),
+        }
+    }
+
+    fn done(&self, before: &Seen, asked: &Seen, now: &Seen) -> Option<String> {
+        let value = asked.annotation(self.written_to().1);
+        match self {
+            A::Restart => restarted(now, value?),
+            A::Rotate => (now.text("/lastHandledRotate") == value)
+                .then(|| format!("rotated: the key is {}", now.text("/keyName").unwrap_or("another one"))),
+            A::Adopt(_) => {
+                let id = now.text("/computeID")?;
+                let is_ready = now.condition("Ready").is_some_and(|ready| ready.status == "True");
+                (is_ready && now.is_observed()).then(|| format!("adopted {id}"))
+            }
+            A::Pause => now.with_reason(&[Reason::Paused]).map(|_| "paused".to_owned()),
+            A::Resume => now.with_reason(&[Reason::Paused]).is_none().then(|| format!("resumed: {}", said(now))),
+            A::Reconcile => {
+                (now.text("/lastHandledReconcileAt") == value).then(|| format!("looked at anew: {}", said(now)))
+            }
+            A::ConfirmDeletion => None,
+            A::Revoked(keys) => {
+                let acknowledged = now.status["acknowledgedKeys"].as_array()?;
+                let meant = meant(before, keys);
+                let all = meant.iter().all(|name| acknowledged.iter().any(|key| key == name));
+                all.then(|| format!("considered revoked: {}", meant.join(", ")))
+            }
+            A::NotCreated(_) => {
+                let said_of = |seen: &Seen| seen.with_reason(self.answers()).map(|condition| condition.message.clone());
+                (said_of(now) != said_of(before)).then(|| format!("ruled out: {}", said(now)))
+            }
+        }
+    }
+
+    fn failed(&self, before: &Seen, now: &Seen) -> Option<String> {
+        let stalled = |seen: &Seen| seen.condition("Stalled").map(|it| format!("{}: {}", it.reason, it.message));
+        let refused =
+            |seen: &Seen| seen.with_reason(&[Reason::NewKeyRefused]).map(|it| format!("{}: {}", it.reason, it.message));
+        let news = |of: &dyn Fn(&Seen) -> Option<String>| of(now).filter(|said| of(before).as_ref() != Some(said));
+        let paused = format!("{}: ", Reason::DeletionPaused);
+        news(&stalled)
+            .filter(|said| !said.starts_with(&paused))
+            .or_else(|| news(&refused).filter(|_| *self == A::Rotate))
+    }
+}
+
+/// The best that is to be said of a resource.
+fn said(seen: &Seen) -> String {
+    match seen.need().condition {
+        Some(condition) => format!("{}: {}", condition.reason, condition.message),
+        None => "Pending: dbplane has not looked at it yet.".to_owned(),
+    }
+}
+
+/// Why dbplane writes nothing for a resource at present.
+fn not_writable(seen: &Seen) -> Option<String> {
+    if seen.is_deleting() {
+        return Some("it is being deleted".to_owned());
+    }
+    if seen.annotation(names::PAUSED) == Some("true") {
+        return Some(format!("it is paused: {} resume -n {} {seen}", program(), namespace(seen)));
+    }
+    let handed = seen.with_reason(&[Reason::HandedOver, Reason::HandingOver]);
+    if handed.is_some() && seen.spec.get("handOverTo").is_some() {
+        return Some("another resource takes over what it has: ask that one".to_owned());
+    }
+    (seen.spec["management"] == "Observe").then(|| "it only observes (management: Observe)".to_owned())
+}
+
+fn namespace(seen: &Seen) -> &str {
+    seen.meta.namespace.as_deref().unwrap_or_default()
+}
+
+fn no_restart(seen: &Seen) -> Option<String> {
+    seen.text("/computeID").is_none().then(|| format!("it has no compute yet ({})", said(seen)))
+}
+
+fn no_adoption(seen: &Seen, id: Option<&str>) -> Option<String> {
+    let has = seen.text("/computeID").or_else(|| seen.spec["computeID"].as_str());
+    match (id, has) {
+        (_, Some(has)) => Some(format!("it has compute {has} already")),
+        (None, None) if seen.with_reason(&[Reason::PrimaryExists]).is_none() => {
+            Some(format!("it has found no compute to adopt ({}); to import one, name it with --compute-id", said(seen)))
+        }
+        (Some(_), None) | (None, None) => None,
+    }
+}
+
+const ALL: &str = "all";
+
+/// The keys of a status that may have to be revoked by hand, with their numbers.
+fn revocable(seen: &Seen) -> Vec<(String, String)> {
+    let listed = ["lostKeys", "previousKeys"].into_iter().flat_map(|list| seen.status[list].as_array());
+    let key = |key: &Value| (key["name"].as_str().unwrap_or_default().to_owned(), key["id"].to_string());
+    let in_use = seen.text("/keyName").filter(|_| seen.is_deleting());
+    let in_use = in_use.map(|name| (name.to_owned(), seen.status["keyID"].to_string()));
+    listed.flatten().map(key).chain(in_use).collect()
+}
+
+/// The names of the keys that people mean.
+fn meant(seen: &Seen, words: &[String]) -> Vec<String> {
+    let lost = seen.status["lostKeys"].as_array().map_or(0, Vec::len);
+    let known = revocable(seen);
+    let by_all = if seen.is_deleting() { known.len() } else { lost };
+    let says_all = words.iter().any(|word| word == ALL);
+    let is_meant = |index: usize, (name, id): &(String, String)| {
+        (says_all && index < by_all) || words.iter().any(|word| word == name || word == id)
+    };
+    known.iter().enumerate().filter(|(index, key)| is_meant(*index, key)).map(|(_, (name, _))| name.clone()).collect()
+}
+
+fn no_revocation(seen: &Seen, words: &[String]) -> Option<String> {
+    let known = revocable(seen);
+    if meant(seen, words).is_empty() && words.iter().any(|word| word == ALL) {
+        return Some("no key of it has to be revoked by hand".to_owned());
+    }
+    let names = known.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+    let unknown = words.iter().find(|word| {
+        let is_known = |(name, id): &(String, String)| *word == name || *word == id;
+        *word != ALL && !known.iter().any(is_known)
+    });
+    let others = if names.is_empty() { "there are none".to_owned() } else { format!("those are: {names}") };
+    unknown.map(|word| format!("{word} is no key of it that has to be revoked by hand; {others}"))
+}
+
+/// What an annotation says counts once. The same once more is another text that means the same.
+fn said_anew(text: String, before: Option<&str>) -> String {
+    if before.map(str::trim) == Some(text.as_str()) { text + "," } else { text }
+}
+
+fn nothing_to_rule_out(seen: &Seen, computes: &[String]) -> Option<String> {
+    let reasons = [Reason::AmbiguousCreate, Reason::StrayCompute];
+    let Some(condition) = seen.with_reason(&reasons) else {
+        return Some("no create of it is unclear, and no compute has appeared that may be its own".to_owned());
+    };
+    let unknown = computes.iter().find(|id| !condition.message.contains(id.as_str()));
+    unknown.map(|id| format!("{id} is not in question. {}: {}", condition.reason, condition.message))
+}
+
+fn restarted(now: &Seen, token: &str) -> Option<String> {
+    let asked = now.text("/restart/token")?.split_whitespace().any(|word| word == token);
+    let at = now.text("/restart/completedAt").filter(|_| asked)?;
+    let idle = now.text("/state") == Some("idle");
+    Some(if idle {
+        "it is idle: the next connection starts it afresh".to_owned()
+    } else {
+        format!("restarted at {at}")
+    })
+}
+
+/// The verbs that help a resource as it is.
+pub fn helping(seen: &Seen) -> Vec<String> {
+    let answers = [
+        A::ConfirmDeletion,
+        A::Resume,
+        A::Adopt(None),
+        A::Revoked(Vec::new()),
+        A::NotCreated(Vec::new()),
+        A::Restart,
+        A::Reconcile,
+    ];
+    let helps = |ask: &&Ask| {
+        let writable = matches!(ask, A::ConfirmDeletion | A::Resume | A::Revoked(_)) || not_writable(seen).is_none();
+        writable && ask.refused_kind(&seen.kind).is_none() && seen.with_reason(ask.answers()).is_some()
+    };
+    let command = |ask: &Ask| {
+        let place = seen.meta.namespace.as_deref().map(|name| format!(" -n {name}")).unwrap_or_default();
+        let more = match ask {
+            A::Revoked(_) => " --key NAME,…",
+            A::NotCreated(_) => " --compute-id ID,…",
+            _ => "",
+        };
+        format!("{} {}{place} {seen}{more}", program(), ask.verb())
+    };
+    answers.iter().filter(helps).map(command).collect()
+}

@@ -1,0 +1,114 @@
+//! Waiting until the operator has carried something out.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use kube::Api;
+use kube::api::DynamicObject;
+use kube::runtime::{WatchStreamExt, watcher};
+use serde::Serialize;
+
+use super::super::screen::Progress;
+use super::super::seen::{Kind, Seen};
+use super::rules::{Ask, Outcome};
+
+/// How a request ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", content = "message", rename_all = "camelCase")]
+pub enum Ended {
+    Done(String),
+    /// Nobody waited.
+    Requested,
+    Failed(String),
+    /// With what it waits for.
+    TimedOut(String),
+    /// The API server has refused to write it.
+    NotChanged(String),
+}
+
+impl Ended {
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Done(_) | Self::Requested => 0,
+            Self::NotChanged(_) => 1,
+            Self::Failed(_) => 3,
+            Self::TimedOut(_) => 4,
+        }
+    }
+
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Done(_) => "done",
+            Self::Requested => "requested",
+            Self::Failed(_) => "failed",
+            Self::TimedOut(_) => "timed out",
+            Self::NotChanged(_) => "not changed",
+        }
+    }
+
+    pub fn detail(&self) -> String {
+        match self {
+            Self::Done(text) | Self::Failed(text) | Self::NotChanged(text) => format!(": {text}"),
+            Self::TimedOut(text) => format!("; it goes on, and waits for this: {text}"),
+            Self::Requested => String::new(),
+        }
+    }
+}
+
+/// A request that was written.
+pub struct Wait<'a> {
+    pub ask: &'a Ask,
+    pub api: Api<DynamicObject>,
+    pub kind: Kind,
+    pub before: &'a Seen,
+    /// As it was once this was asked.
+    pub asked: Seen,
+}
+
+impl Wait<'_> {
+    pub async fn until_done(self, timeout: Duration, progress: &Progress) -> Ended {
+        let mut last = String::new();
+        let ended = tokio::time::timeout(
+            timeout,
+            self.outcome(|text| {
+                progress.say(format!("{} {}: {text}", self.ask.verb(), self.before));
+                last = text;
+            }),
+        );
+        match ended.await {
+            Ok(ended) => ended,
+            Err(_) => Ended::TimedOut(last),
+        }
+    }
+
+    async fn outcome(&self, mut waits: impl FnMut(String)) -> Ended {
+        let states = watcher::watch_object(self.api.clone(), self.before.name()).default_backoff();
+        let mut states = std::pin::pin!(states);
+        while let Some(state) = states.next().await {
+            let now = match state {
+                Ok(object) => object.map(|object| Seen::of(&self.kind, object)),
+                Err(error) if is_forbidden(&error) => {
+                    return Ended::NotChanged(format!("it was requested, and may not be watched: {error}"));
+                }
+                Err(error) => {
+                    waits(error.to_string());
+                    continue;
+                }
+            };
+            match self.ask.outcome(self.before, &self.asked, now.as_ref()) {
+                Outcome::Done(text) => return Ended::Done(text),
+                Outcome::Failed(text) => return Ended::Failed(text),
+                Outcome::Waits(text) => waits(text),
+            }
+        }
+        Ended::TimedOut("the watch has ended".to_owned())
+    }
+}
+
+fn is_forbidden(error: &watcher::Error) -> bool {
+    let cause = match error {
+        watcher::Error::InitialListFailed(cause) | watcher::Error::WatchStartFailed(cause) => cause,
+        _ => return false,
+    };
+    matches!(cause, kube::Error::Api(status) if status.code == 403)
+}

@@ -1,0 +1,61 @@
+//! What docs/conditions.md says of a reason, for people who do not have it at hand.
+
+use crate::decide::Reason;
+
+const PAGE: &str = include_str!("../../docs/conditions.md");
+
+/// The section about a reason: what it means, and what to do.
+pub fn about(reason: Reason) -> String {
+    let heading = format!("\n### {reason}\n");
+    let section = PAGE.split_once(&heading).map(|(_, rest)| rest).unwrap_or_default();
+    let section = section.split("\n##").next().unwrap_or_default();
+    without_links(section.trim())
+}
+
+/// Markdown's links as their text alone.
+fn without_links(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, (linked, after))) = next_link(rest) {
+        plain.push_str(before);
+        plain.push_str(linked);
+        rest = after;
+    }
+    plain + rest
+}
+
+/// What is before the next link, its text, and what is behind it.
+fn next_link(text: &str) -> Option<(&str, (&str, &str))> {
+    let middle = text.find("](")?;
+    let begin = text[..middle].rfind('[')?;
+    let end = middle + text[middle..].find(')')?;
+    Some((&text[..begin], (&text[begin + 1..middle], &text[end + 1..])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::Needs;
+
+    #[test]
+    fn every_reason_has_a_section_without_markup_of_links() {
+        for reason in Reason::ALL {
+            let text = about(*reason);
+            assert!(text.len() > 20 && !text.contains("](") && !text.contains("\n#"), "{reason}: {text}");
+        }
+        assert!(about(Reason::HandedOver).contains("the key of this one (guide)."));
+    }
+
+    /// The page and the decisions say the same of who has to act.
+    #[test]
+    fn nothing_is_to_be_done_where_the_page_says_so() {
+        for reason in Reason::ALL {
+            let says_nothing = about(*reason).lines().any(|line| line.trim_start().starts_with("Nothing to do"));
+            match reason.needs() {
+                Needs::Work => assert!(says_nothing, "{reason}: the page asks for something"),
+                Needs::Person => assert!(!says_nothing, "{reason}: the page asks for nothing"),
+                Needs::Time | Needs::Nothing => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What the program is called by: its own name, or `kubectl dbplane` where kubectl runs it as a plugin.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use clap::Command;
+
+const OWN: &str = "dbplane";
+/// The name of the file that kubectl looks for, and what people type for it.
+const PLUGIN: (&str, &str) = ("kubectl-dbplane", "kubectl dbplane");
+
+/// What people type to run this program.
+pub fn program() -> &'static str {
+    static NAME: LazyLock<&str> = LazyLock::new(|| std::env::args_os().next().map_or(OWN, |path| name_of(&path)));
+    *NAME
+}
+
+fn name_of(path: &OsStr) -> &'static str {
+    match Path::new(path).file_stem() {
+        Some(stem) if stem == PLUGIN.0 => PLUGIN.1,
+        _ => OWN,
+    }
+}
+
+/// The same command line, with the usage lines and the examples as people type them.
+pub fn spoken(command: Command, program: &'static str) -> Command {
+    command.bin_name(program).mut_subcommands(|verb| match verb.get_after_help() {
+        Some(help) => {
+            let help = help.to_string().replace(&format!("\n  {OWN} "), &format!("\n  {program} "));
+            verb.after_help(help)
+        }
+        None => verb,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_the_file_decides() {
+        for (path, name) in [
+            ("/usr/bin/dbplane", "dbplane"),
+            ("dbplane-0.1", "dbplane"),
+            ("/home/a/.krew/bin/kubectl-dbplane", "kubectl dbplane"),
+            ("kubectl-dbplane.exe", "kubectl dbplane"),
+        ] {
+            assert_eq!(name_of(OsStr::new(path)), name, "{path}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What people see: colours, columns, and that something is still under way.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::decide::Needs;
+
+pub const HEADING: Style = Style::new().bold();
+pub const PLAIN: Style = Style::new();
+
+/// The colour of what needs this. Whoever writes it to anything but a terminal takes it out again.
+pub fn style(needs: Needs) -> Style {
+    let color = match needs {
+        Needs::Person => AnsiColor::Red,
+        Needs::Time => AnsiColor::Yellow,
+        Needs::Work => AnsiColor::Cyan,
+        Needs::Nothing => AnsiColor::Green,
+    };
+    color.on_default()
+}
+
+/// Rows in columns; the last column may be of any width.
+#[derive(Debug, Default)]
+pub struct Table(Vec<Vec<(String, Style)>>);
+
+impl Table {
+    pub fn headed(heads: &[&str]) -> Self {
+        Self(vec![heads.iter().map(|head| ((*head).to_owned(), HEADING)).collect()])
+    }
+
+    pub fn row(&mut self, cells: impl IntoIterator<Item = (String, Style)>) {
+        self.0.push(cells.into_iter().collect());
+    }
+
+    pub fn plain(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.row(cells.into_iter().map(|text| (text, PLAIN)));
+    }
+
+    pub fn write(&self, out: &mut impl Write, indent: &str) -> io::Result<()> {
+        let columns = self.0.iter().map(Vec::len).max().unwrap_or_default();
+        let wide = |column: usize| {
+            self.0
+                .iter()
+                .filter_map(|row| row.get(column))
+                .map(|(text, _)| text.chars().count())
+                .max()
+                .unwrap_or_default()
+        };
+        let widths: Vec<usize> = (0..columns).map(wide).collect();
+        for row in &self.0 {
+            let mut line = String::new();
+            for (column, (text, style)) in row.iter().enumerate() {
+                let padding = if column + 1 < row.len() { widths[column] + 2 - text.chars().count() } else { 0 };
+                line.push_str(&format!("{style}{text}{style:#}{:padding$}", ""));
+            }
+            writeln!(out, "{indent}{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// How long something may take before people are told that it is under way.
+const QUICK: Duration = Duration::from_secs(1);
+
+/// A line on standard error that says what is under way: on a terminal only, and only while it lasts.
+#[derive(Debug)]
+pub struct Progress(ProgressBar);
+
+impl Progress {
+    pub fn start(what: &str) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(120));
+        Self(bar)
+    }
+
+    pub fn say(&self, what: String) {
+        self.0.set_message(what);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Waits for `work`, and says what it is where that takes longer.
+pub async fn during<T>(what: &str, work: impl Future<Output = T>) -> T {
+    let mut work = std::pin::pin!(work);
+    tokio::select! {
+        done = &mut work => return done,
+        () = tokio::time::sleep(QUICK) => {}
+    }
+    let _shown = Progress::start(what);
+    work.await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let mut table = Table::headed(&["KIND", "N"]);
+        table.plain(["Compute".to_owned(), "2".to_owned()]);
+        let mut out = Vec::new();
+        table.write(&mut anstream::StripStream::new(&mut out), "  ").unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "  KIND     N\n  Compute  2\n");
+    }
+}

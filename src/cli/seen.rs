@@ -1,0 +1,195 @@
+//! Resources as people name them, and as a verb sees them.
+
+use std::fmt;
+
+use kube::api::{ApiResource, DynamicObject, ListParams};
+use kube::{Api, Client, CustomResourceExt};
+use serde_json::Value;
+
+use crate::api::{Condition, GROUP, ObjectMeta};
+use crate::controller::environment::{Kind as Reconciled, KindVisitor, Kinds};
+use crate::controller::object::Managed;
+use crate::controller::registry::AllKinds;
+use crate::decide::{Need, Needs};
+
+/// A kind of dbplane, with the words that kubectl knows it by.
+#[derive(Clone, Debug)]
+pub struct Kind {
+    pub resource: ApiResource,
+    pub is_namespaced: bool,
+    words: Vec<String>,
+}
+
+/// There is no such kind.
+#[derive(Debug, thiserror::Error)]
+pub enum NoTarget {
+    #[error("{word} is no kind of dbplane. Its kinds are: {}", known.join(", "))]
+    Kind { word: String, known: Vec<String> },
+    #[error("{0} names no resource: write KIND/NAME, such as compute/orders")]
+    Name(String),
+}
+
+impl Kind {
+    /// All of them, in the order in which they are listed.
+    pub fn all() -> Vec<Self> {
+        let mut all = Collected::default();
+        AllKinds::each(&mut all);
+        all.0
+    }
+
+    /// The kind that people mean by a word: its name, its plural, or a short name, with the group or without.
+    pub fn named(word: &str) -> Result<Self, NoTarget> {
+        let plain = word.to_lowercase();
+        let plain = plain.strip_suffix(&format!(".{GROUP}")).unwrap_or(&plain).to_owned();
+        let all = Self::all();
+        match all.iter().find(|kind| kind.words.contains(&plain)) {
+            Some(kind) => Ok(kind.clone()),
+            None => {
+                let known = all.iter().map(|kind| kind.words.join(" or ")).collect();
+                Err(NoTarget::Kind { word: word.to_owned(), known })
+            }
+        }
+    }
+
+    /// The kind and the name in `kind/name`.
+    pub fn and_name(target: &str) -> Result<(Self, &str), NoTarget> {
+        let (kind, name) = target.split_once('/').ok_or_else(|| NoTarget::Name(target.to_owned()))?;
+        match name {
+            "" => Err(NoTarget::Name(target.to_owned())),
+            name => Ok((Self::named(kind)?, name)),
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.resource.kind
+    }
+
+    /// Its objects in a namespace, or everywhere.
+    pub fn api(&self, client: &Client, namespace: Option<&str>) -> Api<DynamicObject> {
+        match namespace.filter(|_| self.is_namespaced) {
+            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &self.resource),
+            None => Api::all_with(client.clone(), &self.resource),
+        }
+    }
+
+    pub async fn list(&self, client: &Client, namespace: Option<&str>, params: &ListParams) -> kube::Result<Vec<Seen>> {
+        let listed = self.api(client, namespace).list(params).await?;
+        Ok(listed.into_iter().map(|object| Seen::of(self, object)).collect())
+    }
+
+    pub async fn get(&self, client: &Client, namespace: Option<&str>, name: &str) -> kube::Result<Option<Seen>> {
+        let found = self.api(client, namespace).get_opt(name).await?;
+        Ok(found.map(|object| Seen::of(self, object)))
+    }
+}
+
+#[derive(Default)]
+struct Collected(Vec<Kind>);
+
+impl KindVisitor for Collected {
+    fn visit<K: Reconciled>(&mut self) {
+        let names = K::Object::crd().spec.names;
+        let words = [names.kind.to_lowercase(), names.plural].into_iter();
+        let words = words.chain(names.short_names.into_iter().flatten()).collect();
+        let resource = ApiResource::erase::<K::Object>(&());
+        self.0.push(Kind { resource, is_namespaced: K::Object::is_namespaced(), words });
+    }
+}
+
+/// A resource as the API server has it, whether this version can read its spec or not.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub kind: String,
+    pub meta: ObjectMeta,
+    pub spec: Value,
+    pub status: Value,
+    pub conditions: Vec<Condition>,
+}
+
+/// As people name it: `compute/orders`.
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.kind.to_lowercase(), self.name())
+    }
+}
+
+impl Seen {
+    pub fn of(kind: &Kind, mut object: DynamicObject) -> Self {
+        let conditions = serde_json::from_value(object.data["status"]["conditions"].clone()).unwrap_or_default();
+        let [spec, status] = ["spec", "status"].map(|part| object.data[part].take());
+        Self { kind: kind.name().to_owned(), meta: object.metadata, spec, status, conditions }
+    }
+
+    pub fn name(&self) -> &str {
+        self.meta.name.as_deref().unwrap_or_default()
+    }
+
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        Some(self.meta.annotations.as_ref()?.get(name)?.as_str())
+    }
+
+    pub fn is_deleting(&self) -> bool {
+        self.meta.deletion_timestamp.is_some()
+    }
+
+    /// The condition of this type, whatever it says.
+    pub fn condition(&self, type_: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.type_ == type_)
+    }
+
+    /// The condition that has one of these reasons.
+    pub fn with_reason(&self, reasons: &[crate::decide::Reason]) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| reasons.iter().any(|reason| reason.as_str() == condition.reason))
+    }
+
+    /// What is declared has been looked at.
+    pub fn is_observed(&self) -> bool {
+        self.status["observedGeneration"].as_i64() == self.meta.generation
+    }
+
+    pub fn text(&self, pointer: &str) -> Option<&str> {
+        self.status.pointer(pointer)?.as_str()
+    }
+
+    /// What it needs, and the condition that says so best.
+    pub fn need(&self) -> Need<'_> {
+        match Needs::of(&self.conditions) {
+            Need { what: Needs::Nothing, .. } if self.is_deleting() || !self.is_observed() => {
+                Need { what: Needs::Work, condition: None }
+            }
+            need => need,
+        }
+    }
+
+    /// The account that it refers to: its kind and its name.
+    pub fn account(&self) -> Option<(&str, &str)> {
+        let reference = self.spec.get("accountRef").or_else(|| self.spec.pointer("/template/spec/accountRef"))?;
+        Some((reference["kind"].as_str().unwrap_or("Account"), reference["name"].as_str()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_known_by_the_words_of_kubectl() {
+        for (word, kind) in [
+            ("compute", "Compute"),
+            ("Computes", "Compute"),
+            ("dbc", "Compute"),
+            ("computes.dbplane.dev", "Compute"),
+            ("dbkey", "ProjectKey"),
+            ("dbrrs", "ReadReplicaSet"),
+            ("clusteraccounts", "ClusterAccount"),
+        ] {
+            assert_eq!(Kind::named(word).unwrap().name(), kind, "{word}");
+        }
+        let error = Kind::named("pod").unwrap_err().to_string();
+        assert!(error.contains("compute or computes or dbc"), "{error}");
+        assert_eq!(Kind::and_name("dbacct/prod").unwrap().1, "prod");
+        for wrong in ["compute", "compute/", "/orders", "pod/x"] {
+            assert!(Kind::and_name(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What is read of a cluster for a picture, by the rights of whoever runs this.
+
+use futures::future::join_all;
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::events::v1::Event;
+use kube::api::ListParams;
+use kube::{Api, Client};
+use serde::Serialize;
+
+use super::super::seen::{Kind, Seen};
+use super::Error;
+use crate::decide::names::LEASE;
+
+/// Where to look.
+pub struct Collector {
+    pub client: Client,
+    /// All where there is none.
+    pub namespace: Option<String>,
+    pub params: ListParams,
+    pub operator_namespace: String,
+}
+
+/// Who leads, as the Lease says.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Operator {
+    pub namespace: String,
+    /// `None` where nobody does, or without election of a leader.
+    pub leader: Option<String>,
+}
+
+/// What was read for a fleet.
+pub struct FoundFleet {
+    pub namespace: Option<String>,
+    pub resources: Vec<Seen>,
+    /// Whether or not the selector matches: others refer to them.
+    pub accounts: Vec<Seen>,
+    pub operator: Option<Operator>,
+    pub not_read: Vec<String>,
+}
+
+/// What was read for one resource.
+pub struct FoundOne {
+    pub resource: Seen,
+    pub account: Option<Seen>,
+    pub events: Vec<Event>,
+    pub operator: Option<Operator>,
+    pub not_read: Vec<String>,
+}
+
+/// The last ones are enough.
+const MOST_EVENTS: usize = 10;
+
+pub fn is_account(kind: &str) -> bool {
+    ["Account", "ClusterAccount"].contains(&kind)
+}
+
+impl Collector {
+    pub async fn fleet(&self) -> Result<FoundFleet, Error> {
+        let (kinds, none) = (Kind::all(), ListParams::default());
+        let lists = kinds.iter().map(|kind| {
+            let params = if is_account(kind.name()) { &none } else { &self.params };
+            kind.list(&self.client, self.namespace.as_deref(), params)
+        });
+        let (lists, operator) = futures::join!(join_all(lists), self.operator());
+        let (mut all, mut not_read) = (Vec::new(), Vec::new());
+        for (kind, listed) in kinds.iter().zip(lists) {
+            match listed {
+                Ok(found) => all.extend(found),
+                Err(error) => not_read.push(format!("{}: {error}", kind.resource.plural)),
+            }
+        }
+        if not_read.len() == kinds.len() {
+            return Err(Error::NothingRead(not_read));
+        }
+        let operator = operator.map_err(|error| not_read.push(error)).ok();
+        let (accounts, resources) = all.into_iter().partition(|seen| is_account(&seen.kind));
+        Ok(FoundFleet { namespace: self.namespace.clone(), resources, accounts, operator, not_read })
+    }
+
+    pub async fn one(&self, kind: &Kind, name: &str) -> Result<FoundOne, Error> {
+        let label = format!("{}/{name}", kind.name().to_lowercase());
+        let found = kind.get(&self.client, self.namespace.as_deref(), name).await;
+        let found = found.map_err(|cause| Error::Read { what: label.clone(), cause })?;
+        let missing = || match self.namespace.as_deref().filter(|_| kind.is_namespaced) {
+            Some(namespace) => Error::NotFound(format!("{label} in namespace {namespace}")),
+            None => Error::NotFound(label.clone()),
+        };
+        let resource = found.ok_or_else(missing)?;
+        let (account, events, operator) =
+            futures::join!(self.account_of(&resource), self.events(&resource), self.operator());
+        let mut not_read = Vec::new();
+        let mut read = |error| not_read.push(error);
+        let account = account.map_err(&mut read).ok().flatten();
+        let events = events.map_err(&mut read).unwrap_or_default();
+        let operator = operator.map_err(&mut read).ok();
+        Ok(FoundOne { resource, account, events, operator, not_read })
+    }
+
+    async fn account_of(&self, resource: &Seen) -> Result<Option<Seen>, String> {
+        let Some((kind, name)) = resource.account() else { return Ok(None) };
+        let of_kind = Kind::named(kind).map_err(|error| error.to_string())?;
+        let namespace = resource.meta.namespace.as_deref();
+        of_kind.get(&self.client, namespace, name).await.map_err(|error| format!("{kind} {name}: {error}"))
+    }
+
+    /// Newest first.
+    async fn events(&self, about: &Seen) -> Result<Vec<Event>, String> {
+        // Of what has no namespace they are in the default one.
+        let namespace = about.meta.namespace.as_deref().unwrap_or("default");
+        let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
+        let uid = about.meta.uid.as_deref().unwrap_or_default();
+        let params = ListParams::default().fields(&format!("regarding.uid={uid}"));
+        let listed = api.list(&params).await.map_err(|error| format!("events: {error}"))?;
+        let mut events = listed.items;
+        events.sort_by_key(|event| std::cmp::Reverse(last_seen(event)));
+        events.truncate(MOST_EVENTS);
+        Ok(events)
+    }
+
+    async fn operator(&self) -> Result<Operator, String> {
+        let namespace = self.operator_namespace.clone();
+        let api: Api<Lease> = Api::namespaced(self.client.clone(), &namespace);
+        let lease = api.get_opt(LEASE).await.map_err(|error| format!("the operator's Lease: {error}"))?;
+        let leader = lease.and_then(|lease| lease.spec?.holder_identity).filter(|holder| !holder.is_empty());
+        Ok(Operator { namespace, leader })
+    }
+}
+
+pub fn last_seen(event: &Event) -> Option<Timestamp> {
+    let series = event.series.as_ref().map(|series| series.last_observed_time.0);
+    series.or_else(|| event.event_time.as_ref().map(|time| time.0))
+}

@@ -1,0 +1,209 @@
+//! A fleet on one screen, as a document.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::super::seen::Seen;
+use super::collect::{FoundFleet, Operator};
+use crate::decide::Needs;
+use crate::platform::Rate;
+
+/// Who has to act, in the words of the document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum State {
+    NeedsPerson,
+    Waits,
+    UnderWay,
+    Well,
+}
+
+impl From<Needs> for State {
+    fn from(needs: Needs) -> Self {
+        match needs {
+            Needs::Person => Self::NeedsPerson,
+            Needs::Time => Self::Waits,
+            Needs::Work => Self::UnderWay,
+            Needs::Nothing => Self::Well,
+        }
+    }
+}
+
+impl State {
+    pub fn needs(self) -> Needs {
+        match self {
+            Self::NeedsPerson => Needs::Person,
+            Self::Waits => Needs::Time,
+            Self::UnderWay => Needs::Work,
+            Self::Well => Needs::Nothing,
+        }
+    }
+
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::NeedsPerson => "needs a person",
+            Self::Waits => "waits for time",
+            Self::UnderWay => "is under way",
+            Self::Well => "is well",
+        }
+    }
+}
+
+/// Its fields only become more.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Fleet {
+    pub kind: &'static str,
+    /// All where there is none.
+    pub namespace: Option<String>,
+    pub operator: Option<Operator>,
+    pub counts: Vec<Count>,
+    pub needs_person: Vec<Item>,
+    pub waits: Vec<Item>,
+    pub under_way: Vec<Item>,
+    pub accounts: Vec<AccountLine>,
+    /// What the rights of whoever asks do not reach.
+    pub not_read: Vec<String>,
+}
+
+/// How many of a kind are in which state.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Count {
+    pub kind: String,
+    pub all: usize,
+    pub needs_person: usize,
+    pub waits: usize,
+    pub under_way: usize,
+    pub well: usize,
+}
+
+/// A resource that is not as declared.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Item {
+    pub kind: String,
+    pub namespace: Option<String>,
+    pub name: String,
+    pub reason: String,
+    pub message: String,
+    /// Since when the condition says so.
+    pub since: Option<Timestamp>,
+    /// Until when it waits at the latest, where that is known.
+    pub until: Option<Timestamp>,
+}
+
+/// An account, how it is, and what it may ask of the platform.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AccountLine {
+    pub kind: String,
+    pub namespace: Option<String>,
+    pub name: String,
+    pub state: State,
+    pub ready: String,
+    pub reason: String,
+    pub message: String,
+    /// Resources of this picture that refer to it.
+    pub resources: usize,
+    pub projects: Option<u64>,
+    pub organization_keys: Option<u64>,
+    /// The budget: requests in any minute, and how many of them at once.
+    pub requests_per_minute: u64,
+    pub burst: u64,
+}
+
+impl Fleet {
+    pub fn of(found: FoundFleet) -> Self {
+        let FoundFleet { namespace, resources, accounts, operator, not_read } = found;
+        let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
+        let mut items: BTreeMap<Needs, Vec<Item>> = BTreeMap::new();
+        for seen in accounts.iter().chain(&resources) {
+            let needs = seen.need().what;
+            let count = counts.entry(&seen.kind).or_default();
+            count.all += 1;
+            *match needs {
+                Needs::Person => &mut count.needs_person,
+                Needs::Time => &mut count.waits,
+                Needs::Work => &mut count.under_way,
+                Needs::Nothing => &mut count.well,
+            } += 1;
+            items.entry(needs).or_default().push(Item::of(seen));
+        }
+        let counts = counts.into_iter().map(|(kind, count)| Count { kind: kind.to_owned(), ..count }).collect();
+        let mut listed = |needs| {
+            let mut listed: Vec<Item> = items.remove(&needs).unwrap_or_default();
+            listed.sort_by(|one, other| one.place().cmp(&other.place()));
+            listed
+        };
+        Self {
+            kind: "FleetStatus",
+            namespace,
+            operator,
+            counts,
+            needs_person: listed(Needs::Person),
+            waits: listed(Needs::Time),
+            under_way: listed(Needs::Work),
+            accounts: accounts.iter().map(|account| AccountLine::of(account, Some(&resources))).collect(),
+            not_read,
+        }
+    }
+}
+
+impl Item {
+    pub fn of(seen: &Seen) -> Self {
+        let condition = seen.need().condition;
+        let text = |of: fn(&crate::api::Condition) -> &String, otherwise: &str| {
+            condition.map_or_else(|| otherwise.to_owned(), |condition| of(condition).clone())
+        };
+        Self {
+            kind: seen.kind.clone(),
+            namespace: seen.meta.namespace.clone(),
+            name: seen.name().to_owned(),
+            reason: text(|condition| &condition.reason, "Pending"),
+            message: text(|condition| &condition.message, "dbplane has not looked at it yet."),
+            since: condition.map(|condition| condition.last_transition_time.0),
+            until: seen.text("/waiting/until").and_then(|time| time.parse().ok()),
+        }
+    }
+
+    fn place(&self) -> (&Option<String>, &str, &str) {
+        (&self.namespace, &self.kind, &self.name)
+    }
+
+    /// As commands name it.
+    pub fn target(&self) -> String {
+        format!("{}/{}", self.kind.to_lowercase(), self.name)
+    }
+}
+
+impl AccountLine {
+    /// With the resources that may refer to it, where they are known.
+    pub fn of(account: &Seen, resources: Option<&[Seen]>) -> Self {
+        let ready = account.condition("Ready");
+        let said = |of: fn(&crate::api::Condition) -> &String| ready.map(of).cloned().unwrap_or_default();
+        let refers = |resource: &&Seen| {
+            let near = account.meta.namespace.is_none() || account.meta.namespace == resource.meta.namespace;
+            near && resource.account() == Some((account.kind.as_str(), account.name()))
+        };
+        let declared = |field: &str| account.spec["rateLimit"].get(field).and_then(Value::as_u64);
+        let usual = Rate::default();
+        Self {
+            kind: account.kind.clone(),
+            namespace: account.meta.namespace.clone(),
+            name: account.name().to_owned(),
+            state: account.need().what.into(),
+            ready: ready.map_or_else(|| "Unknown".to_owned(), |ready| ready.status.clone()),
+            reason: said(|ready| &ready.reason),
+            message: said(|ready| &ready.message),
+            resources: resources.into_iter().flatten().filter(refers).count(),
+            projects: account.status["projectCount"].as_u64(),
+            organization_keys: account.status["organizationKeys"].as_u64(),
+            requests_per_minute: declared("requestsPerMinute").unwrap_or(usual.requests_per_minute.into()),
+            burst: declared("burst").unwrap_or(usual.burst.into()),
+        }
+    }
+}

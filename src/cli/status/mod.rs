@@ -1,0 +1,157 @@
+//! `dbplane status`: what a fleet, or one resource, needs from whom.
+
+mod collect;
+mod fleet;
+mod page;
+mod text;
+mod watch;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use self::collect::Collector;
+use self::fleet::Fleet;
+use self::page::Page;
+use super::common::{ClusterArgs, ConnectionError, OutputArgs, Scope, WriteError};
+use super::screen;
+use super::seen::{Kind, NoTarget};
+
+/// Show what needs a person, what waits, what is under way, and the accounts; or everything about one resource
+///
+/// Without a resource: the fleet of a namespace, or of all with -A, and first what needs a person. With one: what is declared, what is there, why it waits, what comes next and
+/// when, its events, its account, and the commands that help. Nothing is changed, and no Secret is read. What you may not read is said.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// One resource, such as compute/orders or dbkey/ci; the fleet when absent
+    #[arg(value_name = "KIND/NAME", conflicts_with_all = ["all_namespaces", "selector"])]
+    target: Option<String>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    #[command(flatten)]
+    scope: Scope,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Show it anew whenever something changes, until Ctrl-C
+    #[arg(long, short)]
+    watch: bool,
+    /// Exit with 3 where something needs a person
+    #[arg(long)]
+    exit_status: bool,
+    /// The namespace that the operator runs in, with its Lease
+    #[arg(long, default_value = "dbplane-system", value_name = "NAMESPACE")]
+    operator_namespace: String,
+}
+
+const HELP: &str = "Examples:
+  dbplane status -A                               the fleet of all namespaces
+  dbplane status -n shop compute/orders           one compute, and the commands that help
+  dbplane status -A --watch                       the same, anew with each change
+  dbplane status -A -o json | jq .needsPerson     for a program
+  dbplane status -A --exit-status                 for a script: 3 where a person is needed
+
+Exit status:
+  0  it was shown
+  1  there is no such resource, or the cluster cannot be reached
+  2  the command line is wrong
+  3  with --exit-status: something needs a person";
+
+/// Why nothing can be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Connection(#[from] ConnectionError),
+    #[error(transparent)]
+    Target(#[from] NoTarget),
+    #[error("cannot read {what}: {cause}")]
+    Read { what: String, cause: kube::Error },
+    #[error("nothing of dbplane can be read:\n  {}", .0.join("\n  "))]
+    NothingRead(Vec<String>),
+    #[error("there is no {0}")]
+    NotFound(String),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error("cannot wait for Ctrl-C: {0}")]
+    Signal(String),
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Write(WriteError::Output(error))
+    }
+}
+
+/// What is shown.
+enum Subject {
+    Fleet,
+    One { kind: Kind, name: String },
+}
+
+/// One picture of it.
+enum Picture {
+    Fleet(Box<Fleet>),
+    One(Box<Page>),
+}
+
+impl Picture {
+    fn needs_person(&self) -> bool {
+        match self {
+            Self::Fleet(fleet) => !fleet.needs_person.is_empty(),
+            Self::One(page) => page.needs == fleet::State::NeedsPerson,
+        }
+    }
+
+    fn write(&self, output: OutputArgs, out: &mut impl Write) -> Result<(), WriteError> {
+        match self {
+            Self::Fleet(fleet) => output.output.write(out, fleet, |out, wide| text::fleet(fleet, out, wide)),
+            Self::One(page) => output.output.write(out, page, |out, wide| text::page(page, out, wide)),
+        }
+    }
+
+    fn document(&self) -> serde_json::Value {
+        match self {
+            Self::Fleet(fleet) => serde_json::json!(fleet),
+            Self::One(page) => serde_json::json!(page),
+        }
+    }
+}
+
+/// Shows it on `out`.
+///
+/// # Errors
+/// Where the resource does not exist, or nothing can be read.
+pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
+    let subject = match &args.target {
+        None => Subject::Fleet,
+        Some(target) => {
+            let (kind, name) = Kind::and_name(target)?;
+            Subject::One { kind, name: name.to_owned() }
+        }
+    };
+    let connected = args.cluster.connect().await?;
+    let collector = Collector {
+        namespace: args.scope.namespace(&connected).map(str::to_owned),
+        client: connected.client,
+        params: args.scope.list_params(),
+        operator_namespace: args.operator_namespace.clone(),
+    };
+    let picture = match args.watch {
+        true => watch::watch(&collector, &subject, args.output, out).await?,
+        false => {
+            let picture = screen::during("reading the cluster", take(&collector, &subject)).await?;
+            picture.write(args.output, out)?;
+            picture
+        }
+    };
+    Ok(ExitCode::from(if args.exit_status && picture.needs_person() { 3 } else { 0 }))
+}
+
+async fn take(collector: &Collector, subject: &Subject) -> Result<Picture, Error> {
+    match subject {
+        Subject::Fleet => Ok(Picture::Fleet(Box::new(Fleet::of(collector.fleet().await?)))),
+        Subject::One { kind, name } => {
+            let found = collector.one(kind, name).await?;
+            Ok(Picture::One(Box::new(Page::of(found))))
+        }
+    }
+}

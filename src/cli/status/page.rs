@@ -1,0 +1,214 @@
+//! One resource on one page, as a document.
+
+use jiff::Timestamp;
+use k8s_openapi::api::events::v1::Event;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::super::act;
+use super::super::advice;
+use super::super::seen::Seen;
+use super::collect::{FoundOne, Operator, is_account, last_seen};
+use super::fleet::{AccountLine, Item, State};
+use crate::api::{Condition, Rotation};
+use crate::decide::Reason;
+use crate::decide::key::due_regularly;
+
+/// Its fields only become more.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Page {
+    pub kind: &'static str,
+    pub resource: Item,
+    pub needs: State,
+    pub declared: Value,
+    /// The status without what has a place of its own here, and without what only dbplane reads.
+    pub there: Value,
+    /// What is not in force, as the conditions say.
+    pub differs: Option<String>,
+    pub conditions: Vec<Said>,
+    pub next: Vec<Next>,
+    pub last_operation: Option<Value>,
+    /// Newest first.
+    pub events: Vec<Happened>,
+    pub account: Option<AccountLine>,
+    pub operator: Option<Operator>,
+    /// What docs/conditions.md says of the reason.
+    pub advice: Option<String>,
+    pub commands: Vec<String>,
+    pub not_read: Vec<String>,
+}
+
+/// A condition, without what only programs compare.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Said {
+    #[serde(rename = "type")]
+    pub type_: String,
+    pub status: String,
+    pub reason: String,
+    pub message: String,
+    pub since: Timestamp,
+}
+
+/// What comes next.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Next {
+    pub what: String,
+    /// When, at the latest; absent where that is part of the text.
+    pub at: Option<Timestamp>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Happened {
+    pub at: Option<Timestamp>,
+    pub times: i32,
+    pub reason: Option<String>,
+    pub note: Option<String>,
+}
+
+/// What of a status is shown elsewhere on the page, or is only for dbplane and other tools.
+const ELSEWHERE: [&str; 7] =
+    ["conditions", "lastOperation", "record", "release", "observedGeneration", "lastHandledReconcileAt", "waiting"];
+
+impl Page {
+    pub fn of(found: FoundOne) -> Self {
+        let FoundOne { resource, account, events, operator, not_read } = found;
+        let need = resource.need();
+        let state = State::from(need.what);
+        let reason = need.condition.and_then(|condition| Reason::of(&condition.reason));
+        let of_itself = is_account(&resource.kind).then_some(&resource);
+        Self {
+            kind: "ResourceStatus",
+            needs: state,
+            declared: resource.spec.clone(),
+            there: there(&resource.status),
+            differs: differs(&resource),
+            conditions: resource.conditions.iter().map(Said::of).collect(),
+            next: next(&resource),
+            last_operation: resource.status.get("lastOperation").cloned(),
+            events: events.iter().map(Happened::of).collect(),
+            account: account.as_ref().or(of_itself).map(|account| AccountLine::of(account, None)),
+            operator,
+            advice: reason.filter(|_| state != State::Well).map(advice::about),
+            commands: commands(&resource),
+            not_read,
+            resource: Item::of(&resource),
+        }
+    }
+}
+
+impl Said {
+    fn of(condition: &Condition) -> Self {
+        Self {
+            type_: condition.type_.clone(),
+            status: condition.status.clone(),
+            reason: condition.reason.clone(),
+            message: condition.message.clone(),
+            since: condition.last_transition_time.0,
+        }
+    }
+}
+
+impl Happened {
+    fn of(event: &Event) -> Self {
+        Self {
+            at: last_seen(event),
+            times: event.series.as_ref().map_or(1, |series| series.count),
+            reason: event.reason.clone(),
+            note: event.note.clone(),
+        }
+    }
+}
+
+fn there(status: &Value) -> Value {
+    let fields = status.as_object().into_iter().flatten().filter(|(name, _)| !ELSEWHERE.contains(&name.as_str()));
+    Value::Object(fields.map(|(name, value)| (name.clone(), value.clone())).collect::<Map<_, _>>())
+}
+
+fn differs(resource: &Seen) -> Option<String> {
+    let synced = resource.condition("Synced").filter(|synced| synced.status == "False");
+    let waiting = resource.text("/waiting/changes").map(str::to_owned);
+    synced.map(|synced| synced.message.clone()).or(waiting)
+}
+
+/// What comes next although nobody does anything, and when.
+fn next(resource: &Seen) -> Vec<Next> {
+    let time = |pointer: &str| resource.text(pointer).and_then(|text| text.parse::<Timestamp>().ok());
+    let mut next = Vec::new();
+    if let Some(changes) = resource.text("/waiting/changes") {
+        next.push(Next { what: format!("what waits is done: {changes}"), at: time("/waiting/until") });
+    }
+    if let Some(change) = resource.text("/schedule/next") {
+        next.push(Next { what: format!("the schedule: {change}"), at: None });
+    }
+    if let Some(at) = time("/maintenance/nextRestart") {
+        next.push(Next { what: "the regular restart".to_owned(), at: Some(at) });
+    }
+    let rotation: Option<Rotation> = serde_json::from_value(resource.spec["rotation"].clone()).ok();
+    let created = time("/rotatedAt").or_else(|| time("/createdAt"));
+    if let Some(at) = created.and_then(|created| due_regularly(rotation.as_ref(), created)) {
+        next.push(Next { what: "the key is replaced".to_owned(), at: Some(at) });
+    }
+    for key in resource.status["previousKeys"].as_array().into_iter().flatten() {
+        let name = key["name"].as_str().unwrap_or_default();
+        let at = key["revokeAt"].as_str().and_then(|text| text.parse().ok());
+        next.push(Next { what: format!("the replaced key {name} is revoked"), at });
+    }
+    next
+}
+
+/// The commands that help, the most specific first.
+fn commands(resource: &Seen) -> Vec<String> {
+    let namespace = resource.meta.namespace.as_deref().map(|name| format!(" -n {name}")).unwrap_or_default();
+    let describe = format!("kubectl{namespace} describe {} {}", resource.kind.to_lowercase(), resource.name());
+    act::helping(resource).into_iter().chain([describe]).collect()
+}
+
+/// The names and the scalars of a value, each with its place.
+pub fn flat(value: &Value) -> Vec<(String, String)> {
+    let mut rows = Vec::new();
+    flatten(String::new(), value, &mut rows);
+    rows
+}
+
+fn flatten(place: String, value: &Value, rows: &mut Vec<(String, String)>) {
+    let below = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| flatten(below(name), value, rows)),
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            items.iter().enumerate().for_each(|(index, value)| flatten(format!("{place}[{index}]"), value, rows));
+        }
+        Value::Array(items) => rows.push((place, items.iter().map(scalar).collect::<Vec<_>>().join(", "))),
+        Value::Null => {}
+        other => rows.push((place, scalar(other))),
+    }
+}
+
+fn scalar(value: &Value) -> String {
+    value.as_str().map_or_else(|| json!(value).to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_shown_by_its_scalars() {
+        let value = json!({"size": {"fixed": 1}, "names": ["a", "b"], "keys": [{"id": 7}], "none": null});
+        let rows = flat(&value);
+        let expected = [("size.fixed", "1"), ("names", "a, b"), ("keys[0].id", "7")];
+        assert_eq!(rows.len(), 3);
+        for (place, text) in expected {
+            assert!(rows.contains(&(place.to_owned(), text.to_owned())), "{place}: {rows:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_that_only_dbplane_reads_is_shown() {
+        let status = json!({"computeID": "ep-1", "record": "sealed", "conditions": []});
+        assert_eq!(there(&status), json!({"computeID": "ep-1"}));
+    }
+}

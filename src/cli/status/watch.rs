@@ -1,0 +1,101 @@
+//! A picture that is drawn anew with each change: watches say when, so that nothing is asked for meanwhile.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::{BoxStream, select_all};
+use kube::runtime::{WatchStreamExt, watcher};
+
+use super::super::common::{Output, OutputArgs};
+use super::super::seen::Kind;
+use super::super::stop_on_signal;
+use super::collect::{Collector, is_account};
+use super::{Error, Picture, Subject, take};
+
+/// Changes that come together are drawn together.
+const TOGETHER: Duration = Duration::from_millis(300);
+
+/// Draws until Ctrl-C, or until the one resource is gone. The last picture.
+pub async fn watch(
+    collector: &Collector,
+    subject: &Subject,
+    output: OutputArgs,
+    out: &mut impl Write,
+) -> Result<Picture, Error> {
+    let stop = stop_on_signal().map_err(Error::Signal)?;
+    let mut changes = changes(collector, subject);
+    let mut picture = take(collector, subject).await?;
+    draw(&picture, output, out)?;
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return Ok(picture),
+            _ = changes.next() => {}
+        }
+        settle(&mut changes).await;
+        let new = match take(collector, subject).await {
+            Err(Error::NotFound(what)) => {
+                writeln!(out, "{what} is gone")?;
+                return Ok(picture);
+            }
+            // What cannot be read now is read with the next change.
+            Err(Error::Read { .. } | Error::NothingRead(_)) => continue,
+            other => other?,
+        };
+        if new.document() != picture.document() {
+            draw(&new, output, out)?;
+        }
+        picture = new;
+    }
+}
+
+async fn settle(changes: &mut BoxStream<'static, ()>) {
+    let end = tokio::time::sleep(TOGETHER);
+    tokio::pin!(end);
+    loop {
+        tokio::select! {
+            () = &mut end => return,
+            Some(()) = changes.next() => {}
+        }
+    }
+}
+
+fn draw(picture: &Picture, output: OutputArgs, out: &mut impl Write) -> Result<(), Error> {
+    let for_people = matches!(output.output, Output::Text | Output::Wide);
+    if for_people && std::io::stdout().is_terminal() {
+        // To the top left corner, on an empty screen. Not through `out`: it takes colours out for NO_COLOR, and this too.
+        std::io::stdout().write_all(b"\x1b[2J\x1b[H")?;
+    } else if output.output != Output::Json {
+        writeln!(out, "---")?;
+    }
+    picture.write(output, out)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Something has changed, or a watch begins. It never ends: a watch that fails begins again after a pause.
+fn changes(collector: &Collector, subject: &Subject) -> BoxStream<'static, ()> {
+    let selector = collector.params.label_selector.clone();
+    let watches = match subject {
+        Subject::Fleet => Kind::all()
+            .into_iter()
+            .map(|kind| {
+                let labels = selector.clone().filter(|_| !is_account(kind.name()));
+                (kind, watcher::Config { label_selector: labels, ..watcher::Config::default() })
+            })
+            .collect(),
+        Subject::One { kind, name } => {
+            vec![(kind.clone(), watcher::Config::default().fields(&format!("metadata.name={name}")))]
+        }
+    };
+    let watches = watches.into_iter().map(|(kind, config): (Kind, watcher::Config)| {
+        let api = kind.api(&collector.client, collector.namespace.as_deref());
+        // Of the initial list only its end is news.
+        let news = watcher::watcher(api, config).default_backoff().filter_map(async |event| match event {
+            Ok(watcher::Event::Init | watcher::Event::InitApply(_)) | Err(_) => None,
+            Ok(_) => Some(()),
+        });
+        news.boxed()
+    });
+    select_all(watches).boxed()
+}

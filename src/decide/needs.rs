@@ -1,0 +1,171 @@
+//! Who has to do something next, as the conditions say: what people look for first in a fleet.
+
+use super::Reason;
+use crate::api::Condition;
+
+/// What a resource waits for; the most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Needs {
+    /// A person: nothing improves, or nothing is right, until somebody has acted.
+    Person,
+    /// Time: a window, a pause, or something that dbplane tries again.
+    Time,
+    /// Nothing but the work that is under way.
+    Work,
+    /// Nothing.
+    Nothing,
+}
+
+/// What a resource needs, and the condition that says so.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Need<'a> {
+    pub what: Needs,
+    /// The one that says it best; `None` where there are no conditions yet.
+    pub condition: Option<&'a Condition>,
+}
+
+impl Needs {
+    /// What the conditions of a resource say it needs.
+    pub fn of(conditions: &[Condition]) -> Need<'_> {
+        let stalled = conditions.iter().find(|condition| condition.type_ == "Stalled" && condition.status == "True");
+        if stalled.is_some() {
+            return Need { what: Self::Person, condition: stalled };
+        }
+        let said =
+            conditions.iter().filter(|condition| !is_well(condition)).map(|condition| (of(condition), condition));
+        match said.min_by_key(|(needs, _)| *needs) {
+            Some((what, condition)) => Need { what, condition: Some(condition) },
+            None if conditions.is_empty() => Need { what: Self::Work, condition: None },
+            None => {
+                let ready = conditions.iter().find(|condition| condition.type_ == "Ready");
+                Need { what: Self::Nothing, condition: ready }
+            }
+        }
+    }
+}
+
+/// Whether nothing is to be said: the two conditions that are always there are true, and the others are not.
+fn is_well(condition: &Condition) -> bool {
+    match condition.type_.as_str() {
+        "Ready" | "Synced" => condition.status == "True",
+        _ => condition.status != "True",
+    }
+}
+
+fn of(condition: &Condition) -> Needs {
+    // A reason of another version of dbplane.
+    let unknown = if condition.type_ == "Reconciling" { Needs::Work } else { Needs::Person };
+    Reason::of(&condition.reason).map_or(unknown, Reason::needs)
+}
+
+impl Reason {
+    /// The reason that a condition has, if this version knows it.
+    pub fn of(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|reason| reason.as_str() == text)
+    }
+
+    /// What a resource needs that has this reason and is not stalled. docs/conditions.md says what is to be done.
+    pub fn needs(self) -> Needs {
+        use Reason as R;
+        match self {
+            R::Available | R::InSync | R::HandedOver => Needs::Nothing,
+            R::Pending
+            | R::Creating
+            | R::ConfirmingCreate
+            | R::Starting
+            | R::Updating
+            | R::Restarting
+            | R::Deleting => Needs::Work,
+            R::PlatformBusy
+            | R::HandingOver
+            | R::WaitingForDisruption
+            | R::PlatformUnreachable
+            | R::CallNotRecorded
+            | R::NewKeyRefused
+            | R::RotationWaiting => Needs::Time,
+            // The account, or the replica, says itself what it needs.
+            R::AccountNotReady | R::ReplicaNotReady => Needs::Time,
+            R::DeletionPaused | R::DeletionProtected | R::InvalidSchedule | R::Paused => Needs::Person,
+            R::Drifted | R::SettingNotApplied | R::DriftPersists | R::Overwritten | R::Unreadable => Needs::Person,
+            R::AccountNotFound
+            | R::NamespaceNotAllowed
+            | R::CredentialsMissing
+            | R::Unauthorized
+            | R::Forbidden
+            | R::InvalidBaseUrl
+            | R::PlatformNotAllowed
+            | R::OrganizationMissing
+            | R::InUse
+            | R::ManyKeys => Needs::Person,
+            R::AnswerTooLarge
+            | R::Refused
+            | R::PrimaryExists
+            | R::ClaimedByAnother
+            | R::ComputeNotFound
+            | R::AmbiguousCreate
+            | R::StrayCompute
+            | R::BindingConflict
+            | R::StartTimeout
+            | R::OperationFailed => Needs::Person,
+            R::SecretNotOurs
+            | R::ConnectionIncomplete
+            | R::SecretNotWritten
+            | R::KeyRevoked
+            | R::RevocationUnsupported
+            | R::KeyOfAnotherCluster => Needs::Person,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Health, Report, Sync};
+    use super::*;
+
+    fn of(report: &Report) -> (Needs, String) {
+        let conditions = report.conditions(&[], 1, jiff::Timestamp::UNIX_EPOCH);
+        let need = Needs::of(&conditions);
+        (need.what, need.condition.unwrap().reason.clone())
+    }
+
+    #[test]
+    fn the_most_urgent_condition_counts() {
+        let ready = |sync| Report::ready("a").with_sync(sync);
+        let refused = Health::Stalled(Reason::Refused, "b".into());
+        for (report, what, reason) in [
+            (Report::ready("a"), Needs::Nothing, Reason::Available),
+            (Report::progressing(Reason::Creating, "a"), Needs::Work, Reason::Creating),
+            (
+                ready(Sync::OutOfSync(Reason::WaitingForDisruption, "b".into())),
+                Needs::Time,
+                Reason::WaitingForDisruption,
+            ),
+            (ready(Sync::OutOfSync(Reason::StrayCompute, "b".into())), Needs::Person, Reason::StrayCompute),
+            (Report::stalled(Reason::WaitingForDisruption, "b"), Needs::Person, Reason::WaitingForDisruption),
+            (Report::ready("a").beside(refused), Needs::Person, Reason::Refused),
+            (Report::unknown(Reason::PlatformUnreachable, "b"), Needs::Time, Reason::PlatformUnreachable),
+            (Report::of(Health::Paused("b".into())), Needs::Person, Reason::Paused),
+            (
+                Report { notice: Some((Reason::ManyKeys, "9000".into())), ..Report::ready("a") },
+                Needs::Person,
+                Reason::ManyKeys,
+            ),
+            (Report::handed_over("a"), Needs::Nothing, Reason::HandedOver),
+        ] {
+            assert_eq!(of(&report), (what, reason.to_string()), "{report:?}");
+        }
+        assert_eq!(Needs::of(&[]), Need { what: Needs::Work, condition: None });
+    }
+
+    #[test]
+    fn a_reason_of_another_version_needs_a_person_unless_something_is_under_way() {
+        let mut conditions = Report::progressing(Reason::Creating, "a").conditions(&[], 1, jiff::Timestamp::UNIX_EPOCH);
+        conditions.retain(|condition| condition.type_ == "Reconciling");
+        conditions[0].reason = "Juggling".to_owned();
+        assert_eq!(Needs::of(&conditions).what, Needs::Work);
+        conditions[0].type_ = "Synced".to_owned();
+        conditions[0].status = "False".to_owned();
+        assert_eq!(Needs::of(&conditions).what, Needs::Person);
+        assert!(Reason::ALL.iter().all(|reason| Reason::of(reason.as_str()) == Some(*reason)));
+    }
+}
