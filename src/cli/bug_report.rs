@@ -11,6 +11,7 @@ use crate::bug_report::{self, Names, Report, Scope};
 /// hosts and people are replaced by words that tell them apart; labels, annotations of your own and templates are left out. It connects to the cluster of KUBECONFIG.
 /// What you may not read is listed as missing.
 #[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
 pub struct Args {
     #[command(flatten)]
     cluster: ClusterArgs,
@@ -33,6 +34,15 @@ pub struct Args {
     #[arg(long)]
     keep_names: bool,
 }
+
+const HELP: &str = "Examples:
+  dbplane bugreport > report.yaml
+  dbplane bugreport -n shop --all --keep-names
+
+Exit status:
+  0  it was written; what could not be read is listed in it
+  1  the cluster cannot be reached
+  2  the command line is wrong";
 
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]

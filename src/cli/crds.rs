@@ -10,6 +10,7 @@ use crate::controller::definitions;
 
 /// Print the custom resource definitions, write them to files, or check such files.
 #[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
 pub struct Args {
     /// Directory to write to: one file for each kind, and a kustomization.yaml that lists them.
     #[arg(long, value_name = "DIRECTORY")]
@@ -18,6 +19,15 @@ pub struct Args {
     #[arg(long, requires = "dir")]
     check: bool,
 }
+
+const HELP: &str = "Examples:
+  dbplane crds | kubectl apply --server-side -f -
+  dbplane crds --dir crds --check
+
+Exit status:
+  0  they were printed or written, or the files are up to date
+  1  they cannot be written, or with --check: the files differ
+  2  the command line is wrong";
 
 /// Why the definitions could not be printed or written, or how the files differ from them.
 #[derive(Debug, thiserror::Error)]

@@ -98,11 +98,12 @@ impl Cli {
                 return ran.map_err(|error| error.to_string());
             }
             Verb::Status(args) => {
-                return status::run(&args, &mut anstream::stdout()).await.map_err(|error| error.to_string());
+                let shown = status::run(&args, &mut anstream::stdout()).await;
+                return shown.or_else(|error| screen::tell(&error, error.exit_code()));
             }
             Verb::Act(verb) => {
                 let ended = verb.execute(&mut anstream::stdout()).await;
-                return ended.or_else(|error| act::report(&error, &mut anstream::stderr()));
+                return ended.or_else(|error| screen::tell(&error, error.exit_code()));
             }
             Verb::Completion(args) => args.run(&mut std::io::stdout()).map_err(|error| error.to_string())?,
             Verb::Man(args) => args.run().map_err(|error| error.to_string())?,

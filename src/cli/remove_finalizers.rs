@@ -12,6 +12,7 @@ use crate::decide::lease::LEASE_DURATION;
 /// Nothing is changed on the platform: what stays there is listed. A running operator would put the finalizers back, so nothing is
 /// done while one leads. It connects to the cluster of KUBECONFIG, as whoever may list and patch dbplane's resources and Secrets.
 #[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
 pub struct Args {
     #[command(flatten)]
     cluster: ClusterArgs,
@@ -25,6 +26,15 @@ pub struct Args {
     #[arg(long)]
     yes: bool,
 }
+
+const HELP: &str = "Examples:
+  dbplane remove-finalizers                 only lists them
+  dbplane remove-finalizers -n shop --yes
+
+Exit status:
+  0  they were listed or taken off
+  1  an operator leads, or the cluster refuses something
+  2  the command line is wrong";
 
 /// Why finalizers could not be taken off.
 #[derive(Debug, thiserror::Error)]

@@ -25,6 +25,7 @@ use crate::telemetry::{Metrics, Readiness, StatePage};
 
 /// Run the operator until SIGTERM or SIGINT. It connects to the cluster of KUBECONFIG, or else to the cluster that it runs in.
 #[derive(Debug, Args)]
+#[command(after_help = HELP)]
 pub struct Run {
     /// Address that serves /livez and /readyz.
     #[arg(long, env = "DBPLANE_HEALTH_LISTEN", default_value = "127.0.0.1:8081")]
@@ -81,6 +82,15 @@ pub struct Run {
     #[arg(long, env = "DBPLANE_IDENTITY")]
     identity: Option<String>,
 }
+
+const HELP: &str = "Examples:
+  dbplane run                                         against the cluster of KUBECONFIG
+  dbplane run --leader-elect --watch-namespaces shop
+
+Exit status:
+  0  it was stopped by a signal
+  1  it cannot start, or has lost the lead
+  2  the command line is wrong";
 
 impl Run {
     pub async fn execute(self) -> Result<(), String> {

@@ -1,6 +1,8 @@
 //! What people see: colours, columns, and that something is still under way.
 
+use std::fmt::Display;
 use std::io::{self, Write};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
@@ -60,6 +62,15 @@ impl Table {
         }
         Ok(())
     }
+}
+
+/// Says on standard error why something was not done; the program ends with the code.
+///
+/// # Errors
+/// Where it cannot be said.
+pub fn tell(error: &impl Display, code: u8) -> Result<ExitCode, String> {
+    writeln!(anstream::stderr(), "dbplane: {error}").map_err(|error| error.to_string())?;
+    Ok(ExitCode::from(code))
 }
 
 /// How long something may take before people are told that it is under way.

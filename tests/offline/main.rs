@@ -9,6 +9,7 @@
 
 mod account_check;
 mod agreement;
+mod command_line;
 mod compatible;
 mod crds;
 mod import;

@@ -30,7 +30,7 @@ async fn twin(fixture: &Fixture, more: Value) -> String {
 }
 
 /// Applies a read replica whose create is carried out and not answered, while somebody else creates another.
-async fn lost_with_a_twin(fixture: &Fixture) -> String {
+pub async fn lost_with_a_twin(fixture: &Fixture) -> String {
     fixture.fault(json!({"method": "POST", "path": "/endpoints$", "kind": "lose_answer", "delay_ms": 1500}));
     fixture.apply(&reader("reader", "")).await;
     fixture.wait_until("the create to be sent", async || fixture.count("POST") == 1).await;

@@ -14,6 +14,7 @@ mod alone;
 mod chain;
 #[path = "../support/collector.rs"]
 mod collector;
+mod command_line;
 mod computes;
 mod creates;
 mod deletes;

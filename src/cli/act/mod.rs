@@ -88,22 +88,13 @@ impl From<io::Error> for Error {
 
 impl Error {
     /// What the program ends with.
-    pub fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self {
+    pub fn exit_code(&self) -> u8 {
+        match self {
             Self::Usage(_) | Self::Target(_) => 2,
             Self::Refused(_) => 3,
             Self::Connection(_) | Self::Read { .. } | Self::Write(_) => 1,
-        })
+        }
     }
-}
-
-/// Says why nothing was asked; the program ends with what it returns.
-///
-/// # Errors
-/// Where it cannot be said.
-pub fn report(error: &Error, notes: &mut impl Write) -> Result<ExitCode, String> {
-    writeln!(notes, "dbplane: {error}").map_err(|error| error.to_string())?;
-    Ok(error.exit_code())
 }
 
 /// What became of one resource.

@@ -81,6 +81,13 @@ impl From<io::Error> for Error {
     }
 }
 
+impl Error {
+    /// What the program ends with.
+    pub fn exit_code(&self) -> u8 {
+        if matches!(self, Self::Target(_)) { 2 } else { 1 }
+    }
+}
+
 /// What is shown.
 enum Subject {
     Fleet,

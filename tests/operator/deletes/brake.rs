@@ -118,8 +118,12 @@ async fn keys_wait(alone: &Alone, fixture: &Fixture) {
     fixture.kubectl(&["delete", "secret", "ci-5-key"]).await;
     fixture.until_replaced(&objects[4], &old).await;
     fixture.until_revoked(&old).await;
-    confirm(fixture, &reported[0]).await;
-    fixture.until_gone(&reported[0]).await;
+    let unconfirmed = fixture.dbplane(&["confirm-deletion", &reported[0]]).await;
+    assert_eq!((unconfirmed.code, unconfirmed.out.as_str()), (2, ""));
+    assert!(unconfirmed.err.contains("add --yes") && fixture.get(&reported[0]).await.is_some(), "{unconfirmed:?}");
+    let confirmed = fixture.dbplane(&["confirm-deletion", "--yes", &reported[0]]).await;
+    assert_eq!((confirmed.code, confirmed.out), (0, format!("{} done: deleted\n", reported[0])), "{}", confirmed.err);
+    assert_eq!(fixture.get(&reported[0]).await, None);
     fixture.patch(&reported[1], json!({"deletion": "Orphan"})).await;
     fixture.until_gone(&reported[1]).await;
     assert_eq!((fixture.count("DELETE"), fixture.live_keys().await.len()), (4, 2));

@@ -1,0 +1,83 @@
+//! The command line as a whole: what each verb says of itself, completions, and man pages.
+
+use std::fs;
+use std::process::{Command as Process, Output};
+
+use clap::Command;
+
+/// Verbs that people run, each with its whole name.
+fn verbs(command: &Command, name: &str) -> Vec<(String, Command)> {
+    let below = command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
+    let mut all = Vec::new();
+    for verb in below {
+        let name = format!("{name} {}", verb.get_name());
+        let more = verbs(verb, &name);
+        match more.is_empty() {
+            true => all.push((name, verb.clone())),
+            false => all.extend(more),
+        }
+    }
+    all
+}
+
+fn dbplane(args: &[&str]) -> Output {
+    Process::new(env!("CARGO_BIN_EXE_dbplane")).args(args).env_clear().output().unwrap()
+}
+
+#[test]
+fn each_verb_shows_examples_and_exit_codes() {
+    let all = verbs(&dbplane::cli::command(), "dbplane");
+    assert!(all.len() >= 18, "{}", all.len());
+    for (name, verb) in all {
+        let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let (examples, codes) = help.split_once("\n\nExit status:\n").unwrap_or_else(|| panic!("{name}: {help}"));
+        assert!(examples.starts_with("Examples:\n") && examples.contains(&format!("  {name}")), "{name}: {help}");
+        for code in ["  0  ", "  1  ", "  2  "] {
+            assert!(codes.contains(code), "{name}: {help}");
+        }
+        assert!(verb.get_about().is_some(), "{name}");
+        examples_are_accepted(&name, examples);
+    }
+}
+
+/// Each example is a command line that the program takes.
+fn examples_are_accepted(name: &str, examples: &str) {
+    let lines = examples.lines().filter_map(|line| line.strip_prefix("  "));
+    for line in lines.filter(|line| line.starts_with("dbplane ")) {
+        let line = line.split("   ").next().unwrap().split([';', '|', '>', '<']).next().unwrap();
+        let parsed = dbplane::cli::command().try_get_matches_from(line.split_whitespace());
+        assert!(parsed.is_ok(), "{name}: {line}: {}", parsed.unwrap_err());
+    }
+}
+
+#[test]
+fn there_are_completions_for_five_shells() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let printed = dbplane(&["completion", shell]);
+        let text = String::from_utf8(printed.stdout).unwrap();
+        assert!(printed.status.success() && text.contains("confirm-deletion"), "{shell}");
+        if shell == "bash" {
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("dbplane");
+            fs::write(&file, &text).unwrap();
+            let checked = Process::new("bash").arg("-n").arg(&file).output().unwrap();
+            assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+        }
+    }
+    assert_eq!(dbplane(&["completion", "cmd"]).status.code(), Some(2));
+}
+
+#[test]
+fn there_is_a_man_page_for_each_verb() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = dbplane(&["man", "--dir", folder.path().join("man1").to_str().unwrap()]);
+    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+    let page = |name: &str| fs::read_to_string(folder.path().join(format!("man1/{name}.1"))).unwrap();
+    assert!(page("dbplane").contains("dbplane\\-status(1)"));
+    for (name, _) in verbs(&dbplane::cli::command(), "dbplane") {
+        let page = page(&name.replace(' ', "-"));
+        for section in [".TH ", ".SH NAME", ".SH SYNOPSIS", "Exit status:"] {
+            assert!(page.contains(section), "{name}: {section}");
+        }
+    }
+}
