@@ -155,20 +155,25 @@ fn refusal(ask: &Ask, seen: &Seen) -> Option<String> {
     ask.refusal(seen).or_else(declared)
 }
 
-/// Who has applied a field, as the server notes: GitOps tools, and kubectl apply.
+/// What kubectl apply, and tools like it, declared last.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Who has applied a field: GitOps tools, and kubectl apply. Of the latter the server notes defaults as well, so its own note counts.
 fn declared_by(seen: &Seen, place: &str, field: &str) -> Option<String> {
+    let path = || place.split('.').chain([field]);
     let mut managers = seen.meta.managed_fields.iter().flatten();
     let applied = managers.find(|entry| {
-        let manager = entry.manager.as_deref().unwrap_or_default();
-        let applies = entry.operation.as_deref() == Some("Apply") || manager == "kubectl-client-side-apply";
-        let path = place.split('.').chain([field]);
         let mut fields = entry.fields_v1.as_ref().map(|fields| &fields.0);
-        for part in path {
+        for part in path() {
             fields = fields.and_then(|value| value.get(format!("f:{part}")));
         }
-        applies && manager != FIELD_MANAGER && fields.is_some()
-    })?;
-    applied.manager.clone()
+        entry.operation.as_deref() == Some("Apply") && fields.is_some()
+    });
+    let by_kubectl = || {
+        let declared: serde_json::Value = serde_json::from_str(seen.annotation(LAST_APPLIED)?).ok()?;
+        path().try_fold(&declared, |value, part| value.get(part)).map(|_| "kubectl apply".to_owned())
+    };
+    applied.and_then(|entry| entry.manager.clone()).or_else(by_kubectl)
 }
 
 /// Has a person confirm what cannot be taken back.

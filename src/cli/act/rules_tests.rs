@@ -25,8 +25,10 @@ fn with_condition(kind: &str, type_: &str, reason: &str) -> Value {
 
 #[test]
 fn what_cannot_work_is_refused() {
-    let paused = json!({"metadata": {"name": "a", "annotations": {names::PAUSED: "true"}}, "status": {"computeID": "ep-1"}});
-    let observing = json!({"metadata": {"name": "a"}, "spec": {"management": "Observe"}, "status": {"computeID": "ep-1"}});
+    let paused =
+        json!({"metadata": {"name": "a", "annotations": {names::PAUSED: "true"}}, "status": {"computeID": "ep-1"}});
+    let observing =
+        json!({"metadata": {"name": "a"}, "spec": {"management": "Observe"}, "status": {"computeID": "ep-1"}});
     let bound = json!({"metadata": {"name": "a"}, "status": {"computeID": "ep-1"}});
     let ambiguous = with_condition("Compute", "Stalled", "AmbiguousCreate");
     for (ask, object, refused) in [

@@ -36,19 +36,6 @@ async fn a_key_is_rotated_and_no_key_is_shown() {
 }
 
 #[tokio::test]
-async fn a_rotation_that_the_platform_refuses_has_failed() {
-    let fixture = Fixture::new("cli-rotate-no").await;
-    fixture.apply(&key("ci", "")).await;
-    let before = fixture.until_ready("projectkey/ci").await;
-    fixture.fault(json!({"method": "POST", "path": CREATES, "status": 400, "times": 1000}));
-    let ran = fixture.dbplane(&["rotate", "dbkey/ci", "-o", "json"]).await.expect(3, &["NewKeyRefused: "]);
-    assert_eq!(ran.json()["results"][0]["outcome"], "failed");
-    fixture.platform.clear_faults();
-    fixture.dbplane(&["reconcile", "dbkey/ci"]).await.expect(0, &["projectkey/ci done: looked at anew"]);
-    fixture.until_replaced("projectkey/ci", &before["status"]["keyID"]).await;
-}
-
-#[tokio::test]
 async fn keys_that_people_have_revoked_are_forgotten() {
     let fixture = Fixture::minimal("cli-revoked").await;
     fixture.fault(json!({"method": "POST", "path": CREATES, "kind": "lose_answer"}));
