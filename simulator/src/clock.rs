@@ -12,24 +12,48 @@ pub struct Clock {
     real: Timestamp,
     /// Simulated seconds for each real one; 0 stands still but for advances.
     speed: f64,
+    /// Stands still but for advances, and goes on at its speed later. State files of before do not have it.
+    #[serde(default)]
+    paused: bool,
+}
+
+/// A speed that a clock can run at, or in words why it cannot.
+pub fn speed(speed: f64) -> Result<f64, &'static str> {
+    match speed.is_finite() && speed >= 0.0 {
+        true => Ok(speed),
+        false => Err("a clock runs forwards, at a finite speed"),
+    }
+}
+
+/// How far a clock can be put forward, or in words why it cannot.
+pub fn step(seconds: f64) -> Result<SignedDuration, &'static str> {
+    let step = SignedDuration::try_from_secs_f64(seconds).ok().filter(|step| !step.is_negative());
+    step.ok_or("seconds must be 0 or more")
 }
 
 impl Clock {
     /// A clock that shows `at`, or the real time, from now on.
     pub fn start(at: Option<Timestamp>, speed: f64) -> Self {
         let real = Self::real();
-        Self { simulated: at.unwrap_or(real), real, speed }
+        Self { simulated: at.unwrap_or(real), real, speed, paused: false }
     }
 
-    /// A saved clock, running on at another speed from now on.
+    /// The same clock at another speed from now on; a paused one stays so.
     #[must_use]
-    pub fn resumed(self, speed: f64) -> Self {
-        Self { simulated: self.now(), real: Self::real(), speed }
+    pub fn at_speed(self, speed: f64) -> Self {
+        Self { simulated: self.now(), real: Self::real(), speed, ..self }
+    }
+
+    /// The same clock, standing still or going on from now on.
+    #[must_use]
+    pub fn held(self, paused: bool) -> Self {
+        Self { simulated: self.now(), real: Self::real(), paused, ..self }
     }
 
     /// The simulated time.
     pub fn now(&self) -> Timestamp {
-        let elapsed = Self::real().duration_since(self.real).as_secs_f64().max(0.0) * self.speed;
+        let speed = if self.paused { 0.0 } else { self.speed };
+        let elapsed = Self::real().duration_since(self.real).as_secs_f64().max(0.0) * speed;
         let elapsed = SignedDuration::try_from_secs_f64(elapsed).unwrap_or(SignedDuration::ZERO);
         self.simulated.checked_add(elapsed).unwrap_or(Timestamp::MAX)
     }
@@ -39,9 +63,14 @@ impl Clock {
         self.simulated = self.simulated.checked_add(by.max(SignedDuration::ZERO)).unwrap_or(Timestamp::MAX);
     }
 
-    /// Simulated seconds for each real one.
+    /// Simulated seconds for each real one, while it is not paused.
     pub fn speed(&self) -> f64 {
         self.speed
+    }
+
+    /// Whether it stands still until somebody lets it go on.
+    pub fn paused(&self) -> bool {
+        self.paused
     }
 
     /// The real time, which nobody advances.
@@ -61,13 +90,37 @@ mod tests {
         assert_eq!(clock.now(), start);
         clock.advance(SignedDuration::from_secs(90));
         assert_eq!(clock.now(), start + SignedDuration::from_secs(90));
-        assert_eq!(clock.resumed(1.0).simulated, clock.now());
+        assert_eq!(clock.at_speed(1.0).simulated, clock.now());
+    }
+
+    #[test]
+    fn a_paused_clock_stands_still_and_keeps_its_speed() {
+        let start: Timestamp = "2026-01-05T08:00:00Z".parse().unwrap();
+        let running = Clock { real: Clock::real() - SignedDuration::from_hours(1), ..Clock::start(Some(start), 1.0) };
+        let mut paused = running.held(true);
+        let stopped = paused.now();
+        assert!(stopped >= start + SignedDuration::from_hours(1), "what has passed has passed");
+        paused.real -= SignedDuration::from_hours(1);
+        assert_eq!((paused.now(), paused.speed()), (stopped, 1.0));
+        paused.advance(SignedDuration::from_secs(5));
+        assert_eq!(paused.at_speed(24.0).now(), stopped + SignedDuration::from_secs(5));
+        let mut going = paused.held(false);
+        going.real -= SignedDuration::from_hours(1);
+        assert!(going.now() >= stopped + SignedDuration::from_hours(1));
+    }
+
+    #[test]
+    fn speeds() {
+        assert_eq!((speed(0.0), speed(60.0)), (Ok(0.0), Ok(60.0)));
+        for refused in [-1.0, f64::NAN, f64::INFINITY] {
+            assert!(speed(refused).is_err(), "{refused}");
+        }
     }
 
     #[test]
     fn a_fast_clock_runs_ahead() {
         let start: Timestamp = "2026-01-05T08:00:00Z".parse().unwrap();
-        let hour_ago = Clock { simulated: start, real: Clock::real() - SignedDuration::from_hours(1), speed: 24.0 };
+        let hour_ago = Clock { real: Clock::real() - SignedDuration::from_hours(1), ..Clock::start(Some(start), 24.0) };
         assert!(hour_ago.now() >= start + SignedDuration::from_hours(24));
     }
 }

@@ -1,26 +1,27 @@
-//! The console over HTTP: a JSON API without credentials, for people and tests on the same machine, and a page that shows it.
+//! The console over HTTP: a JSON API without credentials, for programs and tests on the same machine. For people there are [`super::pages`].
 
 use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
-use axum::response::{Html, IntoResponse, Response};
+use axum::middleware::from_fn;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::clock::{self, Clock};
 use super::faults::FaultOrder;
+use super::guard;
 use super::shell::{Shell, ShellError};
 use super::world::errors::Refusal;
 use super::world::model::{FailureOrder, Owner};
 use super::world::sizes::Plan;
 use super::world::{Profile, World};
-
-const PAGE: &str = include_str!("console.html");
 
 type Shared = State<Arc<Shell>>;
 type Answer = Result<Response, Problem>;
@@ -28,7 +29,6 @@ type Answer = Result<Response, Problem>;
 /// The console's routes, below `/console`.
 pub fn routes() -> Router<Arc<Shell>> {
     Router::new()
-        .route("/", get(page))
         .route("/users/{user}/api_keys", post(create_personal_key))
         .route("/organizations/{organization}/api_keys", post(create_organization_key))
         .route("/organizations/{organization}", axum::routing::patch(set_plan))
@@ -40,17 +40,13 @@ pub fn routes() -> Router<Arc<Shell>> {
         .route("/computes/{id}/activity", post(activity))
         .route("/computes/{id}/fill_temporary_disk", post(fill_temporary_disk))
         .route("/projects/{id}/transfer", post(transfer_project))
-        .route("/clock", get(show_clock))
+        .route("/clock", get(show_clock).patch(set_clock))
         .route("/clock/advance", post(advance_clock))
         .route("/faults", get(list_faults).post(order_fault).delete(clear_faults))
         .route("/failing_operations", post(fail_operations))
         .route("/requests", get(list_requests).delete(clear_requests))
         .fallback(|| async { Problem::new(StatusCode::NOT_FOUND, "the console has no such page") })
-}
-
-/// The page for people.
-pub async fn page() -> Html<&'static str> {
-    Html(PAGE)
+        .layer(from_fn(guard::json_from_browsers))
 }
 
 /// An error of the console: a status and a message in JSON.
@@ -225,8 +221,29 @@ async fn set_plan(State(shell): Shared, Path(organization): Path<String>, body: 
 }
 
 async fn show_clock(State(shell): Shared) -> Json<Value> {
-    let clock = shell.clock();
-    Json(json!({ "now": clock.now(), "speed": clock.speed() }))
+    Json(clock_line(&shell.clock()))
+}
+
+fn clock_line(clock: &Clock) -> Value {
+    json!({ "now": clock.now(), "speed": clock.speed(), "paused": clock.paused() })
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClockForm {
+    speed: Option<f64>,
+    paused: Option<bool>,
+}
+
+async fn set_clock(State(shell): Shared, body: Bytes) -> Answer {
+    let form: ClockForm = read(&body)?;
+    let speed = form.speed.map(clock::speed).transpose();
+    let speed = speed.map_err(|message| Problem::new(StatusCode::BAD_REQUEST, message))?;
+    let change = move |clock: &mut Clock| {
+        *clock = clock.at_speed(speed.unwrap_or(clock.speed())).held(form.paused.unwrap_or(clock.paused()));
+    };
+    shell.change_clock(change).await?;
+    Ok(show_clock(State(shell)).await.into_response())
 }
 
 #[derive(Debug, Deserialize)]
@@ -237,11 +254,8 @@ struct AdvanceForm {
 
 async fn advance_clock(State(shell): Shared, body: Bytes) -> Answer {
     let form: AdvanceForm = read(&body)?;
-    let by = SignedDuration::try_from_secs_f64(form.seconds).ok().filter(|by| !by.is_negative());
-    let by = by.ok_or_else(|| Problem::new(StatusCode::BAD_REQUEST, "seconds must be 0 or more"))?;
-    let advanced = Arc::clone(&shell);
-    let now = tokio::task::spawn_blocking(move || advanced.advance(by)).await.map_err(|_| ShellError::Stopped)?;
-    let now = now.map_err(ShellError::from)?;
+    let by = clock::step(form.seconds).map_err(|message| Problem::new(StatusCode::BAD_REQUEST, message))?;
+    let now = shell.change_clock(move |clock| clock.advance(by)).await?;
     Ok(Json(json!({ "now": now, "speed": shell.clock().speed() })).into_response())
 }
 

@@ -6,9 +6,11 @@
 pub mod clock;
 mod console;
 pub mod faults;
+mod guard;
 mod http;
 pub mod line;
 pub mod log;
+mod pages;
 mod shell;
 pub mod state;
 pub mod world;
@@ -19,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::routing::get;
+use axum::middleware::from_fn_with_state;
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -28,8 +30,10 @@ use tokio_util::sync::CancellationToken;
 
 use clock::Clock;
 use faults::FaultOrder;
+use guard::OnLoopback;
 use line::{Lines, Peer};
 use log::Entry;
+use pages::Desk;
 use shell::Shell;
 use state::{StateError, Store};
 use world::file::{WorldFile, WorldFileError};
@@ -81,14 +85,10 @@ pub struct Simulator {
 /// Starts a simulator on a listener, in the background of the present runtime. It accepts requests when this returns.
 pub async fn serve(listener: TcpListener, options: Options) -> Result<Simulator, StartError> {
     let address = listener.local_addr()?;
+    let profile = options.profile;
     let shell = Arc::new(open(options)?);
     let stop = CancellationToken::new();
-    let router = Router::new()
-        .nest("/console", console::routes())
-        .route("/console/", get(console::page))
-        .fallback(http::serve_api)
-        .with_state(Arc::clone(&shell))
-        .into_make_service_with_connect_info::<Peer>();
+    let router = router(&shell, profile, address.ip().is_loopback()).into_make_service_with_connect_info::<Peer>();
     let server = axum::serve(Lines(listener), router).with_graceful_shutdown(stop.clone().cancelled_owned());
     let served = tokio::spawn(async move {
         if let Err(error) = server.await {
@@ -98,13 +98,22 @@ pub async fn serve(listener: TcpListener, options: Options) -> Result<Simulator,
     Ok(Simulator { address, shell, stop, served })
 }
 
+fn router(shell: &Arc<Shell>, profile: Profile, on_loopback: bool) -> Router {
+    let desk = Desk::new(Arc::clone(shell), profile);
+    let console = Router::new()
+        .nest("/console", console::routes().merge(pages::routes(Arc::clone(&desk))))
+        .route("/console/", pages::first(desk))
+        .layer(from_fn_with_state(OnLoopback(on_loopback), guard::protect));
+    console.fallback(http::serve_api).with_state(Arc::clone(shell))
+}
+
 fn open(options: Options) -> Result<Shell, StartError> {
     let store = options.state.as_deref().map(Store::open).transpose()?;
     let saved = store.as_ref().map(|store| store.load(options.profile)).transpose()?.flatten();
     let (world, clock) = match saved {
         Some((world, clock)) => {
             tracing::info!("continuing from the state file; the world file is not used");
-            (world, clock.resumed(options.clock_speed))
+            (world, clock.at_speed(options.clock_speed))
         }
         None => {
             let clock = Clock::start(options.world.settings.start_time, options.clock_speed);

@@ -75,6 +75,11 @@ impl RequestLog {
         self.entries.range(first..).cloned().collect()
     }
 
+    /// The latest of the requests that are wanted, the newest first.
+    pub fn latest(&self, wanted: impl Fn(&Entry) -> bool, most: usize) -> Vec<Entry> {
+        self.entries.iter().rev().filter(|entry| wanted(entry)).take(most).cloned().collect()
+    }
+
     /// Forgets all requests; numbering goes on.
     pub fn clear(&mut self) {
         self.entries.clear();

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use dbplane_simulator::world::Profile;
 use dbplane_simulator::world::file::WorldFile;
-use dbplane_simulator::{Options, StartError, serve};
+use dbplane_simulator::{Options, StartError, clock, serve};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -63,10 +63,7 @@ impl From<ProfileName> for Profile {
 
 fn speed(text: &str) -> Result<f64, String> {
     let speed: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    match speed.is_finite() && speed >= 0.0 {
-        true => Ok(speed),
-        false => Err("a clock runs forwards, at a finite speed".to_owned()),
-    }
+    clock::speed(speed).map_err(str::to_owned)
 }
 
 #[tokio::main]

@@ -72,8 +72,22 @@ impl Shell {
 
     /// Puts the clock forward and lets everything happen that falls due.
     pub fn advance(&self, by: SignedDuration) -> Result<Timestamp, StateError> {
+        self.set_clock(|clock| clock.advance(by))
+    }
+
+    /// Changes the clock, and lets everything happen that falls due. It may wait for the disk.
+    pub async fn change_clock(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut Clock) + Send + 'static,
+    ) -> Result<Timestamp, ShellError> {
+        let shell = Arc::clone(self);
+        let changed = tokio::task::spawn_blocking(move || shell.set_clock(change)).await;
+        changed.map_err(|_| ShellError::Stopped)?.map_err(ShellError::from)
+    }
+
+    fn set_clock(&self, change: impl FnOnce(&mut Clock)) -> Result<Timestamp, StateError> {
         let mut platform = self.platform();
-        platform.clock.advance(by);
+        change(&mut platform.clock);
         let clock = platform.clock;
         if let Some(store) = &platform.store {
             store.save(Vec::new(), Some(&clock))?;

@@ -201,14 +201,19 @@ impl World {
 
     pub(super) fn restart_compute(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
         let key = self.compute_key(context)?;
-        let compute = self.computes.get(&key).ok_or(ABSENT)?;
+        let operations = self.restart(&key, context.now)?;
+        self.compute_and_operations(&key, &operations, context.now).map(|body| Reply::ok(&body))
+    }
+
+    pub(super) fn restart(&mut self, key: &ComputeKey, now: Timestamp) -> Result<Vec<Operation>, Refusal> {
+        let compute = self.computes.get(key).ok_or(ABSENT)?;
         // The specification restarts a compute in any state, disabled or not. The status of the public API's refusal is
         // documented nowhere: the state conflicts with the request.
         if !self.profile.obeys() && compute.state == State::Idle {
             return Err(Refusal::NotActive);
         }
-        self.refuse_when_busy(&key)?;
-        self.act(&key, &[Action::SuspendCompute, Action::StartCompute], context.now)
+        self.refuse_when_busy(key)?;
+        Ok(self.schedule(key, &[Action::SuspendCompute, Action::StartCompute], now))
     }
 
     pub(super) fn start_compute(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {

@@ -10,7 +10,7 @@ use super::model::{Action, Compute, ComputeKind, FailureOrder, Key, Owner, Reach
 use super::operations::release;
 pub use super::shapes::CreatedKey;
 use super::shapes::Stamp;
-use super::sizes::{Capacity, Plan, Size, capacity};
+use super::sizes::{Capacity, Plan, Range, Size, capacity};
 use super::{ComputeKey, Profile, World};
 
 /// SQLSTATE of a full disk.
@@ -58,6 +58,8 @@ pub struct ComputeLine {
     pub last_active: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    #[serde(skip)]
+    pub range: Range,
     /// What the load makes of the size range.
     pub current_size: Size,
     /// How often running connections were interrupted.
@@ -217,6 +219,14 @@ impl World {
         Ok(line)
     }
 
+    /// Restarts a compute, which interrupts its connections.
+    pub fn console_restart_compute(&mut self, id: &str, now: Timestamp) -> Result<ComputeLine, Refusal> {
+        self.advance_to(now);
+        let key = self.find_compute(id)?;
+        self.restart(&key, self.now)?;
+        self.line(&key)
+    }
+
     /// Transfers a project to another organization or user. Keys scoped to it lose access with the old owner's organization.
     pub fn console_transfer_project(&mut self, id: &str, to: Owner, now: Timestamp) -> Result<(), Refusal> {
         self.advance_to(now);
@@ -246,6 +256,16 @@ impl World {
         self.failures.push(order);
     }
 
+    /// The orders that operations fail, used up ones too.
+    pub fn console_failure_orders(&self) -> &[FailureOrder] {
+        &self.failures
+    }
+
+    /// Takes back the orders that operations fail.
+    pub fn console_take_back_failures(&mut self) {
+        self.failures.clear();
+    }
+
     fn find_compute(&self, id: &str) -> Result<ComputeKey, Refusal> {
         let found = self.computes.iter().map(|(key, _)| key).find(|(_, compute)| compute == id);
         found.cloned().ok_or(Refusal::Absent { what: "endpoint" })
@@ -270,6 +290,7 @@ impl World {
                 State::Active => "Active",
             },
             size: compute.config.range.to_string(),
+            range: compute.config.range,
             last_active: compute.last_active.map(text),
             name: compute.config.name.clone(),
             current_size: compute.current_size,

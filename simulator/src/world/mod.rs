@@ -18,6 +18,7 @@ mod declare;
 pub mod errors;
 pub mod file;
 mod ids;
+pub mod inventory;
 mod keyring;
 mod keys;
 mod lifecycle;

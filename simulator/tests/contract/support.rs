@@ -238,7 +238,8 @@ impl Platform {
     }
 }
 
-async fn answer(response: reqwest::Response) -> Answer {
+/// What it was answered.
+pub async fn answer(response: reqwest::Response) -> Answer {
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let text = response.text().await.unwrap();
     let body = serde_json::from_str(&text).unwrap_or_default();

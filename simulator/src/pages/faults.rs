@@ -1,0 +1,173 @@
+//! Faults: ordered, listed and taken back.
+
+use axum::extract::{Query, State};
+use axum::response::IntoResponse;
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::forms::Fields;
+use super::layout::{Frame, Place};
+use super::parts::{Table, choice, field};
+use super::trouble::Trouble;
+use super::{Answer, Asked, At, Done};
+use crate::faults::{FaultKind, FaultOrder, ListedFault, RetryAfter};
+use crate::world::World;
+use crate::world::model::{Action, FailureOrder};
+
+const HEADINGS: [&str; 4] = ["No.", "Meets", "What goes wrong", "Left"];
+const OPERATION_HEADINGS: [&str; 4] = ["Operation", "Tries", "Error", "Left"];
+const METHODS: [(&str, &str); 5] =
+    [("", "any"), ("GET", "GET"), ("POST", "POST"), ("PATCH", "PATCH"), ("DELETE", "DELETE")];
+
+/// The kinds, by the name in the form and in words.
+const KINDS: [(FaultKind, &str, &str); 7] = [
+    (FaultKind::Status, "status", "another status, nothing is done"),
+    (FaultKind::StatusAfterWork, "status_after_work", "another status, but it was done"),
+    (FaultKind::Delay, "delay", "the right answer, late"),
+    (FaultKind::LoseAnswer, "lose_answer", "it is done, and no answer comes"),
+    (FaultKind::Drop, "drop", "the connection is closed, nothing is done"),
+    (FaultKind::LateWork, "late_work", "the connection is closed, and it is done later"),
+    (FaultKind::CutBody, "cut_body", "it is done, and half of the answer comes"),
+];
+const ACTIONS: [Action; 4] =
+    [Action::StartCompute, Action::SuspendCompute, Action::ApplyConfig, Action::CheckAvailability];
+
+pub async fn show(State(desk): At, Query(asked): Query<Asked>) -> Answer {
+    let (orders, now) = desk.see(|world: &World| world.console_failure_orders().to_vec()).await?;
+    let frame = desk.frame(Place::Faults, now, asked.done());
+    let rows = desk.shell.faults().list().iter().map(row).collect();
+    let empty = "No fault is ordered: the platform works as it should.";
+    let content = html! {
+        (Table { id: "faults", caption: "Ordered faults", headings: &HEADINGS, rows, empty }.show())
+        (frame.button("/console/pages/faults/clear", "clear-faults", "Clear all faults", ""))
+        h2 { "Order a fault" }
+        (fault_form(&frame))
+        h2 { "Let operations fail" }
+        (operations(&frame, &orders))
+    };
+    Ok(frame.page("Faults", content).into_response())
+}
+
+fn row(fault: &ListedFault<'_>) -> Vec<Markup> {
+    let order = fault.order;
+    let method = order.method.as_deref().unwrap_or("any method");
+    vec![
+        html! { (fault.id) },
+        html! { (method) " " @match &order.path { Some(path) => code { (path) }, None => "any path" }
+        @if order.after > 0 { ", after " (order.after) " others" } },
+        html! { (what_goes_wrong(order)) },
+        html! { (fault.remaining) " of " (order.times) },
+    ]
+}
+
+/// As the order says it: the kind may follow from what else is given.
+fn what_goes_wrong(order: &FaultOrder) -> String {
+    let kind = order.kind.unwrap_or(if order.status.is_some() { FaultKind::Status } else { FaultKind::Delay });
+    let words = KINDS.iter().find(|(known, ..)| *known == kind).map_or("", |(_, _, words)| *words);
+    let status = order.status.map(|status| format!(" ({status})")).unwrap_or_default();
+    let delay = order.delay_ms.map(|delay| format!(", after {delay} ms")).unwrap_or_default();
+    format!("{words}{status}{delay}")
+}
+
+fn fault_form(frame: &Frame<'_>) -> Markup {
+    let kinds: Vec<(&str, &str)> = KINDS.iter().map(|(_, name, words)| (*name, *words)).collect();
+    html! {
+        form method="post" action=(Place::Faults.path()) {
+            (frame.token())
+            (field("kind", "What goes wrong", choice("kind", "kind", "status", &kinds)))
+            (field("status", "Status (for the first two)", html! {
+                input #status type="number" name="status" min="200" max="599" value="503"; }))
+            (field("method", "Method", choice("method", "method", "", &METHODS)))
+            (field("path", "Path (may be empty)", html! {
+                input #path name="path" placeholder="/endpoints$" aria-describedby="path-help"; }))
+            p.help #path-help { "A regular expression on the path below the base URL." }
+            (field("times", "How many requests it meets", html! {
+                input #times type="number" name="times" min="1" value="1" required; }))
+            (field("after", "How many it lets pass first", html! {
+                input #after type="number" name="after" min="0" value="0" required; }))
+            details {
+                summary { "More" }
+                (field("delay", "Delay in ms", html! { input #delay type="number" name="delay_ms" min="0"; }))
+                (field("retry-after", "Retry-After in seconds", html! {
+                    input #retry-after type="number" name="retry_after" min="0"; }))
+                (field("body", "Body of the answer (JSON or text)", html! { textarea #body name="body" rows="3" {} }))
+            }
+            button #order { "Order fault" }
+        }
+    }
+}
+
+fn operations(frame: &Frame<'_>, orders: &[FailureOrder]) -> Markup {
+    let rows = orders.iter().map(|order| {
+        let error = if order.error.is_empty() { "none" } else { order.error.as_str() };
+        vec![html! { (order.action.name()) }, html! { (order.tries) }, html! { (error) }, html! { (order.operations) }]
+    });
+    let table = Table {
+        id: "failing",
+        caption: "Operations that fail",
+        headings: &OPERATION_HEADINGS,
+        rows: rows.collect(),
+        empty: "No operation is ordered to fail.",
+    };
+    let actions: Vec<(&str, &str)> = ACTIONS.iter().map(|action| (action.name(), action.name())).collect();
+    html! {
+        (table.show())
+        form method="post" action="/console/pages/faults/operations" {
+            (frame.token())
+            (field("action", "Operation", choice("action", "action", "start_compute", &actions)))
+            (field("operations", "How many fail", html! {
+                input #operations type="number" name="operations" min="1" value="1" required; }))
+            (field("tries", "Tries before each is given up", html! {
+                input #tries type="number" name="tries" min="1" value="1" required; }))
+            (field("error", "Error (may be empty)", html! { input #error name="error"; }))
+            button { "Let them fail" }
+        }
+        (frame.button("/console/pages/faults/operations/clear", "clear-operations", "Clear failing operations", ""))
+    }
+}
+
+pub async fn order(State(desk): At, fields: Fields) -> Answer {
+    let kind = fields.needed("kind")?;
+    let kind = KINDS.iter().find(|(_, name, _)| *name == kind).map(|(kind, ..)| *kind);
+    let kind = kind.ok_or_else(|| Trouble::Form("kind is no kind of fault".to_owned()))?;
+    // The form offers a status for every kind: only two have one.
+    let has_status = matches!(kind, FaultKind::Status | FaultKind::StatusAfterWork);
+    let body = fields.text("body").map(|text| serde_json::from_str(&text).unwrap_or(Value::String(text)));
+    let order = FaultOrder {
+        method: fields.text("method"),
+        path: fields.text("path"),
+        times: fields.number("times")?.unwrap_or(1),
+        after: fields.number("after")?.unwrap_or(0),
+        kind: Some(kind),
+        status: fields.number("status")?.filter(|_| has_status),
+        body,
+        retry_after: fields.number("retry_after")?.map(RetryAfter::Seconds),
+        delay_ms: fields.number("delay_ms")?,
+    };
+    desk.shell.faults().order(order).map_err(Trouble::Form)?;
+    Ok(Done::Ordered.at(Place::Faults.path()))
+}
+
+/// `Fields` shows that the form is ours.
+pub async fn clear(State(desk): At, _: Fields) -> Answer {
+    desk.shell.faults().clear();
+    Ok(Done::Cleared.at(Place::Faults.path()))
+}
+
+pub async fn fail_operations(State(desk): At, fields: Fields) -> Answer {
+    let named = fields.needed("action")?;
+    let action = ACTIONS.into_iter().find(|action| action.name() == named);
+    let order = FailureOrder {
+        action: action.ok_or_else(|| Trouble::Form("action is no operation".to_owned()))?,
+        operations: fields.number("operations")?.unwrap_or(1),
+        tries: fields.number("tries")?.unwrap_or(1),
+        error: fields.text("error").unwrap_or_default(),
+    };
+    desk.shell.perform(move |world, now| world.console_fail_operations(order, now)).await?;
+    Ok(Done::Ordered.at(Place::Faults.path()))
+}
+
+pub async fn spare_operations(State(desk): At, _: Fields) -> Answer {
+    desk.shell.perform(|world, _| world.console_take_back_failures()).await?;
+    Ok(Done::Cleared.at(Place::Faults.path()))
+}

@@ -1,0 +1,95 @@
+//! What pages are put together of.
+
+use maud::{Markup, html};
+
+/// How many lines a page shows; more are found by searching.
+pub const MOST: usize = 100;
+
+/// A table that becomes a list of cards on a narrow screen. Its roles are named, as `display` takes them away there.
+#[derive(Debug)]
+pub struct Table<'a> {
+    pub id: &'a str,
+    pub caption: &'a str,
+    pub headings: &'a [&'a str],
+    /// The first cell of each is its heading.
+    pub rows: Vec<Vec<Markup>>,
+    /// What is said where there are no rows.
+    pub empty: &'a str,
+}
+
+impl Table<'_> {
+    /// The table, kept up to date by the script.
+    pub fn show(self) -> Markup {
+        html! {
+            div id=(self.id) data-live {
+                @if self.rows.is_empty() { p.empty { (self.empty) } }
+                @else {
+                    table role="table" {
+                        caption { (self.caption) }
+                        thead role="rowgroup" {
+                            tr role="row" { @for heading in self.headings {
+                                th role="columnheader" scope="col" { (heading) } } }
+                        }
+                        tbody role="rowgroup" { @for row in self.rows { (line(self.headings, row)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn line(headings: &[&str], row: Vec<Markup>) -> Markup {
+    html! {
+        tr role="row" {
+            @for (index, (heading, cell)) in headings.iter().zip(row).enumerate() {
+                @if index == 0 { th role="rowheader" scope="row" data-label=(heading) { (cell) } }
+                @else { td role="cell" data-label=(heading) { (cell) } }
+            }
+        }
+    }
+}
+
+/// A word in a colour; the word alone says it.
+pub fn badge(word: &str) -> Markup {
+    let colour = match word {
+        "Active" | "finished" | "valid" => "good",
+        "Init" | "running" | "scheduling" | "under way" => "busy",
+        "failed" | "error" | "revoked" | "no answer" => "wrong",
+        _ => "calm",
+    };
+    html! { span.badge.(colour) { (word) } }
+}
+
+/// The status of an answer, in the same way.
+pub fn status_badge(status: Option<u16>, over: bool) -> Markup {
+    match status {
+        Some(status @ 400..) => html! { span.badge.wrong { (status) } },
+        Some(status) => html! { span.badge.good { (status) } },
+        None if over => badge("no answer"),
+        None => badge("under way"),
+    }
+}
+
+/// A field with its label.
+pub fn field(id: &str, label: &str, input: Markup) -> Markup {
+    html! { p.field { label for=(id) { (label) } (input) } }
+}
+
+/// A choice of values with their words.
+pub fn choice(id: &str, name: &str, chosen: &str, values: &[(&str, &str)]) -> Markup {
+    html! {
+        select id=(id) name=(name) {
+            @for (value, word) in values { option value=(value) selected[*value == chosen] { (word) } }
+        }
+    }
+}
+
+/// Says that not all is shown.
+pub fn more(shown: usize, all: usize) -> Markup {
+    html! { @if shown < all { p { "The first " (shown) " of " (all) " are shown: search for others." } } }
+}
+
+/// e.g. `1 compute`, `2 computes`.
+pub fn count(number: usize, one: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
+}
