@@ -21,6 +21,7 @@ mod keys;
 mod lifecycle;
 mod limits;
 mod operations;
+mod pages;
 mod persistence;
 mod program;
 mod projects;

@@ -85,6 +85,17 @@ fn what_waits_leaves_the_set_ready_and_not_in_sync() {
 }
 
 #[test]
+fn what_a_replica_said_of_an_older_spec_holds_nothing_back() {
+    let size = json!({"size": {"fixed": 2}});
+    let waits = conditioned("Synced", "False", "WaitingForDisruption", "It waits for the window.");
+    let conditions = json!([conditioned("Ready", "True", "Available", ""), waits]);
+    let older = json!({"metadata": {"generation": 2}, "spec": size, "status": {"conditions": conditions}});
+    let given = Given::new(spec(2, &json!({}), &size), [replica(0, &older), replica(1, &json!({"spec": size}))]);
+    let message = "Replicas: 2 declared, 2 ready, 1 up to date.".to_owned();
+    assert_eq!(health(&given), ("progressing", Reason::Updating, message));
+}
+
+#[test]
 fn the_status_counts() {
     let leaving = replica(3, &json!({"metadata": {"deletionTimestamp": "2026-11-20T10:00:00Z"}}));
     let old = replica(1, &former());
