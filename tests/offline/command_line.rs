@@ -44,7 +44,7 @@ fn each_verb_shows_examples_and_exit_codes() {
 fn examples_are_accepted(name: &str, examples: &str) {
     let lines = examples.lines().filter_map(|line| line.strip_prefix("  "));
     for line in lines.filter(|line| line.starts_with("dbplane ")) {
-        let line = line.split("   ").next().unwrap().split([';', '|', '>', '<']).next().unwrap();
+        let line = line.split("   ").next().unwrap().split([';', '|', '>', '<', '&']).next().unwrap();
         let parsed = dbplane::cli::command().try_get_matches_from(line.split_whitespace());
         assert!(parsed.is_ok(), "{name}: {line}: {}", parsed.unwrap_err());
     }
