@@ -17,8 +17,6 @@ mod connection;
 mod fixture;
 mod gitops;
 mod image;
-#[path = "../support/merge.rs"]
-mod merge;
 mod monitoring;
 mod postgres;
 mod public;

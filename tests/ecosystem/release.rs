@@ -100,6 +100,35 @@ fn the_programs_say_their_version() {
     }
 }
 
+/// What krew does: the archive that the manifest names, of the bytes that it names, and from it the files that it names.
+#[test]
+fn krew_finds_the_program_and_people_its_pages() {
+    let manifest = fs::read_to_string(released("dbplane-{}-krew.yaml")).unwrap();
+    let manifest: Value = serde_saphyr::from_str(&manifest).unwrap();
+    assert_eq!(manifest["spec"]["version"], format!("v{VERSION}"));
+    let platform = &manifest["spec"]["platforms"][0];
+    let (place, name) = platform["uri"].as_str().unwrap().rsplit_once('/').unwrap();
+    assert_eq!(place, "https://releases.example/dbplane");
+    let archive = released(name);
+    assert_eq!(platform["sha256"], *sums_of(&released("SHA256SUMS"))[name]);
+    let sandbox = Sandbox::new("krew").unwrap();
+    unpack(&archive, sandbox.folder());
+    for file in platform["files"].as_array().unwrap() {
+        assert!(sandbox.folder().join(file["from"].as_str().unwrap()).is_file(), "{file} is not in the archive");
+    }
+    // krew calls it by this name.
+    let program = sandbox.folder().join("kubectl-dbplane");
+    std::os::unix::fs::symlink(platform["bin"].as_str().unwrap(), &program).unwrap();
+    let help = Command::new(&program).arg("--help").output().unwrap();
+    assert!(String::from_utf8(help.stdout).unwrap().contains("Usage: kubectl dbplane"));
+    let page = fs::read_to_string(sandbox.folder().join("man/man1/dbplane-status.1")).unwrap();
+    assert!(page.contains(".TH"), "{page}");
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let completions = fs::read_to_string(sandbox.folder().join(format!("completions/dbplane.{shell}"))).unwrap();
+        assert!(completions.contains("confirm-deletion"), "{shell}");
+    }
+}
+
 /// Unpacks an archive or a layer as whoever runs this.
 pub fn unpack(archive: &Path, folder: &Path) {
     fs::create_dir_all(folder).unwrap();

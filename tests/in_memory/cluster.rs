@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use dbplane::cluster::merge;
 use dbplane::controller::index::Key;
 use dbplane::controller::object::Managed;
 use jiff::Timestamp;
@@ -12,7 +13,6 @@ use kube::ResourceExt;
 use kube::core::Status;
 use serde_json::{Value, json};
 
-use super::merge::merge;
 use super::objects::Objects;
 use super::print::{Print, hash};
 pub use super::request::{Request, Resource, Response, Target};

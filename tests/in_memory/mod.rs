@@ -12,8 +12,6 @@
 )]
 
 pub mod cluster;
-#[path = "../support/merge.rs"]
-mod merge;
 pub mod objects;
 pub mod port;
 pub mod print;

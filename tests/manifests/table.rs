@@ -5,13 +5,9 @@
 //! is refused says with `message` what the refusal must tell, and with `at` of which field it must speak. An update
 //! creates `from` (a patch too) and then puts `to` (a patch over that) in its place.
 
-#[path = "../support/merge.rs"]
-mod merge;
-
+use dbplane::cluster::merge;
 use serde::Deserialize;
 use serde_json::Value;
-
-use self::merge::merge;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use dbplane::cluster::merge;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
@@ -9,7 +10,6 @@ use tokio::sync::OnceCell;
 
 use super::source::Source;
 use crate::fixture::{Fixture, Shared, condition, free_address};
-use crate::merge::merge;
 use crate::support::{PATIENCE, Running, wait_for};
 use crate::tools;
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use dbplane::cluster::merge;
 use dbplane::decide::names::RECORD;
 use serde_json::{Value, json};
 
 use super::site::{Operator, Site};
-use crate::merge::merge;
 use crate::recorded::{Deed, Moment, Object, Recording, Says, says};
 
 /// When the platform carries out what nobody waits for any more: after the process was killed, and before the next one starts.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use dbplane::cluster::merge;
 use dbplane_simulator::world::Profile;
 use dbplane_simulator::world::file::WorldFile;
 use dbplane_simulator::{self as simulator, Options as Platform, Simulator};
@@ -13,7 +14,6 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::Version;
-use crate::merge::merge;
 use crate::recorded::{CLUSTER_ID, CREDENTIALS, KINDS, NAMESPACE, ORGANIZATION, Object, PROJECT, Recording, TOKEN};
 use crate::support::{ControlPlane, Options, PATIENCE, Running, free_listener, free_port, objects, wait_for};
 
