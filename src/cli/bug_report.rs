@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::common::{ClusterArgs, ConnectionError};
+use super::progress::during;
 use crate::bug_report::{self, Names, Report, Scope};
 
 /// Collect what a bug report needs: versions, the operator's Deployment and Lease, resources that are not as declared, events, metrics
@@ -68,7 +69,7 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<(), Error> {
         metrics_url: args.metrics_url.clone(),
         state_url: args.state_url.clone(),
     };
-    let Report { sections, names, missing } = bug_report::collect(&client, &scope).await;
+    let Report { sections, names, missing } = during("collecting", bug_report::collect(&client, &scope)).await;
     let names = if args.keep_names { Names::default() } else { names };
     writeln!(out, "# A bug report of dbplane {}. Please read it before you send it.", env!("CARGO_PKG_VERSION"))?;
     writeln!(

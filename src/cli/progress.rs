@@ -1,36 +1,65 @@
-//! How far something is that takes longer than a second, for people at a terminal.
+//! That something is still under way, and how far it is: on standard error, only where that is a terminal, and only while it lasts.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// What is over sooner needs no bar.
-const SOON: Duration = Duration::from_secs(1);
+/// What is over sooner needs no progress.
+const QUICK: Duration = Duration::from_secs(1);
 
-/// A bar on standard error: none where that is no terminal.
+/// A line that is gone again in the end.
 #[derive(Debug)]
 pub struct Progress(ProgressBar);
 
 impl Progress {
-    /// `what` is counted up to `length`.
-    pub fn new(what: &'static str, length: usize) -> Self {
-        let length = u64::try_from(length).unwrap_or(u64::MAX);
-        let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden()).with_message(what);
-        let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}");
-        Self(style.map_or_else(|_| bar.clone(), |style| bar.clone().with_style(style)))
+    /// Shows at once what is waited for, and for how long.
+    pub fn waiting(what: &str) -> Self {
+        let bar = styled(None, "{spinner} {wide_msg} {elapsed}", what);
+        bar.set_draw_target(ProgressDrawTarget::stderr());
+        bar.enable_steady_tick(Duration::from_millis(120));
+        Self(bar)
+    }
+
+    /// Counts `what` up to `length`, and shows it once that takes longer.
+    pub fn counting(what: &str, length: usize) -> Self {
+        Self(styled(u64::try_from(length).ok(), "{msg} {wide_bar} {pos}/{len}", what))
+    }
+
+    pub fn say(&self, what: String) {
+        self.0.set_message(what);
     }
 
     /// One more is done.
     pub fn advance(&self) {
-        if self.0.is_hidden() && self.0.elapsed() >= SOON {
+        if self.0.is_hidden() && self.0.elapsed() >= QUICK {
             self.0.set_draw_target(ProgressDrawTarget::stderr());
         }
         self.0.inc(1);
     }
 }
 
+/// Not shown yet.
+fn styled(length: Option<u64>, template: &str, what: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden()).with_message(what.to_owned());
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }
+}
+
+/// Waits for `work`, and says what it is where that takes longer.
+pub async fn during<T>(what: &str, work: impl Future<Output = T>) -> T {
+    let mut work = std::pin::pin!(work);
+    tokio::select! {
+        done = &mut work => return done,
+        () = tokio::time::sleep(QUICK) => {}
+    }
+    let _shown = Progress::waiting(what);
+    work.await
 }

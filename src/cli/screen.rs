@@ -1,12 +1,10 @@
-//! What people see: colours, columns, and that something is still under way.
+//! What people see: colours and columns.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::decide::Needs;
 
@@ -71,46 +69,6 @@ impl Table {
 pub fn tell(error: &impl Display, code: u8) -> Result<ExitCode, String> {
     writeln!(anstream::stderr(), "dbplane: {error}").map_err(|error| error.to_string())?;
     Ok(ExitCode::from(code))
-}
-
-/// How long something may take before people are told that it is under way.
-const QUICK: Duration = Duration::from_secs(1);
-
-/// A line on standard error that says what is under way: on a terminal only, and only while it lasts.
-#[derive(Debug)]
-pub struct Progress(ProgressBar);
-
-impl Progress {
-    pub fn start(what: &str) -> Self {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}") {
-            bar.set_style(style);
-        }
-        bar.set_message(what.to_owned());
-        bar.enable_steady_tick(Duration::from_millis(120));
-        Self(bar)
-    }
-
-    pub fn say(&self, what: String) {
-        self.0.set_message(what);
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
-    }
-}
-
-/// Waits for `work`, and says what it is where that takes longer.
-pub async fn during<T>(what: &str, work: impl Future<Output = T>) -> T {
-    let mut work = std::pin::pin!(work);
-    tokio::select! {
-        done = &mut work => return done,
-        () = tokio::time::sleep(QUICK) => {}
-    }
-    let _shown = Progress::start(what);
-    work.await
 }
 
 #[cfg(test)]

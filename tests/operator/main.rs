@@ -31,3 +31,5 @@ mod replica_sets;
 mod rewritten;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../support/terminal.rs"]
+mod terminal;

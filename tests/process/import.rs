@@ -11,6 +11,7 @@ use tokio::net::TcpListener;
 use tokio::process::Command;
 
 use crate::support::{ControlPlane, PATIENCE, wait_for, wait_until};
+use crate::terminal::Terminal;
 use crate::{Operator, account, cluster};
 
 const KEY: &str = "demo-personal-key-not-a-secret";
@@ -242,6 +243,26 @@ async fn applying_an_import_of_five_hundred_computes_changes_nothing_on_the_plat
     let said = import(&cluster, &["--out", rest.to_str().unwrap()]).await;
     assert_eq!(said.lines().filter(|line| line.starts_with("left out: compute ep-")).count(), 500, "{said}");
     assert!(said.contains("0 computes of 0 projects are declared"), "{said}");
+}
+
+#[tokio::test]
+async fn what_takes_long_is_shown_on_a_terminal() {
+    let cluster = cluster().await;
+    let platform = crate::platform().await;
+    account(&cluster, "default", ("prod", &platform.base_url()), &format!("  organizationID: {ORGANIZATION}\n")).await;
+    let slow = json!({"method": "GET", "kind": "delay", "delay_ms": 600, "times": 100});
+    platform.order_fault(serde_json::from_value(slow).unwrap()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    let import = ["import", "--account", "prod", "--out", &out];
+    for (args, shows) in [(&["account", "check", "prod"][..], "reading the platform"), (&import, "projects")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
+        command.args(args).args(["--allow-insecure-platform", "-n", "default"]);
+        command.env("KUBECONFIG", cluster.kubeconfig_path());
+        let (output, shown) = Terminal::open().of(command).await;
+        assert!(output.status.success(), "{args:?}: {output:?} {shown:?}");
+        assert!(shown.contains(shows) && shown.contains("\r\x1b[2K"), "{args:?}: {shown:?}");
+    }
 }
 
 async fn check(kubeconfig: &Path, args: &[&str]) -> (Option<i32>, String) {

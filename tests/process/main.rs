@@ -29,6 +29,8 @@ mod stopping;
 #[path = "../support/mod.rs"]
 mod support;
 mod tenants;
+#[path = "../support/terminal.rs"]
+mod terminal;
 mod traces;
 mod unreadable;
 

@@ -13,7 +13,7 @@ use super::{Error, Result};
 const POLL: Duration = Duration::from_millis(20);
 
 /// How long a test waits for what takes seconds: long enough for a busy machine, as nothing passes because of it.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A process that [`Sandbox::start`](super::Sandbox::start) started. Dropping it kills it.
 #[derive(Debug)]

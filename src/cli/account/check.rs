@@ -9,6 +9,7 @@ use crate::account_check::{self, Findings, KeyKind, Scope};
 use crate::api::AccountRef;
 use crate::cli::common::{ClusterArgs, ConnectionError, OutputArgs, WriteError};
 use crate::cli::platform::{Credentials, PlatformArgs, PlatformError, account_ref};
+use crate::cli::progress::during;
 use crate::platform::Platform;
 
 /// Check, only by reading, whether dbplane can work with a platform and an API key, and what the key may do
@@ -74,7 +75,8 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
     };
     let scope = Scope { organization, projects: args.project.clone() };
     let without_organization = unnamed.as_ref().map(|reader| -> &dyn Platform { &reader.platform });
-    let mut findings = account_check::look(&reader.platform, without_organization, &scope).await;
+    let mut findings =
+        during("reading the platform", account_check::look(&reader.platform, without_organization, &scope)).await;
     let mut answers = unnamed.iter().flat_map(|reader| reader.reads.answers()).collect::<Vec<_>>();
     answers.extend(reader.reads.answers());
     findings.compare(&answers);

@@ -23,7 +23,8 @@ use self::targets::Targets;
 pub use self::verbs::Verbs;
 use self::wait::{Ended, Wait};
 use super::common::{ClusterArgs, ConnectionError, OutputArgs, WriteError};
-use super::screen::{Progress, style};
+use super::progress::Progress;
+use super::screen::style;
 use super::seen::{Kind, NoTarget, Seen};
 use crate::clock;
 use crate::decide::Needs;
@@ -133,7 +134,7 @@ pub async fn run(ask: &Ask, common: &Common, yes: Option<bool>, out: &mut impl W
     if let Some(yes) = yes {
         confirm(ask, &found, yes)?;
     }
-    let progress = Progress::start(ask.verb());
+    let progress = Progress::waiting(ask.verb());
     let asked = join_all(found.into_iter().map(|(kind, seen)| carry_out(ask, common, client, (kind, seen), &progress)));
     let results = asked.await;
     drop(progress);

@@ -8,7 +8,7 @@ use kube::api::DynamicObject;
 use kube::runtime::{WatchStreamExt, watcher};
 use serde::Serialize;
 
-use super::super::screen::Progress;
+use super::super::progress::Progress;
 use super::super::seen::{Kind, Seen};
 use super::rules::{Ask, Outcome};
 

@@ -53,7 +53,7 @@ async fn computes(args: &Args, reader: &Reader) -> Result<Vec<Compute>, Error> {
         }
         named => named.iter().cloned().collect(),
     };
-    let progress = Progress::new("projects", projects.len());
+    let progress = Progress::counting("projects", projects.len());
     let mut computes = Vec::new();
     for project in projects {
         let listed = patiently(async || platform.list_computes(&project).await).await;

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::common::{ClusterArgs, Connected, ConnectionError, KeyError, Output, Scope, WriteError, read_key};
 use super::files::{self, Source};
+use super::progress::during;
 use crate::clock;
 use crate::controller::environment::PassSettings;
 use crate::decide::Limits;
@@ -135,7 +136,8 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
     }
     let manifests = args.manifests()?;
     let connected = args.cluster.connect().await?;
-    let listed = plan::list(&connected.client, &args.listing(&connected, &manifests)).await?;
+    let listed =
+        during("reading the cluster", plan::list(&connected.client, &args.listing(&connected, &manifests))).await?;
     args.check(&manifests, &listed, &connected)?;
     let given = args.given(&listed)?;
     let network = Network {
@@ -143,7 +145,11 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
         reach: Reach { insecure: args.allow_insecure_platform, ..Reach::default() },
         request_timeout: Duration::from_secs(args.request_timeout),
     };
-    let plan = plan::make(args.beginning(listed, manifests, (given, &connected)), Arc::new(network)).await?;
+    let plan = during(
+        "reading the platform",
+        plan::make(args.beginning(listed, manifests, (given, &connected)), Arc::new(network)),
+    )
+    .await?;
     write(args.output, &plan, out)?;
     Ok(exit_code(args.detailed_exitcode, &plan))
 }

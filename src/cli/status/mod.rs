@@ -13,7 +13,7 @@ use self::collect::Collector;
 use self::fleet::Fleet;
 use self::page::Page;
 use super::common::{ClusterArgs, ConnectionError, OutputArgs, Scope, WriteError};
-use super::screen;
+use super::progress::during;
 use super::seen::{Kind, NoTarget};
 
 /// Show what needs a person, what waits, what is under way, and the accounts; or everything about one resource
@@ -145,7 +145,7 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
     let picture = match args.watch {
         true => watch::watch(&collector, &subject, args.output, out).await?,
         false => {
-            let picture = screen::during("reading the cluster", take(&collector, &subject)).await?;
+            let picture = during("reading the cluster", take(&collector, &subject)).await?;
             picture.write(args.output, out)?;
             picture
         }

@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_millis(250);
 /// How long nothing must be written before it is quiet.
 const QUIET: Duration = Duration::from_millis(1200);
 /// Longer than any pause that a fault of one request has cause for, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 pub struct Outcome {
     /// The requests that went wrong; fewer than the faults where there were not enough requests.

@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::computes::{by_hand, created, writes};
 use crate::creates::lost_with_a_twin;
 use crate::fixture::{Fixture, compute};
+use crate::terminal::Terminal;
 
 const RESTART: &str = "dbplane.dev/restart";
 
@@ -84,8 +85,13 @@ async fn what_takes_too_long_goes_on() {
     let (fixture, _) = created("cli-timeout", closed).await;
     // Starts are dated to the second.
     fixture.platform.advance(Duration::from_secs(5)).unwrap();
-    let ran = fixture.dbplane(&["restart", "compute/orders", "--timeout", "4s"]).await;
-    ran.expect(4, &["compute/orders timed out; it goes on, and waits for this: WaitingForDisruption"]);
+    let kubeconfig = fixture.shared.cluster.kubeconfig_path();
+    let command = fixture.command(&kubeconfig, &["restart", "compute/orders", "--timeout", "4s"]);
+    let (output, shown) = Terminal::open().of(command).await;
+    assert_eq!(output.status.code(), Some(4), "{output:?}: {shown}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("compute/orders timed out; it goes on, and waits for this: WaitingForDisruption"), "{said}");
+    assert!(shown.contains("compute/orders") && shown.contains("WaitingForDisruption"), "{shown}");
     fixture.patch("compute/orders", json!({"disruption": null})).await;
     fixture.until("compute/orders", "restarted", |seen| seen["status"]["restart"]["completedAt"].is_string()).await;
 }
