@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 
-use super::forms::Fields;
+use super::fields::Fields;
 use super::layout::Place;
 use super::trouble::Trouble;
 use super::{Answer, At, Done};

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use super::computes::{last_active, path};
-use super::forms::Fields;
+use super::fields::Fields;
 use super::layout::{Frame, Place};
 use super::parts::{badge, field};
 use super::trouble::Trouble;

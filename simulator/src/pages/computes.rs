@@ -5,7 +5,7 @@ use axum::response::IntoResponse;
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::forms::Fields;
+use super::fields::Fields;
 use super::layout::{Frame, Place};
 use super::parts::{MOST, Table, badge, choice, field, more};
 use super::times::moment;

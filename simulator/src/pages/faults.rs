@@ -5,7 +5,7 @@ use axum::response::IntoResponse;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::forms::Fields;
+use super::fields::Fields;
 use super::layout::{Frame, Place};
 use super::parts::{Table, choice, field};
 use super::trouble::Trouble;

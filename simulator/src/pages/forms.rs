@@ -1,19 +1,14 @@
 //! Forms that only our own pages can send.
 
-use std::collections::{HashMap, VecDeque};
-use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
 
-use axum::Form;
-use axum::extract::{FromRequest, Request};
-use axum::http::StatusCode;
 use maud::{Markup, html};
 
-use super::Desk;
-use super::trouble::Trouble;
-
-const TOKEN: &str = "token";
-const ONCE: &str = "once";
+/// The field of the token.
+pub const TOKEN: &str = "token";
+/// The field of a form's number.
+pub const ONCE: &str = "once";
 /// How many sent forms are remembered.
 const REMEMBERED: usize = 10_000;
 
@@ -45,9 +40,13 @@ impl Forms {
         html! { input type="hidden" name=(ONCE) value=(drawn()); }
     }
 
-    /// Whether a form is sent for the first time.
-    pub fn is_first(&self, fields: &Fields) -> bool {
-        let Some(number) = fields.text(ONCE) else { return false };
+    /// Whether a form with this token is ours.
+    pub fn is_ours(&self, token: &str) -> bool {
+        self.token == token
+    }
+
+    /// Whether the form of this number is sent for the first time.
+    pub fn is_first(&self, number: String) -> bool {
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         if sent.contains(&number) {
             return false;
@@ -57,48 +56,5 @@ impl Forms {
         }
         sent.push_back(number);
         true
-    }
-}
-
-/// What was filled in, in a form of ours.
-#[derive(Debug)]
-pub struct Fields(HashMap<String, String>);
-
-impl Fields {
-    /// A field, unless it was left empty.
-    pub fn text(&self, name: &str) -> Option<String> {
-        self.0.get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
-    }
-
-    /// A field that has to be filled in.
-    pub fn needed(&self, name: &'static str) -> Result<String, Trouble> {
-        self.text(name).ok_or_else(|| Trouble::Form(format!("{} is missing", shown(name))))
-    }
-
-    /// A number, unless it was left empty.
-    pub fn number<T: FromStr>(&self, name: &'static str) -> Result<Option<T>, Trouble> {
-        let parse =
-            |text: String| text.parse().map_err(|_| Trouble::Form(format!("{} is no such number", shown(name))));
-        self.text(name).map(parse).transpose()
-    }
-}
-
-fn shown(name: &str) -> String {
-    name.replace('_', " ")
-}
-
-impl FromRequest<Arc<Desk>> for Fields {
-    type Rejection = Trouble;
-
-    async fn from_request(request: Request, desk: &Arc<Desk>) -> Result<Self, Trouble> {
-        let form = Form::<HashMap<String, String>>::from_request(request, desk).await;
-        let Form(fields) = form.map_err(|rejection| Trouble::Form(rejection.body_text()))?;
-        match fields.get(TOKEN) == Some(&desk.forms.token) {
-            true => Ok(Self(fields)),
-            false => {
-                let message = "the form is not of this simulator, or of before its last start: open the page again";
-                Err(Trouble::Stale(StatusCode::FORBIDDEN, message))
-            }
-        }
     }
 }

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use maud::{Markup, html};
 
-use super::forms::Fields;
+use super::fields::Fields;
 use super::layout::{Frame, Place};
 use super::parts::{MOST, Table, badge, field, more};
 use super::times::moment;
@@ -95,7 +95,7 @@ fn creation(frame: &Frame<'_>, owners: &[OwnerLine], projects: &[ProjectLine]) -
 
 pub async fn create(State(desk): At, fields: Fields) -> Answer {
     let (reach, name) = (fields.needed("reach")?, fields.needed("name")?);
-    if !desk.forms.is_first(&fields) {
+    if !fields.are_first(&desk) {
         let message = "this form was sent already. A secret is shown once, and no second key was created";
         return Err(Trouble::Stale(StatusCode::CONFLICT, message));
     }

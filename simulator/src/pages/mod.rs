@@ -5,6 +5,7 @@ mod clock;
 mod compute;
 mod computes;
 mod faults;
+mod fields;
 mod forms;
 mod keys;
 mod layout;

@@ -5,7 +5,7 @@ use axum::response::IntoResponse;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::forms::Fields;
+use super::fields::Fields;
 use super::layout::{Frame, Place};
 use super::parts::{MOST, Table, choice, field, status_badge};
 use super::times::moment;
