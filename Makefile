@@ -131,6 +131,10 @@ metrics: ## write docs/metrics.md anew: the metrics that the program exposes (a 
 	target/debug/dbplane metrics >docs/metrics.md.new
 	mv docs/metrics.md.new docs/metrics.md
 
+.PHONY: reference
+reference: ## write docs/reference anew: fields, commands and flags, as the program says them (a test compares them)
+	@DBPLANE_WRITE_REFERENCE=1 cargo test --locked --test offline -- reference::
+
 .PHONY: audit
 audit: ## licences, sources and duplicates of the dependencies (deny.toml)
 	@.ci/cargo-tool deny check bans licenses sources

@@ -3,6 +3,7 @@
 //! It shares no logic with the operator's client, so that neither can hide a mistake of the other.
 //! [`world`] is the platform as a pure state machine; the rest serves it over HTTP.
 
+pub mod arguments;
 pub mod clock;
 mod console;
 pub mod faults;

@@ -1,70 +1,15 @@
 //! The program: serves a simulated platform until it is asked to stop.
 
 use std::io::{IsTerminal, Write};
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use dbplane_simulator::world::Profile;
+use dbplane_simulator::arguments::Arguments;
 use dbplane_simulator::world::file::WorldFile;
-use dbplane_simulator::{Options, StartError, clock, serve};
+use dbplane_simulator::{Options, StartError, serve};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
-
-/// Serves a simulated platform; prints the base URL of its API when it is ready.
-#[derive(Debug, Parser)]
-#[command(name = "dbplane-simulator", version, about)]
-struct Arguments {
-    /// Address to listen on; port 0 takes a free one
-    #[arg(long, env = "DBPLANE_SIMULATE_LISTEN", default_value = "127.0.0.1:4010")]
-    listen: SocketAddr,
-    /// File (YAML) with the organizations, users, projects and keys that exist at the beginning
-    #[arg(long, env = "DBPLANE_SIMULATE_WORLD")]
-    world: PathBuf,
-    /// File to keep the state in over restarts; when it holds a state, the world file is not used
-    #[arg(long, env = "DBPLANE_SIMULATE_STATE")]
-    state: Option<PathBuf>,
-    /// Simulated seconds for each real second; 0 makes the clock stand still
-    #[arg(long, env = "DBPLANE_SIMULATE_CLOCK_SPEED", default_value_t = 1.0, value_parser = speed)]
-    clock_speed: f64,
-    /// Which platform to simulate
-    #[arg(long, env = "DBPLANE_SIMULATE_PROFILE", value_enum, default_value_t = ProfileName::Default)]
-    profile: ProfileName,
-    /// Seed of made-up ids and tokens; without it they differ from run to run
-    #[arg(long, env = "DBPLANE_SIMULATE_SEED")]
-    seed: Option<u64>,
-    /// What is logged, such as info or info,dbplane=debug
-    #[arg(long, env = "DBPLANE_LOG", default_value = "info")]
-    log: String,
-}
-
-/// Which platform is simulated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum ProfileName {
-    /// Obeys every statement of the specification, and adds calls, fields and parameters where it is silent
-    Default,
-    /// The public API of this family of platforms, also where it contradicts the specification
-    Public,
-    /// What the specification shows, and nothing more
-    Minimal,
-}
-
-impl From<ProfileName> for Profile {
-    fn from(name: ProfileName) -> Self {
-        match name {
-            ProfileName::Default => Profile::Default,
-            ProfileName::Public => Profile::Public,
-            ProfileName::Minimal => Profile::Minimal,
-        }
-    }
-}
-
-fn speed(text: &str) -> Result<f64, String> {
-    let speed: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    clock::speed(speed).map_err(str::to_owned)
-}
 
 #[tokio::main]
 async fn main() -> ExitCode {

@@ -6,7 +6,7 @@ use std::process::{Command as Process, Output};
 use clap::Command;
 
 /// Verbs that people run, each with its whole name.
-fn verbs(command: &Command, name: &str) -> Vec<(String, Command)> {
+pub fn verbs(command: &Command, name: &str) -> Vec<(String, Command)> {
     let below = command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
     let mut all = Vec::new();
     for verb in below {

@@ -54,7 +54,7 @@ fn what_is_printed_reads_as_the_definitions() {
 }
 
 /// Calls `visit` with each part of each schema and where it is, such as `Compute.spec.size`.
-fn walk_schemas(visit: &mut dyn FnMut(&str, &Value)) {
+pub fn walk_schemas(visit: &mut dyn FnMut(&str, &Value)) {
     for crd in definitions() {
         let schema = crd.spec.versions[0].schema.as_ref().unwrap().open_api_v3_schema.as_ref().unwrap();
         walk(&crd.spec.names.kind, &serde_json::to_value(schema).unwrap(), visit);
