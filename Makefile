@@ -104,7 +104,7 @@ lint: ## clippy on everything; warnings are errors (shellcheck too, where it is 
 	cargo clippy --workspace --locked --all-targets -- -D warnings
 	cargo clippy --locked --test ecosystem -- -D warnings
 	@if command -v shellcheck >/dev/null; \
-	then shellcheck .ci/run .ci/cargo-tool docs/build release/make release/packages release/reproduce release/rustc tests/run tests/control-plane/build tests/ecosystem/build tests/ecosystem/contained tests/ecosystem/status/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
+	then shellcheck .ci/run .ci/cargo-tool docs/build docs/pictures/make release/make release/packages release/reproduce release/rustc tests/run tests/control-plane/build tests/ecosystem/build tests/ecosystem/contained tests/ecosystem/status/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
 	else echo "shellcheck is not installed: the shell scripts were not linted"; fi
 
 .PHONY: fmt
@@ -134,6 +134,11 @@ metrics: ## write docs/metrics.md anew: the metrics that the program exposes (a 
 .PHONY: reference
 reference: ## write docs/reference anew: fields, commands and flags, as the program says them (a test compares them)
 	@DBPLANE_WRITE_REFERENCE=1 cargo test --locked --test offline -- reference::
+
+.PHONY: pictures
+pictures: ## draw docs/pictures/*.svg anew from the .mmd files beside them, in a Chromium of Debian's packages (a test compares their hashes)
+	@tests/ecosystem/build browser
+	@docs/pictures/make
 
 .PHONY: audit
 audit: ## licences, sources and duplicates of the dependencies (deny.toml)

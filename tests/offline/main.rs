@@ -16,6 +16,7 @@ mod import;
 mod manifests;
 mod monitoring;
 mod pages;
+mod pictures;
 mod reference;
 #[path = "../manifests/table.rs"]
 mod table;
