@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use clap::Parser as _;
 use dbplane::cli::Cli;
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use regex::Regex;
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -14,6 +15,8 @@ const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 struct Page {
     links: Vec<String>,
     anchors: BTreeSet<String>,
+    /// What stands as code in the text.
+    spans: Vec<String>,
     /// The language and the text of each block of code.
     blocks: Vec<(String, String)>,
 }
@@ -26,6 +29,9 @@ impl Page {
         let mut block: Option<(String, String)> = None;
         let mut times: BTreeMap<String, usize> = BTreeMap::new();
         for event in Parser::new_ext(&text, Options::ENABLE_TABLES) {
+            if let Event::Code(code) = &event {
+                page.spans.push(code.to_string());
+            }
             match event {
                 Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
                     page.links.push(dest_url.into_string());
@@ -122,6 +128,27 @@ fn every_link_leads_to_a_file_and_a_heading_that_are_there() {
     }
     assert!(broken.is_empty(), "{broken:#?}");
     assert!(checked > 300, "only {checked} links were found");
+}
+
+/// Decisions and changes tell of what was.
+#[test]
+fn every_file_that_a_page_names_is_there() {
+    let file = Regex::new(r"^(src|tests|simulator|deploy|docs|examples|crds|release|\.ci|\.cargo)/[\w./-]+$").unwrap();
+    let (mut checked, mut missing) = (0, Vec::new());
+    for (path, page) in pages() {
+        if path.starts_with("docs/decisions") || path.ends_with("CHANGELOG.md") {
+            continue;
+        }
+        for named in page.spans.iter().filter(|span| file.is_match(span)) {
+            checked += 1;
+            let is_there = |name: &str| Path::new(REPOSITORY).join(name).exists();
+            if !is_there(named) && !is_there(&format!("{named}.rs")) {
+                missing.push(format!("{}: {named}", path.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+    assert!(checked > 100, "only {checked} files are named");
 }
 
 #[test]
