@@ -12,6 +12,7 @@ mod chart;
 mod clients;
 mod command_line;
 mod connection;
+mod console;
 #[allow(dead_code, unused_imports, reason = "the tests of the operator use all of it")]
 #[path = "../operator/fixture.rs"]
 mod fixture;
@@ -40,7 +41,12 @@ fn tools(name: &str) -> PathBuf {
 
 /// The first file of Debian's packages with this path, in which * stands for one name: one that was unpacked, or the system's own.
 fn of_debian(path: &[&str]) -> PathBuf {
-    let roots = [tools("debian"), PathBuf::from("/")];
+    of_packages("debian", path)
+}
+
+/// The same, of the packages that were unpacked under this name.
+fn of_packages(name: &str, path: &[&str]) -> PathBuf {
+    let roots = [tools(name), PathBuf::from("/")];
     let found = roots.into_iter().find_map(|root| below(root, path));
     found.unwrap_or_else(|| panic!("no package of Debian has {}: run make ecosystem", path.join("/")))
 }

@@ -1,0 +1,107 @@
+//! The simulator's console in a real browser: by mouse and by keyboard, with the pages' script and without it.
+
+mod browser;
+mod keyboard;
+mod keys;
+mod looks;
+mod strangers;
+mod work;
+
+use std::time::Duration;
+
+use dbplane_simulator::{self as simulator, Options, Simulator};
+use serde_json::{Value, json};
+
+use crate::fixture::{ADMIN, ORGANIZATION_KEY, PROJECT, listener, world};
+use crate::public::ORGANIZATION;
+use browser::Browser;
+
+/// Whether the pages' script runs, which they promise not to need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Script {
+    On,
+    Off,
+}
+
+const BOTH: [Script; 2] = [Script::On, Script::Off];
+const START: &str = "2026-01-05T08:00:00Z";
+
+/// A simulated platform, and a browser that shows its console.
+struct Site {
+    platform: Simulator,
+    browser: Browser,
+    http: reqwest::Client,
+}
+
+impl Site {
+    /// One whose clock stands still but for steps.
+    async fn start(script: Script) -> Self {
+        Self::at_speed(script, 0.0).await
+    }
+
+    async fn at_speed(script: Script, clock_speed: f64) -> Self {
+        let mut options = Options::new(world(PROJECT));
+        options.world.settings.start_time = Some(START.parse().unwrap());
+        (options.clock_speed, options.seed) = (clock_speed, 7);
+        let platform = simulator::serve(listener(), options).await.unwrap();
+        let browser = Browser::start().await;
+        if script == Script::Off {
+            browser.without_script().await;
+        }
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        Self { platform, browser, http }
+    }
+
+    fn address(&self, page: &str) -> String {
+        format!("{}{page}", self.platform.console_url())
+    }
+
+    /// Opens a page of the console; each says what it is.
+    async fn open(&self, page: &str) {
+        self.browser.open(&self.address(page)).await;
+        self.says_that_it_is_a_simulator().await;
+    }
+
+    async fn says_that_it_is_a_simulator(&self) {
+        let said = self.browser.text("header").await;
+        assert!(said.contains("This is a simulator."), "{said}");
+        let title = self.browser.run("return document.title", json!([])).await;
+        assert!(title.as_str().unwrap().ends_with("Simulated platform"), "{title}");
+    }
+
+    /// The status that a request to the API with this key is answered with, if it is answered.
+    async fn get(&self, path: &str, key: &str) -> Option<u16> {
+        let request = self.http.get(format!("{}{path}", self.platform.base_url())).bearer_auth(key);
+        request.send().await.ok().map(|answer| answer.status().as_u16())
+    }
+
+    /// What the console says to programs: the state that a page is to have found or left.
+    async fn console(&self, path: &str) -> Value {
+        let answer = self.http.get(self.address(path)).send().await.unwrap();
+        answer.error_for_status().unwrap().json().await.unwrap()
+    }
+
+    /// What a program orders of the console.
+    async fn order(&self, path: &str, body: Value) -> Value {
+        let answer = self.http.post(self.address(path)).json(&body).send().await.unwrap();
+        answer.error_for_status().unwrap().json().await.unwrap()
+    }
+
+    /// A primary on a branch, which nobody has used since it was created.
+    async fn idle_compute(&self, branch: &str) -> String {
+        let endpoint = json!({ "project_id": PROJECT, "branch_id": branch, "type": "read_write" });
+        let created = self.order("/computes", endpoint).await;
+        self.platform.advance(Duration::from_mins(30)).unwrap();
+        created["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Nothing that was shown was against the policy, and no script failed.
+    async fn without_complaints(&self) {
+        assert_eq!(self.browser.complaints().await, Vec::<String>::new());
+    }
+}
+
+/// The path of a request that any key of the sample project may make.
+fn computes() -> String {
+    format!("/projects/{PROJECT}/endpoints")
+}

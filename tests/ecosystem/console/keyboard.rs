@@ -1,0 +1,114 @@
+//! The console by keyboard alone, with a focus that is seen wherever it is.
+
+use serde_json::{Value, json};
+
+use super::keys::number;
+use super::looks::{busy, each_page};
+use super::{BOTH, Script, Site, computes};
+
+const TAB: &str = "\u{e004}";
+const ENTER: &str = "\u{e007}";
+/// More than any page has.
+const MOST_STOPS: u64 = 300;
+
+/// Where the focus is, and what is wrong with how it is seen; the outline is the browser's own or the pages'.
+const STOP: &str = "
+    const at = document.activeElement;
+    const style = getComputedStyle(at), box = at.getBoundingClientRect();
+    const outlined = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2 && style.outlineColor !== 'transparent';
+    const inside = box.width > 4 && box.height > 4 && box.left >= 0 && box.right <= innerWidth && box.top < innerHeight && box.bottom > 0;
+    return { name: at.tagName + '#' + at.id + ' ' + at.innerText.slice(0, 30), body: at === document.body, seen: outlined && inside };";
+
+/// What a person could want to use on a page.
+const CONTROLS: &str = "
+    const all = document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex=\"0\"]');
+    return [...all].filter(one => one.checkVisibility()).length;";
+
+/// The next stop; `None` behind the last one.
+async fn next(site: &Site) -> Option<Value> {
+    site.browser.press(TAB).await;
+    let stop = site.browser.run(STOP, json!([])).await;
+    if stop["body"] == true {
+        return None;
+    }
+    assert_eq!(stop["seen"], true, "the focus is not seen: {stop}");
+    Some(stop)
+}
+
+/// Goes on until the focus is there.
+async fn tab_to(site: &Site, selector: &str) {
+    for _ in 0..MOST_STOPS {
+        next(site).await.unwrap_or_else(|| panic!("Tab does not lead to {selector}"));
+        if site.browser.run("return document.activeElement.matches(arguments[0])", json!([selector])).await == true {
+            return;
+        }
+    }
+    panic!("Tab does not lead to {selector}");
+}
+
+#[tokio::test]
+async fn a_key_is_created_and_revoked_by_keyboard() {
+    for script in BOTH {
+        let site = Site::start(script).await;
+        let browser = &site.browser;
+        site.open("/pages/keys").await;
+        // A project of an organization is the first choice.
+        tab_to(&site, "#key-name").await;
+        browser.press("typed").await;
+        tab_to(&site, "#create").await;
+        browser.press(ENTER).await;
+        tab_to(&site, "#secret").await;
+        let secret = browser.text("#secret").await;
+        assert_eq!(site.get(&computes(), &secret).await, Some(200));
+        tab_to(&site, "main a[href='/console/pages/keys']").await;
+        browser.press(ENTER).await;
+        browser.shows("h1", "API keys").await;
+        tab_to(&site, &format!("#revoke-{}", number(&site, "typed").await)).await;
+        browser.press(ENTER).await;
+        browser.shows("h1", "Revoke this key?").await;
+        tab_to(&site, "#revoke").await;
+        browser.press(ENTER).await;
+        browser.shows(".notice", "The key was revoked.").await;
+        assert_eq!(site.get(&computes(), &secret).await, Some(401));
+        site.without_complaints().await;
+    }
+}
+
+#[tokio::test]
+async fn everything_is_reached_by_keyboard_and_the_focus_is_seen() {
+    for script in BOTH {
+        let site = busy(script).await;
+        each_page(&site, async |page| {
+            let controls = site.browser.run(CONTROLS, json!([])).await.as_u64().unwrap();
+            let mut stops = 0;
+            while let Some(stop) = next(&site).await {
+                stops += 1;
+                assert!(stops <= MOST_STOPS, "{page}: {stop}");
+            }
+            assert_eq!(stops, controls, "{page}: stops of Tab, and what there is to use");
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn the_way_round_the_navigation_is_the_first_stop() {
+    let site = Site::start(Script::On).await;
+    site.open("/pages/keys").await;
+    let first = next(&site).await.unwrap();
+    assert!(first["name"].as_str().unwrap().contains("Skip to content"), "{first}");
+    site.browser.press(ENTER).await;
+    assert_eq!(site.browser.run("return document.activeElement.id", json!([])).await, "main");
+}
+
+#[tokio::test]
+async fn the_focus_stays_where_it_is_while_the_page_is_kept_up_to_date() {
+    let site = Site::start(Script::On).await;
+    let id = site.idle_compute("br-main-42").await;
+    site.open("/pages/computes").await;
+    tab_to(&site, &format!("#use-{id}")).await;
+    site.platform.advance(std::time::Duration::from_hours(3)).unwrap();
+    site.browser.shows("#computes", "3 h ago").await;
+    let focused = site.browser.run("return document.activeElement.id", json!([])).await;
+    assert_eq!(focused, format!("use-{id}"));
+}
