@@ -63,6 +63,11 @@ ecosystem: control-plane ## real servers and clients: PostgreSQL and its clients
 	@SNAPSHOT=1 IMAGE=registry.example/dbplane release/make release "$$(release/make version)-snapshot"
 	cargo test --locked --test ecosystem
 
+.PHONY: console-pictures
+console-pictures: ## take the pictures of the simulator's console anew, in docs/guide/console (4 min the first time)
+	@tests/ecosystem/build browser
+	DBPLANE_CONSOLE_PICTURES=1 cargo test --locked --test ecosystem -- console::pictures
+
 .PHONY: record-objects
 record-objects: control-plane ## record what the version before this one leaves in the midst of everything, for the tests of upgrades (8 min)
 	@tests/ecosystem/build former

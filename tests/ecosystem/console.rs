@@ -4,6 +4,7 @@ mod browser;
 mod keyboard;
 mod keys;
 mod looks;
+mod pictures;
 mod strangers;
 mod work;
 
