@@ -169,12 +169,12 @@ impl Args {
             writeln!(notes, "not declared: {undeclared}")?;
         }
         let Choices { management, deletion, .. } = self.choices();
-        let (computes, projects) = (import.computes, import.projects);
+        let (computes, projects) = (counted(import.computes, "compute"), counted(import.projects, "project"));
         writeln!(
             notes,
-            "{computes} computes of {projects} projects are declared, with management: {management:?} and deletion: {deletion:?}"
+            "declared {computes} of {projects}, with management: {management:?} and deletion: {deletion:?}"
         )?;
-        if let (Some(folder), 1..) = (&self.out, computes) {
+        if let (Some(folder), 1..) = (&self.out, import.computes) {
             let folder = folder.display();
             writeln!(
                 notes,
@@ -183,4 +183,9 @@ impl Args {
         }
         Ok(if import.undeclared.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
 }

@@ -28,7 +28,7 @@ pub struct PlatformArgs {
     #[arg(long, value_name = "ID", requires = "base_url")]
     pub organization: Option<String>,
     /// For tests on loopback only: allow http and addresses of this machine
-    #[arg(long)]
+    #[arg(long, env = "DBPLANE_ALLOW_INSECURE_PLATFORM")]
     pub allow_insecure_platform: bool,
 }
 

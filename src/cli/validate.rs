@@ -27,7 +27,7 @@ pub struct Args {
     output: Format,
 }
 
-const EXIT_CODES: &str = "Examples:\n  dbplane validate deploy/\n  kustomize build . | dbplane validate - -o sarif\n\n\
+const EXIT_CODES: &str = "Examples:\n  dbplane validate deploy/\n  kubectl kustomize . | dbplane validate - -o sarif\n\n\
                           Exit status:\n  0  nothing is wrong\n  1  something is wrong with an object, or a document cannot be read as YAML\n  \
                           2  the command line is wrong, or a file or directory cannot be read";
 

@@ -200,7 +200,7 @@ async fn applying_an_import_of_five_hundred_computes_changes_nothing_on_the_plat
         let [once, again] = ["once", "again"].map(|name| folder.path().join(format!("{name}-{number}")));
         for out in [&once, &again] {
             let said = import(&cluster, &[*way, &["--out", out.to_str().unwrap()]].concat()).await;
-            assert!(said.contains("125 computes of 1 projects are declared"), "{said}");
+            assert!(said.contains("declared 125 computes of 1 project, "), "{said}");
         }
         let files = content(&once);
         assert_eq!(files, content(&again), "the same account gives the same files");
@@ -242,7 +242,7 @@ async fn applying_an_import_of_five_hundred_computes_changes_nothing_on_the_plat
     let rest = folder.path().join("rest");
     let said = import(&cluster, &["--out", rest.to_str().unwrap()]).await;
     assert_eq!(said.lines().filter(|line| line.starts_with("left out: compute ep-")).count(), 500, "{said}");
-    assert!(said.contains("0 computes of 0 projects are declared"), "{said}");
+    assert!(said.contains("declared 0 computes of 0 projects, "), "{said}");
 }
 
 #[tokio::test]

@@ -67,14 +67,14 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=300))]
     request_timeout: u64,
     /// For tests on loopback only: allow http and addresses of this machine
-    #[arg(long)]
+    #[arg(long, env = "DBPLANE_ALLOW_INSECURE_PLATFORM")]
     allow_insecure_platform: bool,
 }
 
 const AFTER_HELP: &str = "Examples:
   dbplane plan -n shop                                  what the operator is about to do in namespace shop
   dbplane plan -n shop -f orders.yaml                   what it would do if this were applied
-  kustomize build . | dbplane plan -f - -o markdown     the same as a comment on a pull request
+  kubectl kustomize . | dbplane plan -f - -o markdown   the same as a comment on a pull request
   dbplane plan -A --detailed-exitcode --api-key KEY     without the right to read Secrets
 
 Exit status:

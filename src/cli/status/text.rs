@@ -150,7 +150,7 @@ pub fn page(page: &Page, out: &mut impl Write, wide: bool) -> io::Result<()> {
     let color = style(page.needs.needs());
     writeln!(
         out,
-        "{HEADING}{}{HEADING:#}{place}: {color}{} {}{color:#}",
+        "{HEADING}{}{HEADING:#}{place}: {color}{}{}{color:#}",
         item.target(),
         page.needs.words(),
         reason(page)
@@ -188,7 +188,7 @@ pub fn page(page: &Page, out: &mut impl Write, wide: bool) -> io::Result<()> {
 fn reason(page: &Page) -> String {
     match page.needs {
         State::Well => String::new(),
-        _ => format!("({})", page.resource.reason),
+        _ => format!(" ({})", page.resource.reason),
     }
 }
 
