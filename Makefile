@@ -29,6 +29,15 @@ demo demo-once:
 	$(step) '3 of 3' 'the demo: about half a minute'
 	@target/debug/examples/demo $(if $(filter demo-once,$@),--once)
 
+.PHONY: playground
+playground: ## the same with nothing declared, for whoever follows the book: in another terminal, `source target/playground` (name=second: a second one beside it, in target/second)
+	$(step) '1 of 3' 'the control plane: 6 to 8 min the first time, then at once'
+	@tests/control-plane/build
+	$(step) '2 of 3' 'the programs: about 3 min the first time, then seconds'
+	@$(build-demo)
+	$(step) '3 of 3' 'the playground: about ten seconds'
+	@target/debug/examples/demo --playground target/$(or $(name),playground)
+
 .PHONY: build
 build: ## the programs, optimized: target/release/dbplane and target/release/dbplane-simulator
 	cargo build --release --locked --workspace --bins

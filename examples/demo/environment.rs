@@ -1,16 +1,32 @@
 //! What is started: a control plane, a simulated platform, and the operator as its own ServiceAccount.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use super::console::Console;
-use super::support::{ControlPlane, Error, PATIENCE, Result, Running, free_port, wait_for};
+use super::support::{ControlPlane, Error, Options, PATIENCE, Result, Running, definition_files, free_port, wait_for};
 use super::terminal::Terminal;
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
-const WORLD: &str = "deploy/examples/world.yaml";
+
+/// The platform that is simulated, and what the cluster has at its start.
+pub struct Setting {
+    world: &'static str,
+    profile: &'static str,
+    /// The definitions are there before the cluster's controllers, so that these know the kinds at once.
+    definitions: bool,
+}
+
+/// For the steps of the demo, which install everything themselves.
+pub const SHOWN: Setting = Setting { world: "deploy/examples/world.yaml", profile: "default", definitions: false };
+/// For whoever follows the book: the public API, on which somebody has worked before.
+pub const PLAYGROUND: Setting =
+    Setting { world: "examples/demo/playground.yaml", profile: "public", definitions: true };
+
+/// What clusters have beside the controllers that tests rely on: roles that extend others, and quotas.
+const CONTROLLERS: [&str; 2] = ["clusterrole-aggregation-controller", "resourcequota-controller"];
 
 pub struct Environment {
     // The processes stand before the cluster, in whose sandbox they live: fields are dropped in this order.
@@ -22,11 +38,17 @@ pub struct Environment {
 
 impl Environment {
     /// Starts the cluster and the simulated platform.
-    pub async fn start(terminal: &Terminal) -> Result<Self> {
+    pub async fn start(terminal: &Terminal, setting: &Setting) -> Result<Self> {
         let (_, mut simulator) = (program("dbplane")?, Command::new(program("dbplane-simulator")?));
         terminal.print("Starting a Kubernetes control plane and a simulated platform on this machine ...");
-        let cluster = ControlPlane::start().await?;
-        simulator.args(["--listen=127.0.0.1:0", "--world", WORLD]).current_dir(REPOSITORY);
+        let mut options = Options::default();
+        options.controllers.extend(CONTROLLERS.map(str::to_owned));
+        if setting.definitions {
+            options.crds = definition_files();
+        }
+        let cluster = ControlPlane::start_with(options).await?;
+        let (world, profile) = (setting.world, setting.profile);
+        simulator.args(["--listen=127.0.0.1:0", "--world", world, "--profile", profile]).current_dir(REPOSITORY);
         let mut simulator = cluster.sandbox().start("simulator", simulator)?;
         let base_url = wait_for("the simulator's base URL", PATIENCE, async || {
             let log = simulator.log();
@@ -95,6 +117,18 @@ impl Environment {
         Path::new(self.cluster.kubectl_command().get_program()).parent().map(Path::to_path_buf)
     }
 
+    /// A folder that goes with the cluster.
+    pub fn folder(&self) -> &Path {
+        self.cluster.sandbox().folder()
+    }
+
+    /// What kubectl is told by its environment.
+    pub fn variables(&self) -> Vec<(String, String)> {
+        let kubectl = self.cluster.kubectl_command();
+        let text = |text: &OsStr| text.to_string_lossy().into_owned();
+        kubectl.get_envs().filter_map(|(name, value)| Some((text(name), text(value?)))).collect()
+    }
+
     pub fn kubeconfig(&self) -> PathBuf {
         self.cluster.kubeconfig_path()
     }
@@ -115,9 +149,10 @@ impl Environment {
 }
 
 /// A program of the same build as the demo and the tests.
-fn program(name: &str) -> Result<PathBuf> {
+pub fn program(name: &str) -> Result<PathBuf> {
     let program = Path::new(REPOSITORY).join("target/debug").join(name);
-    let missing = || Error::new(format!("target/debug/{name} is missing: start the demo with `make demo`"));
+    let missing =
+        || Error::new(format!("target/debug/{name} is missing: start it with `make demo` or `make playground`"));
     if program.is_file() { Ok(program) } else { Err(missing()) }
 }
 

@@ -7,38 +7,53 @@
 
 mod console;
 mod environment;
+mod playground;
 mod steps;
 #[path = "../../tests/support/mod.rs"]
 mod support;
 mod terminal;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use environment::Environment;
+use environment::{Environment, SHOWN};
 use support::Result;
 use terminal::Terminal;
 
 /// What processes end with that Ctrl-C ends.
 const INTERRUPTED: u8 = 130;
 
+/// What the arguments ask for.
+enum What {
+    Demo { once: bool },
+    Playground { file: PathBuf },
+}
+
+impl What {
+    fn asked() -> Option<Self> {
+        let arguments: Vec<String> = std::env::args().skip(1).collect();
+        match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            [] => Some(Self::Demo { once: false }),
+            ["--once"] => Some(Self::Demo { once: true }),
+            ["--playground", file] => Some(Self::Playground { file: file.into() }),
+            _ => None,
+        }
+    }
+}
+
 #[tokio::main]
 async fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let once = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [] => false,
-        ["--once"] => true,
-        _ => {
-            eprintln!("usage: demo [--once]");
-            return ExitCode::FAILURE;
-        }
+    let Some(what) = What::asked() else {
+        eprintln!("usage: demo [--once | --playground FILE]");
+        return ExitCode::FAILURE;
     };
     let mut shown = false;
     // Whichever way it ends, what was started goes with the future that holds it.
     let outcome = tokio::select! {
-        outcome = demo(once, &mut shown) => Some(outcome),
+        outcome = run(what, &mut shown) => Some(outcome),
         () = asked_to_stop() => None,
     };
     match outcome {
@@ -54,10 +69,17 @@ async fn main() -> ExitCode {
     }
 }
 
+async fn run(what: What, shown: &mut bool) -> Result<()> {
+    match what {
+        What::Demo { once } => demo(once, shown).await,
+        What::Playground { file } => playground::offer(&file, shown).await,
+    }
+}
+
 async fn demo(once: bool, shown: &mut bool) -> Result<()> {
     let begun = Instant::now();
     let terminal = Terminal::new();
-    let mut env = Environment::start(&terminal).await?;
+    let mut env = Environment::start(&terminal, &SHOWN).await?;
     let outcome = async {
         steps::install(&terminal, &mut env).await?;
         steps::show(&terminal, &env).await

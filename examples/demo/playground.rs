@@ -1,0 +1,79 @@
+//! The same environment with nothing declared, and a file that shows another terminal the way to it.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use super::environment::{Environment, PLAYGROUND, program};
+use super::support::{Error, Result};
+use super::terminal::Terminal;
+
+/// Goes with the playground: what it names is gone then.
+struct Way(PathBuf);
+
+impl Drop for Way {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Starts everything, installed and ready, and stays until one of the processes ends.
+pub async fn offer(file: &Path, shown: &mut bool) -> Result<()> {
+    let terminal = Terminal::new();
+    let mut env = Environment::start(&terminal, &PLAYGROUND).await?;
+    terminal.print("Installing dbplane, and starting the operator ...");
+    if let Err(error) = install(&mut env).await {
+        terminal.print(&env.last_logs());
+        return Err(error);
+    }
+    let variables = variables(&env, &programs(&env)?);
+    // Beside its name and renamed: who finds it finds the whole of it.
+    let unfinished = file.with_extension("unfinished");
+    fs::write(&unfinished, variables)?;
+    fs::rename(&unfinished, file)?;
+    let _way = Way(file.to_owned());
+    *shown = true;
+    terminal.print(&format!(
+        "\nReady, and everything stays up until Ctrl-C. In another terminal, in this folder:\n\n     source {}\n",
+        file.display()
+    ));
+    terminal.print(&format!("   The platform's console: {}/", env.console.url()));
+    env.until_one_ends().await
+}
+
+/// As the demo shows it, without a word.
+async fn install(env: &mut Environment) -> Result<()> {
+    env.kubectl(&["apply", "-k", concat!(env!("CARGO_MANIFEST_DIR"), "/deploy")]).await?;
+    env.start_operator().await
+}
+
+/// A folder with the programs that pages name, kubectl's plugin among them.
+fn programs(env: &Environment) -> Result<PathBuf> {
+    let folder = env.folder().join("bin");
+    fs::create_dir(&folder)?;
+    let kubectl = env.kubectl_folder().ok_or_else(|| Error::new("kubectl has no folder"))?.join("kubectl");
+    symlink(kubectl, folder.join("kubectl"))?;
+    for name in ["dbplane", "dbplane-simulator"] {
+        symlink(program(name)?, folder.join(name))?;
+    }
+    symlink(program("dbplane")?, folder.join("kubectl-dbplane"))?;
+    Ok(folder)
+}
+
+fn variables(env: &Environment, programs: &Path) -> String {
+    let mut text = String::from("# The way to a playground that runs: source this file.\n");
+    let mut export = |name: &str, value: &str| {
+        let _ = writeln!(text, "export {name}={value}");
+    };
+    // That one is for a process that is short-lived, and not for all that people start in their shell.
+    for (name, value) in env.variables().into_iter().filter(|(name, _)| name != "GOGC") {
+        export(&name, &value);
+    }
+    // The verbs that call the platform themselves reach this one on loopback, as the operator does.
+    export("DBPLANE_ALLOW_INSECURE_PLATFORM", "true");
+    export("PLATFORM_URL", &env.console.base_url);
+    export("CONSOLE_URL", &env.console.url());
+    export("PATH", &format!("{}:$PATH", programs.display()));
+    text
+}
