@@ -7,7 +7,6 @@
     reason = "the lints know #[test] functions, not what they call"
 )]
 
-mod guides;
 mod kinds;
 mod manifests;
 mod protection;

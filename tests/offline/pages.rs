@@ -165,8 +165,7 @@ fn the_book_has_every_page_once() {
     assert_eq!(named, all);
 }
 
-/// Blocks in other languages are checked where they are used: manifests by tests/cluster, commands of the runbook by tests/cluster and the
-/// guides' own tests.
+/// That they do what the page says is shown by tests/book, which runs them, and applies the manifests.
 #[test]
 fn every_command_of_the_program_that_a_page_shows_is_one() {
     let (mut checked, mut wrong) = (0, Vec::new());

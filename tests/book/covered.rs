@@ -1,0 +1,141 @@
+//! What becomes of each block of commands in the book: none is only text.
+
+use std::collections::BTreeSet;
+
+use crate::page::{Block, blocks, book, repository};
+
+/// Who runs a block of commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Its page is followed from its beginning to its end.
+    Walkthrough,
+    /// It is run on the fleet that `fleet.yaml` declares.
+    Guide,
+    /// Another test, in this file.
+    Test(&'static str),
+    /// Nobody, because of what it needs.
+    Nobody(&'static str),
+}
+
+/// Each block by its page and its first line; `*` stands for all blocks of the page.
+pub const COMMANDS: &[(&str, &str, By)] = &[
+    ("docs/start/first-ten-minutes.md", "*", By::Walkthrough),
+    ("docs/start/first-project.md", "*", By::Walkthrough),
+    ("docs/guide/restore.md", "*", By::Walkthrough),
+    ("docs/guide/clusters.md", "*", By::Walkthrough),
+    ("docs/guide/teams.md", "*", By::Walkthrough),
+    ("docs/validate.md", "*", By::Guide),
+    ("docs/guide/connection.md", "*", By::Guide),
+    ("docs/guide/deletion-protection.md", "*", By::Guide),
+    ("docs/guide/disruption.md", "*", By::Guide),
+    (
+        "docs/guide/from-terraform.md",
+        "terraform state pull | dbplane import --account prod -n shop --from-terraform - --out computes",
+        By::Test("tests/offline/import.rs"),
+    ),
+    (
+        "docs/guide/from-terraform.md",
+        "terraform state rm 'module.computes.neon_endpoint.primary[\"dev\"]'",
+        By::Nobody("terraform, with a state of it"),
+    ),
+    ("docs/guide/gitops.md", "*", By::Guide),
+    ("docs/guide/hand-over.md", "*", By::Guide),
+    ("docs/guide/import.md", "*", By::Guide),
+    ("docs/guide/operations.md", "*", By::Guide),
+    ("docs/guide/plan.md", "*", By::Guide),
+    (
+        "docs/guide/problems.md",
+        "*",
+        By::Nobody("a Pod of the operator, to forward its ports: a control plane has no nodes"),
+    ),
+    ("docs/guide/reconcile.md", "*", By::Guide),
+    ("docs/guide/replicas.md", "*", By::Guide),
+    ("docs/guide/restarts.md", "*", By::Guide),
+    ("docs/guide/rotation.md", "*", By::Guide),
+    ("docs/guide/schedules.md", "*", By::Guide),
+    ("docs/runbook/DbplaneBudgetExhausted.md", "*", RUNBOOK),
+    ("docs/runbook/DbplaneCredentialsRefused.md", "*", RUNBOOK),
+    ("docs/runbook/DbplaneDeletionPaused.md", "*", RUNBOOK),
+    ("docs/runbook/DbplaneKeysToRevoke.md", "*", RUNBOOK),
+    ("docs/runbook/DbplaneNoLeader.md", "*", RUNBOOK),
+    ("docs/runbook/DbplanePlatformUnreachable.md", "*", RUNBOOK),
+    ("docs/runbook/DbplaneSnapshotsStale.md", "*", RUNBOOK),
+    ("docs/runbook/DbplaneStalled.md", "*", RUNBOOK),
+    ("docs/runbook/DbplaneUnresolvedCreates.md", "*", RUNBOOK),
+];
+
+const RUNBOOK: By = By::Test("tests/ecosystem/monitoring.rs");
+
+/// YAML that no API server takes: the page, the first line, and what it is.
+pub const PARTS: &[(&str, &str, &str)] = &[
+    ("README.md", "# kustomization.yaml", "a file of kustomize"),
+    ("docs/guide/traces.md", "operator:", "values of the chart"),
+    ("docs/resources.md", "  disruption:", "a part of a spec, of which docs/guide/disruption.md has the whole"),
+    ("docs/validate.md", "# .pre-commit-config.yaml", "a file of pre-commit"),
+    ("docs/validate.md", "jobs:", "jobs of a service that builds"),
+    ("docs/validate.md", "manifests:", "jobs of a service that builds"),
+];
+
+/// Who runs this block.
+pub fn by(page: &str, block: &Block) -> Option<By> {
+    let names = |(of, line, _): &&(&str, &str, By)| *of == page && (*line == "*" || *line == block.first_line());
+    COMMANDS.iter().find(names).map(|(_, _, by)| *by)
+}
+
+pub fn is_part(page: &str, block: &Block) -> bool {
+    PARTS.iter().any(|(of, line, _)| *of == page && *line == block.first_line())
+}
+
+/// The pages that have blocks of this kind, each once, in the book's order.
+pub fn pages(wanted: By) -> Vec<String> {
+    book()
+        .into_iter()
+        .filter(|page| blocks(page).iter().any(|block| block.is_command() && by(page, block) == Some(wanted)))
+        .collect()
+}
+
+#[test]
+fn every_block_of_commands_is_run_or_says_why_not() {
+    let (mut unknown, mut used, mut count) = (Vec::new(), BTreeSet::new(), 0);
+    for page in book() {
+        for block in blocks(&page).iter().filter(|block| block.is_command()) {
+            count += 1;
+            let line = block.first_line();
+            for (of, line, _) in COMMANDS.iter().filter(|(of, named, _)| *of == page && ["*", line].contains(named)) {
+                used.insert((*of, *line));
+            }
+            match by(&page, block) {
+                Some(By::Test(file)) => assert!(repository().join(file).is_file(), "{page}: no {file}"),
+                Some(_) => {}
+                None => unknown.push(format!("{page}:{}: {line}", block.line)),
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "name in COMMANDS who runs these: {unknown:#?}");
+    let stale: Vec<_> = COMMANDS.iter().filter(|(of, line, _)| !used.contains(&(*of, *line))).collect();
+    assert!(stale.is_empty(), "nothing on the pages is meant by: {stale:#?}");
+    assert!(count > 50, "only {count} blocks were found");
+}
+
+#[test]
+fn every_part_of_a_manifest_is_still_there() {
+    for (page, line, _) in PARTS {
+        let found = blocks(page).into_iter().any(|block| block.is_manifest() && block.first_line() == *line);
+        assert!(found, "{page} has no manifest that begins with {line}");
+    }
+}
+
+/// A page that is followed has its commands apply what its reader saves.
+#[test]
+fn every_file_of_a_walkthrough_is_used_by_its_commands() {
+    let mut files = 0;
+    for page in pages(By::Walkthrough) {
+        let all = blocks(&page);
+        for file in all.iter().filter_map(Block::file) {
+            files += 1;
+            let used = all.iter().any(|block| block.is_command() && block.text.contains(file));
+            assert!(used, "{page}: no command uses {file}");
+        }
+    }
+    assert!(files >= 10, "only {files} files were found");
+}

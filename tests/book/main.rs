@@ -1,0 +1,94 @@
+//! The book as its readers use it: the commands of its pages are run, in their order, and what the pages show is compared with what is printed.
+//!
+//! A page that is followed from its beginning to its end starts from a playground (`make playground`), as the page says.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the lints know #[test] functions, not what they call"
+)]
+
+mod covered;
+mod manifests;
+mod page;
+mod playground;
+mod session;
+mod shown;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::io::Write;
+
+use covered::By;
+use page::{Block, blocks};
+use playground::Playground;
+use session::{Ran, Session};
+
+/// What a reader of the guides has.
+const FLEET: &str = include_str!("fleet.sh");
+
+/// Pages that need two clusters, or leave behind what others would meet.
+const APART: [&str; 2] = ["docs/guide/restore.md", "docs/guide/clusters.md"];
+
+/// Past the test harness, which shows what a test prints only when it fails.
+fn tell(text: &str) {
+    std::io::stderr().write_all(text.as_bytes()).unwrap();
+}
+
+async fn follow(page: &str, playgrounds: &[(&str, &Playground)]) -> Ran {
+    Session::new(page, playgrounds).follow().await
+}
+
+#[tokio::test]
+async fn a_newcomer_gets_from_the_first_page_to_a_managed_fleet() {
+    let playground = Playground::start().await;
+    let mut ran = Ran::default();
+    for page in covered::pages(By::Walkthrough).iter().filter(|page| !APART.contains(&page.as_str())) {
+        ran.add(&follow(page, &[("playground", &playground)]).await);
+    }
+    // Before the guides have anything in their namespace: some fields cannot be changed.
+    let manifests = manifests_of_all_pages(&playground).await;
+    ran.add(&guides(&playground).await);
+    tell(&format!("{ran}; {manifests} manifests beside them are accepted\n"));
+    assert!(ran.pages >= 15 && ran.blocks >= 50 && ran.compared >= 15, "{ran}");
+    playground.end().await;
+}
+
+#[tokio::test]
+async fn what_is_lost_is_restored_and_goes_to_another_cluster() {
+    let (playground, second) = tokio::join!(Playground::start(), Playground::start());
+    let mut ran = Ran::default();
+    for page in APART {
+        ran.add(&follow(page, &[("playground", &playground), ("second", &second)]).await);
+    }
+    tell(&format!("{ran}\n"));
+    playground.end().await;
+    second.end().await;
+}
+
+async fn guides(playground: &Playground) -> Ran {
+    let mut ran = Ran::default();
+    for page in covered::pages(By::Guide) {
+        let session = Session::new(&page, &[("playground", playground)]);
+        let runs = |block: &Block| block.is_command() && covered::by(&page, block) == Some(By::Guide);
+        ran.add(&session.perform(FLEET, &blocks(&page), runs).await);
+    }
+    ran
+}
+
+/// How many there are.
+async fn manifests_of_all_pages(playground: &Playground) -> usize {
+    let mut tried = 0;
+    let (way, mut before) = ("source target/playground", "source target/playground\nkubectl create namespace shop");
+    for page in page::book() {
+        let trials = manifests::trials(&page);
+        if !trials.is_empty() {
+            let session = Session::new(&page, &[("playground", playground)]);
+            tried += session.perform(before, &trials, |_| true).await.blocks;
+            before = way;
+        }
+    }
+    assert!(tried > 30, "only {tried} manifests were found");
+    tried
+}

@@ -1,0 +1,153 @@
+//! A reader at a page: one shell, in a folder of its own, for all commands of the page.
+
+use std::fmt::{self, Write as _};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::page::{Block, blocks, repository};
+use crate::playground::Playground;
+use crate::shown;
+use crate::support::Sandbox;
+
+/// For all commands of a page together, on a busy machine: nothing passes because of it.
+const LONGEST: Duration = Duration::from_secs(420);
+
+/// What was run.
+#[derive(Debug, Default)]
+pub struct Ran {
+    pub pages: usize,
+    /// Blocks of commands.
+    pub blocks: usize,
+    /// Lines of them that are not empty.
+    pub lines: usize,
+    /// Blocks with what the commands print.
+    pub compared: usize,
+}
+
+impl Ran {
+    pub fn add(&mut self, more: &Self) {
+        self.pages += more.pages;
+        self.blocks += more.blocks;
+        self.lines += more.lines;
+        self.compared += more.compared;
+    }
+}
+
+impl fmt::Display for Ran {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pages, blocks, lines, compared } = self;
+        write!(f, "{pages} pages: {blocks} blocks of {lines} lines were run, and {compared} outputs compared")
+    }
+}
+
+/// What a page has its reader do, in order.
+struct Step<'a> {
+    block: &'a Block,
+    /// What the page says that it prints.
+    shown: Option<&'a Block>,
+}
+
+/// In the reader's own shell, unless they are to fail.
+fn commands(block: &Block) -> String {
+    match block.fails {
+        false => block.text.clone(),
+        true => format!("if (\n{}); then echo 'the page says that this fails'; exit 1; fi\n", block.text),
+    }
+}
+
+pub struct Session {
+    sandbox: Sandbox,
+    page: String,
+}
+
+impl Session {
+    /// The folder is as the sources are to a reader: with the way to the playgrounds in `target`.
+    pub fn new(page: &str, playgrounds: &[(&str, &Playground)]) -> Self {
+        let sandbox = Sandbox::new("reader").unwrap();
+        for entry in ["deploy", "docs", "examples", "tests"] {
+            symlink(repository().join(entry), sandbox.folder().join(entry)).unwrap();
+        }
+        fs::create_dir(sandbox.folder().join("target")).unwrap();
+        for (name, playground) in playgrounds {
+            fs::copy(&playground.way, sandbox.folder().join("target").join(name)).unwrap();
+        }
+        Self { sandbox, page: page.to_owned() }
+    }
+
+    /// Does what the page says; panics with the first thing that does not come out as the page shows it.
+    pub async fn follow(&self) -> Ran {
+        self.perform("", &blocks(&self.page), Block::is_command).await
+    }
+
+    /// Runs those of the blocks that it is told to, after commands that the page takes for granted.
+    pub async fn perform(&self, before: &str, all: &[Block], runs: impl Fn(&Block) -> bool) -> Ran {
+        let mut ran = Ran { pages: 1, ..Ran::default() };
+        let mut steps = Vec::new();
+        let mut script = format!("{before}\n");
+        for (at, block) in all.iter().enumerate() {
+            if let Some(name) = block.file() {
+                writeln!(script, "cat >{name} <<'END OF {name}'\n{}END OF {name}", block.text).unwrap();
+            }
+            if runs(block) {
+                let shown = all.get(at + 1).filter(|next| next.language == "text");
+                steps.push(Step { block, shown });
+                let output = self.output(block);
+                writeln!(script, "exec >{} 2>&1\n{}", output.display(), commands(block)).unwrap();
+            }
+        }
+        self.run(&script, &steps).await;
+        for step in &steps {
+            ran.blocks += 1;
+            ran.lines += step.block.text.lines().filter(|line| !line.trim().is_empty()).count();
+            ran.compared += usize::from(step.shown.is_some());
+            self.compare(step);
+        }
+        ran
+    }
+
+    async fn run(&self, script: &str, steps: &[Step<'_>]) {
+        let file = self.sandbox.folder().join("page.sh");
+        fs::write(&file, script).unwrap();
+        let mut bash = Command::new("bash");
+        bash.args(["-euo", "pipefail"]).arg(&file).current_dir(self.sandbox.folder());
+        // No collection of garbage: kubectl ends before it matters.
+        bash.env("NO_COLOR", "1").env("GOGC", "off");
+        let mut bash = self.sandbox.start("bash", bash).unwrap();
+        let outcome = bash.wait(LONGEST).await;
+        let what = match outcome {
+            Ok(status) if status.success() => return,
+            Ok(status) => format!("ended with {status}"),
+            Err(error) => error.to_string(),
+        };
+        let Some(last) = steps.iter().rev().find(|step| self.output(step.block).exists()) else {
+            panic!("{}: what it takes for granted {what}:\n{}", self.page, bash.log());
+        };
+        panic!("{}:\n{}\n{what}, and printed:\n{}", self.place(last.block), last.block.text, self.printed(last.block));
+    }
+
+    fn compare(&self, step: &Step<'_>) {
+        let Some(shown) = step.shown else { return };
+        let printed = self.printed(step.block);
+        assert!(
+            shown::fits(&shown.text, &printed),
+            "{}: the page shows\n{}\nand this was printed:\n{printed}",
+            self.place(shown),
+            shown.text
+        );
+    }
+
+    fn output(&self, block: &Block) -> PathBuf {
+        self.sandbox.folder().join(format!("output-{}", block.line))
+    }
+
+    fn printed(&self, block: &Block) -> String {
+        fs::read_to_string(self.output(block)).unwrap_or_default()
+    }
+
+    fn place(&self, block: &Block) -> String {
+        format!("{}:{}", self.page, block.line)
+    }
+}

@@ -1,0 +1,52 @@
+//! Whether what was printed is what a page shows.
+
+/// Stands for any text of a line, or alone on a line for any lines.
+const ANY: char = '…';
+
+/// Widths of columns differ from run to run, so that blanks count as one.
+pub fn fits(shown: &str, printed: &str) -> bool {
+    let lines = |text: &str| -> Vec<String> {
+        let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        lines.filter(|line| !line.is_empty()).collect()
+    };
+    fit(&lines(shown), &lines(printed))
+}
+
+fn fit(shown: &[String], printed: &[String]) -> bool {
+    match (shown, printed) {
+        ([], []) => true,
+        ([first, rest @ ..], _) if *first == ANY.to_string() => {
+            (0..=printed.len()).any(|skipped| fit(rest, &printed[skipped..]))
+        }
+        ([first, rest @ ..], [line, lines @ ..]) => line_fits(first, line) && fit(rest, lines),
+        _ => false,
+    }
+}
+
+fn line_fits(shown: &str, printed: &str) -> bool {
+    match shown.split_once(ANY) {
+        None => shown == printed,
+        Some((before, after)) => printed.strip_prefix(before).is_some_and(|rest| {
+            rest.char_indices().map(|(at, _)| at).chain([rest.len()]).any(|at| line_fits(after, &rest[at..]))
+        }),
+    }
+}
+
+#[test]
+fn any_text_and_any_lines_are_told_from_others() {
+    for (shown, printed, fits_it) in [
+        ("a  b\n", "a b", true),
+        ("a b", "a c", false),
+        ("a … c", "a b c", true),
+        ("a … c", "a b c d", false),
+        ("orders … 4s…", "orders True 4s", true),
+        ("a\n…\nb", "a\nb", true),
+        ("a\n…\nb", "a\nx\ny\nb", true),
+        ("a\n…\nb", "a\nx", false),
+        ("…", "", true),
+        ("", "a", false),
+        ("a", "", false),
+    ] {
+        assert_eq!(fits(shown, printed), fits_it, "{shown:?} {printed:?}");
+    }
+}
