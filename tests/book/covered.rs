@@ -53,6 +53,12 @@ pub const COMMANDS: &[(&str, &str, By)] = &[
     ("docs/guide/restarts.md", "*", By::Guide),
     ("docs/guide/rotation.md", "*", By::Guide),
     ("docs/guide/schedules.md", "*", By::Guide),
+    (
+        "docs/reference/commands.md",
+        "*",
+        By::Nobody("the resources that the examples of --help name; tests/offline/pages.rs has the program read them"),
+    ),
+    ("docs/reference/simulator.md", "*", By::Nobody("a terminal of its own: it serves until it is stopped")),
     ("docs/runbook/DbplaneBudgetExhausted.md", "*", RUNBOOK),
     ("docs/runbook/DbplaneCredentialsRefused.md", "*", RUNBOOK),
     ("docs/runbook/DbplaneDeletionPaused.md", "*", RUNBOOK),
