@@ -1,13 +1,10 @@
 //! Flux: its own kustomize-controller deploys from a source, on a real control plane, beside the operator.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::kustomization::Flux;
-use super::{changes, everything, examples, writes};
+use super::{at_rest, changes, everything, examples, writes};
 use crate::fixture::{Fixture, compute, condition, key};
-use crate::support::PATIENCE;
 
 const FINALIZER: &str = "dbplane.dev/finalizer";
 
@@ -76,20 +73,6 @@ async fn whatever_flux_reconciles_at_rest_changes_nothing() {
     for (name, object) in &objects {
         nobody_writes_what_is_another_s(name, object);
     }
-}
-
-/// Everything, once it stays the same for longer than a poll and a check of the keys; with what was asked until then.
-async fn at_rest(fixture: &Fixture) -> (std::collections::BTreeMap<String, Value>, Vec<String>, Vec<String>) {
-    const REST: Duration = Duration::from_secs(12);
-    let (mut last, mut since) = (None, std::time::Instant::now());
-    let found = crate::support::wait_for("nothing to be written", 2 * PATIENCE, async || {
-        let now = (everything(fixture).await, writes(fixture), changes(fixture));
-        if last.as_ref() != Some(&now) {
-            (last, since) = (Some(now), std::time::Instant::now());
-        }
-        (since.elapsed() > REST).then(|| last.clone().unwrap())
-    });
-    found.await.unwrap()
 }
 
 /// Flux owns what is in the repository, and dbplane what it adds: in no object has one a field of the other.

@@ -1,16 +1,18 @@
 //! Resources that tools keep as they are declared in Git.
 
+mod argocd;
 mod flux;
 mod kustomization;
 mod source;
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use kube::api::ListParams;
 use serde_json::Value;
 
 use crate::fixture::{Fixture, root};
-use crate::support::objects;
+use crate::support::{PATIENCE, objects, wait_for};
 
 /// deploy/examples as a repository would have them for this fixture: its namespace, its project, and its platform's address.
 fn examples(fixture: &Fixture) -> Vec<(String, String)> {
@@ -32,7 +34,9 @@ async fn everything(fixture: &Fixture) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     for kind in ["Account", "ClusterAccount", "Compute", "ProjectKey", "ReadReplicaSet", "Secret"] {
         let listed = objects(fixture.client(), fixture.namespace(), kind).list(&ListParams::default()).await.unwrap();
-        for object in listed {
+        // Those of other tests are no part of it.
+        let mine = |name: &str| kind != "ClusterAccount" || name.starts_with(fixture.namespace());
+        for object in listed.into_iter().filter(|object| object.metadata.name.as_deref().is_some_and(mine)) {
             found.insert(
                 format!("{kind}/{}", object.metadata.name.clone().unwrap()),
                 serde_json::to_value(object).unwrap(),
@@ -57,4 +61,18 @@ fn writes(fixture: &Fixture) -> Vec<String> {
 /// The changes that the platform was asked for: method and path.
 fn changes(fixture: &Fixture) -> Vec<String> {
     fixture.requests().into_iter().filter(|request| !request.starts_with("GET ")).collect()
+}
+
+/// Everything, once it stays the same for longer than a poll and a check of the keys; with what was asked until then.
+async fn at_rest(fixture: &Fixture) -> (BTreeMap<String, Value>, Vec<String>, Vec<String>) {
+    const REST: Duration = Duration::from_secs(12);
+    let (mut last, mut since) = (None, Instant::now());
+    let found = wait_for("nothing to be written", 2 * PATIENCE, async || {
+        let now = (everything(fixture).await, writes(fixture), changes(fixture));
+        if last.as_ref() != Some(&now) {
+            (last, since) = (Some(now), Instant::now());
+        }
+        (since.elapsed() > REST).then(|| last.clone().unwrap())
+    });
+    found.await.unwrap()
 }
