@@ -2,6 +2,7 @@
 
 mod argocd;
 mod flux;
+mod helm;
 mod kustomization;
 mod source;
 
