@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write as _};
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,10 +17,12 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, ServiceAccount};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
-use support::{ControlPlane, Options, PATIENCE, Sandbox, wait_until};
+use support::{ControlPlane, Options, PATIENCE, Sandbox, free_port, wait_until};
 
 /// Where the process that holds a cluster, to be killed, writes what it holds.
 const REPORT: &str = "DBPLANE_TEST_REPORT";
+/// What a process that holds ports is to print them with.
+const PORTS: &str = "DBPLANE_TEST_PORTS";
 
 #[tokio::test]
 async fn two_clusters_started_at_once_are_two() {
@@ -183,6 +187,40 @@ async fn holds_a_cluster_until_killed() {
     let cluster = ControlPlane::start().await.unwrap();
     Traces::of(&cluster).write(&report);
     pending::<()>().await;
+}
+
+#[test]
+fn programs_that_run_at_once_are_given_different_ports() {
+    const EACH: usize = 1200;
+    let mut holder = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "holds_ports_until_its_input_ends", "--ignored", "--nocapture"])
+        .env(PORTS, EACH.to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(holder.stdout.take().unwrap()).lines();
+    let theirs: BTreeSet<u16> = lines.by_ref().filter_map(|line| line.unwrap().parse().ok()).take(EACH).collect();
+    // Nothing listens on theirs: only the locks keep them.
+    let ours: BTreeSet<u16> = (0..EACH).map(|_| free_port().unwrap()).collect();
+    assert_eq!((theirs.len(), ours.len()), (EACH, EACH));
+    assert_eq!(ours.intersection(&theirs).count(), 0, "{theirs:?}");
+    drop(holder.stdin.take());
+    lines.for_each(drop);
+    assert!(holder.wait().unwrap().success());
+}
+
+#[test]
+#[ignore = "not a test: the process that programs_that_run_at_once_are_given_different_ports starts"]
+fn holds_ports_until_its_input_ends() {
+    let Some(count) = env::var(PORTS).ok() else {
+        return;
+    };
+    let mut output = std::io::stdout().lock();
+    for _ in 0..count.parse().unwrap() {
+        write!(output, "\n{}\n", free_port().unwrap()).unwrap();
+    }
+    std::io::stdin().lines().for_each(drop);
 }
 
 #[tokio::test]

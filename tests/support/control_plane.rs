@@ -17,8 +17,6 @@ use self::programs::Programs;
 use super::ports::free_port;
 use super::{Error, PATIENCE, Result, Running, Sandbox, kubeconfig, wait_for};
 
-const PORT_ATTEMPTS: usize = 4;
-
 /// The controllers that tests rely on: owner references, deletion of namespaces, ServiceAccounts and their tokens.
 /// (`kube-controller-manager --help` lists the others.)
 const CONTROLLERS: [&str; 5] = [
@@ -68,16 +66,9 @@ impl ControlPlane {
     }
 
     pub async fn start_with(options: Options) -> Result<Self> {
-        let programs = Programs::find()?;
-        let mut attempt = 1;
-        loop {
-            let mut cluster = Self::launch(programs.clone(), options.clone())?;
-            match cluster.become_ready().await {
-                Ok(()) => return Ok(cluster),
-                Err(_) if attempt < PORT_ATTEMPTS && cluster.lost_a_port() => attempt += 1,
-                Err(error) => return Err(error),
-            }
-        }
+        let mut cluster = Self::launch(Programs::find()?, options)?;
+        cluster.become_ready().await?;
+        Ok(cluster)
     }
 
     /// One cluster for all tests of a test target that need no more than namespaces of their own.
@@ -172,10 +163,6 @@ impl ControlPlane {
             let status = process.ended().ok()??;
             Some(Error::new(format!("{} ended ({status}):\n{}", process.name(), process.last_lines(20))))
         })
-    }
-
-    fn lost_a_port(&self) -> bool {
-        self.processes().any(|process| process.log().contains("address already in use"))
     }
 
     fn last_lines(&self) -> String {
