@@ -6,7 +6,8 @@ echo 'resources: [fleet.yaml]' >overlays/prod/kustomization.yaml
 cp overlays/prod/fleet.yaml extra.yaml
 kubectl apply -k overlays/prod
 kubectl config set-context --current --namespace=shop
-kubectl wait --timeout=2m --for=condition=Ready accounts,computes,projectkeys,readreplicasets --all
+# By their names: replicas that the page before asked for may be on their way out.
+kubectl wait --timeout=2m --for=condition=Ready account/prod compute/orders compute/reports projectkey/ci readreplicaset/orders-read
 # Of Argo CD, what its guide changes.
 kubectl create namespace argocd --dry-run=client -o yaml | kubectl apply -f -
 kubectl -n argocd create configmap argocd-cm --dry-run=client -o yaml | kubectl apply -f -
