@@ -13,6 +13,8 @@ pub struct Settings {
     pub reach: Reach,
     /// The namespaces to watch; empty means all.
     pub watch_namespaces: Vec<String>,
+    /// Beside them: where ClusterAccounts have their credentials, of which changes are noticed.
+    pub credentials_namespaces: Vec<String>,
     /// Whether ClusterAccounts are read.
     pub cluster_accounts: bool,
     /// Which cluster this is, in the names of keys and computes; by the UID of namespace kube-system where absent.

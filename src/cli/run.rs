@@ -51,6 +51,9 @@ pub struct Run {
     /// Namespaces to watch, separated by commas; all when absent. With this flag dbplane does not read labels of namespaces, so label selectors of ClusterAccounts match nothing.
     #[arg(long, env = "DBPLANE_WATCH_NAMESPACES", value_delimiter = ',')]
     watch_namespaces: Vec<String>,
+    /// Further namespaces, separated by commas, in which changes of Secrets are noticed: with --watch-namespaces, those of the API keys that ClusterAccounts name. Without it a new API key there is used at the next check of the account, within an hour.
+    #[arg(long, env = "DBPLANE_CREDENTIALS_NAMESPACES", value_delimiter = ',')]
+    credentials_namespaces: Vec<String>,
     /// Do not read ClusterAccounts, for which a ClusterRole is needed. A resource that refers to one says so in its conditions.
     #[arg(long, env = "DBPLANE_NO_CLUSTER_ACCOUNTS")]
     no_cluster_accounts: bool,
@@ -91,6 +94,11 @@ Exit status:
   0  it was stopped by a signal
   1  it cannot start, or has lost the lead
   2  the command line is wrong";
+
+/// A variable that is empty names nothing.
+fn named(namespaces: &[String]) -> Vec<String> {
+    namespaces.iter().filter(|name| !name.is_empty()).cloned().collect()
+}
 
 impl Run {
     pub async fn execute(self) -> Result<(), String> {
@@ -155,7 +163,8 @@ impl Run {
                 insecure: self.allow_insecure_platform,
                 api_server: Vec::new(),
             },
-            watch_namespaces: self.watch_namespaces.iter().filter(|name| !name.is_empty()).cloned().collect(),
+            watch_namespaces: named(&self.watch_namespaces),
+            credentials_namespaces: named(&self.credentials_namespaces),
             cluster_accounts: !self.no_cluster_accounts,
             cluster_id: self.cluster_id.clone(),
             request_timeout: Duration::from_secs(self.request_timeout),

@@ -105,3 +105,22 @@ async fn confined_operators_share_an_account_in_peace() {
     assert_eq!((finalizers(&cluster, "secret/platform-api-key").await, computes(&platform)), (0, others));
     drop((one, two));
 }
+
+/// The account is checked once an hour: only the change of the Secret can be the reason.
+#[tokio::test]
+async fn a_confined_operator_uses_the_new_api_key_of_a_shared_account_at_once() {
+    let cluster = cluster().await;
+    let platform = platform().await;
+    cluster.kubectl(&["create", "namespace", "one"]).await.unwrap();
+    let flags = ["--watch-namespaces", "one", "--credentials-namespaces", "default"];
+    let operator = Operator::start(&cluster, "one", &flags);
+    account(&cluster, &platform).await;
+    reader(&cluster, "one").await;
+    for (key, reason) in [("revoked-by-now", "Unauthorized"), ("demo-personal-key-not-a-secret", "Available")] {
+        let secret = SECRET.replace("demo-personal-key-not-a-secret", key);
+        cluster.kubectl_with_input(&["-n", "default", "apply", "-f", "-"], &secret).await.unwrap();
+        let says = format!("--for=jsonpath={{.status.conditions[?(@.type==\"Ready\")].reason}}={reason}");
+        cluster.kubectl(&["wait", "--timeout=60s", &says, "clusteraccount/prod"]).await.unwrap();
+    }
+    drop(operator);
+}

@@ -217,6 +217,7 @@ fn settings() -> Settings {
     Settings {
         reach: Reach { insecure: true, ..Reach::default() },
         watch_namespaces: Vec::new(),
+        credentials_namespaces: Vec::new(),
         cluster_accounts: true,
         cluster_id: None,
         request_timeout,

@@ -146,7 +146,10 @@ impl Assembly {
         stop: &CancellationToken,
     ) {
         let client = self.env.cluster.client();
-        for scope in scopes {
+        let settings = &self.env.settings;
+        let elsewhere = settings.credentials_namespaces.iter().filter(|name| !settings.watch_namespaces.contains(name));
+        let elsewhere: Vec<_> = elsewhere.filter(|_| scopes != [None]).cloned().map(Some).collect();
+        for scope in scopes.iter().chain(&elsewhere) {
             let api: Api<PartialObjectMeta<Secret>> = match scope {
                 Some(namespace) => Api::namespaced(client.clone(), namespace),
                 None => Api::all(client.clone()),
