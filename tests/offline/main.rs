@@ -12,6 +12,7 @@ mod agreement;
 mod command_line;
 mod compatible;
 mod crds;
+mod deployed;
 mod import;
 mod manifests;
 mod monitoring;
