@@ -6,9 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use dbplane_simulator::world::file::WorldFile;
+use dbplane_simulator::{self as simulator, Options as World, Simulator};
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 
-use crate::support::{ControlPlane, Options, Sandbox};
+use crate::support::{ControlPlane, Options, PATIENCE, Running, Sandbox, free_port, wait_until};
 use crate::tools;
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
@@ -128,17 +131,39 @@ fn anonymous(object: &mut Value) -> Value {
 #[tokio::test]
 async fn the_chart_installs_what_kustomize_does() {
     let (cluster, helm) = (cluster().await, Helm::new());
-    let by_helm = completed(&cluster, &helm.template(&[]).unwrap()).await;
-    let by_kustomize = cluster.kubectl(&["kustomize", &format!("{REPOSITORY}/deploy")]).await.unwrap();
-    // Helm makes the release's namespace if it is asked to, and knows nothing of its labels.
-    let documents = by_kustomize.split("\n---\n").filter(|document| !document.contains("\nkind: Namespace\n"));
-    let documents: Vec<_> =
-        documents.filter(|document| !document.starts_with("apiVersion: v1\nkind: Namespace")).collect();
-    let by_kustomize = completed(&cluster, &documents.join("\n---\n")).await;
-    assert_eq!(by_helm.keys().collect::<Vec<_>>(), by_kustomize.keys().collect::<Vec<_>>());
-    for (label, object) in &by_helm {
-        assert_eq!(object, &by_kustomize[label], "{label}");
+    for (values, folder) in [("replicas=1", "deploy"), ("replicas=2", "deploy/ha")] {
+        let by_helm = completed(&cluster, &helm.template(&["--set", values]).unwrap()).await;
+        let by_kustomize = completed(&cluster, &kustomized(&cluster, folder).await).await;
+        assert_eq!(by_helm.keys().collect::<Vec<_>>(), by_kustomize.keys().collect::<Vec<_>>(), "{folder}");
+        for (label, object) in &by_helm {
+            assert_eq!(object, &by_kustomize[label], "{folder}: {label}");
+        }
     }
+}
+
+/// The containers differ: kustomize's has its scope from a ConfigMap, as overlays merge these.
+#[tokio::test]
+async fn the_chart_gives_an_operator_of_chosen_namespaces_the_rights_that_kustomize_does() {
+    let (cluster, helm) = (cluster().await, Helm::new());
+    let values = chart().join("ci/namespaced-values.yaml").display().to_string();
+    let by_helm = helm.template(&["--values", &values, "--set", "scope.namespaces={shop}"]).unwrap();
+    let rights = async |manifests: &str| {
+        let mut objects = completed(&cluster, manifests).await;
+        objects.retain(|_, object| object["apiVersion"] == "rbac.authorization.k8s.io/v1");
+        objects
+    };
+    let by_kustomize = rights(&kustomized(&cluster, "deploy/namespaced/example").await).await;
+    assert_eq!(by_kustomize.len(), 6, "{:?}", by_kustomize.keys());
+    assert_eq!(rights(&by_helm).await, by_kustomize);
+}
+
+/// Without the Namespace: helm makes the release's if it is asked to, and knows nothing of its labels.
+async fn kustomized(cluster: &ControlPlane, folder: &str) -> String {
+    let manifests = cluster.kubectl(&["kustomize", &format!("{REPOSITORY}/{folder}")]).await.unwrap();
+    let documents = manifests.split("\n---\n").filter(|document| {
+        !document.contains("\nkind: Namespace\n") && !document.starts_with("apiVersion: v1\nkind: Namespace")
+    });
+    documents.collect::<Vec<_>>().join("\n---\n")
 }
 
 #[tokio::test]
@@ -158,6 +183,86 @@ async fn the_api_server_accepts_what_is_made_of_every_example_of_values() {
             assert_eq!(of_the_cluster, None, "{example}");
         }
     }
+}
+
+/// Its Roles in chosen namespaces, its ClusterRole, and the arguments of its container are what the operator has.
+#[tokio::test]
+async fn an_operator_of_chosen_namespaces_serves_a_shared_account_with_what_the_chart_gives_it() {
+    let (cluster, helm) = (cluster().await, Helm::new());
+    let platform = platform().await;
+    let values = chart().join("ci/shared-account-values.yaml").display().to_string();
+    let kubeconfig = cluster.kubeconfig_path().display().to_string();
+    let chart = chart().display().to_string();
+    let flags = ["--namespace", NAMESPACE, "--kubeconfig", &kubeconfig, "--values", &values];
+    let insecure = ["--set", "operator.extraArgs={--allow-insecure-platform}"];
+    helm.run(&[&["install", "dbplane", &chart], &flags[..], &insecure].concat()).unwrap();
+
+    let mut operator = deployed(&cluster).await;
+    let account = format!(
+        "{SHARED}  baseURL: {}
+---
+{}",
+        platform.base_url(),
+        COMPUTE_OF_SHOP
+    );
+    cluster.kubectl_with_input(&["apply", "-f", "-"], &account).await.unwrap();
+    let wait = ["wait", "--timeout=120s"];
+    cluster.kubectl(&[&wait[..], &["-n=shop", "--for=condition=Ready", "compute/reader"]].concat()).await.unwrap();
+    let patch = r#"--patch={"stringData":{"api-key":"revoked-by-now"}}"#;
+    cluster.kubectl(&["-n", NAMESPACE, "patch", "secret", "platform-api-key", patch]).await.unwrap();
+    let refused = "--for=jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}=Unauthorized";
+    cluster.kubectl(&[&wait[..], &[refused, "clusteraccount/company"]].concat()).await.unwrap();
+    let about = ["-n=default", "get", "events.events.k8s.io", "-o=jsonpath={.items[*].regarding.kind}"];
+    let told = async || cluster.kubectl(&about).await.unwrap().contains("ClusterAccount");
+    wait_until("an event about the account", PATIENCE, told).await.unwrap();
+
+    operator.terminate(PATIENCE).await.unwrap();
+    let refusals: Vec<_> = operator.log().lines().filter(|line| line.contains("orbidden")).map(str::to_owned).collect();
+    assert_eq!(refusals, Vec::<String>::new());
+}
+
+const SHARED: &str = "apiVersion: v1
+kind: Secret
+metadata: {name: platform-api-key, namespace: dbplane-system}
+stringData: {api-key: demo-personal-key-not-a-secret}
+---
+apiVersion: dbplane.dev/v1alpha1
+kind: ClusterAccount
+metadata: {name: company}
+spec:
+  organizationID: org-cool-darkness-1
+  apiKeySecretRef: {namespace: dbplane-system, name: platform-api-key}
+  namespaces: {names: [shop]}
+";
+const COMPUTE_OF_SHOP: &str = "apiVersion: dbplane.dev/v1alpha1
+kind: Compute
+metadata: {name: reader, namespace: shop}
+spec:
+  accountRef: {kind: ClusterAccount, name: company}
+  projectID: aged-wind-123456
+  branchID: br-main-42
+  type: ReadOnly
+";
+
+async fn platform() -> Simulator {
+    let world = fs::read_to_string(Path::new(REPOSITORY).join("deploy/examples/world.yaml")).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    simulator::serve(listener, World::new(WorldFile::parse(&world).unwrap())).await.unwrap()
+}
+
+/// The program with the arguments and the token that its Deployment gives it, on ports that are free here.
+async fn deployed(cluster: &ControlPlane) -> Running {
+    let container = "-o=jsonpath={.spec.template.spec.containers[0].args}";
+    let args = cluster.kubectl(&["-n", NAMESPACE, "get", "deployment", "dbplane", container]).await.unwrap();
+    let args: Vec<String> = serde_json::from_str(&args).unwrap();
+    let here = |arg: &String| match arg.split_once("=0.0.0.0:") {
+        Some((flag, _)) => format!("{flag}=127.0.0.1:{}", free_port().unwrap()),
+        None => arg.clone(),
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
+    command.args(args.iter().map(here));
+    command.env("KUBECONFIG", cluster.kubeconfig_for_service_account(NAMESPACE, "dbplane").await.unwrap());
+    cluster.sandbox().start("operator", command).unwrap().log_on_panic()
 }
 
 #[test]
