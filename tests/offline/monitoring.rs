@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use dbplane::decide::Reason;
 use dbplane::telemetry::metrics::reference;
 use regex::Regex;
 use serde_json::Value;
@@ -28,6 +29,7 @@ fn pages() -> BTreeSet<String> {
 fn alerts() -> BTreeMap<String, Value> {
     let rules = yaml("deploy/monitoring/rules.yaml");
     let rules = rules["groups"].as_array().unwrap().iter().flat_map(|group| group["rules"].as_array().unwrap());
+    let rules = rules.filter(|rule| rule["alert"].is_string());
     rules.map(|rule| (rule["alert"].as_str().unwrap().to_owned(), rule.clone())).collect()
 }
 
@@ -53,13 +55,36 @@ async fn every_metric_that_is_named_exists() {
     let name = Regex::new(r"\b(dbplane|process|tokio)_[a-z_]+").unwrap();
     let pages = pages().into_iter().map(|page| format!("docs/runbook/{page}.md"));
     let others = ["deploy/monitoring/rules.yaml", "deploy/monitoring/dashboard.json", "tests/ecosystem/alerts.yaml"];
-    let guides = ["docs/conditions.md", "docs/resources.md", "docs/guide/drift.md", "docs/guide/disruption.md"];
+    let guides = [
+        "docs/conditions.md",
+        "docs/objectives.md",
+        "docs/resources.md",
+        "docs/guide/drift.md",
+        "docs/guide/disruption.md",
+    ];
     for path in pages.chain(others.into_iter().chain(guides).map(str::to_owned)) {
         let text = read(&path);
         for found in name.find_iter(&text) {
             assert!(metrics.contains(found.as_str()), "{path}: there is no metric {}", found.as_str());
         }
     }
+}
+
+/// A reason that is renamed would silence its alert without a word.
+#[test]
+fn every_reason_that_an_alert_is_about_exists() {
+    let reasons: BTreeSet<&str> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
+    let selected = Regex::new(r#"\breason!?=~?"([A-Za-z|]+)""#).unwrap();
+    let mut named = BTreeSet::new();
+    for (alert, rule) in alerts() {
+        for found in selected.captures_iter(rule["expr"].as_str().unwrap()) {
+            for reason in found[1].split('|') {
+                assert!(reasons.contains(reason), "{alert}: there is no reason {reason}");
+                named.insert(reason.to_owned());
+            }
+        }
+    }
+    assert!(named.len() >= 8, "{named:?}");
 }
 
 #[test]
@@ -87,7 +112,11 @@ fn every_alert_has_a_page_and_every_page_an_alert() {
 #[test]
 fn every_alert_is_tested_where_it_fires_and_where_it_does_not() {
     let tests = yaml("tests/ecosystem/alerts.yaml");
-    let cases = tests["tests"].as_array().unwrap().iter().flat_map(|test| test["alert_rule_test"].as_array().unwrap());
+    let cases = tests["tests"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|test| test["alert_rule_test"].as_array().into_iter().flatten());
     let mut tested = BTreeMap::<&str, BTreeSet<bool>>::new();
     for case in cases {
         let fires = !case["exp_alerts"].as_array().unwrap().is_empty();
@@ -97,4 +126,16 @@ fn every_alert_is_tested_where_it_fires_and_where_it_does_not() {
     let expected: BTreeMap<&str, BTreeSet<bool>> =
         expected.keys().map(|name| (name.as_str(), [true, false].into())).collect();
     assert_eq!(tested, expected);
+}
+
+#[test]
+fn every_query_of_the_objectives_is_tested() {
+    let page = read("docs/objectives.md");
+    let query = Regex::new(r"(?ms)^```promql\n(.+?)\n```$").unwrap();
+    let queries: Vec<String> = query.captures_iter(&page).map(|found| found[1].to_owned()).collect();
+    assert_eq!(queries.len(), 3, "{queries:?}");
+    let tests = read("tests/ecosystem/alerts.yaml");
+    for query in queries {
+        assert!(tests.contains(&format!("expr: '{query}'")), "{query}");
+    }
 }
