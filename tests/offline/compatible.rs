@@ -42,6 +42,9 @@ fn broken_definition(before: &Value, now: &Value) -> Vec<String> {
         let new = now["spec"]["versions"].as_array().unwrap().iter().find(|version| version["name"] == name);
         match new.filter(|version| version["served"] == true) {
             Some(new) => {
+                let kept = ["storage", "subresources", "selectableFields"].into_iter();
+                let changed = kept.filter(|part| !old[*part].is_null() && old[*part] != new[*part]);
+                broken.extend(changed.map(|part| format!("{name}: {part} has changed")));
                 let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
                 broken.extend(broken_schema(name, &schema(old), &schema(new)));
             }
@@ -55,13 +58,14 @@ fn broken_definition(before: &Value, now: &Value) -> Vec<String> {
 const UPPER: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];
 const LOWER: [&str; 4] = ["minimum", "minLength", "minItems", "minProperties"];
 /// What must stay as it is: how a value is read, completed, and merged with those of others.
-const SAME: [&str; 8] = [
+const SAME: [&str; 9] = [
     "type",
     "format",
     "default",
     "nullable",
     "x-kubernetes-list-type",
     "x-kubernetes-list-map-keys",
+    "x-kubernetes-map-type",
     "x-kubernetes-int-or-string",
     "x-kubernetes-preserve-unknown-fields",
 ];

@@ -108,6 +108,20 @@ async fn large_platform() -> Simulator {
     platform
 }
 
+/// What the plan's last lines say, and its exit status.
+async fn is_planned(cluster: &ControlPlane, args: &[&str], plan: (i32, &str)) {
+    let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_dbplane"))
+        .args(["plan", "--allow-insecure-platform", "--detailed-exitcode", "-n", "default"])
+        .args(args)
+        .env("KUBECONFIG", cluster.kubeconfig_path())
+        .output()
+        .await
+        .unwrap();
+    let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
+    let end: Vec<&str> = stdout.lines().rev().take(20).collect();
+    assert_eq!((status.code(), end.get(1)), (Some(plan.0), Some(&plan.1)), "{args:?}: {stderr}\n{end:#?}");
+}
+
 async fn import(cluster: &ControlPlane, args: &[&str]) -> String {
     let Output { status, stderr, .. } = Command::new(env!("CARGO_BIN_EXE_dbplane"))
         .args(["import", "--allow-insecure-platform", "--account", "prod", "-n", "default"])
@@ -205,6 +219,7 @@ async fn applying_an_import_of_five_hundred_computes_changes_nothing_on_the_plat
         let files = content(&once);
         assert_eq!(files, content(&again), "the same account gives the same files");
         assert_eq!(files.len(), COMPUTES + 2);
+        is_planned(&cluster, &["-f", once.to_str().unwrap()], (2, "Plan: computes: 125 to link.")).await;
         // The names of the projects' computes are alike, and each import has to find names that are free.
         let applied = cluster.kubectl(&["apply", "-k", once.to_str().unwrap()]).await.unwrap();
         assert_eq!(applied.lines().filter(|line| line.ends_with(" created")).count(), COMPUTES, "{applied}");
@@ -233,6 +248,7 @@ async fn applying_an_import_of_five_hundred_computes_changes_nothing_on_the_plat
     };
     wait_until("all Computes to be Ready again", PATIENCE * 5, managed).await.unwrap();
     until_looked_at_again(&platform).await;
+    is_planned(&cluster, &[], (0, "Plan: nothing to do.")).await;
 
     let since = platform.requests(before);
     assert_eq!(since[0].n, before + 1, "the log has forgotten some");

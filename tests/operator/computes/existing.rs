@@ -1,7 +1,9 @@
 //! Computes that exist already: refused, adopted, imported, observed, left; and two resources that want the same.
 
+use dbplane::decide::names::RECORD;
+use dbplane::decide::seal::{ObjectKey, seal};
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{annotate, by_hand, created, delete, line, message, polls, writes};
 use crate::fixture::{Fixture, compute, condition};
@@ -151,6 +153,36 @@ async fn a_restored_backup_of_a_resource_does_not_take_the_compute() {
     fixture.until_gone("compute/copy").await;
     line(&fixture, &id).await;
     assert_eq!(fixture.count("DELETE"), 0);
+}
+
+/// Someone went back to this version, which cannot know what the newer one has promised.
+#[tokio::test]
+async fn what_a_newer_version_recorded_is_left_alone_until_that_version_is_back() {
+    let (fixture, id) = created("newer", "").await;
+    let annotated = async |text: &str| {
+        let patch = json!({"metadata": {"annotations": {RECORD: text}}}).to_string();
+        fixture.kubectl(&["patch", "compute/orders", "--type=merge", "--patch", &patch]).await;
+    };
+    let before = fixture.get("compute/orders").await.unwrap()["metadata"]["annotations"][RECORD].clone();
+    let mut newer: Value = serde_json::from_str(before.as_str().unwrap()).unwrap();
+    newer["form"] = json!(2);
+    let newer = seal(RECORD, &newer, ObjectKey { namespace: fixture.namespace(), name: "orders" });
+    let calls = writes(&fixture).len();
+    annotated(&newer).await;
+    let stalled = fixture.until_condition("compute/orders", "Stalled", "True", "BindingConflict").await;
+    assert!(message(&stalled, "Stalled").contains("written by a newer version of dbplane"), "{stalled}");
+
+    fixture.patch("compute/orders", json!({"size": {"fixed": 2}})).await;
+    delete(&fixture, "compute/orders").await;
+    polls(&fixture, 3).await;
+    let seen = fixture.get("compute/orders").await.unwrap();
+    assert_eq!(seen["metadata"]["annotations"][RECORD], newer.as_str());
+    assert_eq!(writes(&fixture).len(), calls);
+    line(&fixture, &id).await;
+
+    annotated(before.as_str().unwrap()).await;
+    fixture.until_gone("compute/orders").await;
+    assert!(fixture.computes().await.is_empty());
 }
 
 #[tokio::test]
