@@ -54,6 +54,7 @@ fn each_picture_is_shown() {
     let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
     let pages = entries.filter(|path| path.extension().is_some_and(|found| found == "md"));
     let text: String = pages.map(|path| fs::read_to_string(path).unwrap()).collect();
+    assert!(!text.contains("```mermaid"), "a page has a picture's source, which the book would show as text");
     for name in named("mmd") {
         let source = read(&format!("{name}.mmd"));
         let words = source.lines().find_map(|line| line.trim().strip_prefix("accDescr: ")).unwrap();
