@@ -15,16 +15,24 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
 /// Far less than the 30 s that the client's library would set by itself, and enough for a busy machine.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Bytes that the kernel holds for whoever connected to `port`, acknowledged by nobody; `None` where there is no such connection.
-fn unacknowledged(port: u16) -> Option<u64> {
+/// A connection to a port of this machine, and what of it the kernel holds, acknowledged by nobody.
+struct Outgoing {
+    /// The address of the client, as the kernel writes it.
+    client: String,
+    unacknowledged: u64,
+}
+
+fn outgoing(port: u16) -> Vec<Outgoing> {
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
     let remote = format!("0100007F:{port:04X}");
-    table.lines().find_map(|line| {
-        let mut columns = line.split_whitespace().skip(2);
+    let connection = |line: &str| {
+        let mut columns = line.split_whitespace().skip(1);
+        let client = columns.next()?.to_owned();
         (columns.next()? == remote).then_some(())?;
         let (sent, _received) = columns.nth(1)?.split_once(':')?;
-        u64::from_str_radix(sent, 16).ok()
-    })
+        Some(Outgoing { client, unacknowledged: u64::from_str_radix(sent, 16).ok()? })
+    };
+    table.lines().filter_map(connection).collect()
 }
 
 #[tokio::test]
@@ -60,17 +68,22 @@ async fn is_given_up() -> bool {
     let create = tokio::spawn(async move { platform.create_compute("p", &new).await.unwrap_err() });
     let _stream = taken.await.unwrap();
     let held = async {
-        while unacknowledged(port).is_none_or(|bytes| bytes == 0) {
+        loop {
+            if let Some(found) = outgoing(port).into_iter().find(|found| found.unacknowledged > 0) {
+                return found.client;
+            }
             sleep(Duration::from_millis(5)).await;
         }
     };
-    if timeout(REQUEST_TIMEOUT, held).await.is_err() {
+    let Ok(client) = timeout(REQUEST_TIMEOUT, held).await else {
         return false;
-    }
+    };
     let fault = create.await.unwrap();
     assert!(matches!(fault, Fault::Unknown { .. }), "{fault}");
     let over = Instant::now();
-    while let Some(bytes) = unacknowledged(port) {
+    // The port is free by then, and can be that of somebody else's client: the other end of its connection is no concern of ours.
+    while let Some(left) = outgoing(port).into_iter().find(|found| found.client == client) {
+        let bytes = left.unacknowledged;
         assert!(over.elapsed() < GRACE, "{bytes} bytes may still be sent {GRACE:?} after the request is over");
         sleep(Duration::from_millis(20)).await;
     }
