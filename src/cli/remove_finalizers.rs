@@ -2,8 +2,11 @@
 
 use std::io::{self, Write};
 
-use super::common::{ClusterArgs, ConnectionError};
-use crate::controller::held::held;
+use serde::Serialize;
+
+use super::common::{ClusterArgs, ConnectionError, OutputArgs, WriteError};
+use super::progress::{Progress, during};
+use crate::controller::held::{Held, held};
 use crate::controller::led_by;
 use crate::decide::lease::LEASE_DURATION;
 
@@ -16,9 +19,14 @@ use crate::decide::lease::LEASE_DURATION;
 pub struct Args {
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// Only in this namespace; everywhere when absent
-    #[arg(long, short)]
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Namespace; that of the kubeconfig's context when absent
+    #[arg(long, short, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
     namespace: Option<String>,
+    /// All namespaces, and ClusterAccounts
+    #[arg(long, short = 'A')]
+    all_namespaces: bool,
     /// The namespace that the operator ran in, with its Lease
     #[arg(long, default_value = "dbplane-system", value_name = "NAMESPACE")]
     operator_namespace: String,
@@ -28,7 +36,7 @@ pub struct Args {
 }
 
 const HELP: &str = "Examples:
-  dbplane remove-finalizers                 only lists them
+  dbplane remove-finalizers -A              only lists them
   dbplane remove-finalizers -n shop --yes
 
 Exit status:
@@ -51,41 +59,88 @@ pub enum Error {
     Led { namespace: String, holder: String },
     #[error("{failed} of {all} objects kept their finalizers. Run the same command again")]
     Kept { failed: usize, all: usize },
-    #[error("cannot write to standard output: {0}")]
-    Output(#[from] io::Error),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error("cannot write to standard error: {0}")]
+    Notes(#[from] io::Error),
 }
 
-/// Lists what is held to `out`, and lets it go where `args` say so; what is waited for, and what fails, goes to `notes`.
+/// What was found and done.
+#[derive(Debug, Serialize)]
+struct Document {
+    objects: Vec<Line>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    /// Its kind, and namespace/name.
+    object: String,
+    stays_on_platform: Vec<String>,
+    finalizers: Finalizers,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Finalizers {
+    On,
+    TakenOff,
+}
+
+/// Lists what is held to `out`, and lets it go where `args` say so; what fails goes to `notes` as well.
 ///
 /// # Errors
 /// Where an operator leads, or the API server refuses something.
 pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> Result<(), Error> {
-    let client = args.cluster.connect().await?.client;
+    let connected = args.cluster.connect().await?;
+    let client = &connected.client;
     let namespace = || args.operator_namespace.clone();
-    writeln!(notes, "looking for an operator that leads; this takes up to {} s", LEASE_DURATION.as_secs() + 2)?;
-    let holder = led_by(&client, &args.operator_namespace).await;
+    let looking = format!("looking for an operator that leads; this takes up to {} s", LEASE_DURATION.as_secs() + 2);
+    let holder = during(&looking, led_by(client, &args.operator_namespace)).await;
     if let Some(holder) = holder.map_err(|cause| Error::Lease { namespace: namespace(), cause })? {
         return Err(Error::Led { namespace: namespace(), holder });
     }
-    let all = held(&client, args.namespace.as_deref()).await.map_err(Error::List)?;
-    let mut failed = 0;
+    let scope = (!args.all_namespaces).then(|| args.namespace.as_deref().unwrap_or(&connected.namespace));
+    let all = held(client, scope).await.map_err(Error::List)?;
+    let mut objects = Vec::new();
+    let progress = Progress::counting("objects", all.len());
     for object in &all {
-        writeln!(out, "{}", object.label)?;
-        for thing in &object.has {
+        let outcome = if args.yes { Some(object.let_go(client).await) } else { None };
+        objects.push(line(object, outcome));
+        progress.advance();
+    }
+    drop(progress);
+    let document = Document { objects };
+    let kept = || document.objects.iter().filter_map(|line| Some((&line.object, line.error.as_ref()?)));
+    for (object, error) in kept() {
+        writeln!(notes, "{object} keeps its finalizers: {error}")?;
+    }
+    let (failed, all) = (kept().count(), document.objects.len());
+    args.output.output.write(out, &document, |out, _| text(out, &document, args.yes && failed == 0))?;
+    if failed > 0 { Err(Error::Kept { failed, all }) } else { Ok(()) }
+}
+
+/// For people. Where some kept theirs, the error says how many.
+fn text(out: &mut impl Write, document: &Document, taken_off: bool) -> io::Result<()> {
+    for Line { object, stays_on_platform, .. } in &document.objects {
+        writeln!(out, "{object}")?;
+        for thing in stays_on_platform {
             writeln!(out, "  stays on the platform: {thing}")?;
         }
-        if args.yes
-            && let Err(error) = object.let_go(&client).await
-        {
-            failed += 1;
-            writeln!(notes, "{} keeps its finalizers: {error}", object.label)?;
-        }
     }
-    match (all.len(), args.yes) {
-        (_, true) if failed > 0 => return Err(Error::Kept { failed, all: all.len() }),
-        (0, _) => writeln!(out, "No finalizer of dbplane is on any object.")?,
-        (count, true) => writeln!(out, "The finalizers of {count} objects were taken off.")?,
-        (count, false) => writeln!(out, "{count} objects have finalizers. To take them off, add --yes.")?,
+    let some_kept = document.objects.iter().any(|line| line.error.is_some());
+    match document.objects.len() {
+        0 => writeln!(out, "No finalizer of dbplane is on any object."),
+        count if taken_off => writeln!(out, "The finalizers of {count} objects were taken off."),
+        count if !some_kept => writeln!(out, "{count} objects have finalizers. To take them off, add --yes."),
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+fn line(object: &Held, outcome: Option<Result<(), kube::Error>>) -> Line {
+    let finalizers = if matches!(outcome, Some(Ok(()))) { Finalizers::TakenOff } else { Finalizers::On };
+    let error = outcome.and_then(Result::err).map(|error| error.to_string());
+    Line { object: object.label.clone(), stays_on_platform: object.has.clone(), finalizers, error }
 }

@@ -2,6 +2,8 @@
 
 use std::process::{Command, Output};
 
+use serde_json::Value;
+
 use crate::support::{ControlPlane, PATIENCE, wait_until};
 use crate::{KEY, Operator, cluster, declare, platform, until_ready};
 
@@ -24,13 +26,13 @@ async fn what_hangs_without_an_operator_is_let_go_and_what_stays_is_named() {
     let id = cluster.kubectl(&["get", "compute/orders", "-o=jsonpath={.status.computeID}"]).await.unwrap();
     let key = cluster.kubectl(&["get", "projectkey/ci", "-o=jsonpath={.status.keyName}"]).await.unwrap();
 
-    let (done, said) = remove_finalizers(&cluster, &["--yes"]);
+    let (done, said) = remove_finalizers(&cluster, &["-A", "--yes"]);
     assert!(!done && said.contains("an operator leads: operator_"), "{said}");
 
     operator.process.kill().unwrap();
     let kinds = "projectkeys,computes,accounts,secrets";
     cluster.kubectl(&["delete", kinds, "--all", "--wait=false"]).await.unwrap();
-    let (done, said) = remove_finalizers(&cluster, &[]);
+    let (done, said) = remove_finalizers(&cluster, &["-A"]);
     let stays =
         [format!("compute {id} of project aged-wind-123456"), format!("stays on the platform: API key {key} (id ")];
     let objects =
@@ -42,10 +44,16 @@ async fn what_hangs_without_an_operator_is_let_go_and_what_stays_is_named() {
     let left = async || cluster.kubectl(&["get", kinds, "-o=name"]).await.unwrap();
     assert_eq!(left().await.lines().count(), 4);
 
-    let (done, said) = remove_finalizers(&cluster, &["--yes", "--namespace=default"]);
-    assert!(done && said.contains("The finalizers of 4 objects were taken off."), "{said}");
+    let (done, said) = remove_finalizers(&cluster, &["--yes", "--namespace=kube-system"]);
+    assert!(done && said.contains("No finalizer of dbplane is on any object."), "{said}");
+    assert_eq!(left().await.lines().count(), 4, "of other namespaces");
+
+    let (done, said) = remove_finalizers(&cluster, &["--yes", "--output=json"]);
+    let document: Value = serde_json::from_str(&said).unwrap();
+    let taken_off = document["objects"].as_array().unwrap().iter().filter(|object| object["finalizers"] == "takenOff");
+    assert!(done && taken_off.count() == 4, "{said}");
     wait_until("the resources to be gone", PATIENCE, async || left().await.is_empty()).await.unwrap();
-    let (done, said) = remove_finalizers(&cluster, &[]);
+    let (done, said) = remove_finalizers(&cluster, &["-A"]);
     assert!(done && said.contains("No finalizer of dbplane is on any object."), "{said}");
     assert!(platform.requests(0).iter().all(|entry| entry.method != "DELETE"));
 }
