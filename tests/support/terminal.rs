@@ -1,8 +1,10 @@
-//! A terminal of which a program's standard error is a part. Use it with `#[path = "../support/terminal.rs"] mod terminal;`.
+//! A terminal, of which a program has its standard error, or everything. Use it with `#[path = "../support/terminal.rs"] mod terminal;`.
+
+#![allow(dead_code, reason = "every test target compiles all of this and uses a part of it")]
 
 use std::fs::File;
-use std::io::Read;
-use std::process::{Output, Stdio};
+use std::io::{Read, Write};
+use std::process::{ExitStatus, Output, Stdio};
 
 use nix::pty::{OpenptyResult, Winsize, openpty};
 use tokio::process::Command;
@@ -15,25 +17,36 @@ impl Terminal {
         Self(openpty(&Winsize { ws_row: 24, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 }, None).unwrap())
     }
 
-    /// Runs a command on it: how it ended, what it wrote to standard output, and what the terminal was sent.
+    /// Runs a command with its standard error on it: how it ended, what it wrote to standard output, and what the terminal was sent.
     pub async fn of(self, mut command: Command) -> (Output, String) {
-        let mut master = File::from(self.0.master);
-        let reader = spawn_blocking(move || {
-            let mut shown = Vec::new();
-            // It ends with an error once nobody has the other end any more.
-            let _ = master.read_to_end(&mut shown);
-            shown
-        });
-        command
-            .env("TERM", "xterm")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(self.0.slave)
-            .kill_on_drop(true);
-        let child = command.spawn().unwrap();
+        let reader = spawn_blocking(move || everything(File::from(self.0.master)));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(self.0.slave);
+        let child = command.env("TERM", "xterm").kill_on_drop(true).spawn().unwrap();
         // It has the other end as well.
         drop(command);
         let output = child.wait_with_output().await.unwrap();
-        (output, String::from_utf8(reader.await.unwrap()).unwrap())
+        (output, reader.await.unwrap())
     }
+
+    /// Runs a command for somebody who sits at it and types this: how it ended, and what is on the screen, with what was typed.
+    pub async fn with_person(self, mut command: Command, types: &str) -> (ExitStatus, String) {
+        let mut master = File::from(self.0.master);
+        // The terminal keeps it until somebody reads.
+        master.write_all(types.as_bytes()).unwrap();
+        let reader = spawn_blocking(move || everything(master));
+        let other = || self.0.slave.try_clone().unwrap();
+        command.stdin(other()).stdout(other()).stderr(other());
+        drop(self.0.slave);
+        let mut child = command.env("TERM", "xterm").kill_on_drop(true).spawn().unwrap();
+        drop(command);
+        let status = child.wait().await.unwrap();
+        (status, reader.await.unwrap())
+    }
+}
+
+/// Until nobody has the other end any more, which is an error.
+fn everything(mut master: File) -> String {
+    let mut shown = Vec::new();
+    let _ = master.read_to_end(&mut shown);
+    String::from_utf8(shown).unwrap()
 }

@@ -114,6 +114,42 @@ async fn a_compute_is_paused_and_resumed_and_looked_at_anew() {
 }
 
 #[tokio::test]
+async fn a_person_at_a_terminal_is_asked_first() {
+    let fixture = Fixture::new("cli-person").await;
+    let main = by_hand(&fixture, "br-main-42", "read_write").await;
+    fixture.apply(&compute("orders", "br-main-42", "")).await;
+    fixture.until_condition("compute/orders", "Stalled", "True", "PrimaryExists").await;
+    let kubeconfig = fixture.shared.cluster.kubeconfig_path();
+    let adopt = async |types: &str| {
+        let command = fixture.command(&kubeconfig, &["adopt", "compute/orders"]);
+        let (status, shown) = Terminal::open().with_person(command, types).await;
+        assert!(shown.contains("compute/orders in namespace cli-person"), "{shown}");
+        assert!(shown.contains("adopt: this cannot be taken back. Continue? [y/N]"), "{shown}");
+        (status.code(), shown)
+    };
+    for types in ["\n", "n\n", "yesterday\n"] {
+        let (code, shown) = adopt(types).await;
+        assert!(code == Some(3) && shown.contains("it was not confirmed"), "{types:?}: {shown}");
+    }
+    assert_eq!(fixture.get("compute/orders").await.unwrap()["spec"]["existing"], "Refuse");
+    let (code, shown) = adopt("Y\n").await;
+    assert!(code == Some(0) && shown.contains(&format!(": adopted {main}")), "{shown}");
+}
+
+#[tokio::test]
+async fn colours_are_for_terminals_whose_owner_wants_them() {
+    let (fixture, _) = created("cli-colours", "").await;
+    let kubeconfig = fixture.shared.cluster.kubeconfig_path();
+    for (variable, coloured) in [(None, true), (Some("NO_COLOR"), false)] {
+        let mut command = fixture.command(&kubeconfig, &["status"]);
+        command.envs(variable.map(|name| (name, "1")));
+        let (status, shown) = Terminal::open().with_person(command, "").await;
+        assert!(status.success() && shown.contains("dbplane in namespace cli-colours"), "{shown}");
+        assert_eq!(shown.contains("\x1b["), coloured, "{variable:?}: {shown}");
+    }
+}
+
+#[tokio::test]
 async fn an_existing_primary_is_adopted_once_it_is_confirmed() {
     let fixture = Fixture::new("cli-adopt").await;
     let [main, dev] =
