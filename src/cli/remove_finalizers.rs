@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::common::{ClusterArgs, ConnectionError, OutputArgs, WriteError};
+use super::common::{ClusterArgs, ConnectionError, Output, OutputArgs, WriteError};
 use super::progress::{Progress, during};
 use crate::controller::held::{Held, held};
 use crate::controller::led_by;
@@ -61,7 +61,7 @@ pub enum Error {
     Kept { failed: usize, all: usize },
     #[error(transparent)]
     Write(#[from] WriteError),
-    #[error("cannot write to standard error: {0}")]
+    #[error("cannot write what was found: {0}")]
     Notes(#[from] io::Error),
 }
 
@@ -89,7 +89,7 @@ enum Finalizers {
     TakenOff,
 }
 
-/// Lists what is held to `out`, and lets it go where `args` say so; what fails goes to `notes` as well.
+/// Lists what is held, and then lets it go where `args` say so; what fails goes to `notes`.
 ///
 /// # Errors
 /// Where an operator leads, or the API server refuses something.
@@ -104,6 +104,11 @@ pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> R
     }
     let scope = (!args.all_namespaces).then(|| args.namespace.as_deref().unwrap_or(&connected.namespace));
     let all = held(client, scope).await.map_err(Error::List)?;
+    // Before anything is let go: nobody could tell afterwards.
+    match args.output.output {
+        Output::Text | Output::Wide => list(out, &all)?,
+        Output::Json | Output::Yaml => list(notes, &all)?,
+    }
     let mut objects = Vec::new();
     let progress = Progress::counting("objects", all.len());
     for object in &all {
@@ -118,25 +123,24 @@ pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> R
         writeln!(notes, "{object} keeps its finalizers: {error}")?;
     }
     let (failed, all) = (kept().count(), document.objects.len());
-    args.output.output.write(out, &document, |out, _| text(out, &document, args.yes && failed == 0))?;
+    args.output.output.write(out, &document, |out, _| match (all, args.yes) {
+        // The error says it.
+        _ if failed > 0 => Ok(()),
+        (0, _) => writeln!(out, "No finalizer of dbplane is on any object."),
+        (count, true) => writeln!(out, "The finalizers of {count} objects were taken off."),
+        (count, false) => writeln!(out, "{count} objects have finalizers. To take them off, add --yes."),
+    })?;
     if failed > 0 { Err(Error::Kept { failed, all }) } else { Ok(()) }
 }
 
-/// For people. Where some kept theirs, the error says how many.
-fn text(out: &mut impl Write, document: &Document, taken_off: bool) -> io::Result<()> {
-    for Line { object, stays_on_platform, .. } in &document.objects {
-        writeln!(out, "{object}")?;
-        for thing in stays_on_platform {
+fn list(out: &mut impl Write, all: &[Held]) -> io::Result<()> {
+    for object in all {
+        writeln!(out, "{}", object.label)?;
+        for thing in &object.has {
             writeln!(out, "  stays on the platform: {thing}")?;
         }
     }
-    let some_kept = document.objects.iter().any(|line| line.error.is_some());
-    match document.objects.len() {
-        0 => writeln!(out, "No finalizer of dbplane is on any object."),
-        count if taken_off => writeln!(out, "The finalizers of {count} objects were taken off."),
-        count if !some_kept => writeln!(out, "{count} objects have finalizers. To take them off, add --yes."),
-        _ => Ok(()),
-    }
+    out.flush()
 }
 
 fn line(object: &Held, outcome: Option<Result<(), kube::Error>>) -> Line {

@@ -1,5 +1,6 @@
 //! The operator is removed before its resources: they hang, until their finalizers are taken off.
 
+use std::fs::OpenOptions;
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -7,10 +8,15 @@ use serde_json::Value;
 use crate::support::{ControlPlane, PATIENCE, wait_until};
 use crate::{KEY, Operator, cluster, declare, platform, until_ready};
 
-fn remove_finalizers(cluster: &ControlPlane, more: &[&str]) -> (bool, String) {
+fn command(cluster: &ControlPlane, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
     command.args(["remove-finalizers", "--operator-namespace", "default"]).args(more);
-    let Output { status, stdout, stderr } = command.env("KUBECONFIG", cluster.kubeconfig_path()).output().unwrap();
+    command.env("KUBECONFIG", cluster.kubeconfig_path());
+    command
+}
+
+fn remove_finalizers(cluster: &ControlPlane, more: &[&str]) -> (bool, String) {
+    let Output { status, stdout, stderr } = command(cluster, more).output().unwrap();
     (status.success(), format!("{}{}", String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap()))
 }
 
@@ -48,8 +54,16 @@ async fn what_hangs_without_an_operator_is_let_go_and_what_stays_is_named() {
     assert!(done && said.contains("No finalizer of dbplane is on any object."), "{said}");
     assert_eq!(left().await.lines().count(), 4, "of other namespaces");
 
+    // Whoever cannot be told what stays on the platform keeps the finalizers.
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let untold = command(&cluster, &["--yes"]).stdout(full).output().unwrap();
+    assert!(!untold.status.success());
+    assert_eq!(left().await.lines().count(), 4, "{untold:?}");
+
     let (done, said) = remove_finalizers(&cluster, &["--yes", "--output=json"]);
-    let document: Value = serde_json::from_str(&said).unwrap();
+    assert!(said.contains("stays on the platform: API key"), "{said}");
+    // Before what is for people.
+    let document: Value = serde_json::Deserializer::from_str(&said).into_iter().next().unwrap().unwrap();
     let taken_off = document["objects"].as_array().unwrap().iter().filter(|object| object["finalizers"] == "takenOff");
     assert!(done && taken_off.count() == 4, "{said}");
     wait_until("the resources to be gone", PATIENCE, async || left().await.is_empty()).await.unwrap();
