@@ -146,12 +146,11 @@ impl Assembly {
         stop: &CancellationToken,
     ) {
         let client = self.env.cluster.client();
-        let settings = &self.env.settings;
-        let elsewhere = settings.credentials_namespaces.iter().filter(|name| !settings.watch_namespaces.contains(name));
-        let elsewhere: Vec<_> = elsewhere.filter(|_| scopes != [None]).cloned().map(Some).collect();
-        for scope in scopes.iter().chain(&elsewhere) {
+        let credentials = self.env.settings.credentials_namespaces.iter().cloned().map(Some);
+        let elsewhere = credentials.filter(|scope| scopes != [None] && !scopes.contains(scope));
+        for scope in scopes.iter().cloned().chain(elsewhere) {
             let api: Api<PartialObjectMeta<Secret>> = match scope {
-                Some(namespace) => Api::namespaced(client.clone(), namespace),
+                Some(namespace) => Api::namespaced(client.clone(), &namespace),
                 None => Api::all(client.clone()),
             };
             let listed = CancellationToken::new();
