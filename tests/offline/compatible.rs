@@ -133,6 +133,21 @@ fn restricted(at: &str, before: &Value, now: &Value) -> Vec<String> {
 }
 
 #[test]
+fn each_way_to_break_a_version_is_found() {
+    let definition = serde_json::to_value(&definitions()[0]).unwrap();
+    for (part, value, complaint) in [
+        ("storage", json!(false), "storage has changed"),
+        ("subresources", json!({}), "subresources has changed"),
+        ("served", json!(false), "is not served any more"),
+    ] {
+        let mut changed = definition.clone();
+        changed["spec"]["versions"][0][part] = value;
+        let broken = broken_definition(&definition, &changed);
+        assert!(broken.len() == 1 && broken[0].contains(complaint), "{part}: {broken:?}");
+    }
+}
+
+#[test]
 fn each_way_to_break_an_object_is_found_and_no_addition_is() {
     let before = json!({
         "type": "object", "required": ["size"],
