@@ -4,11 +4,12 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use clap::ValueEnum;
+use kube::Client;
 use kube::api::ListParams;
-use kube::config::{InferConfigError, KubeConfigOptions, KubeconfigError};
-use kube::{Client, Config};
 use secrecy::SecretString;
 use serde::Serialize;
+
+use crate::cluster::{ConfigurationError, configuration};
 
 /// The cluster that a verb connects to.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -21,10 +22,8 @@ pub struct ClusterArgs {
 /// Why there is no connection to a cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionError {
-    #[error("cannot read the kubeconfig: {0}")]
-    Kubeconfig(#[from] KubeconfigError),
-    #[error("no cluster is configured: {0}. Set KUBECONFIG, or run in a cluster")]
-    NotConfigured(#[from] InferConfigError),
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
     #[error("cannot connect to the cluster: {0}")]
     Client(kube::Error),
 }
@@ -40,13 +39,7 @@ impl ClusterArgs {
     /// # Errors
     /// Where there is no kubeconfig, or it cannot be used.
     pub async fn connect(&self) -> Result<Connected, ConnectionError> {
-        let config = match &self.context {
-            None => Config::infer().await?,
-            Some(context) => {
-                let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
-                Config::from_kubeconfig(&options).await?
-            }
-        };
+        let config = configuration(self.context.as_deref()).await?;
         let namespace = config.default_namespace.clone();
         let client = Client::try_from(config).map_err(ConnectionError::Client)?;
         Ok(Connected { client, namespace })

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use kube::{Client, Config};
+use kube::Client;
 use tokio::net::lookup_host;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::clock;
+use crate::cluster::configuration;
 use crate::config::Settings;
 use crate::controller::{self, Operator};
 use crate::decide::Limits;
@@ -186,7 +187,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// A client for the cluster, and the API server's addresses; waits while its configuration cannot be read.
 async fn client(stop: &CancellationToken, readiness: &Readiness) -> Option<(Client, Vec<IpAddr>)> {
     loop {
-        let made = match Config::infer().await {
+        let made = match configuration(None).await {
             Ok(config) => {
                 let host = config.cluster_url.host().map(str::to_owned);
                 Client::try_from(config).map(|client| (client, host)).map_err(|error| error.to_string())
@@ -196,7 +197,7 @@ async fn client(stop: &CancellationToken, readiness: &Readiness) -> Option<(Clie
         match made {
             Ok((client, host)) => return Some((client, api_server(host).await)),
             Err(error) => {
-                warn!(error, "no configuration for the cluster; set KUBECONFIG, or run in a cluster");
+                warn!(error, "no configuration for the cluster");
                 readiness.only(&[format!("the configuration for the cluster ({error})")]);
             }
         }

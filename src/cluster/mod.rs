@@ -1,11 +1,13 @@
 //! The port to the API server: metadata, status, events, and the Secrets that dbplane writes.
 
+mod configuration;
 mod digest;
 mod events;
 mod metadata;
 mod port;
 pub mod secrets;
 
+pub use configuration::{ConfigurationError, configuration};
 pub use digest::digest;
 pub use events::Event;
 pub use metadata::{MetadataPatch, merge, merge_patch, resource_version};

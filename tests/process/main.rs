@@ -20,6 +20,7 @@ mod leading;
 mod leaving;
 mod planning;
 mod pressure;
+mod proxies;
 mod reach;
 mod replicas;
 mod reporting;

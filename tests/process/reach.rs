@@ -2,40 +2,12 @@
 
 use std::process::Command;
 
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::net::TcpListener;
-use tokio::sync::watch;
-use tokio::task::JoinSet;
-
+use crate::proxies::Proxy;
 use crate::support::{ControlPlane, PATIENCE, Running, free_port, wait_for};
 use crate::{account, cluster};
 
-/// A listener that nobody should call; it counts who does, and notes what they say first.
-struct Bystander {
-    port: u16,
-    first_lines: watch::Receiver<Vec<String>>,
-    _tasks: JoinSet<()>,
-}
-
-impl Bystander {
-    async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let (noted, first_lines) = watch::channel(Vec::new());
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let mut line = Vec::new();
-                let _ = BufReader::new(stream).read_until(b'\n', &mut line).await;
-                noted.send_modify(|lines| lines.push(String::from_utf8_lossy(&line).into_owned()));
-            }
-        });
-        Self { port, first_lines, _tasks: tasks }
-    }
-}
-
 /// An operator as it is installed: without the flag for tests.
-fn operator(cluster: &ControlPlane, name: &str, args: &[&str], env: &[(&str, String)]) -> Running {
+pub fn operator(cluster: &ControlPlane, name: &str, args: &[&str], env: &[(&str, String)]) -> Running {
     let [health, metrics] = [(); 2].map(|()| format!("127.0.0.1:{}", free_port().unwrap()));
     let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
     command
@@ -59,7 +31,7 @@ async fn until_reason(cluster: &ControlPlane, name: &str, reason: &str) -> Strin
 #[tokio::test]
 async fn an_account_leads_neither_to_this_machine_nor_to_the_api_server() {
     let cluster = cluster().await;
-    let bystander = Bystander::start().await;
+    let bystander = Proxy::start([]).await;
     let port = bystander.port;
     let api_server = ("KUBERNETES_SERVICE_HOST", "192.0.2.1".to_owned());
     let _operator = operator(&cluster, "operator", &[], &[api_server]);
@@ -83,7 +55,7 @@ async fn an_account_leads_neither_to_this_machine_nor_to_the_api_server() {
 #[tokio::test]
 async fn an_account_names_an_allowed_platform_and_a_proxy_decides_on_addresses() {
     let cluster = cluster().await;
-    let mut bystander = Bystander::start().await;
+    let mut bystander = Proxy::start([]).await;
     // The proxy is on this machine, and is called all the same.
     let proxy = ("ALL_PROXY", format!("http://localhost:{}", bystander.port));
     let allowed = ["--allowed-platforms", "https://platform.example:8443,https://*.internal.example"];

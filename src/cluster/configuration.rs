@@ -1,0 +1,108 @@
+//! Where the cluster is, and how it is reached.
+
+use std::env;
+use std::net::IpAddr;
+
+use hyper_util::client::proxy::matcher::Matcher;
+use kube::Config;
+use kube::config::{InferConfigError, KubeConfigOptions, KubeconfigError};
+
+/// Why the cluster is not known.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigurationError {
+    #[error("cannot read the kubeconfig: {0}")]
+    Kubeconfig(#[from] KubeconfigError),
+    #[error("no cluster is configured: {0}. Set KUBECONFIG, or run in a cluster")]
+    NotConfigured(#[from] InferConfigError),
+}
+
+/// The cluster of a context of the kubeconfig; without a name that of the current one, or the cluster that this process
+/// runs in.
+///
+/// # Errors
+/// Where there is no kubeconfig, or it cannot be used.
+pub async fn configuration(context: Option<&str>) -> Result<Config, ConfigurationError> {
+    let config = match context {
+        None => Config::infer().await?,
+        Some(context) => {
+            let options = KubeConfigOptions { context: Some(context.to_owned()), ..KubeConfigOptions::default() };
+            Config::from_kubeconfig(&options).await?
+        }
+    };
+    let named = ["HTTPS_PROXY", "https_proxy"].map(|name| env::var(name).ok());
+    Ok(as_kubectl_does(config, named, &Matcher::from_system()))
+}
+
+/// The proxy, as kubectl takes it: one that the environment names is not asked for a cluster on this machine, nor for an
+/// exception of NO_PROXY, whose names kube compares by the port too; and one without a scheme is one for HTTP.
+fn as_kubectl_does(mut config: Config, named: [Option<String>; 2], environment: &Matcher) -> Config {
+    let Some(proxy) = config.proxy_url.take() else { return config };
+    let of_environment = named.into_iter().flatten().any(|named| named.parse().ok().as_ref() == Some(&proxy));
+    let exempt = || {
+        let cluster = &config.cluster_url;
+        cluster.host().is_some_and(is_this_machine) || environment.intercept(cluster).is_none()
+    };
+    if of_environment && exempt() {
+        return config;
+    }
+    let spelled = match proxy.scheme() {
+        Some(_) => None,
+        None => format!("http://{proxy}").parse().ok(),
+    };
+    config.proxy_url = Some(spelled.unwrap_or(proxy));
+    config
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    address.map_or_else(|_| host == "localhost", |address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The proxy for a cluster at that address, when the kubeconfig, the environment and its exceptions name these.
+    fn proxy(cluster: &str, configured: &str, environment: Option<&str>, exceptions: &str) -> Option<String> {
+        let mut config = Config::new(cluster.parse().unwrap());
+        config.proxy_url = Some(configured.parse().unwrap());
+        let matcher = Matcher::builder().https(environment.unwrap_or_default()).no(exceptions).build();
+        let config = as_kubectl_does(config, [None, environment.map(str::to_owned)], &matcher);
+        config.proxy_url.map(|url| url.to_string())
+    }
+
+    const COMPANY: &str = "http://proxy.example:3128/";
+    const TUNNEL: &str = "socks5://127.0.0.1:1080/";
+
+    #[test]
+    fn a_cluster_on_this_machine_is_called_past_the_proxy_of_the_environment() {
+        for here in ["https://127.0.0.1:6443", "https://localhost:6443", "https://[::1]:6443"] {
+            assert_eq!(proxy(here, COMPANY, Some(COMPANY), ""), None, "{here}");
+            assert_eq!(proxy(here, TUNNEL, Some(COMPANY), "").as_deref(), Some(TUNNEL), "{here}: the kubeconfig's own");
+            assert_eq!(proxy(here, TUNNEL, None, "").as_deref(), Some(TUNNEL), "{here}");
+        }
+        for elsewhere in ["https://10.0.0.1:6443", "https://localhost.example", "https://cluster.example"] {
+            assert_eq!(proxy(elsewhere, COMPANY, Some(COMPANY), "").as_deref(), Some(COMPANY), "{elsewhere}");
+        }
+    }
+
+    #[test]
+    fn an_exception_of_the_environment_is_called_past_its_proxy() {
+        for (cluster, exceptions) in [
+            ("https://cluster.example", "other.example, cluster.example"),
+            ("https://cluster.example:6443", ".example,"),
+            ("https://10.1.2.3:6443", "10.0.0.0/8"),
+            ("https://cluster.example", "*"),
+        ] {
+            assert_eq!(proxy(cluster, COMPANY, Some(COMPANY), exceptions), None, "{cluster} with {exceptions}");
+        }
+        let others = proxy("https://cluster.example", COMPANY, Some(COMPANY), "other.example,10.0.0.0/8");
+        assert_eq!(others.as_deref(), Some(COMPANY));
+    }
+
+    #[test]
+    fn a_proxy_without_a_scheme_is_one_for_http() {
+        let found = proxy("https://cluster.example", "proxy.example:3128", Some("proxy.example:3128"), "");
+        assert_eq!(found.as_deref(), Some("http://proxy.example:3128/"));
+    }
+}
