@@ -36,6 +36,7 @@ mod steps;
 mod told;
 #[path = "../upgrade/mod.rs"]
 mod upgrade;
+mod waiting;
 mod watching;
 mod week;
 

@@ -86,7 +86,7 @@ impl Transport for Frozen {
 }
 
 /// The plan for everything that there is.
-fn plan_of(simulation: &Shared) -> Plan {
+pub fn plan_of(simulation: &Shared) -> Plan {
     let frozen = Frozen::of(simulation);
     let objects: Vec<Value> = simulation.lock().cluster.objects.values().map(|stored| stored.value.clone()).collect();
     let selected: BTreeSet<_> = objects.iter().filter_map(plan::Id::of_value).collect();
@@ -163,7 +163,7 @@ fn sent(endpoint: &Value) -> String {
     words.into_iter().collect::<Vec<_>>().join(" ")
 }
 
-fn made_call(changed: &Changed, new: &BTreeSet<String>) -> String {
+pub fn made_call(changed: &Changed, new: &BTreeSet<String>) -> String {
     let body: Value = serde_json::from_slice(&changed.request.body).unwrap_or_default();
     let endpoint = &body["endpoint"];
     let segments: Vec<&str> = changed.request.path.trim_matches('/').split('/').collect();

@@ -1,0 +1,114 @@
+//! What a plan says of changes that have to wait is what the operator then does: the change that is told, at the time that is told.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dbplane::plan::Planned;
+use dbplane_simulator::world::Profile;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::in_memory::Resource;
+use super::planned::{made_call, plan_of};
+use super::process::Process;
+use super::recorded::{BEFORE, come_to_rest, stored};
+use super::simulation::Shared;
+use super::upgrade::{Recording, folder};
+
+/// How late the operator may be: it decides when it wakes, once what it has read is new enough.
+const LATE: SignedDuration = SignedDuration::from_secs(10);
+
+/// A compute that is as declared, a change of it that has to wait, and how long it then waits.
+struct Case {
+    name: &'static str,
+    spec: Value,
+    until: Option<Timestamp>,
+    call: &'static str,
+}
+
+/// A window that opens at that time, as a schedule in UTC, and one of another zone.
+fn windows(opens: Timestamp) -> [Value; 2] {
+    let schedule = |zone: &str| opens.in_tz(zone).unwrap().strftime("%-M %-H * * *").to_string();
+    ["UTC", "Asia/Kathmandu"].map(
+        |zone| json!({"policy": "Window", "window": {"schedule": schedule(zone), "timeZone": zone, "duration": "1h"}}),
+    )
+}
+
+fn cases(now: Timestamp, opens: Timestamp) -> Vec<Case> {
+    let [utc, kathmandu] = windows(opens);
+    let by_deadline = json!({"policy": "WhenIdle", "deadline": "90s"});
+    let deadline = now + SignedDuration::from_secs(90);
+    let case = |name, spec, until, call| Case { name, spec, until, call };
+    vec![
+        case("restarted-0", json!({"size": {"fixed": 4}, "disruption": utc}), Some(opens), "change ID: size=4"),
+        case("restarted-1", json!({"restartToken": "twice", "disruption": utc}), Some(opens), "restart ID"),
+        case("restarted-2", json!({"size": {"fixed": 4}, "disruption": kathmandu}), Some(opens), "change ID: size=4"),
+        // Both wait, and one request does both.
+        case(
+            "restarted-3",
+            json!({"size": {"fixed": 4}, "restartToken": "twice", "disruption": utc}),
+            Some(opens),
+            "change ID: size=4",
+        ),
+        case(
+            "resized-0",
+            json!({"size": {"fixed": 4}, "disruption": by_deadline}),
+            Some(deadline),
+            "change ID: size=4",
+        ),
+        case("resized-1", json!({"size": {"fixed": 4}, "disruption": {"policy": "WhenIdle"}}), None, ""),
+    ]
+}
+
+/// The changes of a resource that were made, and when.
+fn made(simulation: &Shared, name: &str) -> Vec<(Timestamp, String)> {
+    let changes = simulation.lock().ledger.changes.clone();
+    let is_of = |(kind, of): &Resource| *kind == "Compute" && of == name;
+    let of_resource = changes.iter().filter(|changed| changed.actor.as_ref().is_some_and(is_of));
+    of_resource.map(|changed| (changed.at, made_call(changed, &BTreeSet::new()))).collect()
+}
+
+fn told(planned: &Planned) -> (&str, Option<Timestamp>) {
+    let waits = planned.waits.as_ref().unwrap_or_else(|| panic!("{} waits for nothing", planned.id));
+    (&waits.reason, waits.until)
+}
+
+#[test]
+fn what_waits_is_done_when_the_plan_says() {
+    let simulation = stored(&Recording::load(&folder(BEFORE, Profile::Default)));
+    let now = simulation.lock().now;
+    // The first full minute that does not come before the plan and the operator have looked.
+    let opens = Timestamp::from_second((now.as_second() / 60 + 2) * 60).unwrap();
+    let cases = cases(now, opens);
+    let mut computes = BTreeMap::new();
+    for Case { name, spec, .. } in &cases {
+        let mut simulation = simulation.lock();
+        let resource = ("Compute", (*name).to_owned());
+        simulation.cluster.edit(&resource, &json!({"spec": spec}));
+        let object = &simulation.cluster.objects[&resource].value;
+        let id = object["status"]["computeID"].as_str().unwrap().to_owned();
+        // Under load it is not idle.
+        simulation.world.console_activity(&id, Some(0.5), now).unwrap();
+        computes.insert(*name, id);
+    }
+    let plan = plan_of(&simulation);
+    for case in &cases {
+        let planned = plan.resources.iter().find(|planned| planned.id.name == case.name).unwrap();
+        assert_eq!(planned.steps, [], "{}", case.name);
+        let (reason, until) = told(planned);
+        assert_eq!(reason, "WaitingForDisruption", "{}", case.name);
+        assert_eq!(until.is_some(), case.until.is_some(), "{}", case.name);
+        let apart = until.zip(case.until).map_or(SignedDuration::ZERO, |(one, other)| one.duration_since(other).abs());
+        assert!(apart < SignedDuration::from_secs(2), "{}: {until:?}, and not {:?}", case.name, case.until);
+    }
+    come_to_rest(&simulation, Process::new(&simulation, 1000));
+    for Case { name, until, call, .. } in cases {
+        let made = made(&simulation, name);
+        let Some(until) = until else {
+            assert_eq!(made, [], "{name} is never idle");
+            continue;
+        };
+        let [(at, what)] = made.as_slice() else { panic!("{name}: {made:?}") };
+        assert_eq!(*what, call.replace("ID", &computes[name]), "{name}");
+        assert!(*at >= until && at.duration_since(until) < LATE, "{name} was changed at {at}, and not at {until}");
+    }
+}
