@@ -14,11 +14,11 @@ use crate::support::{ControlPlane, PATIENCE, wait_for, wait_until};
 use crate::terminal::Terminal;
 use crate::{Operator, account, cluster};
 
-const KEY: &str = "demo-personal-key-not-a-secret";
-const ORGANIZATION: &str = "org-cool-darkness-1";
-const PROJECTS: [&str; 4] = ["observed-1", "observed-2", "managed-1", "managed-2"];
+pub const KEY: &str = "demo-personal-key-not-a-secret";
+pub const ORGANIZATION: &str = "org-cool-darkness-1";
+pub const PROJECTS: [&str; 4] = ["observed-1", "observed-2", "managed-1", "managed-2"];
 /// In each project.
-const COMPUTES: usize = 125;
+pub const COMPUTES: usize = 125;
 
 /// Names that people give, of which several computes have each.
 const NAMES: [Option<&str>; 12] = [
@@ -76,7 +76,7 @@ fn change(index: usize) -> Option<Value> {
 }
 
 /// A platform with all of them.
-async fn large_platform() -> Simulator {
+pub async fn large_platform() -> Simulator {
     let project = |(number, id): (usize, &&str)| {
         let branches: Vec<Value> = (0..=COMPUTES / 2).map(|n| json!({"id": format!("br-{number}-{n}")})).collect();
         let computes: Vec<Value> = (0..COMPUTES).map(|index| compute(number, index)).collect();
@@ -109,7 +109,7 @@ async fn large_platform() -> Simulator {
 }
 
 /// What the plan's last lines say, and its exit status.
-async fn is_planned(cluster: &ControlPlane, args: &[&str], plan: (i32, &str)) {
+pub async fn is_planned(cluster: &ControlPlane, args: &[&str], plan: (i32, &str)) {
     let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_dbplane"))
         .args(["plan", "--allow-insecure-platform", "--detailed-exitcode", "-n", "default"])
         .args(args)
@@ -122,7 +122,7 @@ async fn is_planned(cluster: &ControlPlane, args: &[&str], plan: (i32, &str)) {
     assert_eq!((status.code(), end.get(1)), (Some(plan.0), Some(&plan.1)), "{args:?}: {stderr}\n{end:#?}");
 }
 
-async fn import(cluster: &ControlPlane, args: &[&str]) -> String {
+pub async fn import(cluster: &ControlPlane, args: &[&str]) -> String {
     let Output { status, stderr, .. } = Command::new(env!("CARGO_BIN_EXE_dbplane"))
         .args(["import", "--allow-insecure-platform", "--account", "prod", "-n", "default"])
         .args(args)
@@ -164,7 +164,7 @@ fn is_ready(compute: &Value) -> bool {
 }
 
 /// The number of the last request.
-fn last_request(platform: &Simulator) -> u64 {
+pub fn last_request(platform: &Simulator) -> u64 {
     platform.requests(0).last().unwrap().n
 }
 
@@ -174,11 +174,11 @@ fn lists(platform: &Simulator, project: &str, since: u64) -> usize {
     platform.requests(since).iter().filter(|entry| entry.method == "GET" && entry.path.contains(&path)).count()
 }
 
-async fn until_all_are_ready(cluster: &ControlPlane) {
+pub async fn until_all_are_ready(cluster: &ControlPlane, count: usize) {
     let mut last = Vec::new();
     let all = async || {
         last = computes(cluster).await;
-        (last.len() == COMPUTES * PROJECTS.len() && last.iter().all(is_ready)).then_some(())
+        (last.len() == count && last.iter().all(is_ready)).then_some(())
     };
     let ready = wait_for("all imported Computes to be Ready", PATIENCE * 5, all).await;
     let late = last.iter().find(|compute| !is_ready(compute));
@@ -188,11 +188,19 @@ async fn until_all_are_ready(cluster: &ControlPlane) {
     }
 }
 
-/// Until everything was read twice more.
-async fn until_looked_at_again(platform: &Simulator) {
+/// Until everything in these projects was read twice more.
+pub async fn until_looked_at_again(platform: &Simulator, projects: &[&str]) {
     let seen = last_request(platform);
-    let again = async || PROJECTS.iter().all(|project| lists(platform, project, seen) >= 2);
+    let again = async || projects.iter().all(|project| lists(platform, project, seen) >= 2);
     wait_until("further lists of all projects", PATIENCE, again).await.unwrap();
+}
+
+/// Since the request of this number.
+pub fn was_only_read(platform: &Simulator, before: u64) {
+    let since = platform.requests(before);
+    assert_eq!(since[0].n, before + 1, "the log has forgotten some");
+    let changes: Vec<_> = since.into_iter().filter(|entry| entry.method != "GET").collect();
+    assert!(changes.is_empty(), "{changes:#?}");
 }
 
 #[tokio::test]
@@ -229,9 +237,9 @@ async fn applying_an_import_of_five_hundred_computes_changes_nothing_on_the_plat
 
     let operator = Operator::start(&cluster, "operator", &[]);
     operator.until_ready().await;
-    until_all_are_ready(&cluster).await;
+    until_all_are_ready(&cluster, COMPUTES * PROJECTS.len()).await;
     // It would have changed what differs.
-    until_looked_at_again(&platform).await;
+    until_looked_at_again(&platform, &PROJECTS).await;
 
     // The step from observing to managing, as the guide has it.
     let observed = folder.path().join("once-0");
@@ -247,13 +255,10 @@ async fn applying_an_import_of_five_hundred_computes_changes_nothing_on_the_plat
         all.iter().all(|compute| is_ready(compute) && is_seen(compute))
     };
     wait_until("all Computes to be Ready again", PATIENCE * 5, managed).await.unwrap();
-    until_looked_at_again(&platform).await;
+    until_looked_at_again(&platform, &PROJECTS).await;
     is_planned(&cluster, &[], (0, "Plan: nothing to do.")).await;
 
-    let since = platform.requests(before);
-    assert_eq!(since[0].n, before + 1, "the log has forgotten some");
-    let changes: Vec<_> = since.into_iter().filter(|entry| entry.method != "GET").collect();
-    assert!(changes.is_empty(), "{changes:#?}");
+    was_only_read(&platform, before);
 
     let rest = folder.path().join("rest");
     let said = import(&cluster, &["--out", rest.to_str().unwrap()]).await;

@@ -32,6 +32,7 @@ mod support;
 mod tenants;
 #[path = "../support/terminal.rs"]
 mod terminal;
+mod terraform;
 mod traces;
 mod unreadable;
 
