@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::common::{ClusterArgs, ConnectionError, Output, OutputArgs, WriteError};
+use super::common::{ClusterArgs, ConnectionError, Output, OutputArgs, Scope, WriteError};
 use super::progress::{Progress, during};
 use crate::controller::held::{Held, held};
 use crate::controller::led_by;
@@ -13,7 +13,7 @@ use crate::decide::lease::LEASE_DURATION;
 /// Take dbplane's finalizers off, so that resources can be deleted where no operator runs any more
 ///
 /// Nothing is changed on the platform: what stays there is listed. A running operator would put the finalizers back, so nothing is
-/// done while one leads. It connects to the cluster of KUBECONFIG, as whoever may list and patch dbplane's resources and Secrets.
+/// done while one leads. ClusterAccounts are among all namespaces, and Secrets with credentials are selected by their own labels. It connects to the cluster of KUBECONFIG, as whoever may list and patch dbplane's resources and Secrets.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -21,12 +21,8 @@ pub struct Args {
     cluster: ClusterArgs,
     #[command(flatten)]
     output: OutputArgs,
-    /// Namespace; that of the kubeconfig's context when absent
-    #[arg(long, short, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
-    namespace: Option<String>,
-    /// All namespaces, and ClusterAccounts
-    #[arg(long, short = 'A')]
-    all_namespaces: bool,
+    #[command(flatten)]
+    scope: Scope,
     /// The namespace that the operator ran in, with its Lease
     #[arg(long, default_value = "dbplane-system", value_name = "NAMESPACE")]
     operator_namespace: String,
@@ -38,6 +34,7 @@ pub struct Args {
 const HELP: &str = "Examples:
   dbplane remove-finalizers -A              only lists them
   dbplane remove-finalizers -n shop --yes
+  dbplane remove-finalizers -n shop -l app=web --yes
 
 Exit status:
   0  they were listed or taken off
@@ -102,8 +99,7 @@ pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> R
     if let Some(holder) = holder.map_err(|cause| Error::Lease { namespace: namespace(), cause })? {
         return Err(Error::Led { namespace: namespace(), holder });
     }
-    let scope = (!args.all_namespaces).then(|| args.namespace.as_deref().unwrap_or(&connected.namespace));
-    let all = held(client, scope).await.map_err(Error::List)?;
+    let all = held(client, args.scope.namespace(&connected), &args.scope.list_params()).await.map_err(Error::List)?;
     // Before anything is let go: nobody could tell afterwards.
     match args.output.output {
         Output::Text | Output::Wide => list(out, &all)?,
@@ -127,7 +123,9 @@ pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> R
         // The error says it.
         _ if failed > 0 => Ok(()),
         (0, _) => writeln!(out, "No finalizer of dbplane is on any object."),
+        (1, true) => writeln!(out, "The finalizers of 1 object were taken off."),
         (count, true) => writeln!(out, "The finalizers of {count} objects were taken off."),
+        (1, false) => writeln!(out, "1 object has finalizers. To take them off, add --yes."),
         (count, false) => writeln!(out, "{count} objects have finalizers. To take them off, add --yes."),
     })?;
     if failed > 0 { Err(Error::Kept { failed, all }) } else { Ok(()) }

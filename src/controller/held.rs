@@ -55,16 +55,16 @@ impl Held {
     }
 }
 
-/// Everything in `namespace`, or everywhere, that a finalizer of dbplane holds: credentials last, since others need them.
+/// Everything of `selected` in `namespace`, or everywhere, that a finalizer of dbplane holds: credentials last, since others need them.
 ///
 /// # Errors
 /// Those of the API server.
-pub async fn held(client: &Client, namespace: Option<&str>) -> Result<Vec<Held>, kube::Error> {
-    let mut lists = Lists { client, namespace, running: Vec::new() };
+pub async fn held(client: &Client, namespace: Option<&str>, selected: &ListParams) -> Result<Vec<Held>, kube::Error> {
+    let mut lists = Lists { client, namespace, selected, running: Vec::new() };
     AllKinds::each(&mut lists);
     let mut held: Vec<Held> = try_join_all(lists.running).await?.into_iter().flatten().collect();
     let secrets: Api<Secret> = namespaced(client, namespace);
-    let secrets = secrets.list_metadata(&ListParams::default()).await?;
+    let secrets = secrets.list_metadata(selected).await?;
     held.extend(secrets.into_iter().filter_map(|secret| Held::of::<Secret>(secret.metadata, Vec::new())));
     Ok(held)
 }
@@ -72,19 +72,23 @@ pub async fn held(client: &Client, namespace: Option<&str>) -> Result<Vec<Held>,
 struct Lists<'a> {
     client: &'a Client,
     namespace: Option<&'a str>,
+    selected: &'a ListParams,
     running: Vec<BoxFuture<'static, Result<Vec<Held>, kube::Error>>>,
 }
 
 impl KindVisitor for Lists<'_> {
     fn visit<K: Kind>(&mut self) {
         if self.namespace.is_none() || K::Object::is_namespaced() {
-            self.running.push(of_kind::<K>(K::Object::api(self.client, self.namespace)).boxed());
+            self.running.push(of_kind::<K>(K::Object::api(self.client, self.namespace), self.selected.clone()).boxed());
         }
     }
 }
 
-async fn of_kind<K: Kind>(api: Api<DeserializeGuard<K::Object>>) -> Result<Vec<Held>, kube::Error> {
-    let listed = api.list(&ListParams::default()).await?;
+async fn of_kind<K: Kind>(
+    api: Api<DeserializeGuard<K::Object>>,
+    selected: ListParams,
+) -> Result<Vec<Held>, kube::Error> {
+    let listed = api.list(&selected).await?;
     let held = listed.into_iter().filter_map(|DeserializeGuard(read)| match read {
         Ok(object) => Held::of::<K::Object>(object.meta().clone(), has::<K>(&object)),
         Err(invalid) => {

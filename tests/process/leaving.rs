@@ -54,6 +54,10 @@ async fn what_hangs_without_an_operator_is_let_go_and_what_stays_is_named() {
     assert!(done && said.contains("No finalizer of dbplane is on any object."), "{said}");
     assert_eq!(left().await.lines().count(), 4, "of other namespaces");
 
+    cluster.kubectl(&["label", "compute/orders", "app=web"]).await.unwrap();
+    let (done, said) = remove_finalizers(&cluster, &["-l", "app=web"]);
+    assert!(done && said.contains("1 object has finalizers") && said.contains("Compute default/orders"), "{said}");
+
     // Whoever cannot be told what stays on the platform keeps the finalizers.
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let untold = command(&cluster, &["--yes"]).stdout(full).output().unwrap();
