@@ -197,6 +197,12 @@ async fn an_operator_of_chosen_namespaces_serves_a_shared_account_with_what_the_
     let insecure = ["--set", "operator.extraArgs={--allow-insecure-platform}"];
     helm.run(&[&["install", "dbplane", &chart], &flags[..], &insecure].concat()).unwrap();
 
+    for (namespace, may) in [("shop", true), (NAMESPACE, false)] {
+        let asked = ["auth", "can-i", "create", "secrets", "--as=system:serviceaccount:dbplane-system:dbplane", "-n"];
+        let answer = cluster.kubectl(&[&asked[..], &[namespace]].concat()).await;
+        assert_eq!(answer.is_ok(), may, "{namespace}: {answer:?}");
+    }
+
     let mut operator = deployed(&cluster).await;
     let account = format!(
         "{SHARED}  baseURL: {}
