@@ -10,6 +10,7 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
 use crate::api::GROUP;
+use crate::cluster::explained;
 use crate::controller;
 use crate::decide::names::LEASE;
 
@@ -20,7 +21,7 @@ const MOST_EVENTS: usize = 200;
 type Found = Result<Value, String>;
 
 fn failed(error: kube::Error) -> String {
-    error.to_string()
+    explained(&error)
 }
 
 pub async fn versions(client: &Client) -> Found {

@@ -8,6 +8,7 @@ use kube::{Api, Client};
 use serde_json::{Map, Value, json};
 
 use crate::api::GROUP;
+use crate::cluster::explained;
 use crate::controller::environment::{Kind, KindVisitor, Kinds};
 use crate::controller::object::Managed;
 use crate::controller::registry::AllKinds;
@@ -38,7 +39,7 @@ pub async fn all(client: &Client, namespace: Option<&str>) -> Resources {
     for (resource, is_namespaced) in kinds.0 {
         match list(client, &resource, namespace.filter(|_| is_namespaced)).await {
             Ok(found) => resources.found.extend(found),
-            Err(error) => resources.missing.push(format!("{}: {error}", resource.plural)),
+            Err(error) => resources.missing.push(format!("{}: {}", resource.plural, explained(&error))),
         }
     }
     resources

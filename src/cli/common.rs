@@ -9,7 +9,7 @@ use kube::api::ListParams;
 use secrecy::SecretString;
 use serde::Serialize;
 
-use crate::cluster::{ConfigurationError, configuration};
+use crate::cluster::{ConfigurationError, configuration, explained};
 
 /// The cluster that a verb connects to.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -24,8 +24,15 @@ pub struct ClusterArgs {
 pub enum ConnectionError {
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
-    #[error("cannot connect to the cluster: {0}")]
+    #[error("cannot connect to the cluster: {}", explained(.0))]
     Client(kube::Error),
+    #[error(
+        "the cluster cannot be reached at {url}: {}. Does it run, and is it the one that you mean? KUBECONFIG and --context choose another",
+        explained(.cause)
+    )]
+    Unreachable { url: String, cause: kube::Error },
+    #[error("the cluster at {url} does not accept who you are: {said}. Sign in to it again")]
+    NotAccepted { url: String, said: String },
 }
 
 /// A connection to a cluster, and the namespace that its kubeconfig names.
@@ -36,12 +43,23 @@ pub struct Connected {
 }
 
 impl ClusterArgs {
+    /// Asks the API server for its version, so that a cluster that cannot be reached is told once, as what it is.
+    ///
     /// # Errors
-    /// Where there is no kubeconfig, or it cannot be used.
+    /// Where there is no kubeconfig, or no way to the cluster that it names.
     pub async fn connect(&self) -> Result<Connected, ConnectionError> {
         let config = configuration(self.context.as_deref()).await?;
         let namespace = config.default_namespace.clone();
+        let url = config.cluster_url.to_string();
         let client = Client::try_from(config).map_err(ConnectionError::Client)?;
+        match client.apiserver_version().await {
+            Err(kube::Error::Api(status)) if status.code == 401 => {
+                return Err(ConnectionError::NotAccepted { url, said: status.message });
+            }
+            // Whatever else it answers, it is there.
+            Ok(_) | Err(kube::Error::Api(_) | kube::Error::SerdeError(_)) => {}
+            Err(cause) => return Err(ConnectionError::Unreachable { url, cause }),
+        }
         Ok(Connected { client, namespace })
     }
 }

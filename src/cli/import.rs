@@ -13,6 +13,7 @@ use super::common::{ClusterArgs, ConnectionError};
 use super::files::Unreadable;
 use super::platform::{PlatformArgs, PlatformError, account_ref};
 use crate::api::{self, AccountKind, AccountRef};
+use crate::cluster::explained;
 use crate::domain::Fault;
 use crate::import::terraform::StateError;
 use crate::import::{Choices, Import, import};
@@ -110,7 +111,7 @@ pub enum Error {
         "cannot list the computes of project {project}: {fault}. Nothing was written. Name the projects to import with --project"
     )]
     Computes { project: String, fault: Fault },
-    #[error("cannot list the Computes of the cluster: {0}")]
+    #[error("cannot list the Computes of the cluster: {}", explained(.0))]
     Resources(kube::Error),
     #[error("cannot read {}: {}", .0.file, .0.cause)]
     Unreadable(Unreadable),

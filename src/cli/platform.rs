@@ -9,6 +9,7 @@ use secrecy::SecretString;
 
 use super::common::{KeyError, read_key};
 use crate::api::{Account, AccountKind, AccountRef, ClusterAccount, PlatformAccess};
+use crate::cluster::explained;
 use crate::domain::Fault;
 use crate::platform::{
     Access, Connect, ConnectError, Endpoint, HttpOptions, Leadership, NoMeter, OverHttp, Rate, RateLimited, Reach,
@@ -39,7 +40,7 @@ pub enum PlatformError {
     Key(#[from] KeyError),
     #[error("cannot call the platform: {0}")]
     Connect(#[from] ConnectError),
-    #[error("cannot read {what}: {cause}")]
+    #[error("cannot read {what}: {}", explained(.cause))]
     Cluster { what: String, cause: kube::Error },
     #[error("Secret {namespace}/{name} has no entry {key}, which {account} names for its API key")]
     NoEntry { namespace: String, name: String, key: String, account: String },

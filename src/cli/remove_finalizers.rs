@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::common::{ClusterArgs, ConnectionError, Output, OutputArgs, Scope, WriteError};
 use super::progress::{Progress, during};
+use crate::cluster::explained;
 use crate::controller::held::{Held, held};
 use crate::controller::led_by;
 use crate::decide::lease::LEASE_DURATION;
@@ -46,9 +47,9 @@ Exit status:
 pub enum Error {
     #[error(transparent)]
     Connection(#[from] ConnectionError),
-    #[error("cannot list what finalizers are on: {0}")]
+    #[error("cannot list what finalizers are on: {}", explained(.0))]
     List(kube::Error),
-    #[error("cannot read the operator's Lease in namespace {namespace}: {cause}")]
+    #[error("cannot read the operator's Lease in namespace {namespace}: {}", explained(.cause))]
     Lease { namespace: String, cause: kube::Error },
     #[error(
         "an operator leads: {holder}, by the Lease in namespace {namespace}. Delete the resources and let it finish, or remove the operator first"
@@ -143,6 +144,6 @@ fn list(out: &mut impl Write, all: &[Held]) -> io::Result<()> {
 
 fn line(object: &Held, outcome: Option<Result<(), kube::Error>>) -> Line {
     let finalizers = if matches!(outcome, Some(Ok(()))) { Finalizers::TakenOff } else { Finalizers::On };
-    let error = outcome.and_then(Result::err).map(|error| error.to_string());
+    let error = outcome.and_then(Result::err).map(|error| explained(&error));
     Line { object: object.label.clone(), stays_on_platform: object.has.clone(), finalizers, error }
 }

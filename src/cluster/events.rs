@@ -6,6 +6,7 @@ use kube::{Client, Resource};
 use tracing::{debug, warn};
 
 use super::digest::digest;
+use super::explained;
 use crate::decide::names::FIELD_MANAGER;
 
 /// The longest note that the API server accepts.
@@ -77,9 +78,9 @@ impl Events {
             Ok(()) => {}
             // The API server accepts no event there, and nobody would read it.
             Err(error) if in_terminating_namespace(&error) => {
-                debug!(%error, event = event.reason, "an event could not be published");
+                debug!(error = explained(&error), event = event.reason, "an event could not be published");
             }
-            Err(error) => warn!(%error, event = event.reason, "an event could not be published"),
+            Err(error) => warn!(error = explained(&error), event = event.reason, "an event could not be published"),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod configuration;
 mod digest;
 mod events;
+mod explained;
 mod metadata;
 mod port;
 pub mod secrets;
@@ -10,6 +11,7 @@ pub mod secrets;
 pub use configuration::{ConfigurationError, configuration};
 pub use digest::digest;
 pub use events::Event;
+pub use explained::explained;
 pub use metadata::{MetadataPatch, merge, merge_patch, resource_version};
 pub use port::{ApiServer, AppliedSecret, Cluster, Object};
 pub use secrets::{Former, Owner, SecretContent, SecretState, WriteError, owned_by};

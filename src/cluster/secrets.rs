@@ -10,6 +10,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
+use super::explained;
 use super::port::{AppliedSecret, Cluster};
 use crate::decide::names::{MANAGED_BY, SECRET_OF};
 
@@ -180,7 +181,7 @@ pub enum WriteError {
     /// It existed when the decision was made.
     #[error("it has been deleted since, or is about to be")]
     Gone,
-    #[error(transparent)]
+    #[error("{}", explained(.0))]
     Cluster(#[from] kube::Error),
 }
 

@@ -18,7 +18,7 @@ use super::labels;
 use super::object::{AccountName, Managed, uid};
 use super::state::{Connection, ProcessState};
 use crate::api::{AccountKind, AccountRef, Compute, PlatformAccess, ProjectKey};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, explained};
 use crate::decide::account::KeyCount;
 use crate::decide::identity::Place;
 use crate::decide::memory::Problem;
@@ -359,7 +359,7 @@ pub enum StepError {
     #[error("{}", labels::text(.1))]
     Failed(Action, Problem),
     /// The API server could not be asked, or refuses.
-    #[error("the API server: {0}")]
+    #[error("the API server: {}", explained(.0))]
     Cluster(kube::Error),
 }
 

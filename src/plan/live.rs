@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::cluster::is_forbidden;
 use super::objects::Id;
+use crate::cluster::explained;
 use crate::controller::environment::{Kind, KindVisitor, Kinds};
 use crate::controller::object::Managed;
 use crate::controller::registry::AllKinds;
@@ -41,7 +42,7 @@ pub struct Listed {
 
 /// What could not be read, and has to be.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot list {what}: {cause}")]
+#[error("cannot list {what}: {}", explained(.cause))]
 pub struct ListError {
     what: String,
     cause: kube::Error,

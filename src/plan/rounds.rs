@@ -9,6 +9,7 @@ use kube::Resource;
 use super::environment::Planner;
 use super::objects::{Id, Stored};
 use crate::api::{Account, ClusterAccount};
+use crate::cluster::explained;
 use crate::controller::account::{AnyAccount, CredentialRef};
 use crate::controller::environment::{Kind, KindVisitor, Kinds};
 use crate::controller::object::AccountName;
@@ -65,7 +66,7 @@ impl Planner {
             match pass.await {
                 // Its own write is heard of at once; the next pass sees it.
                 Err(kube::Error::Api(status)) if status.code == 409 => {}
-                Err(error) => return Ended::Failed(error.to_string()),
+                Err(error) => return Ended::Failed(explained(&error)),
                 Ok(Pass { next: Next::Now | Next::OnOwnWrite, .. }) => {}
                 Ok(Pass { next: Next::On(Wake::At(time)), .. }) if time <= self.now => {}
                 Ok(Pass { next: Next::On(wake), report }) => return Ended::Rests(report, wake),

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::str::FromStr;
 
 use tracing::level_filters::LevelFilter;
+use tracing::{Level, Metadata};
 use tracing_subscriber::filter::{FilterExt, filter_fn};
 use tracing_subscriber::fmt::format::JsonFields;
 use tracing_subscriber::layer::SubscriberExt;
@@ -43,6 +44,11 @@ impl LogFilter {
     }
 }
 
+/// What kube says of each request that failed, without the cause: whoever made the request says it with the cause.
+fn is_told_with_its_cause(metadata: &Metadata<'_>) -> bool {
+    metadata.target() == "kube_client::client::builder" && *metadata.level() == Level::ERROR
+}
+
 fn parse(filter: &str) -> Result<EnvFilter, String> {
     EnvFilter::from_str(filter).map_err(|error| format!("the log filter {filter:?} cannot be read: {error}"))
 }
@@ -54,7 +60,8 @@ fn parse(filter: &str) -> Result<EnvFilter, String> {
 /// When the filter cannot be read, or logging was started already.
 pub fn start(format: LogFormat, filter: &str, traces: Option<&Traces>) -> Result<LogFilter, String> {
     let (filter, handle) = reload::Layer::new(parse(filter)?);
-    let is_a_line = filter_fn(|metadata| metadata.target() != TARGET).with_max_level_hint(LevelFilter::TRACE);
+    let is_a_line = filter_fn(|metadata| metadata.target() != TARGET && !is_told_with_its_cause(metadata))
+        .with_max_level_hint(LevelFilter::TRACE);
     let filter = filter.and(is_a_line);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let lines = match format {

@@ -1,6 +1,7 @@
 //! The command line as a whole: what each verb says of itself, completions, and man pages.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command as Process, Output};
 
 use clap::Command;
@@ -47,6 +48,45 @@ fn examples_are_accepted(name: &str, examples: &str) {
         let line = line.split("   ").next().unwrap().split([';', '|', '>', '<', '&']).next().unwrap();
         let parsed = dbplane::cli::command().try_get_matches_from(line.split_whitespace());
         assert!(parsed.is_ok(), "{name}: {line}: {}", parsed.unwrap_err());
+    }
+}
+
+/// The kubeconfig of a cluster at a port where nothing listens.
+const NOWHERE: &str = r#"{
+    "apiVersion": "v1", "kind": "Config", "current-context": "a",
+    "clusters": [{"name": "a", "cluster": {"server": "https://127.0.0.1:9"}}],
+    "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+    "users": [{"name": "a", "user": {"token": "canary"}}]
+}"#;
+
+#[test]
+fn a_cluster_that_cannot_be_reached_is_told_as_what_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    fs::write(&kubeconfig, NOWHERE).unwrap();
+    let run = |args: &str, kubeconfig: &Path| {
+        let mut command = Process::new(env!("CARGO_BIN_EXE_dbplane"));
+        let output = command.args(args.split(' ')).env_clear().env("KUBECONFIG", kubeconfig).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    for args in [
+        "status",
+        "plan",
+        "bugreport",
+        "remove-finalizers -A",
+        "account check prod",
+        "import --account prod",
+        "restart compute/orders",
+        "revoked projectkey/ci --key all --yes",
+    ] {
+        let (code, said) = run(args, &kubeconfig);
+        assert_eq!(code, Some(1), "{args}: {said}");
+        for words in ["https://127.0.0.1:9/", "Connection refused", "--context"] {
+            assert!(said.contains(words), "{args}: {said}");
+        }
+        assert!(said.lines().count() == 1 && !said.contains("canary"), "{args}: {said}");
+        let (code, said) = run(args, &folder.path().join("none"));
+        assert!(code == Some(1) && said.contains("Set KUBECONFIG"), "{args}: {said}");
     }
 }
 

@@ -110,7 +110,7 @@ async fn with_certificate(name: &str, behind: String) -> (SocketAddr, String, Jo
 fn kubeconfig(cluster: &ControlPlane, name: &str, change: impl Fn(&mut serde_json::Value)) -> PathBuf {
     let text = fs::read_to_string(cluster.kubeconfig_path()).unwrap();
     let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
-    change(&mut config["clusters"][0]["cluster"]);
+    change(&mut config);
     let path = cluster.sandbox().folder().join(name);
     fs::write(&path, config.to_string()).unwrap();
     path
@@ -138,10 +138,12 @@ async fn a_verb_reaches_the_cluster_as_kubectl_does() {
     let proxy = Proxy::start([(name.to_owned(), direct)]).await;
     let proxy_url = proxy.url();
     let named = format!("https://{name}");
-    let elsewhere = kubeconfig(&cluster, "elsewhere.kubeconfig", |cluster| cluster["server"] = named.clone().into());
-    let tunnelled = kubeconfig(&cluster, "tunnelled.kubeconfig", |cluster| {
-        cluster["server"] = named.clone().into();
-        cluster["proxy-url"] = proxy_url.clone().into();
+    let elsewhere = kubeconfig(&cluster, "elsewhere.kubeconfig", |config| {
+        config["clusters"][0]["cluster"]["server"] = named.clone().into();
+    });
+    let tunnelled = kubeconfig(&cluster, "tunnelled.kubeconfig", |config| {
+        config["clusters"][0]["cluster"]["server"] = named.clone().into();
+        config["clusters"][0]["cluster"]["proxy-url"] = proxy_url.clone().into();
     });
 
     let unreached = status(&elsewhere, &[]).await;
@@ -161,6 +163,13 @@ async fn a_verb_reaches_the_cluster_as_kubectl_does() {
     let excepted = status(&elsewhere, &[("HTTPS_PROXY", &proxy_url), ("NO_PROXY", "kubernetes.default.svc")]).await;
     assert!(!excepted.status.success(), "{excepted:?}");
     assert_eq!(proxy.first_lines.borrow().len(), asked);
+
+    let stranger = kubeconfig(&cluster, "stranger.kubeconfig", |config| {
+        config["users"][0]["user"]["token"] = "of-nobody".into();
+    });
+    let refused = status(&stranger, &[]).await;
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(1) && said.contains("does not accept who you are: Unauthorized"), "{said}");
 }
 
 /// With the variables that the chart sets by `proxy.https` and `caBundle`.

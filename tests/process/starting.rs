@@ -32,9 +32,12 @@ async fn it_waits_for_the_api_server_and_for_the_platform() {
     cluster.stop_api_server().unwrap();
     let mut operator = Operator::start(&cluster, "operator", &[]);
     let named = async || {
-        operator.asks("/readyz").await.is_some_and(|(status, text)| status == 503 && text.contains("the API server"))
+        operator.asks("/readyz").await.is_some_and(|(status, text)| {
+            status == 503 && text.contains("the API server (") && text.contains("Connection refused")
+        })
     };
     wait_until("the API server to be named", PATIENCE, named).await.unwrap();
+    assert!(!operator.process.log().contains("ERROR"), "one line says it: {}", operator.process.log());
     cluster.start_api_server().await.unwrap();
     operator.until_ready().await;
     // The platform is still away: the account says so, and nothing ends.

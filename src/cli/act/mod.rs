@@ -27,6 +27,7 @@ use super::progress::Progress;
 use super::screen::style;
 use super::seen::{Kind, NoTarget, Seen};
 use crate::clock;
+use crate::cluster::explained;
 use crate::decide::Needs;
 
 /// Who writes, in the metadata of what is written. Not the operator's: each would take the other's for its own.
@@ -73,7 +74,7 @@ pub enum Error {
     Target(#[from] NoTarget),
     #[error("{0}")]
     Usage(String),
-    #[error("cannot read {what}: {cause}")]
+    #[error("cannot read {what}: {}", explained(.cause))]
     Read { what: String, cause: kube::Error },
     #[error("nothing was changed:\n  {}", .0.join("\n  "))]
     Refused(Vec<String>),
@@ -211,7 +212,7 @@ async fn carry_out(
     let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
     let patched: kube::Result<DynamicObject> = api.patch(before.name(), &params, &patch).await;
     let ended = match patched {
-        Err(cause) => Ended::NotChanged(cause.to_string()),
+        Err(cause) => Ended::NotChanged(explained(&cause)),
         Ok(_) if common.no_wait => Ended::Requested,
         Ok(object) => {
             let wait = Wait { ask, api, asked: Seen::of(&kind, object), kind, before: &before };

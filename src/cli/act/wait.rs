@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::super::progress::Progress;
 use super::super::seen::{Kind, Seen};
 use super::rules::{Ask, Outcome};
+use crate::cluster::explained;
 
 /// How a request ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -88,10 +89,13 @@ impl Wait<'_> {
             let now = match state {
                 Ok(object) => object.map(|object| Seen::of(&self.kind, object)),
                 Err(error) if is_forbidden(&error) => {
-                    return Ended::NotChanged(format!("it was requested, and may not be watched: {error}"));
+                    return Ended::NotChanged(format!(
+                        "it was requested, and may not be watched: {}",
+                        explained(&error)
+                    ));
                 }
                 Err(error) => {
-                    waits(error.to_string());
+                    waits(explained(&error));
                     continue;
                 }
             };

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::super::seen::{Kind, Seen};
 use super::Error;
+use crate::cluster::explained;
 use crate::decide::names::LEASE;
 
 /// Where to look.
@@ -68,7 +69,7 @@ impl Collector {
         for (kind, listed) in kinds.iter().zip(lists) {
             match listed {
                 Ok(found) => all.extend(found),
-                Err(error) => not_read.push(format!("{}: {error}", kind.resource.plural)),
+                Err(error) => not_read.push(format!("{}: {}", kind.resource.plural, explained(&error))),
             }
         }
         if not_read.len() == kinds.len() {
@@ -102,7 +103,10 @@ impl Collector {
         let Some((kind, name)) = resource.account() else { return Ok(None) };
         let of_kind = Kind::named(kind).map_err(|error| error.to_string())?;
         let namespace = resource.meta.namespace.as_deref();
-        of_kind.get(&self.client, namespace, name).await.map_err(|error| format!("{kind} {name}: {error}"))
+        of_kind
+            .get(&self.client, namespace, name)
+            .await
+            .map_err(|error| format!("{kind} {name}: {}", explained(&error)))
     }
 
     /// Newest first.
@@ -112,7 +116,7 @@ impl Collector {
         let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
         let uid = about.meta.uid.as_deref().unwrap_or_default();
         let params = ListParams::default().fields(&format!("regarding.uid={uid}"));
-        let listed = api.list(&params).await.map_err(|error| format!("events: {error}"))?;
+        let listed = api.list(&params).await.map_err(|error| format!("events: {}", explained(&error)))?;
         let mut events = listed.items;
         events.sort_by_key(|event| std::cmp::Reverse(last_seen(event)));
         events.truncate(MOST_EVENTS);
@@ -122,7 +126,7 @@ impl Collector {
     async fn operator(&self) -> Result<Operator, String> {
         let namespace = self.operator_namespace.clone();
         let api: Api<Lease> = Api::namespaced(self.client.clone(), &namespace);
-        let lease = api.get_opt(LEASE).await.map_err(|error| format!("the operator's Lease: {error}"))?;
+        let lease = api.get_opt(LEASE).await.map_err(|error| format!("the operator's Lease: {}", explained(&error)))?;
         let leader = lease.and_then(|lease| lease.spec?.holder_identity).filter(|holder| !holder.is_empty());
         Ok(Operator { namespace, leader })
     }

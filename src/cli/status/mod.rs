@@ -15,6 +15,7 @@ use self::page::Page;
 use super::common::{ClusterArgs, ConnectionError, OutputArgs, Scope, WriteError};
 use super::progress::during;
 use super::seen::{Kind, NoTarget};
+use crate::cluster::explained;
 
 /// Show what needs a person, what waits, what is under way, and the accounts; or everything about one resource
 ///
@@ -63,7 +64,7 @@ pub enum Error {
     Connection(#[from] ConnectionError),
     #[error(transparent)]
     Target(#[from] NoTarget),
-    #[error("cannot read {what}: {cause}")]
+    #[error("cannot read {what}: {}", explained(.cause))]
     Read { what: String, cause: kube::Error },
     #[error("nothing of dbplane can be read:\n  {}", .0.join("\n  "))]
     NothingRead(Vec<String>),

@@ -12,6 +12,7 @@ use tracing::{info, warn};
 
 use super::super::labels;
 use crate::clock;
+use crate::cluster::explained;
 use crate::decide::lease::{Candidate, LEASE_DURATION, LeaseStep, LeaseView};
 use crate::decide::names::LEASE;
 use crate::platform::Leadership;
@@ -221,7 +222,7 @@ impl Contender {
             Ok(Err(kube::Error::Api(status))) if status.code == 409 || status.code == 404 && self.lease.is_some() => {
                 Err(Failure::Changed)
             }
-            Ok(Err(error)) => Err(Failure::Refused(error.to_string())),
+            Ok(Err(error)) => Err(Failure::Refused(explained(&error))),
             Err(_) => Err(Failure::Unanswered),
         }
     }

@@ -22,6 +22,7 @@ use super::super::live::Live;
 use super::super::object::{Managed, uid};
 use super::super::pass::{Next, Pass, is_outdated, label, pass};
 use super::slots::Slots;
+use crate::cluster::explained;
 use crate::decide::{Wake, later};
 use crate::spans;
 
@@ -35,7 +36,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Could not look or could not act: the API server did not answer as needed.
 #[derive(Debug, Error)]
-#[error("the API server: {0}")]
+#[error("the API server: {}", explained(.0))]
 pub struct Error(#[from] kube::Error);
 
 /// What passes share.

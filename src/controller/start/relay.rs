@@ -18,7 +18,7 @@ use super::super::labels;
 use super::super::live::Live;
 use super::super::pass::calls::ActionLine;
 use super::wake;
-use crate::cluster::secrets;
+use crate::cluster::{explained, secrets};
 use crate::decide::names::AccountFinalizers;
 
 /// Passes on changes of Secrets until `stop`. Only their metadata is read. `listed` is cancelled once their first list is read.
@@ -97,7 +97,7 @@ async fn relay<K: Resource + Debug>(
             Ok(watcher::Event::Apply(object) | watcher::Event::InitApply(object) | watcher::Event::Delete(object)) => {
                 pass_on(&object);
             }
-            Err(error) => warn!(%error, watch = what, "the watch failed; it is begun anew"),
+            Err(error) => warn!(error = explained(&error), watch = what, "the watch failed; it is begun anew"),
         }
     }
 }

@@ -13,6 +13,7 @@ use tracing::{info, warn};
 use super::super::environment::{Kind, KindVisitor, Kinds};
 use super::super::object::Managed;
 use super::super::registry::AllKinds;
+use crate::cluster::explained;
 use crate::config::Settings;
 use crate::decide::names::ClusterId;
 use crate::telemetry::Readiness;
@@ -67,8 +68,7 @@ pub async fn cluster_id(
                     status.message
                 ));
             }
-            Err(kube::Error::Api(status)) => status.message,
-            Err(error) => error.to_string(),
+            Err(error) => explained(&error),
         };
         let missing = format!("the UID of namespace kube-system ({error}), or --cluster-id in its place");
         if !waiting.pause(&[missing]).await {
@@ -133,6 +133,6 @@ async fn not_served<K: Managed>(api: Api<K>) -> Option<String> {
             Some(format!("the CustomResourceDefinition {plural}.dbplane.dev (kubectl apply -k crds/)"))
         }
         Err(kube::Error::Api(status)) => Some(format!("permission to list {plural} ({})", status.message)),
-        Err(error) => Some(format!("the API server ({error})")),
+        Err(error) => Some(format!("the API server ({})", explained(&error))),
     }
 }
