@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::clock;
-use crate::cluster::configuration;
+use crate::cluster::{configuration, explained};
 use crate::config::Settings;
 use crate::controller::{self, Operator};
 use crate::decide::Limits;
@@ -190,7 +190,7 @@ async fn client(stop: &CancellationToken, readiness: &Readiness) -> Option<(Clie
         let made = match configuration(None).await {
             Ok(config) => {
                 let host = config.cluster_url.host().map(str::to_owned);
-                Client::try_from(config).map(|client| (client, host)).map_err(|error| error.to_string())
+                Client::try_from(config).map(|client| (client, host)).map_err(|error| explained(&error))
             }
             Err(error) => Err(error.to_string()),
         };

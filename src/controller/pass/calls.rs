@@ -8,7 +8,7 @@ use tracing::{info, warn};
 use super::super::environment::{Environment, StepError};
 use super::super::labels;
 use super::super::object::{Managed, Status, uid};
-use crate::cluster::{Cluster, Event, MetadataPatch, SecretContent, WriteError, resource_version};
+use crate::cluster::{Cluster, Event, MetadataPatch, SecretContent, WriteError, explained, resource_version};
 use crate::decide::memory::Problem;
 use crate::decide::names::RECORD;
 use crate::decide::{Action, Report, later};
@@ -127,7 +127,7 @@ async fn write_copy<K: Managed, E: Environment>(
         return Ok(object.clone());
     }
     let copied = env.cluster().apply_status(object, &status).await.map_err(|error| {
-        let message = format!("The API server did not record the call, so it was not made: {error}");
+        let message = format!("The API server did not record the call, so it was not made: {}", explained(&error));
         StepError::Failed(action, Problem::NotRecorded(message))
     })?;
     env.state().wrote_version(&uid(object), resource_version(&copied));
@@ -176,10 +176,6 @@ pub fn secret_written<E: Environment>(
         }
         Err(WriteError::Cluster(kube::Error::Api(status))) if status.code == 409 => {
             Err(StepError::Cluster(kube::Error::Api(status)))
-        }
-        Err(WriteError::Cluster(kube::Error::Api(status))) => {
-            let message = format!("Secret {name} could not be written: {}", status.message);
-            Err(StepError::Failed(Action::WriteSecret, Problem::Secret(message)))
         }
         Err(error) => {
             let message = format!("Secret {name} could not be written: {error}");

@@ -60,7 +60,10 @@ async fn unprotect_unless_named(env: Arc<Live>, (namespace, name): (String, Stri
         Ok(()) => ActionLine { secret: Some(&name), ..ActionLine::of(labels::UNPROTECT_SECRET) }
             .log("No account names the Secret any more: it is no longer held."),
         Err(error) => {
-            warn!(%error, "a Secret is protected that no account names, and its finalizer could not be removed");
+            warn!(
+                error = explained(&error),
+                "a Secret is protected that no account names, and its finalizer could not be removed"
+            );
         }
     });
 }

@@ -13,6 +13,7 @@ use super::super::live::Live;
 use super::super::live::stores::{Invalid, Unreadable};
 use super::super::object::Managed;
 use crate::api::Condition;
+use crate::cluster::explained;
 use crate::decide::names::FIELD_MANAGER;
 use crate::decide::{Reason, Report};
 
@@ -25,7 +26,7 @@ pub async fn report<K: Managed>(env: Arc<Live>, unreadable: Unreadable, invalid:
     let mut pause = FIRST_PAUSE;
     while unreadable.still(&invalid) {
         let Err(error) = write::<K>(&env, &invalid).await else { return };
-        warn!(kind = %K::kind(&()), namespace, name, %error, "the condition of an object that cannot be read is not written yet");
+        warn!(kind = %K::kind(&()), namespace, name, error = explained(&error), "the condition of an object that cannot be read is not written yet");
         tokio::select! {
             () = env.stop.cancelled() => return,
             () = tokio::time::sleep(pause) => pause = LONGEST_PAUSE.min(pause * 2),
