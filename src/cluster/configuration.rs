@@ -1,6 +1,7 @@
 //! Where the cluster is, and how it is reached.
 
 use std::env;
+use std::error::Error;
 use std::net::IpAddr;
 
 use hyper_util::client::proxy::matcher::Matcher;
@@ -11,9 +12,32 @@ use kube::config::{InferConfigError, KubeConfigOptions, KubeconfigError};
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigurationError {
     #[error("cannot read the kubeconfig: {0}")]
-    Kubeconfig(#[from] KubeconfigError),
+    Kubeconfig(KubeconfigError),
     #[error("no cluster is configured: {0}. Set KUBECONFIG, or run in a cluster")]
-    NotConfigured(#[from] InferConfigError),
+    NotConfigured(InferConfigError),
+    #[error(
+        "NO_PROXY cannot be read: each of its entries, between commas, has to be a host name, an address, a network, or *. \
+         One may be empty, as after a last comma"
+    )]
+    Exceptions,
+}
+
+impl From<KubeconfigError> for ConfigurationError {
+    fn from(error: KubeconfigError) -> Self {
+        match error {
+            KubeconfigError::ParseNoProxy(_) => Self::Exceptions,
+            error => Self::Kubeconfig(error),
+        }
+    }
+}
+
+impl From<InferConfigError> for ConfigurationError {
+    fn from(error: InferConfigError) -> Self {
+        match error.source().and_then(|cause| cause.downcast_ref()) {
+            Some(KubeconfigError::ParseNoProxy(_)) => Self::Exceptions,
+            _ => Self::NotConfigured(error),
+        }
+    }
 }
 
 /// The cluster of a context of the kubeconfig; without a name that of the current one, or the cluster that this process

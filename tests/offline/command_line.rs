@@ -91,6 +91,21 @@ fn a_cluster_that_cannot_be_reached_is_told_as_what_it_is() {
 }
 
 #[test]
+fn exceptions_of_a_proxy_that_cannot_be_read_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    fs::write(&kubeconfig, NOWHERE).unwrap();
+    for args in [&["status"][..], &["status", "--context", "a"]] {
+        let mut command = Process::new(env!("CARGO_BIN_EXE_dbplane"));
+        command.args(args).env_clear().env("KUBECONFIG", &kubeconfig);
+        command.env("HTTPS_PROXY", "http://127.0.0.1:9").env("NO_PROXY", "a.example,");
+        let output = command.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && said.contains("NO_PROXY") && said.contains("last comma"), "{said}");
+    }
+}
+
+#[test]
 fn there_are_completions_for_five_shells() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let printed = dbplane(&["completion", shell]);
