@@ -14,7 +14,8 @@ use crate::decide::lease::LEASE_DURATION;
 /// Take dbplane's finalizers off, so that resources can be deleted where no operator runs any more
 ///
 /// Nothing is changed on the platform: what stays there is listed. A running operator would put the finalizers back, so nothing is
-/// done while one leads. ClusterAccounts are among all namespaces, and Secrets with credentials are selected by their own labels. It connects to the cluster of KUBECONFIG, as whoever may list and patch dbplane's resources and Secrets.
+/// done while one leads. ClusterAccounts are among all namespaces, and Secrets with credentials are selected by their own labels. It
+/// connects to the cluster of KUBECONFIG, as whoever may list and patch dbplane's resources and Secrets.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
