@@ -25,7 +25,7 @@ use crate::decide::memory::Problem;
 use crate::decide::names::{AccountFinalizers, ClusterId};
 use crate::decide::repairs::Repair;
 use crate::decide::seal::InvalidAnnotation;
-use crate::decide::{AccountView, Action, Brake, Decision, Limits, Memory, Reason, Report};
+use crate::decide::{AccountView, Action, Brake, Decision, Limits, Memory, Report};
 use crate::domain::Fault;
 use crate::platform::{ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, PlatformClient, Tick};
 use crate::telemetry::metrics::{CreateOutcome, KeyChange};
@@ -117,8 +117,6 @@ pub trait Environment: Send + Sync + 'static {
     fn count_key(&self, _change: KeyChange) {}
     /// A step for a resource of `kind` failed.
     fn count_failure(&self, _kind: &str, _action: Action, _problem: &Problem) {}
-    /// So many resources of `kind` wait for this reason.
-    fn count_waiting(&self, _kind: &str, _reason: Reason, _count: usize) {}
 }
 
 /// The settings of passes.

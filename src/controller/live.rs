@@ -29,9 +29,9 @@ use super::state::{Connection, ProcessState};
 use crate::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
 use crate::cluster::ApiServer;
 use crate::config::Settings;
+use crate::decide::Action;
 use crate::decide::account::KeyCount;
 use crate::decide::memory::Problem;
-use crate::decide::{Action, Reason};
 use crate::domain::Fault;
 use crate::platform::{
     Access, ComputeInterest, Computes, Connect, ConnectError, Endpoint, KeyInterest, Keys, LatestKeys, LatestSnapshot,
@@ -261,9 +261,5 @@ impl Environment for Live {
 
     fn count_failure(&self, kind: &str, action: Action, problem: &Problem) {
         self.metrics.steps.failed(kind, labels::action(action), labels::problem(problem));
-    }
-
-    fn count_waiting(&self, kind: &str, reason: Reason, count: usize) {
-        self.metrics.resources.waiting(kind, reason.as_str(), count);
     }
 }

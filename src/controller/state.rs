@@ -324,18 +324,19 @@ impl<P> ProcessState<P> {
         self.with(|contents| contents.repairs.undone(uid, now))
     }
 
-    /// What a resource of `kind` waits for now; where that is news, how many of the kind wait for that, and for what it waited for before.
-    pub fn waits(&self, uid: &str, kind: &str, now: Option<Reason>) -> Vec<(Reason, usize)> {
+    /// What a resource of `kind` waits for now.
+    pub fn waits(&self, uid: &str, kind: &str, now: Option<Reason>) {
         self.with(|contents| {
             let known = contents.resources.get(uid).and_then(|resource| resource.waits.as_ref());
-            let before = known.map(|(_, reason)| *reason);
-            if before == now {
-                return Vec::new();
+            if known.map(|(_, reason)| *reason) != now {
+                contents.resources.change(uid, |resource| resource.waits = now.map(|reason| (kind.to_owned(), reason)));
             }
-            contents.resources.change(uid, |resource| resource.waits = now.map(|reason| (kind.to_owned(), reason)));
-            let count = |reason| (reason, contents.resources.waiting(kind, reason));
-            before.into_iter().chain(now).map(count).collect()
-        })
+        });
+    }
+
+    /// How many resources of `kind` wait, by what they wait for.
+    pub fn waiting(&self, kind: &str) -> BTreeMap<Reason, usize> {
+        self.with(|contents| contents.resources.waiting(kind))
     }
 
     fn update<T>(&self, uid: &str, change: impl FnOnce(&mut ResourceState) -> T) -> T {

@@ -13,7 +13,6 @@ use super::super::object::{AccountName, Status, uid};
 use super::super::registry::AllKinds;
 use super::super::state::SharedConnection;
 use super::Live;
-use super::stores::Stores;
 use crate::api::{Account, ClusterAccount, Condition};
 use crate::decide::Reason;
 use crate::platform::{Computes, Keys, Listing, RateLimited};
@@ -23,21 +22,24 @@ use crate::telemetry::metrics::{AccountCensus, Census, KindCensus};
 const OTHER: &str = "Other";
 
 pub fn census(env: &Live) -> Census {
-    let mut kinds = CountKinds { stores: &env.stores, kinds: Vec::new() };
+    let mut kinds = CountKinds { env, kinds: Vec::new() };
     AllKinds::each(&mut kinds);
     Census { kinds: kinds.kinds, accounts: accounts(env), keys: key::census(env) }
 }
 
 struct CountKinds<'a> {
-    stores: &'a Stores,
+    env: &'a Live,
     kinds: Vec<KindCensus>,
 }
 
 impl KindVisitor for CountKinds<'_> {
     fn visit<K: Kind>(&mut self) {
-        let objects = self.stores.all::<K::Object>();
+        let objects = self.env.stores.all::<K::Object>();
         let conditions = objects.iter().map(|object| object.status().map(Status::conditions).unwrap_or_default());
-        self.kinds.push(of_kind(K::Object::kind(&()).into_owned(), conditions));
+        let kind = K::Object::kind(&()).into_owned();
+        let waiting =
+            self.env.state.waiting(&kind).into_iter().map(|(reason, count)| (reason.as_str(), count)).collect();
+        self.kinds.push(KindCensus { waiting, ..of_kind(kind, conditions) });
     }
 }
 

@@ -4,7 +4,6 @@ mod brake;
 pub mod calls;
 mod events;
 mod undone;
-mod waiting;
 
 use std::fmt;
 
@@ -131,7 +130,7 @@ fn decide<K: Kind, E: Environment>(
         decision = K::decide(object, observed, now);
     }
     let waits = decision.report.as_ref().filter(|_| decision.step.is_none()).and_then(Report::waits_for);
-    waiting::note(env, object, waits);
+    env.state().waits(&uid(object), &K::Object::kind(&()), waits);
     decision
 }
 
@@ -212,14 +211,13 @@ async fn report<K: Kind, E: Environment>(
 
 /// A resource is gone: nothing of it is remembered, and its account may go.
 pub fn forget<K: Kind, E: Environment>(env: &E, object: &K::Object) {
-    waiting::note(env, object, None);
     env.state().forget(&uid(object));
     wake_account::<K, E>(env, object);
 }
 
 /// The finalizer of a resource is removed: its account may go.
 pub fn released<K: Kind, E: Environment>(env: &E, object: &K::Object) {
-    waiting::note(env, object, None);
+    env.state().waits(&uid(object), &K::Object::kind(&()), None);
     env.state().released(&uid(object), resource_version(object));
     wake_account::<K, E>(env, object);
 }

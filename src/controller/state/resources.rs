@@ -51,8 +51,10 @@ impl Resources {
         creating.filter_map(move |uid| Some((uid.as_str(), told(uid)?)))
     }
 
-    pub fn waiting(&self, kind: &str, reason: Reason) -> usize {
-        self.waiting.get(&(kind.to_owned(), reason)).copied().unwrap_or_default()
+    /// Those for which nobody waits any more are among them, with none.
+    pub fn waiting(&self, kind: &str) -> BTreeMap<Reason, usize> {
+        let of_kind = self.waiting.iter().filter(|((of, _), _)| of == kind);
+        of_kind.map(|((_, reason), count)| (*reason, *count)).collect()
     }
 
     /// Changes what is remembered of a resource, of which nothing may be known yet.

@@ -155,12 +155,16 @@ fn what_was_done_to_children_counts_until_the_watch_shows_it() {
 fn who_waits_is_counted_by_kind_and_reason() {
     let state = State::default();
     let (paused, protected) = (Reason::DeletionPaused, Reason::DeletionProtected);
-    assert_eq!(state.waits("one", "Compute", Some(paused)), [(paused, 1)]);
-    assert_eq!(state.waits("one", "Compute", Some(paused)), [], "no news");
-    assert_eq!(state.waits("two", "Compute", Some(paused)), [(paused, 2)]);
-    assert_eq!(state.waits("key", "ProjectKey", Some(paused)), [(paused, 1)]);
-    assert_eq!(state.waits("two", "Compute", Some(protected)), [(paused, 1), (protected, 1)]);
-    assert_eq!(state.waits("two", "Compute", None), [(protected, 0)]);
+    for (uid, kind) in [("one", "Compute"), ("one", "Compute"), ("two", "Compute"), ("key", "ProjectKey")] {
+        state.waits(uid, kind, Some(paused));
+    }
+    assert_eq!(state.waiting("Compute"), [(paused, 2)].into());
+    assert_eq!(state.waiting("ProjectKey"), [(paused, 1)].into());
+    state.waits("two", "Compute", Some(protected));
+    assert_eq!(state.waiting("Compute"), [(paused, 1), (protected, 1)].into());
+    state.waits("two", "Compute", None);
+    state.forget("one");
+    assert_eq!(state.waiting("Compute"), [(paused, 0), (protected, 0)].into(), "who is gone does not wait");
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub struct KindCensus {
     pub stalled: BTreeMap<&'static str, usize>,
     /// How many are not as declared, by the reason of their conditions Synced.
     pub unsynced: BTreeMap<&'static str, usize>,
+    /// How many wait although nothing is wrong with them, by what for.
+    pub waiting: BTreeMap<&'static str, usize>,
 }
 
 /// An account.
@@ -145,7 +147,9 @@ fn resources(exposed: &mut Exposed, kinds: &[KindCensus]) -> fmt::Result {
     let text = "Resources that need a person, by kind and by reason of the condition Stalled";
     exposed.gauges(("stalled_resources", text, None), by_reason(kinds, |of| &of.stalled))?;
     let text = "Resources of which something declared is not in force, by kind and by reason of the condition Synced";
-    exposed.gauges(("unsynced_resources", text, None), by_reason(kinds, |of| &of.unsynced))
+    exposed.gauges(("unsynced_resources", text, None), by_reason(kinds, |of| &of.unsynced))?;
+    let text = "Resources that wait for a declared time or for a person although nothing is wrong with them, by kind and reason";
+    exposed.gauges(("waiting_resources", text, None), by_reason(kinds, |of| &of.waiting))
 }
 
 fn by_reason(
@@ -266,6 +270,7 @@ mod tests {
             ready: [(("True", "Available"), 3), (("False", "Refused"), 1)].into(),
             stalled: [("Refused", 1)].into(),
             unsynced: [("DriftPersists", 2)].into(),
+            waiting: [("DeletionPaused", 2), ("HandingOver", 0)].into(),
         };
         let account =
             AccountCensus { uid: "uid-1".to_owned(), oldest: [("project", 1000)].into(), ..AccountCensus::default() };
@@ -275,6 +280,8 @@ mod tests {
             r#"dbplane_resources{kind="Compute",ready="True",reason="Available"} 3"#,
             r#"dbplane_stalled_resources{kind="Compute",reason="Refused"} 1"#,
             r#"dbplane_unsynced_resources{kind="Compute",reason="DriftPersists"} 2"#,
+            r#"dbplane_waiting_resources{kind="Compute",reason="DeletionPaused"} 2"#,
+            r#"dbplane_waiting_resources{kind="Compute",reason="HandingOver"} 0"#,
             r#"dbplane_oldest_snapshot_timestamp_seconds{account="uid-1",list="project"} 1000"#,
             r#"dbplane_keys{account="uid-1",state="in_use"} 2"#,
             r#"dbplane_keys{account="uid-1",state="previous"} 0"#,

@@ -50,7 +50,6 @@ fn specimen() -> Metrics {
     metrics.steps.corrected("size");
     metrics.steps.key(KeyChange::Rotated);
     metrics.requests.of_account("uid").call("list_computes", "ok", 0.1);
-    metrics.resources.waiting("Compute", "DeletionPaused", 1);
     metrics.resources.unreadable("Compute", 1);
     metrics.counted.by(census);
     metrics
@@ -64,6 +63,7 @@ fn census() -> Census {
         ready: [(("True", "Available"), 1)].into(),
         stalled: [("Refused", 1)].into(),
         unsynced: [("Refused", 1)].into(),
+        waiting: [("DeletionPaused", 1)].into(),
     };
     let account = AccountCensus {
         uid: "uid".to_owned(),
