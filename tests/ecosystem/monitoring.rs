@@ -1,5 +1,6 @@
 //! The alerts and the dashboard, by the real Prometheus, and the commands of the runbook, by kubectl: with an operator at work.
 
+mod firing;
 mod picture;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,7 +55,7 @@ fn every_alert_fires_when_it_should_and_not_before() {
     }
 }
 
-/// A Prometheus that scrapes an operator each second, with the rules.
+/// A Prometheus that scrapes an operator each second, with rules.
 struct Prometheus {
     process: Running,
     url: String,
@@ -63,11 +64,15 @@ struct Prometheus {
 
 impl Prometheus {
     fn of(metrics: &str) -> Self {
+        Self::with(metrics, &repository().join("deploy/monitoring/rules.yaml"))
+    }
+
+    fn with(metrics: &str, rules: &Path) -> Self {
         let sandbox = Sandbox::new("prometheus").unwrap();
         let target = metrics.trim_start_matches("http://").trim_end_matches("/metrics");
         let config = json!({
             "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-            "rule_files": [repository().join("deploy/monitoring/rules.yaml")],
+            "rule_files": [rules],
             "scrape_configs": [{"job_name": "dbplane", "static_configs": [{"targets": [target]}]}],
         });
         let file = sandbox.folder().join("prometheus.yaml");
