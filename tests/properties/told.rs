@@ -1,5 +1,8 @@
 //! What people are told in the ordinary life of their resources: events, and what the status names.
 
+use std::fs::{self, File};
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::history::{Declared, Event, History, compute, key};
@@ -112,4 +115,29 @@ fn of_a_key() {
         assert_eq!(run.told_after(seconds, |run| run.happen(&event)), expected, "{event:?}");
     }
     assert!(!run.simulation.lock().cluster.objects.contains_key(&key()));
+}
+
+#[test]
+fn log_lines_name_the_project_of_what_was_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let log = Arc::new(File::create(&path).unwrap());
+    // Beside one alone, tracing asks only the subscriber of whichever thread comes to a line first, and other tests have none.
+    let _other = tracing::Dispatch::new(tracing_subscriber::registry());
+    let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(log).finish();
+    tracing::subscriber::with_default(lines, || {
+        let history = history(&[replica()], true);
+        let mut run = Run::begin(&history).unwrap();
+        for event in [Event::Resize(0, 1), Event::SecretRemoved, Event::Delete(0), Event::KeyDeleted] {
+            run.happen(&event);
+            run.go_on(60).unwrap();
+        }
+    });
+    let text = fs::read_to_string(path).unwrap();
+    for action in ["create", "change", "delete", "create_key", "revoke"] {
+        let said = format!(" action=\"{action}\" ");
+        let (named, nameless): (Vec<&str>, Vec<&str>) =
+            text.lines().filter(|line| line.contains(&said)).partition(|line| line.contains(" project=\"p\""));
+        assert!(!named.is_empty() && nameless.is_empty(), "{action}: {nameless:#?}\n{text}");
+    }
 }
