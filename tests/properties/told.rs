@@ -118,7 +118,7 @@ fn of_a_key() {
 }
 
 #[test]
-fn log_lines_name_the_project_of_what_was_done() {
+fn log_lines_name_what_was_done_and_where() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     let log = Arc::new(File::create(&path).unwrap());
@@ -134,10 +134,18 @@ fn log_lines_name_the_project_of_what_was_done() {
         }
     });
     let text = fs::read_to_string(path).unwrap();
-    for action in ["create", "change", "delete", "create_key", "revoke"] {
+    for (action, field) in [
+        ("create", "project=\"p\""),
+        ("change", "project=\"p\""),
+        ("delete", "project=\"p\""),
+        ("create_key", "project=\"p\""),
+        ("revoke", "project=\"p\""),
+        ("protect_secret", "secret=\"platform-api-key\""),
+        ("unprotect_secret", "secret=\"platform-api-key\""),
+    ] {
         let said = format!(" action=\"{action}\" ");
         let (named, nameless): (Vec<&str>, Vec<&str>) =
-            text.lines().filter(|line| line.contains(&said)).partition(|line| line.contains(" project=\"p\""));
+            text.lines().filter(|line| line.contains(&said)).partition(|line| line.contains(field));
         assert!(!named.is_empty() && nameless.is_empty(), "{action}: {nameless:#?}\n{text}");
     }
 }
