@@ -6,11 +6,9 @@ mod refusals;
 mod unlisted;
 mod unresolved;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::fixture::{Fixture, Shared, condition, start_operator_with};
+use crate::fixture::{Fixture, Shared, condition, kill_operator, start_operator_with};
 use crate::support::Running;
 
 /// A control plane of one's own, whose operator is killed and started again.
@@ -34,8 +32,7 @@ impl Alone {
 
     /// SIGKILL to the operator that runs now.
     fn kill(&self) {
-        let running = self.later.last().map_or(&self.shared.operator, |(operator, _)| operator);
-        kill(Pid::from_raw(running.id().cast_signed()), Signal::SIGKILL).unwrap();
+        kill_operator(self.later.last().map_or(&self.shared.operator, |(operator, _)| operator));
     }
 
     async fn start(&mut self) {

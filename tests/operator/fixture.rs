@@ -13,14 +13,12 @@ use dbplane_simulator::world::file::WorldFile;
 use dbplane_simulator::{self as simulator, Options as Platform, Simulator};
 use k8s_openapi::ByteString;
 use kube::{Api, Client};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
 pub use self::manifests::{account, compute, key, key_into};
 use self::site::is_confined;
-pub use self::site::{Shared, shared, start_operator_with, usual};
+pub use self::site::{Shared, kill_operator, shared, start_operator_with, usual};
 use crate::support::{PATIENCE, free_listener, free_port, objects, wait_for};
 
 /// The tokens of the sample world.
@@ -294,8 +292,7 @@ impl Fixture {
 impl Drop for Fixture {
     fn drop(&mut self) {
         if is_confined() {
-            let operator = Pid::from_raw(i32::try_from(self.shared.operator.id()).unwrap());
-            kill(operator, Signal::SIGKILL).unwrap();
+            kill_operator(&self.shared.operator);
         }
         let steps = self.text(usize::MAX).matches("performing").count();
         assert!(std::thread::panicking() || steps <= MOST_STEPS, "{steps} steps:\n{}", self.text(30));

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use tokio::sync::OnceCell;
 
 use super::{free_address, root};
@@ -87,6 +89,11 @@ rules:
 /// The log filter, and more: all tests of a process delete with one operator, and more than the brake would let pass.
 pub fn usual(log: &str) -> [&str; 5] {
     ["--leader-elect", "--log", log, "--deletes-per-minute", "1000"]
+}
+
+/// SIGKILL, to an operator that others look at too.
+pub fn kill_operator(operator: &Running) {
+    kill(Pid::from_raw(operator.id().cast_signed()), Signal::SIGKILL).unwrap();
 }
 
 /// Starts an operator as its own ServiceAccount, and waits until it works; its metrics are at the URL. Without election of a

@@ -2,26 +2,25 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use dbplane_simulator::world::Profile;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use super::{Prometheus, read};
-use crate::fixture::{Fixture, Shared, account, compute, key};
+use crate::fixture::{Fixture, Shared, account, compute, key, kill_operator};
 use crate::support::{Sandbox, wait_for};
 
 /// It fires on lists that are older than five minutes, which nobody waits for here: tests/ecosystem/alerts.yaml has them.
 const NOT_HERE: &str = "DbplaneSnapshotsStale";
-/// What the platform refuses with 429 until the rate of ten minutes shows it, while the operator pauses after each.
+/// DbplaneBudgetExhausted looks at a rate of ten minutes, and the operator pauses after each 429.
 const FIRING: Duration = Duration::from_secs(240);
 const CREATES_OF_KEYS: &str = "^/organizations/[^/]+/api_keys$";
 const CREATES_OF_COMPUTES: &str = "/endpoints$";
 
 /// The rules, each of which fires at once.
-fn without_patience(sandbox: &Sandbox) -> std::path::PathBuf {
+fn without_patience(sandbox: &Sandbox) -> PathBuf {
     let rules = read("deploy/monitoring/rules.yaml");
     let (patience, rest): (Vec<&str>, Vec<&str>) = rules.lines().partition(|line| line.trim().starts_with("for: "));
     assert_eq!(patience.len(), alerts().len());
@@ -106,7 +105,7 @@ async fn alerts_fire_on_what_the_operator_exposes() {
     fired.remove("DbplaneNoLeader");
     note(&prometheus, &mut fired).await;
     assert!(!fired.contains("DbplaneNoLeader"), "{fired:?}");
-    kill(Pid::from_raw(i32::try_from(shared.operator.id()).unwrap()), Signal::SIGKILL).unwrap();
+    kill_operator(&shared.operator);
     until_fired(&prometheus, &mut fired, &["DbplaneNoLeader"]).await;
     let silent: Vec<String> = alerts().difference(&fired).cloned().collect();
     assert_eq!(silent, [NOT_HERE]);
