@@ -162,7 +162,12 @@ impl KindVisitor for One<'_> {
         let Some(object) = self.process.simulation.lock().cluster.get::<K::Object>(&self.resource.1) else { return };
         self.end = match poll(pass::<K, Process>(self.process, &object)) {
             Poll::Pending => End::Died,
-            Poll::Ready(Err(_)) => End::Again,
+            Poll::Ready(Err(error)) => {
+                if let kube::Error::Api(status) = error {
+                    self.process.simulation.lock().ledger.refused.push((status.code, status.message));
+                }
+                End::Again
+            }
             Poll::Ready(Ok(pass)) => match pass.next {
                 // Nothing is known yet, or our own write is heard of at once.
                 Next::Now | Next::OnOwnWrite => End::Again,

@@ -17,6 +17,7 @@ use super::in_memory::Resource;
 use super::run::Run;
 use super::simulation::PROJECT;
 use super::snares::{Snag, Times};
+use super::told::{assert_named, logged};
 use super::watching::history;
 
 /// What happens to the set, and then the operator has so many seconds.
@@ -230,4 +231,43 @@ fn a_set_that_goes_adopts_nothing() {
     let replica = course.run.simulation.lock().cluster.get::<Compute>("reads-0").unwrap();
     assert_eq!(replica.owner_references(), [], "it is nobody's");
     assert!(replica.meta_observed().ready);
+}
+
+#[test]
+fn what_is_done_with_a_replica_is_told_and_logged() {
+    let history = history(&[], false);
+    let mut course = Course { run: Run::prepared(&history), declared: Declared { replicas: 1, branch: 0, size: 0 } };
+    let log = logged(|| {
+        course.declare(course.declared);
+        course.run.go_on(300).unwrap();
+        for (deed, expected) in [
+            (Deed::Scale(2), &["reads ReplicaCreated: Created Compute reads-1"][..]),
+            (
+                Deed::Resize(1),
+                &[
+                    "reads ReplicaChanged: Changed Compute reads-0 as the template says",
+                    "reads ReplicaChanged: Changed Compute reads-1 as the template says",
+                ],
+            ),
+            (Deed::ReplicaOrphaned(1), &["reads ReplicaAdopted: Compute reads-1 belongs to this set now"]),
+            (
+                Deed::ReplicaReleased(1),
+                &[
+                    "reads ReplicaReleased: Compute reads-1 does not belong to this set any more",
+                    "reads ReplicaCreated: Created Compute reads-2",
+                ],
+            ),
+            (Deed::Scale(1), &["reads ReplicaDeleted: Deleted Compute reads-0"]),
+        ] {
+            course.run.told();
+            course.happen(deed);
+            course.run.go_on(300).unwrap();
+            let told = course.run.told();
+            let told: Vec<_> = told.iter().filter(|text| text.starts_with("reads ")).collect();
+            assert_eq!(told, expected, "{deed:?}");
+        }
+    });
+    for event in ["Created", "Changed", "Adopted", "Released", "Deleted"] {
+        assert_named(&log, &format!(" event=\"Replica{event}\""), &[" action=\"", " replica=\"reads-"]);
+    }
 }

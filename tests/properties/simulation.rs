@@ -52,6 +52,8 @@ pub struct Ledger {
     pub violations: Vec<String>,
     /// Every event: of which resource, its reason and its text.
     pub told: Vec<(String, String, String)>,
+    /// What the API server refused, by which a pass ended: its code and its text.
+    pub refused: Vec<(u16, String)>,
     /// What events of the reason `KeyLeft` name: keys that people are asked to revoke.
     pub keys_left: BTreeSet<String>,
     /// What events of the reason `StrayCompute` name.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::handed::Order;
 use super::history::{Declared, Event, History, compute, key};
 use super::run::Run;
 use super::watching::{history, replica};
@@ -119,33 +120,58 @@ fn of_a_key() {
 
 #[test]
 fn log_lines_name_what_was_done_and_where() {
+    let text = logged(|| {
+        let history = history(&[replica()], true);
+        let mut run = Run::begin(&history).unwrap();
+        for event in [
+            Event::Resize(0, 1),
+            Event::Restart(0, 1),
+            Event::SecretRemoved,
+            Event::Rebuild,
+            Event::HandedOver(0, 0, Order::ApplyDeclareDelete),
+            Event::KeyHandedOver(0, Order::ApplyDeclareDelete),
+            Event::Delete(0),
+            Event::KeyDeleted,
+        ] {
+            run.happen(&event);
+            run.go_on(120).unwrap();
+        }
+    });
+    let compute = &[" action=\"", " project=\"p\"", " compute=\"ep-"][..];
+    let key = &[" action=\"", " project=\"p\"", " key=\"ci-", " key_id="][..];
+    for (said, fields) in [
+        (" event=\"Created\"", compute),
+        (" event=\"Changed\"", compute),
+        (" event=\"Restarted\"", compute),
+        (" event=\"Deleted\"", compute),
+        ("Took over compute", compute),
+        (" event=\"KeyCreated\"", key),
+        (" event=\"KeyRevoked\"", key),
+        ("Adopted Secret ci", &[" action=\"adopt_secret\"", " key=\"ci-", " secret=\"ci\""]),
+        ("Took over key", &[" action=\"link\"", " key=\"ci-"]),
+        (" action=\"write_secret\"", &[" secret=\""]),
+        (" action=\"protect_secret\"", &[" secret=\"platform-api-key\""]),
+        (" action=\"unprotect_secret\"", &[" secret=\"platform-api-key\""]),
+    ] {
+        assert_named(&text, said, fields);
+    }
+}
+
+/// The log lines that are written meanwhile.
+pub fn logged(happens: impl FnOnce()) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     let log = Arc::new(File::create(&path).unwrap());
     // Beside one alone, tracing asks only the subscriber of whichever thread comes to a line first, and other tests have none.
     let _other = tracing::Dispatch::new(tracing_subscriber::registry());
     let lines = tracing_subscriber::fmt().with_ansi(false).with_writer(log).finish();
-    tracing::subscriber::with_default(lines, || {
-        let history = history(&[replica()], true);
-        let mut run = Run::begin(&history).unwrap();
-        for event in [Event::Resize(0, 1), Event::SecretRemoved, Event::Delete(0), Event::KeyDeleted] {
-            run.happen(&event);
-            run.go_on(60).unwrap();
-        }
-    });
-    let text = fs::read_to_string(path).unwrap();
-    for (action, field) in [
-        ("create", "project=\"p\""),
-        ("change", "project=\"p\""),
-        ("delete", "project=\"p\""),
-        ("create_key", "project=\"p\""),
-        ("revoke", "project=\"p\""),
-        ("protect_secret", "secret=\"platform-api-key\""),
-        ("unprotect_secret", "secret=\"platform-api-key\""),
-    ] {
-        let said = format!(" action=\"{action}\" ");
-        let (named, nameless): (Vec<&str>, Vec<&str>) =
-            text.lines().filter(|line| line.contains(&said)).partition(|line| line.contains(field));
-        assert!(!named.is_empty() && nameless.is_empty(), "{action}: {nameless:#?}\n{text}");
-    }
+    tracing::subscriber::with_default(lines, happens);
+    fs::read_to_string(path).unwrap()
+}
+
+/// There are lines that say this, and each of them has these fields.
+pub fn assert_named(log: &str, said: &str, fields: &[&str]) {
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains(said)).collect();
+    let nameless: Vec<_> = lines.iter().filter(|line| !fields.iter().all(|field| line.contains(field))).collect();
+    assert!(!lines.is_empty() && nameless.is_empty(), "{said}: {nameless:#?}\n{log}");
 }
