@@ -101,24 +101,20 @@ verify: control-plane ## every request of every scenario gone wrong, the model, 
 ifeq ($(point)$(scenario)$(pairs)$(model),)
 	PROPTEST_CASES=1000 cargo test --release --locked --test properties
 	@target/release/examples/verify
-	@shard=$$((RANDOM % 64))/64; printf '\n[mutants] make mutants shard=%s\n' "$$shard"; $(MAKE) mutants shard="$$shard"
 else
 	@target/release/examples/verify $(if $(point),--point $(point)) $(if $(scenario),--scenario $(scenario)) $(if $(pairs),--pairs $(pairs)) $(if $(model),--model '$(model)')
 endif
 
 .PHONY: mutants
-mutants: ## change the decisions and the steps, one thing at a time: do the tests notice? (about 3 h; shard=7/64: a part)
-	@missed=0; for rules in mutants mutants-steps; do \
-		CARGO_TARGET_DIR=$(CURDIR)/target/mutants .ci/cargo-tool mutants --config .cargo/$$rules.toml \
-			--output target/$$rules $(if $(shard),--shard $(shard)) || missed=$$?; \
-	done; exit $$missed
+mutants: ## change the decisions and the steps, one thing at a time: do the tests notice? On lines that have changed since the version before (an hour; since=COMMIT: since another one; shard=7/64: a part of everything)
+	@.ci/mutants $(if $(shard),--shard $(shard),--since $(if $(since),$(since),$$(cat tests/upgrade/before)))
 
 .PHONY: lint
 lint: ## clippy on everything; warnings are errors (shellcheck too, where it is installed)
 	cargo clippy --workspace --locked --all-targets -- -D warnings
 	cargo clippy --locked --test ecosystem -- -D warnings
 	@if command -v shellcheck >/dev/null; \
-	then shellcheck .ci/run .ci/cargo-tool docs/build docs/pictures/make release/make release/packages release/reproduce release/rustc tests/run tests/control-plane/build tests/ecosystem/build tests/ecosystem/contained tests/ecosystem/status/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
+	then shellcheck .ci/run .ci/cargo-tool .ci/mutants docs/build docs/pictures/make release/make release/packages release/reproduce release/rustc tests/run tests/control-plane/build tests/ecosystem/build tests/ecosystem/contained tests/ecosystem/status/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
 	else echo "shellcheck is not installed: the shell scripts were not linted"; fi
 
 .PHONY: fmt

@@ -20,9 +20,9 @@ use secrecy::SecretString;
 use serde_json::Value;
 
 use super::process::{Process, poll, translated};
-use super::recorded::{BEFORE, come_to_rest, stored};
+use super::recorded::{come_to_rest, stored};
 use super::simulation::{Changed, REQUEST_TIMEOUT, Shared};
-use super::upgrade::{Recording, folder};
+use super::upgrade::{BEFORE, Recording, folder};
 
 /// The cluster and the platform at one moment, for reading alone.
 #[derive(Clone)]

@@ -13,10 +13,7 @@ use super::in_memory::cluster::Stored;
 use super::in_memory::{Cluster, Print, Resource};
 use super::process::{End, Process};
 use super::simulation::Shared;
-use super::upgrade::{Before, KINDS, Recording, changed, differences, folder, objects};
-
-/// The version before this one, by its commit.
-pub const BEFORE: &str = "5106a2c";
+use super::upgrade::{BEFORE, Before, KINDS, Recording, changed, differences, folder, objects};
 
 /// When this version begins. By then every key is to be checked anew, and who is never used is idle.
 const LATER: Duration = Duration::from_secs(900);

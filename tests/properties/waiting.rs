@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use super::in_memory::Resource;
 use super::planned::{made_call, plan_of};
 use super::process::Process;
-use super::recorded::{BEFORE, come_to_rest, stored};
+use super::recorded::{come_to_rest, stored};
 use super::simulation::Shared;
-use super::upgrade::{Recording, folder};
+use super::upgrade::{BEFORE, Recording, folder};
 
 /// How late the operator may be: it decides when it wakes, once what it has read is new enough.
 const LATE: SignedDuration = SignedDuration::from_secs(10);

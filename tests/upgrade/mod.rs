@@ -22,6 +22,9 @@ pub use expected::{Before, changed, differences, says};
 pub use recording::{KINDS, Recording, folder};
 pub use states::{Deed, Moment, Object, Says, State, objects, states};
 
+/// The version before this one, by its commit.
+pub const BEFORE: &str = include_str!("before").split_at(7).0;
+
 /// The project and the organization of all objects. The keys of the platform open nothing but a simulator.
 pub const PROJECT: &str = "p";
 pub const ORGANIZATION: &str = "org";

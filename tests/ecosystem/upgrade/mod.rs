@@ -11,9 +11,6 @@ use std::path::PathBuf;
 
 use crate::tools;
 
-/// The version before this one, by its commit.
-pub const BEFORE: &str = "5106a2c";
-
 /// The operator of a version, or the one that is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {

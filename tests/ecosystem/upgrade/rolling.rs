@@ -8,9 +8,9 @@ use dbplane_simulator::world::Profile;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::Version;
 use super::site::{Operator, Site};
-use super::{BEFORE, Version};
-use crate::recorded::{Call, Object, Platform, by_object, objects, says};
+use crate::recorded::{BEFORE, Call, Object, Platform, by_object, objects, says};
 use crate::support::{PATIENCE, wait_for};
 
 const FLAGS: [&str; 1] = ["--leader-elect"];

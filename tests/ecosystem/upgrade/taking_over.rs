@@ -2,10 +2,10 @@
 
 use dbplane_simulator::world::Profile;
 
+use super::Version;
 use super::bring_about::bring_about;
 use super::site::Site;
-use super::{BEFORE, Version};
-use crate::recorded::{Before, changed, differences, folder, objects, says};
+use crate::recorded::{BEFORE, Before, changed, differences, folder, objects, says};
 
 /// Set by `make record-objects`.
 const RECORD: &str = "DBPLANE_RECORD_OBJECTS";
