@@ -82,6 +82,12 @@ fn all_that_is_reported_is_declared() {
         for (field, reported) in reported {
             assert_eq!(has(field), reported, "{field} of {seen:?}");
         }
+        // A mode without a word in a spec is the platform's.
+        let mode = seen.pooler_enabled.and(seen.pooler_mode.as_ref()).and_then(|mode| match mode {
+            PoolerMode::Transaction => Some(json!("Transaction")),
+            PoolerMode::Other(_) => None,
+        });
+        assert_eq!(declared["pooler"].get("mode"), mode.as_ref(), "{seen:?}");
     }
 }
 

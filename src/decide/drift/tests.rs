@@ -224,3 +224,35 @@ fn a_create_has_all_declared_fields() {
     assert_eq!(declared(&spec(all)), expected);
     assert_eq!(declared(&spec(json!({}))), Settings::default());
 }
+
+#[test]
+fn another_branch_and_another_size_interrupt_and_nothing_else_does() {
+    let to = |branch: &str| ComputeChange { branch_id: Some(branch.into()), ..ComputeChange::default() };
+    for (change, expected) in [
+        (ComputeChange::default(), false),
+        (to("br-1"), false),
+        (to("br-2"), true),
+        (of_settings(|it| (it.min, it.max) = (cu(1.), cu(2.))), false),
+        (of_settings(|it| (it.min, it.max) = (cu(1.), cu(4.))), true),
+        (of_settings(|it| it.suspend_after = Some(SuspendAfter::Never)), false),
+        (of_settings(|it| it.disabled = Some(true)), false),
+    ] {
+        assert_eq!(interrupts(&change, &seen()), expected, "{change:?}");
+    }
+}
+
+#[test]
+fn settings_are_shown_by_name_and_value_and_those_of_the_database_without() {
+    assert_eq!(shown(&Settings::default()), []);
+    let expected = [
+        ("size", "1-2"),
+        ("scaleToZero", "the platform's default"),
+        ("pooler.enabled", "false"),
+        ("pooler.mode", "transaction"),
+        ("passwordlessAccess", "true"),
+        ("disabled", "false"),
+        ("postgresSettings.theirs", "not shown"),
+        ("postgresSettings.work_mem", "not shown"),
+    ];
+    assert_eq!(shown(&settings()), expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+}

@@ -180,9 +180,9 @@ fn an_invalid_annotation_matters_only_where_the_status_has_no_record() {
 }
 
 /// The same text as a newer version of dbplane would write it, which records something new.
-fn newer(text: &str) -> String {
+fn of_form(form: u32, text: &str) -> String {
     let mut fields: serde_json::Map<String, Value> = serde_json::from_str(text).unwrap();
-    fields.insert("form".to_owned(), json!(FORM + 1));
+    fields.insert("form".to_owned(), json!(form));
     fields.insert("promised".to_owned(), json!("something"));
     seal::seal(RECORD, &fields, object_key(&compute(None, None).metadata))
 }
@@ -190,7 +190,7 @@ fn newer(text: &str) -> String {
 #[test]
 fn what_a_newer_version_recorded_is_not_taken_for_what_it_does_not_say() {
     let texts = versions(UID, 2);
-    let (older, text) = (texts[0].as_str(), newer(&texts[1]));
+    let (older, text) = (texts[0].as_str(), of_form(FORM + 1, &texts[1]));
     for (annotation, status) in [
         (Some(text.as_str()), None),
         (None, Some(text.as_str())),
@@ -204,4 +204,5 @@ fn what_a_newer_version_recorded_is_not_taken_for_what_it_does_not_say() {
         );
     }
     assert!(!older.contains("form"), "the first form is not written");
+    assert_eq!(read(Some(&of_form(FORM, older)), None).0.as_deref(), Some("ep-1"), "it is understood where it is");
 }
