@@ -18,7 +18,7 @@ const SOURCES: [&str; 2] = ["src", "simulator/src"];
 const ARROWS: &[(&str, &[&str])] = &[
     ("account_check", &["domain", "platform"]),
     ("api", &["domain"]),
-    ("bug_report", &["api", "cluster", "controller", "decide", "platform"]),
+    ("bug_report", &["api", "cluster", "controller", "decide", "platform", "telemetry"]),
     ("clock", &[]),
     ("cluster", &["decide"]),
     ("config", &["decide", "platform"]),

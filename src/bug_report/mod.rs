@@ -5,22 +5,20 @@ mod redact;
 mod resources;
 mod words;
 
-use std::time::Duration;
-
 use kube::Client;
+use kube::api::ListParams;
 use serde_json::{Value, json};
 
 pub use self::redact::Names;
-use crate::platform::client_error;
-
-/// How long the operator may take to answer.
-const TIMEOUT: Duration = Duration::from_secs(10);
+use crate::telemetry::served;
 
 /// What to collect.
 #[derive(Clone, Debug)]
 pub struct Scope {
     /// All where there is none.
     pub namespace: Option<String>,
+    /// Only resources with these labels.
+    pub selected: ListParams,
     /// Also resources that are as declared.
     pub all: bool,
     pub operator_namespace: String,
@@ -58,7 +56,7 @@ pub async fn collect(client: &Client, scope: &Scope) -> Report {
     report.add("The lease that says who leads", "lease", cluster::lease(client, operator).await);
     report.add("How the operator is installed", "deployments", cluster::deployments(client, operator).await);
     report.add("How its Pods do", "pods", cluster::pods(client, operator).await);
-    let resources = resources::all(client, scope.namespace.as_deref()).await;
+    let resources = resources::all(client, scope.namespace.as_deref(), &scope.selected).await;
     report.missing.extend(resources.missing.iter().cloned());
     resources.found.iter().for_each(|object| report.names.learn(object));
     report.add("How many resources are in which state", "resources", Ok(resources.counts()));
@@ -67,19 +65,12 @@ pub async fn collect(client: &Client, scope: &Scope) -> Report {
     let events = cluster::events(client, scope.namespace.as_deref()).await;
     report.add("The last events", "events", events);
     if let Some(url) = &scope.metrics_url {
-        let lines = get(url).await.map(|text| text.lines().filter(|line| !line.starts_with('#')).collect());
+        let lines = served(url).await.map(|text| text.lines().filter(|line| !line.starts_with('#')).collect());
         report.add("Metrics", "metrics", lines);
     }
     if let Some(url) = &scope.state_url {
         let read = |text: String| serde_json::from_str(&text).map_err(|error| error.to_string());
-        report.add("What the operator knows", "state", get(url).await.and_then(read));
+        report.add("What the operator knows", "state", served(url).await.and_then(read));
     }
     report
-}
-
-async fn get(url: &str) -> Result<String, String> {
-    let client = reqwest::Client::builder().timeout(TIMEOUT).build().map_err(client_error)?;
-    let answer = client.get(url).send().await.map_err(client_error)?;
-    let (status, text) = (answer.status(), answer.text().await.map_err(client_error)?);
-    if status.is_success() { Ok(text) } else { Err(format!("{status}: {}", text.trim())) }
 }

@@ -85,11 +85,13 @@ impl Scope {
     }
 
     pub fn list_params(&self) -> ListParams {
-        match &self.selector {
-            Some(selector) => ListParams::default().labels(selector),
-            None => ListParams::default(),
-        }
+        selected(self.selector.as_deref())
     }
+}
+
+/// With these labels, or all.
+pub fn selected(selector: Option<&str>) -> ListParams {
+    selector.map_or_else(ListParams::default, |selector| ListParams::default().labels(selector))
 }
 
 /// How a verb writes what it found.

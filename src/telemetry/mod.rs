@@ -5,8 +5,10 @@ pub mod health;
 mod lines;
 pub mod logs;
 pub mod metrics;
+mod served;
 pub mod traces;
 
 pub use debug::StatePage;
 pub use health::Readiness;
 pub use metrics::Metrics;
+pub use served::served;

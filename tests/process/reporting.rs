@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{ControlPlane, PATIENCE, free_port, wait_until};
 use crate::{KEY, Operator, cluster, declare, platform, until_ready};
@@ -19,8 +19,13 @@ spec:
 ";
 
 fn bugreport(cluster: &ControlPlane, more: &[&str]) -> String {
+    said(cluster, &[&["bugreport"], more].concat())
+}
+
+/// What a verb writes.
+fn said(cluster: &ControlPlane, verb: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
-    command.args(["bugreport", "--operator-namespace", "default"]).args(more);
+    command.args(verb).args(["--operator-namespace", "default"]);
     let Output { status, stdout, stderr } = command.env("KUBECONFIG", cluster.kubeconfig_path()).output().unwrap();
     assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
     String::from_utf8(stdout).unwrap()
@@ -69,6 +74,20 @@ async fn the_state_of_the_process_and_a_report_show_what_is_wrong() {
     wait_until("the standby to say what it waits for", PATIENCE, said).await.unwrap();
 
     reports_tell_what_is_wrong_without_names(&cluster, &operator.metrics, &page).await;
+    status_tells_what_is_left_of_a_budget(&cluster, &operator.metrics);
+}
+
+fn status_tells_what_is_left_of_a_budget(cluster: &ControlPlane, metrics: &str) {
+    let fleet = said(cluster, &["status", "--output", "json", "--metrics-url", metrics]);
+    let fleet: Value = serde_json::from_str(&fleet).unwrap();
+    let account = &fleet["accounts"][0];
+    let left = account["left"]["requests"].as_u64().unwrap_or_else(|| panic!("{account:#}"));
+    assert!((1..=account["burst"].as_u64().unwrap()).contains(&left), "{account:#}");
+    assert_eq!((&account["left"]["pauseSeconds"], &fleet["notRead"]), (&json!(0.0), &json!([])));
+    let page = said(cluster, &["status", "compute/orders", "--metrics-url", metrics]);
+    assert!(page.contains(" at once, ") && page.contains(" left now"), "{page}");
+    let alone = said(cluster, &["status", "compute/orders", "--metrics-url", "http://127.0.0.1:1/metrics"]);
+    assert!(alone.contains("the operator's metrics: ") && !alone.contains(" left now"), "{alone}");
 }
 
 async fn reports_tell_what_is_wrong_without_names(cluster: &ControlPlane, metrics: &str, page: &str) {
@@ -98,6 +117,9 @@ async fn reports_tell_what_is_wrong_without_names(cluster: &ControlPlane, metric
     for name in ["reports", "orders", "aged-wind", "br-nowhere", &id] {
         assert!(!elsewhere.contains(name), "{name} is in\n{elsewhere}");
     }
+
+    let labelled = bugreport(cluster, &["--keep-names", "--all", "-l", "team=nobody"]);
+    assert!(labelled.contains("shown: []"), "{labelled}");
 
     let named = bugreport(cluster, &["--keep-names", "--all", "--metrics-url", "http://127.0.0.1:1/metrics"]);
     for text in ["name: reports", "name: orders", "projectID: aged-wind-123456", "Connection refused"] {

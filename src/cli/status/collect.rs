@@ -12,6 +12,7 @@ use super::super::seen::{Kind, Seen};
 use super::Error;
 use crate::cluster::explained;
 use crate::decide::names::LEASE;
+use crate::telemetry::served;
 
 /// Where to look.
 pub struct Collector {
@@ -20,6 +21,8 @@ pub struct Collector {
     pub namespace: Option<String>,
     pub params: ListParams,
     pub operator_namespace: String,
+    /// Where the operator serves its metrics.
+    pub metrics_url: Option<String>,
 }
 
 /// Who leads, as the Lease says.
@@ -38,6 +41,7 @@ pub struct FoundFleet {
     /// Whether or not the selector matches: others refer to them.
     pub accounts: Vec<Seen>,
     pub operator: Option<Operator>,
+    pub metrics: Option<String>,
     pub not_read: Vec<String>,
 }
 
@@ -47,6 +51,7 @@ pub struct FoundOne {
     pub account: Option<Seen>,
     pub events: Vec<Event>,
     pub operator: Option<Operator>,
+    pub metrics: Option<String>,
     pub not_read: Vec<String>,
 }
 
@@ -64,7 +69,7 @@ impl Collector {
             let params = if is_account(kind.name()) { &none } else { &self.params };
             kind.list(&self.client, self.namespace.as_deref(), params)
         });
-        let (lists, operator) = futures::join!(join_all(lists), self.operator());
+        let (lists, operator, metrics) = futures::join!(join_all(lists), self.operator(), self.metrics());
         let (mut all, mut not_read) = (Vec::new(), Vec::new());
         for (kind, listed) in kinds.iter().zip(lists) {
             match listed {
@@ -76,8 +81,9 @@ impl Collector {
             return Err(Error::NothingRead(not_read));
         }
         let operator = operator.map_err(|error| not_read.push(error)).ok();
+        let metrics = metrics.map_err(|error| not_read.push(error)).ok().flatten();
         let (accounts, resources) = all.into_iter().partition(|seen| is_account(&seen.kind));
-        Ok(FoundFleet { namespace: self.namespace.clone(), resources, accounts, operator, not_read })
+        Ok(FoundFleet { namespace: self.namespace.clone(), resources, accounts, operator, metrics, not_read })
     }
 
     pub async fn one(&self, kind: &Kind, name: &str) -> Result<FoundOne, Error> {
@@ -89,14 +95,15 @@ impl Collector {
             None => Error::NotFound(label.clone()),
         };
         let resource = found.ok_or_else(missing)?;
-        let (account, events, operator) =
-            futures::join!(self.account_of(&resource), self.events(&resource), self.operator());
+        let (account, events, operator, metrics) =
+            futures::join!(self.account_of(&resource), self.events(&resource), self.operator(), self.metrics());
         let mut not_read = Vec::new();
         let mut read = |error| not_read.push(error);
         let account = account.map_err(&mut read).ok().flatten();
         let events = events.map_err(&mut read).unwrap_or_default();
         let operator = operator.map_err(&mut read).ok();
-        Ok(FoundOne { resource, account, events, operator, not_read })
+        let metrics = metrics.map_err(&mut read).ok().flatten();
+        Ok(FoundOne { resource, account, events, operator, metrics, not_read })
     }
 
     async fn account_of(&self, resource: &Seen) -> Result<Option<Seen>, String> {
@@ -121,6 +128,11 @@ impl Collector {
         events.sort_by_key(|event| std::cmp::Reverse(last_seen(event)));
         events.truncate(MOST_EVENTS);
         Ok(events)
+    }
+
+    async fn metrics(&self) -> Result<Option<String>, String> {
+        let Some(url) = &self.metrics_url else { return Ok(None) };
+        served(url).await.map(Some).map_err(|error| format!("the operator's metrics: {error}"))
     }
 
     async fn operator(&self) -> Result<Operator, String> {

@@ -10,6 +10,7 @@ use super::super::seen::Seen;
 use super::collect::{FoundFleet, Operator};
 use crate::decide::Needs;
 use crate::platform::Rate;
+use crate::telemetry::metrics::BudgetLeft;
 
 /// Who has to act, in the words of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -114,11 +115,14 @@ pub struct AccountLine {
     /// The budget: requests in any minute, and how many of them at once.
     pub requests_per_minute: u64,
     pub burst: u64,
+    /// What is left of it, where the operator was asked and knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<BudgetLeft>,
 }
 
 impl Fleet {
     pub fn of(found: FoundFleet) -> Self {
-        let FoundFleet { namespace, resources, accounts, operator, not_read } = found;
+        let FoundFleet { namespace, resources, accounts, operator, metrics, not_read } = found;
         let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
         let mut items: BTreeMap<Needs, Vec<Item>> = BTreeMap::new();
         for seen in accounts.iter().chain(&resources) {
@@ -147,7 +151,10 @@ impl Fleet {
             needs_person: listed(Needs::Person),
             waits: listed(Needs::Time),
             under_way: listed(Needs::Work),
-            accounts: accounts.iter().map(|account| AccountLine::of(account, Some(&resources))).collect(),
+            accounts: accounts
+                .iter()
+                .map(|account| AccountLine::of(account, Some(&resources), metrics.as_deref()))
+                .collect(),
             not_read,
         }
     }
@@ -181,8 +188,8 @@ impl Item {
 }
 
 impl AccountLine {
-    /// With the resources that may refer to it, where they are known.
-    pub fn of(account: &Seen, resources: Option<&[Seen]>) -> Self {
+    /// With the resources that may refer to it, and the operator's metrics, where they are known.
+    pub fn of(account: &Seen, resources: Option<&[Seen]>, metrics: Option<&str>) -> Self {
         let ready = account.condition("Ready");
         let said = |of: fn(&crate::api::Condition) -> &String| ready.map(of).cloned().unwrap_or_default();
         let refers = |resource: &&Seen| {
@@ -204,6 +211,7 @@ impl AccountLine {
             organization_keys: account.status["organizationKeys"].as_u64(),
             requests_per_minute: declared("requestsPerMinute").unwrap_or(usual.requests_per_minute.into()),
             burst: declared("burst").unwrap_or(usual.burst.into()),
+            left: metrics.zip(account.meta.uid.as_deref()).and_then(|(metrics, uid)| BudgetLeft::of(metrics, uid)),
         }
     }
 }

@@ -42,6 +42,9 @@ pub struct Args {
     /// The namespace that the operator runs in, with its Lease
     #[arg(long, default_value = "dbplane-system", value_name = "NAMESPACE")]
     operator_namespace: String,
+    /// The operator's metrics, for what is left of each budget: http://127.0.0.1:9090/metrics while "kubectl -n dbplane-system port-forward deploy/dbplane 9090" runs
+    #[arg(long, value_name = "URL")]
+    metrics_url: Option<String>,
 }
 
 const HELP: &str = "Examples:
@@ -142,6 +145,7 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
         client: connected.client,
         params: args.scope.list_params(),
         operator_namespace: args.operator_namespace.clone(),
+        metrics_url: args.metrics_url.clone(),
     };
     let picture = match args.watch {
         true => watch::watch(&collector, &subject, args.output, out).await?,

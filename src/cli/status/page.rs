@@ -75,7 +75,7 @@ const ELSEWHERE: [&str; 7] =
 
 impl Page {
     pub fn of(found: FoundOne) -> Self {
-        let FoundOne { resource, account, events, operator, not_read } = found;
+        let FoundOne { resource, account, events, operator, metrics, not_read } = found;
         let need = resource.need();
         let state = State::from(need.what);
         let reason = need.condition.and_then(|condition| Reason::of(&condition.reason));
@@ -90,7 +90,7 @@ impl Page {
             next: next(&resource),
             last_operation: resource.status.get("lastOperation").cloned(),
             events: events.iter().map(Happened::of).collect(),
-            account: account.as_ref().or(of_itself).map(|account| AccountLine::of(account, None)),
+            account: account.as_ref().or(of_itself).map(|account| AccountLine::of(account, None, metrics.as_deref())),
             operator,
             advice: reason.filter(|_| state != State::Well).map(advice::about),
             commands: commands(&resource),

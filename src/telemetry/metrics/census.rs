@@ -10,6 +10,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeLab
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 
+use super::left::{PAUSE, REQUESTS_LEFT};
 use crate::platform::BudgetFigures;
 
 /// How everything stands.
@@ -181,11 +182,11 @@ fn accounts(exposed: &mut Exposed, accounts: &[AccountCensus]) -> fmt::Result {
     exposed.gauges(("budget_requests_per_minute", text, None), allowed)?;
     let text = "Requests that may be made at once, by account (its UID); 0 during a pause";
     let left = connected().map(|(account, (_, budget))| (of(account), budget.left));
-    exposed.gauges(("budget_requests_left", text, None), left)?;
+    exposed.gauges((REQUESTS_LEFT, text, None), left)?;
     let text = "How long no request may be made because the platform asked for fewer (429, Retry-After), by account (its UID); 0 where \
                 there is no pause";
     let pauses = connected().map(|(account, (_, budget))| (of(account), budget.pause.as_secs_f64()));
-    exposed.gauges(("budget_pause", text, Some(&seconds)), pauses)?;
+    exposed.gauges((PAUSE, text, Some(&seconds)), pauses)?;
     waiting(exposed, accounts)
 }
 
@@ -252,7 +253,7 @@ impl Exposed<'_> {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use super::super::Metrics;
+    use super::super::{BudgetLeft, Metrics};
     use super::*;
 
     #[test]
@@ -274,7 +275,11 @@ mod tests {
         };
         let account =
             AccountCensus { uid: "uid-1".to_owned(), oldest: [("project", 1000)].into(), ..AccountCensus::default() };
-        *known.lock().unwrap() = Census { kinds: vec![computes], accounts: vec![account], keys: vec![keys] };
+        let (minute, pause) = (Duration::from_secs(60), Duration::from_millis(12_500));
+        let budget = BudgetFigures { requests_per_minute: 600, left: 0, pause, waits: Vec::new() };
+        let paused =
+            AccountCensus { uid: "uid-2".to_owned(), connected: Some((minute, budget)), ..AccountCensus::default() };
+        *known.lock().unwrap() = Census { kinds: vec![computes], accounts: vec![account, paused], keys: vec![keys] };
         let text = metrics.text().unwrap();
         for line in [
             r#"dbplane_resources{kind="Compute",ready="True",reason="Available"} 3"#,
@@ -292,7 +297,9 @@ mod tests {
             assert!(text.lines().any(|found| found == line), "{line} is missing:\n{text}");
         }
         assert!(!text.contains(r#"key_timestamp_seconds{account="uid-1",state="lost"}"#));
-        assert!(!text.contains("dbplane_budget_requests_left{"), "nothing is known of a budget");
+        let left = BudgetLeft { requests: 0, pause_seconds: 12.5 };
+        assert_eq!(BudgetLeft::of(&text, "uid-2"), Some(left));
+        assert_eq!(BudgetLeft::of(&text, "uid-1"), None, "nothing is known of its budget");
         *known.lock().unwrap() = Census::default();
         assert!(!metrics.text().unwrap().contains("uid-1"), "an account that is gone is not counted any more");
     }

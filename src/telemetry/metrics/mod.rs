@@ -2,6 +2,7 @@
 //! contains the name of an object. docs/metrics.md is made of what is registered here.
 
 mod census;
+mod left;
 mod passes;
 mod platform;
 mod process;
@@ -18,6 +19,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
 pub use self::census::{AccountCensus, AccountKeys, Census, Counted, KeyState, KindCensus};
+pub use self::left::BudgetLeft;
 pub use self::passes::{Passes, Timer};
 pub use self::platform::Requests;
 pub use self::resources::Resources;
