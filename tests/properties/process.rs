@@ -163,9 +163,7 @@ impl KindVisitor for One<'_> {
         self.end = match poll(pass::<K, Process>(self.process, &object)) {
             Poll::Pending => End::Died,
             Poll::Ready(Err(error)) => {
-                if let kube::Error::Api(status) = error {
-                    self.process.simulation.lock().ledger.refused.push((status.code, status.message));
-                }
+                self.process.simulation.lock().ledger.note_refused(error);
                 End::Again
             }
             Poll::Ready(Ok(pass)) => match pass.next {

@@ -322,6 +322,12 @@ impl Simulation {
 }
 
 impl Ledger {
+    pub fn note_refused(&mut self, error: kube::Error) {
+        if let kube::Error::Api(status) = error {
+            self.refused.push((status.code, status.message));
+        }
+    }
+
     fn note_read(&mut self, method: Method, segments: &[&str], actor: Option<&Resource>) {
         match (method, segments, actor) {
             (Method::Get, ["organizations", _, "api_keys"], _) => self.lists += 1,

@@ -29,6 +29,7 @@ fn a_success_ends_the_pauses() {
     memory.succeeded(Action::Create);
     assert_eq!(memory.backoff(Action::Create, 1, at(1)), None);
     assert!(memory.backoff(Action::Change, 1, at(1)).is_some());
+    assert_eq!(memory.failures().map(|(action, _)| action).collect::<Vec<_>>(), [Action::Change]);
 }
 
 #[test]
