@@ -231,6 +231,26 @@ mod tests {
     }
 
     #[test]
+    fn finalizers_are_recognized_whichever_operator_has_set_them() {
+        let confined = AccountFinalizers::confined_to(&["shop".to_owned()]);
+        for (finalizer, is_own, is_of_credentials) in [
+            (FINALIZER, true, false),
+            (confined.account.as_str(), true, false),
+            (CREDENTIAL_FINALIZER, true, true),
+            (confined.credential.as_str(), true, true),
+            ("dbplane.dev/finalizers", false, false),
+            ("dbplane.dev/credentials-in-use2", false, false),
+            ("kubernetes.io/pvc-protection", false, false),
+        ] {
+            assert_eq!(
+                (is_finalizer(finalizer), is_for_credentials(finalizer)),
+                (is_own, is_of_credentials),
+                "{finalizer}"
+            );
+        }
+    }
+
+    #[test]
     fn names_are_unique_for_each_attempt_and_never_too_long() {
         let here = cluster("c1u57e");
         assert_eq!(unique("ci", &here, UID, 255), "ci-c1u57e-0a1b2c3d-000000ff");
