@@ -158,6 +158,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_well_needs_nothing_whatever_its_reason() {
+        let mut conditions = Report::ready("a").conditions(&[], 1, jiff::Timestamp::UNIX_EPOCH);
+        let ready = conditions.iter().position(|condition| condition.type_ == "Ready").unwrap();
+        conditions[ready].reason = "Juggling".to_owned();
+        let over = Condition { type_: "Stalled".to_owned(), status: "False".to_owned(), ..conditions[ready].clone() };
+        conditions.push(over);
+        assert_eq!(Needs::of(&conditions), Need { what: Needs::Nothing, condition: Some(&conditions[ready]) });
+    }
+
+    #[test]
     fn a_reason_of_another_version_needs_a_person_unless_something_is_under_way() {
         let mut conditions = Report::progressing(Reason::Creating, "a").conditions(&[], 1, jiff::Timestamp::UNIX_EPOCH);
         conditions.retain(|condition| condition.type_ == "Reconciling");
