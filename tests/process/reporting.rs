@@ -66,7 +66,7 @@ async fn the_state_of_the_process_and_a_report_show_what_is_wrong() {
 
     // A second process waits for the lead, and says so.
     let waits = format!("127.0.0.1:{}", free_port().unwrap());
-    let _standby = Operator::start(&cluster, "standby", &["--leader-elect", "--debug-listen", &waits]);
+    let standby = Operator::start(&cluster, "standby", &["--leader-elect", "--debug-listen", &waits]);
     let said = async || {
         let Ok(answer) = reqwest::get(format!("http://{waits}/debug/state")).await else { return false };
         answer.status() == 503 && answer.text().await.unwrap().contains("the lead, which another process has")
@@ -74,10 +74,10 @@ async fn the_state_of_the_process_and_a_report_show_what_is_wrong() {
     wait_until("the standby to say what it waits for", PATIENCE, said).await.unwrap();
 
     reports_tell_what_is_wrong_without_names(&cluster, &operator.metrics, &page).await;
-    status_tells_what_is_left_of_a_budget(&cluster, &operator.metrics);
+    status_tells_what_is_left_of_a_budget(&cluster, &operator.metrics, &standby.metrics);
 }
 
-fn status_tells_what_is_left_of_a_budget(cluster: &ControlPlane, metrics: &str) {
+fn status_tells_what_is_left_of_a_budget(cluster: &ControlPlane, metrics: &str, of_standby: &str) {
     let fleet = said(cluster, &["status", "--output", "json", "--metrics-url", metrics]);
     let fleet: Value = serde_json::from_str(&fleet).unwrap();
     let account = &fleet["accounts"][0];
@@ -86,6 +86,8 @@ fn status_tells_what_is_left_of_a_budget(cluster: &ControlPlane, metrics: &str) 
     assert_eq!((&account["left"]["pauseSeconds"], &fleet["notRead"]), (&json!(0.0), &json!([])));
     let page = said(cluster, &["status", "compute/orders", "--metrics-url", metrics]);
     assert!(page.contains(" at once, ") && page.contains(" left now"), "{page}");
+    let waits = said(cluster, &["status", "--metrics-url", of_standby]);
+    assert!(waits.contains("the operator's metrics: this process does not lead"), "{waits}");
     let alone = said(cluster, &["status", "compute/orders", "--metrics-url", "http://127.0.0.1:1/metrics"]);
     assert!(alone.contains("the operator's metrics: ") && !alone.contains(" left now"), "{alone}");
 }

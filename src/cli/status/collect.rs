@@ -12,6 +12,7 @@ use super::super::seen::{Kind, Seen};
 use super::Error;
 use crate::cluster::explained;
 use crate::decide::names::LEASE;
+use crate::telemetry::metrics::is_of_leader;
 use crate::telemetry::served;
 
 /// Where to look.
@@ -132,7 +133,14 @@ impl Collector {
 
     async fn metrics(&self) -> Result<Option<String>, String> {
         let Some(url) = &self.metrics_url else { return Ok(None) };
-        served(url).await.map(Some).map_err(|error| format!("the operator's metrics: {error}"))
+        let said = |error: &str| format!("the operator's metrics: {error}");
+        let metrics = served(url).await.map_err(|error| said(&error))?;
+        match is_of_leader(&metrics) {
+            true => Ok(Some(metrics)),
+            false => Err(said(
+                "this process does not lead, so it has no budgets: forward the port of the Pod that the Lease names",
+            )),
+        }
     }
 
     async fn operator(&self) -> Result<Operator, String> {

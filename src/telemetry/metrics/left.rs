@@ -6,6 +6,11 @@ pub(super) const REQUESTS_LEFT: &str = "budget_requests_left";
 /// In seconds, which the exposed name says too.
 pub(super) const PAUSE: &str = "budget_pause";
 
+/// Whether they are of the process that leads: another one has no budgets.
+pub fn is_of_leader(metrics: &str) -> bool {
+    metrics.lines().any(|line| line == "dbplane_leader 1")
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BudgetLeft {
