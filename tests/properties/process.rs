@@ -1,6 +1,8 @@
 //! One operator process: what it remembers, what it has last seen of the platform, and the environment of its passes. The
 //! passes are the operator's own.
 
+mod visits;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,25 +12,25 @@ use std::task::{Context, Poll, Waker};
 use async_trait::async_trait;
 use axum::http;
 use dbplane::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
-use dbplane::controller::environment::{Environment, Kind, KindVisitor, Kinds, PassSettings};
+use dbplane::controller::environment::{Environment, Kind, Kinds, PassSettings};
 use dbplane::controller::index::Key;
 use dbplane::controller::object::{AccountName, Managed};
-use dbplane::controller::pass::{Next, pass};
 use dbplane::controller::registry::AllKinds;
 use dbplane::controller::state::{Connection, ProcessState};
+use dbplane::decide::Limits;
 use dbplane::decide::account::KeyCount;
-use dbplane::decide::{Limits, Wake};
 use dbplane::platform::{
     Budget, ComputeInterest, ConnectError, Endpoint, HttpOptions, HttpPlatform, KeyInterest, LatestKeys,
     LatestSnapshot, NoMeter, Platform, RateLimited, Reach, Tick, Transport, Unanswered,
 };
+use dbplane::telemetry::metrics::KeyChange;
 use dbplane_simulator::world::message::{Method, Request};
 use jiff::Timestamp;
-use kube::Resource as _;
 use kube::runtime::reflector::ObjectRef;
 use secrecy::SecretString;
 use tokio::runtime::{Builder, Runtime};
 
+use self::visits::{Gone, One};
 use super::faults::Fault;
 use super::in_memory::{self, Carrier, Port, Resource, Response, refused};
 use super::listing::{SeenKeys, read_well};
@@ -148,56 +150,6 @@ impl Process {
     }
 }
 
-struct One<'a> {
-    process: &'a Process,
-    resource: &'a Resource,
-    end: End,
-}
-
-impl KindVisitor for One<'_> {
-    fn visit<K: Kind>(&mut self) {
-        if K::Object::kind(&()) != self.resource.0 {
-            return;
-        }
-        let Some(object) = self.process.simulation.lock().cluster.get::<K::Object>(&self.resource.1) else { return };
-        self.end = match poll(pass::<K, Process>(self.process, &object)) {
-            Poll::Pending => End::Died,
-            Poll::Ready(Err(error)) => {
-                self.process.simulation.lock().ledger.note_refused(error);
-                End::Again
-            }
-            Poll::Ready(Ok(pass)) => match pass.next {
-                // Nothing is known yet, or our own write is heard of at once.
-                Next::Now | Next::OnOwnWrite => End::Again,
-                Next::On(_) if pass.report.is_none() => End::Again,
-                Next::On(Wake::OnChange) => End::Rest(None),
-                Next::On(Wake::At(time)) => End::Rest(Some(time)),
-            },
-        };
-    }
-}
-
-struct Gone<'a> {
-    process: &'a Process,
-    resource: &'a Resource,
-    stored: &'a in_memory::cluster::Stored,
-}
-
-impl KindVisitor for Gone<'_> {
-    fn visit<K: Kind>(&mut self) {
-        if K::Object::kind(&()) != self.resource.0 {
-            return;
-        }
-        let object = self.stored.typed::<K::Object>();
-        K::on_deleted(self.process, object.as_ref());
-        // A pass may have been waiting with the object as it was.
-        let effects = || self.process.simulation.lock().effects;
-        let before = effects();
-        assert!(poll(pass::<K, Process>(self.process, &object)).is_ready());
-        assert_eq!(effects(), before, "something was asked for or done for {:?}, which is gone", self.resource);
-    }
-}
-
 impl Environment for Process {
     type Client = RateLimited;
     type Cluster = Port<Carried>;
@@ -283,6 +235,10 @@ impl Environment for Process {
     async fn read_keys(&self, _: &ProjectKey, connection: &Connection<RateLimited>, _: KeyInterest) -> LatestKeys {
         self.list_keys(connection).await;
         self.known_keys(connection.number)
+    }
+
+    fn count_key(&self, change: KeyChange) {
+        self.simulation.lock().ledger.keys_counted.push(change);
     }
 
     fn count_keys(&self, _: &AccountName, connection: &Connection<RateLimited>) -> Option<KeyCount> {

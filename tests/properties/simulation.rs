@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use dbplane::api::Compute;
 use dbplane::decide::{identity, names};
+use dbplane::telemetry::metrics::KeyChange;
 use dbplane_simulator::world::World;
 use dbplane_simulator::world::file::WorldFile;
 use dbplane_simulator::world::message::{Method, Request, Response};
@@ -52,6 +53,8 @@ pub struct Ledger {
     pub violations: Vec<String>,
     /// Every event: of which resource, its reason and its text.
     pub told: Vec<(String, String, String)>,
+    /// What became of keys, as the metrics count it.
+    pub keys_counted: Vec<KeyChange>,
     /// What the API server refused, by which a pass ended: its code and its text.
     pub refused: Vec<(u16, String)>,
     /// What events of the reason `KeyLeft` name: keys that people are asked to revoke.

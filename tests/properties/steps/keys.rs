@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dbplane::decide::names;
+use dbplane::telemetry::metrics::KeyChange;
 use dbplane_simulator::world::Profile;
 use serde_json::json;
 
@@ -66,6 +67,7 @@ fn a_key_that_people_have_revoked_is_forgotten_and_the_others_are_kept() {
     );
     let lost = |run: &Run| run.status_of(&key())["lostKeys"].as_array().map_or(0, Vec::len);
     assert_eq!((lost(&run), run.live_keys()), (1, 2));
+    assert_eq!(run.simulation.lock().ledger.keys_counted, [KeyChange::Lost]);
     let current = run.key_record().records.current;
     let told = run.told_after(60, |run| run.annotate(&key(), names::REVOKED_KEYS, "all"));
     assert_eq!(told, ["ci KeyForgotten: Considered revoked, because of the annotation dbplane.dev/revoked-keys: NAME"]);

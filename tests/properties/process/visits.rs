@@ -1,0 +1,63 @@
+//! The passes over an object of whichever kind, as a process makes them.
+
+use std::task::Poll;
+
+use dbplane::controller::environment::{Kind, KindVisitor};
+use dbplane::controller::pass::{Next, pass};
+use dbplane::decide::Wake;
+use kube::Resource as _;
+
+use super::{End, Process, poll};
+use crate::in_memory::{self, Resource};
+
+/// One pass over an object as it is now.
+pub(super) struct One<'a> {
+    pub process: &'a Process,
+    pub resource: &'a Resource,
+    pub end: End,
+}
+
+impl KindVisitor for One<'_> {
+    fn visit<K: Kind>(&mut self) {
+        if K::Object::kind(&()) != self.resource.0 {
+            return;
+        }
+        let Some(object) = self.process.simulation.lock().cluster.get::<K::Object>(&self.resource.1) else { return };
+        self.end = match poll(pass::<K, Process>(self.process, &object)) {
+            Poll::Pending => End::Died,
+            Poll::Ready(Err(error)) => {
+                self.process.simulation.lock().ledger.note_refused(error);
+                End::Again
+            }
+            Poll::Ready(Ok(pass)) => match pass.next {
+                // Nothing is known yet, or our own write is heard of at once.
+                Next::Now | Next::OnOwnWrite => End::Again,
+                Next::On(_) if pass.report.is_none() => End::Again,
+                Next::On(Wake::OnChange) => End::Rest(None),
+                Next::On(Wake::At(time)) => End::Rest(Some(time)),
+            },
+        };
+    }
+}
+
+/// What the process does about an object that is gone.
+pub(super) struct Gone<'a> {
+    pub process: &'a Process,
+    pub resource: &'a Resource,
+    pub stored: &'a in_memory::cluster::Stored,
+}
+
+impl KindVisitor for Gone<'_> {
+    fn visit<K: Kind>(&mut self) {
+        if K::Object::kind(&()) != self.resource.0 {
+            return;
+        }
+        let object = self.stored.typed::<K::Object>();
+        K::on_deleted(self.process, object.as_ref());
+        // A pass may have been waiting with the object as it was.
+        let effects = || self.process.simulation.lock().effects;
+        let before = effects();
+        assert!(poll(pass::<K, Process>(self.process, &object)).is_ready());
+        assert_eq!(effects(), before, "something was asked for or done for {:?}, which is gone", self.resource);
+    }
+}
