@@ -6,7 +6,6 @@ mod resources;
 mod words;
 
 use kube::Client;
-use kube::api::ListParams;
 use serde_json::{Value, json};
 
 pub use self::redact::Names;
@@ -17,8 +16,6 @@ use crate::telemetry::served;
 pub struct Scope {
     /// All where there is none.
     pub namespace: Option<String>,
-    /// Only resources with these labels.
-    pub selected: ListParams,
     /// Also resources that are as declared.
     pub all: bool,
     pub operator_namespace: String,
@@ -56,7 +53,7 @@ pub async fn collect(client: &Client, scope: &Scope) -> Report {
     report.add("The lease that says who leads", "lease", cluster::lease(client, operator).await);
     report.add("How the operator is installed", "deployments", cluster::deployments(client, operator).await);
     report.add("How its Pods do", "pods", cluster::pods(client, operator).await);
-    let resources = resources::all(client, scope.namespace.as_deref(), &scope.selected).await;
+    let resources = resources::all(client, scope.namespace.as_deref()).await;
     report.missing.extend(resources.missing.iter().cloned());
     resources.found.iter().for_each(|object| report.names.learn(object));
     report.add("How many resources are in which state", "resources", Ok(resources.counts()));

@@ -32,12 +32,12 @@ const METADATA: [&str; 8] = [
 ];
 
 /// All resources of dbplane in `namespace`, or everywhere. Those without a namespace are always among them: others refer to them.
-pub async fn all(client: &Client, namespace: Option<&str>, selected: &ListParams) -> Resources {
+pub async fn all(client: &Client, namespace: Option<&str>) -> Resources {
     let mut resources = Resources::default();
     let mut kinds = AsDynamic::default();
     AllKinds::each(&mut kinds);
     for (resource, is_namespaced) in kinds.0 {
-        match list(client, &resource, namespace.filter(|_| is_namespaced), selected).await {
+        match list(client, &resource, namespace.filter(|_| is_namespaced)).await {
             Ok(found) => resources.found.extend(found),
             Err(error) => resources.missing.push(format!("{}: {}", resource.plural, explained(&error))),
         }
@@ -55,17 +55,12 @@ impl KindVisitor for AsDynamic {
     }
 }
 
-async fn list(
-    client: &Client,
-    resource: &ApiResource,
-    namespace: Option<&str>,
-    selected: &ListParams,
-) -> kube::Result<Vec<Value>> {
+async fn list(client: &Client, resource: &ApiResource, namespace: Option<&str>) -> kube::Result<Vec<Value>> {
     let api: Api<DynamicObject> = match namespace {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, resource),
         None => Api::all_with(client.clone(), resource),
     };
-    let listed = api.list(selected).await?;
+    let listed = api.list(&ListParams::default()).await?;
     let object = |object| trimmed(&resource.kind, &serde_json::to_value(object).unwrap_or_default());
     Ok(listed.into_iter().map(object).collect())
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::common::{ClusterArgs, ConnectionError, selected};
+use super::common::{ClusterArgs, ConnectionError};
 use super::progress::during;
 use crate::bug_report::{self, Names, Report, Scope};
 
@@ -19,9 +19,6 @@ pub struct Args {
     /// Only resources of this namespace; all when absent
     #[arg(long, short)]
     namespace: Option<String>,
-    /// Only resources with these labels, as kubectl takes them
-    #[arg(long, short = 'l', value_name = "SELECTOR")]
-    selector: Option<String>,
     /// Show also resources that are as declared; otherwise these are counted
     #[arg(long)]
     all: bool,
@@ -67,7 +64,6 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<(), Error> {
     let client = args.cluster.connect().await?.client;
     let scope = Scope {
         namespace: args.namespace.clone(),
-        selected: selected(args.selector.as_deref()),
         all: args.all,
         operator_namespace: args.operator_namespace.clone(),
         metrics_url: args.metrics_url.clone(),

@@ -85,13 +85,11 @@ impl Scope {
     }
 
     pub fn list_params(&self) -> ListParams {
-        selected(self.selector.as_deref())
+        match &self.selector {
+            Some(selector) => ListParams::default().labels(selector),
+            None => ListParams::default(),
+        }
     }
-}
-
-/// With these labels, or all.
-pub fn selected(selector: Option<&str>) -> ListParams {
-    selector.map_or_else(ListParams::default, |selector| ListParams::default().labels(selector))
 }
 
 /// How a verb writes what it found.
