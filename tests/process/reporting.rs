@@ -74,22 +74,30 @@ async fn the_state_of_the_process_and_a_report_show_what_is_wrong() {
     wait_until("the standby to say what it waits for", PATIENCE, said).await.unwrap();
 
     reports_tell_what_is_wrong_without_names(&cluster, &operator.metrics, &page).await;
-    status_tells_what_is_left_of_a_budget(&cluster, &operator.metrics, &standby.metrics);
+    status_tells_what_is_left_of_a_budget(&cluster, [&operator.metrics, &standby.metrics, &page]);
 }
 
-fn status_tells_what_is_left_of_a_budget(cluster: &ControlPlane, metrics: &str, of_standby: &str) {
+fn status_tells_what_is_left_of_a_budget(cluster: &ControlPlane, [metrics, of_standby, page]: [&str; 3]) {
     let fleet = said(cluster, &["status", "--output", "json", "--metrics-url", metrics]);
     let fleet: Value = serde_json::from_str(&fleet).unwrap();
     let account = &fleet["accounts"][0];
     let left = account["left"]["requests"].as_u64().unwrap_or_else(|| panic!("{account:#}"));
     assert!((1..=account["burst"].as_u64().unwrap()).contains(&left), "{account:#}");
     assert_eq!((&account["left"]["pauseSeconds"], &fleet["notRead"]), (&json!(0.0), &json!([])));
-    let page = said(cluster, &["status", "compute/orders", "--metrics-url", metrics]);
-    assert!(page.contains(" at once, ") && page.contains(" left now"), "{page}");
-    let waits = said(cluster, &["status", "--metrics-url", of_standby]);
-    assert!(waits.contains("the operator's metrics: this process does not lead"), "{waits}");
-    let alone = said(cluster, &["status", "compute/orders", "--metrics-url", "http://127.0.0.1:1/metrics"]);
-    assert!(alone.contains("the operator's metrics: ") && !alone.contains(" left now"), "{alone}");
+    let orders = |url: &str| said(cluster, &["status", "compute/orders", "--metrics-url", url]);
+    let known = orders(metrics);
+    assert!(known.contains(" at once, ") && known.contains(" left now"), "{known}");
+    for (url, why) in [
+        (of_standby, "this process does not lead"),
+        (page, "what is served there are not the metrics of dbplane"),
+        ("http://127.0.0.1:1/metrics", ""),
+    ] {
+        let unknown = orders(url);
+        assert!(
+            unknown.contains(&format!("the operator's metrics: {why}")) && !unknown.contains(" left now"),
+            "{unknown}"
+        );
+    }
 }
 
 async fn reports_tell_what_is_wrong_without_names(cluster: &ControlPlane, metrics: &str, page: &str) {

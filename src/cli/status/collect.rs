@@ -133,14 +133,17 @@ impl Collector {
 
     async fn metrics(&self) -> Result<Option<String>, String> {
         let Some(url) = &self.metrics_url else { return Ok(None) };
-        let said = |error: &str| format!("the operator's metrics: {error}");
-        let metrics = served(url).await.map_err(|error| said(&error))?;
-        match is_of_leader(&metrics) {
-            true => Ok(Some(metrics)),
-            false => Err(said(
-                "this process does not lead, so it has no budgets: forward the port of the Pod that the Lease names",
-            )),
-        }
+        let asked = async {
+            let metrics = served(url).await?;
+            match is_of_leader(&metrics) {
+                Some(true) => Ok(metrics),
+                Some(false) => Err(
+                    "this process does not lead, so it has no budgets: forward the port of the Pod that the Lease names",
+                )?,
+                None => Err("what is served there are not the metrics of dbplane")?,
+            }
+        };
+        asked.await.map(Some).map_err(|error: String| format!("the operator's metrics: {error}"))
     }
 
     async fn operator(&self) -> Result<Operator, String> {

@@ -116,7 +116,6 @@ pub struct AccountLine {
     pub requests_per_minute: u64,
     pub burst: u64,
     /// What is left of it, where the operator was asked and knows.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<BudgetLeft>,
 }
 

@@ -9,7 +9,6 @@ use super::super::screen::{HEADING, PLAIN, Table, style};
 use super::collect::Operator;
 use super::fleet::{AccountLine, Fleet, Item, State};
 use super::page::{Page, flat};
-use crate::telemetry::metrics::BudgetLeft;
 
 pub fn fleet(fleet: &Fleet, out: &mut impl Write, wide: bool) -> io::Result<()> {
     let place = fleet.namespace.as_ref().map_or("all namespaces".to_owned(), |name| format!("namespace {name}"));
@@ -132,11 +131,8 @@ fn accounts<'a>(lines: impl Iterator<Item = &'a AccountLine>, wide: bool) -> Tab
 fn budget(line: &AccountLine) -> String {
     let declared = format!("{}/min, {} at once", line.requests_per_minute, line.burst);
     match line.left {
+        Some(left) => format!("{declared}, {left}"),
         None => declared,
-        Some(BudgetLeft { pause_seconds, .. }) if pause_seconds > 0.0 => {
-            format!("{declared}, none for {pause_seconds:.0} s: the platform asked for a pause")
-        }
-        Some(BudgetLeft { requests, .. }) => format!("{declared}, {requests} left now"),
     }
 }
 

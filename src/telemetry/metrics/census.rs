@@ -297,8 +297,9 @@ mod tests {
             assert!(text.lines().any(|found| found == line), "{line} is missing:\n{text}");
         }
         assert!(!text.contains(r#"key_timestamp_seconds{account="uid-1",state="lost"}"#));
-        let left = BudgetLeft { requests: 0, pause_seconds: 12.5 };
-        assert_eq!(BudgetLeft::of(&text, "uid-2"), Some(left));
+        let left = BudgetLeft::of(&text, "uid-2").unwrap();
+        assert_eq!(left, BudgetLeft { requests: 0, pause_seconds: 12.5 });
+        assert_eq!(left.to_string(), "none for 13 s: the platform asked for a pause");
         assert_eq!(BudgetLeft::of(&text, "uid-1"), None, "nothing is known of its budget");
         *known.lock().unwrap() = Census::default();
         assert!(!metrics.text().unwrap().contains("uid-1"), "an account that is gone is not counted any more");

@@ -10,6 +10,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use tokio::runtime::Handle;
 
+use super::left::LEADER;
 use crate::platform::Leadership;
 
 pub(super) fn register(registry: &mut Registry, leadership: Arc<OnceLock<Leadership>>) {
@@ -25,7 +26,7 @@ impl Collector for Leads {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), Error> {
         let leads = self.0.get().is_some_and(Leadership::holds);
         let text = "1 where this process is the leader, and acts; 0 where it waits for the lead";
-        gauge(&mut encoder, ("leader", text, None), &u32::from(leads))
+        gauge(&mut encoder, (LEADER, text, None), &u32::from(leads))
     }
 }
 
