@@ -239,7 +239,7 @@ fn what_is_done_with_a_replica_is_told_and_logged() {
     let mut course = Course { run: Run::prepared(&history), declared: Declared { replicas: 1, branch: 0, size: 0 } };
     let log = logged(|| {
         course.declare(course.declared);
-        course.run.go_on(300).unwrap();
+        course.run.told_after(300, |_| ());
         for (deed, expected) in [
             (Deed::Scale(2), &["reads ReplicaCreated: Created Compute reads-1"][..]),
             (
@@ -259,15 +259,19 @@ fn what_is_done_with_a_replica_is_told_and_logged() {
             ),
             (Deed::Scale(1), &["reads ReplicaDeleted: Deleted Compute reads-0"]),
         ] {
-            course.run.told();
             course.happen(deed);
-            course.run.go_on(300).unwrap();
-            let told = course.run.told();
+            let told = course.run.told_after(300, |_| ());
             let told: Vec<_> = told.iter().filter(|text| text.starts_with("reads ")).collect();
             assert_eq!(told, expected, "{deed:?}");
         }
     });
-    for event in ["Created", "Changed", "Adopted", "Released", "Deleted"] {
-        assert_named(&log, &format!(" event=\"Replica{event}\""), &[" action=\"", " replica=\"reads-"]);
+    for (event, action) in [
+        ("Created", "create"),
+        ("Changed", "change"),
+        ("Adopted", "adopt"),
+        ("Released", "release"),
+        ("Deleted", "delete"),
+    ] {
+        assert_named(&log, &format!(" event=\"Replica{event}\""), action, &[" replica=\"reads-"]);
     }
 }

@@ -137,23 +137,23 @@ fn log_lines_name_what_was_done_and_where() {
             run.go_on(120).unwrap();
         }
     });
-    let compute = &[" action=\"", " project=\"p\"", " compute=\"ep-"][..];
-    let key = &[" action=\"", " project=\"p\"", " key=\"ci-", " key_id="][..];
-    for (said, fields) in [
-        (" event=\"Created\"", compute),
-        (" event=\"Changed\"", compute),
-        (" event=\"Restarted\"", compute),
-        (" event=\"Deleted\"", compute),
-        ("Took over compute", compute),
-        (" event=\"KeyCreated\"", key),
-        (" event=\"KeyRevoked\"", key),
-        ("Adopted Secret ci", &[" action=\"adopt_secret\"", " key=\"ci-", " secret=\"ci\""]),
-        ("Took over key", &[" action=\"link\"", " key=\"ci-"]),
-        (" action=\"write_secret\"", &[" secret=\""]),
-        (" action=\"protect_secret\"", &[" secret=\"platform-api-key\""]),
-        (" action=\"unprotect_secret\"", &[" secret=\"platform-api-key\""]),
+    let compute = [" project=\"p\"", " compute=\"ep-"];
+    let key = [" project=\"p\"", " key=\"ci-", " key_id="];
+    for (said, action, fields) in [
+        (" event=\"Created\"", "create", &compute[..]),
+        (" event=\"Changed\"", "change", &compute),
+        (" event=\"Restarted\"", "restart", &compute),
+        (" event=\"Deleted\"", "delete", &compute),
+        ("Took over compute", "link", &compute),
+        (" event=\"KeyCreated\"", "create_key", &key),
+        (" event=\"KeyRevoked\"", "revoke", &key),
+        ("Adopted Secret ci", "adopt_secret", &[" key=\"ci-", " secret=\"ci\""]),
+        ("Took over key", "link", &[" key=\"ci-"]),
+        (" action=\"write_secret\"", "write_secret", &[" secret=\""]),
+        (" action=\"protect_secret\"", "protect_secret", &[" secret=\"platform-api-key\""]),
+        (" action=\"unprotect_secret\"", "unprotect_secret", &[" secret=\"platform-api-key\""]),
     ] {
-        assert_named(&text, said, fields);
+        assert_named(&text, said, action, fields);
     }
 }
 
@@ -169,9 +169,13 @@ pub fn logged(happens: impl FnOnce()) -> String {
     fs::read_to_string(path).unwrap()
 }
 
-/// There are lines that say this, and each of them has these fields.
-pub fn assert_named(log: &str, said: &str, fields: &[&str]) {
+/// There are lines that say this, and each of them is of this action and has these fields.
+pub fn assert_named(log: &str, said: &str, action: &str, fields: &[&str]) {
+    let action = format!(" action=\"{action}\" ");
     let lines: Vec<&str> = log.lines().filter(|line| line.contains(said)).collect();
-    let nameless: Vec<_> = lines.iter().filter(|line| !fields.iter().all(|field| line.contains(field))).collect();
+    let nameless: Vec<_> = lines
+        .iter()
+        .filter(|line| !line.contains(&action) || !fields.iter().all(|field| line.contains(field)))
+        .collect();
     assert!(!lines.is_empty() && nameless.is_empty(), "{said}: {nameless:#?}\n{log}");
 }

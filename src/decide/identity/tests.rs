@@ -179,7 +179,7 @@ fn an_invalid_annotation_matters_only_where_the_status_has_no_record() {
     assert!(matches!(of_compute(&compute(Some(&text), None)), Err(InvalidAnnotation::Unreadable(_))));
 }
 
-/// The same text as a newer version of dbplane would write it, which records something new.
+/// The same text in this form, with something that no version before has recorded.
 fn of_form(form: u32, text: &str) -> String {
     let mut fields: serde_json::Map<String, Value> = serde_json::from_str(text).unwrap();
     fields.insert("form".to_owned(), json!(form));

@@ -117,8 +117,7 @@ fn what_is_released_to_nobody_is_taken_back() {
     run.apply(&compute(0), &json!({"handOverTo": null}));
     run.go_on(1).unwrap();
     assert!(run.identity(OLD).hand_over.released.is_some(), "whoever is there may take over");
-    let refused = std::mem::take(&mut run.simulation.lock().ledger.refused);
-    assert_eq!(refused, [(409, format!("Compute shop/{NEW} exists"))], "looked at again at once");
+    assert_eq!(run.simulation.lock().ledger.refused, [(409, format!("Compute shop/{NEW} exists"))]);
     run.delete_now(&new);
     run.go_on(120).unwrap();
     assert_eq!(run.identity(OLD).hand_over.released, None);
