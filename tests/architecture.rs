@@ -81,7 +81,7 @@ const CONTROLLER: [&[&str]; 12] = [
     &["replica_set"],
     &["compute", "key"],
     &["account"],
-    &["connection", "hand_over"],
+    &["connection"],
     &["pass"],
     &["access"],
     &["environment"],

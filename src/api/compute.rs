@@ -18,7 +18,6 @@ pub use status::{
 pub use times::{Disruption, DisruptionPolicy, Maintenance, MaintenanceRestart, Schedule, ScheduledDisruption, Window};
 
 use super::common::{AccountRef, Duration};
-use super::hand_over::{HandOverTo, TakeOverFrom};
 use super::units::autoscaling_sizes;
 use super::{rules, schema};
 use crate::domain::ComputeUnits;
@@ -69,10 +68,6 @@ use crate::domain::ComputeUnits;
 #[x_kube(validation = rules::demand(
     "self.type != 'ReadOnly' || self.management != 'Observe' || has(self.computeID)",
     "a branch can have several read replicas; name the one to observe in computeID",
-))]
-#[x_kube(validation = rules::demand(
-    "self.management != 'Observe' || (!has(self.handOverTo) && !has(self.takeOverFrom))",
-    "management: Observe changes nothing, so there is nothing to hand over or to take over",
 ))]
 #[x_kube(validation = rules::scheduled("size"))]
 #[x_kube(validation = rules::scheduled("scaleToZero"))]
@@ -142,14 +137,6 @@ pub struct ComputeSpec {
     /// Whether the deletion of this resource waits while the compute would be deleted with it, until this is false. It can be changed while the deletion waits. With deletion: Orphan nothing waits.
     #[serde(default)]
     pub deletion_protection: bool,
-    /// The Compute that takes over the compute of this one, and names this one in its takeOverFrom. From then on this one writes nothing on the platform any more; when it is deleted, that waits until the compute is taken over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(merge_strategy = MapMerge::Atomic)]
-    pub hand_over_to: Option<Box<HandOverTo>>,
-    /// The Compute whose compute this one takes over instead of creating one, once that one names this one in its handOverTo. Of no effect where this one has a compute.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(merge_strategy = MapMerge::Atomic)]
-    pub take_over_from: Option<Box<TakeOverFrom>>,
     /// When changes that interrupt connections (of size, of branch, restarts) may be made; at once when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = MapMerge::Atomic)]

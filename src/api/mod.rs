@@ -11,7 +11,6 @@
 mod account;
 mod common;
 mod compute;
-mod hand_over;
 mod project_key;
 mod read_replica_set;
 mod rules;
@@ -29,7 +28,6 @@ pub use compute::{
     MaintenanceStatus, Management, OnMissing, Pooler, PoolerMode, RestartStatus, ScaleToZero, Schedule, ScheduleStatus,
     ScheduledDisruption, ServiceBinding, Size, WaitingChanges, Window,
 };
-pub use hand_over::{HandOverTo, TakeOverFrom};
 pub use project_key::{
     KeyDeletion, KeyRecord, KeySecret, OnRevoked, ProjectKey, ProjectKeySpec, ProjectKeyStatus, RevokePrevious,
     Rotation,

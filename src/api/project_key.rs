@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use super::account::default_secret_key;
 use super::common::{AccountRef, Condition, Duration};
-use super::hand_over::{HandOverTo, TakeOverFrom};
 use super::{rules, schema};
 
 /// One project-scoped API key of the account's organization, and the Secret for it.
@@ -71,14 +70,6 @@ pub struct ProjectKeySpec {
     /// What happens to the key when this resource is deleted: Revoke (the default) revokes it; if the platform offers no call for that, the deletion waits until somebody has revoked the key in the console. Orphan keeps the key valid.
     #[serde(default)]
     pub deletion: KeyDeletion,
-    /// The ProjectKey that takes over the key of this one, and names this one in its takeOverFrom. From then on this one neither replaces nor revokes it; when it is deleted, that waits until the key is taken over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(merge_strategy = MapMerge::Atomic)]
-    pub hand_over_to: Option<HandOverTo>,
-    /// The ProjectKey whose key this one takes over instead of creating one, once that one names this one in its handOverTo. Of no effect where this one has a key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(merge_strategy = MapMerge::Atomic)]
-    pub take_over_from: Option<TakeOverFrom>,
 }
 
 const ANOTHER_KEY: &str = "create another ProjectKey, and delete this one when nothing uses its key any more";
@@ -231,9 +222,6 @@ pub struct ProjectKeyStatus {
     /// From where it was used then: an address, or several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_from: Option<String>,
-    /// For a hand-over to another cluster: what the resource there needs in its spec.takeOverFrom.release. It contains no secret.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub release: Option<String>,
     /// When it last replaced another key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]

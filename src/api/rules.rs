@@ -81,14 +81,6 @@ pub(super) fn namespace_name() -> Rule {
     )
 }
 
-/// `self` is the identity of a cluster.
-pub(super) fn cluster() -> Rule {
-    rule(
-        matches("self", "^[a-z0-9]{6}$"),
-        "write the 6 characters that identify the cluster: the first ones of the UID of its namespace kube-system, or its --cluster-id",
-    )
-}
-
 /// `self` names an entry of a list.
 pub(super) fn entry_name() -> Rule {
     rule(matches("self", DNS_LABEL), "write a name: a-z, 0-9 and -, beginning and ending with a letter or digit")

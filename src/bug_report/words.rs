@@ -104,7 +104,7 @@ pub fn meaning(field: &str) -> Option<Meaning> {
         "createdBy" => Name("person"),
         "lastUsedFrom" => Name("address"),
         "baseURL" => Address,
-        "annotations" | "labels" | "matchLabels" | "template" | "values" | "selector" | "release" => Hidden,
+        "annotations" | "labels" | "matchLabels" | "template" | "values" | "selector" => Hidden,
         plain if PLAIN.contains(&plain) => Plain,
         _ => return None,
     })

@@ -43,7 +43,6 @@ mod tests {
             let text = about(*reason);
             assert!(text.len() > 20 && !text.contains("](") && !text.contains("\n#"), "{reason}: {text}");
         }
-        assert!(about(Reason::HandedOver).contains("the key of this one (guide)."));
     }
 
     /// The page and the decisions say the same of who has to act.

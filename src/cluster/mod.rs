@@ -14,4 +14,4 @@ pub use events::Event;
 pub use explained::explained;
 pub use metadata::{MetadataPatch, merge, merge_patch, resource_version};
 pub use port::{ApiServer, AppliedSecret, Cluster, Object};
-pub use secrets::{Former, Owner, SecretContent, SecretState, WriteError, owned_by};
+pub use secrets::{Owner, SecretContent, SecretState, WriteError, owned_by};

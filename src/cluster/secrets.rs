@@ -20,63 +20,27 @@ pub struct Owner {
     pub namespace: String,
     pub uid: String,
     pub reference: OwnerReference,
-    /// The resource that has handed over to this one.
-    predecessor: Option<Former>,
-}
-
-/// A resource whose Secrets become another one's.
-#[derive(Clone, Debug)]
-pub struct Former {
-    pub uid: String,
-    /// Its name, where it is in the same namespace.
-    pub name: Option<String>,
 }
 
 impl Owner {
     /// `None` for an object without UID or namespace, which the API server never returns.
     pub fn of<K: Resource<DynamicType = ()>>(object: &K) -> Option<Self> {
         let reference = object.controller_owner_ref(&())?;
-        Some(Self { namespace: object.namespace()?, uid: reference.uid.clone(), reference, predecessor: None })
-    }
-
-    /// The same, with a predecessor whose Secrets it adopts.
-    #[must_use]
-    pub fn succeeding(self, predecessor: Option<Former>) -> Self {
-        Self { predecessor, ..self }
+        Some(Self { namespace: object.namespace()?, uid: reference.uid.clone(), reference })
     }
 
     /// Whether dbplane made a Secret for a former resource of this kind and name: a resource that was restored from a backup
-    /// has another UID. Where the backup lost the owner, an annotation of the Secret names it. Or for the predecessor.
+    /// has another UID. Where the backup lost the owner, an annotation of the Secret names it.
     pub fn formerly_owned(&self, secret: &Secret) -> bool {
         let named = match secret.owner_references() {
-            [] => secret.annotations().get(SECRET_OF).is_some_and(|words| self.is_meant_by(words)),
-            owners => owners.iter().all(|other| self.is_named_by(other) || self.succeeds(&other.uid)),
+            [] => secret.annotations().get(SECRET_OF).is_some_and(|words| *words == self.words()),
+            owners => owners.iter().all(|other| self.is_named_by(other)),
         };
         is_managed(secret) && named
     }
 
-    /// Whether a Secret belongs to the resource that has handed over, and to nothing else.
-    pub fn inherits(&self, secret: &Secret) -> bool {
-        let owners = secret.owner_references();
-        is_managed(secret) && !owners.is_empty() && owners.iter().all(|other| self.succeeds(&other.uid))
-    }
-
     fn words(&self) -> String {
-        self.words_of(&self.reference.name)
-    }
-
-    fn words_of(&self, name: &str) -> String {
-        format!("{} {name}", self.reference.kind)
-    }
-
-    /// Whether the words are about this resource, or about the one that has handed over to it.
-    fn is_meant_by(&self, words: &str) -> bool {
-        let former = self.predecessor.as_ref().and_then(|former| former.name.as_ref());
-        [Some(&self.reference.name), former].into_iter().flatten().any(|name| self.words_of(name) == words)
-    }
-
-    fn succeeds(&self, uid: &str) -> bool {
-        self.predecessor.as_ref().is_some_and(|former| former.uid == uid)
+        format!("{} {}", self.reference.kind, self.reference.name)
     }
 
     fn is_named_by(&self, other: &OwnerReference) -> bool {

@@ -4,7 +4,7 @@ use super::*;
 
 fn owner() -> Owner {
     let reference = reference("ProjectKey", "ci", "new");
-    Owner { namespace: "shop".to_owned(), uid: reference.uid.clone(), reference, predecessor: None }
+    Owner { namespace: "shop".to_owned(), uid: reference.uid.clone(), reference }
 }
 
 fn reference(kind: &str, name: &str, uid: &str) -> OwnerReference {

@@ -20,7 +20,6 @@ use super::state::{Connection, ProcessState};
 use crate::api::{AccountKind, AccountRef, Compute, PlatformAccess, ProjectKey};
 use crate::cluster::{Cluster, explained};
 use crate::decide::account::KeyCount;
-use crate::decide::identity::Place;
 use crate::decide::memory::Problem;
 use crate::decide::names::{AccountFinalizers, ClusterId};
 use crate::decide::repairs::Repair;
@@ -279,16 +278,6 @@ pub trait Kind: Send + Sync + Sized + 'static {
     /// The name of the Secret that an object writes, in its own namespace.
     fn written_secret(_object: &Self::Object) -> Option<&str> {
         None
-    }
-
-    /// The objects of the same kind that an object hands over to, or takes over from.
-    fn partners(_object: &Self::Object, _here: &ClusterId) -> Vec<Place> {
-        Vec::new()
-    }
-
-    /// Whether an object writes nothing, before or after a hand-over.
-    fn stands_back(_object: &Self::Object) -> bool {
-        false
     }
 
     /// The name of a Secret that an object reads in its own namespace, other than an account's credentials.

@@ -24,8 +24,6 @@ pub enum Key {
     Secret(String, String),
     /// They claim this.
     Claim(Subject),
-    /// They have taken over from another one.
-    Successor,
     /// They may take Computes of this namespace as their own.
     Selector(String),
     /// The brake has paused their deletion; they are in this namespace.

@@ -14,9 +14,8 @@ pub const ADOPT_SECRET: &str = "adopt_secret";
 /// The Secret of an account gets the finalizer of dbplane, or loses it.
 pub const PROTECT_SECRET: &str = "protect_secret";
 pub const UNPROTECT_SECRET: &str = "unprotect_secret";
-/// A resource stands back for its successor, or no longer does.
+/// A Compute does not belong to its set any more.
 pub const RELEASE: &str = "release";
-pub const TAKE_BACK: &str = "take_back";
 /// This process leads from now on, or no longer does.
 pub const LEAD: &str = "lead";
 pub const LOSE_LEAD: &str = "lose_lead";

@@ -1,6 +1,6 @@
 //! The controller: for each kind look, decide, perform, report; and how all of it is started and stopped.
 //!
-//! Imports run downwards: `start`, `held`, `live`, `registry`, the kinds (`replica_set`, `compute`, `key`, `account`), `connection`, `hand_over`, `pass`, `access`, `environment`, `index`, `state`,
+//! Imports run downwards: `start`, `held`, `live`, `registry`, the kinds (`replica_set`, `compute`, `key`, `account`), `connection`, `pass`, `access`, `environment`, `index`, `state`,
 //! `object` and `labels`.
 
 mod access;
@@ -8,7 +8,6 @@ pub mod account;
 mod compute;
 mod connection;
 pub mod environment;
-mod hand_over;
 pub mod held;
 pub mod index;
 mod key;

@@ -86,11 +86,6 @@ impl Report {
         Self::of(Health::Ready(Reason::Available, message.into()))
     }
 
-    /// Another resource has what this one had.
-    pub fn handed_over(message: impl Into<String>) -> Self {
-        Self::of(Health::Ready(Reason::HandedOver, message.into())).with_sync(Sync::NotApplicable)
-    }
-
     pub fn progressing(reason: Reason, message: impl Into<String>) -> Self {
         Self::of(Health::Progressing(reason, message.into()))
     }
@@ -141,8 +136,7 @@ impl Report {
             Sync::OutOfSync(reason, _) | Sync::Refused(reason, _) => Some(*reason),
             Sync::InSync | Sync::Unknown(..) | Sync::NotApplicable => None,
         };
-        let waiting =
-            [Reason::DeletionPaused, Reason::DeletionProtected, Reason::HandingOver, Reason::WaitingForDisruption];
+        let waiting = [Reason::DeletionPaused, Reason::DeletionProtected, Reason::WaitingForDisruption];
         [Some(self.headline().0), of_sync].into_iter().flatten().find(|reason| waiting.contains(reason))
     }
 

@@ -3,17 +3,15 @@
 //! The record is an annotation, so that a backup that is restored without status keeps it, and a copy of it is in the status,
 //! which no manifest replaces. Of two versions the newer one counts.
 
-mod hand_over;
 mod has;
 mod keys;
 
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
-pub use self::hand_over::{HandOverRecord, Place, Predecessor, Released};
 pub use self::keys::{
     Acknowledged, KeyIdentity, KeyIntent, KeyRecords, LostBecause, LostKey, ProjectKeyIdentity, RetiredKey,
 };
@@ -161,15 +159,13 @@ pub struct ComputeIdentity {
     pub unanswered: Vec<CreateIntent>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<RestartRecord>,
-    #[serde(default, skip_serializing_if = "HandOverRecord::is_empty")]
-    pub hand_over: HandOverRecord,
 }
 
 impl ComputeIdentity {
-    /// Whether the resource is bound, and is neither creating nor handed over.
+    /// Whether the resource is bound, and no create of it is open.
     pub fn is_settled(&self) -> bool {
-        let Self { binding, intent, unanswered, restart: _, hand_over } = self;
-        binding.is_some() && intent.is_none() && unanswered.is_empty() && hand_over.is_empty()
+        let Self { binding, intent, unanswered, restart: _ } = self;
+        binding.is_some() && intent.is_none() && unanswered.is_empty()
     }
 
     /// Where the compute is, or was to be created.
@@ -197,6 +193,11 @@ impl InvalidAnnotation {
         matches!(self, Self::CopiedFrom(_))
     }
 
+    /// Whether another version of dbplane wrote the record. It may say what no other record of the resource says, so none counts instead.
+    fn is_of_another_version(&self) -> bool {
+        matches!(self, Self::Newer | Self::HandOver)
+    }
+
     /// What is wrong, and what to do about it. `kind` as kubectl takes it.
     pub fn explain(&self, kind: &str, object_key: ObjectKey) -> String {
         let ObjectKey { namespace, name } = object_key;
@@ -209,6 +210,18 @@ impl InvalidAnnotation {
             Self::Newer => "What is recorded was written by a newer version of dbplane, in a form that this one does not understand. dbplane does \
                             nothing for this resource until that version runs again."
                 .to_owned(),
+            Self::HandOver => {
+                let instead = match kind {
+                    "compute" => "Set spec.deletion to Orphan and delete this resource. Then create another Compute, and set its \
+                                  spec.computeID to the compute (status.computeID), unless another resource has that compute.",
+                    _ => "Create another ProjectKey, which gets a key of its own, and switch the workloads to its Secret. Then set \
+                          spec.deletion of this resource to Orphan, delete it, and revoke its keys in the platform's console.",
+                };
+                format!(
+                    "The record of this resource says that it has handed over to another resource, or taken over from it. dbplane does not \
+                     offer that any more, and does nothing for this resource. {instead}"
+                )
+            }
             Self::Edited => format!("The annotation {RECORD} is not as dbplane wrote it. {restored}: {forget}"),
             Self::CopiedFrom(other) => format!(
                 "The annotation {RECORD} was copied from {other} and belongs to that resource. dbplane does nothing until it is \
@@ -228,14 +241,12 @@ pub struct Record<T> {
     pub text: Option<String>,
     /// Whether the annotation holds it.
     pub is_annotated: bool,
-    /// Whether the status holds it too.
-    pub is_in_both: bool,
     serial: u64,
 }
 
 impl<T: Default> Default for Record<T> {
     fn default() -> Self {
-        Self { identity: T::default(), before: None, text: None, is_annotated: true, is_in_both: false, serial: 0 }
+        Self { identity: T::default(), before: None, text: None, is_annotated: true, serial: 0 }
     }
 }
 
@@ -256,7 +267,7 @@ impl<T: Serialize> Record<T> {
         let serial = (self.serial + 1).max(version);
         seal::seal(
             RECORD,
-            &Version { head: Head { form: (FORM > 1).then_some(FORM), serial, uid }, identity },
+            &Version { head: Head { form: (FORM > 1).then_some(FORM), serial, uid, hand_over: None }, identity },
             object_key(meta),
         )
     }
@@ -284,14 +295,19 @@ struct Head {
     serial: u64,
     /// Of the resource. One that was restored from a backup has another.
     uid: String,
+    /// What older versions of dbplane recorded of a hand-over.
+    #[serde(default, skip_serializing)]
+    hand_over: Option<IgnoredAny>,
 }
 
 impl<T: DeserializeOwned> Version<T> {
     fn open(text: &str, object_key: ObjectKey) -> Result<Self, InvalidAnnotation> {
-        seal::check(RECORD, text, object_key)?;
-        let head: Head = seal::read(text)?;
+        let head: Head = seal::open(RECORD, text, object_key)?;
         if head.form.is_some_and(|form| form > FORM) {
             return Err(InvalidAnnotation::Newer);
+        }
+        if head.hand_over.is_some() {
+            return Err(InvalidAnnotation::HandOver);
         }
         Ok(Self { head, identity: seal::read(text)? })
     }
@@ -328,7 +344,7 @@ pub fn of_key(object: &ProjectKey) -> Result<Record<ProjectKeyIdentity>, Invalid
     newest(&object.metadata, object.status.as_ref().and_then(|status| status.record.as_deref()))
 }
 
-/// The newer of the annotation and the status. A status that is not what dbplane wrote counts for nothing, but for one that a newer version of
+/// The newer of the annotation and the status. A status that is not what dbplane wrote counts for nothing, but for one that another version of
 /// dbplane wrote: it may say what the annotation does not.
 fn newest<T: DeserializeOwned + Default>(
     meta: &ObjectMeta,
@@ -337,25 +353,24 @@ fn newest<T: DeserializeOwned + Default>(
     let open = |text: &str| Version::<T>::open(text, object_key(meta));
     let annotation = meta.annotations.as_ref().and_then(|annotations| annotations.get(RECORD)).map(String::as_str);
     let of_status = match status.map(|text| (text, open(text))) {
-        Some((_, Err(InvalidAnnotation::Newer))) => return Err(InvalidAnnotation::Newer),
+        Some((_, Err(invalid))) if invalid.is_of_another_version() => return Err(invalid),
         Some((text, Ok(version))) => Some((text, version)),
         Some((_, Err(_))) | None => None,
     };
     let is_in_both = of_status.is_some() && annotation == status;
-    let of_annotation = annotation.filter(|_| !is_in_both).map(|text| Ok((text, open(text)?)));
+    let of_annotation = annotation.filter(|_| !is_in_both).map(|text| (text, open(text)));
     let ((text, version), before) = match (of_annotation, of_status) {
-        (Some(Ok(annotation)), Some((_, status))) if annotation.1.head.rank(meta) > status.head.rank(meta) => {
-            (annotation, Some(status.identity))
+        (Some((_, Err(invalid))), _) if invalid.is_of_another_version() => return Err(invalid),
+        (Some((text, Ok(annotation))), Some((_, status))) if annotation.head.rank(meta) > status.head.rank(meta) => {
+            ((text, annotation), Some(status.identity))
         }
-        (Some(Err(InvalidAnnotation::Newer)), _) => return Err(InvalidAnnotation::Newer),
         (_, Some(status)) => (status, None),
-        (Some(annotation), None) => (annotation?, None),
+        (Some((text, annotation)), None) => ((text, annotation?), None),
         (None, None) => return Ok(Record::default()),
     };
     Ok(Record {
         before,
         is_annotated: annotation == Some(text),
-        is_in_both,
         text: Some(text.to_owned()),
         identity: version.identity,
         serial: version.head.serial,

@@ -99,8 +99,6 @@ pub struct Memory {
     pub operations: Operations,
     /// When the platform last confirmed the delete.
     pub deleted: Option<Timestamp>,
-    /// From when on no delete can be under way, where another resource is to take over.
-    deletes_over: Option<Timestamp>,
 }
 
 /// Why an action has to wait, and until when.
@@ -216,18 +214,6 @@ impl Memory {
     pub fn settles_at(&self, recorded: Timestamp, settle: Duration) -> Timestamp {
         let unresolved = self.unresolved.filter(|(known, _)| *known == recorded);
         later(unresolved.map_or(recorded, |(_, since)| since), settle)
-    }
-
-    /// Remembers that another resource is to take over, or not. Where that was declared after the resource was deleted, another process may
-    /// have sent a delete before, or this one, without an answer.
-    pub fn note_hand_over(&mut self, expected: bool, deleting: bool, settle: Duration, now: Timestamp) {
-        let from = if deleting { later(now, settle) } else { now };
-        self.deletes_over = expected.then(|| self.deletes_over.unwrap_or(from));
-    }
-
-    /// From when on no delete can be under way.
-    pub fn deletes_over(&self, settle: Duration, now: Timestamp) -> Timestamp {
-        self.deletes_over.unwrap_or(later(now, settle))
     }
 
     /// Forgets an operation once the status shows it. When two leaders overlap, the one that writes later then prevails.

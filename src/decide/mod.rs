@@ -12,7 +12,6 @@ mod cron;
 pub mod declare;
 mod disruption;
 pub mod drift;
-pub mod hand_over;
 pub mod identity;
 pub mod key;
 pub mod lease;

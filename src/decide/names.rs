@@ -114,10 +114,6 @@ impl ClusterId {
         Self("z".repeat(CLUSTER_LENGTH))
     }
 
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// Whether this cluster issued a unique name.
     pub fn issued(&self, name: &str) -> bool {
         Mark::of(name).is_some_and(|mark| mark.cluster == self.0)
@@ -307,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_cluster_is_identified_by_six_letters_or_digits() {
-        assert_eq!(ClusterId::of_uid(UID).unwrap().as_str(), "0a1b2c");
+        assert_eq!(ClusterId::of_uid(UID).unwrap().to_string(), "0a1b2c");
         assert_eq!(ClusterId::of_uid("0a1"), None);
         for wrong in ["", "0a1b2", "0a1b2c3", "0A1B2C", "0a1-2c"] {
             assert!(wrong.parse::<ClusterId>().unwrap_err().contains('6'), "{wrong}");

@@ -68,7 +68,7 @@ impl Reason {
     pub fn needs(self) -> Needs {
         use Reason as R;
         match self {
-            R::Available | R::InSync | R::HandedOver => Needs::Nothing,
+            R::Available | R::InSync => Needs::Nothing,
             R::Pending
             | R::Creating
             | R::ConfirmingCreate
@@ -77,7 +77,6 @@ impl Reason {
             | R::Restarting
             | R::Deleting => Needs::Work,
             R::PlatformBusy
-            | R::HandingOver
             | R::WaitingForDisruption
             | R::PlatformUnreachable
             | R::CallNotRecorded
@@ -150,7 +149,6 @@ mod tests {
                 Needs::Person,
                 Reason::ManyKeys,
             ),
-            (Report::handed_over("a"), Needs::Nothing, Reason::HandedOver),
         ] {
             assert_eq!(of(&report), (what, reason.to_string()), "{report:?}");
         }

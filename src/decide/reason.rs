@@ -43,10 +43,6 @@ reasons! {
     DeletionPaused,
     /// spec.deletionProtection keeps the compute.
     DeletionProtected,
-    /// Another resource is about to take over.
-    HandingOver,
-    /// Another resource has taken over.
-    HandedOver,
     /// A change that interrupts connections waits for the time that spec.disruption allows.
     WaitingForDisruption,
     /// A schedule or its time zone cannot be read.

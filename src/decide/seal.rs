@@ -26,6 +26,8 @@ pub enum InvalidAnnotation {
     Unreadable(String),
     /// A newer version of dbplane wrote it, in a form that this one does not know.
     Newer,
+    /// An older version of dbplane wrote it: the resource has handed over to another one, or taken over from it. That feature is gone.
+    HandOver,
     /// It was written for this resource and changed since.
     Edited,
     /// It was written for another resource: namespace/name.
@@ -62,7 +64,7 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, InvalidAnnotation> {
 }
 
 /// Whether dbplane wrote this text, on this very resource.
-pub fn check(annotation: &str, text: &str, object_key: ObjectKey) -> Result<(), InvalidAnnotation> {
+fn check(annotation: &str, text: &str, object_key: ObjectKey) -> Result<(), InvalidAnnotation> {
     // As it was written, in nearly all cases: then nothing of it has to be written anew for the digest.
     let as_it_stands: Option<BTreeMap<&str, &RawValue>> = serde_json::from_str(text).ok();
     let sealed = as_it_stands.is_some_and(|mut fields| {

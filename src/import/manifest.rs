@@ -157,7 +157,7 @@ fn above(found: &Found, name: &str) -> Vec<String> {
     let shown = shown.map(|shown| format!("The platform calls it {shown}."));
     let mark = found.name.as_deref().and_then(Mark::of).map(|mark| {
         format!(
-            "dbplane created it, for a cluster with the identity {}. If that one still has a resource for it, do not apply this: hand it over (docs/guide/hand-over.md).",
+            "dbplane created it, for a cluster with the identity {}. If a resource there still has it, first delete that resource with spec.deletion: Orphan.",
             mark.cluster
         )
     });

@@ -29,7 +29,7 @@ pub fn bindings(objects: &Objects) -> BTreeMap<Id, Bound> {
 
 fn bound(compute: &Compute) -> Option<(Id, Bound)> {
     let identity = identity::of_compute(compute).ok()?.identity;
-    let binding = identity.binding.filter(|_| identity.hand_over.released.is_none())?;
+    let binding = identity.binding?;
     let account = AccountName::of(&compute.spec.account_ref, compute);
     Some((Id::of(compute), Bound { account, project: binding.project, compute: binding.id }))
 }

@@ -114,7 +114,6 @@ async fn of_a_compute() {
             failures: Some(2),
             error: text("no room"),
         }),
-        release: text("{}"),
         waiting: Some(Box::new(WaitingChanges {
             changes: "size is 1, declared is 2".to_owned(),
             since: instant(),
@@ -154,7 +153,6 @@ async fn of_a_project_key() {
         secret_name: Some("ci".to_owned()),
         last_used_at: Some(instant()),
         last_used_from: Some("192.0.2.1".to_owned()),
-        release: Some("{}".to_owned()),
         rotated_at: Some(instant()),
         previous_keys: vec![record(Some(1))],
         acknowledged_keys: vec!["ci-c1u57e-0a1b2c3d-00000001".to_owned()],

@@ -53,24 +53,6 @@ pub struct RecordedKey {
     pub identity: Arc<ProjectKeyIdentity>,
 }
 
-impl BoundCompute {
-    /// What it has is another resource's to write.
-    pub fn has_handed_over(&self) -> bool {
-        self.identity.hand_over.released.is_some()
-    }
-
-    fn is_successor(&self) -> bool {
-        self.identity.hand_over.predecessor.is_some()
-    }
-}
-
-impl RecordedKey {
-    /// What it has is another resource's to revoke.
-    pub fn has_handed_over(&self) -> bool {
-        self.identity.hand_over.released.is_some()
-    }
-}
-
 /// A record that is not the resource's own says nothing.
 impl From<Arc<Compute>> for BoundCompute {
     fn from(object: Arc<Compute>) -> Self {
@@ -128,7 +110,7 @@ pub fn more_than_resources(world: &World) -> Option<String> {
 pub fn bound_wrongly(world: &World) -> Option<String> {
     let mut taken = BTreeSet::new();
     for resource in &world.resources {
-        let (Some(binding), false) = (&resource.identity.binding, resource.has_handed_over()) else { continue };
+        let Some(binding) = &resource.identity.binding else { continue };
         if !taken.insert(&binding.id) {
             return Some(format!("two resources are bound to {}", binding.id));
         }
@@ -162,7 +144,7 @@ pub fn without_compute(world: &World, resource: &BoundCompute) -> Option<String>
     let found = world.computes.iter().find(|compute| compute.id == binding.id);
     match found.map(|compute| &compute.made_by) {
         None => Some(format!("its compute {} is not there", binding.id)),
-        Some(Maker::Operator(Some(name))) if *name != resource.object.name_any() && !resource.is_successor() => {
+        Some(Maker::Operator(Some(name))) if *name != resource.object.name_any() => {
             Some(format!("its compute {} was made for {name}", binding.id))
         }
         Some(_) => None,

@@ -17,7 +17,6 @@ use super::in_memory::{Print, Request, hash};
 use super::mutation::{Mutation, as_if_its_own};
 use super::pass::{answer, pass};
 use super::people::{exposed, people, rewritten};
-use super::promises::holders;
 use super::replay::{Answer, Base, Call, Effect, Flight, Pending, Replay, outside_of_passes};
 use super::state::{Floating, State, process};
 use super::surroundings::{elsewhere, read};
@@ -74,8 +73,6 @@ pub enum Action {
     Leads,
     Tick,
 }
-
-pub const DELETED_AFTERWARDS: &str = "what another resource has taken over was deleted";
 
 /// Everything that can happen now, and what comes of it.
 pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
@@ -206,9 +203,6 @@ pub fn happen(bound: &Bound, state: &State, action: Action) -> Option<State> {
 fn answered(bound: &Bound, state: &State, action: Action, p: usize, i: usize) -> Option<State> {
     let Pending { effect, since, came } = pending(state, p, i)?;
     let mut next = state.clone();
-    if !matches!(action, Action::Refused(..)) && holders(bound, state, &effect).any(|(other, _)| other != i) {
-        next.violation = Some(DELETED_AFTERWARDS);
-    }
     let came = match (action, came) {
         (Action::Carried(..), _) if is_unreachable(state, p, &effect) => silence(&effect),
         _ if is_unreachable(state, p, &effect) => return None,

@@ -93,8 +93,6 @@ pub struct Bound {
     pub meddled: u8,
     /// Computes like ours that somebody else creates.
     pub alike: u8,
-    /// How often the first resource is told to hand over to the second one, which asks for that, or no longer to.
-    pub hand_overs: u8,
     /// Leaders that the API server cannot be reached from any more; they end within a tick, before anybody else leads.
     pub cut_offs: u8,
     /// How many deletions a minute need no confirmation.
@@ -134,7 +132,6 @@ impl Bound {
             moves: 0,
             meddled: 0,
             alike: 0,
-            hand_overs: 0,
             cut_offs: 0,
             deletes_per_minute: 30,
             mutation: None,
@@ -192,8 +189,7 @@ impl Bound {
     }
 
     pub fn statuses(&self) -> Statuses {
-        let copied = self.is_rewritten() || self.hand_overs > 0;
-        match (self.is_braked(), copied && !self.is(Mutation::SkipCopy)) {
+        match (self.is_braked(), self.is_rewritten() && !self.is(Mutation::SkipCopy)) {
             (true, _) => Statuses::Whole,
             (false, true) => Statuses::Record,
             (false, false) => Statuses::Nothing,
@@ -269,7 +265,6 @@ impl fmt::Display for Bound {
         count(self.moves, "change of the account", "changes of the account");
         count(self.meddled, "refused or altered Secret", "refused or altered Secrets");
         count(self.alike, "foreign create just like ours", "foreign creates just like ours");
-        count(self.hand_overs, "change of who is handed over to", "changes of who is handed over to");
         count(self.cut_offs, "leader without API server", "leaders without API server");
         count(self.ticks, "tick", "ticks");
         parts.extend(self.account.map(|kind| format!("with its {kind:?}")));
@@ -286,10 +281,8 @@ impl fmt::Display for Bound {
 }
 
 /// A read replica that declares one setting, so that what somebody else creates can be told from it.
-pub fn compute_spec(bound: &Bound, i: usize) -> Value {
-    let takes_over = bound.hand_overs > 0 && i == 1;
+pub fn compute_spec(bound: &Bound) -> Value {
     json!({
-        "takeOverFrom": takes_over.then(|| json!({"name": bound.resource(0).1})),
         "accountRef": account_ref(bound),
         "projectID": "p-1",
         "branchID": "br-1",

@@ -16,8 +16,6 @@ pub enum Edit {
     Policy,
     /// Another of the standing accounts.
     Account(usize),
-    /// The first resource hands over to the second one, or no longer.
-    HandsOver,
 }
 
 /// The number of a compute that there is not.
@@ -87,9 +85,6 @@ pub fn edits(bound: &Bound, state: &State, i: usize) -> Vec<Edit> {
     if state.left.policies > 0 {
         edits.push(Edit::Policy);
     }
-    if state.left.hand_overs > 0 && i == 0 {
-        edits.push(Edit::HandsOver);
-    }
     if state.left.moves > 0 && state.cluster.objects.contains_key(&bound.resource(i)) {
         edits.extend((0..STANDING_ACCOUNTS.len()).map(Edit::Account));
     }
@@ -117,11 +112,6 @@ pub fn edited(bound: &Bound, state: &State, i: usize, edit: Edit) -> Option<Stat
             let removes = if bound.is_of_key() { "Revoke" } else { "Delete" };
             json!({"deletion": if is_orphaned(stored) { removes } else { "Orphan" }})
         }
-        Edit::HandsOver => {
-            next.left.hand_overs = state.left.hand_overs.checked_sub(1)?;
-            let to = (!hands_over(stored)).then(|| json!({"name": bound.resource(1).1}));
-            json!({"handOverTo": to})
-        }
         Edit::Account(number) => {
             next.left.moves = state.left.moves.checked_sub(1)?;
             let account = &STANDING_ACCOUNTS[number];
@@ -138,9 +128,4 @@ pub fn edited(bound: &Bound, state: &State, i: usize, edit: Edit) -> Option<Stat
 /// Whether what a resource has is to stay when it is deleted.
 pub fn is_orphaned(stored: &Stored) -> bool {
     stored.value["spec"]["deletion"] == "Orphan"
-}
-
-/// Whether a resource is told to hand over.
-pub fn hands_over(stored: &Stored) -> bool {
-    !stored.value["spec"]["handOverTo"].is_null()
 }

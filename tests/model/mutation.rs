@@ -6,7 +6,6 @@ use dbplane::controller::environment::{Environment, Kind, StepError};
 use dbplane::controller::{Computes, ProjectKeys};
 use dbplane::decide::account::{AccountObserved, AccountStep};
 use dbplane::decide::compute::{ComputeObserved, ComputeStep, SnapshotState};
-use dbplane::decide::hand_over::Successor;
 use dbplane::decide::identity::LostKey;
 use dbplane::decide::key::{KeyObserved, KeyStep};
 use dbplane::decide::memory::Asked;
@@ -83,10 +82,6 @@ pub enum Mutation {
     IgnoreSeals,
     /// A compute that a list lacks is created again as soon as the platform says that there is none.
     RecreateAtOnce,
-    /// A resource goes on although it is released to another one.
-    ForgetRelease,
-    /// A resource hands over although what it has may be being deleted.
-    ReleaseWhileDeleting,
 }
 
 impl Mutation {
@@ -138,8 +133,6 @@ impl Mutation {
                 observed.meta.has_finalizer = true;
             }
             Self::ForgetBrake => observed.meta.brake = Brake::Free,
-            Self::ForgetRelease => forget_release(observed),
-            Self::ReleaseWhileDeleting => as_if_declared_before(&mut observed.memory, now),
             Self::TrustLists => trust_list(observed, now),
             Self::RecreateAtOnce if is_missing(observed) => observed.limits.settle = Duration::ZERO,
             Self::FailedListIsEmpty => {
@@ -189,20 +182,6 @@ impl Mutation {
             _ => {}
         }
     }
-}
-
-/// The resource is as if it had never handed over.
-/// The hand-over counts as declared before the resource was deleted.
-fn as_if_declared_before(memory: &mut Memory, now: Timestamp) {
-    memory.note_hand_over(false, false, Duration::ZERO, now);
-    memory.note_hand_over(true, false, Duration::ZERO, now);
-}
-
-fn forget_release(observed: &mut ComputeObserved) {
-    if let Ok(identity) = &mut observed.identity {
-        identity.hand_over.released = None;
-    }
-    observed.hand_over.successor = Successor::Unnamed;
 }
 
 /// A compute that the list lacks does not exist, and is deleted.

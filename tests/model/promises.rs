@@ -8,7 +8,7 @@ use dbplane::decide::{Health, Reason, Report, Sync, identity, names};
 use k8s_openapi::api::core::v1::Secret;
 
 use super::bound::{Bound, Statuses, Subject};
-use super::edits::{STANDING_ACCOUNTS, StandingAccount, hands_over};
+use super::edits::{STANDING_ACCOUNTS, StandingAccount};
 use super::effects::secret_of;
 use super::in_memory::cluster::Stored;
 use super::in_memory::promises::{self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World};
@@ -143,15 +143,12 @@ pub fn unfinished(bound: &Bound, state: &State, reports: &[Option<Arc<Report>>])
         let Some(report) = report else { return Some("it reports nothing".to_owned()) };
         let short = match bound.subject {
             _ if waits_for_a_person(bound, state, report)
-                || waits_for_the_other(bound, state, i, report)
                 || waits_for_account(bound, state, stored, report)
                 || waits_for_an_edit(bound, state, stored, report) =>
             {
                 None
             }
             _ if stored.is_deleting() => Some("the deletion does not end".to_owned()),
-            // What it had is the other one's to delete.
-            _ if matches!(report.health, Health::Ready(Reason::HandedOver, _)) => None,
             _ if !has_finalizer(stored) => Some("no finalizer holds it".to_owned()),
             _ if bound.statuses() == Statuses::Record && !is_annotated(stored) => {
                 Some("its record is not an annotation".to_owned())
@@ -183,39 +180,6 @@ fn waits_for_a_person(bound: &Bound, state: &State, report: &Report) -> bool {
         Health::Progressing(Reason::Creating | Reason::ConfirmingCreate, _) => !tell_apart && bound.count() > 1,
         _ => false,
     }
-}
-
-/// The resources that have the compute which this deletes, and have not handed it over, where hand-overs happen.
-pub fn holders<'a>(
-    bound: &'a Bound,
-    state: &'a State,
-    effect: &Effect,
-) -> impl Iterator<Item = (usize, &'a Print<Stored>)> {
-    let deleted = match effect {
-        Effect::Platform(_, Call::DeleteCompute(id)) if bound.hand_overs > 0 => Some(format!("ep-{id}")),
-        _ => None,
-    };
-    deleted.into_iter().flat_map(move |id| {
-        let all = bound.subjects().filter_map(|i| Some((i, state.cluster.objects.get(&bound.resource(i))?)));
-        all.filter(move |(_, stored)| {
-            let identity = bound_compute(bound, stored).identity;
-            identity.binding.as_ref().is_some_and(|binding| binding.id == id) && identity.hand_over.released.is_none()
-        })
-    })
-}
-
-/// A hand-over waits as long as one of the two does not want it, or is gone.
-fn waits_for_the_other(bound: &Bound, state: &State, i: usize, report: &Report) -> bool {
-    let other = if i == 0 { 1 } else { 0 };
-    let stored = |i: usize| state.cluster.objects.get(&bound.resource(i));
-    let declared = stored(0).is_some_and(|stored| hands_over(stored));
-    let goes = stored(other).is_none_or(|stored| stored.is_deleting());
-    bound.hand_overs > 0
-        && matches!(
-            &report.health,
-            Health::Progressing(Reason::HandingOver, _) | Health::Stalled(Reason::HandingOver, _)
-        )
-        && (goes || i == 1 && !declared)
 }
 
 /// Who has nothing on the platform waits for an account that is deleted, or being deleted, until people create it anew. So does

@@ -149,7 +149,6 @@ pub struct Left {
     pub moves: u8,
     pub meddled: u8,
     pub alike: u8,
-    pub hand_overs: u8,
     pub cut_offs: u8,
 }
 
@@ -209,7 +208,6 @@ impl State {
                 moves: bound.moves,
                 meddled: bound.meddled,
                 alike: bound.alike,
-                hand_overs: bound.hand_overs,
                 cut_offs: bound.cut_offs,
             },
             exported: None,
@@ -332,7 +330,7 @@ fn cluster(bound: &Bound) -> Cluster {
     cluster.put_secret("platform-api-key", super::effects::credential(1));
     for i in bound.subjects() {
         let spec = match bound.subject {
-            Subject::Computes { .. } => compute_spec(bound, i),
+            Subject::Computes { .. } => compute_spec(bound),
             Subject::Key { .. } => key_spec(bound),
         };
         cluster.create(&bound.resource(i), &spec, &json!({}), at(0));

@@ -2,14 +2,13 @@
 
 use dbplane::domain::Fault;
 
-use super::actions::{Action, DELETED_AFTERWARDS, pending};
+use super::actions::{Action, pending};
 use super::bound::{Bound, Subject};
 use super::effects::{apply, calls_platform, compute, named_elsewhere, silence};
 use super::in_memory::cluster::Stored;
 use super::in_memory::{Print, hash};
 use super::pass::answer;
 use super::people::{has_finalizer, is_recorded};
-use super::promises::holders;
 use super::replay::{Answer, Pending};
 use super::state::{Compute, Floating, Key, Platform, Read, State, at};
 
@@ -19,9 +18,6 @@ pub fn elsewhere(bound: &Bound, state: &State, action: Action) -> Option<State> 
     match action {
         Action::CarriedLate(number) => {
             let Floating { effect, in_time, .. } = next.platform.floating.remove(number);
-            if holders(bound, state, &effect).any(|(_, stored)| !stored.is_deleting()) {
-                next.violation = Some(DELETED_AFTERWARDS);
-            }
             if let Answer::Made(id) = apply(bound, &mut next, &effect)
                 && let Some(made) = next.platform.computes.get_mut(&id)
             {

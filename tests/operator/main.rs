@@ -19,7 +19,6 @@ mod computes;
 mod creates;
 mod deletes;
 mod fixture;
-mod hand_over;
 mod key_faults;
 mod key_recovery;
 mod key_rotation;

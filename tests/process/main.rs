@@ -12,7 +12,6 @@
 mod children;
 #[path = "../support/collector.rs"]
 mod collector;
-mod handing;
 mod identity;
 mod import;
 mod large;

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::accounts::CREDENTIAL;
 use super::faults::Hit;
-use super::handed::{self, ORDERS, Order};
 use super::in_memory::Resource;
 use super::in_memory::cluster::Stored;
 use super::role::ROLE;
@@ -81,10 +80,6 @@ pub enum Event {
     /// Its record is exported, and applied again the next time.
     OlderRecord(usize),
     Edited(usize),
-    /// It is handed over to one of its other names.
-    HandedOver(usize, usize, Order),
-    /// One of its other names is brought back as it was before it was handed over.
-    Restored(usize, usize),
     Copied(usize),
     ForeignCompute(u8, bool),
     ForeignKey,
@@ -95,8 +90,6 @@ pub enum Event {
     Role(Option<u8>),
     KeyDeleted,
     KeyReapplied(bool),
-    KeyHandedOver(usize, Order),
-    KeyRestored(usize),
     /// People ask for another key, with this value.
     KeyRequested(u8),
     /// How long the key before stays valid is declared in one of these ways, or not at all.
@@ -118,10 +111,6 @@ pub enum Event {
 pub enum Subject {
     Computes,
     Key,
-}
-
-fn order() -> impl Strategy<Value = Order> {
-    prop::sample::select(ORDERS.as_slice())
 }
 
 pub fn event(subject: Subject) -> BoxedStrategy<Event> {
@@ -149,8 +138,6 @@ pub fn event(subject: Subject) -> BoxedStrategy<Event> {
         2 => which().prop_map(Event::OlderRecord),
         1 => which().prop_map(Event::Edited),
         1 => which().prop_map(Event::Copied),
-        3 => (which(), 0..2_usize, order()).prop_map(|(which, to, order)| Event::HandedOver(which, to, order)),
-        1 => (which(), 0..2_usize).prop_map(|(which, former)| Event::Restored(which, former)),
         1 => (0..2_u8, any::<bool>()).prop_map(|(branch, primary)| Event::ForeignCompute(branch, primary)),
         1 => which().prop_map(Event::ComputeRemoved),
         2 => prop::option::weighted(0.7, 0..3_u8).prop_map(Event::Role),
@@ -163,8 +150,6 @@ pub fn event(subject: Subject) -> BoxedStrategy<Event> {
         1 => Just(Event::SecretRemoved),
         2 => Just(Event::KeyDeleted),
         2 => any::<bool>().prop_map(Event::KeyReapplied),
-        3 => (0..2_usize, order()).prop_map(|(to, order)| Event::KeyHandedOver(to, order)),
-        1 => (0..2_usize).prop_map(Event::KeyRestored),
         3 => (0..4_u8).prop_map(Event::KeyRequested),
         2 => (0..3_u8).prop_map(Event::KeyRotation),
     ];
@@ -211,7 +196,7 @@ impl History {
     }
 
     pub fn spec(&self, resource: &Resource) -> Option<Value> {
-        if handed::key_names().contains(resource) {
+        if *resource == key() {
             return self.key.then(|| {
                 json!({
                     "accountRef": {"name": "prod", "kind": self.account.resource().0},
@@ -236,6 +221,11 @@ impl History {
             "size": size_of(size),
             "connection": connection,
         }))
+    }
+
+    /// Which Compute has that name.
+    fn number(&self, resource: &Resource) -> Option<usize> {
+        (0..self.computes.len()).find(|number| compute(*number) == *resource)
     }
 
     /// A branch has one primary.
@@ -272,28 +262,25 @@ impl Run<'_> {
                 self.edit(*which, &json!({}), &json!({"spec": {"restartToken": format!("t{token}")}}))
             }
             Event::Maintain(which) => self.maintain(*which),
-            Event::Delete(which) => self.delete(&self.named(*which)),
-            Event::Reapply(which, backup) => self.reapply(&self.named(*which), *backup),
+            Event::Delete(which) => self.delete(&compute(*which)),
+            Event::Reapply(which, backup) => self.reapply(&compute(*which), *backup),
             Event::Rebuild => self.rebuild(),
-            Event::StatusRemoved(which) if self.is_rewritten(&self.named(*which)) => {}
+            Event::StatusRemoved(which) if self.is_rewritten(&compute(*which)) => {}
             Event::StatusRemoved(which) => self.edit(*which, &json!({"status": null}), &json!({})),
-            Event::Replaced(which) => self.replace(&self.named(*which)),
-            Event::KeyReplaced => self.replace(&self.named_key()),
+            Event::Replaced(which) => self.replace(&compute(*which)),
+            Event::KeyReplaced => self.replace(&key()),
             Event::Stripped(which) => self.strip(&compute(*which)),
             Event::KeyStripped => self.strip(&key()),
-            Event::OlderRecord(which) => self.apply_older(&self.named(*which)),
-            Event::HandedOver(which, to, order) => self.hand_over(&compute(*which), *to, *order),
-            Event::Restored(which, former) => self.restore(&compute(*which), *former),
-            Event::Edited(which) => self.tamper(&self.named(*which)),
-            Event::Copied(which) => self.copy(&self.named(*which)),
+            Event::OlderRecord(which) => self.apply_older(&compute(*which)),
+            Event::Edited(which) => self.tamper(&compute(*which)),
+            Event::Copied(which) => self.copy(&compute(*which)),
             Event::ForeignCompute(branch, primary) => self.foreign_compute(*branch, *primary),
             Event::ForeignKey => self.foreign_key(),
-            Event::ComputeRemoved(which) => self.remove_compute(&self.named(*which)),
+            Event::ComputeRemoved(which) => self.remove_compute(&compute(*which)),
             Event::KeyRevoked => {
                 let mut simulation = self.simulation.lock();
                 let now = simulation.now;
-                for (id, _) in handed::key_names().iter().flat_map(|name| simulation.keys_of(name)).collect::<Vec<_>>()
-                {
+                for (id, _) in simulation.keys_of(&key()) {
                     simulation.world.console_revoke_key(id, now).unwrap();
                 }
             }
@@ -313,19 +300,17 @@ impl Run<'_> {
             }
             Event::Admits(admits) => self.admit(*admits),
             Event::Confirmed => self.confirm(),
-            Event::KeyDeleted => self.delete(&self.named_key()),
-            Event::KeyReapplied(backup) => self.reapply(&self.named_key(), *backup),
-            Event::KeyHandedOver(to, order) => self.hand_over(&key(), *to, *order),
-            Event::KeyRestored(former) => self.restore(&key(), *former),
+            Event::KeyDeleted => self.delete(&key()),
+            Event::KeyReapplied(backup) => self.reapply(&key(), *backup),
             Event::KeyRequested(value) => self.request_key(*value),
             Event::KeyRotation(way) => self.declare_rotation(*way),
         }
     }
 
     fn edit(&mut self, which: usize, first: &Value, then: &Value) {
-        let (named, mut simulation) = (self.named(which), self.simulation.lock());
-        simulation.cluster.edit(&named, first);
-        simulation.cluster.edit(&named, then);
+        let mut simulation = self.simulation.lock();
+        simulation.cluster.edit(&compute(which), first);
+        simulation.cluster.edit(&compute(which), then);
     }
 
     fn maintain(&mut self, which: usize) {
@@ -351,17 +336,9 @@ impl Run<'_> {
 
     fn reapply(&mut self, resource: &Resource, backup: bool) {
         let mut simulation = self.simulation.lock();
-        let Some(mut spec) = self.history.spec(resource) else { return };
+        let Some(spec) = self.history.spec(resource) else { return };
         if simulation.cluster.objects.contains_key(resource) {
             return;
-        }
-        // Its predecessor waits for it.
-        let hands_over = |other: &Resource| {
-            let stored = simulation.cluster.objects.get(other);
-            stored.is_some_and(|stored| stored.value["spec"]["handOverTo"]["name"] == *resource.1)
-        };
-        if let Some(other) = self.history.other_names(resource).find(hands_over) {
-            spec["takeOverFrom"] = json!({"name": other.1});
         }
         let annotations = self.backups.get(resource).filter(|_| backup).cloned().unwrap_or_else(|| json!({}));
         let now = simulation.now;

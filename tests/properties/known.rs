@@ -3,12 +3,11 @@
 use dbplane_simulator::world::Profile;
 
 use super::faults::{Carried, Fault, Hit};
-use super::handed::Order;
 use super::history::{Access, Chapter, Declared, Event, History};
 
 /// What went wrong, and the history.
 pub fn histories() -> Vec<(&'static str, History)> {
-    [of_computes(), of_late_creates(), of_keys(), of_hand_overs()].concat()
+    [of_computes(), of_late_creates(), of_keys()].concat()
 }
 
 fn of_computes() -> Vec<(&'static str, History)> {
@@ -123,67 +122,6 @@ fn of_keys() -> Vec<(&'static str, History)> {
             )
         },
     )]
-}
-
-fn of_hand_overs() -> Vec<(&'static str, History)> {
-    let key = |chapters: &[(Event, u16)], faults: &[(u16, Fault)]| History {
-        key: true,
-        ..history(Profile::Default, &[], chapters, faults)
-    };
-    let dies = || Fault::Dies(Carried::Never);
-    vec![
-        (
-            "a key whose former resource is brought back from a backup, and deleted",
-            key(
-                &[
-                    (Event::Nothing, 60),
-                    (Event::KeyHandedOver(0, Order::ApplyDeclareDelete), 90),
-                    (Event::KeyRestored(0), 90),
-                    (Event::KeyRestored(0), 90),
-                ],
-                &[],
-            ),
-        ),
-        (
-            "a compute whose former resource is brought back from a backup, and deleted",
-            computes(
-                &[&primary()],
-                &[
-                    (Event::Nothing, 60),
-                    (Event::HandedOver(0, 0, Order::ApplyDeclareDelete), 90),
-                    (Event::Restored(0, 0), 90),
-                    (Event::Restored(0, 0), 90),
-                ],
-                &[],
-            ),
-        ),
-        (
-            "a compute that is handed on while its first resource is still there",
-            computes(
-                &[&primary()],
-                &[
-                    (Event::Nothing, 60),
-                    (Event::HandedOver(0, 0, Order::ApplyDeclare), 60),
-                    (Event::HandedOver(0, 1, Order::ApplyDeclareDelete), 60),
-                ],
-                &[],
-            ),
-        ),
-        (
-            "a Secret that is deleted while both resources of a hand-over write it",
-            key(
-                &[(Event::Nothing, 33), (Event::KeyHandedOver(0, Order::ApplyDeclare), 1), (Event::SecretRemoved, 0)],
-                &[],
-            ),
-        ),
-        (
-            "the deletion of a key that is handed over, and whose creation was not answered",
-            key(
-                &[(Event::ForeignKey, 105), (Event::KeyHandedOver(0, Order::DeclareApplyDelete), 0)],
-                &[(5, dies()), (21, dies())],
-            ),
-        ),
-    ]
 }
 
 fn history(profile: Profile, computes: &[&Declared], chapters: &[(Event, u16)], faults: &[(u16, Fault)]) -> History {

@@ -14,7 +14,6 @@
 mod accounts;
 mod console;
 mod faults;
-mod handed;
 mod history;
 #[path = "../in_memory/mod.rs"]
 mod in_memory;

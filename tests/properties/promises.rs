@@ -8,7 +8,7 @@ use dbplane::decide::{identity, names};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 
-use super::handed;
+use super::history::{compute, key};
 use super::in_memory::Resource;
 use super::in_memory::promises::{self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World};
 use super::process::Process;
@@ -29,10 +29,7 @@ pub fn unbroken(run: &Run) -> Result<(), String> {
             return Err(twice);
         }
     }
-    // What people have brought back twice is not what the operator has bound.
-    let bound = |resource: &&BoundCompute| !run.restored.contains(&("Compute", resource.object.name_any()));
-    let resources = world.resources.iter().filter(bound).cloned().collect();
-    if let Some(wrong) = promises::bound_wrongly(&World { resources, ..world.clone() }) {
+    if let Some(wrong) = promises::bound_wrongly(&world) {
         return Err(wrong);
     }
     let live = promises::live_keys(&world);
@@ -48,7 +45,7 @@ pub fn unbroken(run: &Run) -> Result<(), String> {
 
 /// The names of all Computes.
 fn computes(run: &Run) -> impl Iterator<Item = Resource> {
-    (0..run.history.computes.len()).flat_map(handed::names)
+    (0..run.history.computes.len()).map(compute)
 }
 
 impl Simulation {
@@ -78,8 +75,7 @@ fn too_many_deletions(run: &Run) -> Result<(), String> {
 
 /// Everything that there is.
 fn world(run: &Run) -> World {
-    let mut simulation = run.simulation.lock();
-    simulation.note_hand_overs();
+    let simulation = run.simulation.lock();
     let made_by = |made_for: Option<&Resource>| match made_for {
         Some(resource) => Maker::Operator(Some(resource.1.clone())),
         None => Maker::SomebodyElse,
@@ -179,9 +175,6 @@ fn compute_kept(run: &Run, world: &World, resource: &BoundCompute) -> Result<(),
     if object.metadata.deletion_timestamp.is_some() {
         return Err("its deletion does not end".to_owned());
     }
-    if reason == "HandedOver" && resource.has_handed_over() {
-        return Ok(());
-    }
     match promises::without_compute(world, resource) {
         Some(short) => Err(short),
         None if reason == "Available" => connection_kept(run, object),
@@ -214,19 +207,12 @@ fn key_kept(run: &Run, world: &World, resource: &RecordedKey) -> Result<(), Stri
         return Ok(());
     }
     if reason == "SecretNotOurs" && is_empty_and_unowned(&run.simulation.lock())
-        || reason == "HandingOver"
-            && (world.project_keys.iter().any(|key| key.identity.records.unanswered.is_some())
-                || run.hand_over_waits(&("ProjectKey", object.name_any())))
-        || reason == "ClaimedByAnother" && run.is_claimed_twice(&("ProjectKey", object.name_any()))
         || run.waits_for_account(object, &reason)
     {
         return Ok(());
     }
     if object.metadata.deletion_timestamp.is_some() {
         return Err("its deletion does not end".to_owned());
-    }
-    if reason == "HandedOver" && resource.has_handed_over() {
-        return Ok(());
     }
     if let Some(short) = promises::without_key(world, resource) {
         return Err(short);
@@ -267,7 +253,7 @@ fn nothing_left(run: &Run, world: &World, resource: &Resource) -> Result<(), Str
 
 impl Run<'_> {
     fn late_keys(&self) -> usize {
-        handed::key_names().iter().map(|name| self.late(name)).sum()
+        self.late(&key())
     }
 
     /// How many creates for the resource were carried out when nobody reckoned with them any more. A key that came so is found
@@ -299,9 +285,8 @@ impl Run<'_> {
         let foreign = |primary| self.foreign.contains(&(branch, primary));
         match reason {
             "AmbiguousCreate" | "PrimaryExists" => foreign(primary),
-            "HandingOver" => self.hand_over_waits(&("Compute", object.name_any())),
             // A copy that is older declares the same primary, until a person deletes it.
-            "ClaimedByAnother" => primary && self.copied || self.is_claimed_twice(&("Compute", object.name_any())),
+            "ClaimedByAnother" => primary && self.copied,
             // It waits for one on the branch that does.
             "Creating" | "ConfirmingCreate" => {
                 conditions(object).iter().any(|condition| condition.message.contains("comes first"))

@@ -26,14 +26,12 @@ impl Run<'_> {
         }
     }
 
-    /// All annotations are removed, of all names that the resource has.
-    pub fn strip(&mut self, first: &Resource) {
+    /// All annotations are removed.
+    pub fn strip(&mut self, resource: &Resource) {
         let mut simulation = self.simulation.lock();
-        for name in self.history.other_names(first).chain([first.clone()]) {
-            let stored = simulation.cluster.objects.get(&name);
-            if stored.is_some_and(|stored| stored.value["status"]["record"].is_string()) {
-                simulation.cluster.edit(&name, &json!({"metadata": {"annotations": null}}));
-            }
+        let stored = simulation.cluster.objects.get(resource);
+        if stored.is_some_and(|stored| stored.value["status"]["record"].is_string()) {
+            simulation.cluster.edit(resource, &json!({"metadata": {"annotations": null}}));
         }
     }
 

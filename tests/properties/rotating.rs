@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
+use super::history::key;
 use super::in_memory::Resource;
 use super::run::Run;
 use super::simulation::Simulation;
@@ -35,8 +36,7 @@ impl Run<'_> {
     }
 
     fn edit_key(&mut self, patch: &Value) {
-        let (named, mut simulation) = (self.named_key(), self.simulation.lock());
-        simulation.cluster.edit(&named, patch);
+        self.simulation.lock().cluster.edit(&key(), patch);
     }
 }
 

@@ -21,10 +21,6 @@ pub struct Run<'a> {
     pub exported: BTreeMap<String, Value>,
     /// Whether people have copied a resource with its annotations.
     pub copied: bool,
-    /// The names of the resources that have not their first one.
-    pub renamed: BTreeMap<Resource, Resource>,
-    /// Former names that people have brought back from a backup.
-    pub restored: BTreeSet<Resource>,
     /// The name and the text of the platform's key that the account has.
     pub credential: (String, String),
     /// On which branches others have created primaries, or replicas.
@@ -83,8 +79,6 @@ impl<'a> Run<'a> {
             backups: BTreeMap::new(),
             exported: BTreeMap::new(),
             copied: false,
-            renamed: BTreeMap::new(),
-            restored: BTreeSet::new(),
             foreign: BTreeSet::new(),
         };
         run.set_up_account();

@@ -242,7 +242,6 @@ impl Simulation {
     pub fn carry(&mut self, request: &Request, actor: Option<&Resource>) -> Response {
         let segments: Vec<&str> = request.path.trim_matches('/').split('/').collect();
         let existed = self.live(&segments);
-        self.note_hand_overs();
         let response = self.world.respond(request, self.now);
         let call = (format!("{:?}", request.method), actor.map(|actor| actor.0));
         *self.ledger.calls.entry(call).or_default() += 1;
@@ -275,7 +274,6 @@ impl Simulation {
             (Method::Delete, ["organizations", _, "api_keys", id]) => {
                 self.count_deletion(actor);
                 self.ledger.revoked(id);
-                self.note_revocation(id, actor);
                 self.note_revocation_in_use(id, actor);
             }
             _ => {}

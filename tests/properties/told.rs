@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::handed::Order;
 use super::history::{Declared, Event, History, compute, key};
 use super::run::Run;
 use super::watching::{history, replica};
@@ -128,8 +127,6 @@ fn log_lines_name_what_was_done_and_where() {
             Event::Restart(0, 1),
             Event::SecretRemoved,
             Event::Rebuild,
-            Event::HandedOver(0, 0, Order::ApplyDeclareDelete),
-            Event::KeyHandedOver(0, Order::ApplyDeclareDelete),
             Event::Delete(0),
             Event::KeyDeleted,
         ] {

@@ -12,8 +12,6 @@ pub enum Deed {
     Deleted,
     /// Deleted, and nothing holds it.
     DeletedAtOnce,
-    /// It is told to hand over, another one takes over, and it is deleted, in whatever order that is looked at.
-    HandedOver,
     /// Its set is changed or deleted, and it comes, is changed or goes for it.
     OfItsSet,
     /// With everything in its namespace: its Secret may go before it, is to be written again, and cannot be. An account that nothing uses any
@@ -31,8 +29,6 @@ impl Deed {
             Self::Changed => "^C?(IC)?$",
             Self::Deleted => "^C?T$",
             Self::DeletedAtOnce => "^C?T?$",
-            // Its own change, and what the other one does.
-            Self::HandedOver => "^C?(IC?){0,2}T$",
             Self::OfItsSet => "^C?(IC)?T?$",
             Self::DeletedWithNamespace => "^C?I?F?T?$",
         }
@@ -71,11 +67,6 @@ fn a_course_that_goes_back_and_forth_is_reported() {
         (Deed::DeletedAtOnce, vec![current], true),
         (Deed::DeletedAtOnce, vec![current, failed], false),
         (Deed::Deleted, vec![current, failed, gone], false),
-        (Deed::HandedOver, vec![current, new, gone], true),
-        (Deed::HandedOver, vec![new, current, gone], true),
-        (Deed::HandedOver, vec![new, current, new, gone], true),
-        (Deed::HandedOver, vec![new, current, new, current, new, gone], false),
-        (Deed::HandedOver, vec![new, failed, gone], false),
         (Deed::OfItsSet, vec![new, current], true),
         (Deed::OfItsSet, vec![current, gone], true),
         (Deed::OfItsSet, vec![current, new, current, new, current], false),

@@ -78,7 +78,6 @@ fn courses(scenario: &Scenario, seen: &[(Version, Verdict)]) -> Vec<String> {
 /// What the scenario's act does with a resource.
 fn deed(scenario: &Scenario, kind: &str, name: &str) -> Deed {
     let is = |other: (&str, &str)| other == (kind, name);
-    let deleted = |act: &Act| matches!(act, Act::Delete(of, object) if is((of, object)));
     let done = scenario.act.iter().find_map(|act| match act {
         // The act is about the set: of its Computes some come, some are changed and some go.
         Act::Create(manifest) if manifest["kind"] == "ReadReplicaSet" && kind == "Compute" => Some(Deed::Created),
@@ -89,11 +88,7 @@ fn deed(scenario: &Scenario, kind: &str, name: &str) -> Deed {
             let created = (manifest["kind"].as_str()?, manifest["metadata"]["name"].as_str()?);
             is(created).then_some(Deed::Created)
         }
-        Act::Change(kind, name, _) if is((kind, name)) => {
-            let goes = scenario.act.iter().any(deleted);
-            Some(if goes { Deed::HandedOver } else { Deed::Changed })
-        }
-        Act::Change(..) => None,
+        Act::Change(kind, name, _) => is((kind, name)).then_some(Deed::Changed),
         Act::Age(kind, name) | Act::Annotate(kind, name, ..) => is((kind, name)).then_some(Deed::Changed),
         Act::Delete("Secret", secret) => (kind == "ProjectKey" && *secret == key_secret(name)).then_some(Deed::Changed),
         Act::Delete("ReadReplicaSet", name) if is(("ReadReplicaSet", name)) => Some(Deed::DeletedAtOnce),

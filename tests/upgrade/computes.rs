@@ -4,7 +4,7 @@ use dbplane_simulator::world::Profile;
 use serde_json::{Value, json};
 
 use super::calls::Call::{ChangeCompute, CreateCompute, DeleteCompute, Restart};
-use super::states::{Deed, Moment, READY, Says, State};
+use super::states::{CONFLICT, Deed, Moment, READY, Says, State};
 
 fn compute(name: &'static str, more: Value) -> State {
     let mut spec = json!({"branchID": "{branch}", "type": "ReadWrite"});
@@ -70,12 +70,21 @@ fn changed() -> Vec<State> {
         sized("restart-waits", json!({"disruption": closed})).then(once(), waits).times(2),
         sized("paused", json!({}))
             .then(Deed::Change(json!({"metadata": {"annotations": {"dbplane.dev/paused": "true"}}, "spec": {"size": {"fixed": 4}}})), ("Paused", "Paused")),
-        sized("released", json!({})).then(spec(json!({"handOverTo": {"name": "released-to-{copy}"}})), ("Ready", "HandingOver")).times(2),
+        sized("released", json!({}))
+            .then(spec(json!({"handOverTo": {"name": "released-to-{copy}"}})), ("Ready", "HandingOver"))
+            .next(&[], Some(CONFLICT))
+            .times(2),
         sized("released-to", json!({"branchID": "br-released-{copy}", "accountRef": {"name": "none"}, "takeOverFrom": {"name": "released-{copy}"}}))
             .says(("Ready", "AccountNotFound"))
             .times(2),
-        sized("handed", json!({})).then(spec(json!({"handOverTo": {"name": "handed-to-{copy}"}})), ("Ready", "HandedOver")).times(2),
-        sized("handed-to", json!({"branchID": "br-handed-{copy}", "takeOverFrom": {"name": "handed-{copy}"}})).first(("Ready", "HandingOver")).times(2),
+        sized("handed", json!({}))
+            .then(spec(json!({"handOverTo": {"name": "handed-to-{copy}"}})), ("Ready", "HandedOver"))
+            .next(&[], Some(CONFLICT))
+            .times(2),
+        sized("handed-to", json!({"branchID": "br-handed-{copy}", "takeOverFrom": {"name": "handed-{copy}"}}))
+            .first(("Ready", "HandingOver"))
+            .next(&[], Some(CONFLICT))
+            .times(2),
     ]
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::calls::{Call, Platform, by_object};
 use super::recording::Recording;
-use super::states::{Object, Says};
+use super::states::{CONFLICT, Object, Says};
 
 /// What the version before left, and whose it is.
 pub struct Before<'a> {
@@ -119,7 +119,7 @@ impl One<'_> {
             _ => return None,
         };
         if let Err(flaw) = understood {
-            return (state.name != "copied").then(|| format!("its record is not understood: {flaw:?}"));
+            return (state.ends != Some(CONFLICT)).then(|| format!("its record is not understood: {flaw:?}"));
         }
         let record =
             |object: &Value| (object["metadata"]["annotations"][RECORD].clone(), object["status"]["record"].clone());

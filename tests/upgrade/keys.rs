@@ -4,7 +4,7 @@ use dbplane_simulator::world::Profile;
 use serde_json::{Value, json};
 
 use super::calls::Call::{CreateKey, RevokeKey};
-use super::states::{Deed, Moment, READY, Says, State};
+use super::states::{CONFLICT, Deed, Moment, READY, Says, State};
 
 fn key(name: &'static str, more: Value) -> State {
     let mut spec = json!({"keyName": "{object}", "secret": {"name": "{object}"}});
@@ -46,12 +46,14 @@ fn settled(profile: Profile) -> Vec<State> {
                 Deed::Change(json!({"spec": {"handOverTo": {"name": "key-handed-to-{copy}"}}})),
                 ("Ready", "HandedOver"),
             )
+            .next(&[], Some(CONFLICT))
             .times(2),
         key(
             "key-handed-to",
             json!({"takeOverFrom": {"name": "key-handed-{copy}"}, "secret": {"name": "key-handed-{copy}"}}),
         )
         .first(("Ready", "HandingOver"))
+        .next(&[], Some(CONFLICT))
         .times(2),
     ]
 }

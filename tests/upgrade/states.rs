@@ -38,6 +38,8 @@ pub enum Deed {
 pub type Says = (&'static str, &'static str);
 
 pub const READY: Says = ("Ready", "Available");
+/// The record is none that counts: what the version before knew of hand-overs is not offered any more.
+pub const CONFLICT: Says = ("Stalled", "BindingConflict");
 
 /// What is true of all objects of a state.
 #[derive(Clone, Debug)]

@@ -60,9 +60,6 @@ pub struct ComputeStatus {
     /// What spec.schedules comes to at present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Box<ScheduleStatus>>,
-    /// For a hand-over to another cluster: what the resource there needs in its spec.takeOverFrom.release. It contains no secret.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub release: Option<String>,
     /// What interrupts connections and waits until spec.disruption allows it; absent when nothing waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Box<WaitingChanges>>,

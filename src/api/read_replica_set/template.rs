@@ -43,8 +43,7 @@ pub struct ReplicaMetadata {
 pub struct ReplicaSpec(ComputeSpec);
 
 /// The fields of a Compute that a template does not have.
-const APART: [&str; 8] =
-    ["type", "existing", "computeID", "management", "handOverTo", "takeOverFrom", "deletionProtection", "connection"];
+const APART: [&str; 6] = ["type", "existing", "computeID", "management", "deletionProtection", "connection"];
 
 impl ReplicaSpec {
     pub fn compute(&self) -> &ComputeSpec {
@@ -57,8 +56,6 @@ impl ReplicaSpec {
             existing: stands.existing,
             compute_id: stands.compute_id.clone(),
             management: stands.management,
-            hand_over_to: stands.hand_over_to.clone(),
-            take_over_from: stands.take_over_from.clone(),
             deletion_protection: stands.deletion_protection,
             connection: stands.connection.clone(),
             ..self.0.clone()

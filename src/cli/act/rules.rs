@@ -227,10 +227,6 @@ fn not_writable(seen: &Seen) -> Option<String> {
     if seen.annotation(names::PAUSED) == Some("true") {
         return Some(format!("it is paused: {} resume -n {} {seen}", program(), namespace(seen)));
     }
-    let handed = seen.with_reason(&[Reason::HandedOver, Reason::HandingOver]);
-    if handed.is_some() && seen.spec.get("handOverTo").is_some() {
-        return Some("another resource takes over what it has: ask that one".to_owned());
-    }
     (seen.spec["management"] == "Observe").then(|| "it only observes (management: Observe)".to_owned())
 }
 

@@ -70,8 +70,8 @@ pub struct Happened {
 }
 
 /// What of a status is shown elsewhere on the page, or is only for dbplane and other tools.
-const ELSEWHERE: [&str; 7] =
-    ["conditions", "lastOperation", "record", "release", "observedGeneration", "lastHandledReconcileAt", "waiting"];
+const ELSEWHERE: [&str; 6] =
+    ["conditions", "lastOperation", "record", "observedGeneration", "lastHandledReconcileAt", "waiting"];
 
 impl Page {
     pub fn of(found: FoundOne) -> Self {

@@ -31,7 +31,6 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         platform: facts.access.connection.as_ref().map(|connection| platform(&connection.access.base_url)),
         snapshot: facts.excerpt.snapshot.clone(),
         claims: claims(mine, computes, unreadable, |uid| others.creating.get(uid).copied()),
-        hand_over: facts.hand_over.clone(),
         connection_secret: connection::written(object.spec.connection.as_deref(), facts.secret.as_ref()),
         unused_secrets: facts.unused_secrets.clone(),
         secret: connection::view(facts.secret.as_ref()),

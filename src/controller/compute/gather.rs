@@ -8,7 +8,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::super::access::{self, Access};
 use super::super::environment::{Environment, PassSettings};
-use super::super::hand_over;
 use super::super::index::Key;
 use super::super::object::uid;
 use super::super::state::{Connection, ResourceState};
@@ -18,7 +17,6 @@ use crate::api::Compute;
 use crate::cluster::{Owner, SecretState};
 use crate::decide::compute::{SnapshotState, at_stake, may_rest_on_older_list};
 use crate::decide::connection::CredentialsView;
-use crate::decide::hand_over::HandOverView;
 use crate::decide::identity::{self, ComputeIdentity, Record, Told};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{AccountView, later};
@@ -32,8 +30,6 @@ pub struct Facts<P> {
     pub access: Access<P>,
     pub excerpt: Excerpt,
     pub others: Others,
-    /// The other side of a hand-over.
-    pub hand_over: HandOverView<ComputeIdentity>,
     /// The connection Secret, where one is declared and may be needed.
     pub secret: Option<(Owner, SecretState)>,
     /// The user and the password for it.
@@ -80,8 +76,6 @@ pub(super) async fn gather<E: Environment>(
     let (excerpt, remembered) = look(env, object, &known, &access, now);
     Ok(Facts {
         others: others(env, object, &known, &excerpt.snapshot),
-        hand_over: hand_over::view::<Computes, E>(env, object, secret::is_left_to_successor(env, object).await?)
-            .await?,
         record,
         access,
         excerpt,

@@ -23,9 +23,7 @@ use super::pass::forget;
 use crate::api::{AccountRef, Compute, ComputeStatus, Condition};
 use crate::cluster::resource_version;
 use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState};
-use crate::decide::hand_over::HandsOver;
-use crate::decide::identity::{Origin, Place, Told, of_compute};
-use crate::decide::names::ClusterId;
+use crate::decide::identity::{Origin, Told, of_compute};
 use crate::decide::repairs::{Repair, What};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{AccountView, Brake, Decision, Memory, Report};
@@ -97,12 +95,6 @@ impl Kind for Computes {
             memory.operation_shown(object.status.as_ref().and_then(|status| status.last_operation.as_ref()));
             let known = facts.known();
             memory.note_unresolved(known.recorded(), now);
-            memory.note_hand_over(
-                observed.hand_over.is_expected(),
-                observed.meta.deleting,
-                observed.limits.settle,
-                now,
-            );
             if let (Some(binding), SnapshotState::Taken { computes, .. }) = (&known.binding, &observed.snapshot) {
                 let found = computes.iter().find(|compute| compute.id == binding.id);
                 compute::remember(memory, &object.spec, found, now);
@@ -183,14 +175,6 @@ impl Kind for Computes {
 
     fn written_secret(object: &Compute) -> Option<&str> {
         object.spec.connection.as_ref().map(|connection| connection.secret_name.as_str())
-    }
-
-    fn partners(object: &Compute, here: &ClusterId) -> Vec<Place> {
-        HandsOver::partners(object, here)
-    }
-
-    fn stands_back(object: &Compute) -> bool {
-        HandsOver::stands_back(object)
     }
 
     fn read_secret(object: &Compute) -> Option<&str> {

@@ -6,7 +6,6 @@ use jiff::Timestamp;
 
 use super::super::access;
 use super::super::environment::{Environment, StepError};
-use super::super::hand_over;
 use super::super::index::Key;
 use super::super::labels;
 use super::super::object::uid;
@@ -18,12 +17,10 @@ use super::super::state::{Answer, SharedConnection, Turn};
 use super::Computes;
 use super::operations::shown;
 use crate::api::{Compute, Management};
-use crate::cluster::{Event, MetadataPatch, resource_version};
+use crate::cluster::{Event, MetadataPatch, Owner, resource_version};
 use crate::decide::compute::{self, ComputeStep};
 use crate::decide::connection::ConnectionSecret;
-use crate::decide::identity::{
-    self, Binding, ComputeIdentity, CreateIntent, HandOverRecord, Origin, Predecessor, RestartRecord,
-};
+use crate::decide::identity::{self, Binding, ComputeIdentity, CreateIntent, Origin, RestartRecord};
 use crate::decide::memory::Asked;
 use crate::decide::{Action, Reason};
 use crate::domain::{ComputeChange, Fault, NewCompute, Operation};
@@ -34,22 +31,7 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
     let work = Work { env, object };
     match step {
         ComputeStep::Create { intent, new, restart, seen } => work.create(intent, new, restart, *seen).await,
-        ComputeStep::Bind { binding, restart, unanswered } => {
-            let bound = ComputeIdentity {
-                binding: Some(binding.clone()),
-                intent: None,
-                unanswered: unanswered.clone(),
-                restart: Some(restart.clone()),
-                hand_over: identity::of_compute(object).unwrap_or_default().identity.hand_over,
-            };
-            work.bind_to(bound, linked(binding)).await
-        }
-        ComputeStep::TakeOver { binding, restart, unanswered, predecessor } => {
-            let history = (restart.clone(), unanswered.clone());
-            work.take_over(binding, history, predecessor).await
-        }
-        ComputeStep::Release { released } => hand_over::release(env, object, released, Action::Change).await,
-        ComputeStep::TakeBack { place } => hand_over::take_back(env, object, place).await,
+        ComputeStep::Bind { binding, restart, unanswered } => work.link(binding, restart, unanswered).await,
         ComputeStep::DropIntent { unanswered } => {
             let unanswered = unanswered.clone();
             work.record(|known| ComputeIdentity { intent: None, unanswered, ..known }).await
@@ -177,29 +159,22 @@ impl<E: Environment> Work<'_, E> {
         patched
     }
 
-    /// A compute that exists.
-    async fn bind_to(&self, bound: ComputeIdentity, text: String) -> Result<(), StepError> {
-        let id = bound.binding.as_ref().map(|binding| binding.id.clone()).unwrap_or_default();
-        self.bind(self.object, recording(self.object, |_| bound)).await?;
-        self.done(labels::LINK, &id, &Event::once("Linked", text)).await;
-        Ok(())
-    }
-
-    /// The compute of a resource that is released.
-    async fn take_over(
+    /// Binds the resource to a compute that exists.
+    async fn link(
         &self,
         binding: &Binding,
-        (restart, unanswered): (RestartRecord, Vec<CreateIntent>),
-        predecessor: &Predecessor,
+        restart: &RestartRecord,
+        unanswered: &[CreateIntent],
     ) -> Result<(), StepError> {
-        let taken = ComputeIdentity {
+        let bound = ComputeIdentity {
             binding: Some(binding.clone()),
             intent: None,
-            unanswered,
-            restart: Some(restart),
-            hand_over: HandOverRecord { released: None, predecessor: Some(predecessor.clone()) },
+            unanswered: unanswered.to_vec(),
+            restart: Some(restart.clone()),
         };
-        self.bind_to(taken, format!("Took over compute {} from Compute {}.", binding.id, predecessor.place)).await
+        self.bind(self.object, recording(self.object, |_| bound)).await?;
+        self.done(labels::LINK, &binding.id, &Event::once("Linked", linked(binding))).await;
+        Ok(())
     }
 
     async fn bind(&self, object: &Compute, patch: MetadataPatch) -> Result<(), StepError> {
@@ -298,7 +273,7 @@ impl<E: Environment> Work<'_, E> {
     }
 
     async fn write_connection(&self, secret: &ConnectionSecret, without: &BTreeSet<String>) -> Result<(), StepError> {
-        let (Some(connection), Some(owner)) = (&self.object.spec.connection, hand_over::owner(self.object)) else {
+        let (Some(connection), Some(owner)) = (&self.object.spec.connection, Owner::of(self.object)) else {
             return Ok(());
         };
         let before = self.object.status.as_ref().and_then(|status| status.connection_secret.as_ref());

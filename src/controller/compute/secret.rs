@@ -1,26 +1,13 @@
 //! A Compute's connection Secret: what is read for it.
 
+use super::super::connection;
 use super::super::environment::Environment;
-use super::super::{connection, hand_over};
 use crate::api::{Compute, Management};
-use crate::cluster::{Owner, SecretState, secrets};
+use crate::cluster::{Owner, SecretState};
 use crate::decide::connection::CredentialsView;
-use crate::decide::identity;
-
-/// Whether a Compute that is being deleted and hands over still owns its connection Secret: the Secret would go with it.
-pub(super) async fn is_left_to_successor<E: Environment>(env: &E, object: &Compute) -> Result<bool, kube::Error> {
-    let released = || identity::of_compute(object).is_ok_and(|record| record.identity.hand_over.released.is_some());
-    let declared = object.spec.connection.as_deref().filter(|_| object.spec.hand_over_to.is_some() || released());
-    let (Some(connection), Some(owner), true) =
-        (declared, Owner::of(object), object.metadata.deletion_timestamp.is_some())
-    else {
-        return Ok(false);
-    };
-    Ok(matches!(secrets::state(env.cluster(), &owner, &connection.secret_name).await?, SecretState::Ours(_)))
-}
 
 pub(super) async fn of<E: Environment>(env: &E, object: &Compute) -> Result<Option<(Owner, SecretState)>, kube::Error> {
-    connection::of(env, object, object.spec.connection.as_deref(), hand_over::owner(object)).await
+    connection::of(env, object, object.spec.connection.as_deref(), Owner::of(object)).await
 }
 
 /// The user and the password, where they are to be written.

@@ -26,8 +26,6 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
         created: object.meta().creation_timestamp.as_ref().map_or(facts.now, |time| time.0),
         identity: facts.record.clone().map(|record| record.identity),
         account: facts.access.view.clone(),
-        hand_over: facts.hand_over.clone(),
-        claims: facts.claims.clone(),
         accounts: facts.accounts.clone(),
         rival: rival(object, &facts.rivals, &secret),
         secret,

@@ -1,23 +1,19 @@
 //! What is looked at for a ProjectKey: its record, its account, its Secret, and what was asked of the platform before.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
 use super::super::access::{self, Access};
 use super::super::environment::{Environment, Kind, KindVisitor, Kinds, PassSettings};
-use super::super::hand_over;
 use super::super::index::Key;
 use super::super::object::{Rank, rank, uid};
 use super::super::state::ResourceState;
+use super::in_use;
 use super::listing::{self, Listed};
-use super::{ProjectKeys, in_use};
 use crate::api::ProjectKey;
-use crate::cluster::{SecretState, secrets};
-use crate::decide::hand_over::HandOverView;
+use crate::cluster::{Owner, SecretState, secrets};
 use crate::decide::identity::{self, ProjectKeyIdentity, Record};
-use crate::decide::key::{self, KeyAccount};
+use crate::decide::key::KeyAccount;
 use crate::decide::seal::InvalidAnnotation;
 
 /// What was looked at.
@@ -29,10 +25,6 @@ pub struct Facts<P> {
     pub base_url: String,
     pub listed: Listed,
     pub secret: SecretState,
-    /// The other side of a hand-over.
-    pub hand_over: HandOverView<ProjectKeyIdentity>,
-    /// The keys that belong to another resource, by their names, and to which.
-    pub claims: BTreeMap<String, String>,
     /// The accounts whose credentials are in the Secret.
     pub accounts: Vec<KeyAccount>,
     /// The other resources of the namespace that write the same Secret.
@@ -59,15 +51,13 @@ pub(super) async fn gather<E: Environment>(
 ) -> Result<Facts<E::Client>, kube::Error> {
     let reference = &object.spec.account_ref;
     let record = identity::of_key(object);
-    let secret = match hand_over::owner(object) {
+    let secret = match Owner::of(object) {
         Some(owner) => secrets::state(env.cluster(), &owner, &object.spec.secret.name).await?,
         None => SecretState::Absent,
     };
     let known = record.clone().unwrap_or_default().identity;
     let access = access::of(env, reference, object);
     Ok(Facts {
-        hand_over: hand_over::view::<ProjectKeys, E>(env, object, matches!(secret, SecretState::Ours(_))).await?,
-        claims: claims(env, object),
         record,
         listed: listing::look(env, object, &known, &access),
         access,
@@ -80,11 +70,6 @@ pub(super) async fn gather<E: Environment>(
         draw: env.draw(),
         now,
     })
-}
-
-fn claims<E: Environment>(env: &E, object: &ProjectKey) -> BTreeMap<String, String> {
-    let (others, unreadable) = (env.objects_by::<ProjectKeys>(&Key::Successor), env.unreadable::<ProjectKey>());
-    key::claims(object, others.iter().map(AsRef::as_ref), unreadable.iter().map(AsRef::as_ref))
 }
 
 fn rivals<E: Environment>(env: &E, object: &ProjectKey) -> Vec<Rival> {
@@ -107,7 +92,6 @@ impl<E: Environment> KindVisitor for Search<'_, E> {
             K::written_secret(other) == Some(object.spec.secret.name.as_str())
                 && other.meta().namespace.as_ref() == Some(&namespace)
                 && uid(other) != uid(object)
-                && !K::stands_back(other)
         };
         let rival = |other: &K::Object| Rival {
             kind: K::Object::kind(&()).into_owned(),

@@ -10,7 +10,6 @@ mod perform;
 mod record;
 mod save;
 mod secret;
-mod take_over;
 mod turn;
 
 use jiff::Timestamp;
@@ -23,15 +22,12 @@ pub use secret::{NOT_READ, assumed as assumed_key_secret};
 
 use super::access;
 use super::environment::{Environment, Kind, StepError};
-use super::index::Key;
 use super::object::{AccountName, Managed, Status, namespaced};
 use super::pass::forget;
 use crate::api::{AccountRef, Condition, ProjectKey, ProjectKeyStatus};
 use crate::decide::account::are_many;
-use crate::decide::hand_over::HandsOver;
-use crate::decide::identity::{Place, of_key};
+use crate::decide::identity::of_key;
 use crate::decide::key::{self, KeyObserved, KeyStep};
-use crate::decide::names::ClusterId;
 use crate::decide::repairs::{Repair, What};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{AccountView, Brake, Decision, Memory, Report};
@@ -96,12 +92,6 @@ impl Kind for ProjectKeys {
         let intended = facts.record.as_ref().ok().and_then(|record| record.identity.intent.as_ref());
         observed.memory = env.state().learned(&observed.uid, |memory| {
             memory.note_unresolved(intended.map(|intent| intent.at), now);
-            memory.note_hand_over(
-                observed.hand_over.is_expected(),
-                observed.meta.deleting,
-                observed.limits.settle,
-                now,
-            );
         });
     }
 
@@ -171,18 +161,6 @@ impl Kind for ProjectKeys {
 
     fn written_secret(object: &ProjectKey) -> Option<&str> {
         Some(&object.spec.secret.name)
-    }
-
-    fn partners(object: &ProjectKey, here: &ClusterId) -> Vec<Place> {
-        HandsOver::partners(object, here)
-    }
-
-    fn stands_back(object: &ProjectKey) -> bool {
-        HandsOver::stands_back(object)
-    }
-
-    fn keys(object: &ProjectKey) -> Vec<Key> {
-        key::may_claim(object).then_some(Key::Successor).into_iter().collect()
     }
 
     fn has(object: &ProjectKey) -> Result<Vec<String>, InvalidAnnotation> {

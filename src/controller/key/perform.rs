@@ -5,7 +5,6 @@ use secrecy::SecretString;
 
 use super::super::access;
 use super::super::environment::{Environment, StepError};
-use super::super::hand_over;
 use super::super::labels;
 use super::super::object::uid;
 use super::super::pass::calls::{
@@ -18,7 +17,6 @@ use super::listing::{interest, is_not_offered};
 use super::record::{recording, recording_keys, stored, wrote_key};
 use super::save::{GIVEN_UP, Saved, write_unsaved};
 use super::secret::Previous;
-use super::take_over::take_over;
 use super::turn::turn_to_ask;
 use super::{ProjectKeys, secret};
 use crate::api::ProjectKey;
@@ -51,9 +49,6 @@ pub async fn perform<E: Environment>(env: &E, object: &ProjectKey, step: &KeySte
         KeyStep::RewriteSecret => work.rewrite().await,
         KeyStep::Record { records, event } => work.record(records, event.as_deref()).await,
         KeyStep::Acknowledge { records, event } => work.acknowledge(records, event).await,
-        KeyStep::TakeOver { records, predecessor, copy } => take_over(env, object, records, predecessor, *copy).await,
-        KeyStep::Release { released } => hand_over::release(env, object, released, Action::WriteSecret).await,
-        KeyStep::TakeBack { place } => hand_over::take_back(env, object, place).await,
         KeyStep::Revoke { id, name, records, in_use } => work.revoke((*id, name), records, in_use.as_deref()).await,
         KeyStep::ListKeys => work.list().await,
         KeyStep::Probe => work.probe().await,

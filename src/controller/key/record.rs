@@ -22,7 +22,7 @@ pub(super) fn recording(
 
 /// Records these keys; no creation is open.
 pub(super) fn recording_keys(object: &ProjectKey, records: &KeyRecords) -> MetadataPatch {
-    recording(object, |known| ProjectKeyIdentity { records: records.clone(), intent: None, ..known })
+    recording(object, |_| ProjectKeyIdentity { records: records.clone(), intent: None })
 }
 
 /// Tells that a key is in its Secret.

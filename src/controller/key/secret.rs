@@ -8,9 +8,8 @@ use kube::ResourceExt;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
-use super::super::hand_over;
 use crate::api::{ProjectKey, ProjectKeySpec};
-use crate::cluster::{SecretContent, digest, secrets};
+use crate::cluster::{Owner, SecretContent, digest, secrets};
 use crate::decide::identity::{KeyIdentity, KeyRecords, of_key};
 use crate::decide::key::{KeySecretView, SecretContents, template};
 use crate::decide::names::{
@@ -73,7 +72,7 @@ pub fn assumed(object: &ProjectKey, base_url: &str) -> Option<Secret> {
     let previous = records.previous.last();
     let previous = previous.map(|key| Previous { id: key.id, name: key.name.clone(), secret: words(&key.name) });
     let content = content(&object.spec, (key, &words(&key.name)), previous.as_ref(), base_url);
-    let mut secret = secrets::empty(&hand_over::owner(object)?, (&object.spec.secret.name, content.type_.as_deref()));
+    let mut secret = secrets::empty(&Owner::of(object)?, (&object.spec.secret.name, content.type_.as_deref()));
     let bytes = |value: &SecretString| ByteString(value.expose_secret().as_bytes().to_vec());
     secret.data = Some(content.data.iter().map(|(entry, value)| (entry.clone(), bytes(value))).collect());
     secret.labels_mut().extend(content.labels);
@@ -141,15 +140,10 @@ fn mark(secret: &Secret) -> Option<PreviousMark> {
 pub(super) fn restored(object: &ProjectKey, secret: &Secret, base_url: &str) -> KeySecretView {
     let version = secret.resource_version().unwrap_or_default();
     let is_empty = secret.data.as_ref().is_none_or(BTreeMap::is_empty);
-    let owner = hand_over::owner(object);
-    let inherited = owner.as_ref().is_some_and(|owner| owner.inherits(secret));
+    let formerly_owned = || Owner::of(object).is_some_and(|owner| owner.formerly_owned(secret));
     match secret_contents(&object.spec, secret, &KeyRecords::default(), base_url).0 {
-        SecretContents::Key { key, .. } => KeySecretView::Restored { key, version, inherited },
-        SecretContents::Nothing if is_empty && owner.is_some_and(|owner| owner.formerly_owned(secret)) => {
-            KeySecretView::Unowned { version }
-        }
-        // What the other one has left is replaced.
-        SecretContents::Nothing | SecretContents::Altered if inherited => KeySecretView::Unowned { version },
+        SecretContents::Key { key, .. } => KeySecretView::Restored { key, version },
+        SecretContents::Nothing if is_empty && formerly_owned() => KeySecretView::Unowned { version },
         SecretContents::Nothing | SecretContents::Altered => KeySecretView::Foreign(secrets::FROM_BEFORE.to_owned()),
     }
 }

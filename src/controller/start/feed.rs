@@ -50,7 +50,6 @@ pub fn feed<K: Kind>(
     let changes = read.applied_objects().inspect(move |object| {
         if let (Ok(object), Some(env)) = (object, later.get()) {
             wake::owner(env.as_ref(), object);
-            wake::partners::<K, _>(env.as_ref(), object);
         }
     });
     Feed { namespace: namespace.map(str::to_owned), changes: changes.boxed(), store }
@@ -211,7 +210,6 @@ impl<K: Kind> Reader<K> {
             env.trail.forget(&uid(object.as_ref()));
             K::on_deleted(env.as_ref(), object.as_ref());
             wake::owner(env.as_ref(), object.as_ref());
-            wake::partners::<K, _>(env.as_ref(), object.as_ref());
         }
         for invalid in news.invalid {
             let (namespace, name) = (invalid.meta.namespace.as_deref(), invalid.meta.name.as_deref());

@@ -60,13 +60,6 @@ impl<E: Environment> KindVisitor for Owner<'_, E> {
     }
 }
 
-/// Wakes the other side of a hand-over.
-pub fn partners<K: Kind, E: Environment>(env: &E, object: &K::Object) {
-    for place in K::partners(object, &env.settings().cluster) {
-        env.wake(ObjectRef::<K::Object>::new(&place.name).within(&place.namespace));
-    }
-}
-
 /// Wakes whom a Secret concerns: accounts that read it, resources that copy from it, resources that write it.
 pub fn users_of_secret<E: Environment>(env: &E, namespace: &str, name: &str) {
     wake_by(env, &Key::secret(namespace, name));

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::super::hand_over::{HandsOver, Precedence, precedence};
 use super::super::identity::{self, ComputeIdentity, CreateIntent, Record, Told, object_key};
+use super::super::seal::ObjectKey;
 use crate::api::{Compute, ComputeSpec, ComputeType, ObjectMeta};
 
 /// The claims of other resources on the same branch and computes.
@@ -112,8 +112,6 @@ struct Other<'a> {
     /// `None` where it cannot be read.
     spec: Option<&'a ComputeSpec>,
     record: Record<ComputeIdentity>,
-    /// Whether it begins nothing of its own.
-    awaits_hand_over: bool,
 }
 
 struct Mine<'a> {
@@ -123,13 +121,12 @@ struct Mine<'a> {
 
 impl<'a> Other<'a> {
     fn of(object: &'a Compute, record: Record<ComputeIdentity>) -> Self {
-        let awaits_hand_over = object.awaits_hand_over(&record.identity);
-        Self { meta: &object.metadata, spec: Some(&object.spec), record, awaits_hand_over }
+        Self { meta: &object.metadata, spec: Some(&object.spec), record }
     }
 
     fn unreadable(meta: &'a ObjectMeta) -> Self {
         let record = identity::of_unreadable(meta).unwrap_or_default();
-        Self { meta, spec: None, record, awaits_hand_over: false }
+        Self { meta, spec: None, record }
     }
 
     /// Whether it is in a project, or may be.
@@ -154,19 +151,9 @@ impl<'a> Other<'a> {
         self.precedence() < other.precedence()
     }
 
-    /// Whether what both are bound to is its own. One that was bound after the other one took over has found it free.
-    fn has_it_before(&self, other: &Self) -> bool {
-        let taken = |it: &Self| it.record.identity.hand_over.predecessor.as_ref().map(|from| from.released);
-        let bound = |it: &Self| it.record.identity.binding.as_ref().map(|binding| binding.at);
-        match (taken(self), taken(other)) {
-            (Some(taken), None) if bound(other) >= Some(taken) => false,
-            (None, Some(taken)) if bound(self) >= Some(taken) => true,
-            _ => self.comes_before(other),
-        }
-    }
-
-    fn precedence(&self) -> Precedence<'_> {
-        precedence(self.meta, &self.record.identity.hand_over)
+    /// The older resource comes first; by name where two were created in the same second.
+    fn precedence(&self) -> (Option<Timestamp>, ObjectKey<'_>) {
+        (self.meta.creation_timestamp.as_ref().map(|time| time.0), object_key(self.meta))
     }
 
     fn label(&self) -> String {
@@ -179,11 +166,8 @@ fn bound(others: &[Other], mine: &Other) -> BTreeMap<String, Claim> {
     in_order.sort_by_key(|other| other.precedence());
     let mut bound: BTreeMap<String, Claim> = BTreeMap::new();
     for other in in_order {
-        let ComputeIdentity { binding: Some(binding), hand_over, .. } = &other.record.identity else { continue };
-        if !hand_over.is_claimed_from(object_key(mine.meta)) {
-            continue;
-        }
-        let claim = || Claim { by: other.label(), first: other.has_it_before(mine) };
+        let Some(binding) = &other.record.identity.binding else { continue };
+        let claim = || Claim { by: other.label(), first: other.comes_before(mine) };
         bound.entry(binding.id.clone()).or_insert_with(claim);
     }
     bound
@@ -196,8 +180,6 @@ fn primary(others: &[Other], mine: &Mine) -> Option<String> {
     }
     let wants_it = |other: &&Other| {
         other.spec.is_some_and(|spec| spec.type_ == ComputeType::ReadWrite && spec.branch_id == mine.spec.branch_id)
-            && other.record.identity.hand_over.released.is_none()
-            && !other.awaits_hand_over
             && other.comes_before(&mine.other)
     };
     others.iter().filter(wants_it).min_by_key(|other| other.precedence()).map(Other::label)

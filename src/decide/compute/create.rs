@@ -9,16 +9,12 @@ use super::super::{Action, Decision, Reason, Report, drift, later, names};
 use super::claims::Rival;
 use super::conflict::{claimed, wrong_role};
 use super::evidence::{CreateOutcome, evidence, matches, on_branch};
-use super::{Case, Choice, ComputeStep, Snapshot, await_person, hand_over, stray};
+use super::{Case, Choice, ComputeStep, Snapshot, await_person, stray};
 use crate::api::{ComputeSpec, ComputeType, Existing, Management};
 use crate::domain::{Compute, NameSupport, NewCompute, Role};
 
 /// No binding and no intent: no create is open.
 pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
-    let has_none = case.identity.binding.is_none() || hand_over::takes_back(case);
-    if let Some(choice) = hand_over::take(case, snapshot).filter(|_| has_none) {
-        return choice;
-    }
     if let Some(id) = &case.spec.compute_id {
         return import(case, snapshot, id);
     }
@@ -173,7 +169,7 @@ pub fn may_rest_on_older_list(
         ComputeType::ReadOnly => true,
         ComputeType::ReadWrite => spec.existing == Existing::Refuse && !has_primary(),
     };
-    let is_new = *identity == ComputeIdentity::default() && spec.compute_id.is_none() && spec.take_over_from.is_none();
+    let is_new = *identity == ComputeIdentity::default() && spec.compute_id.is_none();
     names == NameSupport::Kept && spec.management == Management::Full && is_new && creates
 }
 

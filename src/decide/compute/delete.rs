@@ -9,13 +9,11 @@ use super::super::identity::{Binding, CreateIntent, Origin};
 use super::super::{AccountView, Action, Decision, Health, Reason, Report, later, paused};
 use super::create::{await_turn, bind, create_outcome};
 use super::evidence::CreateOutcome;
-use super::hand_over::{given, waits};
 use super::record::{elsewhere, respelled};
 use super::stray::{advice_on_deletion, strays};
 use super::{
     Case, Choice, ComputeStep, Snapshot, SnapshotState, await_person, is_orphaned, remove_finalizer, unreadable,
 };
-use crate::api::{ComputeSpec, Deletion};
 
 /// How long a compute whose delete the platform confirmed may stay in its list before it is deleted again.
 const DELETE_AGAIN: Duration = Duration::from_secs(60);
@@ -28,15 +26,11 @@ pub(super) fn decide(case: &Case) -> Choice {
     if let Some(paused) = paused(&case.observed.meta) {
         return Decision::rest(paused);
     }
-    if let Some(choice) = given(case) {
-        return choice;
-    }
-    let first_resolved = case.identity.intent.is_some() && waits(case);
-    if is_orphaned(case.spec) && !first_resolved {
+    if is_orphaned(case.spec) {
         return remove_finalizer("The compute, if there is one, stays on the platform.");
     }
     let begun = case.identity.binding.is_some() || case.identity.intent.is_some();
-    if begun && case.spec.deletion_protection && !first_resolved {
+    if begun && case.spec.deletion_protection {
         return Decision::rest(protected(case));
     }
     if !begun && case.identity.unanswered.is_empty() {
@@ -54,7 +48,7 @@ pub(super) fn decide(case: &Case) -> Choice {
     match &case.observed.snapshot {
         SnapshotState::Pending => Decision::silent(),
         SnapshotState::Failed(_) if !begun => remove_finalizer(NOT_CHECKED),
-        SnapshotState::Failed(fault) => Decision::rest(Report::of(advised(case.spec, unreadable(case.spec, fault)))),
+        SnapshotState::Failed(fault) => Decision::rest(Report::of(advised(unreadable(case.spec, fault)))),
         SnapshotState::Taken { at, computes } => {
             let snapshot = Snapshot { at: *at, computes };
             if let Some(report) = elsewhere(case, &snapshot) {
@@ -70,12 +64,7 @@ pub(super) fn decide(case: &Case) -> Choice {
 }
 
 /// What else people can do.
-fn or_keep(spec: &ComputeSpec) -> &'static str {
-    match spec.deletion {
-        Deletion::Orphan => "remove spec.handOverTo to delete the resource without the hand-over",
-        Deletion::Delete => "set spec.deletion to Orphan to keep the compute on the platform",
-    }
-}
+const OR_KEEP: &str = "set spec.deletion to Orphan to keep the compute on the platform";
 
 fn protected(case: &Case) -> Report {
     let meta = &case.observed.meta;
@@ -88,10 +77,8 @@ fn protected(case: &Case) -> Report {
         Reason::DeletionProtected,
         format!(
             "spec.deletionProtection keeps {which}. To have it deleted: kubectl -n {} patch compute {} --type merge -p \
-             '{{\"spec\":{{\"deletionProtection\":false}}}}'. Or {}.",
-            meta.namespace,
-            meta.name,
-            or_keep(case.spec)
+             '{{\"spec\":{{\"deletionProtection\":false}}}}'. Or {OR_KEEP}.",
+            meta.namespace, meta.name
         ),
     )
 }
@@ -114,9 +101,8 @@ fn unresolved(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -> Choice
                 Report::stalled(
                     Reason::AmbiguousCreate,
                     format!(
-                        "One of {} may be this resource's. Set spec.computeID to it to have it deleted, or {}.",
-                        ids.join(", "),
-                        or_keep(case.spec)
+                        "One of {} may be this resource's. Set spec.computeID to it to have it deleted, or {OR_KEEP}.",
+                        ids.join(", ")
                     ),
                 ),
             )
@@ -173,14 +159,14 @@ fn confirming(until: Timestamp) -> Choice {
 fn delete(case: &Case, binding: &Binding, deleting: Report) -> Choice {
     let step = ComputeStep::Delete { id: binding.id.clone() };
     match case.observed.memory.backoff(Action::Delete, case.generation(), case.now) {
-        Some(backoff) => Decision::wait(Report::of(advised(case.spec, backoff.health)), backoff.until),
+        Some(backoff) => Decision::wait(Report::of(advised(backoff.health)), backoff.until),
         None => Decision::act(step, deleting),
     }
 }
 
 /// What to report when the account that is needed to delete the compute cannot be used.
 fn blocked(case: &Case, obstacle: Health) -> Report {
-    let advice = format!("Restore the account, or {}.", or_keep(case.spec));
+    let advice = format!("Restore the account, or {OR_KEEP}.");
     match (&case.observed.account, obstacle) {
         (AccountView::NotReady { .. }, Health::Unknown(reason, message)) => {
             Report::unknown(reason, format!("{message} {advice}"))
@@ -191,11 +177,11 @@ fn blocked(case: &Case, obstacle: Health) -> Report {
 }
 
 /// A refused delete, with what a person can do: the platform may allow it later.
-fn advised(spec: &ComputeSpec, health: Health) -> Health {
+fn advised(health: Health) -> Health {
     match health {
         Health::Stalled(reason, message) => {
             let stop = if message.ends_with('.') { "" } else { "." };
-            Health::Stalled(reason, format!("{message}{stop} dbplane tries the deletion again. Or {}.", or_keep(spec)))
+            Health::Stalled(reason, format!("{message}{stop} dbplane tries the deletion again. Or {OR_KEEP}."))
         }
         other => other,
     }

@@ -6,7 +6,6 @@ mod connection;
 mod create;
 mod delete;
 mod evidence;
-mod hand_over;
 mod keep;
 mod maintenance;
 mod operations;
@@ -31,8 +30,7 @@ pub use status::status;
 
 use super::connection::{Address, ConnectionSecret, CredentialsView, SecretView};
 use super::disruption::{Permit, permit};
-use super::hand_over::HandOverView;
-use super::identity::{Binding, ComputeIdentity, CreateIntent, Place, Predecessor, Released, RestartRecord};
+use super::identity::{Binding, ComputeIdentity, CreateIntent, RestartRecord};
 use super::memory::of_fault;
 use super::names::ClusterId;
 use super::seal::InvalidAnnotation;
@@ -57,8 +55,6 @@ pub struct ComputeObserved {
     pub platform: Option<String>,
     pub snapshot: SnapshotState,
     pub claims: Claims,
-    /// The other side of a hand-over.
-    pub hand_over: HandOverView<ComputeIdentity>,
     pub secret: SecretView,
     pub credentials: CredentialsView,
     /// Where the status says that a compute is: it was seen there.
@@ -98,12 +94,6 @@ pub enum ComputeStep {
     Create { intent: CreateIntent, new: Box<NewCompute>, restart: RestartRecord, seen: Timestamp },
     /// Record the binding to a compute, and the creates that stay unanswered.
     Bind { binding: Binding, restart: RestartRecord, unanswered: Vec<CreateIntent> },
-    /// Record the binding to the compute of a resource that is released.
-    TakeOver { binding: Binding, restart: RestartRecord, unanswered: Vec<CreateIntent>, predecessor: Predecessor },
-    /// Record, in both places, that the compute is another resource's from now on.
-    Release { released: Released },
-    /// Remove that record, if there is no resource of this name any more.
-    TakeBack { place: Place },
     /// Remove the intent: its create was not carried out, or is no longer waited for.
     DropIntent { unanswered: Vec<CreateIntent> },
     /// Record the binding under the platform's present spelling.
@@ -158,9 +148,7 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Cho
     };
     let case = Case { spec, observed, identity, now };
     if let Some(braked) = braked {
-        // What is handed over is not deleted.
-        let given = hand_over::given(&case).filter(|_| !observed.meta.paused);
-        return Decision::first_step([Decision::rest(braked)].into_iter().chain(given));
+        return Decision::rest(braked);
     }
     if observed.meta.deleting {
         return delete::decide(&case);
@@ -168,7 +156,7 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Cho
     if let Some(paused) = paused(&observed.meta) {
         return Decision::rest(paused);
     }
-    if let Some(choice) = record::restore(&case).or_else(|| hand_over::given(&case)) {
+    if let Some(choice) = record::restore(&case) {
         return choice;
     }
     if observed.account == AccountView::Pending {
@@ -186,7 +174,6 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Cho
                 return Decision::rest(report);
             }
             match (&identity.binding, &identity.intent) {
-                (Some(_), _) if hand_over::takes_back(&case) => create::adopt_or_create(&case, &snapshot),
                 (Some(binding), _) => keep::decide(&case, binding, &snapshot),
                 (None, Some(intent)) => create::recover(&case, intent, &snapshot),
                 (None, None) => create::adopt_or_create(&case, &snapshot),
@@ -298,13 +285,10 @@ impl Case<'_> {
         permit(self.spec.disruption.as_deref(), idle, self.observed.waiting_since.unwrap_or(self.now), self.now)
     }
 
-    /// The restart that the spec and the annotation request, as if it were made now.
+    /// The restart that the spec and the annotation request, as if it were made now. A token that was removed requests nothing; the
+    /// restart for it stays recorded.
     fn restart_asked(&self) -> RestartRecord {
-        self.restart_after(self.identity.restart.as_ref())
-    }
-
-    /// The same after this one. A token that was removed requests nothing; the restart for it stays recorded.
-    fn restart_after(&self, before: Option<&RestartRecord>) -> RestartRecord {
+        let before = self.identity.restart.as_ref();
         let or_before = |asked: Option<&String>, before: Option<&String>| asked.or(before).cloned().unwrap_or_default();
         RestartRecord {
             token: or_before(self.spec.restart_token.as_ref(), before.map(|record| &record.token)),

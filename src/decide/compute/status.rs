@@ -2,8 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::super::hand_over;
-use super::super::identity::{ComputeIdentity, HandOverRecord, RestartRecord};
+use super::super::identity::RestartRecord;
 use super::super::{Report, sizes};
 use super::{Case, ComputeObserved, SnapshotState, is_settled, maintenance, restart, schedules};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Management, RestartStatus, ServiceBinding, WaitingChanges};
@@ -17,16 +16,30 @@ pub fn status(
     old: &ComputeStatus,
     now: Timestamp,
 ) -> ComputeStatus {
-    let nothing = ComputeIdentity::default();
-    let case = Case { spec, observed, identity: observed.identity.as_ref().unwrap_or(&nothing), now };
-    let binding = case.identity.binding.as_ref();
+    let mut status = match &observed.identity {
+        Ok(identity) => seen(report, &Case { spec, observed, identity, now }, old),
+        // What was seen last is shown, and the record is kept: a person is to decide what becomes of both.
+        Err(_) => ComputeStatus { waiting: None, ..old.clone() },
+    };
+    status.conditions = report.conditions(&old.conditions, observed.meta.generation, now);
+    status.observed_generation = report.observed_generation(old.observed_generation, observed.meta.generation);
+    let looked = matches!(observed.snapshot, SnapshotState::Taken { .. });
+    let handled = old.last_handled_reconcile_at.as_ref();
+    status.last_handled_reconcile_at = observed.meta.handled_reconcile(looked, handled);
+    status
+}
+
+/// What is known of the compute, and its record.
+fn seen(report: &Report, case: &Case, old: &ComputeStatus) -> ComputeStatus {
+    let Case { spec, observed, identity, now } = *case;
+    let binding = identity.binding.as_ref();
     let mut status = match (binding, &observed.snapshot) {
         (Some(binding), SnapshotState::Taken { computes, .. }) => {
             computes.iter().find(|compute| compute.id == binding.id).map_or_else(
                 || ComputeStatus { compute_id: Some(binding.id.clone()), ..ComputeStatus::default() },
                 |compute| ComputeStatus {
-                    restart: last_restart(&case, compute, old.restart.as_deref()).map(Box::new),
-                    maintenance: maintenance::status(&case, compute).map(Box::new),
+                    restart: last_restart(case, compute, old.restart.as_deref()).map(Box::new),
+                    maintenance: maintenance::status(case, compute).map(Box::new),
                     ..observed_status(compute, old)
                 },
             )
@@ -43,26 +56,13 @@ pub fn status(
     });
     status.waiting = waiting.map(Box::new);
     status.schedule = schedules::status(spec, now).map(Box::new);
-    status.release = release(&case);
     (status.connection_secret, status.unused_secrets) = match observed.meta.deleting {
         true => (old.connection_secret.clone(), old.unused_secrets.clone()),
         false => (observed.connection_secret.clone(), observed.unused_secrets.clone()),
     };
     status.binding = status.connection_secret.clone().map(|name| ServiceBinding { name });
-    status.conditions = report.conditions(&old.conditions, observed.meta.generation, now);
-    status.observed_generation = report.observed_generation(old.observed_generation, observed.meta.generation);
     status.record = observed.meta.record.clone();
-    let looked = matches!(observed.snapshot, SnapshotState::Taken { .. });
-    let handled = old.last_handled_reconcile_at.as_ref();
-    status.last_handled_reconcile_at = observed.meta.handled_reconcile(looked, handled);
     status
-}
-
-/// What a successor in another cluster needs.
-fn release(case: &Case) -> Option<String> {
-    let identity = ComputeIdentity { hand_over: HandOverRecord::default(), ..case.identity.clone() };
-    let released = case.identity.hand_over.released.as_ref();
-    hand_over::release(released, &case.observed.meta, &case.observed.uid, &case.observed.cluster, identity)
 }
 
 /// What the status shows of the restart that was asked for last.

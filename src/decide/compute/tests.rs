@@ -5,8 +5,6 @@ mod claims;
 mod connection;
 mod create;
 mod delete;
-mod hand_over;
-mod handing;
 mod keep;
 mod maintenance;
 mod obstacles;
@@ -122,7 +120,6 @@ impl Given {
             platform: None,
             snapshot: SnapshotState::Taken { at: NOW, computes: Vec::new() },
             claims: Claims::default(),
-            hand_over: HandOverView::default(),
             secret: SecretView::NotWanted,
             credentials: CredentialsView::NotWanted,
             last_seen: None,

@@ -3,8 +3,6 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::hand_over::HandOverRecord;
-
 /// A key that is, or was, in use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyIdentity {
@@ -155,8 +153,6 @@ pub struct ProjectKeyIdentity {
     pub records: KeyRecords,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<KeyIntent>,
-    #[serde(default, skip_serializing_if = "HandOverRecord::is_empty")]
-    pub hand_over: HandOverRecord,
 }
 
 impl ProjectKeyIdentity {

@@ -206,3 +206,39 @@ fn what_a_newer_version_recorded_is_not_taken_for_what_it_does_not_say() {
     assert!(!older.contains("form"), "the first form is not written");
     assert_eq!(read(Some(&of_form(FORM, older)), None).0.as_deref(), Some("ep-1"), "it is understood where it is");
 }
+
+/// The same text with what an older version recorded of a hand-over.
+fn with_hand_over(text: &str, hand_over: &Value) -> String {
+    let mut fields: serde_json::Map<String, Value> = serde_json::from_str(text).unwrap();
+    fields.insert("hand_over".to_owned(), hand_over.clone());
+    seal::seal(RECORD, &fields, object_key(&compute(None, None).metadata))
+}
+
+#[test]
+fn a_record_of_a_hand_over_is_invalid_wherever_it_is() {
+    let place = json!({"namespace": "shop", "name": "new"});
+    let released = json!({"released": {"to": place, "uid": "uid-2", "at": "2026-01-05T08:00:00Z", "taken": true}});
+    let predecessor = json!({"predecessor": {"place": place, "uid": "uid-2", "released": "2026-01-05T08:00:00Z"}});
+    let texts = versions(UID, 3);
+    for hand_over in [released, predecessor] {
+        let text = with_hand_over(&texts[1], &hand_over);
+        for (annotation, status) in [
+            (Some(text.as_str()), None),
+            (None, Some(text.as_str())),
+            (Some(&text), Some(&text)),
+            // Neither an older version of the record counts instead, nor a newer one.
+            (Some(&text), Some(&texts[0])),
+            (Some(&texts[0]), Some(&text)),
+            (Some(&text), Some(&texts[2])),
+            (Some(&texts[2]), Some(&text)),
+        ] {
+            let read = of_compute(&compute(annotation, status));
+            assert_eq!(read.unwrap_err(), InvalidAnnotation::HandOver, "{annotation:?} {status:?}");
+        }
+        let unreadable = of_unreadable::<ComputeIdentity>(&compute(Some(&text), None).metadata);
+        assert_eq!(unreadable.unwrap_err(), InvalidAnnotation::HandOver);
+        let edited = text.replace("ep-2", "ep-9");
+        assert_eq!(of_compute(&compute(Some(&edited), None)).unwrap_err(), InvalidAnnotation::Edited);
+    }
+    assert_eq!(read(Some(&with_hand_over(&texts[0], &Value::Null)), None).0.as_deref(), Some("ep-1"));
+}

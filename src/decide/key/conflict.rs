@@ -1,6 +1,5 @@
 //! What to report where a Secret is another one's.
 
-use super::super::identity::KeyIdentity;
 use super::super::{Decision, Reason, Report};
 use super::{Case, Choice};
 
@@ -12,13 +11,6 @@ pub(super) fn claimed(case: &Case, other: &str) -> Choice {
             case.spec.secret.name
         ),
     ))
-}
-
-/// Its key is another resource's, which has taken it over.
-pub(super) fn claimed_key(case: &Case, current: &KeyIdentity) -> Option<Report> {
-    let other = case.observed.claims.get(&current.name)?;
-    let message = format!("{other} has taken over key {}. Delete this resource: the key stays valid.", current.name);
-    Some(Report::stalled(Reason::ClaimedByAnother, message))
 }
 
 pub(super) fn foreign(case: &Case, owner: &str) -> Choice {

@@ -2,12 +2,9 @@
 
 use super::super::identity::{KeyIntent, KeyRecords};
 use super::super::{AccountView, Action, Decision, Reason, Report, later, paused};
-use super::hand_over::{given, waits};
 use super::in_use;
 use super::manual_revocation::{acknowledged, to_revoke_by_hand};
-use super::outcome::{
-    CreateOutcome, Named, Revocation, create_outcome, give_up, keys, leave, revocation, stray, without,
-};
+use super::outcome::{CreateOutcome, Named, Revocation, create_outcome, give_up, keys, revocation, stray, without};
 use super::{Case, Choice, KeySecretView, KeyStep, Probe, REFUSED_AGAIN, SecretContents};
 use crate::api::KeyDeletion;
 
@@ -21,9 +18,6 @@ pub(super) fn decide(case: &Case) -> Choice {
     let records = &case.identity.records;
     if let Some(recorded) = unrecorded(case) {
         return Decision::act(recorded, deleting());
-    }
-    if let Some(choice) = given(case) {
-        return choice;
     }
     // Kubernetes deletes a Secret with its owner. Where the Secret cannot be adopted, it stays.
     if let Some(step) = case.adopt_step()
@@ -40,8 +34,7 @@ pub(super) fn decide(case: &Case) -> Choice {
         && records.previous.is_empty()
         && records.lost.is_empty()
         && case.identity.intent.is_none();
-    let first_resolved = case.identity.intent.is_some() && waits(case);
-    let orphaned = case.spec.deletion == KeyDeletion::Orphan && !first_resolved;
+    let orphaned = case.spec.deletion == KeyDeletion::Orphan;
     if !none
         && (orphaned || case.identity.intent.is_none())
         && let Some(choice) = in_use::waits(case)
@@ -53,15 +46,15 @@ pub(super) fn decide(case: &Case) -> Choice {
     }
     match &case.observed.account {
         AccountView::Pending => return Decision::silent(),
-        AccountView::Usable { organization: None } => return Decision::rest(or_orphan(case, case.no_organization())),
+        AccountView::Usable { organization: None } => return Decision::rest(or_orphan(case.no_organization())),
         account => {
             if let Some(obstacle) = account.obstacle() {
-                return Decision::rest(or_orphan(case, Report::of(obstacle)));
+                return Decision::rest(or_orphan(Report::of(obstacle)));
             }
         }
     }
     if let Some(report) = case.wrong_organization() {
-        return Decision::rest(or_orphan(case, report));
+        return Decision::rest(or_orphan(report));
     }
     match &case.identity.intent {
         Some(intent) => resolve(case, intent),
@@ -108,9 +101,6 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
 
 /// Revokes one key after the other. Keys that dbplane must not revoke do not delay the others.
 fn revoke_next(case: &Case, records: &KeyRecords) -> Choice {
-    if let Some((_, name)) = keys(records).find(|(_, name)| case.observed.claims.contains_key(*name)) {
-        return Decision::act(leave(case, name), deleting());
-    }
     if case.cannot_revoke() {
         return without_revoke_call(case, records);
     }
@@ -133,7 +123,7 @@ fn revoke_next(case: &Case, records: &KeyRecords) -> Choice {
     }
     let reason = by_hand.as_ref().map_or(Reason::BindingConflict, |(reason, _)| *reason);
     not_ours.extend(by_hand.map(|(_, message)| message));
-    Decision::rest(or_orphan(case, Report::stalled(reason, not_ours.join(" "))))
+    Decision::rest(or_orphan(Report::stalled(reason, not_ours.join(" "))))
 }
 
 /// The platform offers no call to revoke keys: the key is checked until the platform refuses it.
@@ -164,13 +154,8 @@ fn deleting() -> Report {
 }
 
 /// The same, with the advice to orphan the keys.
-fn or_orphan(case: &Case, report: Report) -> Report {
-    let advice = match case.spec.deletion {
-        KeyDeletion::Orphan => {
-            "To delete the resource without the hand-over, and keep its keys valid, remove spec.handOverTo."
-        }
-        KeyDeletion::Revoke => "To delete the resource and keep its keys valid, set spec.deletion to Orphan.",
-    };
+fn or_orphan(report: Report) -> Report {
+    let advice = "To delete the resource and keep its keys valid, set spec.deletion to Orphan.";
     Report::of(report.health.saying_also(advice))
 }
 
@@ -188,7 +173,7 @@ fn manual_report(case: &Case) -> Report {
         format!("This platform offers no call to revoke keys, or not to these credentials. {instructions} {outlook}")
     };
     match to_revoke_by_hand(case, all.iter().map(|(_, name)| *name)) {
-        Some((reason, instructions)) => or_orphan(case, Report::stalled(reason, message(instructions))),
+        Some((reason, instructions)) => or_orphan(Report::stalled(reason, message(instructions))),
         None => deleting(),
     }
 }

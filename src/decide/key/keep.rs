@@ -7,8 +7,7 @@ use jiff::Timestamp;
 use super::super::identity::{KeyIdentity, KeyIntent, KeyRecords};
 use super::super::memory::Backoff;
 use super::super::{Action, Decision, Reason, Report, later};
-use super::conflict::{claimed, claimed_key, foreign};
-use super::hand_over::take;
+use super::conflict::{claimed, foreign};
 use super::intent::{Retiring, intent, request};
 use super::lost::before_another;
 use super::outcome::{CreateOutcome, create_outcome, give_up};
@@ -17,13 +16,6 @@ use super::{rotation, upkeep};
 use crate::api::OnRevoked;
 
 pub(super) fn decide(case: &Case) -> Choice {
-    if let Some(choice) = take(case) {
-        return choice;
-    }
-    let current = case.identity.records.current.as_ref();
-    if let Some(report) = current.and_then(|current| claimed_key(case, current)) {
-        return Decision::rest(report);
-    }
     match &case.secret {
         // A Secret stays with its owner; where there is none yet, the older resource creates it.
         KeySecretView::Ours(_) => {}

@@ -1,9 +1,7 @@
 //! Project keys: create, keep in a Secret, replace, revoke.
 
-mod claims;
 mod conflict;
 mod delete;
-mod hand_over;
 mod in_use;
 mod intent;
 mod keep;
@@ -20,12 +18,10 @@ mod tests;
 mod trial;
 mod upkeep;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub use self::claims::{claims, may_claim};
 pub use self::in_use::KeyAccount;
 pub use self::intent::attempts;
 pub use self::rotation::due_regularly;
@@ -34,10 +30,7 @@ pub use self::secret::{KeySecretView, SecretContents};
 pub use self::status::status;
 pub use self::template::template;
 pub use self::trial::tried;
-use super::hand_over::HandOverView;
-use super::identity::{
-    KeyIdentity, KeyIntent, KeyRecords, LostBecause, LostKey, Place, Predecessor, ProjectKeyIdentity, Released,
-};
+use super::identity::{KeyIdentity, KeyIntent, KeyRecords, LostBecause, LostKey, ProjectKeyIdentity};
 use super::names::{ClusterId, Mark};
 use super::seal::InvalidAnnotation;
 use super::{AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, Wake, brake, later, memory, paused};
@@ -53,10 +46,6 @@ pub struct KeyObserved {
     pub identity: Result<ProjectKeyIdentity, InvalidAnnotation>,
     pub account: AccountView,
     pub secret: KeySecretView,
-    /// The other side of a hand-over.
-    pub hand_over: HandOverView<ProjectKeyIdentity>,
-    /// The keys that belong to another resource, by their names, and to which.
-    pub claims: BTreeMap<String, String>,
     /// The accounts whose credentials are in the Secret.
     pub accounts: Vec<KeyAccount>,
     /// A resource that names the same Secret and is older, or owns it.
@@ -179,12 +168,6 @@ pub enum KeyStep {
     Record { records: KeyRecords, event: Option<String> },
     /// Drop the keys that a person has revoked from the records, and record what that person said.
     Acknowledge { records: KeyRecords, event: String },
-    /// Record these keys of a resource that is released, where wanted after its key was written into the Secret.
-    TakeOver { records: KeyRecords, predecessor: Predecessor, copy: bool },
-    /// Record, in both places, that the keys are another resource's from now on.
-    Release { released: Released },
-    /// Remove that record, if there is no resource of this name any more.
-    TakeBack { place: Place },
     /// Revoke a key, then write these key records. `in_use`: why that is done although it may be in use.
     Revoke { id: i64, name: String, records: KeyRecords, in_use: Option<String> },
     /// Read the organization's keys.
@@ -215,18 +198,13 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     };
     let case = Case { spec, observed, identity, secret: trusted(&observed.secret, identity), now };
     if let Some(braked) = braked {
-        // What is handed over is not revoked.
-        let revokes = |given: &Choice| matches!(given.step, Some(KeyStep::Revoke { .. }));
-        let given = hand_over::given(&case).filter(|given| !observed.meta.paused && !revokes(given));
-        return Decision::first_step([Decision::rest(braked)].into_iter().chain(given));
+        return Decision::rest(braked);
     }
-    // A secret in memory comes first: the platform shows it only once. What goes, and is handed over to nobody, is revoked.
-    let unsaved = observed.unsaved.as_ref().filter(|_| !matches!(case.secret, KeySecretView::Foreign(_)));
-    let is_kept = unsaved.is_some() && observed.meta.has_finalizer && hand_over::waits(&case);
-    if observed.meta.deleting && !is_kept {
+    if observed.meta.deleting {
         return delete::decide(&case);
     }
-    if let Some(key) = unsaved {
+    // A secret in memory comes first: the platform shows it only once.
+    if let Some(key) = observed.unsaved.as_ref().filter(|_| !matches!(case.secret, KeySecretView::Foreign(_))) {
         if !identity.expects(&key.name) {
             return Decision::act(case.give_up_unsaved(key), saving());
         }
@@ -243,9 +221,6 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     }
     if observed.meta.record_lost || !observed.meta.has_finalizer && is_held(identity) {
         return case.restore();
-    }
-    if let Some(choice) = hand_over::given(&case) {
-        return choice;
     }
     if identity.intent.is_none()
         && let Some(choice) = manual_revocation::acknowledged(&case)
@@ -323,13 +298,9 @@ impl Case<'_> {
         KeyStep::GiveUpUnsaved { records: outcome::with_lost(&self.identity.records, lost) }
     }
 
-    /// Whether a key of this name is one that this resource may revoke: this cluster issued the name, or it is one of the resource that
-    /// this one has taken over from.
+    /// Whether this cluster issued the name of a key: only then may the key be revoked here.
     fn issued(&self, name: &str) -> bool {
-        let of_predecessor = |Predecessor { place, uid, .. }: &Predecessor| {
-            Mark::of(name).is_some_and(|mark| Some(mark.cluster) == place.cluster.as_deref() && mark.is_of(uid))
-        };
-        self.observed.cluster.issued(name) || self.identity.hand_over.predecessor.as_ref().is_some_and(of_predecessor)
+        self.observed.cluster.issued(name)
     }
 
     /// Whether the platform is known to offer no call to revoke keys.

@@ -86,9 +86,6 @@ pub(super) fn keys(records: &KeyRecords) -> impl Iterator<Item = Named<'_>> {
 /// Revokes one key where the platform offers that, if this cluster issued its name. What the list shows has to have that name.
 /// A list that lacks the key proves nothing by itself: the answer to the revocation does.
 pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
-    if case.observed.claims.contains_key(name) {
-        return Revocation::Step(None, Box::new(leave(case, name)));
-    }
     let keys = match &case.observed.listing {
         KeyListing::NotRead => return Revocation::Step(Some(Action::ListKeys), Box::new(KeyStep::ListKeys)),
         KeyListing::NotOffered => return Revocation::NotOffered,
@@ -121,13 +118,6 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
     }
 }
 
-/// Drops a key from the record that another resource has taken over.
-pub(super) fn leave(case: &Case, name: &str) -> KeyStep {
-    let other = case.observed.claims.get(name).map_or("another resource", String::as_str);
-    let event = Some(format!("Key {name} stays valid: {other} has taken it over."));
-    KeyStep::Record { records: without(&case.identity.records, name), event }
-}
-
 fn revoke(id: i64, name: &str, records: KeyRecords) -> Revocation {
     let step = KeyStep::Revoke { id, name: name.to_owned(), records, in_use: None };
     Revocation::Step(Some(Action::Revoke), Box::new(step))
@@ -152,7 +142,6 @@ pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
     let attempt = |name: &str| {
         names::is_attempt(name, &readable, &case.observed.cluster, &case.observed.uid)
             && case.identity.names().all(|known| known != name)
-            && !case.observed.claims.contains_key(name)
     };
     keys.iter().find(|key| attempt(&key.name))
 }

@@ -13,11 +13,8 @@ pub enum KeySecretView {
     Restored {
         key: KeyIdentity,
         version: String,
-        /// It is that of the resource that has handed over to this one.
-        inherited: bool,
     },
-    /// dbplane made it for a resource of this name, it has no owner any more, and nothing is in it yet. Or it is that of the resource
-    /// that has handed over, and holds no key of it any more.
+    /// dbplane made it for a resource of this name, it has no owner any more, and nothing is in it yet.
     Unowned {
         version: String,
     },
@@ -38,14 +35,11 @@ pub enum SecretContents {
 
 /// A Secret from a backup is trusted if the record has its key: the two were written together.
 pub(super) fn trusted(secret: &KeySecretView, identity: &ProjectKeyIdentity) -> KeySecretView {
-    let KeySecretView::Restored { key, version, inherited } = secret else { return secret.clone() };
+    let KeySecretView::Restored { key, .. } = secret else { return secret.clone() };
     let intended = identity.intent.as_ref().is_some_and(|intent| intent.name == key.name);
     let known = keys(&identity.records).any(|known| known == (Some(key.id), key.name.as_str()));
     if intended || known {
         return secret.clone();
-    }
-    if *inherited {
-        return KeySecretView::Unowned { version: version.clone() };
     }
     KeySecretView::Foreign("from an earlier resource, with a key that the record of this one does not have".to_owned())
 }

@@ -3,8 +3,7 @@
 use jiff::Timestamp;
 
 use super::super::Report;
-use super::super::hand_over;
-use super::super::identity::{HandOverRecord, KeyIdentity, ProjectKeyIdentity};
+use super::super::identity::{KeyIdentity, KeyRecords};
 use super::rotation::revoked_by;
 use super::{KeyListing, KeyObserved, Probe};
 use crate::api::{KeyRecord, ProjectKeySpec, ProjectKeyStatus};
@@ -18,7 +17,25 @@ pub fn status(
     spec: &ProjectKeySpec,
     now: Timestamp,
 ) -> ProjectKeyStatus {
-    let records = observed.identity.as_ref().map(|identity| identity.records.clone()).unwrap_or_default();
+    let mut status = match &observed.identity {
+        Ok(identity) => known(&identity.records, observed, old, spec),
+        // What was known last is shown, and the record is kept: a person is to decide what becomes of both.
+        Err(_) => old.clone(),
+    };
+    status.conditions = report.conditions(&old.conditions, observed.meta.generation, now);
+    status.last_handled_reconcile_at =
+        observed.meta.handled_reconcile(observed.probe != Probe::WANTED, old.last_handled_reconcile_at.as_ref());
+    status.observed_generation = report.observed_generation(old.observed_generation, observed.meta.generation);
+    status
+}
+
+/// What is recorded of the keys, and what is known of the one in use.
+fn known(
+    records: &KeyRecords,
+    observed: &KeyObserved,
+    old: &ProjectKeyStatus,
+    spec: &ProjectKeySpec,
+) -> ProjectKeyStatus {
     let current = records.current.as_ref();
     let (last_used_at, last_used_from) = last_use(current, observed, old);
     ProjectKeyStatus {
@@ -45,15 +62,10 @@ pub fn status(
             .iter()
             .map(|key| KeyRecord { id: key.id, name: key.name.clone(), since: key.since, revoke_at: None })
             .collect(),
-        acknowledged_keys: records.acknowledged.map(|acknowledged| acknowledged.keys).unwrap_or_default(),
-        conditions: report.conditions(&old.conditions, observed.meta.generation, now),
-        last_handled_rotate: records.rotated_for,
-        release: release(observed),
+        acknowledged_keys: records.acknowledged.as_ref().map(|known| known.keys.clone()).unwrap_or_default(),
+        last_handled_rotate: records.rotated_for.clone(),
         record: observed.meta.record.clone(),
-        last_handled_reconcile_at: observed
-            .meta
-            .handled_reconcile(observed.probe != Probe::WANTED, old.last_handled_reconcile_at.as_ref()),
-        observed_generation: report.observed_generation(old.observed_generation, observed.meta.generation),
+        ..ProjectKeyStatus::default()
     }
 }
 
@@ -72,12 +84,4 @@ fn last_use(
         Some(key) => (key.last_used_at, key.last_used_from.clone()),
         None => known,
     }
-}
-
-/// What a successor in another cluster needs.
-fn release(observed: &KeyObserved) -> Option<String> {
-    let known = observed.identity.as_ref().ok()?;
-    let identity = ProjectKeyIdentity { hand_over: HandOverRecord::default(), ..known.clone() };
-    let released = known.hand_over.released.as_ref();
-    hand_over::release(released, &observed.meta, &observed.uid, &observed.cluster, identity)
 }

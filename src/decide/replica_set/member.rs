@@ -31,13 +31,12 @@ pub fn relation(spec: &ReadReplicaSetSpec, uid: &str, compute: &Compute) -> Opti
     }
 }
 
-/// Whether a Compute could be one of the set's. One that is about to become another resource's is left alone.
+/// Whether a Compute could be one of the set's.
 fn is_replica(spec: &ReadReplicaSetSpec, compute: &Compute) -> bool {
     let its = &compute.spec;
     its.type_ == ComputeType::ReadOnly
         && its.management == Management::Full
         && its.project_id == spec.template.spec.compute().project_id
-        && its.hand_over_to.is_none()
         && compute.metadata.deletion_timestamp.is_none()
 }
 

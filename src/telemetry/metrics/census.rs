@@ -271,7 +271,7 @@ mod tests {
             ready: [(("True", "Available"), 3), (("False", "Refused"), 1)].into(),
             stalled: [("Refused", 1)].into(),
             unsynced: [("DriftPersists", 2)].into(),
-            waiting: [("DeletionPaused", 2), ("HandingOver", 0)].into(),
+            waiting: [("DeletionPaused", 2), ("WaitingForDisruption", 0)].into(),
         };
         let account =
             AccountCensus { uid: "uid-1".to_owned(), oldest: [("project", 1000)].into(), ..AccountCensus::default() };
@@ -286,7 +286,7 @@ mod tests {
             r#"dbplane_stalled_resources{kind="Compute",reason="Refused"} 1"#,
             r#"dbplane_unsynced_resources{kind="Compute",reason="DriftPersists"} 2"#,
             r#"dbplane_waiting_resources{kind="Compute",reason="DeletionPaused"} 2"#,
-            r#"dbplane_waiting_resources{kind="Compute",reason="HandingOver"} 0"#,
+            r#"dbplane_waiting_resources{kind="Compute",reason="WaitingForDisruption"} 0"#,
             r#"dbplane_oldest_snapshot_timestamp_seconds{account="uid-1",list="project"} 1000"#,
             r#"dbplane_keys{account="uid-1",state="in_use"} 2"#,
             r#"dbplane_keys{account="uid-1",state="previous"} 0"#,

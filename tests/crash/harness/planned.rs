@@ -64,13 +64,9 @@ async fn compare(site: &mut Site, scenario: &Scenario) -> Result<Compared> {
     if let Some(left) = come_to_rest(site, &scenario.goal).await? {
         return Err(Error::new(format!("not settled: {left}")));
     }
-    let timed = made(site, after, &known)?;
-    let later = after_hand_over(&plan)?;
-    let is_foreseen = |(at, _): &&(Timestamp, String)| later.is_none_or(|later| *at < later);
-    let foreseen: Vec<String> = timed.iter().filter(is_foreseen).map(|(_, call)| call.clone()).collect();
-    let made: Vec<String> = timed.into_iter().map(|(_, call)| call).collect();
+    let made = made(site, after, &known);
     let planned = of_plan(&plan);
-    if by_target(&planned) != by_target(&foreseen) {
+    if by_target(&planned) != by_target(&made) {
         differences.push(format!("{}: planned {planned:?}, made {made:?}\n{plan:#}", scenario.name));
     }
     let unknown = plan["resources"].as_array().into_iter().flatten().filter(|it| !it["unknown"].is_null());
@@ -135,7 +131,7 @@ fn of_plan(plan: &Value) -> Vec<String> {
 }
 
 /// The calls that were carried out since then.
-fn made(site: &Site, since: usize, known: &BTreeSet<String>) -> Result<Vec<(Timestamp, String)>> {
+fn made(site: &Site, since: usize, known: &BTreeSet<String>) -> Vec<String> {
     let entries = site.platform.requests().split_off(since).into_iter();
     let changes =
         entries.filter(|it| it.method != "GET" && it.status.is_some_and(|status| (200..300).contains(&status)));
@@ -152,18 +148,7 @@ fn made(site: &Site, since: usize, known: &BTreeSet<String>) -> Result<Vec<(Time
             [] => method.to_owned(),
         }
     };
-    let timed = changes.map(|it| {
-        let at = it.at.parse().map_err(Error::while_doing("reading the time of a request"))?;
-        Ok((at, call(&it.method, &it.path)))
-    });
-    timed.collect()
-}
-
-/// What is handed over may not be written before a time that the plan names; what follows then is in the next plan.
-fn after_hand_over(plan: &Value) -> Result<Option<Timestamp>> {
-    let waits = plan["resources"].as_array().into_iter().flatten().map(|planned| &planned["waits"]);
-    let until = waits.filter(|waits| waits["reason"] == "HandingOver").filter_map(|waits| waits["until"].as_str());
-    until.min().map(|until| until.parse().map_err(Error::while_doing("reading a plan"))).transpose()
+    changes.map(|it| call(&it.method, &it.path)).collect()
 }
 
 /// In order for each compute and key; what is made for different ones may be made in any order.

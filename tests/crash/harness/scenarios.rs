@@ -265,32 +265,6 @@ fn deletes() -> Vec<Scenario> {
     ]
 }
 
-/// What one resource has becomes another's, in both orders of apply and delete.
-fn hand_overs() -> Vec<Scenario> {
-    let to = |kind, name| Act::Change(kind, name, json!({"handOverTo": {"name": format!("{name}-new")}}));
-    let from = |manifest: Value, name: &str| Act::Create(with(manifest, &json!({"takeOverFrom": {"name": name}})));
-    let sized = |name, size: u32| {
-        with(replica(name), &json!({"size": {"fixed": size}, "connection": {"secretName": "orders-db"}}))
-    };
-    let same = Goal { computes: vec!["orders-new"], created: 1, ..Goal::default() };
-    let larger = Goal { changed: 1, ..same.clone() };
-    let applied =
-        |size| vec![to("Compute", "orders"), from(sized("orders-new", size), "orders"), delete("Compute", "orders")];
-    let deleted = vec![to("Compute", "orders"), delete("Compute", "orders"), from(sized("orders-new", 1), "orders")];
-    let key_applied = vec![from(key("ci-new"), "ci"), to("ProjectKey", "ci"), delete("ProjectKey", "ci")];
-    let key_deleted = vec![to("ProjectKey", "ci"), delete("ProjectKey", "ci"), from(key("ci-new"), "ci")];
-    let keys = Goal { keys: vec!["ci-new"], created_keys: 1, ..Goal::default() };
-    let of_compute = |name, act, goal| Scenario::new(name, act, goal).after(vec![sized("orders", 1)]);
-    let of_key = |name, act| Scenario::new(name, act, keys.clone()).after(vec![key("ci")]);
-    vec![
-        of_compute("hand-over", applied(1), same.clone()),
-        of_compute("hand-over-elected", applied(2), larger).elected("hand-over-elected"),
-        of_compute("hand-over-deleted", deleted, same).minimal("hand-over-deleted"),
-        of_key("hand-over-key", key_applied),
-        of_key("hand-over-key-deleted", key_deleted).minimal("hand-over-key-deleted"),
-    ]
-}
-
 /// A set of replicas grows, shrinks, goes to another branch, is changed in turn, and goes.
 fn replica_sets() -> Vec<Scenario> {
     let change = |spec: Value| vec![Act::Change("ReadReplicaSet", "reads", spec)];
@@ -324,5 +298,5 @@ fn delete(kind: &'static str, name: &'static str) -> Act {
 
 /// All of them.
 pub fn scenarios() -> Vec<Scenario> {
-    [creates(), keys(), changes(), deletes(), hand_overs(), replica_sets(), vec![busy()]].concat()
+    [creates(), keys(), changes(), deletes(), replica_sets(), vec![busy()]].concat()
 }

@@ -7,9 +7,6 @@ use std::path::{Path, PathBuf};
 use dbplane::decide::names::{FIELD_MANAGER, LEASE, MANAGED_BY};
 use regex::Regex;
 
-/// What a seal begins with: it is digested, and written nowhere.
-const SEALED: &str = "dbplane.dev/release";
-
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -33,7 +30,7 @@ fn every_name_is_on_the_page_and_no_other() {
         let shipped = text.split("#[cfg(test)]").next().unwrap();
         used.extend(literal.captures_iter(shipped).map(|found| found[1].to_owned()));
     }
-    assert!(used.remove(SEALED) && used.len() > 10, "{used:?}");
+    assert!(used.len() > 10, "{used:?}");
     let page = fs::read_to_string(root.join("docs/reference/names.md")).unwrap();
     let entry = Regex::new(r"(?m)^- `(dbplane\.dev/[a-z-]+)`").unwrap();
     let listed: BTreeSet<String> = entry.captures_iter(&page).map(|found| found[1].to_owned()).collect();

@@ -4,7 +4,6 @@
 mod accounts;
 mod changes;
 mod creates;
-mod handing;
 mod keys;
 mod rotating;
 mod turns;

@@ -199,7 +199,6 @@ fn only_who_creates_by_a_mark_rests_on_an_older_list() {
         ("who would adopt one", json!({"existing": "Adopt"}), fresh(), &[], NameSupport::Kept, false),
         ("who only looks", json!({"management": "Observe"}), fresh(), &[], NameSupport::Kept, false),
         ("who names one", json!({"computeID": "ep-2"}), fresh(), &[], NameSupport::Kept, false),
-        ("who takes over", json!({"takeOverFrom": {"name": "old"}}), fresh(), &[], NameSupport::Kept, false),
         ("who has a record", json!({}), intended(), &[], NameSupport::Kept, false),
     ] {
         let spec = Given::new().declaring(declared).spec;

@@ -10,6 +10,7 @@ fn nothing_is_done_with_an_invalid_record() {
         (InvalidAnnotation::Unreadable("expected value".into()), ["expected value", forget]),
         (InvalidAnnotation::Edited, ["not as dbplane wrote it", forget]),
         (InvalidAnnotation::Newer, ["a newer version of dbplane", "until that version runs again"]),
+        (InvalidAnnotation::HandOver, ["does not offer that any more", "set its spec.computeID"]),
         (InvalidAnnotation::CopiedFrom("shop/other".into()), ["copied from shop/other", forget]),
     ] {
         for given in [Given::new(), Given::bound()] {

@@ -165,6 +165,21 @@ fn a_restart_is_shown_when_it_was_asked_for_and_when_it_was_done() {
 }
 
 #[test]
+fn it_keeps_what_was_seen_last_where_the_record_is_invalid() {
+    let old = ComputeStatus {
+        compute_id: Some("ep-1".into()),
+        record: Some("the record".into()),
+        ..ComputeStatus::default()
+    };
+    let given = Given::bound().with_invalid_record(&InvalidAnnotation::HandOver);
+    let report = Report::stalled(Reason::BindingConflict, "a");
+    let status = status(&report, &given.spec, &given.observed, &old, given.now);
+    let (conditions, observed_generation) = (status.conditions.clone(), status.observed_generation);
+    assert_eq!(conditions[0].reason, "BindingConflict");
+    assert_eq!(status, ComputeStatus { conditions, observed_generation, ..old });
+}
+
+#[test]
 fn an_observed_compute_shows_no_restarts() {
     let given = Given::bound().declaring(json!({"restartToken": "one", "management": "Observe"}));
     assert_eq!(restart_of(&given, None), None);

@@ -32,6 +32,7 @@ fn nothing_is_done_with_an_invalid_record() {
         (InvalidAnnotation::Unreadable("expected value".to_owned()), ["cannot be read", forget]),
         (InvalidAnnotation::Edited, ["not as dbplane wrote it", forget]),
         (InvalidAnnotation::Newer, ["a newer version of dbplane", "until that version runs again"]),
+        (InvalidAnnotation::HandOver, ["does not offer that any more", "Create another ProjectKey"]),
         (InvalidAnnotation::CopiedFrom("shop/other".to_owned()), ["copied from shop/other", forget]),
     ] {
         let given = |given: Given| given.but(|_, seen| seen.identity = Err(invalid.clone()));
@@ -70,6 +71,22 @@ fn the_status_shows_every_key() {
     );
     assert_eq!(status.lost_keys, [KeyRecord { id: None, name: "gone".to_owned(), since: at(0), revoke_at: None }]);
     assert_eq!(status.observed_generation, Some(1));
+}
+
+#[test]
+fn the_status_keeps_what_was_known_where_the_record_is_invalid() {
+    let old = ProjectKeyStatus {
+        key_id: Some(1),
+        record: Some("the record".to_owned()),
+        last_handled_rotate: Some("one".to_owned()),
+        ..ProjectKeyStatus::default()
+    };
+    let given = Given::in_use().but(|_, seen| seen.identity = Err(InvalidAnnotation::HandOver));
+    let report = Report::stalled(Reason::BindingConflict, "a");
+    let status = status(&report, &given.observed, &old, &given.spec, at(1));
+    let (conditions, observed_generation) = (status.conditions.clone(), status.observed_generation);
+    assert_eq!(conditions[0].reason, "BindingConflict");
+    assert_eq!(status, ProjectKeyStatus { conditions, observed_generation, ..old });
 }
 
 #[test]

@@ -3,7 +3,6 @@
 mod create;
 mod delete;
 mod elsewhere;
-mod hand_over;
 mod in_use;
 mod links;
 mod listing;
@@ -105,8 +104,6 @@ impl Given {
             uid: UID.to_owned(),
             identity: Ok(ProjectKeyIdentity::default()),
             account: AccountView::Usable { organization: Some("org-1".to_owned()) },
-            hand_over: HandOverView::default(),
-            claims: BTreeMap::new(),
             accounts: Vec::new(),
             secret: KeySecretView::Absent,
             rival: None,

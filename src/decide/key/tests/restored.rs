@@ -6,7 +6,7 @@ use crate::api::KeyDeletion;
 const OTHER_UID: &str = "ffffffff-4e5f-6071-8293-a4b5c6d7e8f9";
 
 fn from_backup(key: KeyIdentity) -> KeySecretView {
-    KeySecretView::Restored { key, version: "7".to_owned(), inherited: false }
+    KeySecretView::Restored { key, version: "7".to_owned() }
 }
 
 fn adopted(id: i64) -> KeyStep {

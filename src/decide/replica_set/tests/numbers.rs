@@ -65,7 +65,6 @@ fn who_belongs_to_the_set() {
         json!({"spec": {"type": "ReadWrite"}}),
         json!({"spec": {"projectID": "p-2"}}),
         json!({"spec": {"management": "Observe", "computeID": "ep-0"}}),
-        json!({"spec": {"handOverTo": {"name": "another"}}}),
     ] {
         assert_eq!(orphan(&more), "rests", "{more}");
     }
@@ -167,11 +166,8 @@ fn a_replica_is_changed_back_but_for_what_the_template_does_not_have() {
     let edited = |more: Value| Given::of(1, [replica(0, &more)]).does();
     assert_eq!(edited(json!({"spec": {"size": {"fixed": 8}}})), "updates reads-0");
     assert_eq!(edited(json!({"metadata": {"labels": {"more": "x"}}})), "rests");
-    for more in [
-        json!({"spec": {"deletionProtection": true}}),
-        json!({"spec": {"connection": {"secretName": "own"}}}),
-        json!({"spec": {"handOverTo": {"name": "another"}}}),
-    ] {
+    for more in [json!({"spec": {"deletionProtection": true}}), json!({"spec": {"connection": {"secretName": "own"}}})]
+    {
         assert_eq!(edited(more.clone()), "rests", "{more}");
     }
     let mut labelled = Given::of(1, ready(1));
