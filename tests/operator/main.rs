@@ -23,6 +23,7 @@ mod key_faults;
 mod key_recovery;
 mod key_rotation;
 mod keys;
+mod moving;
 mod organization;
 mod overwritten;
 mod reconcile;

@@ -7,6 +7,7 @@ mod operations;
 mod perform;
 mod secret;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -190,15 +191,26 @@ impl Kind for Computes {
     }
 
     fn keys(object: &Compute) -> Vec<Key> {
-        compute::subjects(object).into_iter().map(Key::Claim).collect()
+        subjects(object).into_iter().map(Key::Claim).collect()
     }
 
     fn on_deleted<E: Environment>(env: &E, object: &Compute) {
         forget::<Self, E>(env, object);
         env.stop_observing(object);
-        // They may have waited for its create, or for what it claimed.
-        on_branch(env, object).iter().for_each(|other| env.wake(ObjectRef::from_obj(other.as_ref())));
+        // They may have waited for its create, or for its compute.
+        for subject in subjects(object) {
+            let others = env.objects_by::<Self>(&Key::Claim(subject));
+            others.iter().for_each(|other| env.wake(ObjectRef::from_obj(other.as_ref())));
+        }
     }
+}
+
+/// The subjects of its claims, and the compute in spec.computeID, which may be on another branch than spec.branchID.
+fn subjects(object: &Compute) -> BTreeSet<compute::Subject> {
+    let project = &object.spec.project_id;
+    let named =
+        object.spec.compute_id.iter().map(|id| compute::Subject::Compute { project: project.clone(), id: id.clone() });
+    compute::subjects(object).into_iter().chain(named).collect()
 }
 
 fn is_unbound(compute: &Compute) -> bool {
