@@ -81,6 +81,19 @@ pub struct ClusterAccountSpec {
     /// The namespaces whose resources may use this account: those that names lists and those that selector matches. Empty admits none.
     #[serde(default)]
     pub namespaces: NamespaceAccess,
+    /// What happens to deletions of resources beyond four times --deletes-per-minute within a minute, all namespaces of this account together. Slow (the default): they are made one every two seconds, each namespace in turn. Pause: they wait until somebody confirms them. The limit of each namespace, beyond which its deletions are paused, applies in both cases.
+    #[serde(default)]
+    pub mass_deletion_policy: MassDeletionPolicy,
+}
+
+/// What happens to deletions beyond the limit of an account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum MassDeletionPolicy {
+    /// They are made one after the other, each namespace in turn.
+    #[default]
+    Slow,
+    /// They wait until somebody confirms them.
+    Pause,
 }
 
 /// The platform, the organization and the rate budget: what Account and ClusterAccount have in common.
@@ -99,7 +112,7 @@ pub struct PlatformAccess {
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::identifier())]
     pub organization_id: Option<String>,
-    /// How many requests dbplane may send to the platform for this account; 600 a minute and 20 at once when absent. All resources that use the account share this budget.
+    /// How many requests dbplane may send to the platform for this account; 600 a minute and 20 at once when absent. All resources that use the account share this budget, and their namespaces take turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,
     /// The time between two reads of each project while nothing changes, 5s to 1h, such as 30s or 1m30s; 30s when absent. While a change is in progress, dbplane reads more often.

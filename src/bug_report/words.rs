@@ -45,6 +45,7 @@ const PLAIN: &[&str] = &[
     "lastUsedAt",
     "localFileCache",
     "management",
+    "massDeletionPolicy",
     "memory",
     "message",
     "missed",

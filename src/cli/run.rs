@@ -79,7 +79,7 @@ pub struct Run {
     /// Seconds between two checks whether the platform still has a project key: by its list of keys, or by asking the key itself.
     #[arg(long, env = "DBPLANE_KEY_CHECK_INTERVAL", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     key_check_interval: u64,
-    /// Limit of the brake on mass deletion: how many computes and keys of deleted resources dbplane deletes through one account within a minute. Further deletions wait until somebody confirms them. 0 switches the brake off.
+    /// Limit of the brake on mass deletion: how many computes and keys of deleted resources dbplane deletes through one account in one namespace within a minute. Further deletions wait until somebody confirms them. Beyond four times as many through one account in all namespaces, deletions wait their turn. 0 switches the brake off.
     #[arg(long, env = "DBPLANE_DELETES_PER_MINUTE", default_value_t = Limits::default().deletes_per_minute)]
     deletes_per_minute: u32,
     /// Name of this process in events and in the Lease; host name and process id when absent.

@@ -9,7 +9,7 @@ use kube::core::{Selector, SelectorExt};
 use super::environment::{Environment, Kind, StepError};
 use super::object::{AccountName, has_finalizer};
 use super::state::{AccountEntry, Connection, SharedConnection};
-use crate::api::{Account, AccountKind, AccountRef, ClusterAccount, Compute, NamespaceAccess};
+use crate::api::{Account, AccountKind, AccountRef, ClusterAccount, Compute, MassDeletionPolicy, NamespaceAccess};
 use crate::decide::account::Availability;
 use crate::decide::memory::Problem;
 use crate::decide::{AccountView, Action};
@@ -157,6 +157,15 @@ fn admits<E: Environment>(env: &E, name: &AccountName, namespace: &str) -> bool 
         || selector
             .as_ref()
             .is_some_and(|selector| env.namespace_labels(namespace).is_some_and(|labels| matches(selector, &labels)))
+}
+
+/// What happens to deletions beyond the limit of an account. Those of an Account are all in its own namespace, whose limit is lower.
+pub fn mass_deletion_policy<E: Environment>(env: &E, name: &AccountName) -> MassDeletionPolicy {
+    let account = match name.kind {
+        AccountKind::Account => None,
+        AccountKind::ClusterAccount => env.object::<ClusterAccount>(&name.object_ref()),
+    };
+    account.map(|account| account.spec.mass_deletion_policy).unwrap_or_default()
 }
 
 fn matches(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {

@@ -252,8 +252,8 @@ pub trait Kind: Send + Sync + Sized + 'static {
         None
     }
 
-    /// Puts the message of the brake on mass deletion where decisions see it.
-    fn pause_deletion(_observed: &mut Self::Observed, _message: String) {}
+    /// Puts the state of the brake on mass deletion where decisions see it.
+    fn set_brake(_observed: &mut Self::Observed, _brake: Brake) {}
 
     /// The account that an object refers to.
     fn account(_object: &Self::Object) -> Option<&AccountRef> {
@@ -321,14 +321,15 @@ pub trait Kind: Send + Sync + Sized + 'static {
 pub fn keys<K: Kind>(object: &K::Object) -> BTreeSet<Key> {
     let namespace = object.namespace();
     let mut keys: BTreeSet<Key> = K::keys(object).into_iter().collect();
-    keys.extend(K::account(object).map(|reference| Key::Account(AccountName::of(reference, object))));
+    let account = K::account(object).map(|reference| AccountName::of(reference, object));
+    keys.extend(account.clone().map(Key::Account));
     keys.extend(K::credentials(object).map(|(namespace, name)| Key::Secret(namespace, name)));
     keys.extend((namespace.is_none()).then_some(Key::ClusterScoped));
     let Some(namespace) = namespace else { return keys };
     let unused = K::unused_secrets(object).iter().map(String::as_str);
     let secrets = unused.chain(K::written_secret(object)).chain(K::read_secret(object));
     keys.extend(secrets.map(|name| Key::secret(&namespace, name)));
-    keys.extend(is_braked(object).then(|| Key::Braked(namespace.clone())));
+    keys.extend(account.filter(|_| is_braked(object)).map(|account| Key::Braked(account, namespace.clone())));
     let admitted = K::account(object).is_some_and(|reference| reference.kind == AccountKind::ClusterAccount);
     keys.extend(admitted.then(|| Key::Admitted(namespace.clone())));
     keys.insert(Key::Namespace(namespace));

@@ -26,8 +26,8 @@ pub enum Key {
     Claim(Subject),
     /// They may take Computes of this namespace as their own.
     Selector(String),
-    /// The brake has paused their deletion; they are in this namespace.
-    Braked(String),
+    /// The brake has paused their deletion; they refer to this account and are in this namespace.
+    Braked(AccountName, String),
 }
 
 impl Key {

@@ -21,7 +21,7 @@ pub use self::compute::Turn;
 pub use self::key::{KeyState, UnsavedKey};
 pub use self::resources::Resources;
 use super::object::AccountName;
-use crate::decide::brake::{Refusal, Window};
+use crate::decide::brake::{Asked, Refusal, Rules, Window};
 use crate::decide::key::Probe;
 use crate::decide::memory::Problem;
 use crate::decide::repairs::{Repair, Repairs};
@@ -167,6 +167,7 @@ impl<P> ProcessState<P> {
     /// an object that goes with its last finalizer the API server answers with the version from before.) A key that is not saved yet is
     /// lost, and reported.
     pub fn released(&self, uid: &str, version: Option<u64>) {
+        self.with(|contents| contents.deletions.leave(uid));
         self.update(uid, |resource| {
             if let Some(key) = resource.key.unsaved.take() {
                 key.log_loss(WITHOUT_OWNER);
@@ -181,6 +182,7 @@ impl<P> ProcessState<P> {
     pub fn forget(&self, uid: &str) {
         self.with(|contents| {
             contents.repairs.forget(uid);
+            contents.deletions.leave(uid);
             let Some(mut resource) = contents.resources.remove(uid) else { return };
             if let Some(key) = resource.key.unsaved.take() {
                 key.log_loss(WITHOUT_OWNER);
@@ -294,14 +296,8 @@ impl<P> ProcessState<P> {
 
     /// Admits and counts a deletion on the platform, or says why it has to wait. Counted as it is admitted, so that passes
     /// that run at the same time do not share one place.
-    pub fn admit_deletion(
-        &self,
-        (account, target): (&AccountName, &str),
-        limit: u32,
-        others_wait: bool,
-        now: Timestamp,
-    ) -> Result<(), Refusal> {
-        self.with(|contents| contents.deletions.admit((&account.to_string(), target), limit, others_wait, now))
+    pub fn admit_deletion(&self, asked: &Asked, rules: &Rules, now: Timestamp) -> Result<(), Refusal> {
+        self.with(|contents| contents.deletions.admit(asked, rules, now))
     }
 
     /// What is as it was before is written again.

@@ -1,238 +1,151 @@
-//! The brake on mass deletion: deletions beyond the allowed rate wait until a person confirms them.
+//! The brake on mass deletion: deletions beyond the allowed rate wait, for a person's confirmation or for their turn.
 //!
 //! A resource that was paused once stays paused, whatever the rate is later and whichever process runs: its status holds
 //! that.
 
-use std::collections::VecDeque;
+mod window;
+
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 
-use super::{Limits, Meta, Reason, Report, later, names};
+pub use self::window::{Asked, PER_ACCOUNT, Rules, SPACING, Window};
+use super::{Decision, Limits, Meta, Reason, Report, later, names};
 use crate::api::Condition;
 
 /// The state of the brake for one resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Brake {
-    /// The resource was not paused.
+    /// Nobody has paused or confirmed the deletion.
     #[default]
     Free,
-    /// A person has confirmed the deletion.
+    /// It was not paused, and the annotation confirms what was requested until this time.
+    ConfirmedUntil(Timestamp),
+    /// It was paused, and a person has confirmed it since.
     Confirmed,
-    /// The deletion is paused, with this message.
+    /// It is paused, with this message.
     Paused(String),
+    /// It waits its turn among those of its account, with this message, and asks again at this time.
+    Slowed(String, Timestamp),
 }
+
+/// A confirmation may be this far ahead: clocks differ, and a set confirms its own deletions for a minute.
+const AHEAD: Duration = Duration::from_secs(120);
 
 impl Brake {
     /// As the annotation of a resource that is being deleted since then, and its conditions show it. The annotation confirms what was
-    /// requested until the time in it: one that stays confirms no later deletion.
+    /// requested until the time in it: one that stays confirms no later deletion. A time in the future counts as now, so it confirms a
+    /// deletion that was paused before it was set, and none that is requested after it.
     pub fn of(annotation: Option<&str>, deleting_since: Option<Timestamp>, conditions: &[Condition]) -> Self {
         let until = annotation.and_then(|time| time.trim().parse::<Timestamp>().ok());
-        let confirmed = until.zip(deleting_since).is_some_and(|(until, since)| since <= until);
-        let paused = |condition: &&Condition| condition.reason == Reason::DeletionPaused.as_str();
-        match conditions.iter().find(paused) {
-            _ if confirmed => Self::Confirmed,
-            Some(condition) => Self::Paused(condition.message.clone()),
-            None => Self::Free,
+        let until = until.zip(deleting_since).and_then(|(until, since)| (since <= until).then_some(until));
+        let paused = conditions.iter().find(|condition| condition.reason == Reason::DeletionPaused.as_str());
+        match (paused, until) {
+            (Some(paused), Some(until)) if !paused.message.contains(&too_early(until)) => Self::Confirmed,
+            (Some(paused), _) => Self::Paused(paused.message.clone()),
+            (None, Some(until)) => Self::ConfirmedUntil(until),
+            (None, None) => Self::Free,
+        }
+    }
+
+    /// Whether a person has confirmed the deletion.
+    pub fn is_confirmed(&self, now: Timestamp) -> bool {
+        match self {
+            Self::Confirmed => true,
+            Self::ConfirmedUntil(until) => *until <= later(now, AHEAD),
+            Self::Free | Self::Paused(_) | Self::Slowed(..) => false,
         }
     }
 }
 
-/// The report of a resource whose deletion is paused. It is checked before everything else, since any other report would
-/// replace the condition that records the pause.
-pub(super) fn paused(meta: &Meta, limits: &Limits) -> Option<Report> {
+/// How the message of a pause names a confirmation that was there before, so that it confirms nothing later either.
+fn too_early(until: Timestamp) -> String {
+    format!("{} was set to {until} before, which is in the future and confirms nothing", names::CONFIRM_DELETION)
+}
+
+/// What to do about a resource whose deletion waits. It is decided before everything else, since any other report would replace the
+/// condition that records a pause.
+pub(super) fn held<S>(meta: &Meta, limits: &Limits) -> Option<Decision<S>> {
+    if !meta.deleting || !meta.has_finalizer || limits.deletes_per_minute == 0 {
+        return None;
+    }
     match &meta.brake {
-        Brake::Paused(message) if meta.deleting && meta.has_finalizer && limits.deletes_per_minute > 0 => {
-            Some(Report::stalled(Reason::DeletionPaused, message.clone()))
+        Brake::Paused(message) => Some(Decision::rest(Report::stalled(Reason::DeletionPaused, message.clone()))),
+        Brake::Slowed(message, until) => {
+            Some(Decision::wait(Report::progressing(Reason::DeletionSlowed, message.clone()), *until))
         }
-        _ => None,
+        Brake::Free | Brake::Confirmed | Brake::ConfirmedUntil(_) => None,
     }
 }
 
 /// Why a deletion has to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// So many were made through the account within the last minute, which is the limit.
+    /// So many were requested through the account in the namespace within a minute, which is the limit.
     Full(usize),
-    /// Others of the namespace wait already.
+    /// So many were made through the account in all namespaces, whose policy is to pause further ones.
+    AccountFull(usize),
+    /// Others of the account and namespace are paused.
     OthersWait,
+    /// The account has reached its limit: the deletion is made at about `turn`, and is to ask again at `ask`.
+    Slowed { turn: Timestamp, ask: Timestamp },
 }
 
 impl Refusal {
-    /// The message of the condition, with what a person can do.
-    pub fn text(self, kind: &str, meta: &Meta) -> String {
-        let Meta { namespace, name, .. } = meta;
-        let why = match self {
-            Self::Full(count) => {
-                format!("{count} deletions through one account within a minute are the limit of --deletes-per-minute")
-            }
-            Self::OthersWait => format!("other deletions in namespace {namespace} wait to be confirmed"),
-        };
-        let kind = kind.to_lowercase();
-        let confirm = names::CONFIRM_DELETION;
-        format!(
-            "Deletion is paused: {why}. To confirm it: kubectl annotate --overwrite {kind} {name} -n {namespace} {confirm}=$(date -u +%FT%TZ) \
-             (--all instead of the name confirms all that was deleted until now). To delete the resource and keep what it has on the platform: kubectl patch {kind} {name} -n \
-             {namespace} --type merge -p '{{\"spec\":{{\"deletion\":\"Orphan\"}}}}'."
-        )
+    /// The state of the brake that follows, with a message that says what a person can do.
+    pub fn brake(self, kind: &str, meta: &Meta) -> Brake {
+        let Meta { namespace, .. } = meta;
+        match self {
+            Self::Full(count) => paused(
+                &format!(
+                    "{count} deletions through one account in one namespace within a minute are the limit of --deletes-per-minute"
+                ),
+                kind,
+                meta,
+            ),
+            Self::AccountFull(count) => paused(
+                &format!(
+                    "{count} deletions through one account in all namespaces within a minute are the limit, {PER_ACCOUNT} times --deletes-per-minute, and its spec.massDeletionPolicy is Pause"
+                ),
+                kind,
+                meta,
+            ),
+            Self::OthersWait => paused(
+                &format!("other deletions in namespace {namespace} through the same account wait to be confirmed"),
+                kind,
+                meta,
+            ),
+            Self::Slowed { turn, ask } => Brake::Slowed(slowed(turn), ask),
+        }
     }
 }
 
-const WINDOW: Duration = Duration::from_secs(60);
-
-/// The deletions of the last minute, by the account and by what was deleted: one that has to be tried again counts once.
-#[derive(Clone, Debug, Default)]
-pub struct Window(VecDeque<Deletion>);
-
-#[derive(Clone, Debug)]
-struct Deletion {
-    at: Timestamp,
-    account: String,
-    target: String,
+fn paused(why: &str, kind: &str, meta: &Meta) -> Brake {
+    let Meta { namespace, name, .. } = meta;
+    let kind = kind.to_lowercase();
+    let confirm = names::CONFIRM_DELETION;
+    let before = match &meta.brake {
+        Brake::ConfirmedUntil(until) => format!(" ({})", too_early(*until)),
+        Brake::Free | Brake::Confirmed | Brake::Paused(_) | Brake::Slowed(..) => String::new(),
+    };
+    Brake::Paused(format!(
+        "Deletion is paused: {why}{before}. To confirm it: kubectl annotate --overwrite {kind} {name} -n {namespace} {confirm}=$(date -u +%FT%TZ) \
+         (--all instead of the name confirms all that was deleted until now). To delete the resource and keep what it has on the platform: kubectl patch {kind} {name} -n \
+         {namespace} --type merge -p '{{\"spec\":{{\"deletion\":\"Orphan\"}}}}'."
+    ))
 }
 
-impl Window {
-    /// Admits and counts the deletion of `target` through an account, or returns why it has to wait. Each account has its own limit.
-    pub fn admit(
-        &mut self,
-        (account, target): (&str, &str),
-        limit: u32,
-        others_wait: bool,
-        now: Timestamp,
-    ) -> Result<(), Refusal> {
-        // Concurrent passes may come here in another order than they began. An entry further in the future was counted before
-        // the clock was put back.
-        self.0.retain(|known| known.at < later(now, WINDOW) && now < later(known.at, WINDOW));
-        let mut own = self.0.iter().filter(|known| known.account == account);
-        let count = own.clone().count();
-        if own.any(|known| known.target == target) {
-            return Ok(());
-        }
-        if others_wait {
-            return Err(Refusal::OthersWait);
-        }
-        if count >= usize::try_from(limit).unwrap_or(usize::MAX) {
-            return Err(Refusal::Full(count));
-        }
-        self.0.push_back(Deletion { at: now, account: account.to_owned(), target: target.to_owned() });
-        Ok(())
-    }
+/// Whole minutes, so that the message stays the same while the deletion waits.
+fn slowed(turn: Timestamp) -> String {
+    let minute = TimestampRound::new().smallest(Unit::Minute).mode(RoundMode::Ceil);
+    let turn = turn.round(minute).unwrap_or(turn);
+    format!(
+        "The deletion waits its turn, which comes before {turn}: more than {PER_ACCOUNT} times --deletes-per-minute were made through the account within a \
+         minute, so further ones are made one every {} seconds, each namespace in turn.",
+        SPACING.as_secs()
+    )
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
-
-    fn paused_with(text: &str) -> Vec<Condition> {
-        Report::stalled(Reason::DeletionPaused, text).conditions(&[], 1, at(0))
-    }
-
-    #[test]
-    fn a_minute_takes_as_many_as_are_allowed() {
-        let mut window = Window::default();
-        assert_eq!(window.admit(("shop/prod", "ep-1"), 2, false, at(0)), Ok(()));
-        assert_eq!(window.admit(("shop/prod", "ep-2"), 2, false, at(30)), Ok(()));
-        assert_eq!(window.admit(("shop/prod", "ep-3"), 2, false, at(59)), Err(Refusal::Full(2)));
-        assert_eq!(window.admit(("shop/prod", "ep-3"), 2, false, at(60)), Ok(()), "the first is a minute ago");
-        assert_eq!(window.admit(("shop/prod", "ep-4"), 2, false, at(89)), Err(Refusal::Full(2)), "it slides");
-        assert_eq!(window.admit(("shop/prod", "ep-4"), 2, false, at(90)), Ok(()));
-    }
-
-    #[test]
-    fn the_deletions_of_one_account_stop_no_other() {
-        let mut window = Window::default();
-        assert_eq!(window.admit(("shop/prod", "ep-1"), 1, false, at(0)), Ok(()));
-        assert_eq!(window.admit(("shop/prod", "ep-2"), 1, false, at(1)), Err(Refusal::Full(1)));
-        assert_eq!(window.admit(("bank/prod", "ep-3"), 1, false, at(2)), Ok(()));
-        assert_eq!(window.admit(("bank/prod", "ep-4"), 1, false, at(3)), Err(Refusal::Full(1)));
-    }
-
-    #[test]
-    fn what_is_tried_again_counts_once() {
-        let mut window = Window::default();
-        for second in 0..20 {
-            assert_eq!(window.admit(("shop/prod", "ep-1"), 2, false, at(second)), Ok(()));
-        }
-        assert_eq!(window.admit(("shop/prod", "ep-2"), 2, false, at(20)), Ok(()));
-        assert_eq!(
-            window.admit(("shop/prod", "ep-1"), 2, true, at(21)),
-            Ok(()),
-            "it was admitted before the others had to wait"
-        );
-        assert_eq!(window.admit(("shop/prod", "ep-3"), 2, false, at(22)), Err(Refusal::Full(2)));
-    }
-
-    #[test]
-    fn while_others_of_the_namespace_wait_so_does_the_next() {
-        let mut window = Window::default();
-        assert_eq!(window.admit(("shop/prod", "ep-1"), 2, true, at(0)), Err(Refusal::OthersWait));
-        assert_eq!(window.admit(("shop/prod", "ep-1"), 2, false, at(1)), Ok(()));
-    }
-
-    #[test]
-    fn a_pass_that_began_earlier_does_not_forget_one_that_was_admitted_before_it() {
-        let mut window = Window::default();
-        assert_eq!(window.admit(("shop/prod", "ep-1"), 1, false, at(10)), Ok(()));
-        assert_eq!(window.admit(("shop/prod", "ep-2"), 1, false, at(9)), Err(Refusal::Full(1)));
-    }
-
-    #[test]
-    fn a_clock_that_is_put_back_delays_nothing_for_long() {
-        let mut window = Window::default();
-        assert_eq!(window.admit(("shop/prod", "ep-1"), 1, false, at(7200)), Ok(()));
-        assert_eq!(window.admit(("shop/prod", "ep-2"), 1, false, at(3600)), Ok(()));
-        assert_eq!(window.admit(("shop/prod", "ep-3"), 1, false, at(3540)), Ok(()), "a whole minute");
-        assert_eq!(window.admit(("shop/prod", "ep-4"), 1, false, at(3481)), Err(Refusal::Full(1)));
-    }
-
-    #[test]
-    fn the_status_remembers_and_the_annotation_confirms() {
-        let (wait, since) = (paused_with("wait"), Some(at(60)));
-        assert_eq!(Brake::of(None, since, &wait), Brake::Paused("wait".into()));
-        for confirmed in ["1970-01-01T00:01:00Z", " 1970-01-01T01:01:30+01:00 ", "1970-01-02T00:00:00Z"] {
-            assert_eq!(Brake::of(Some(confirmed), since, &wait), Brake::Confirmed, "{confirmed}");
-            assert_eq!(Brake::of(Some(confirmed), since, &[]), Brake::Confirmed, "{confirmed}");
-        }
-        // It stays from an earlier deletion, or is no time.
-        for other in ["1970-01-01T00:00:59Z", "true", "", "2000-13-01T00:00:00Z"] {
-            assert_eq!(Brake::of(Some(other), since, &wait), Brake::Paused("wait".into()), "{other}");
-            assert_eq!(Brake::of(Some(other), since, &[]), Brake::Free, "{other}");
-        }
-        assert_eq!(Brake::of(Some("1970-01-02T00:00:00Z"), None, &[]), Brake::Free, "nothing is deleted");
-        let other = Report::stalled(Reason::Refused, "no").conditions(&[], 1, at(0));
-        assert_eq!(Brake::of(None, since, &other), Brake::Free);
-    }
-
-    #[test]
-    fn only_a_paused_deletion_is_reported_as_paused() {
-        let paused_meta =
-            Meta { deleting: true, has_finalizer: true, brake: Brake::Paused("wait".into()), ..Meta::default() };
-        let limits = Limits::default();
-        assert_eq!(paused(&paused_meta, &limits), Some(Report::stalled(Reason::DeletionPaused, "wait")));
-        assert_eq!(paused(&Meta { deleting: false, ..paused_meta.clone() }, &limits), None);
-        assert_eq!(paused(&Meta { has_finalizer: false, ..paused_meta.clone() }, &limits), None);
-        for brake in [Brake::Free, Brake::Confirmed] {
-            assert_eq!(paused(&Meta { brake, ..paused_meta.clone() }, &limits), None);
-        }
-        assert_eq!(paused(&paused_meta, &Limits { deletes_per_minute: 0, ..limits }), None, "there is no brake");
-    }
-
-    #[test]
-    fn the_message_names_the_cause_and_the_commands() {
-        let meta = Meta { namespace: "shop".into(), name: "ci".into(), ..Meta::default() };
-        let full = Refusal::Full(30).text("ProjectKey", &meta);
-        for words in [
-            "30 deletions",
-            "--deletes-per-minute",
-            "kubectl annotate --overwrite projectkey ci -n shop dbplane.dev/confirm-deletion=$(date -u +%FT%TZ)",
-            r#"kubectl patch projectkey ci -n shop --type merge -p '{"spec":{"deletion":"Orphan"}}'"#,
-        ] {
-            assert!(full.contains(words), "{words:?} is not in {full:?}");
-        }
-        assert!(Refusal::OthersWait.text("Compute", &meta).contains("other deletions in namespace shop wait"));
-    }
-}
+#[path = "brake/tests.rs"]
+mod tests;

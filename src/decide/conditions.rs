@@ -136,7 +136,12 @@ impl Report {
             Sync::OutOfSync(reason, _) | Sync::Refused(reason, _) => Some(*reason),
             Sync::InSync | Sync::Unknown(..) | Sync::NotApplicable => None,
         };
-        let waiting = [Reason::DeletionPaused, Reason::DeletionProtected, Reason::WaitingForDisruption];
+        let waiting = [
+            Reason::DeletionPaused,
+            Reason::DeletionSlowed,
+            Reason::DeletionProtected,
+            Reason::WaitingForDisruption,
+        ];
         [Some(self.headline().0), of_sync].into_iter().flatten().find(|reason| waiting.contains(reason))
     }
 
@@ -245,6 +250,7 @@ mod tests {
         for (report, expected) in [
             (Report::stalled(Reason::DeletionPaused, "b"), Some(Reason::DeletionPaused)),
             (Report::stalled(Reason::DeletionProtected, "b"), Some(Reason::DeletionProtected)),
+            (Report::progressing(Reason::DeletionSlowed, "b"), Some(Reason::DeletionSlowed)),
             (ready(Sync::OutOfSync(waiting, "b".into())), Some(waiting)),
             (ready(Sync::Refused(waiting, "b".into())), Some(waiting)),
             (Report::stalled(refused, "b"), None),

@@ -77,6 +77,7 @@ impl Reason {
             | R::Restarting
             | R::Deleting => Needs::Work,
             R::PlatformBusy
+            | R::DeletionSlowed
             | R::WaitingForDisruption
             | R::PlatformUnreachable
             | R::CallNotRecorded

@@ -41,6 +41,8 @@ reasons! {
     Deleting,
     /// More was deleted within a minute than is allowed without confirmation.
     DeletionPaused,
+    /// More was deleted within a minute than the account allows for all its namespaces.
+    DeletionSlowed,
     /// spec.deletionProtection keeps the compute.
     DeletionProtected,
     /// A change that interrupts connections waits for the time that spec.disruption allows.

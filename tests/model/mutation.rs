@@ -278,8 +278,8 @@ macro_rules! mutated {
                 <$kind>::removes(step).filter(|_| mutation() != Some(Mutation::IgnoreBrake))
             }
 
-            fn pause_deletion(observed: &mut $observed, message: String) {
-                <$kind>::pause_deletion(observed, message);
+            fn set_brake(observed: &mut $observed, brake: Brake) {
+                <$kind>::set_brake(observed, brake);
             }
 
             fn account(object: &$object) -> Option<&AccountRef> {

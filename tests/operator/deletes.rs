@@ -24,8 +24,12 @@ impl Alone {
         Self { shared: Box::leak(Box::new(Shared::start_in(&[], flags).await)), flags, later: Vec::new() }
     }
 
+    pub async fn bare(&self, name: &str) -> Fixture {
+        Fixture::within(self.shared, name, |_| {}).await
+    }
+
     pub async fn fixture(&self, name: &str) -> Fixture {
-        let fixture = Fixture::within(self.shared, name, |_| {}).await;
+        let fixture = self.bare(name).await;
         fixture.account().await;
         fixture
     }

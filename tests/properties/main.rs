@@ -12,6 +12,7 @@
 )]
 
 mod accounts;
+mod brake;
 mod console;
 mod faults;
 mod history;

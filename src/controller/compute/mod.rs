@@ -154,8 +154,8 @@ impl Kind for Computes {
         }
     }
 
-    fn pause_deletion(observed: &mut ComputeObserved, message: String) {
-        observed.meta.brake = Brake::Paused(message);
+    fn set_brake(observed: &mut ComputeObserved, brake: Brake) {
+        observed.meta.brake = brake;
     }
 
     fn account(object: &Compute) -> Option<&AccountRef> {

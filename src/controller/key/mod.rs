@@ -139,8 +139,8 @@ impl Kind for ProjectKeys {
         }
     }
 
-    fn pause_deletion(observed: &mut KeyObserved, message: String) {
-        observed.meta.brake = Brake::Paused(message);
+    fn set_brake(observed: &mut KeyObserved, brake: Brake) {
+        observed.meta.brake = brake;
     }
 
     fn is_held(object: &ProjectKey) -> bool {

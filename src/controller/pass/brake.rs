@@ -3,47 +3,49 @@
 use jiff::Timestamp;
 use kube::Resource;
 
+use super::super::access;
 use super::super::environment::{Environment, Kind, KindVisitor, Kinds};
 use super::super::index::Key;
 use super::super::object::{AccountName, Managed, uid};
 use crate::decide::Brake;
-use crate::decide::brake::Refusal;
+use crate::decide::brake::{Asked, Rules};
 
-/// Why a deletion on the platform has to wait; `None` where it may be made.
-pub fn paused<K: Kind, E: Environment>(env: &E, object: &K::Object, step: &K::Step, now: Timestamp) -> Option<String> {
+/// The state of the brake where a deletion on the platform has to wait; `None` where it may be made.
+pub fn held<K: Kind, E: Environment>(env: &E, object: &K::Object, step: &K::Step, now: Timestamp) -> Option<Brake> {
     object.meta().deletion_timestamp.as_ref()?;
     let target = K::removes(step)?;
     let kind = K::Object::kind(&());
     let meta = object.meta_observed();
     let limit = env.settings().limits.deletes_per_minute;
-    if limit > 0 && meta.brake != Brake::Confirmed {
-        let mut others = Others {
-            env,
-            me: uid(object),
-            namespace: object.meta().namespace.clone().unwrap_or_default(),
-            wait: false,
-        };
-        E::Kinds::each(&mut others);
+    if limit > 0 && !meta.brake.is_confirmed(now) {
         let account = AccountName::of(K::account(object)?, object);
-        if let Err(refusal) = env.state().admit_deletion((&account, target), limit, others.wait, now) {
-            return Some(Refusal::text(refusal, &kind, &meta));
+        let policy = access::mass_deletion_policy(env, &account);
+        let uid = uid(object);
+        let mut others =
+            Others { env, me: &uid, key: Key::Braked(account.clone(), meta.namespace.clone()), wait: false };
+        E::Kinds::each(&mut others);
+        let rules = Rules { limit, policy, others_wait: others.wait };
+        let account = account.to_string();
+        let asked = Asked { account: &account, namespace: &meta.namespace, target, uid: &uid };
+        if let Err(refusal) = env.state().admit_deletion(&asked, &rules, now) {
+            return Some(refusal.brake(&kind, &meta));
         }
     }
     env.count_deletion(&kind);
     None
 }
 
-/// Whether the deletion of another resource of the namespace is paused; its own status says so, also to the next process.
+/// Whether the deletion of another resource of the account and namespace is paused; its own status says so, also to the next process.
 struct Others<'a, E> {
     env: &'a E,
-    me: String,
-    namespace: String,
+    me: &'a str,
+    key: Key,
     wait: bool,
 }
 
 impl<E: Environment> KindVisitor for Others<'_, E> {
     fn visit<K: Kind>(&mut self) {
-        let paused = self.env.objects_by::<K>(&Key::Braked(self.namespace.clone()));
+        let paused = self.env.objects_by::<K>(&self.key);
         self.wait = self.wait || paused.iter().any(|other| uid(other.as_ref()) != self.me);
     }
 }

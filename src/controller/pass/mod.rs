@@ -125,8 +125,8 @@ fn decide<K: Kind, E: Environment>(
     now: Timestamp,
 ) -> Decision<K::Step> {
     let mut decision = K::decide(object, observed, now);
-    if let Some(message) = decision.step.as_ref().and_then(|step| brake::paused::<K, E>(env, object, step, now)) {
-        K::pause_deletion(observed, message);
+    if let Some(brake) = decision.step.as_ref().and_then(|step| brake::held::<K, E>(env, object, step, now)) {
+        K::set_brake(observed, brake);
         decision = K::decide(object, observed, now);
     }
     let waits = decision.report.as_ref().filter(|_| decision.step.is_none()).and_then(Report::waits_for);

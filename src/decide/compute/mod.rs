@@ -141,14 +141,14 @@ pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) ->
 }
 
 fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Choice {
-    let braked = brake::paused(&observed.meta, &observed.limits).filter(|_| !is_orphaned(spec));
+    let braked = brake::held(&observed.meta, &observed.limits).filter(|_| !is_orphaned(spec));
     let identity = match &observed.identity {
         Ok(identity) => identity,
-        Err(invalid) => return braked.map_or_else(|| record::invalid(spec, observed, invalid), Decision::rest),
+        Err(invalid) => return braked.unwrap_or_else(|| record::invalid(spec, observed, invalid)),
     };
     let case = Case { spec, observed, identity, now };
     if let Some(braked) = braked {
-        return Decision::rest(braked);
+        return braked;
     }
     if observed.meta.deleting {
         return delete::decide(&case);

@@ -191,14 +191,14 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
 
 fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choice {
     let orphaned = spec.deletion == KeyDeletion::Orphan;
-    let braked = brake::paused(&observed.meta, &observed.limits).filter(|_| !orphaned);
+    let braked = brake::held(&observed.meta, &observed.limits).filter(|_| !orphaned);
     let identity = match &observed.identity {
         Ok(identity) => identity,
-        Err(invalid) => return braked.map_or_else(|| invalid_record(spec, observed, invalid), Decision::rest),
+        Err(invalid) => return braked.unwrap_or_else(|| invalid_record(spec, observed, invalid)),
     };
     let case = Case { spec, observed, identity, secret: trusted(&observed.secret, identity), now };
     if let Some(braked) = braked {
-        return Decision::rest(braked);
+        return braked;
     }
     if observed.meta.deleting {
         return delete::decide(&case);

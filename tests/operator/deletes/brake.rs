@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::{Alone, delete, is_reported, message};
-use crate::fixture::{Fixture, compute, key};
+use crate::fixture::{ADMIN, Fixture, PROJECT, compute, key};
 use crate::support::{PATIENCE, wait_for};
 
 /// Those of `objects` that wait for a confirmation, once that is so many.
@@ -30,7 +30,7 @@ async fn confirm(fixture: &Fixture, object: &str) {
     fixture.kubectl(&["annotate", "--overwrite", object, &confirmation(Timestamp::now())]).await;
 }
 
-fn names(kind: &str, prefix: &str) -> Vec<String> {
+fn names_of(kind: &str, prefix: &str) -> Vec<String> {
     (1..=5).map(|number| format!("{kind}/{prefix}-{number}")).collect()
 }
 
@@ -48,7 +48,7 @@ async fn apply_computes(fixture: &Fixture) {
         let replica = compute(&format!("reader-{number}"), branch, "").replace("ReadWrite", "ReadOnly");
         fixture.apply(&replica).await;
     }
-    for object in names("compute", "reader") {
+    for object in names_of("compute", "reader") {
         fixture.until_ready(&object).await;
     }
 }
@@ -57,18 +57,20 @@ async fn apply_keys(fixture: &Fixture) {
     for number in 1..=5 {
         fixture.apply(&key(&format!("ci-{number}"), "")).await;
     }
-    for object in names("projectkey", "ci") {
+    for object in names_of("projectkey", "ci") {
         fixture.until_ready(&object).await;
     }
 }
 
 async fn computes_wait(alone: &mut Alone, fixture: &Fixture) {
     const PAUSED: &str = "dbplane_waiting_resources{kind=\"Compute\",reason=\"DeletionPaused\"}";
-    // A confirmation that stays from an earlier deletion is none.
-    let hour = SignedDuration::from_hours(1);
+    // A confirmation that stays from an earlier deletion is none, nor is one that was set for all times before.
+    let (hour, year) = (SignedDuration::from_hours(1), SignedDuration::from_hours(24 * 365));
     fixture.kubectl(&["annotate", "computes", "--all", &confirmation(Timestamp::now() - hour)]).await;
+    let ahead = confirmation(Timestamp::now() + year);
+    fixture.kubectl(&["annotate", "--overwrite", "computes/reader-1", "computes/reader-5", &ahead]).await;
     fixture.kubectl(&["delete", "computes", "--all", "--wait=false"]).await;
-    let reported = waiting(fixture, &names("compute", "reader"), 3).await;
+    let reported = waiting(fixture, &names_of("compute", "reader"), 3).await;
     assert_eq!(fixture.count("DELETE"), 2);
     assert_eq!(alone.metric(PAUSED).await, Some(3));
     assert_eq!(alone.metric("dbplane_platform_deletes_total{kind=\"Compute\"}").await, Some(2));
@@ -89,7 +91,10 @@ async fn computes_wait(alone: &mut Alone, fixture: &Fixture) {
     fixture.until_ready("compute/orders").await;
     delete(fixture, "compute/orders").await;
     let next = fixture.until_condition("compute/orders", "Stalled", "True", "DeletionPaused").await;
-    assert!(message(&next, "Stalled").contains("other deletions in namespace braked wait"), "{next}");
+    assert!(
+        message(&next, "Stalled").contains("other deletions in namespace braked through the same account wait"),
+        "{next}"
+    );
 
     confirm(fixture, &reported[0]).await;
     fixture.until_gone(&reported[0]).await;
@@ -107,7 +112,7 @@ async fn computes_wait(alone: &mut Alone, fixture: &Fixture) {
 
 async fn keys_wait(alone: &Alone, fixture: &Fixture) {
     // What was confirmed and what others left was not counted: the window is empty.
-    let objects = names("projectkey", "ci");
+    let objects = names_of("projectkey", "ci");
     let deleted: Vec<&str> = objects[..4].iter().map(String::as_str).collect();
     fixture.kubectl(&[&["delete", "--wait=false"], deleted.as_slice()].concat()).await;
     let reported = waiting(fixture, &objects[..4], 2).await;
@@ -127,4 +132,58 @@ async fn keys_wait(alone: &Alone, fixture: &Fixture) {
     fixture.patch(&reported[1], json!({"deletion": "Orphan"})).await;
     fixture.until_gone(&reported[1]).await;
     assert_eq!((fixture.count("DELETE"), fixture.live_keys().await.len()), (4, 2));
+}
+
+/// The limit is two for each namespace, and eight for the account.
+#[tokio::test]
+async fn what_one_namespace_deletes_through_a_shared_account_pauses_no_other() {
+    let alone = Alone::new(&["--log", "info,dbplane=debug", "--deletes-per-minute", "2"]).await;
+    let mut fixtures = Vec::new();
+    for name in ["braked-a", "braked-b", "braked-c", "braked-d", "braked-e"] {
+        fixtures.push(alone.bare(name).await);
+    }
+    let names = fixtures.iter().map(|fixture| fixture.namespace.as_str()).collect::<Vec<_>>().join(", ");
+    let first = &fixtures[0];
+    first.secret("platform-api-key", ADMIN).await;
+    let account = format!(
+        "apiVersion: dbplane.dev/v1alpha1
+kind: ClusterAccount
+metadata: {{name: everywhere}}
+spec:
+  baseURL: {}
+  organizationID: org-cool-darkness-1
+  apiKeySecretRef: {{namespace: braked-a, name: platform-api-key}}
+  namespaces: {{names: [{names}]}}
+  pollInterval: 5s
+",
+        first.platform.base_url()
+    );
+    first.apply(&account).await;
+    for (fixture, count) in fixtures.iter().zip([5, 2, 2, 2, 1]) {
+        for number in 1..=count {
+            let key =
+                key(&format!("ci-{number}"), "").replace("{name: prod}", "{name: everywhere, kind: ClusterAccount}");
+            fixture.apply(&key.replace(PROJECT, &first.project)).await;
+        }
+    }
+    for (fixture, count) in fixtures.iter().zip([5, 2, 2, 2, 1]) {
+        for number in 1..=count {
+            fixture.until_ready(&format!("projectkey/ci-{number}")).await;
+        }
+    }
+    let objects = names_of("projectkey", "ci");
+    first.kubectl(&["delete", "projectkeys", "--all", "--wait=false"]).await;
+    waiting(first, &objects, 3).await;
+    for fixture in &fixtures[1..4] {
+        fixture.kubectl(&["delete", "projectkeys", "--all", "--wait=false"]).await;
+        for object in &objects[..2] {
+            fixture.until_gone(object).await;
+        }
+    }
+    let last = &fixtures[4];
+    delete(last, &objects[0]).await;
+    last.until_condition(&objects[0], "Reconciling", "True", "DeletionSlowed").await;
+    last.until_gone(&objects[0]).await;
+    assert_eq!(first.count("DELETE"), 2 + 3 * 2 + 1);
+    waiting(first, &objects, 3).await;
 }

@@ -1,0 +1,195 @@
+//! The deletions of the last minute, and the queue of those beyond the limit of an account.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::Refusal;
+use crate::api::MassDeletionPolicy;
+use crate::decide::later;
+
+const WINDOW: Duration = Duration::from_secs(60);
+/// The limit of an account for all namespaces is so many times that for one.
+pub const PER_ACCOUNT: usize = 4;
+/// The time between two deletions beyond the limit of an account.
+pub const SPACING: Duration = Duration::from_secs(2);
+/// A deletion that waits asks again after this time at the latest, since others may give up their turns.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// A deletion that does not ask for so long after its time has lost its turn.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// A deletion that asks to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    pub account: &'a str,
+    pub namespace: &'a str,
+    /// What is deleted on the platform.
+    pub target: &'a str,
+    /// The UID of the resource.
+    pub uid: &'a str,
+}
+
+/// What applies to a deletion.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Deletions within a minute for each account and namespace.
+    pub limit: u32,
+    /// What happens beyond the limit of the account.
+    pub policy: MassDeletionPolicy,
+    /// Others of the account and namespace are paused.
+    pub others_wait: bool,
+}
+
+/// The deletions of the last minute, by the account, the namespace and what was deleted: one that has to be tried again counts once.
+#[derive(Clone, Debug, Default)]
+pub struct Window {
+    made: VecDeque<Deletion>,
+    queues: BTreeMap<String, Queue>,
+}
+
+#[derive(Clone, Debug)]
+struct Deletion {
+    at: Timestamp,
+    account: String,
+    namespace: String,
+    target: String,
+}
+
+impl Window {
+    /// Admits and counts a deletion, or returns why it has to wait.
+    ///
+    /// # Errors
+    /// Why it has to wait.
+    pub fn admit(&mut self, asked: &Asked, rules: &Rules, now: Timestamp) -> Result<(), Refusal> {
+        // Concurrent passes may come here in another order than they began. An entry further in the future was counted before
+        // the clock was put back.
+        self.made.retain(|made| made.at < later(now, WINDOW) && now < later(made.at, WINDOW));
+        let of_account = || self.made.iter().filter(|made| made.account == asked.account);
+        let own = || of_account().filter(|made| made.namespace == asked.namespace);
+        if own().any(|made| made.target == asked.target) {
+            return Ok(());
+        }
+        let (all, own) = (of_account().count(), own().count());
+        self.queues.retain(|_, queue| {
+            queue.drop_overdue(now);
+            !queue.waiting.is_empty() || queue.next(now) > now
+        });
+        let limit = usize::try_from(rules.limit).unwrap_or(usize::MAX);
+        let queue = self.queues.get(asked.account);
+        let own = own + queue.map_or(0, |queue| queue.waiting_before(asked));
+        let is_full = all >= limit.saturating_mul(PER_ACCOUNT);
+        let refusal = match rules.policy {
+            _ if rules.others_wait => Some(Refusal::OthersWait),
+            _ if own >= limit => Some(Refusal::Full(own)),
+            MassDeletionPolicy::Pause if is_full => Some(Refusal::AccountFull(all)),
+            MassDeletionPolicy::Slow if is_full || queue.is_some_and(|queue| !queue.waiting.is_empty()) => {
+                self.queues.entry(asked.account.to_owned()).or_insert_with(|| Queue::from(now)).ask(asked, now).err()
+            }
+            MassDeletionPolicy::Slow | MassDeletionPolicy::Pause => None,
+        };
+        if !matches!(refusal, Some(Refusal::Slowed { .. })) {
+            self.leave(asked.uid);
+        }
+        if let Some(refusal) = refusal {
+            return Err(refusal);
+        }
+        self.made.push_back(Deletion {
+            at: now,
+            account: asked.account.to_owned(),
+            namespace: asked.namespace.to_owned(),
+            target: asked.target.to_owned(),
+        });
+        Ok(())
+    }
+
+    /// The resource waits no longer.
+    pub fn leave(&mut self, uid: &str) {
+        for queue in self.queues.values_mut() {
+            queue.retain(|waiting| waiting.uid != uid);
+        }
+    }
+}
+
+/// The deletions of one account beyond its limit. Namespaces take turns, in the order of their names; in a namespace it is first come,
+/// first served.
+#[derive(Clone, Debug)]
+struct Queue {
+    waiting: BTreeMap<String, VecDeque<Waiting>>,
+    /// The namespace that had the last turn.
+    last: String,
+    /// When the next turn begins.
+    next: Timestamp,
+}
+
+#[derive(Clone, Debug)]
+struct Waiting {
+    uid: String,
+    /// When it is to ask again.
+    ask: Timestamp,
+}
+
+impl Queue {
+    /// One that begins now.
+    fn from(now: Timestamp) -> Self {
+        Self { waiting: BTreeMap::new(), last: String::new(), next: later(now, SPACING) }
+    }
+
+    /// When the next turn begins. A clock that was put back makes nobody wait for long.
+    fn next(&self, now: Timestamp) -> Timestamp {
+        if self.next <= later(now, SPACING) { self.next.max(now) } else { now }
+    }
+
+    /// Admits a deletion whose turn it is.
+    fn ask(&mut self, asked: &Asked, now: Timestamp) -> Result<(), Refusal> {
+        let next = self.next(now);
+        let own = self.waiting.entry(asked.namespace.to_owned()).or_default();
+        let place = own.iter().position(|waiting| waiting.uid == asked.uid).unwrap_or_else(|| {
+            own.push_back(Waiting { uid: asked.uid.to_owned(), ask: now });
+            own.len() - 1
+        });
+        let before = self.before(asked.namespace, place);
+        // Those that are not to ask yet keep nobody from taking a turn that is free.
+        if next <= now && !before.iter().any(|waiting| waiting.ask <= now) {
+            self.retain(|waiting| waiting.uid != asked.uid);
+            asked.namespace.clone_into(&mut self.last);
+            self.next = later(now, SPACING);
+            return Ok(());
+        }
+        let turn = later(next, SPACING.saturating_mul(u32::try_from(before.len()).unwrap_or(u32::MAX)));
+        let ask = turn.min(later(now, LONGEST_WAIT));
+        if let Some(waiting) = self.waiting.get_mut(asked.namespace).and_then(|own| own.get_mut(place)) {
+            waiting.ask = ask;
+        }
+        Err(Refusal::Slowed { turn, ask })
+    }
+
+    /// Those whose turn comes before that of one at this place of its namespace.
+    fn before(&self, namespace: &str, place: usize) -> Vec<&Waiting> {
+        // Behind the namespace that had the last turn comes the next one by name, and after the last one the first.
+        let rank = |namespace: &str| (*namespace <= *self.last, namespace.to_owned());
+        let own = rank(namespace);
+        let of = |(other, waiting): (&'_ String, &'_ VecDeque<Waiting>)| {
+            (if rank(other) < own { place + 1 } else { place }).min(waiting.len())
+        };
+        self.waiting.iter().flat_map(|entry| entry.1.iter().take(of(entry))).collect()
+    }
+
+    /// How many of the same namespace came before.
+    fn waiting_before(&self, asked: &Asked) -> usize {
+        let own = self.waiting.get(asked.namespace).map(VecDeque::iter).unwrap_or_default();
+        own.take_while(|waiting| waiting.uid != asked.uid).count()
+    }
+
+    fn drop_overdue(&mut self, now: Timestamp) {
+        // One further in the future asked before the clock was put back.
+        self.retain(|waiting| now <= later(waiting.ask, GRACE) && waiting.ask <= later(now, LONGEST_WAIT));
+    }
+
+    fn retain(&mut self, keep: impl Fn(&Waiting) -> bool) {
+        self.waiting.retain(|_, of_namespace| {
+            of_namespace.retain(&keep);
+            !of_namespace.is_empty()
+        });
+    }
+}
