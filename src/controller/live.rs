@@ -35,7 +35,7 @@ use crate::decide::memory::Problem;
 use crate::domain::Fault;
 use crate::platform::{
     Access, ComputeInterest, Computes, Connect, ConnectError, Endpoint, KeyInterest, Keys, LatestKeys, LatestSnapshot,
-    Leadership, Observers, OverHttp, Rate, RateLimited, Source, Tick, Ticks,
+    Leadership, Observers, Organizations, OverHttp, Rate, RateLimited, Source, Tick, Ticks,
 };
 use crate::telemetry::Metrics;
 use crate::telemetry::metrics::{CreateOutcome, KeyChange};
@@ -53,6 +53,8 @@ pub struct Live {
     pub observers: Observers<ObjectRef<Compute>, Computes>,
     pub key_observers: Observers<ObjectRef<ProjectKey>, Keys>,
     pub state: ProcessState<RateLimited>,
+    /// What the accounts of one organization share.
+    pub organizations: Organizations,
     pub metrics: Arc<Metrics>,
     pub trail: Trail,
     pub leadership: Leadership,
@@ -176,6 +178,12 @@ impl Environment for Live {
         };
         let meter = self.metrics.requests.of_account(&access::uid(self, name).unwrap_or_default());
         let client = OverHttp::default().connect(&access, key, meter)?;
+        let client = match &access.endpoint.organization_id {
+            Some(id) => {
+                client.of_organization(self.organizations.candidate(&access.endpoint.base_url, id, access.rate))
+            }
+            None => client,
+        };
         self.wake_when_gate_moves(&client, name.clone());
         Ok(client)
     }

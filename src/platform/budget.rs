@@ -1,20 +1,23 @@
 //! The rate budget of one account: how many requests may be sent to the platform, in which order, and when none.
 //!
-//! Changes come first, then reads that a decision waits for, then polling, then polls before their time. Reads and polls may each use only
-//! a share, so that a change can be sent at once even while everything is being read. A request that was overtaken often enough is next, so
+//! Changes come first, then reads that a decision waits for, then polling, then polls before their time; within each of these, namespaces take
+//! turns. Reads and polls may each use only a share, so that a change can be sent at once even while everything is being read. A request that was overtaken often enough is next, so
 //! that a long run of changes does not prevent the reads that show their result; a poll before its time is never urgent.
 
 use std::fmt;
-use std::num::NonZeroU32;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use governor::clock::Clock;
 use governor::middleware::StateInformationMiddleware;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
-use tokio::sync::{Mutex as Lane, Notify};
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
+
+use super::organizations::Organization;
+use super::rate::{Rate, at_least_one};
+use super::turns::{Party, Turns};
 
 /// A random number from 0 (included) to 1 (excluded).
 pub type Jitter = fn() -> f64;
@@ -30,35 +33,6 @@ const KEYS_A_SECOND: u32 = 2;
 /// The pause after a first refusal that does not say how long to wait; doubled with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// One in so many of the requests that are allowed is not made.
-const UNUSED_PART: u32 = 100;
-
-/// How many requests may be made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate {
-    /// Requests in any minute.
-    pub requests_per_minute: u32,
-    /// Those of them that may be made at once after a quiet time: at most half.
-    pub burst: u32,
-}
-
-impl Rate {
-    /// A part of it. What was saved up for a burst and what follows it at the steady rate are together no more than is allowed in a
-    /// minute, and a little less: requests that are sent a minute apart may arrive closer together.
-    fn share(self, percent: u32) -> Quota {
-        let part = |whole: u32| u32::try_from(u64::from(whole) * u64::from(percent) / 100).unwrap_or(u32::MAX);
-        let burst = self.burst.min(self.requests_per_minute / 2);
-        let steady = self.requests_per_minute - burst - self.requests_per_minute / UNUSED_PART;
-        Quota::per_minute(at_least_one(part(steady))).allow_burst(at_least_one(part(burst)))
-    }
-}
-
-impl Default for Rate {
-    fn default() -> Self {
-        Self { requests_per_minute: 600, burst: 20 }
-    }
-}
-
 /// What a request is for, most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
@@ -128,13 +102,14 @@ pub struct Budget {
     /// For everything, for reads, for polls, for those before their time: a request of one priority passes its own and all before it.
     shares: [Limiter; PRIORITIES],
     keys: Limiter,
-    key_lane: Lane<()>,
-    /// First come, first served within a priority.
-    lanes: [Lane<()>; PRIORITIES],
+    key_lane: Turns,
+    lanes: [Turns; PRIORITIES],
     state: Mutex<State>,
     changed: Notify,
     jitter: Jitter,
     rate: Rate,
+    /// Whose budget limits this one's requests as well.
+    organization: OnceLock<Arc<Organization>>,
     unlimited: bool,
 }
 
@@ -189,12 +164,13 @@ impl Budget {
         Self {
             shares: [share(100), share(READ_SHARE), share(POLL_SHARE), share(100)],
             keys: limiter(Quota::per_second(at_least_one(KEYS_A_SECOND))),
-            key_lane: Lane::default(),
+            key_lane: Turns::default(),
             lanes: Default::default(),
             state: Mutex::default(),
             changed: Notify::new(),
             jitter,
             rate,
+            organization: OnceLock::new(),
             unlimited: false,
         }
     }
@@ -205,13 +181,32 @@ impl Budget {
     }
 
     /// Waits until one request may be made. Giving up while waiting costs at most a part of a share.
-    pub async fn acquire(&self, priority: Priority) {
+    pub async fn acquire(&self, priority: Priority, party: &Party) {
         if self.unlimited {
             return;
         }
+        let _place = Place::take(self, priority as usize);
+        self.granted(priority, party).await;
+        if let Some(organization) = self.organization.get() {
+            let shared = organization.budget();
+            let _place = Place::take(&shared, priority as usize);
+            shared.granted(priority, party).await;
+        }
+    }
+
+    /// From now on its requests also count for what its organization may send.
+    pub(super) fn join(&self, organization: Arc<Organization>) {
+        // The first one stays: it is the same.
+        let _ = self.organization.set(organization);
+    }
+
+    pub(super) fn has_joined(&self) -> bool {
+        self.organization.get().is_some()
+    }
+
+    async fn granted(&self, priority: Priority, party: &Party) {
         let lane = priority as usize;
-        let _place = Place::take(self, lane);
-        let _turn = self.lanes[lane].lock().await;
+        let _turn = self.lanes[lane].take(party).await;
         let mut share = lane;
         loop {
             let changed = self.changed.notified();
@@ -227,17 +222,17 @@ impl Budget {
     }
 
     /// Waits until one key may be created.
-    pub async fn acquire_key_creation(&self) {
+    pub async fn acquire_key_creation(&self, party: &Party) {
         if self.unlimited {
             return;
         }
         {
-            let _turn = self.key_lane.lock().await;
+            let _turn = self.key_lane.take(party).await;
             while let Err(refused) = self.keys.check() {
                 tokio::time::sleep(refused.wait_time_from(self.keys.clock().now())).await;
             }
         }
-        self.acquire(Priority::Change).await;
+        self.acquire(Priority::Change, party).await;
     }
 
     /// The platform asked for fewer requests: nobody makes one for `retry_after`, or, where it did not say, for a while
@@ -367,10 +362,6 @@ impl Drop for Place<'_> {
         }
         self.0.changed.notify_waiters();
     }
-}
-
-fn at_least_one(number: u32) -> NonZeroU32 {
-    NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN)
 }
 
 #[cfg(test)]

@@ -9,11 +9,15 @@ fn budget(requests_per_minute: u32, burst: u32) -> Arc<Budget> {
     Arc::new(Budget::with_jitter(Rate { requests_per_minute, burst }, || 0.0))
 }
 
+fn of(namespace: &str) -> Party {
+    Party::from([std::sync::Arc::from(namespace)])
+}
+
 /// How long `count` requests of one priority take.
 async fn time_for(budget: &Budget, priority: Priority, count: u32) -> Duration {
     let start = Instant::now();
     for _ in 0..count {
-        budget.acquire(priority).await;
+        budget.acquire(priority, &of("a")).await;
     }
     start.elapsed()
 }
@@ -33,7 +37,7 @@ async fn enqueue(
 ) {
     let (budget, granted) = (Arc::clone(budget), granted.clone());
     tokio::spawn(async move {
-        budget.acquire(priority).await;
+        budget.acquire(priority, &of("a")).await;
         granted.send(name).unwrap();
     });
     settle().await;
@@ -53,7 +57,7 @@ async fn no_minute_has_more_than_is_allowed_and_hardly_less() {
         let budget = budget(per_minute, burst);
         let mut sent = Vec::new();
         for _ in 0..4 * per_minute {
-            budget.acquire(Priority::Change).await;
+            budget.acquire(Priority::Change, &of("a")).await;
             sent.push(Instant::now());
             if sent.len() % (2 * per_minute as usize) == 0 {
                 advance(Duration::from_secs(90)).await;
@@ -88,7 +92,7 @@ async fn polls_and_reads_leave_room_for_changes() {
 #[tokio::test(start_paused = true)]
 async fn those_who_wait_go_by_priority_and_then_by_arrival() {
     let budget = budget(60, 1);
-    budget.acquire(Priority::Change).await;
+    budget.acquire(Priority::Change, &of("a")).await;
     let (granted, mut order) = mpsc::unbounded_channel();
     for (priority, name) in [
         (Priority::Poll, "poll"),
@@ -106,7 +110,7 @@ async fn those_who_wait_go_by_priority_and_then_by_arrival() {
 #[tokio::test(start_paused = true)]
 async fn a_long_run_of_changes_does_not_starve_reads() {
     let budget = budget(60, 1);
-    budget.acquire(Priority::Change).await;
+    budget.acquire(Priority::Change, &of("a")).await;
     let (granted, mut order) = mpsc::unbounded_channel();
     enqueue(&budget, Priority::FreshRead, "read", &granted).await;
     for _ in 0..100 {
@@ -123,7 +127,7 @@ async fn a_long_run_of_changes_does_not_starve_reads() {
 #[tokio::test(start_paused = true)]
 async fn a_poll_before_its_time_waits_for_all_others() {
     let budget = budget(60, 1);
-    budget.acquire(Priority::Change).await;
+    budget.acquire(Priority::Change, &of("a")).await;
     let (granted, mut order) = mpsc::unbounded_channel();
     enqueue(&budget, Priority::EarlyPoll, "early poll", &granted).await;
     for _ in 0..50 {
@@ -139,8 +143,9 @@ async fn a_poll_before_its_time_waits_for_all_others() {
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_wait_delays_nobody() {
     let budget = budget(60, 1);
-    budget.acquire(Priority::Change).await;
-    let impatient = tokio::time::timeout(Duration::from_millis(100), budget.acquire(Priority::Change));
+    budget.acquire(Priority::Change, &of("a")).await;
+    let party = of("a");
+    let impatient = tokio::time::timeout(Duration::from_millis(100), budget.acquire(Priority::Change, &party));
     assert!(impatient.await.is_err());
     let took = time_for(&budget, Priority::Poll, 1).await;
     assert!(took < Duration::from_secs(3), "{took:?}");
@@ -162,7 +167,7 @@ async fn a_pause_is_for_all_and_ends_without_a_burst() {
 #[tokio::test(start_paused = true)]
 async fn a_pause_applies_to_those_who_wait_already() {
     let budget = budget(60, 1);
-    budget.acquire(Priority::Change).await;
+    budget.acquire(Priority::Change, &of("a")).await;
     let (granted, mut order) = mpsc::unbounded_channel();
     enqueue(&budget, Priority::Change, "change", &granted).await;
     budget.throttled(Some(Duration::from_secs(20)));
@@ -179,7 +184,7 @@ async fn pauses_of_unknown_length_double_until_something_succeeds() {
         budget.throttled(None);
         budget.throttled(None);
         assert_eq!(budget.pause(), Some(Duration::from_secs(expected)));
-        budget.acquire(Priority::Poll).await;
+        budget.acquire(Priority::Poll, &of("a")).await;
     }
     budget.succeeded();
     budget.throttled(None);
@@ -199,7 +204,7 @@ async fn keys_have_a_limit_of_their_own_that_delays_nothing_else() {
     let budget = budget(6000, 100);
     let start = Instant::now();
     for _ in 0..6 {
-        budget.acquire_key_creation().await;
+        budget.acquire_key_creation(&of("a")).await;
     }
     let took = start.elapsed().as_secs_f64();
     assert!((1.9..2.1).contains(&took), "{took}");
@@ -209,7 +214,7 @@ async fn keys_have_a_limit_of_their_own_that_delays_nothing_else() {
 #[tokio::test(start_paused = true)]
 async fn a_rate_of_zero_becomes_one() {
     let budget = budget(0, 0);
-    budget.acquire(Priority::Poll).await;
+    budget.acquire(Priority::Poll, &of("a")).await;
     assert!(time_for(&budget, Priority::Poll, 1).await <= Duration::from_secs(61));
 }
 
@@ -246,4 +251,38 @@ async fn the_figures_say_what_is_left_and_how_long_requests_wait() {
     advance(Duration::from_secs(10)).await;
     assert_eq!(time_for(&budget, Priority::Change, 1).await, Duration::from_secs(1), "what was saved up is gone");
     assert_eq!((left(), budget.figures().pause), (0, Duration::ZERO));
+}
+
+/// How many of a namespace that has a thousand waiting are granted before the single request of another one, which comes last.
+async fn before_the_single(priority: Option<Priority>, noisy: &'static str, quiet: &'static str) -> usize {
+    let budget = budget(6000, 1);
+    let (granted, mut order) = mpsc::unbounded_channel();
+    for number in 0..=1000 {
+        let (budget, granted) = (Arc::clone(&budget), granted.clone());
+        let namespace = if number < 1000 { noisy } else { quiet };
+        tokio::spawn(async move {
+            match priority {
+                Some(priority) => budget.acquire(priority, &of(namespace)).await,
+                None => budget.acquire_key_creation(&of(namespace)).await,
+            }
+            granted.send(number).unwrap();
+        });
+        tokio::task::yield_now().await;
+    }
+    let mut before = 0;
+    while order.recv().await != Some(1000) {
+        before += 1;
+    }
+    before
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_requests_of_one_namespace_delay_that_of_another_by_about_a_turn() {
+    let classes = Priority::ALL.map(Some).into_iter().chain([None]);
+    for class in classes {
+        // Some are granted before the last one comes.
+        let before = before_the_single(class, "evil", "shop").await;
+        assert!(before <= 6, "{class:?}: {before}");
+        assert_eq!(before_the_single(class, "evil", "evil").await, 1000, "in one namespace the first comes first");
+    }
 }

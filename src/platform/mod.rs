@@ -7,11 +7,14 @@ pub(crate) mod fake;
 mod http;
 mod leadership;
 mod observer;
+mod organizations;
 mod port;
+mod rate;
 mod rate_limited;
 mod reach;
+mod turns;
 
-pub use budget::{Budget, BudgetFigures, Jitter, Priority, Rate, Waits};
+pub use budget::{Budget, BudgetFigures, Jitter, Priority, Waits};
 pub use connect::{Access, Connect, ConnectError, Endpoint, OverHttp};
 pub use http::{
     Answered, HttpOptions, HttpPlatform, ReadsOnly, Transport, Unanswered, client_error, replace_runs, without_tokens,
@@ -19,8 +22,12 @@ pub use http::{
 pub use leadership::Leadership;
 pub use observer::{
     ComputeInterest, ComputeMatters, Computes, Interest, KeyInterest, KeyList, KeyMatters, Keys, Latest, LatestKeys,
-    LatestSnapshot, Listing, Observers, Place, Reading, Snapshot, Source, Tick, Ticks,
+    LatestSnapshot, Listing, Observers, Place, Reading, Snapshot, Source, Subscriber, Tick, Ticks,
 };
+pub use organizations::Organizations;
 pub use port::{Answer, Platform, PlatformClient};
+pub use rate::Rate;
 pub use rate_limited::{Admitted, Meter, NoMeter, RateLimited};
 pub use reach::{PlatformPattern, Reach};
+use turns::FOR;
+pub use turns::Party;

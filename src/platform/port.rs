@@ -55,6 +55,9 @@ pub trait PlatformClient: Platform + Clone + 'static {
     /// The same client for one call that has its place in the budget already.
     #[must_use]
     fn with_place(&self) -> Self;
+    /// The same client, whose calls are made for the resources of this namespace: in the budget, namespaces take turns.
+    #[must_use]
+    fn for_namespace(&self, namespace: &str) -> Self;
     /// Why no calls are made, while the platform refuses the key.
     fn suspended(&self) -> Option<Fault>;
     /// Whether somebody else has a view of this client, and may still call the platform with its key.

@@ -1,7 +1,7 @@
 //! The rate-limited client: the platform within the account's budget, without calls once the account's key was refused.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,7 +9,8 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{Answer, Budget, Leadership, Platform, PlatformClient, Priority};
+use super::organizations::Candidate;
+use super::{Answer, Budget, FOR, Leadership, Party, Platform, PlatformClient, Priority};
 use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project};
 use crate::spans;
 
@@ -35,13 +36,15 @@ impl Meter for NoMeter {
 /// [`probe_key`](Platform::probe_key): its 401 is about another key, so it neither closes the gate nor is stopped by it.
 /// If the platform refuses the account's own key as well, that 401 is not passed on: it would look like a proof of revocation.
 ///
-/// Clones share everything but the priority of their reads.
+/// Clones share everything but the priority of their reads and the namespaces that they are for.
 #[derive(Clone)]
 pub struct RateLimited {
     shared: Arc<Shared>,
     reads: Priority,
     entry: Entry,
     leadership: Leadership,
+    /// For whom requests are made, so that the budget is fair.
+    party: Party,
 }
 
 struct Shared {
@@ -49,15 +52,16 @@ struct Shared {
     budget: Arc<Budget>,
     meter: Arc<dyn Meter>,
     gate: watch::Sender<Option<Fault>>,
+    candidate: OnceLock<Candidate>,
 }
 
 impl Shared {
-    async fn room(&self, priority: Priority) {
-        spans::budget(priority.name(), self.budget.acquire(priority)).await;
+    async fn room(&self, priority: Priority, party: &Party) {
+        spans::budget(priority.name(), self.budget.acquire(priority, party)).await;
     }
 
-    async fn room_for_a_key(&self) {
-        spans::budget(Priority::Change.name(), self.budget.acquire_key_creation()).await;
+    async fn room_for_a_key(&self, party: &Party) {
+        spans::budget(Priority::Change.name(), self.budget.acquire_key_creation(party)).await;
     }
 }
 
@@ -89,15 +93,29 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 impl RateLimited {
     /// `inner` within `budget`. The gate is open, and reads have the priority of [`Priority::FreshRead`].
     pub fn new(inner: Arc<dyn Platform>, budget: Arc<Budget>, meter: Arc<dyn Meter>) -> Self {
-        let shared = Shared { inner, budget, meter, gate: watch::Sender::new(None) };
+        let shared = Shared { inner, budget, meter, gate: watch::Sender::new(None), candidate: OnceLock::new() };
         let leadership = Leadership::default();
-        Self { shared: Arc::new(shared), reads: Priority::FreshRead, entry: Entry::GateAndBudget, leadership }
+        Self {
+            shared: Arc::new(shared),
+            reads: Priority::FreshRead,
+            entry: Entry::GateAndBudget,
+            leadership,
+            party: Party::default(),
+        }
     }
 
     /// The same platform; changes are made only while `leadership` holds.
     #[must_use]
     pub fn while_leading(self, leadership: Leadership) -> Self {
         Self { leadership, ..self }
+    }
+
+    /// The same platform; once it accepts the key for its organization, it shares the budget of that.
+    #[must_use]
+    pub fn of_organization(self, candidate: Candidate) -> Self {
+        // A client is of one organization.
+        let _ = self.shared.candidate.set(candidate);
+        self
     }
 
     /// The same platform; its reads wait as `priority` says. Changes always have [`Priority::Change`].
@@ -107,11 +125,11 @@ impl RateLimited {
     }
 
     /// Waits for room in the budget, so that the caller can record when its read really begins.
-    pub async fn admit(&self, priority: Priority) -> Admitted {
+    pub async fn admit(&self, priority: Priority, party: &Party) -> Admitted {
         if self.suspended().is_none() {
-            self.shared.room(priority).await;
+            self.shared.room(priority, party).await;
         }
-        Admitted(self.with_place())
+        Admitted(Self { party: Arc::clone(party), ..self.with_place() })
     }
 
     /// Waits for room in the budget for one change, which the caller then makes through what is returned: a change whose
@@ -122,7 +140,7 @@ impl RateLimited {
     pub async fn admit_change(&self) -> Result<Self, Fault> {
         self.not_paused()?;
         if self.suspended().is_none() {
-            self.shared.room(Priority::Change).await;
+            self.shared.room(Priority::Change, &self.party).await;
         }
         Ok(self.with_place())
     }
@@ -134,7 +152,7 @@ impl RateLimited {
     pub async fn admit_key_creation(&self) -> Result<Self, Fault> {
         self.not_paused()?;
         if self.suspended().is_none() {
-            self.shared.room_for_a_key().await;
+            self.shared.room_for_a_key(&self.party).await;
         }
         Ok(self.with_place())
     }
@@ -165,7 +183,7 @@ impl RateLimited {
     async fn read<T>(&self, name: &'static str, call: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
         self.gate()?;
         if self.entry != Entry::Gate {
-            self.shared.room(self.reads).await;
+            self.shared.room(self.reads, &self.party).await;
         }
         // It may have closed while this call waited.
         self.gate()?;
@@ -176,7 +194,7 @@ impl RateLimited {
         self.gate()?;
         if self.entry != Entry::Gate {
             self.not_paused()?;
-            self.shared.room(Priority::Change).await;
+            self.shared.room(Priority::Change, &self.party).await;
         }
         self.gate()?;
         self.leads()?;
@@ -187,6 +205,17 @@ impl RateLimited {
     fn leads(&self) -> Result<(), Fault> {
         let message = || "this process may no longer be the leader; nothing was sent".to_owned();
         self.leadership.holds().then_some(()).ok_or_else(|| Fault::Transport { message: message() })
+    }
+
+    /// A call for an organization that it names in its path was answered.
+    fn organization<T>(&self, organization: &str, outcome: Result<T, Fault>) -> Result<T, Fault> {
+        if outcome.is_ok()
+            && !self.shared.budget.has_joined()
+            && let Some(accepted) = self.shared.candidate.get().and_then(|it| it.accepted_for(organization))
+        {
+            self.shared.budget.join(accepted);
+        }
+        outcome
     }
 
     /// Whether the platform accepts the account's own key just now.
@@ -203,7 +232,7 @@ impl RateLimited {
 
     async fn timed<T>(&self, name: &'static str, call: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
         let start = Instant::now();
-        let outcome = call.await;
+        let outcome = FOR.scope(Arc::clone(&self.party), call).await;
         let kind = outcome.as_ref().map_or_else(Fault::kind, |_| "ok");
         self.shared.meter.call(name, kind, start.elapsed().as_secs_f64());
         match &outcome {
@@ -273,6 +302,10 @@ impl PlatformClient for RateLimited {
         Self { entry: Entry::Budget, ..self.clone() }
     }
 
+    fn for_namespace(&self, namespace: &str) -> Self {
+        Self { party: Party::from([Arc::from(namespace)]), ..self.clone() }
+    }
+
     /// The fault that closed the gate, while it is closed.
     fn suspended(&self) -> Option<Fault> {
         self.shared.gate.borrow().clone()
@@ -318,16 +351,16 @@ impl Platform for RateLimited {
         self.gate()?;
         if self.entry != Entry::Gate {
             self.not_paused()?;
-            self.shared.room_for_a_key().await;
+            self.shared.room_for_a_key(&self.party).await;
         }
         self.gate()?;
         self.leads()?;
         let call = self.shared.inner.create_key(organization, name, project);
-        self.own(self.timed("create_key", call).await)
+        self.organization(organization, self.own(self.timed("create_key", call).await))
     }
 
     async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault> {
-        self.shared.room(self.reads).await;
+        self.shared.room(self.reads, &self.party).await;
         let asked = self.timed("probe_key", self.shared.inner.probe_key(secret, project)).await;
         match asked {
             Err(Fault::Unauthorized { .. }) if !self.is_accepted(project).await => {
@@ -345,7 +378,8 @@ impl Platform for RateLimited {
     }
 
     async fn list_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault> {
-        self.read("list_keys", self.shared.inner.list_keys(organization)).await
+        let listed = self.read("list_keys", self.shared.inner.list_keys(organization)).await;
+        self.organization(organization, listed)
     }
 
     async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault> {

@@ -25,7 +25,10 @@ async fn after_a_401_nothing_is_asked() {
     assert_eq!(rate_limited.create_compute("p", &new_compute()).await, Err(unauthorized()));
     assert!(rate_limited.create_key("o", "n", "p").await.is_err());
     assert!(rate_limited.list_keys("o").await.is_err());
-    assert_eq!(rate_limited.admit(Priority::Poll).await.list_computes("p").await, Err(unauthorized()));
+    assert_eq!(
+        rate_limited.admit(Priority::Poll, &Party::default()).await.list_computes("p").await,
+        Err(unauthorized())
+    );
     assert_eq!(fake.count(), asked);
     assert_eq!(rate_limited.suspended(), Some(unauthorized()));
     assert!(!gate.has_changed().unwrap());

@@ -40,6 +40,10 @@ impl PlatformClient for Remote {
         self.clone()
     }
 
+    fn for_namespace(&self, _: &str) -> Self {
+        self.clone()
+    }
+
     fn suspended(&self) -> Option<Fault> {
         None
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use kube::ResourceExt;
 
 use super::super::access;
 use super::super::environment::{Environment, StepError};
@@ -13,7 +14,7 @@ use super::super::pass::calls::{
     ActionLine, acted, confirm_record, count_create, failed, patch_metadata, publish, restore,
 };
 use super::super::pass::released;
-use super::super::state::{Answer, SharedConnection, Turn};
+use super::super::state::{Answer, Connection, SharedConnection, Turn};
 use super::Computes;
 use super::operations::shown;
 use crate::api::{Compute, Management};
@@ -200,7 +201,7 @@ impl<E: Environment> Work<'_, E> {
             let recorded = self.patch(self.object, &calling).await?;
             stands = Some(confirm_record(self.env, &recorded, (Action::Change, at), None).await?);
         }
-        let answer = connection.platform.update_compute(&self.object.spec.project_id, id, change).await;
+        let answer = self.platform(&connection).update_compute(&self.object.spec.project_id, id, change).await;
         self.wrote();
         let answer = self.settle(Action::Change, answer)?;
         self.started(answer.operations);
@@ -240,7 +241,7 @@ impl<E: Environment> Work<'_, E> {
 
     async fn ask(&self, id: &str) -> Result<(), StepError> {
         let connection = self.connection()?;
-        let answer = connection.platform.has_compute(&self.object.spec.project_id, id).await;
+        let answer = self.platform(&connection).has_compute(&self.object.spec.project_id, id).await;
         let exists = answer.map_err(failed(Action::Ask))?;
         self.env.state().compute_asked(&uid(self.object), Asked { at: self.env.now(), exists });
         Ok(())
@@ -248,7 +249,7 @@ impl<E: Environment> Work<'_, E> {
 
     async fn ask_operations(&self, id: &str) -> Result<(), StepError> {
         let connection = self.connection()?;
-        let listed = match connection.platform.list_operations(&self.object.spec.project_id, id).await {
+        let listed = match self.platform(&connection).list_operations(&self.object.spec.project_id, id).await {
             Ok(listed) => Some(shown(listed)),
             Err(Fault::Unsupported { .. }) => None,
             Err(fault) => return Err(failed(Action::AskOperations)(fault)),
@@ -259,7 +260,8 @@ impl<E: Environment> Work<'_, E> {
 
     async fn delete(&self, id: &str) -> Result<(), StepError> {
         let connection = self.connection()?;
-        let answer = match connection.platform.delete_compute(&self.object.spec.project_id, &id.to_owned()).await {
+        let answer = match self.platform(&connection).delete_compute(&self.object.spec.project_id, &id.to_owned()).await
+        {
             // Whether it is gone is shown by the next list.
             Err(Fault::NotFound { .. }) => Ok(()),
             other => other,
@@ -301,7 +303,7 @@ impl<E: Environment> Work<'_, E> {
     /// A place in the account's budget, taken before the call is recorded; `None` where the process stops meanwhile.
     async fn admitted(&self, action: Action) -> Result<Option<E::Client>, StepError> {
         let connection = self.connection()?;
-        self.env.admit_change(&connection.platform).await.map_err(failed(action))
+        self.env.admit_change(&self.platform(&connection)).await.map_err(failed(action))
     }
 
     /// The same for a create. Where the list that its baseline is from is too old then, the place is kept for the next pass, which has a
@@ -311,7 +313,8 @@ impl<E: Environment> Work<'_, E> {
         let is_current = |place| compute::is_current(intent, seen, place, self.env.now());
         let kept = self.env.state().take_place(&uid);
         if kept.is_some() && is_current(kept) {
-            return Ok(Some(self.connection()?.platform.with_place()));
+            let connection = self.connection()?;
+            return Ok(Some(self.platform(&connection).with_place()));
         }
         let place = self.admitted(Action::Create).await?;
         if is_current(None) {
@@ -321,6 +324,11 @@ impl<E: Environment> Work<'_, E> {
             self.env.state().keep_place(&uid, self.env.now(), self.env.tick());
         }
         Ok(None)
+    }
+
+    /// The platform, called for the namespace of the resource.
+    fn platform(&self, connection: &Connection<E::Client>) -> E::Client {
+        connection.platform.for_namespace(&self.object.namespace().unwrap_or_default())
     }
 
     fn connection(&self) -> Result<SharedConnection<E::Client>, StepError> {

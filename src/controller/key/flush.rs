@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
+use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tracing::error_span;
@@ -15,7 +16,7 @@ use super::record::wrote_key;
 use super::save::{GIVEN_UP, Saved, write_unsaved};
 use crate::api::ProjectKey;
 use crate::decide::key::{Probe, tried};
-use crate::platform::Platform;
+use crate::platform::{Platform, PlatformClient};
 
 /// The pause between two tries to save a key while the process is being stopped.
 const FLUSH_PAUSE: Duration = Duration::from_millis(500);
@@ -87,7 +88,11 @@ async fn is_refused<E: Environment>(env: &E, object: &ProjectKey, key: &UnsavedK
     let Some(before) = key.trial.filter(|probe| !matches!(probe, Probe::Accepted(_))) else { return false };
     let connection = access::of(env, &object.spec.account_ref, object).connection;
     let asked = async {
-        let answer = connection?.platform.probe_key(&key.secret, &object.spec.project_id).await;
+        let answer = connection?
+            .platform
+            .for_namespace(&object.namespace().unwrap_or_default())
+            .probe_key(&key.secret, &object.spec.project_id)
+            .await;
         tried(before, answer, env.now()).ok()
     };
     let probe = timeout(FLUSH_QUESTION, asked).await.ok().flatten().unwrap_or(before);

@@ -26,7 +26,7 @@ use crate::decide::identity::{self, KeyIdentity, KeyIntent, KeyRecords, ProjectK
 use crate::decide::key::{KeyStep, Probe, SecretContents, tried};
 use crate::decide::memory::Problem;
 use crate::domain::Fault;
-use crate::platform::Platform;
+use crate::platform::{Platform, PlatformClient};
 use crate::telemetry::metrics::KeyChange;
 
 /// The length of the stand-in for a key in a dry run; keys of the platform are shorter.
@@ -96,7 +96,7 @@ impl<E: Environment> Work<'_, E> {
     async fn create_key(&self, intent: &KeyIntent, because: Option<&str>, try_first: bool) -> Result<(), StepError> {
         let connection = self.connection(Action::CreateKey)?;
         let organization = organization(&connection, Action::CreateKey)?;
-        let admitted = self.env.admit_key_creation(&connection.platform).await;
+        let admitted = self.env.admit_key_creation(&self.platform(&connection)).await;
         let Some(platform) = admitted.map_err(failed(Action::CreateKey))? else { return Ok(()) };
         // Room is waited for first: what the API server accepts now is not long ago when the key arrives.
         self.dry_run(intent, &connection.access.base_url).await?;
@@ -176,7 +176,7 @@ impl<E: Environment> Work<'_, E> {
         let Some(unsaved) = self.env.state().unsaved_key(&self.uid()) else { return Ok(Probe::NotAsked(None)) };
         let Some(before) = unsaved.trial else { return Ok(Probe::Accepted(self.env.now())) };
         let connection = self.connection(Action::TryKey)?;
-        let answer = connection.platform.probe_key(&unsaved.secret, &self.object.spec.project_id).await;
+        let answer = self.platform(&connection).probe_key(&unsaved.secret, &self.object.spec.project_id).await;
         let probe = tried(before, answer, self.env.now()).map_err(failed(Action::TryKey))?;
         self.env.state().unsaved_key_tried(&self.uid(), probe);
         if matches!(probe, Probe::Accepted(_)) {
@@ -259,7 +259,7 @@ impl<E: Environment> Work<'_, E> {
         let organization = organization(&connection, Action::Revoke)?;
         // Should the record be replaced by an older one, the key might be taken into use while it is being revoked.
         let object = copy_record(self.env, self.object, Action::Revoke).await?;
-        match connection.platform.revoke_key(&organization, id).await {
+        match self.platform(&connection).revoke_key(&organization, id).await {
             Ok(()) | Err(Fault::NotFound { .. }) => {}
             Err(Fault::Unsupported { .. }) => {
                 self.env.state().revocation_not_offered(&self.uid(), self.env.now());
@@ -307,7 +307,7 @@ impl<E: Environment> Work<'_, E> {
         let project = &self.object.spec.project_id;
         let probe = match self.current_secret().await? {
             None => Probe::NotAsked(Some(now)),
-            Some((connection, value)) => match connection.platform.probe_key(&value, project).await {
+            Some((connection, value)) => match self.platform(&connection).probe_key(&value, project).await {
                 Err(Fault::Unauthorized { .. }) => {
                     self.env.state().resource(&self.uid()).key.probe.unwrap_or(Probe::NotAsked(None)).refused(now)
                 }
@@ -354,6 +354,11 @@ impl<E: Environment> Work<'_, E> {
 
     fn uid(&self) -> String {
         uid(self.object)
+    }
+
+    /// The platform, called for the namespace of the resource.
+    fn platform(&self, connection: &Connection<E::Client>) -> E::Client {
+        connection.platform.for_namespace(&self.object.namespace().unwrap_or_default())
     }
 
     fn connection(&self, action: Action) -> Result<SharedConnection<E::Client>, StepError> {

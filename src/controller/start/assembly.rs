@@ -34,7 +34,7 @@ use super::state_page;
 use crate::cluster::ApiServer;
 use crate::config::Settings;
 use crate::decide::names::ClusterId;
-use crate::platform::{Leadership, Observers, Ticks};
+use crate::platform::{Leadership, Observers, Organizations, Ticks};
 use crate::telemetry::{Metrics, Readiness, StatePage};
 
 /// What readiness says until the stores are filled.
@@ -99,6 +99,7 @@ impl Assembly {
             state: ProcessState::default(),
             leadership,
             clock,
+            organizations: Organizations::default(),
             metrics,
             trail: Trail::kept(state_page.is_some()),
             this: this.clone(),

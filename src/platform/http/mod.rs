@@ -26,7 +26,7 @@ use serde::Serialize;
 use self::exchange::{Body, Call, Exchange, not_sent};
 use self::list::List;
 use self::wire::{ChangeBody, CreateBody, CreateKeyBody, DecodeError};
-use super::{Answer, Budget, ConnectError, Endpoint, Platform, Priority};
+use super::{Answer, Budget, ConnectError, Endpoint, FOR, Platform, Priority};
 use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project};
 use crate::spans;
 
@@ -111,8 +111,8 @@ impl HttpPlatform {
 
     async fn further_request(&self) {
         if let Some(budget) = &self.budget {
-            let priority = Priority::FreshRead;
-            spans::budget(priority.name(), budget.acquire(priority)).await;
+            let (priority, party) = (Priority::FreshRead, FOR.try_with(Clone::clone).unwrap_or_default());
+            spans::budget(priority.name(), budget.acquire(priority, &party)).await;
         }
     }
 

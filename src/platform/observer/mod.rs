@@ -29,6 +29,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kube::Resource;
+use kube::runtime::reflector::ObjectRef;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::task::TaskTracker;
 
@@ -125,6 +127,21 @@ pub struct Interest<L: Listing> {
     pub after: Option<Tick>,
 }
 
+/// The identity of a subscriber.
+pub trait Subscriber: Clone + Eq + Hash + Send + Sync + 'static {
+    /// The namespace that it is in: reads are made for the namespaces of all subscribers.
+    fn namespace(&self) -> &str;
+}
+
+impl<K: Resource<DynamicType = ()> + 'static> Subscriber for ObjectRef<K>
+where
+    Self: Send + Sync,
+{
+    fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or_default()
+    }
+}
+
 /// Which list to read, and how.
 #[derive(Clone, Debug)]
 pub struct Source {
@@ -179,7 +196,7 @@ impl<S, L: Listing> fmt::Debug for Observers<S, L> {
     }
 }
 
-impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Observers<S, L> {
+impl<S: Subscriber, L: Listing> Observers<S, L> {
     /// No observer yet. Subscribers are sent to `trigger`; `clock` dates the readings; `jitter` spreads them.
     pub fn new(ticks: Ticks, trigger: UnboundedSender<S>, clock: fn() -> Timestamp, jitter: Jitter) -> Self {
         let registry = Registry { watches: HashMap::new(), subscribed: HashMap::new(), closed: false };
@@ -286,7 +303,7 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Observers<S, L> {
     }
 }
 
-impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Registry<S, L> {
+impl<S: Subscriber, L: Listing> Registry<S, L> {
     fn remove(&mut self, subscriber: &S) {
         if let Some(watch) = self.subscribed.remove(subscriber)
             && watch.unsubscribe(subscriber)

@@ -1,7 +1,6 @@
 //! The state of one list's task, and what follows from it: when to read next, and which subscribers to trigger.
 
-use std::collections::HashMap;
-use std::hash::Hash;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +9,9 @@ use tokio::time::Instant;
 
 use super::listing::{Listing, changes};
 use super::pace::Pace;
-use super::{Interest, Latest, Reading, Source, Tick};
+use super::{Interest, Latest, Reading, Source, Subscriber, Tick};
 use crate::domain::Fault;
-use crate::platform::{Priority, RateLimited};
+use crate::platform::{Party, Priority, RateLimited};
 
 const SHORTEST_POLL: Duration = Duration::from_secs(1);
 
@@ -22,6 +21,8 @@ pub(super) struct State<S, L: Listing> {
     pub generation: u64,
     poll_interval: Duration,
     subscribers: HashMap<S, Subscription<L>>,
+    /// The namespaces of all who have subscribed since the last read ended.
+    namespaces: BTreeSet<Arc<str>>,
     /// When the last of the pending subscribers became pending; may be out of date until the next read.
     pending_since: Option<Instant>,
     /// The latest moment that a subscriber needs a later snapshot than.
@@ -54,13 +55,14 @@ pub(super) struct Begun {
     pub at: Timestamp,
 }
 
-impl<S: Clone + Eq + Hash, L: Listing> State<S, L> {
+impl<S: Subscriber, L: Listing> State<S, L> {
     pub fn new(source: &Source, jitter: f64) -> Self {
         Self {
             platform: Arc::clone(&source.platform),
             generation: 0,
             poll_interval: source.poll_interval.max(SHORTEST_POLL),
             subscribers: HashMap::new(),
+            namespaces: BTreeSet::new(),
             pending_since: None,
             after: None,
             view: Latest::default(),
@@ -105,7 +107,21 @@ impl<S: Clone + Eq + Hash, L: Listing> State<S, L> {
         self.after = self.after.max(interest.after);
         let subscription = Subscription { interest, pending_since };
         self.subscribers.insert(subscriber.clone(), subscription);
-        newly_pending || self.is_awaited()
+        let joined = !self.namespaces.contains(subscriber.namespace());
+        if joined {
+            self.namespaces.insert(Arc::from(subscriber.namespace()));
+        }
+        newly_pending || joined || self.is_awaited()
+    }
+
+    /// The namespaces that the next read is made for.
+    pub fn party(&self) -> Party {
+        self.namespaces.iter().cloned().collect()
+    }
+
+    /// Whether others have joined these.
+    pub fn has_more_than(&self, party: &Party) -> bool {
+        self.namespaces.len() > party.len()
     }
 
     /// Ends a subscription; returns whether no subscriber remains.
@@ -171,6 +187,7 @@ impl<S: Clone + Eq + Hash, L: Listing> State<S, L> {
         let before = self.newest.replace(attempt).map(|attempt| attempt.began);
         self.view.attempted = Some(begun.tick);
         self.pending_since = self.subscribers.values().filter_map(|s| s.pending_since).max();
+        self.namespaces.retain(|namespace| self.subscribers.keys().any(|it| it.namespace() == &**namespace));
         match outcome {
             Ok((items, ended)) => self.publish_snapshot(Reading::new(begun.tick, (begun.at, ended), items)),
             Err(fault) => self.publish_fault(fault, before, begun.tick),

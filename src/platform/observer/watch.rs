@@ -1,6 +1,5 @@
 //! The task of one list: wait until a read is due, read, publish the snapshot, trigger the subscribers that it concerns.
 
-use std::hash::Hash;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,10 +12,18 @@ use tracing::{Instrument, error, info, warn};
 
 use super::listing::Listing;
 use super::state::{Begun, State};
-use super::{Hub, Interest, Latest, Place, Source, Tick};
+use super::{Hub, Interest, Latest, Place, Source, Subscriber, Tick};
 use crate::domain::Fault;
-use crate::platform::{Priority, RateLimited};
+use crate::platform::{Party, Priority, RateLimited};
 use crate::spans;
+
+/// A read that is due.
+struct Due {
+    platform: Arc<RateLimited>,
+    generation: u64,
+    priority: Priority,
+    party: Party,
+}
 
 pub(super) struct Watch<S, L: Listing> {
     account: String,
@@ -30,7 +37,7 @@ pub(super) struct Watch<S, L: Listing> {
     stop: CancellationToken,
 }
 
-impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Watch<S, L> {
+impl<S: Subscriber, L: Listing> Watch<S, L> {
     pub fn new(source: &Source, hub: Arc<Hub<S>>) -> Self {
         Self {
             account: source.account.clone(),
@@ -115,15 +122,15 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Watch<S, L> {
         self.read(due).instrument(spans::observe(L::OF, &self.of)).await;
     }
 
-    async fn read(&self, (platform, generation, priority): (Arc<RateLimited>, u64, Priority)) {
+    async fn read(&self, Due { platform, generation, priority, party }: Due) {
         let admitted = tokio::select! {
-            admitted = platform.admit(priority) => admitted,
-            () = self.until_overtaken(generation, priority) => return,
+            admitted = platform.admit(priority, &party) => admitted,
+            () = self.until_overtaken(generation, priority, Some(&party)) => return,
         };
         let begun = self.begin();
         let outcome = tokio::select! {
             outcome = L::read(admitted, &self.of) => outcome,
-            () = self.until_overtaken(generation, Priority::FreshRead) => return,
+            () = self.until_overtaken(generation, Priority::FreshRead, None) => return,
         };
         self.publish(Begun { generation, ..begun }, outcome);
     }
@@ -137,7 +144,7 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Watch<S, L> {
         }
     }
 
-    async fn until_due(&self) -> (Arc<RateLimited>, u64, Priority) {
+    async fn until_due(&self) -> Due {
         loop {
             let platform = Arc::clone(&self.state().platform);
             // Subscribed to before the gate is checked, so that no change of it is missed.
@@ -146,7 +153,12 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Watch<S, L> {
                 let state = self.state();
                 let due = state.due(gate.borrow().is_some());
                 if due <= Instant::now() {
-                    return (Arc::clone(&state.platform), state.generation, state.priority());
+                    return Due {
+                        platform: Arc::clone(&state.platform),
+                        generation: state.generation,
+                        priority: state.priority(),
+                        party: state.party(),
+                    };
                 }
                 due
             };
@@ -159,12 +171,13 @@ impl<S: Clone + Eq + Hash + Send + Sync + 'static, L: Listing> Watch<S, L> {
     }
 
     /// Waits until the platform was replaced, or until the read is more urgent than that: where a subscriber needs it by now, or where the
-    /// time of a poll before its time has come.
-    async fn until_overtaken(&self, generation: u64, priority: Priority) {
+    /// time of a poll before its time has come. Also until it is to be made for more namespaces than those in `party`, if any.
+    async fn until_overtaken(&self, generation: u64, priority: Priority, party: Option<&Party>) {
         loop {
             let regular = {
                 let state = self.state();
-                if state.generation != generation || state.priority() < priority {
+                let joined = party.is_some_and(|party| state.has_more_than(party));
+                if state.generation != generation || state.priority() < priority || joined {
                     return;
                 }
                 state.regular()

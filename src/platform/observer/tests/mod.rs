@@ -7,7 +7,14 @@ use tokio::time::{Instant, sleep};
 use super::*;
 use crate::domain::ComputeState;
 use crate::platform::fake::{Fake, compute, noon};
-use crate::platform::{Priority, Rate};
+use crate::platform::{Party, Priority, Rate};
+
+/// Before the slash.
+impl Subscriber for String {
+    fn namespace(&self) -> &str {
+        self.split_once('/').map(|(namespace, _)| namespace).unwrap_or_default()
+    }
+}
 
 /// One project of computes, and subscribers who are named like the compute that they are interested in.
 struct Fixture {
@@ -196,7 +203,7 @@ async fn while_changes_wait_what_is_pending_is_read_with_the_regular_polls_alone
     let platform = Arc::clone(&fixture.source.platform);
     let change = |platform: Arc<RateLimited>| async move {
         loop {
-            platform.budget().acquire(Priority::Change).await;
+            platform.budget().acquire(Priority::Change, &Party::default()).await;
         }
     };
     let changes = [0, 1].map(|_| tokio::spawn(change(platform.clone())));
@@ -287,7 +294,7 @@ async fn a_requested_read_does_not_queue_with_the_polls() {
     fixture.after(26.0).await;
     // Half of the budget is used up, and polls have no more.
     for _ in 0..3 {
-        platform.budget().acquire(Priority::Poll).await;
+        platform.budget().acquire(Priority::Poll, &Party::default()).await;
     }
     fixture.after(6.0).await;
     assert_eq!(fixture.fake.count(), 1, "the poll waits for its share");
@@ -332,4 +339,25 @@ async fn the_oldest_reading_of_each_account_is_known() {
     assert_eq!(fixture.observers.oldest().get("b"), Some(&noon()));
     fixture.observers.forget(&"ep-000".to_owned());
     assert!(!fixture.observers.oldest().contains_key("a"), "nobody works with it any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_two_namespaces_share_does_not_wait_behind_the_lists_of_one() {
+    let fake = Fake::of([compute("ep-a", "br-a")]);
+    let fixture = Fixture::with(Arc::clone(&fake), fake.within(Rate { requests_per_minute: 60, burst: 1 }));
+    let source = |of: String| Source { of, ..fixture.source.clone() };
+    let ask = |of: String, subscriber: String| fixture.observers.read(&source(of), &subscriber, Interest::default());
+    for number in 0..200 {
+        ask(format!("p-{number}"), format!("evil/{number}"));
+        sleep(Duration::from_millis(1)).await;
+    }
+    // The last of its queue, as long as nobody else needs it.
+    ask("shared".to_owned(), "evil/shared".to_owned());
+    sleep(Duration::from_millis(1)).await;
+    ask("shared".to_owned(), "shop/orders".to_owned());
+    let start = Instant::now();
+    while fixture.observers.known("a", "shared").attempted.is_none() {
+        sleep(Duration::from_millis(100)).await;
+    }
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
 }

@@ -1,0 +1,182 @@
+//! What the accounts of one organization may send together. Only accounts share a budget whose keys the same platform has accepted in a request
+//! that names the organization in its path: an `organizationID` alone, which anybody can copy, shares nothing.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use reqwest::Url;
+
+use super::{Budget, Rate};
+
+/// The organizations that accounts of this process were accepted for. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Organizations(Arc<Mutex<HashMap<Place, Weak<Organization>>>>);
+
+/// A platform and the identifier of one of its organizations.
+type Place = (String, String);
+
+/// One organization. Its budget allows the default, or the most that one of its accounts is set to: each account keeps to its own as well.
+#[derive(Debug)]
+pub struct Organization(Mutex<(Rate, Arc<Budget>)>);
+
+impl Organization {
+    fn new(rate: Rate) -> Self {
+        Self(Mutex::new((rate, Arc::new(Budget::new(rate)))))
+    }
+
+    /// What all its accounts share.
+    pub fn budget(&self) -> Arc<Budget> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner).1)
+    }
+
+    fn allow(&self, rate: Rate) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let greatest = known.0.or_greater(rate);
+        if greatest != known.0 {
+            *known = (greatest, Arc::new(Budget::new(greatest)));
+        }
+    }
+}
+
+/// An account that may turn out to belong to an organization.
+#[derive(Debug)]
+pub struct Candidate {
+    organizations: Organizations,
+    place: Place,
+    rate: Rate,
+}
+
+impl Organizations {
+    /// An account with this base URL and organization.
+    pub fn candidate(&self, base_url: &str, organization: &str, rate: Rate) -> Candidate {
+        let platform = Url::parse(base_url).map_or_else(|_| base_url.to_owned(), String::from);
+        let place = (platform.trim_end_matches('/').to_owned(), organization.to_owned());
+        Candidate { organizations: self.clone(), place, rate }
+    }
+}
+
+impl Candidate {
+    /// The platform has accepted the account's key for this organization; the account's own one, if it is that.
+    pub fn accepted_for(&self, organization: &str) -> Option<Arc<Organization>> {
+        if organization != self.place.1 {
+            return None;
+        }
+        let mut known = self.organizations.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, organization| organization.strong_count() > 0);
+        let found = known.get(&self.place).and_then(Weak::upgrade);
+        let organization = found.unwrap_or_else(|| Arc::new(Organization::new(Rate::default())));
+        organization.allow(self.rate);
+        known.insert(self.place.clone(), Arc::downgrade(&organization));
+        Some(organization)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::domain::Fault;
+    use crate::platform::fake::Fake;
+    use crate::platform::{NoMeter, Platform, PlatformClient, RateLimited};
+
+    const URL: &str = "https://platform.example/api/v2";
+    const FULL: Rate = Rate { requests_per_minute: 600, burst: 20 };
+
+    /// An account of its own, in a namespace of its own.
+    fn account(all: &Organizations, fake: &Arc<Fake>, (url, organization, rate): (&str, &str, Rate)) -> RateLimited {
+        let budget = Arc::new(Budget::with_jitter(rate, || 0.0));
+        let client = RateLimited::new(Arc::clone(fake) as Arc<dyn Platform>, budget, Arc::new(NoMeter));
+        client.of_organization(all.candidate(url, organization, rate)).for_namespace(organization)
+    }
+
+    /// How long so many requests of an account take.
+    async fn time_for(client: &RateLimited, count: usize) -> Duration {
+        let start = Instant::now();
+        for _ in 0..count {
+            client.list_projects().await.unwrap();
+        }
+        start.elapsed()
+    }
+
+    /// How long an account that was just quiet needs for ten requests while another one sends as many as it may.
+    async fn beside_a_busy_one(quiet: RateLimited, busy: RateLimited) -> Duration {
+        tokio::time::sleep(Duration::from_secs(120)).await;
+        let sending: Vec<_> = (0..500)
+            .map(|_| {
+                let busy = busy.clone();
+                tokio::spawn(async move { busy.list_projects().await })
+            })
+            .collect();
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let took = time_for(&quiet, 10).await;
+        sending.into_iter().for_each(|request| request.abort());
+        took
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn accounts_share_what_their_organization_may_send_once_both_were_accepted_for_it() {
+        let second = Duration::from_secs(1);
+        for (other, url, expected_shared) in [
+            ("org", URL, true),
+            ("org", "HTTPS://Platform.Example:443/api/v2/", true),
+            ("another", URL, false),
+            ("org", "https://tenant.example/api/v2", false),
+        ] {
+            let (all, fake) = (Organizations::default(), Fake::of([]));
+            let quiet = account(&all, &fake, (URL, "org", FULL));
+            let busy = account(&all, &fake, (url, other, FULL)).for_namespace("evil");
+            quiet.list_keys("org").await.unwrap();
+            busy.list_keys(other).await.unwrap();
+            let took = beside_a_busy_one(quiet, busy).await;
+            // Half of the reads' share, since namespaces take turns.
+            assert_eq!(took > second, expected_shared, "{other} {url}: {took:?}");
+            assert!(took < 4 * second, "{other} {url}: {took:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_copied_organization_shares_nothing() {
+        let (all, mine, theirs) = (Organizations::default(), Fake::of([]), Fake::of([]));
+        let quiet = account(&all, &mine, (URL, "org", FULL));
+        let busy = account(&all, &theirs, (URL, "org", FULL)).for_namespace("evil");
+        quiet.list_keys("org").await.unwrap();
+        theirs.fail_only("list_keys", Fault::NotFound { message: "no such organization".to_owned() });
+        assert!(busy.list_keys("org").await.is_err());
+        // That of another organization proves nothing about this one.
+        theirs.fail(None);
+        busy.list_keys("their-own").await.unwrap();
+        busy.list_projects().await.unwrap();
+        let took = beside_a_busy_one(quiet, busy).await;
+        assert_eq!(took, Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_limit_of_one_account_and_its_pauses_are_its_own() {
+        let (all, mine, theirs) = (Organizations::default(), Fake::of([]), Fake::of([]));
+        let more = Rate { requests_per_minute: 6000, burst: 100 };
+        let slow = account(&all, &theirs, (URL, "org", Rate { requests_per_minute: 1, burst: 1 }));
+        let fast = account(&all, &mine, (URL, "org", more));
+        slow.list_keys("org").await.unwrap();
+        fast.list_keys("org").await.unwrap();
+        theirs.fail(Fault::Throttled { status: 429, retry_after: Some(Duration::from_secs(3600)) });
+        tokio::time::sleep(Duration::from_secs(120)).await;
+        assert!(slow.list_projects().await.is_err());
+        assert!(slow.budget().pause().is_some());
+        let took = time_for(&fast, 500).await;
+        assert!(took < Duration::from_secs(8), "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_organization_goes_with_its_last_account() {
+        let (all, fake) = (Organizations::default(), Fake::of([]));
+        let client = account(&all, &fake, (URL, "org", FULL));
+        client.list_keys("org").await.unwrap();
+        drop(client);
+        account(&all, &fake, (URL, "another", FULL)).list_keys("another").await.unwrap();
+        let known: Vec<String> = all.0.lock().unwrap().keys().map(|(_, organization)| organization.clone()).collect();
+        assert_eq!(known, ["another"]);
+    }
+}

@@ -1,0 +1,47 @@
+//! How many requests may be made.
+
+use std::num::NonZeroU32;
+
+use governor::Quota;
+
+/// One in so many of the requests that are allowed is not made.
+const UNUSED_PART: u32 = 100;
+
+/// How many requests may be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// Requests in any minute.
+    pub requests_per_minute: u32,
+    /// Those of them that may be made at once after a quiet time: at most half.
+    pub burst: u32,
+}
+
+impl Rate {
+    /// The greater of each.
+    #[must_use]
+    pub fn or_greater(self, other: Self) -> Self {
+        Self {
+            requests_per_minute: self.requests_per_minute.max(other.requests_per_minute),
+            burst: self.burst.max(other.burst),
+        }
+    }
+
+    /// A part of it. What was saved up for a burst and what follows it at the steady rate are together no more than is allowed in a
+    /// minute, and a little less: requests that are sent a minute apart may arrive closer together.
+    pub(super) fn share(self, percent: u32) -> Quota {
+        let part = |whole: u32| u32::try_from(u64::from(whole) * u64::from(percent) / 100).unwrap_or(u32::MAX);
+        let burst = self.burst.min(self.requests_per_minute / 2);
+        let steady = self.requests_per_minute - burst - self.requests_per_minute / UNUSED_PART;
+        Quota::per_minute(at_least_one(part(steady))).allow_burst(at_least_one(part(burst)))
+    }
+}
+
+impl Default for Rate {
+    fn default() -> Self {
+        Self { requests_per_minute: 600, burst: 20 }
+    }
+}
+
+pub(super) fn at_least_one(number: u32) -> NonZeroU32 {
+    NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN)
+}

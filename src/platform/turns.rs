@@ -1,0 +1,197 @@
+//! A queue that admits one at a time, fair by namespace: namespaces take turns, and within one it is first come, first served.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+/// The namespaces that a request is made for: one, or all that need a list which they share. A request for an account itself is made for none.
+pub type Party = Arc<[Arc<str>]>;
+
+tokio::task_local! {
+    /// For whom the call is made that runs: for what it needs of the budget beyond its first request.
+    pub static FOR: Party;
+}
+
+/// The queue.
+#[derive(Debug, Default)]
+pub struct Turns(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    taken: bool,
+    /// The namespace that had the last turn.
+    last: Arc<str>,
+    /// The numbers of the requests of each namespace, in the order in which they came.
+    queues: BTreeMap<Arc<str>, VecDeque<u64>>,
+    waiting: BTreeMap<u64, Waiting>,
+    arrived: u64,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    party: Party,
+    wake: oneshot::Sender<()>,
+}
+
+/// A turn. The next request has it when this is dropped.
+#[derive(Debug)]
+pub struct Turn<'a>(&'a Turns);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.state().pass_on();
+    }
+}
+
+/// A request that waits. It leaves the queue when this is dropped.
+struct Waits<'a> {
+    turns: &'a Turns,
+    number: u64,
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        let mut state = self.turns.state();
+        // One that was woken and does not take its turn leaves it to the next.
+        if !state.remove(self.number) {
+            state.pass_on();
+        }
+    }
+}
+
+impl Turns {
+    /// Waits for a turn. A request of several namespaces has it as soon as one of them has.
+    pub async fn take(&self, party: &Party) -> Turn<'_> {
+        let (number, mut woken) = {
+            let mut state = self.state();
+            if !state.taken {
+                state.taken = true;
+                state.last = party.first().cloned().unwrap_or_default();
+                return Turn(self);
+            }
+            state.enqueue(party)
+        };
+        // Dropped before `woken`, so that a request in the queue can always be woken.
+        let waits = Waits { turns: self, number };
+        // The sender is in the queue until it is used.
+        let _ = (&mut woken).await;
+        std::mem::forget(waits);
+        Turn(self)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn enqueue(&mut self, party: &Party) -> (u64, oneshot::Receiver<()>) {
+        self.arrived += 1;
+        let (wake, woken) = oneshot::channel();
+        let party = if party.is_empty() { Arc::from([Arc::default()]) } else { Arc::clone(party) };
+        for namespace in party.iter() {
+            self.queues.entry(Arc::clone(namespace)).or_default().push_back(self.arrived);
+        }
+        self.waiting.insert(self.arrived, Waiting { party, wake });
+        (self.arrived, woken)
+    }
+
+    fn pass_on(&mut self) {
+        let next = (Bound::Excluded(Arc::clone(&self.last)), Bound::Unbounded);
+        let Some((namespace, queue)) = self.queues.range(next).next().or_else(|| self.queues.iter().next()) else {
+            self.taken = false;
+            return;
+        };
+        self.last = Arc::clone(namespace);
+        if let Some(number) = queue.front().copied()
+            && let Some(wake) = self.take_out(number)
+        {
+            let _ = wake.send(());
+        }
+    }
+
+    /// Whether it still waited.
+    fn remove(&mut self, number: u64) -> bool {
+        self.take_out(number).is_some()
+    }
+
+    fn take_out(&mut self, number: u64) -> Option<oneshot::Sender<()>> {
+        let Waiting { party, wake } = self.waiting.remove(&number)?;
+        for namespace in party.iter() {
+            if let Some(queue) = self.queues.get_mut(namespace) {
+                queue.retain(|waiting| *waiting != number);
+                if queue.is_empty() {
+                    self.queues.remove(namespace);
+                }
+            }
+        }
+        Some(wake)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn party(namespaces: &[&str]) -> Party {
+        namespaces.iter().map(|namespace| Arc::from(*namespace)).collect()
+    }
+
+    /// Requests that wait behind one that has the turn, and in which order they have it.
+    async fn order(requests: &[(&'static str, &[&str])]) -> Vec<&'static str> {
+        let turns = Arc::new(Turns::default());
+        let first = turns.take(&party(&["first"])).await;
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let mut tasks = Vec::new();
+        for (name, namespaces) in requests {
+            let (turns, order, party) = (Arc::clone(&turns), Arc::clone(&order), party(namespaces));
+            let name = *name;
+            tasks.push(tokio::spawn(async move {
+                let _turn = turns.take(&party).await;
+                order.lock().unwrap().push(name);
+            }));
+            tokio::task::yield_now().await;
+        }
+        drop(first);
+        for task in tasks {
+            task.await.unwrap();
+        }
+        let state = turns.state();
+        assert!(state.queues.is_empty() && state.waiting.is_empty() && !state.taken, "{state:?}");
+        Arc::try_unwrap(order).unwrap().into_inner().unwrap()
+    }
+
+    #[tokio::test]
+    async fn namespaces_take_turns() {
+        let of_a: Vec<(&str, &[&str])> = vec![("a", &["a"]); 1000];
+        let requests = [&of_a[..], &[("b", &["b"]), ("c1", &["c"]), ("c2", &["c"]), ("account", &[])]].concat();
+        let order = order(&requests).await;
+        assert_eq!(order[..8], ["account", "a", "b", "c1", "a", "c2", "a", "a"]);
+    }
+
+    #[tokio::test]
+    async fn who_shares_a_request_does_not_wait_behind_what_the_other_waits_for() {
+        let of_a: Vec<(&str, &[&str])> = vec![("a", &["a"]); 1000];
+        let requests = [&of_a[..], &[("shared", &["a", "b"]), ("c", &["c"])]].concat();
+        assert_eq!(order(&requests).await[..4], ["a", "shared", "c", "a"]);
+    }
+
+    #[tokio::test]
+    async fn who_gives_up_delays_nobody() {
+        let turns = Turns::default();
+        let first = turns.take(&party(&["a"])).await;
+        let (a, b, c) = (party(&["a"]), party(&["b"]), party(&["c"]));
+        let mut given_up = Box::pin(turns.take(&a));
+        let mut woken_too_late = Box::pin(turns.take(&b));
+        let mut last = Box::pin(turns.take(&c));
+        assert!(futures::poll!(&mut given_up).is_pending());
+        assert!(futures::poll!(&mut woken_too_late).is_pending() && futures::poll!(&mut last).is_pending());
+        drop(given_up);
+        drop(first);
+        assert!(futures::poll!(&mut last).is_pending(), "b has the turn");
+        drop(woken_too_late);
+        assert!(futures::poll!(&mut last).is_ready());
+    }
+}
