@@ -15,4 +15,5 @@ pub mod plan;
 pub mod platform;
 pub mod spans;
 pub mod telemetry;
+pub mod text;
 pub mod validate;

@@ -72,37 +72,41 @@ impl Cli {
 
     /// Runs the verb. The text of an error is for people.
     pub async fn execute(self) -> Result<ExitCode, String> {
+        self.dispatch().await.map_err(|error| crate::text::lines(&error).into_owned())
+    }
+
+    async fn dispatch(self) -> Result<ExitCode, String> {
         match self.verb {
             Verb::Run(run) => run.execute().await?,
             Verb::Crds(args) => crds::run(&args, &mut std::io::stdout()).map_err(|error| error.to_string())?,
             Verb::BugReport(args) => {
-                bug_report::run(&args, &mut std::io::stdout()).await.map_err(|error| error.to_string())?;
+                bug_report::run(&args, &mut screen::stdout()).await.map_err(|error| error.to_string())?;
             }
             Verb::RemoveFinalizers(args) => {
-                remove_finalizers::run(&args, &mut std::io::stdout(), &mut std::io::stderr())
+                remove_finalizers::run(&args, &mut screen::stdout(), &mut screen::stderr())
                     .await
                     .map_err(|error| error.to_string())?;
             }
             Verb::Account(args) => {
-                return account::run(&args, &mut std::io::stdout()).await.map_err(|error| error.to_string());
+                return account::run(&args, &mut screen::stdout()).await.map_err(|error| error.to_string());
             }
             Verb::Plan(args) => {
-                return plan::run(&args, &mut std::io::stdout()).await.map_err(|error| error.to_string());
+                return plan::run(&args, &mut screen::stdout()).await.map_err(|error| error.to_string());
             }
             Verb::Import(args) => {
-                let ran = import::run(&args, &mut std::io::stdout(), &mut std::io::stderr()).await;
+                let ran = import::run(&args, &mut screen::stdout(), &mut screen::stderr()).await;
                 return ran.map_err(|error| error.to_string());
             }
             Verb::Validate(args) => {
-                let ran = validate::run(&args, &mut std::io::stdout().lock(), &mut std::io::stderr());
+                let ran = validate::run(&args, &mut screen::stdout(), &mut screen::stderr());
                 return ran.map_err(|error| error.to_string());
             }
             Verb::Status(args) => {
-                let shown = status::run(&args, &mut anstream::stdout()).await;
+                let shown = status::run(&args, &mut screen::stdout()).await;
                 return shown.or_else(|error| screen::tell(&error, error.exit_code()));
             }
             Verb::Act(verb) => {
-                let ended = verb.execute(&mut anstream::stdout()).await;
+                let ended = verb.execute(&mut screen::stdout()).await;
                 return ended.or_else(|error| screen::tell(&error, error.exit_code()));
             }
             Verb::Completion(args) => args.run(&mut std::io::stdout()).map_err(|error| error.to_string())?,

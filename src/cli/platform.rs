@@ -12,8 +12,8 @@ use crate::api::{Account, AccountKind, AccountRef, ClusterAccount, PlatformAcces
 use crate::cluster::explained;
 use crate::domain::Fault;
 use crate::platform::{
-    Access, Connect, ConnectError, Endpoint, HttpOptions, Leadership, NoMeter, OverHttp, Rate, RateLimited, Reach,
-    ReadsOnly,
+    Access, Connect, ConnectError, Endpoint, HttpOptions, Leadership, NoMeter, OverHttp, PlatformPattern, Rate,
+    RateLimited, Reach, ReadsOnly,
 };
 
 /// The platform, where no account in a cluster says it.
@@ -28,9 +28,25 @@ pub struct PlatformArgs {
     /// The platform's identifier of the organization
     #[arg(long, value_name = "ID", requires = "base_url")]
     pub organization: Option<String>,
+    #[command(flatten)]
+    pub reach: ReachArgs,
+}
+
+/// Which platforms a verb calls.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ReachArgs {
+    /// --allowed-platforms of the operator: no others are called, and one whose host is written in full may have a private address
+    #[arg(long, env = "DBPLANE_ALLOWED_PLATFORMS", value_name = "URLS", value_delimiter = ',')]
+    allowed_platforms: Vec<PlatformPattern>,
     /// For tests on loopback only: allow http and addresses of this machine
     #[arg(long, env = "DBPLANE_ALLOW_INSECURE_PLATFORM")]
-    pub allow_insecure_platform: bool,
+    allow_insecure_platform: bool,
+}
+
+impl ReachArgs {
+    pub fn reach(&self) -> Reach {
+        Reach { platforms: self.allowed_platforms.clone(), insecure: self.allow_insecure_platform, ..Reach::default() }
+    }
 }
 
 /// Why no platform can be read.
@@ -86,7 +102,12 @@ impl PlatformArgs {
     /// Where the key cannot be read.
     pub fn given(&self) -> Result<Option<Credentials>, PlatformError> {
         let Some((base_url, api_key)) = self.base_url.clone().zip(self.api_key.as_ref()) else { return Ok(None) };
-        Ok(Some(Credentials { endpoint: self.endpoint(base_url, self.organization.clone()), key: read_key(api_key)? }))
+        let mut endpoint = self.endpoint(base_url, self.organization.clone());
+        if endpoint.reach.platforms.is_empty() {
+            // Whoever runs this has written it.
+            endpoint.reach.platforms.extend(PlatformPattern::of(&endpoint.base_url));
+        }
+        Ok(Some(Credentials { endpoint, key: read_key(api_key)? }))
     }
 
     /// The platform and the key of an account, read with the rights of whoever runs this.
@@ -122,8 +143,7 @@ impl PlatformArgs {
     }
 
     fn endpoint(&self, base_url: String, organization_id: Option<String>) -> Endpoint {
-        let reach = Reach { insecure: self.allow_insecure_platform, ..Reach::default() };
-        Endpoint { base_url, organization_id, reach }
+        Endpoint { base_url, organization_id, reach: self.reach.reach() }
     }
 }
 

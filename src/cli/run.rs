@@ -43,10 +43,10 @@ pub struct Run {
     /// Log filter, such as info or info,dbplane=debug.
     #[arg(long, env = "DBPLANE_LOG", default_value = "info")]
     log: String,
-    /// Platforms that Accounts and ClusterAccounts may name, separated by commas: https://api.example.com, or https://*.example.com for the names one level below. Scheme, host and port have to be the same. All https when absent.
+    /// Platforms that Accounts and ClusterAccounts may name, separated by commas: https://api.example.com, or https://*.example.com for the names one level below. Scheme, host and port have to be the same. One whose host is written in full, without a star, may have a private address; all others are called at public addresses only. All https when absent.
     #[arg(long, env = "DBPLANE_ALLOWED_PLATFORMS", value_delimiter = ',')]
     allowed_platforms: Vec<PlatformPattern>,
-    /// For tests on loopback only: allow base URLs with http, over which the API key is sent unencrypted, and base URLs that lead to this machine, to link-local, multicast and unspecified addresses, and to the API server.
+    /// For tests on loopback only: allow base URLs with http, over which the API key is sent unencrypted, and base URLs that lead to any address: this machine, private networks, metadata services of clouds and the API server.
     #[arg(long, env = "DBPLANE_ALLOW_INSECURE_PLATFORM")]
     allow_insecure_platform: bool,
     /// Namespaces to watch, separated by commas; all when absent. With this flag dbplane does not read labels of namespaces, so label selectors of ClusterAccounts match nothing.

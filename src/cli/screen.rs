@@ -1,4 +1,4 @@
-//! What people see: colours and columns.
+//! What people see: colours and columns, and nothing that somebody else hides in a text.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 
 use crate::decide::Needs;
+use crate::text;
 
 pub const HEADING: Style = Style::new().bold();
 pub const PLAIN: Style = Style::new();
@@ -31,8 +32,10 @@ impl Table {
         Self(vec![heads.iter().map(|head| ((*head).to_owned(), HEADING)).collect()])
     }
 
+    /// A cell is on one line: none of them can look like another row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = (String, Style)>) {
-        self.0.push(cells.into_iter().collect());
+        let cells = cells.into_iter().map(|(text, style)| (one_line(&text), style));
+        self.0.push(cells.collect());
     }
 
     pub fn plain(&mut self, cells: impl IntoIterator<Item = String>) {
@@ -62,18 +65,114 @@ impl Table {
     }
 }
 
+/// Longer than anything that dbplane says.
+const LONGEST: usize = 16 * 1024;
+
+/// A text of a manifest, the cluster or the platform, on one line.
+pub fn one_line(text: &str) -> String {
+    text::line(text, LONGEST).into_owned()
+}
+
+/// What this file writes to colour a text.
+const STYLES: [&str; 6] = ["\x1b[0m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"];
+
+/// Takes hidden characters out of whatever is written: all but line breaks, tabs, and the colours of this file.
+#[derive(Debug)]
+pub struct Clean<W: Write> {
+    out: W,
+    /// The line that has not ended.
+    line: Vec<u8>,
+}
+
+/// Standard output for people and programs.
+pub fn stdout() -> Clean<impl Write> {
+    Clean::new(anstream::stdout())
+}
+
+/// Standard error for people.
+pub fn stderr() -> Clean<impl Write> {
+    Clean::new(anstream::stderr())
+}
+
+impl<W: Write> Clean<W> {
+    pub fn new(out: W) -> Self {
+        Self { out, line: Vec::new() }
+    }
+
+    fn pass_on(&mut self, length: usize) -> io::Result<()> {
+        let lines: Vec<u8> = self.line.drain(..length).collect();
+        self.out.write_all(cleaned(&String::from_utf8_lossy(&lines)).as_bytes())
+    }
+}
+
+impl<W: Write> Write for Clean<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.line.extend_from_slice(bytes);
+        if let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') {
+            self.pass_on(self.line.len() - bytes.len() + end + 1)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.pass_on(self.line.len())?;
+        self.out.flush()
+    }
+}
+
+impl<W: Write> Drop for Clean<W> {
+    fn drop(&mut self) {
+        // Whoever cares whether it can be written has flushed before.
+        let _ = self.flush();
+    }
+}
+
+fn cleaned(text: &str) -> String {
+    let mut pieces = text.split('\x1b');
+    let mut clean = text::lines(pieces.next().unwrap_or_default()).into_owned();
+    for piece in pieces {
+        let style = STYLES.iter().find(|style| piece.starts_with(&style[1..]));
+        let (shown, rest) = style.map_or(("\u{fffd}", piece), |style| (*style, &piece[style.len() - 1..]));
+        clean.push_str(shown);
+        clean.push_str(&text::lines(rest));
+    }
+    clean
+}
+
 /// Says on standard error why something was not done; the program ends with the code.
 ///
 /// # Errors
 /// Where it cannot be said.
 pub fn tell(error: &impl Display, code: u8) -> Result<ExitCode, String> {
-    writeln!(anstream::stderr(), "dbplane: {error}").map_err(|error| error.to_string())?;
+    writeln!(stderr(), "dbplane: {error}").map_err(|error| error.to_string())?;
     Ok(ExitCode::from(code))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_hidden_in_a_text_is_not_written() {
+        let mut out = Vec::new();
+        let mut clean = Clean::new(&mut out);
+        write!(clean, "{HEADING}a{HEADING:#}\x1b[2Jb\x1b]0;title\x07\tc\r").unwrap();
+        write!(clean, "\u{202e}d\u{9b}31m\n\x1b[3").unwrap();
+        write!(clean, "1mred\x1b").unwrap();
+        drop(clean);
+        let expected =
+            "\x1b[1ma\x1b[0m\u{fffd}[2Jb\u{fffd}]0;title\u{fffd}\tc \u{fffd}d\u{fffd}31m\n\x1b[31mred\u{fffd}";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_cell_is_one_line() {
+        let mut table = Table::default();
+        table.plain(["a\nb".to_owned(), "c".to_owned()]);
+        let mut out = Vec::new();
+        table.write(&mut out, "").unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "a b  c\n");
+    }
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {

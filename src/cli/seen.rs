@@ -11,6 +11,7 @@ use crate::controller::environment::{Kind as Reconciled, KindVisitor, Kinds};
 use crate::controller::object::Managed;
 use crate::controller::registry::AllKinds;
 use crate::decide::{Need, Needs};
+use crate::text;
 
 /// A kind of dbplane, with the words that kubectl knows it by.
 #[derive(Clone, Debug)]
@@ -114,9 +115,10 @@ impl fmt::Display for Seen {
 }
 
 impl Seen {
+    /// Here hidden characters are taken out of what other people have written, for all that shows it.
     pub fn of(kind: &Kind, mut object: DynamicObject) -> Self {
-        let conditions = serde_json::from_value(object.data["status"]["conditions"].clone()).unwrap_or_default();
-        let [spec, status] = ["spec", "status"].map(|part| object.data[part].take());
+        let [spec, status] = ["spec", "status"].map(|part| text::document(object.data[part].take()));
+        let conditions = serde_json::from_value(status["conditions"].clone()).unwrap_or_default();
         Self { kind: kind.name().to_owned(), meta: object.metadata, spec, status, conditions }
     }
 

@@ -8,8 +8,9 @@ use tracing::{debug, warn};
 use super::digest::digest;
 use super::explained;
 use crate::decide::names::FIELD_MANAGER;
+use crate::text::line;
 
-/// The longest note that the API server accepts.
+/// The API server accepts 1024 bytes.
 const LONGEST_NOTE: usize = 1000;
 
 /// Publishes events. One that cannot be published is logged and dropped: nothing depends on it.
@@ -63,7 +64,7 @@ impl Events {
         let recorded = events::Event {
             type_: if event.warning { EventType::Warning } else { EventType::Normal },
             reason: event.reason.clone(),
-            note: Some(event.text.chars().take(LONGEST_NOTE).collect()),
+            note: Some(line(&event.text, LONGEST_NOTE).into_owned()),
             // The recorder merges events with the same action and keeps the first note, so the action has to depend on the note.
             action: format!("{}-{}", event.reason, digest(&event.text.clone().into())),
             secondary: None,

@@ -16,6 +16,9 @@ use crate::cluster::Object;
 use crate::decide::identity::Record;
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{Brake, Meta, Report, names};
+use crate::text::line;
+
+const LONGEST_REQUEST: usize = 256;
 
 /// The status of a custom resource of ours.
 pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
@@ -58,7 +61,7 @@ pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
             record_lost: false,
             paused: self.is_annotated(names::PAUSED),
             ready: self.status().is_some_and(|status| status.conditions().iter().any(is_ready)),
-            reconcile: self.annotations().get(names::RECONCILE).cloned(),
+            reconcile: self.request(names::RECONCILE),
             brake: Brake::of(
                 self.annotations().get(names::CONFIRM_DELETION).map(String::as_str),
                 self.meta().deletion_timestamp.as_ref().map(|time| time.0),
@@ -73,7 +76,12 @@ pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
         let of_this = |condition: &Condition| condition.observed_generation == self.meta().generation;
         self.meta().deletion_timestamp.is_none()
             && status.conditions().iter().any(|it| is_ready(it) && of_this(it))
-            && self.annotations().get(names::RECONCILE) == status.handled_reconcile()
+            && self.request(names::RECONCILE).as_ref() == status.handled_reconcile()
+    }
+
+    /// What people ask for by an annotation whose every change counts. It is kept in the status, so it is bounded.
+    fn request(&self, annotation: &str) -> Option<String> {
+        self.annotations().get(annotation).map(|text| line(text, LONGEST_REQUEST).into_owned())
     }
 
     /// Whether people have set an annotation to "true".

@@ -5,6 +5,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::Reason;
 use crate::api::Condition;
+use crate::text::line;
+
+/// Of a message, in bytes. The definitions admit eight times as many.
+const LONGEST_MESSAGE: usize = 4096;
 
 /// Whether the platform's object can be used: the Ready condition, and Reconciling or Stalled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -207,7 +211,7 @@ fn condition(
     Condition {
         last_transition_time: unchanged
             .map_or_else(|| Time(to_seconds(now)), |condition| condition.last_transition_time.clone()),
-        message: message.to_owned(),
+        message: line(message, LONGEST_MESSAGE).into_owned(),
         observed_generation: Some(generation),
         reason: reason.to_string(),
         status: status.to_owned(),
@@ -223,6 +227,15 @@ fn to_seconds(time: Timestamp) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_is_one_line_of_bounded_length() {
+        let message = format!("a\n\u{1b}[2J{}", "ü".repeat(20_000));
+        for condition in Report::stalled(Reason::Refused, message).conditions(&[], 1, at(1)) {
+            assert!(condition.message.starts_with("a \u{fffd}[2Jü"), "{}", condition.message);
+            assert!(condition.message.len() <= LONGEST_MESSAGE, "{}", condition.message.len());
+        }
+    }
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()

@@ -86,7 +86,12 @@ impl Reason {
             // The account, or the replica, says itself what it needs.
             R::AccountNotReady | R::ReplicaNotReady => Needs::Time,
             R::DeletionPaused | R::DeletionProtected | R::InvalidSchedule | R::Paused => Needs::Person,
-            R::Drifted | R::SettingNotApplied | R::DriftPersists | R::Overwritten | R::Unreadable => Needs::Person,
+            R::Drifted
+            | R::SettingNotApplied
+            | R::DriftPersists
+            | R::Overwritten
+            | R::StatusRefused
+            | R::Unreadable => Needs::Person,
             R::AccountNotFound
             | R::NamespaceNotAllowed
             | R::CredentialsMissing

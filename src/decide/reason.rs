@@ -83,6 +83,8 @@ reasons! {
     ManyKeys,
     /// Something else changes back what dbplane writes, each time.
     Overwritten,
+    /// The API server refuses the status.
+    StatusRefused,
     /// The platform cannot be reached or does not answer.
     PlatformUnreachable,
     /// The API server did not record a call in time, so it was not made.

@@ -9,7 +9,7 @@ use reqwest::Url;
 /// Where an account may lead.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// The platforms that accounts may name; any where empty.
+    /// The platforms that accounts may name; any where empty. One that is written in full may have a private address.
     pub platforms: Vec<PlatformPattern>,
     /// For tests: `http://` is accepted, over which the API key travels readably, and any address is called.
     pub insecure: bool,
@@ -18,6 +18,11 @@ pub struct Reach {
 }
 
 impl Reach {
+    /// Whether the administrator has written the host of `url` in full. Below a star, names are anybody's.
+    pub(super) fn names(&self, url: &Url) -> bool {
+        self.platforms.iter().any(|pattern| !pattern.below && pattern.matches(url))
+    }
+
     /// Whether an account may name `url`.
     pub(super) fn admits(&self, url: &Url) -> bool {
         self.platforms.is_empty() || self.platforms.iter().any(|pattern| pattern.matches(url))
@@ -36,6 +41,13 @@ pub struct PlatformPattern {
 }
 
 impl PlatformPattern {
+    /// The platform at this base URL, and no other.
+    pub fn of(base_url: &str) -> Option<Self> {
+        let url = Url::parse(base_url.trim()).ok()?;
+        let (scheme, host) = (url.scheme().to_owned(), url.host_str()?.to_owned());
+        Some(Self { scheme, host, port: url.port_or_known_default(), below: false })
+    }
+
     fn matches(&self, url: &Url) -> bool {
         let host = url.host_str().unwrap_or_default();
         let host = match (self.below, host.split_once('.')) {

@@ -9,10 +9,30 @@ use opentelemetry::trace::TraceContextExt;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
-use tracing_subscriber::fmt::format::{Format, Full, JsonFields, Writer};
+use tracing_subscriber::field::MakeExt;
+use tracing_subscriber::fmt::format::{Format, Full, JsonFields, Writer, debug_fn};
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
+
+use crate::text::line;
+
+/// Of one field, in bytes.
+const LONGEST: usize = 16 * 1024;
+
+/// The fields of a line for people, on that line: whoever chooses a name or a message writes no line of their own.
+pub fn fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
+    let field = |writer: &mut Writer<'_>, field: &Field, value: &dyn Debug| {
+        let text = format!("{value:?}");
+        let text = line(&text, LONGEST);
+        match field.name() {
+            "message" => write!(writer, "{text}"),
+            name if name.starts_with("log.") => Ok(()),
+            name => write!(writer, "{}={text}", name.trim_start_matches("r#")),
+        }
+    };
+    debug_fn(field).delimited(" ")
+}
 
 /// For people.
 #[derive(Debug)]
@@ -77,7 +97,10 @@ struct Line(Vec<(String, Value)>);
 
 impl Line {
     fn set(&mut self, name: &str, value: impl Into<Value>) {
-        let value = value.into();
+        let value = match value.into() {
+            Value::String(text) => Value::String(line(&text, LONGEST).into_owned()),
+            other => other,
+        };
         match self.0.iter_mut().find(|(known, _)| known == name) {
             Some((_, known)) => *known = value,
             None => self.0.push((name.to_owned(), value)),
@@ -138,4 +161,68 @@ fn sampled() -> Option<(String, String)> {
         let ids = span.span_context();
         (ids.is_valid() && ids.is_sampled()).then(|| (ids.trace_id().to_string(), ids.span_id().to_string()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use tracing::{info, info_span};
+    use tracing_subscriber::layer::SubscriberExt;
+    use tracing_subscriber::{Layer, Registry};
+
+    use super::*;
+    use crate::text::is_hidden;
+
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn logged(json: bool, log: impl FnOnce()) -> String {
+        let written = Written::default();
+        let writer = written.clone();
+        let lines = tracing_subscriber::fmt::layer().with_writer(move || writer.clone()).with_ansi(false);
+        let lines: Box<dyn Layer<Registry> + Send + Sync> = match json {
+            false => lines.fmt_fields(fields()).event_format(Text::new(false)).boxed(),
+            true => lines.fmt_fields(JsonFields::new()).event_format(Json).boxed(),
+        };
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), log);
+        let bytes = written.0.lock().unwrap().clone();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn nobody_writes_a_line_of_their_own() {
+        let nasty = "a\n2026-01-01T00:00:00Z ERROR forged\u{1b}[2J\u{9b}\u{202e}\u{2028}";
+        for json in [false, true] {
+            let text = logged(json, || {
+                let _pass = info_span!("pass", name = %nasty, other = nasty).entered();
+                info!(id = %nasty, debugged = ?nasty, plain = nasty, number = 7, "told of {nasty}");
+            });
+            assert_eq!(text.lines().count(), 1, "{text}");
+            assert!(!text.trim_end().chars().any(is_hidden), "{text:?}");
+            assert!(text.contains("told of a 2026") && text.contains('7'), "{text}");
+        }
+        let text = logged(false, || info!(plain = "a b", number = 7, "said"));
+        assert!(text.ends_with("said plain=\"a b\" number=7\n"), "{text}");
+    }
+
+    #[test]
+    fn a_field_is_bounded() {
+        for json in [false, true] {
+            let text = logged(json, || info!(id = %"x".repeat(1024 * 1024), "said"));
+            assert!(text.len() < LONGEST + 300, "{}", text.len());
+        }
+    }
 }

@@ -11,7 +11,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, reload};
 
-use super::lines::{Json, Text};
+use super::lines::{Json, Text, fields};
 use super::traces::Traces;
 use crate::spans::TARGET;
 
@@ -67,7 +67,7 @@ pub fn start(format: LogFormat, filter: &str, traces: Option<&Traces>) -> Result
     let lines = match format {
         LogFormat::Text => {
             let ansi = std::io::stderr().is_terminal();
-            lines.with_ansi(ansi).event_format(Text::new(ansi)).with_filter(filter).boxed()
+            lines.with_ansi(ansi).fmt_fields(fields()).event_format(Text::new(ansi)).with_filter(filter).boxed()
         }
         LogFormat::Json => {
             lines.with_ansi(false).fmt_fields(JsonFields::new()).event_format(Json).with_filter(filter).boxed()

@@ -58,12 +58,38 @@ async fn an_address_in_the_url_is_refused_before_anything_is_sent() {
         ("127.0.0.1", "a loopback address"),
         ("[::ffff:127.0.0.1]", "a loopback address"),
         ("169.254.169.254", "a link-local address"),
+        ("168.63.129.16", "the address of a cloud's metadata service"),
+        ("[2002:a9fe:a9fe::1]", "a link-local address"),
+        ("10.1.2.3", "a private address"),
+        ("[fd12::3]", "a private address"),
         ("192.0.2.1", "the API server's address"),
     ] {
         let error = connect(format!("https://{host}/v2"), api_server()).unwrap_err();
         assert!(matches!(error, ConnectError::NotAdmitted(_)), "{host}: {error}");
         assert!(error.to_string().contains(kind) && !error.to_string().contains(host), "{host}: {error}");
         assert!(connect(format!("https://{host}/v2"), Reach { insecure: true, ..api_server() }).is_ok());
+    }
+}
+
+/// What is allowed is said by whoever installs the operator, and is not more than private addresses.
+#[tokio::test]
+async fn a_host_that_is_named_in_full_may_have_a_private_address() {
+    let named = |platform: &str| Reach {
+        platforms: vec![platform.parse().unwrap()],
+        api_server: vec!["10.96.0.1".parse().unwrap()],
+        ..Reach::default()
+    };
+    for host in ["10.1.2.3", "[fd12::3]", "192.168.0.1", "100.64.0.1"] {
+        let url = format!("https://{host}/v2");
+        assert!(connect(url.clone(), named(&format!("https://{host}"))).is_ok(), "{host}");
+        let error = connect(url, Reach::default()).unwrap_err();
+        assert!(error.to_string().contains("--allowed-platforms names the host in full"), "{host}: {error}");
+    }
+    for host in
+        ["127.0.0.1", "169.254.169.254", "100.100.100.200", "[fd00:ec2::254]", "10.96.0.1", "[::ffff:10.96.0.1]"]
+    {
+        let error = connect(format!("https://{host}/v2"), named(&format!("https://{host}"))).unwrap_err();
+        assert!(error.to_string().contains("only with --allow-insecure-platform"), "{host}: {error}");
     }
 }
 

@@ -1,9 +1,11 @@
 //! deploy/ follows the program: what is built, and how it is started.
 
 use std::fs;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use regex::Regex;
+use serde_json::{Value, json};
 
 const REPOSITORY: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -73,4 +75,107 @@ fn every_flag_of_the_operator_is_a_value_of_the_chart() {
             if set { "the chart sets it" } else { "the chart has no value for it" }
         );
     }
+}
+
+/// A block of addresses as a policy writes it.
+fn has(block: &str, address: IpAddr) -> bool {
+    let (start, length) = block.split_once('/').unwrap();
+    let (bits, length) = (
+        |address| match address {
+            IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
+            IpAddr::V6(address) => address.to_bits(),
+        },
+        length.parse::<u32>().unwrap(),
+    );
+    let start: IpAddr = start.parse().unwrap();
+    start.is_ipv4() == address.is_ipv4()
+        && (bits(start) ^ bits(address)).checked_shr(128 - length).unwrap_or_default() == 0
+}
+
+fn texts(value: &Value) -> impl Iterator<Item = &str> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// Address block, exceptions and port of each rule for a block.
+fn admitted(policy: &Value, port: u64, address: &str) -> bool {
+    let address: IpAddr = address.parse().unwrap();
+    let rules = policy["spec"]["egress"].as_array().unwrap().iter();
+    let rules = rules.filter(|rule| rule["ports"].as_array().unwrap().iter().any(|it| it["port"] == port));
+    let mut blocks = rules.flat_map(|rule| rule["to"].as_array().unwrap()).map(|peer| &peer["ipBlock"]);
+    blocks
+        .any(|it| has(it["cidr"].as_str().unwrap(), address) && !texts(&it["except"]).any(|block| has(block, address)))
+}
+
+/// The policy says what the program says, as far as a policy can.
+#[test]
+fn the_network_policy_admits_public_addresses_and_the_api_server() {
+    let policy: Value = serde_saphyr::from_str(&read("deploy/base/network-policy.yaml")).unwrap();
+    for private in [
+        "0.0.0.0",
+        "10.0.0.1",
+        "10.255.255.255",
+        "100.64.0.1",
+        "100.100.100.200",
+        "127.0.0.1",
+        "168.63.129.16",
+        "169.254.169.254",
+        "172.16.0.1",
+        "172.31.255.255",
+        "192.0.0.192",
+        "192.168.0.1",
+        "198.18.0.1",
+        "224.0.0.1",
+        "240.0.0.1",
+        "255.255.255.255",
+        "::1",
+        "::ffff:10.0.0.1",
+        "64:ff9b::a00:1",
+        "2001::1",
+        "2002:a00:1::1",
+        "fc00::1",
+        "fd00:ec2::254",
+        "fe80::1",
+        "ff02::1",
+    ] {
+        assert!(!admitted(&policy, 443, private), "{private}");
+    }
+    for public in [
+        "1.1.1.1",
+        "11.0.0.1",
+        "100.128.0.1",
+        "168.63.129.17",
+        "172.32.0.1",
+        "223.255.255.255",
+        "2606:4700::1111",
+        "2a00::1",
+    ] {
+        assert!(admitted(&policy, 443, public), "{public}");
+    }
+    for api_server in ["10.0.0.1", "192.168.49.2", "203.0.113.7", "fd00::1"] {
+        assert!(admitted(&policy, 6443, api_server) && !admitted(&policy, 80, api_server), "{api_server}");
+    }
+    // Nobody but who is chosen, and only metrics.
+    let ingress = &policy["spec"]["ingress"];
+    let chosen = json!([{"namespaceSelector": {"matchLabels": {"metrics": "enabled"}}}]);
+    assert_eq!(ingress, &json!([{"ports": [{"port": "metrics", "protocol": "TCP"}], "from": chosen}]));
+    assert_eq!(policy["spec"]["policyTypes"], json!(["Ingress", "Egress"]));
+}
+
+/// Without helm, which renders the whole of it in another test.
+#[test]
+fn the_values_of_the_chart_have_the_blocks_of_the_policy() {
+    let policy: Value = serde_saphyr::from_str(&read("deploy/base/network-policy.yaml")).unwrap();
+    let values: Value = serde_saphyr::from_str(&read("deploy/chart/values.yaml")).unwrap();
+    let values = &values["networkPolicy"];
+    assert_eq!(values["enabled"], true);
+    assert_eq!(values["metricsFrom"], policy["spec"]["ingress"][0]["from"]);
+    let lists = ["apiServer", "platforms"].map(|list| values[list].as_array().unwrap().iter());
+    let of_values: Vec<_> = lists.into_iter().flatten().map(|it| (&it["port"], &it["cidr"], &it["except"])).collect();
+    let rules = policy["spec"]["egress"].as_array().unwrap()[1..].iter();
+    let block = |rule: &'static str, value: &Value| value.pointer(rule).cloned().unwrap_or_default();
+    let of_policy: Vec<_> = rules
+        .map(|rule| ["/ports/0/port", "/to/0/ipBlock/cidr", "/to/0/ipBlock/except"].map(|place| block(place, rule)))
+        .collect();
+    let of_policy: Vec<_> = of_policy.iter().map(|[port, cidr, except]| (port, cidr, except)).collect();
+    assert_eq!(of_values, of_policy);
 }

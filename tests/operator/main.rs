@@ -27,6 +27,7 @@ mod moving;
 mod organization;
 mod overwritten;
 mod reconcile;
+mod refused;
 mod replica_sets;
 mod rewritten;
 #[path = "../support/mod.rs"]

@@ -39,6 +39,7 @@ async fn an_account_leads_neither_to_this_machine_nor_to_the_api_server() {
         ("literal", format!("https://127.0.0.1:{port}/v2"), "PlatformNotAllowed", "a loopback address"),
         ("mapped", format!("https://[::ffff:127.0.0.1]:{port}/v2"), "PlatformNotAllowed", "a loopback address"),
         ("metadata", "https://169.254.169.254/v2".to_owned(), "PlatformNotAllowed", "a link-local address"),
+        ("wire", "https://168.63.129.16/v2".to_owned(), "PlatformNotAllowed", "a cloud's metadata service"),
         ("api-server", "https://192.0.2.1/v2".to_owned(), "PlatformNotAllowed", "the API server's address"),
         ("named", format!("https://localhost:{port}/v2"), "PlatformUnreachable", "a loopback address"),
     ] {
@@ -58,12 +59,19 @@ async fn an_account_names_an_allowed_platform_and_a_proxy_decides_on_addresses()
     let mut bystander = Proxy::start([]).await;
     // The proxy is on this machine, and is called all the same.
     let proxy = ("ALL_PROXY", format!("http://localhost:{}", bystander.port));
-    let allowed = ["--allowed-platforms", "https://platform.example:8443,https://*.internal.example"];
+    let platforms = "https://platform.example:8443,https://*.internal.example,https://127.0.0.1:8443";
+    let allowed = ["--allowed-platforms", platforms];
     let _operator = operator(&cluster, "operator", &allowed, &[proxy]);
     let others = "https://platform.example.evil.example:8443/v2";
     account(&cluster, "default", ("other", others), "").await;
     let message = until_reason(&cluster, "other", "PlatformNotAllowed").await;
     assert!(message.contains("--allowed-platforms") && !message.contains("evil"), "{message}");
+    assert_eq!(*bystander.first_lines.borrow(), Vec::<String>::new());
+
+    // Only a name is the proxy's to resolve. The account's own address is refused as it is written.
+    account(&cluster, "default", ("literal", "https://127.0.0.1:8443/v2"), "").await;
+    let message = until_reason(&cluster, "literal", "PlatformNotAllowed").await;
+    assert!(message.contains("a loopback address"), "{message}");
     assert_eq!(*bystander.first_lines.borrow(), Vec::<String>::new());
 
     account(&cluster, "default", ("allowed", "https://platform.example:8443/v2"), "").await;

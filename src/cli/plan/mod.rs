@@ -13,13 +13,13 @@ use serde_json::Value;
 
 use super::common::{ClusterArgs, Connected, ConnectionError, KeyError, Output, Scope, WriteError, read_key};
 use super::files::{self, Source};
+use super::platform::ReachArgs;
 use super::progress::during;
 use crate::clock;
 use crate::controller::environment::PassSettings;
 use crate::decide::Limits;
 use crate::decide::names::ClusterId;
 use crate::plan::{self, Beginning, Given, Id, Listed, Listing, Network, Plan, PlanError};
-use crate::platform::Reach;
 use crate::validate::{Checker, Problem, Unusable, objects};
 
 /// Show what the operator would do: for what is in the cluster, or for manifests that are not in it yet
@@ -66,9 +66,8 @@ pub struct Args {
     /// Timeout of one request to the platform, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=300))]
     request_timeout: u64,
-    /// For tests on loopback only: allow http and addresses of this machine
-    #[arg(long, env = "DBPLANE_ALLOW_INSECURE_PLATFORM")]
-    allow_insecure_platform: bool,
+    #[command(flatten)]
+    reach: ReachArgs,
 }
 
 const AFTER_HELP: &str = "Examples:
@@ -142,7 +141,7 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
     let given = args.given(&listed)?;
     let network = Network {
         client: connected.client.clone(),
-        reach: Reach { insecure: args.allow_insecure_platform, ..Reach::default() },
+        reach: args.reach.reach(),
         request_timeout: Duration::from_secs(args.request_timeout),
     };
     let plan = during(

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::super::screen::one_line;
 use crate::plan::{Field, Plan, Planned, Said, Step, Units};
 
 pub fn write(plan: &Plan, wide: bool, out: &mut impl Write) -> io::Result<()> {
@@ -16,7 +17,7 @@ pub fn write(plan: &Plan, wide: bool, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{}", summary(plan))?;
     writeln!(out, "{}", cost(plan))?;
     for what in &plan.not_read {
-        writeln!(out, "Not read: {what}")?;
+        writeln!(out, "Not read: {}", one_line(what))?;
     }
     Ok(())
 }
@@ -29,16 +30,16 @@ pub fn is_shown(planned: &Planned) -> bool {
 fn resource(planned: &Planned, wide: bool, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{}{}", planned.id, of_manifest(planned))?;
     for step in &planned.steps {
-        writeln!(out, "  {}", step_text(step))?;
+        writeln!(out, "  {}", one_line(&step_text(step)))?;
     }
     if planned.gone {
         writeln!(out, "  the resource goes")?;
     }
     if let Some(line) = waits(planned) {
-        writeln!(out, "  {line}")?;
+        writeln!(out, "  {}", one_line(&line))?;
     }
     if let Some(unknown) = &planned.unknown {
-        writeln!(out, "  unknown: {unknown}")?;
+        writeln!(out, "  unknown: {}", one_line(unknown))?;
     }
     if !planned.has_changes() && planned.unknown.is_none() {
         writeln!(out, "  nothing to do")?;
@@ -46,7 +47,7 @@ fn resource(planned: &Planned, wide: bool, out: &mut impl Write) -> io::Result<(
     if wide {
         for (name, said) in [("Ready", &planned.ready), ("Synced", &planned.synced)] {
             if let Some(Said { status, reason, message }) = said {
-                writeln!(out, "  {name} {status} {reason}: {message}")?;
+                writeln!(out, "  {name} {status} {reason}: {}", one_line(message))?;
             }
         }
         if let Some(next) = planned.next {

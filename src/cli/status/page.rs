@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::act;
 use super::super::advice;
+use super::super::screen::one_line;
 use super::super::seen::Seen;
 use super::collect::{FoundOne, Operator, is_account, last_seen};
 use super::fleet::{AccountLine, Item, State};
@@ -117,8 +118,8 @@ impl Happened {
         Self {
             at: last_seen(event),
             times: event.series.as_ref().map_or(1, |series| series.count),
-            reason: event.reason.clone(),
-            note: event.note.clone(),
+            reason: event.reason.as_deref().map(one_line),
+            note: event.note.as_deref().map(one_line),
         }
     }
 }
@@ -193,6 +194,7 @@ fn scalar(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::seen::Kind;
     use super::*;
 
     #[test]
@@ -203,6 +205,42 @@ mod tests {
         assert_eq!(rows.len(), 3);
         for (place, text) in expected {
             assert!(rows.contains(&(place.to_owned(), text.to_owned())), "{place}: {rows:?}");
+        }
+    }
+
+    /// What others write into a resource, its account and its events is on their lines of the page, and moves no cursor.
+    #[test]
+    fn nobody_hides_anything_on_a_page() {
+        let nasty = "a\nforged\u{1b}[2J\u{1b}[31m\u{9b}\u{202e}";
+        let condition = json!({
+            "type": "Ready", "status": "False", "reason": "Refused", "message": nasty, "lastTransitionTime": "2026-01-01T00:00:00Z",
+        });
+        let seen = |kind: &str| {
+            let object = json!({
+                "apiVersion": "dbplane.dev/v1alpha1", "kind": kind, "metadata": {"name": "orders", "namespace": "shop"},
+                "spec": {"restartToken": nasty, "postgresSettings": {nasty: nasty}},
+                "status": {"conditions": [condition], "state": nasty, "waiting": {"changes": nasty}, "lastOperation": {"action": nasty}},
+            });
+            Seen::of(&Kind::named(kind).unwrap(), serde_json::from_value(object).unwrap())
+        };
+        let event = json!({"metadata": {}, "eventTime": null, "reason": "Refused", "note": nasty});
+        let page = Page::of(FoundOne {
+            resource: seen("Compute"),
+            account: Some(seen("Account")),
+            events: vec![serde_json::from_value(event).unwrap()],
+            operator: None,
+            metrics: None,
+            not_read: Vec::new(),
+        });
+        let mut shown = Vec::new();
+        super::super::text::page(&page, &mut anstream::StripStream::new(&mut shown), true).unwrap();
+        let shown = String::from_utf8(shown).unwrap();
+        assert!(shown.matches("forged").count() > 5, "{shown}");
+        let document = serde_json::to_value(&page).unwrap();
+        assert_eq!(crate::text::document(document.clone()), document);
+        for line in shown.lines() {
+            assert!(!line.chars().any(crate::text::is_hidden), "{line:?}");
+            assert!(!line.trim_start().starts_with("forged"), "{shown}");
         }
     }
 

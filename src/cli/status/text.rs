@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use jiff::Timestamp;
 
 use super::super::called::program;
-use super::super::screen::{HEADING, PLAIN, Table, style};
+use super::super::screen::{HEADING, PLAIN, Table, one_line, style};
 use super::collect::Operator;
 use super::fleet::{AccountLine, Fleet, Item, State};
 use super::page::{Page, flat};
@@ -159,11 +159,11 @@ pub fn page(page: &Page, out: &mut impl Write, wide: bool) -> io::Result<()> {
         page.needs.words(),
         reason(page)
     )?;
-    writeln!(out, "  {}", item.message)?;
+    writeln!(out, "  {}", one_line(&item.message))?;
     section(out, "Declared", &rows(&page.declared))?;
     section(out, "There", &rows(&page.there))?;
     if let Some(differs) = &page.differs {
-        writeln!(out, "\n{HEADING}Differs{HEADING:#}\n  {differs}")?;
+        writeln!(out, "\n{HEADING}Differs{HEADING:#}\n  {}", one_line(differs))?;
     }
     section(out, "Conditions", &conditions(page, wide))?;
     let next = page.next.iter().map(|next| [time(next.at), next.what.clone()]);

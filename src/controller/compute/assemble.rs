@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use kube::ResourceExt;
 
 use super::super::connection;
-use super::super::object::{meta_observed, uid};
+use super::super::object::{Managed, meta_observed, uid};
 use super::gather::Facts;
 use crate::api::Compute;
 use crate::decide::compute::{ComputeObserved, claims};
@@ -25,7 +25,7 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         uid: uid(object),
         identity: facts.record.clone().map(|record| record.identity),
         waiting_since: object.status.as_ref().and_then(|status| Some(status.waiting.as_ref()?.since)),
-        restart_annotation: object.annotations().get(names::RESTART).cloned(),
+        restart_annotation: object.request(names::RESTART),
         not_created: listed(object.annotations().get(names::NOT_CREATED)),
         account: facts.access.view.clone(),
         platform: facts.access.connection.as_ref().map(|connection| platform(&connection.access.base_url)),

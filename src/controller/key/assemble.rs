@@ -2,7 +2,7 @@
 
 use kube::{Resource, ResourceExt};
 
-use super::super::object::{meta_observed, rank, uid};
+use super::super::object::{Managed, meta_observed, rank, uid};
 use super::super::state::UnsavedKey;
 use super::gather::{Facts, Rival};
 use super::listing::Excerpt;
@@ -31,7 +31,7 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
         secret,
         secret_deleting,
         revoked: object.annotations().get(names::REVOKED_KEYS).cloned(),
-        rotate: object.annotations().get(names::ROTATE).cloned(),
+        rotate: object.request(names::ROTATE),
         listing,
         known,
         not_offered_until,

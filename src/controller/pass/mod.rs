@@ -3,6 +3,7 @@
 mod brake;
 pub mod calls;
 mod events;
+mod refused;
 mod undone;
 
 use std::fmt;
@@ -16,7 +17,7 @@ use tracing::{debug, warn};
 use super::access;
 use super::environment::{Environment, Kind, StepError};
 use super::labels;
-use super::object::{AccountName, Status, uid};
+use super::object::{AccountName, Managed, Status, uid};
 use crate::cluster::{Cluster, resource_version};
 use crate::decide::repairs::{Repair, What};
 use crate::decide::{Decision, Report, Wake, names};
@@ -151,9 +152,9 @@ pub(super) fn is_outdated<K: Kind, E: Environment>(env: &E, object: &K::Object) 
 
 /// Where people ask for it by an annotation, nothing counts that was seen of the platform before.
 fn look_again<K: Kind, E: Environment>(env: &E, object: &K::Object) {
-    let Some(requested) = object.annotations().get(names::RECONCILE) else { return };
+    let Some(requested) = object.request(names::RECONCILE) else { return };
     let handled = object.status().and_then(Status::handled_reconcile);
-    if handled != Some(requested) && env.state().reconcile_requested(&uid(object), requested) {
+    if handled != Some(&requested) && env.state().reconcile_requested(&uid(object), &requested) {
         K::look_again(env, object);
     }
 }
@@ -196,6 +197,10 @@ async fn report<K: Kind, E: Environment>(
     let written = match env.cluster().apply_status(object, &status).await {
         // The object was deleted while we looked at it.
         Err(kube::Error::Api(error)) if error.code == 404 => return Ok(*wake),
+        Err(error) if refused::is_refused(&error) => {
+            refused::tell::<K, E>(env, object, (report, &error), now).await?;
+            return Ok(*wake);
+        }
         other => other?,
     };
     env.state().wrote_version(&uid(object), resource_version(&written));

@@ -9,6 +9,7 @@ mod exchange;
 mod list;
 mod reads_only;
 mod refusal;
+mod special;
 mod text;
 mod transport;
 mod wire;

@@ -1,5 +1,7 @@
 //! What is shown of a platform's texts: its own messages, on one line of bounded length, without anything like a token.
 
+use crate::text::is_hidden;
+
 const LONGEST: usize = 300;
 const LONGEST_IDENTIFIER: usize = 64;
 const REDACTED: &str = "[redacted]";
@@ -61,12 +63,6 @@ fn line(text: &str) -> String {
         line.push_str(word);
     }
     bounded(line)
-}
-
-/// Control characters, and those that turn or hide what a terminal shows.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 fn bounded(mut line: String) -> String {

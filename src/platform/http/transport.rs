@@ -9,7 +9,7 @@ use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::{Client, Request, Response, Url, redirect, retry};
 
 use super::HttpOptions;
-use super::address::{RefusedAddress, Resolver, check_literal};
+use super::address::{Addresses, RefusedAddress};
 use crate::platform::{ConnectError, Reach};
 
 const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
@@ -66,11 +66,13 @@ impl Network {
         if !options.environment_proxies {
             builder = builder.no_proxy();
         }
-        // A proxy resolves the name itself, and may well be on this machine.
-        let by_proxy = options.environment_proxies && has_proxy(url);
-        if !reach.insecure && !by_proxy {
-            check_literal(url, reach).map_err(|refused| ConnectError::NotAdmitted(refused.to_string()))?;
-            builder = builder.dns_resolver(Resolver::new(reach));
+        if !reach.insecure {
+            let addresses = Addresses::of(url, reach);
+            addresses.check_literal(url).map_err(|refused| ConnectError::NotAdmitted(refused.to_string()))?;
+            // A proxy resolves the name itself, and may well be on this machine.
+            if !(options.environment_proxies && has_proxy(url)) {
+                builder = builder.dns_resolver(addresses);
+            }
         }
         let client = builder.build().map_err(|error| ConnectError::Client(client_error(error)))?;
         Ok(Self { client, request_timeout: options.request_timeout })

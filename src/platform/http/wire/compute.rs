@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::{DecodeError, Entries, Page, Pagination, SettingsBody, lenient, parse};
+use super::{DecodeError, Entries, Page, Pagination, SettingsBody, lenient, parse, texts};
 use crate::domain::{
     Compute, ComputeChange, ComputeState, ComputeUnits, NameSupport, NewCompute, Operation, PoolerMode,
     PostgresSettings, Role, Settings, Support, SuspendAfter,
@@ -18,6 +18,10 @@ use crate::platform::Answer;
 const READ_WRITE: &str = "read_write";
 /// The only mode of a pooler that the platform shows.
 const TRANSACTION: &str = "transaction";
+/// Settings of one compute; PostgreSQL itself has about 400.
+const MOST_SETTINGS: usize = 1000;
+const LONGEST_SETTING_NAME: usize = 128;
+const LONGEST_SETTING: usize = 8 * 1024;
 
 #[derive(Deserialize)]
 struct ComputeList {
@@ -28,25 +32,25 @@ struct ComputeList {
 
 #[derive(Deserialize)]
 struct ComputeItem {
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "texts::identifier")]
     id: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "texts::identifier")]
     project_id: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "texts::identifier")]
     branch_id: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "texts::shown")]
     region_id: Option<String>,
     #[serde(default, rename = "type", deserialize_with = "lenient")]
     role: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "texts::host")]
     host: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
     hosts: Option<Hosts>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "texts::shown")]
     name: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "texts::shown")]
     current_state: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "texts::shown")]
     pending_state: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
     autoscaling_limit_min_cu: Option<ComputeUnits>,
@@ -58,7 +62,7 @@ struct ComputeItem {
     settings: Option<SettingsItem>,
     #[serde(default, deserialize_with = "lenient")]
     pooler_enabled: Option<bool>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "texts::shown")]
     pooler_mode: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
     passwordless_access: Option<bool>,
@@ -76,7 +80,7 @@ struct ComputeItem {
 
 #[derive(Deserialize)]
 struct Hosts {
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "texts::host")]
     read_write_pooled_host: Option<String>,
 }
 
@@ -110,7 +114,10 @@ impl ComputeItem {
             suspend_after: self.suspend_timeout_seconds.map(SuspendAfter::of_seconds),
             pooler_enabled: self.pooler_enabled,
             pooler_mode: self.pooler_mode.map(PoolerMode::from),
-            postgres: PostgresSettings(self.settings.and_then(|s| s.pg_settings).map_or_else(BTreeMap::new, texts)),
+            postgres: postgres(self.settings.and_then(|settings| settings.pg_settings).unwrap_or_default())
+                .ok_or_else(|| {
+                    DecodeError::new(format!("{parent}.settings.pg_settings"), "larger than settings are")
+                })?,
             passwordless_access: self.passwordless_access,
             disabled: self.disabled,
         };
@@ -121,7 +128,7 @@ impl ComputeItem {
             region: self.region_id,
             role: role(&self.role.ok_or_else(|| missing("type"))?),
             host: self.host,
-            pooled_host: self.hosts.and_then(|hosts| hosts.read_write_pooled_host).filter(|host| !host.is_empty()),
+            pooled_host: self.hosts.and_then(|hosts| hosts.read_write_pooled_host),
             name: self.name,
             current_state: self.current_state.map_or_else(|| ComputeState::Other("unknown".to_owned()), state),
             pending_state: self.pending_state.filter(|word| !word.is_empty()).map(state),
@@ -162,8 +169,12 @@ fn role(wire: &str) -> Role {
     }
 }
 
-fn texts(settings: BTreeMap<String, SettingText>) -> BTreeMap<String, String> {
-    settings.into_iter().filter_map(|(name, SettingText(text))| Some((name, text?))).collect()
+/// They are sent back as they are when one of them is changed, so they are not altered; `None` where they are too large to be kept.
+fn postgres(settings: BTreeMap<String, SettingText>) -> Option<PostgresSettings> {
+    let texts = settings.into_iter().filter_map(|(name, SettingText(text))| Some((name, text?)));
+    let settings: BTreeMap<_, _> = texts.collect();
+    let fits = settings.iter().all(|(name, text)| name.len() <= LONGEST_SETTING_NAME && text.len() <= LONGEST_SETTING);
+    (fits && settings.len() <= MOST_SETTINGS).then_some(PostgresSettings(settings))
 }
 
 /// The answer to GET /projects/{project}/endpoints.

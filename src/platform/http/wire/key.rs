@@ -5,7 +5,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::{DecodeError, Entries, Page, lenient, parse};
+use super::{DecodeError, Entries, Page, lenient, parse, texts};
 use crate::domain::{CreatedKey, KeyEntry};
 
 /// The body of a key's creation.
@@ -28,17 +28,17 @@ struct KeyRecord {
     id: Option<i64>,
     #[serde(default, deserialize_with = "lenient")]
     key: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "texts::shown")]
     name: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
     created_at: Option<Timestamp>,
     #[serde(default)]
     created_by: Option<Box<RawValue>>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "texts::identifier")]
     project_id: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
     last_used_at: Option<Timestamp>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "texts::shown")]
     last_used_from_addr: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
     revoked: Option<bool>,
@@ -52,7 +52,7 @@ pub(in crate::platform::http) fn created(body: &[u8], name: &str) -> Result<Crea
         id: record.id.ok_or_else(|| DecodeError::missing("", "id"))?,
         secret: record
             .key
-            .filter(|key| !key.is_empty())
+            .filter(|key| texts::is_secret(key))
             .map(SecretString::from)
             .ok_or_else(|| DecodeError::missing("", "key"))?,
         name: record.name.unwrap_or_else(|| name.to_owned()),
@@ -78,7 +78,7 @@ fn creator(value: &RawValue) -> Option<String> {
         id: String,
     }
     let text = || serde_json::from_str(value.get()).ok();
-    text().or_else(|| Some(serde_json::from_str::<User>(value.get()).ok()?.id))
+    text().or_else(|| Some(serde_json::from_str::<User>(value.get()).ok()?.id)).map(texts::cleaned)
 }
 
 /// The list of keys: a bare array.

@@ -8,6 +8,7 @@ mod compute;
 mod entries;
 mod key;
 mod project;
+mod texts;
 
 use std::collections::BTreeMap;
 
@@ -41,7 +42,7 @@ impl DecodeError {
             "" => field.to_owned(),
             _ => format!("{parent}.{field}"),
         };
-        Self::new(path, "missing, or not of the expected type")
+        Self::new(path, "missing, or not of the expected form")
     }
 }
 

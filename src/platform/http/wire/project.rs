@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{DecodeError, Entries, Page, Pagination, lenient, parse};
+use super::{DecodeError, Entries, Page, Pagination, lenient, parse, texts};
 use crate::domain::Project;
 
 #[derive(Deserialize)]
@@ -14,11 +14,11 @@ struct ProjectList {
 
 #[derive(Deserialize)]
 struct ProjectItem {
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "texts::identifier")]
     id: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "texts::shown")]
     name: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "texts::identifier")]
     org_id: Option<String>,
 }
 

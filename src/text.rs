@@ -1,0 +1,107 @@
+//! Text that others have written, made fit to be kept, logged and shown.
+//!
+//! A text that was altered here has a space, `\u{fffd}` or `…` in it. No identifier, host or name that dbplane makes has any of these, so an
+//! altered text is never taken for one of them.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// Stands in the place of a character that is not shown.
+const REPLACED: char = '\u{fffd}';
+/// Ends a text that was cut.
+const CUT: char = '…';
+
+/// Control characters, and those that turn, hide or join what is shown.
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// `text` on one line of at most `longest` bytes, without hidden characters.
+pub fn line(text: &str, longest: usize) -> Cow<'_, str> {
+    if text.len() <= longest && !text.chars().any(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut line = String::new();
+    for c in text.chars().map(visible) {
+        if line.len() + c.len_utf8() > longest {
+            while line.len() + CUT.len_utf8() > longest && line.pop().is_some() {}
+            line.push(CUT);
+            break;
+        }
+        line.push(c);
+    }
+    Cow::Owned(line)
+}
+
+/// `text` without hidden characters but line breaks and tabs.
+pub fn lines(text: &str) -> Cow<'_, str> {
+    let stays = |c: char| !is_hidden(c) || matches!(c, '\n' | '\t');
+    match text.chars().all(stays) {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(text.chars().map(|c| if stays(c) { c } else { visible(c) }).collect()),
+    }
+}
+
+/// The same of every text in a document.
+pub fn document(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(lines(&text).into_owned()),
+        Value::Array(items) => items.into_iter().map(document).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, value)| (lines(&name).into_owned(), document(value))).collect()
+        }
+        other => other,
+    }
+}
+
+fn visible(c: char) -> char {
+    match c {
+        '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => ' ',
+        c if is_hidden(c) => REPLACED,
+        c => c,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_taken_out() {
+        for (text, expected) in [
+            ("plain text, ü and 🐘", "plain text, ü and 🐘"),
+            ("a\nlevel=error forged", "a level=error forged"),
+            ("\u{1b}[31mred\u{9b}0m", "\u{fffd}[31mred\u{fffd}0m"),
+            ("a\u{202e}b\u{2066}c\u{200b}d\u{feff}", "a\u{fffd}b\u{fffd}c\u{fffd}d\u{fffd}"),
+            ("a\u{2028}b\u{7f}\0", "a b\u{fffd}\u{fffd}"),
+        ] {
+            assert_eq!(line(text, 100), expected, "{text:?}");
+        }
+        assert_eq!(lines("a\n\tb\r\u{1b}c"), "a\n\tb \u{fffd}c");
+        assert_eq!(document(json!({"a\u{7}": ["\u{1b}", 1, null]})), json!({"a\u{fffd}": ["\u{fffd}", 1, null]}));
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut_between_characters() {
+        assert_eq!(line("abcdef", 6), "abcdef");
+        assert_eq!(line("abcdefg", 6), "abc…");
+        assert_eq!(line("üüüü", 6), "ü…");
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_is_bounded_and_has_nothing_hidden(text in any::<String>(), longest in 3usize..200) {
+            let shown = line(&text, longest).into_owned();
+            prop_assert!(shown.len() <= longest);
+            prop_assert!(!shown.chars().any(is_hidden));
+            prop_assert_eq!(line(&shown, longest), shown.as_str());
+        }
+    }
+}
