@@ -207,15 +207,15 @@ mod tests {
         let nasty = "a\n2026-01-01T00:00:00Z ERROR forged\u{1b}[2J\u{9b}\u{202e}\u{2028}";
         for json in [false, true] {
             let text = logged(json, || {
-                let _pass = info_span!("pass", name = %nasty, other = nasty).entered();
-                info!(id = %nasty, debugged = ?nasty, plain = nasty, number = 7, "told of {nasty}");
+                let _pass = info_span!("pass", name = %nasty, error = nasty).entered();
+                info!(id = %nasty, step = ?nasty, reason = nasty, key = 7, "told of {nasty}");
             });
             assert_eq!(text.lines().count(), 1, "{text}");
             assert!(!text.trim_end().chars().any(is_hidden), "{text:?}");
             assert!(text.contains("told of a 2026") && text.contains('7'), "{text}");
         }
-        let text = logged(false, || info!(plain = "a b", number = 7, "said"));
-        assert!(text.ends_with("said plain=\"a b\" number=7\n"), "{text}");
+        let text = logged(false, || info!(reason = "a b", key = 7, "said"));
+        assert!(text.ends_with("said reason=\"a b\" key=7\n"), "{text}");
     }
 
     #[test]
