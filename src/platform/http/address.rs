@@ -51,14 +51,12 @@ impl Addresses {
 
     fn check(&self, address: IpAddr) -> Result<(), RefusedAddress> {
         let address = plain(address);
-        if self.api_server.contains(&address) {
-            return Err(RefusedAddress { what: "the API server's address", local: false });
-        }
+        let never = |what| Err(RefusedAddress { what, local: false });
         match special::kind(address) {
-            Kind::Public => Ok(()),
-            Kind::Local(_) if self.local => Ok(()),
-            Kind::Local(what) => Err(RefusedAddress { what, local: true }),
-            Kind::Never(what) => Err(RefusedAddress { what, local: false }),
+            Kind::Never(what) => never(what),
+            _ if self.api_server.contains(&address) => never("the API server's address"),
+            Kind::Local(what) if !self.local => Err(RefusedAddress { what, local: true }),
+            Kind::Local(_) | Kind::Public => Ok(()),
         }
     }
 }
