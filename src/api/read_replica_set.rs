@@ -95,11 +95,11 @@ pub struct ReplicaSelector {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplicaStrategy {
-    /// How many replicas there may be beyond spec.replicas while those of another branch are replaced: a number, or a percentage of spec.replicas that is rounded up; 1 when absent. With 0, old ones go before new ones come.
+    /// How many replicas there may be beyond spec.replicas while those of another branch are replaced: a number, or a percentage of spec.replicas that is rounded up; 1 when absent. With 0, old ones go before new ones come. An old one that cannot be seen goes once as many as declared are ready without it.
     #[serde(default = "Share::one")]
     #[x_kube(validation = rules::share(0))]
     pub max_surge: Share,
-    /// How many replicas may be changed at the same time: a number, or a percentage of spec.replicas that is rounded down, and at least 1; 1 when absent. Replicas that are not ready count. What interrupts connections also waits for the disruption of the template.
+    /// How many replicas may be changed at the same time: a number, or a percentage of spec.replicas that is rounded down, and at least 1; 1 when absent. Replicas that are not ready count. One that cannot be seen, because the platform cannot be asked about it, counts too and is not changed; one that was seen not to serve is changed at once. What interrupts connections also waits for the disruption of the template.
     #[serde(default = "Share::one")]
     #[x_kube(validation = rules::share(1))]
     pub max_unavailable: Share,

@@ -82,6 +82,7 @@ const PLAIN: &[&str] = &[
     "timeZone",
     "token",
     "type",
+    "unseenSince",
     "until",
     "unusedFor",
     "usernameKey",

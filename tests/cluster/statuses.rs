@@ -99,6 +99,8 @@ async fn of_a_compute() {
         pooled_host: text("ep-1-pooler.platform.example"),
         state: text("active"),
         pending_state: text("idle"),
+        last_seen_serving: Some(true),
+        unseen_since: Some(instant()),
         size: text("0.25-4"),
         capacity: Some(Box::new(Capacity {
             vcpu: "4".to_owned(),

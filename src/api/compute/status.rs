@@ -38,6 +38,13 @@ pub struct ComputeStatus {
     /// The state that the compute is changing to; absent when it is not changing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending_state: Option<String>,
+    /// Whether the compute could serve clients when it was last seen: it was active, or idle. Kept while the platform cannot be asked about it; absent until dbplane has seen it. A ReadReplicaSet counts a replica as serving unless this is false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_seen_serving: Option<bool>,
+    /// Since when the platform cannot be asked about the compute, or does not list it; absent while it can. Until then this status describes what was seen last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
+    pub unseen_since: Option<Timestamp>,
     /// The size in force in CU: one number, or a range such as 0.25-4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,

@@ -15,13 +15,14 @@ use crate::api::{Compute, ReadReplicaSet};
 use crate::cluster::{Cluster, Owner, SecretState, resource_version};
 use crate::decide::Memory;
 use crate::decide::connection::CredentialsView;
-use crate::decide::replica_set::{Found, SetObserved, relation};
+use crate::decide::replica_set::{Found, SetObserved, is_replica_of, relation};
 
 /// What was looked at.
 #[derive(Debug)]
 pub struct Facts {
     computes: Vec<Found>,
     settled: bool,
+    unreadable: usize,
     names: BTreeSet<String>,
     secret: Option<(Owner, SecretState)>,
     credentials: CredentialsView,
@@ -33,15 +34,16 @@ pub(super) async fn gather<E: Environment>(env: &E, object: &ReadReplicaSet) -> 
     let uid = uid(object);
     let computes = env.objects_by::<Computes>(&Key::Namespace(object.namespace().unwrap_or_default()));
     let unreadable = env.unreadable::<Compute>();
-    let hidden = unreadable.iter().filter(|meta| meta.namespace == object.namespace());
-    let hidden = hidden.filter_map(|meta| meta.name.clone());
+    let hidden = || unreadable.iter().filter(|meta| meta.namespace == object.namespace());
+    let hidden_names = hidden().filter_map(|meta| meta.name.clone());
     let declared = object.spec.connection.as_ref();
     let status = object.status.as_ref();
     let wrote = status.into_iter().flat_map(|status| status.unused_secrets.iter().chain(&status.connection_secret));
     let wrote: Vec<&String> = wrote.collect();
     Ok(Facts {
         settled: is_settled(env, object, &computes).await?,
-        names: computes.iter().map(|compute| compute.name_any()).chain(hidden).collect(),
+        unreadable: hidden().filter(|meta| is_replica_of(&object.spec, &uid, meta)).count(),
+        names: computes.iter().map(|compute| compute.name_any()).chain(hidden_names).collect(),
         secret: connection::of(env, object, declared, Owner::of(object)).await?,
         credentials: connection::credentials(env, object, declared).await?,
         unused_secrets: connection::unused(env, object, declared, &wrote).await?,
@@ -85,6 +87,7 @@ pub(super) fn assemble(object: &ReadReplicaSet, facts: &Facts) -> SetObserved {
         meta: object.meta_observed(),
         computes: facts.computes.clone(),
         settled: facts.settled,
+        unreadable: facts.unreadable,
         names: facts.names.clone(),
         secret: connection::view(facts.secret.as_ref()),
         credentials: facts.credentials.clone(),

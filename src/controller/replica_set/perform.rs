@@ -33,6 +33,7 @@ pub(super) async fn perform<E: Environment>(env: &E, object: &ReadReplicaSet, st
         SetStep::Adopt(member) => set.adopt(member).await,
         SetStep::Release(member) => set.release(member).await,
         SetStep::Update(member) => set.update(member).await,
+        SetStep::UseAccount(member) => set.use_account(member).await,
         SetStep::Retire(member) => set.retire(member).await,
         SetStep::WriteConnection { secret, without } => set.write_connection(secret, without).await,
     }
@@ -102,6 +103,16 @@ impl<E: Environment> Set<'_, E> {
         self.patch(Action::Change, &compute, json!({"metadata": metadata, "spec": spec})).await?;
         let event = Event::normal("ReplicaChanged", format!("Changed Compute {} as the template says.", member.name));
         self.tell(labels::action(Action::Change), &member.name, &event).await;
+        Ok(())
+    }
+
+    async fn use_account(&self, member: &Member) -> Result<(), StepError> {
+        let Some(compute) = self.find(member) else { return Ok(()) };
+        let account = &self.object.spec.template.spec.compute().account_ref;
+        let patch = merge_patch(&json!(compute.spec.account_ref), &json!(account));
+        self.patch(Action::Change, &compute, json!({"spec": {"accountRef": patch}})).await?;
+        let text = format!("Changed Compute {} to the account that the template names.", member.name);
+        self.tell(labels::action(Action::Change), &member.name, &Event::normal("ReplicaChanged", text)).await;
         Ok(())
     }
 

@@ -69,8 +69,7 @@ fn conflict(case: &Case, binding: &Binding) -> Option<Report> {
 
 /// A successful snapshot lacks the compute. After the settle time it counts as deleted by someone else.
 fn missing(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
-    // What was missing before the binding was another compute.
-    let since = case.observed.memory.missing_since.unwrap_or(case.now).max(binding.at);
+    let since = missing_since(case, binding);
     let gone = later(since, case.observed.limits.settle);
     if snapshot.at < gone {
         let report = Report::unknown(
@@ -100,6 +99,17 @@ fn missing(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
             binding.id
         ),
     ))
+}
+
+/// What was missing before the binding was another compute.
+fn missing_since(case: &Case, binding: &Binding) -> Timestamp {
+    case.observed.memory.missing_since.unwrap_or(case.now).max(binding.at)
+}
+
+/// Whether the platform has answered that there is no such compute, since its list lacks it.
+pub(super) fn is_gone(case: &Case, binding: &Binding) -> bool {
+    let asked = case.observed.memory.asked.filter(|asked| asked.at >= missing_since(case, binding));
+    asked.is_some_and(|asked| !asked.exists)
 }
 
 fn not_recreated(case: &Case, binding: &Binding) -> Report {

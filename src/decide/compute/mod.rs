@@ -13,6 +13,7 @@ mod postponed;
 mod record;
 mod restart;
 mod schedules;
+mod sight;
 mod status;
 mod stray;
 #[cfg(test)]
@@ -321,6 +322,8 @@ fn unreadable(spec: &ComputeSpec, fault: &Fault) -> Health {
                 spec.project_id
             ),
         ),
+        // That the platform is busy says nothing of the compute.
+        (_, Health::Progressing(reason, message)) => Health::Unknown(reason, message),
         (_, health) => health,
     }
 }

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::super::identity::RestartRecord;
 use super::super::{Report, sizes};
+use super::sight::{Sight, sight};
 use super::{Case, ComputeObserved, SnapshotState, is_settled, maintenance, restart, schedules};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Management, RestartStatus, ServiceBinding, WaitingChanges};
 use crate::domain::{Compute, ComputeState, Role};
@@ -19,7 +20,7 @@ pub fn status(
     let mut status = match &observed.identity {
         Ok(identity) => seen(report, &Case { spec, observed, identity, now }, old),
         // What was seen last is shown, and the record is kept: a person is to decide what becomes of both.
-        Err(_) => ComputeStatus { waiting: None, ..old.clone() },
+        Err(_) => ComputeStatus { waiting: None, ..unseen(old, now) },
     };
     status.conditions = report.conditions(&old.conditions, observed.meta.generation, now);
     status.observed_generation = report.observed_generation(old.observed_generation, observed.meta.generation);
@@ -29,23 +30,28 @@ pub fn status(
     status
 }
 
+/// What was seen last, while nothing can be seen.
+fn unseen(old: &ComputeStatus, now: Timestamp) -> ComputeStatus {
+    ComputeStatus { unseen_since: old.unseen_since.or_else(|| to_the_second(now)), ..old.clone() }
+}
+
 /// What is known of the compute, and its record.
 fn seen(report: &Report, case: &Case, old: &ComputeStatus) -> ComputeStatus {
     let Case { spec, observed, identity, now } = *case;
     let binding = identity.binding.as_ref();
-    let mut status = match (binding, &observed.snapshot) {
-        (Some(binding), SnapshotState::Taken { computes, .. }) => {
-            computes.iter().find(|compute| compute.id == binding.id).map_or_else(
-                || ComputeStatus { compute_id: Some(binding.id.clone()), ..ComputeStatus::default() },
-                |compute| ComputeStatus {
-                    restart: last_restart(case, compute, old.restart.as_deref()).map(Box::new),
-                    maintenance: maintenance::status(case, compute).map(Box::new),
-                    ..observed_status(compute, old)
-                },
-            )
-        }
-        (Some(_), _) => old.clone(),
-        (None, _) => ComputeStatus::default(),
+    let mut status = match sight(case) {
+        Sight::Found(compute) => ComputeStatus {
+            restart: last_restart(case, compute, old.restart.as_deref()).map(Box::new),
+            maintenance: maintenance::status(case, compute).map(Box::new),
+            ..observed_status(compute, old)
+        },
+        Sight::Unbound | Sight::Gone => ComputeStatus {
+            compute_id: binding.map(|binding| binding.id.clone()),
+            last_seen_serving: Some(false),
+            ..ComputeStatus::default()
+        },
+        Sight::Pending => old.clone(),
+        Sight::Unseen => unseen(old, now),
     };
     status.last_operation =
         observed.memory.last_operation.clone().or_else(|| old.last_operation.clone()).filter(|_| binding.is_some());
@@ -110,6 +116,7 @@ fn observed_status(compute: &Compute, old: &ComputeStatus) -> ComputeStatus {
         size: size.map(|(min, max)| sizes::text(min, max)),
         capacity: size.and_then(|(min, max)| sizes::capacity(min, max)).map(Box::new),
         last_active: last_active(compute, old.last_active),
+        last_seen_serving: Some(compute.current_state != ComputeState::Init),
         ..ComputeStatus::default()
     }
 }

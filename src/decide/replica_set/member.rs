@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+
 use super::super::connection::Address;
 use super::{Found, Member};
 use crate::api::{Compute, ComputeType, Condition, Management, ObjectMeta, ReadReplicaSetSpec};
@@ -21,14 +23,26 @@ pub enum Relation {
 
 /// What `compute` has to do with the set of this UID; `None` for nothing.
 pub fn relation(spec: &ReadReplicaSetSpec, uid: &str, compute: &Compute) -> Option<Relation> {
-    let selected = holds(compute.metadata.labels.as_ref(), &spec.selector.match_labels);
-    let mut owners = compute.metadata.owner_references.iter().flatten();
-    let controller = owners.find(|owner| owner.controller == Some(true));
-    match controller {
+    let selected = selects(spec, &compute.metadata);
+    match controller(&compute.metadata) {
         Some(owner) if owner.uid == uid => Some(if selected { Relation::Member } else { Relation::Stranger }),
         Some(_) => None,
         None => (selected && is_replica(spec, compute)).then_some(Relation::Adoptable),
     }
+}
+
+/// Whether the Compute with this metadata, whose spec cannot be read, is a replica of the set of this UID.
+pub fn is_replica_of(spec: &ReadReplicaSetSpec, uid: &str, meta: &ObjectMeta) -> bool {
+    let is_ours = controller(meta).is_some_and(|owner| owner.uid == uid);
+    is_ours && selects(spec, meta) && meta.deletion_timestamp.is_none()
+}
+
+fn selects(spec: &ReadReplicaSetSpec, meta: &ObjectMeta) -> bool {
+    holds(meta.labels.as_ref(), &spec.selector.match_labels)
+}
+
+fn controller(meta: &ObjectMeta) -> Option<&OwnerReference> {
+    meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
 }
 
 /// Whether a Compute could be one of the set's.
@@ -101,6 +115,24 @@ impl Replica {
 
     pub fn is_stalled(&self) -> bool {
         self.is("Stalled", "True") && !self.is_ready()
+    }
+
+    /// The platform could be asked about it, and its status says what was seen.
+    pub fn is_seen(&self) -> bool {
+        let status = self.compute.status.as_ref();
+        status.is_some_and(|status| status.last_seen_serving.is_some() && status.unseen_since.is_none())
+    }
+
+    /// Nothing is lost with it: it was seen not to serve. One that cannot be seen, or whose status is of a version that did not say so,
+    /// may serve.
+    pub fn serves_nobody(&self) -> bool {
+        let status = self.compute.status.as_ref();
+        self.is_seen() && status.is_some_and(|status| status.last_seen_serving == Some(false))
+    }
+
+    /// It is used through another account than the template's.
+    pub fn has_other_account(&self, spec: &ReadReplicaSetSpec) -> bool {
+        self.compute.spec.account_ref != spec.template.spec.compute().account_ref
     }
 
     /// dbplane could not look at it.

@@ -16,7 +16,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use self::member::Replica;
-pub use self::member::{Relation, relation};
+pub use self::member::{Relation, is_replica_of, relation};
 pub use self::status::{selector, status};
 use super::connection::{ConnectionSecret, CredentialsView, SecretView};
 use super::{Action, Decision, Memory, Meta, Reason, Report, Wake, later, paused};
@@ -30,6 +30,8 @@ pub struct SetObserved {
     pub computes: Vec<Found>,
     /// What was seen shows all that this process has done to them.
     pub settled: bool,
+    /// How many Computes of the set cannot be read: they are there, and nothing is known of them.
+    pub unreadable: usize,
     /// The names of all Computes of the namespace.
     pub names: BTreeSet<String>,
     pub secret: SecretView,
@@ -59,6 +61,8 @@ pub enum SetStep {
     Release(Member),
     /// Makes one as the template says.
     Update(Member),
+    /// Has one use the template's account, and changes nothing else of it.
+    UseAccount(Member),
     /// Deletes one that is one too many.
     Retire(Member),
     /// Writes the connection Secret. The entries in `without` must not be in it.
@@ -101,7 +105,13 @@ pub fn decide(spec: &ReadReplicaSetSpec, observed: &SetObserved, now: Timestamp)
     }
     let case = Case::new(spec, observed, now);
     let report = case.report();
-    let choices = [case.membership(&report), case.number(&report), case.change(&report), case.connection(&report)];
+    let choices = [
+        case.membership(&report),
+        case.account(&report),
+        case.number(&report),
+        case.change(&report),
+        case.connection(&report),
+    ];
     Decision::first_step(choices.into_iter().flatten().chain([Decision::rest(report)]))
 }
 

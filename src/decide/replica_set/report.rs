@@ -9,14 +9,16 @@ impl Case<'_> {
     pub(super) fn report(&self) -> Report {
         let replicas = &self.replicas;
         let find = |wanted: fn(&Replica) -> bool| replicas.iter().find(|replica| wanted(replica));
-        let complete = replicas.len() == self.desired();
+        let there = replicas.len() + self.observed.unreadable;
+        let complete = there == self.desired();
         let summary = self.summary();
         let (reason, health): (Reason, fn(Reason, String) -> Health) = match () {
-            () if complete && replicas.iter().all(|replica| replica.is_settled()) => (Reason::Available, Health::Ready),
             () if find(Replica::is_stalled).is_some() => (Reason::ReplicaNotReady, Health::Stalled),
+            () if self.observed.unreadable > 0 => (Reason::ReplicaNotReady, Health::Unknown),
+            () if complete && replicas.iter().all(|replica| replica.is_settled()) => (Reason::Available, Health::Ready),
             () if find(Replica::is_unknown).is_some() => (Reason::ReplicaNotReady, Health::Unknown),
             () if complete && self.is_held_back() => (Reason::Available, Health::Ready),
-            () if replicas.len() < self.desired() => (Reason::Creating, Health::Progressing),
+            () if there < self.desired() => (Reason::Creating, Health::Progressing),
             () => (Reason::Updating, Health::Progressing),
         };
         let why =
@@ -32,7 +34,11 @@ impl Case<'_> {
     fn summary(&self) -> String {
         let count = |wanted: fn(&Replica) -> bool| self.replicas.iter().filter(|replica| wanted(replica)).count();
         let (ready, settled, desired) = (count(Replica::is_ready), count(Replica::is_settled), self.desired());
-        format!("Replicas: {desired} declared, {ready} ready, {settled} up to date.")
+        let summary = format!("Replicas: {desired} declared, {ready} ready, {settled} up to date.");
+        match self.observed.unreadable {
+            0 => summary,
+            hidden => format!("{summary} {hidden} cannot be read, see their conditions."),
+        }
     }
 
     /// Every replica can be used, and one of them waits, or waits for a person, with a change.

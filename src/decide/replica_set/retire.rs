@@ -11,9 +11,10 @@ use super::member::Replica;
 struct Rank {
     /// Its deletion would wait for a person.
     protected: bool,
+    /// It serves clients, or may do so.
+    serves: bool,
     /// It has no compute yet.
     has_compute: bool,
-    ready: bool,
     /// While a compute is active, the time of its last activity is known to the hour alone.
     active: bool,
     /// One that was never active has no such time.
@@ -27,8 +28,8 @@ impl Rank {
         let status = replica.compute.status.as_ref();
         Self {
             protected: replica.compute.spec.deletion_protection,
+            serves: !replica.serves_nobody(),
             has_compute: status.is_some_and(|status| status.compute_id.is_some()),
-            ready: replica.is_ready(),
             active: replica.is_active(),
             last_active: status.and_then(|status| status.last_active),
             number: Reverse((replica.name().len(), replica.name())),

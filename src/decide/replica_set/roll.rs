@@ -14,11 +14,12 @@ impl Case<'_> {
         let (current, former): (Vec<&Replica>, Vec<&Replica>) =
             self.replicas.iter().partition(|replica| replica.current);
         let (desired, surge) = (self.desired(), self.surge());
+        let hidden = self.observed.unreadable;
         let most = if former.is_empty() { desired } else { desired.saturating_add(surge) };
-        if current.len() < desired && self.replicas.len() < most {
+        if current.len() + hidden < desired && self.replicas.len() + hidden < most {
             return Some(self.act(Action::Create, SetStep::Create { name: self.free_name() }, report));
         }
-        let surplus = if current.len() > desired { retire::first(current.iter().copied()) } else { None };
+        let surplus = if current.len() + hidden > desired { retire::first(current.iter().copied()) } else { None };
         let goes = surplus.or_else(|| self.former(&former, most))?;
         Some(self.act(Action::Delete, SetStep::Retire(member::named(&goes.compute)), report))
     }
@@ -26,24 +27,40 @@ impl Case<'_> {
     /// The one of another branch that can go now.
     fn former<'a>(&self, former: &[&'a Replica], most: usize) -> Option<&'a Replica> {
         let goes = retire::first(former.iter().copied())?;
-        let ready = self.replicas.iter().filter(|replica| replica.is_ready()).count();
+        let others = || self.replicas.iter().filter(|replica| replica.name() != goes.name());
+        let (ready, serving) =
+            (others().filter(|it| it.is_ready()).count(), others().filter(|it| !it.serves_nobody()).count());
         let floor = match self.surge() {
             0 => self.desired().saturating_sub(self.unavailable()),
             _ => self.desired(),
         };
-        let is_spare = ready.saturating_sub(1) >= floor;
-        (self.replicas.len() > most || !goes.is_ready() || is_spare).then_some(goes)
+        // What cannot be seen may serve: maxUnavailable is no reason to do without it.
+        let is_spare = ready >= if goes.is_seen() { floor } else { self.desired() };
+        let is_surplus = self.replicas.len() > most && serving >= self.desired();
+        (goes.serves_nobody() || is_surplus || is_spare).then_some(goes)
     }
 
-    /// Changes one that is not as the template says, as long as enough of the others are ready.
+    /// Changes one that is not as the template says, as long as enough of the others are ready. One that serves nobody has nothing to
+    /// lose, and may serve once it is changed. One that cannot be seen is left alone: all of them would be changed at once when the
+    /// platform can be asked again.
     pub(super) fn change(&self, report: &Report) -> Option<Choice> {
-        let current: Vec<&Replica> = self.replicas.iter().filter(|replica| replica.current).collect();
-        let busy = current.iter().filter(|replica| !replica.is_ready() || replica.declared && !replica.is_settled());
+        let current = || self.replicas.iter().filter(|replica| replica.current);
+        let can_change = current().filter(|replica| !replica.declared && replica.is_seen());
+        let next = can_change.min_by_key(|replica| (!replica.serves_nobody(), replica.is_ready()))?;
+        let others = current().filter(|replica| replica.name() != next.name());
+        let busy = others.filter(|replica| !replica.is_ready() || replica.declared && !replica.is_settled());
         let may_take_one = busy.count() < self.unavailable();
-        // One that is not ready has nothing to lose, and may be ready once it is changed.
-        let next = current.iter().filter(|replica| !replica.declared).min_by_key(|replica| replica.is_ready())?;
         let step = SetStep::Update(member::named(&next.compute));
-        (may_take_one || !next.is_ready()).then(|| self.act(Action::Change, step, report))
+        (next.serves_nobody() || may_take_one).then(|| self.act(Action::Change, step, report))
+    }
+
+    /// Has one that cannot be seen use the template's account: otherwise a set whose account is gone could not be moved to another one.
+    /// That changes nothing on the platform.
+    pub(super) fn account(&self, report: &Report) -> Option<Choice> {
+        let mut replicas = self.replicas.iter();
+        let next = replicas.find(|replica| !replica.is_seen() && replica.has_other_account(self.spec))?;
+        let step = SetStep::UseAccount(member::named(&next.compute));
+        Some(self.act(Action::Change, step, report))
     }
 
     fn surge(&self) -> usize {

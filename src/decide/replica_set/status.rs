@@ -24,7 +24,7 @@ pub fn status(
         false => (observed.connection_secret.clone(), observed.unused_secrets.clone()),
     };
     ReadReplicaSetStatus {
-        replicas: count(|_| true),
+        replicas: count(|_| true).saturating_add(u32::try_from(observed.unreadable).unwrap_or(u32::MAX)),
         ready_replicas: count(Replica::is_ready),
         updated_replicas: count(Replica::is_settled),
         hosts: count(|replica| replica.address().is_some()),

@@ -47,6 +47,7 @@ fn replica(number: u32, more: &Value) -> Arc<Compute> {
         "spec": {"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": "br-1", "type": "ReadOnly"},
         "status": {
             "computeID": format!("ep-{number}"), "host": format!("ep-{number}.example"), "state": "idle",
+            "lastSeenServing": true,
             "observedGeneration": 1, "conditions": [condition("Ready"), condition("Synced")],
         },
     });
@@ -80,7 +81,35 @@ fn former() -> Value {
 
 /// What makes a replica one that starts.
 fn starting() -> Value {
-    json!({"status": {"conditions": [conditioned("Ready", "False", "Starting", "It starts.")]}})
+    let starts = conditioned("Ready", "False", "Starting", "It starts.");
+    json!({"status": {"lastSeenServing": false, "conditions": [starts]}})
+}
+
+/// What makes a replica one that cannot be seen, and served when it was seen last.
+fn unseen() -> Value {
+    let unknown = conditioned("Ready", "Unknown", "PlatformUnreachable", "The platform answered 503.");
+    json!({"status": {"unseenSince": "2026-11-20T10:00:00Z", "conditions": [unknown]}})
+}
+
+/// The ways in which a replica cannot be seen, or its status says nothing of what was seen.
+fn blind() -> Vec<Value> {
+    let with = |ready: &str, reason: &str, serving: Value, since: Value| {
+        let conditions = [conditioned("Ready", ready, reason, "")];
+        json!({"status": {"lastSeenServing": serving, "unseenSince": since, "conditions": conditions}})
+    };
+    let since = || json!("2026-11-20T10:00:00Z");
+    vec![
+        with("Unknown", "PlatformUnreachable", json!(true), since()),
+        with("Unknown", "Unauthorized", json!(true), since()),
+        with("False", "PlatformBusy", json!(true), since()),
+        with("False", "NamespaceNotAllowed", json!(true), since()),
+        // It was starting when it was seen last, and may serve by now.
+        with("Unknown", "PlatformUnreachable", json!(false), since()),
+        // The status is of a version that says nothing of it.
+        with("Unknown", "PlatformUnreachable", Value::Null, Value::Null),
+        with("False", "Starting", Value::Null, Value::Null),
+        json!({"status": null}),
+    ]
 }
 
 fn conditioned(kind: &str, status: &str, reason: &str, message: &str) -> Value {
@@ -96,6 +125,7 @@ impl Given {
             meta: Meta { namespace: "shop".into(), name: "reads".into(), generation: 3, ..Meta::default() },
             computes: computes.into_iter().filter_map(found).collect(),
             settled: true,
+            unreadable: 0,
             names,
             secret: SecretView::NotWanted,
             credentials: CredentialsView::NotWanted,
@@ -127,6 +157,7 @@ impl Given {
             Some(SetStep::Adopt(member)) => format!("adopts {}", member.name),
             Some(SetStep::Release(member)) => format!("releases {}", member.name),
             Some(SetStep::Update(member)) => format!("updates {}", member.name),
+            Some(SetStep::UseAccount(member)) => format!("moves {}", member.name),
             Some(SetStep::Retire(member)) => format!("retires {}", member.name),
             Some(SetStep::WriteConnection { .. }) => "writes".to_owned(),
         }

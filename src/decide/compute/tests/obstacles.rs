@@ -88,7 +88,7 @@ fn a_failed_snapshot_is_not_an_empty_one() {
     let given = |fault| Given::bound().observing(|observed| observed.snapshot = SnapshotState::Failed(fault));
     given(lost()).rest().unknown(Reason::PlatformUnreachable);
     given(Fault::Unauthorized { message: "revoked".into() }).rest().unknown(Reason::Unauthorized);
-    given(Fault::Throttled { status: 429, retry_after: None }).rest().progressing(Reason::PlatformBusy);
+    given(Fault::Throttled { status: 429, retry_after: None }).rest().unknown(Reason::PlatformBusy);
     let absent = given(Fault::NotFound { message: "project not found".into() });
     absent.rest().stalled(Reason::Refused, &["Project p-1", "project not found", "spec.projectID"]);
     let forbidden = given(Fault::Forbidden { status: 404, message: "not allowed".into() });

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::api::{ComputeStatus, LastOperation, RestartStatus};
+use crate::decide::memory::Asked;
 
 fn status_of(given: &Given, old: &ComputeStatus) -> ComputeStatus {
     status(&Report::ready("fine"), &given.spec, &given.observed, old, given.now)
@@ -75,10 +76,68 @@ fn it_keeps_what_was_seen_while_nothing_can_be_seen() {
         let status = status_of(&given, &old);
         assert_eq!((status.host, status.state), (old.host.clone(), old.state.clone()));
     }
-    let gone = status_of(&Given::bound().seeing([]), &old);
+    // A list that lacks the compute proves nothing.
+    let missing = status_of(&Given::bound().seeing([]), &old);
+    assert_eq!((missing.host, missing.state), (old.host.clone(), old.state.clone()));
+    let gone = status_of(&gone(), &old);
     assert_eq!((gone.compute_id.as_deref(), gone.host, gone.state), (Some("ep-1"), None, None));
+    let invalid = Given::bound().observing(|seen| seen.identity = Err(InvalidAnnotation::CopiedFrom("other".into())));
+    assert_eq!(status_of(&invalid, &old).host, old.host);
     let unbound = status_of(&Given::new(), &old);
     assert_eq!((unbound.compute_id, unbound.last_operation), (None, None));
+}
+
+/// The platform has answered that there is no such compute.
+fn gone() -> Given {
+    Given::bound().seeing([]).remembering(|memory| {
+        memory.missing_since = Some(NOW);
+        memory.asked = Some(Asked { at: NOW, exists: false });
+    })
+}
+
+#[test]
+fn it_shows_whether_the_compute_was_last_seen_to_serve() {
+    let in_state =
+        |state: ComputeState| Given::bound().seeing([with(compute("ep-1"), |seen| seen.current_state = state)]);
+    let failed = || Given::bound().observing(|seen| seen.snapshot = SnapshotState::Failed(lost()));
+    let not_admitted = || {
+        Given::bound().observing(|seen| {
+            seen.account = AccountView::NotAllowed { name: "ClusterAccount prod".into() };
+            seen.snapshot = SnapshotState::Pending;
+        })
+    };
+    let pending = || Given::bound().observing(|seen| seen.snapshot = SnapshotState::Pending);
+    let elsewhere = || {
+        gone().observing(|seen| {
+            let identity = seen.identity.as_mut().unwrap();
+            identity.binding.as_mut().unwrap().platform = Some("https://one.example".into());
+            seen.platform = Some("https://other.example".into());
+        })
+    };
+    let old =
+        |serving, since| ComputeStatus { last_seen_serving: serving, unseen_since: since, ..ComputeStatus::default() };
+    let (serves, starts) = (old(Some(true), None), old(Some(false), None));
+    let (before, now) = (Some(at(-60)), Some(NOW));
+    for (what, given, old, expected) in [
+        ("active", Given::bound(), &starts, (Some(true), None)),
+        ("idle", in_state(ComputeState::Idle), &starts, (Some(true), None)),
+        ("starting", in_state(ComputeState::Init), &serves, (Some(false), None)),
+        ("seen again", Given::bound(), &old(Some(false), before), (Some(true), None)),
+        ("503", failed(), &serves, (Some(true), now)),
+        ("503 for a while", failed(), &old(Some(true), before), (Some(true), before)),
+        ("503 while it starts", failed(), &starts, (Some(false), now)),
+        ("503 and an old status", failed(), &ComputeStatus::default(), (None, now)),
+        ("not admitted", not_admitted(), &serves, (Some(true), now)),
+        ("the first list", pending(), &serves, (Some(true), None)),
+        ("the first list after a failure", pending(), &old(Some(true), before), (Some(true), before)),
+        ("not in the list", Given::bound().seeing([]), &serves, (Some(true), now)),
+        ("another platform", elsewhere(), &serves, (Some(true), now)),
+        ("gone", gone(), &serves, (Some(false), None)),
+        ("no compute", Given::new(), &serves, (Some(false), None)),
+    ] {
+        let shown = status_of(&given, old);
+        assert_eq!((shown.last_seen_serving, shown.unseen_since), expected, "{what}");
+    }
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn the_least_recently_active_goes_first() {
     let state = |state: &str, last: Option<&str>| json!({"status": {"state": state, "lastActive": last}});
     let (early, late) = (Some("2026-11-20T10:00:00Z"), Some("2026-11-20T10:59:00Z"));
     let protected = json!({"spec": {"deletionProtection": true}});
-    let no_compute = json!({"status": null});
+    let no_compute = json!({"status": {"computeID": null, "host": null, "lastSeenServing": false, "conditions": []}});
     for (one, other, expected) in [
         (state("idle", early), state("idle", late), 0),
         (state("idle", late), state("idle", early), 1),
@@ -38,7 +38,10 @@ fn the_least_recently_active_goes_first() {
         (state("idle", None), state("idle", early), 0),
         (starting(), state("idle", None), 0),
         (state("idle", None), starting(), 1),
-        (starting(), no_compute.clone(), 1),
+        (starting(), no_compute, 1),
+        (unseen(), starting(), 1),
+        (state("idle", late), merged(state("idle", early), unseen()), 1),
+        (merged(state("idle", late), unseen()), state("idle", early), 1),
         (protected, state("active", late), 1),
         (json!({}), json!({}), 1),
     ] {
@@ -86,6 +89,93 @@ fn of_another_branch_are_replaced_new_before_old() {
     assert_eq!(last.does(), "retires reads-0");
     let broken = Given::of(2, [replica(0, &former()), replica(1, &merged(former(), starting())), new(2, &starting())]);
     assert_eq!(broken.does(), "retires reads-1", "what is not ready is missed by nobody");
+}
+
+/// Nothing is rolled while nothing can be seen, however much the strategy allows.
+#[test]
+fn what_cannot_be_seen_is_neither_replaced_nor_changed() {
+    let size = json!({"size": {"fixed": 2}});
+    for strategy in
+        [json!({}), json!({"maxUnavailable": 3}), json!({"maxSurge": 0}), json!({"maxSurge": 0, "maxUnavailable": 3})]
+    {
+        for blind in blind() {
+            let all = |more: &Value| {
+                (0..3).map(|number| replica(number, &merged(blind.clone(), more.clone()))).collect::<Vec<_>>()
+            };
+            let strategy = json!({"strategy": strategy});
+            let changed = Given::new(spec(3, &strategy, &size), all(&json!({})));
+            assert_eq!(changed.does(), "rests", "{strategy} {blind}");
+            // A new one may come, and waits. With it there are as many as there may be.
+            let new = replica(3, &merged(starting(), json!({"status": {"computeID": null}})));
+            let rolled = Given::new(spec(3, &strategy, &json!({})), all(&former()).into_iter().chain([new]));
+            assert_eq!(rolled.does(), "rests", "{strategy} {blind}");
+        }
+    }
+}
+
+#[test]
+fn one_that_cannot_be_seen_counts_as_not_ready_and_is_left_alone() {
+    let size = json!({"size": {"fixed": 2}});
+    let changed = |unavailable: u32, computes: [Arc<Compute>; 3]| {
+        let strategy = json!({"strategy": {"maxUnavailable": unavailable}});
+        Given::new(spec(3, &strategy, &size), computes).does()
+    };
+    let of = |number| replica(number, &json!({}));
+    let dark = || replica(0, &unseen());
+    assert_eq!(changed(1, [dark(), of(1), of(2)]), "rests");
+    assert_eq!(changed(2, [dark(), of(1), of(2)]), "updates reads-1");
+    assert_eq!(changed(1, [dark(), of(1), replica(2, &starting())]), "updates reads-2");
+    // One that serves although it is not ready does not stand in its own way.
+    let refused = json!({"status": {"conditions": [conditioned("Ready", "False", "Refused", "")]}});
+    assert_eq!(changed(1, [replica(0, &refused), of(1), of(2)]), "updates reads-0");
+    let old = |number, more: &Value| replica(number, &merged(former(), more.clone()));
+    let replaced = |new: &Value| {
+        let new = (3..6).map(|number| replica(number, new));
+        Given::of(3, [old(0, &unseen())].into_iter().chain(new)).does()
+    };
+    assert_eq!(replaced(&starting()), "rests");
+    assert_eq!(replaced(&json!({})), "retires reads-0", "all that are declared are ready");
+}
+
+#[test]
+fn a_smaller_surge_takes_nothing_that_may_serve() {
+    let new = (3..5).map(|number| replica(number, &starting()));
+    let old = (0..3).map(|number| replica(number, &merged(former(), unseen())));
+    let spec = |replicas| spec(replicas, &json!({"strategy": {"maxSurge": 0}}), &json!({}));
+    let computes: Vec<_> = old.chain(new).collect();
+    assert_eq!(Given::new(spec(3), computes.clone()).does(), "rests");
+    assert_eq!(Given::new(spec(2), computes.clone()).does(), "retires reads-2", "fewer are declared");
+    assert_eq!(Given::new(spec(0), computes).does(), "retires reads-4");
+}
+
+#[test]
+fn what_cannot_be_seen_is_moved_to_another_account_and_not_changed() {
+    let template = json!({"accountRef": {"name": "new"}, "size": {"fixed": 2}});
+    let moved = |more: &Value, of_template: &Value| {
+        let computes = (0..2).map(|number| replica(number, more));
+        Given::new(spec(2, &json!({}), of_template), computes).does()
+    };
+    assert_eq!(moved(&unseen(), &template), "moves reads-0");
+    assert_eq!(moved(&merged(former(), unseen()), &template), "moves reads-0");
+    assert_eq!(moved(&json!({}), &template), "updates reads-0", "what can be seen is changed in turn");
+    let done = json!({"spec": {"accountRef": {"name": "new"}}});
+    assert_eq!(moved(&merged(done, unseen()), &template), "rests");
+}
+
+#[test]
+fn one_that_cannot_be_read_is_there() {
+    let given = |replicas, there, hidden| Given::of(replicas, ready(there)).observing(|seen| seen.unreadable = hidden);
+    assert_eq!(given(3, 2, 1).does(), "rests");
+    assert_eq!(given(3, 1, 1).does(), "creates reads-1");
+    assert_eq!(given(2, 2, 1).does(), "retires reads-1");
+    let meta = |labels: Value, owner: &str| {
+        let owners = json!([{"apiVersion": "v1", "kind": "X", "name": "x", "uid": owner, "controller": true}]);
+        serde_json::from_value(json!({"labels": labels, "ownerReferences": owners})).unwrap()
+    };
+    let spec = spec(1, &json!({}), &json!({}));
+    assert!(is_replica_of(&spec, SET, &meta(json!({"app": "reads"}), SET)));
+    assert!(!is_replica_of(&spec, SET, &meta(json!({"app": "reads"}), "another")));
+    assert!(!is_replica_of(&spec, SET, &meta(json!({}), SET)));
 }
 
 fn merged(mut one: Value, other: Value) -> Value {

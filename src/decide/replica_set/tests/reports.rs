@@ -69,6 +69,16 @@ fn how_the_replicas_stand_together() {
 }
 
 #[test]
+fn a_set_with_one_that_cannot_be_read_is_not_known_to_be_ready() {
+    let given = Given::of(2, ready(1)).observing(|seen| seen.unreadable = 1);
+    let message = "Replicas: 2 declared, 1 ready, 1 up to date. 1 cannot be read, see their conditions.".to_owned();
+    assert_eq!(health(&given), ("unknown", Reason::ReplicaNotReady, message));
+    let before = crate::api::ReadReplicaSetStatus::default();
+    let shown = super::super::status(&told(&given), &given.spec, &given.observed, &before, NOW);
+    assert_eq!((shown.replicas, shown.ready_replicas), (2, 1));
+}
+
+#[test]
 fn what_waits_leaves_the_set_ready_and_not_in_sync() {
     let size = json!({"size": {"fixed": 2}});
     let waits = conditioned("Synced", "False", "WaitingForDisruption", "It waits for the window.");

@@ -1,0 +1,34 @@
+//! What the platform shows of the bound compute.
+
+use super::{Case, Snapshot, SnapshotState, keep, record};
+use crate::domain::Compute;
+
+/// What is known of the bound compute. Only `Found` and `Gone` say anything about the present.
+pub(super) enum Sight<'a> {
+    /// The resource is bound to no compute.
+    Unbound,
+    Found(&'a Compute),
+    /// The platform has answered that there is no such compute.
+    Gone,
+    /// The next list will tell.
+    Pending,
+    /// The platform could not be asked, or its list lacks the compute, which alone proves nothing.
+    Unseen,
+}
+
+pub(super) fn sight<'a>(case: &Case<'a>) -> Sight<'a> {
+    if case.observed.identity.is_err() {
+        return Sight::Unseen;
+    }
+    let Some(binding) = &case.identity.binding else { return Sight::Unbound };
+    let snapshot = match &case.observed.snapshot {
+        SnapshotState::Taken { at, computes } => Snapshot { at: *at, computes },
+        SnapshotState::Pending if case.observed.account.obstacle().is_none() => return Sight::Pending,
+        SnapshotState::Pending | SnapshotState::Failed(_) => return Sight::Unseen,
+    };
+    match snapshot.find(&binding.id) {
+        Some(compute) => Sight::Found(compute),
+        None if record::elsewhere(case, &snapshot).is_none() && keep::is_gone(case, binding) => Sight::Gone,
+        None => Sight::Unseen,
+    }
+}
