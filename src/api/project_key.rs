@@ -151,10 +151,10 @@ pub struct Rotation {
     /// How long a replaced key stays valid at least, 0s or more and shorter than every.
     #[x_kube(validation = rules::duration("0s", "8760h"))]
     pub overlap: Duration,
-    /// When a replaced key is revoked: AfterOverlap (the default) when overlap is over, WhenUnused when the platform's list of keys also shows that it was not used for unusedFor, and at the deadline at the latest. Where the platform does not show when keys were last used, WhenUnused waits for the deadline.
+    /// When a replaced key is revoked: AfterOverlap (the default) when overlap is over, WhenUnused when the platform's lists of keys have also shown the same last use of it for unusedFor, and at the deadline at the latest. Where the platform does not show when keys were last used, WhenUnused waits for the deadline.
     #[serde(default)]
     pub revoke_previous: RevokePrevious,
-    /// With WhenUnused: how long a replaced key has to be unused before it is revoked, 1h or more and shorter than deadline.
+    /// With WhenUnused: how long the platform's lists have to show the same last use of a replaced key before it is revoked, 1h or more and shorter than deadline. It is measured by the operator's clock, and takes up to an eighth longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = rules::duration("1h", "8760h"))]
     pub unused_for: Option<Duration>,

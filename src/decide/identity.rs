@@ -13,7 +13,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
 pub use self::keys::{
-    Acknowledged, KeyIdentity, KeyIntent, KeyRecords, LostBecause, LostKey, ProjectKeyIdentity, RetiredKey,
+    Acknowledged, KeyIdentity, KeyIntent, KeyRecords, LastUse, LostBecause, LostKey, ProjectKeyIdentity, RetiredKey,
 };
 use super::names::RECORD;
 use super::seal::{self, InvalidAnnotation, ObjectKey};

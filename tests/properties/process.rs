@@ -25,9 +25,10 @@ use dbplane::platform::{
 };
 use dbplane::telemetry::metrics::KeyChange;
 use dbplane_simulator::world::message::{Method, Request};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::runtime::reflector::ObjectRef;
 use secrecy::SecretString;
+use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
 use self::visits::{Gone, One};
@@ -325,13 +326,37 @@ impl Transport for Wire {
         };
         let late = |simulation: &mut Simulation, after| simulation.post(arrived.clone(), after);
         match self.0.effect(|| format!("{:?} {}", arrived.method, arrived.path), now, late).await {
-            Ok(response) => answer(response.status, response.body),
+            Ok(response) => answer(response.status, shifted(response.body, self.0.lock().ahead)),
             Err(Fault::Refused(status)) => answer(status, br#"{"message": "no"}"#.to_vec()),
             Err(Fault::Cut) => answer(201, b"{".to_vec()),
             Err(Fault::Huge) => answer(200, vec![b' '; HUGE]),
             Err(Fault::Unreachable) => Err(Unanswered { sent: false, message: "no connection".into() }),
             Err(fault) => Err(Unanswered { sent: true, message: format!("{fault:?}") }),
         }
+    }
+}
+
+/// An answer of a platform whose clock is so much ahead.
+fn shifted(body: Vec<u8>, ahead: SignedDuration) -> Vec<u8> {
+    match serde_json::from_slice(&body) {
+        Ok(mut value) if !ahead.is_zero() => {
+            shift(&mut value, ahead);
+            serde_json::to_vec(&value).unwrap()
+        }
+        _ => body,
+    }
+}
+
+fn shift(value: &mut Value, ahead: SignedDuration) {
+    match value {
+        Value::Object(fields) => fields.values_mut().for_each(|field| shift(field, ahead)),
+        Value::Array(items) => items.iter_mut().for_each(|item| shift(item, ahead)),
+        Value::String(text) => {
+            if let Ok(time) = text.parse::<Timestamp>() {
+                *text = (time + ahead).to_string();
+            }
+        }
+        _ => {}
     }
 }
 

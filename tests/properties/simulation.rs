@@ -11,7 +11,7 @@ use dbplane_simulator::world::World;
 use dbplane_simulator::world::file::WorldFile;
 use dbplane_simulator::world::message::{Method, Request, Response};
 use futures::future::pending;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::faults::{Carried, Fault, Hit};
 use super::history::History;
@@ -118,6 +118,8 @@ pub struct Simulation {
     pub dead: bool,
     /// How much the processes have asked for or done, of the platform and of the cluster.
     pub effects: u64,
+    /// How much the platform's clock is ahead of the operator's.
+    pub ahead: SignedDuration,
 }
 
 #[derive(Clone, Debug)]
@@ -145,6 +147,7 @@ impl Shared {
             snares: Snares::default(),
             dead: false,
             effects: 0,
+            ahead: SignedDuration::ZERO,
         })))
     }
 

@@ -17,9 +17,6 @@ pub(super) enum Sight<'a> {
 }
 
 pub(super) fn sight<'a>(case: &Case<'a>) -> Sight<'a> {
-    if case.observed.identity.is_err() {
-        return Sight::Unseen;
-    }
     let Some(binding) = &case.identity.binding else { return Sight::Unbound };
     let snapshot = match &case.observed.snapshot {
         SnapshotState::Taken { at, computes } => Snapshot { at: *at, computes },

@@ -26,6 +26,22 @@ pub struct RetiredKey {
     /// It could be used when it was replaced, so that something may use it still: spec.rotation says how that is waited for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rotated: bool,
+    /// It was seen to work, so that a list which shows no use of it does not show its uses.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub worked: bool,
+    /// The last use that the lists show, where they show one and spec.rotation waits for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_use: Option<LastUse>,
+}
+
+/// A last use, and since when every list has shown it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastUse {
+    /// By the platform's clock, and compared with nothing but another one; absent where the key was never used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+    /// By the clock of the operator.
+    pub since: Timestamp,
 }
 
 /// A key that may exist although dbplane never received its secret, or that could not be revoked.
@@ -66,6 +82,9 @@ pub struct KeyRecords {
     pub current: Option<KeyIdentity>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotated_at: Option<Timestamp>,
+    /// The number of the key in use, where it was tried before it was switched to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tried: Option<i64>,
     /// The last request of people for another key that was carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotated_for: Option<String>,
@@ -110,6 +129,9 @@ pub struct KeyIntent {
     /// The key that this one replaces can be used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rotates: bool,
+    /// The key that this one replaces was seen to work.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replaces_working: bool,
     /// What people asked for a key with, which this one serves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested: Option<String>,
@@ -121,14 +143,22 @@ impl KeyRecords {
     pub fn succeeded_by(&self, key: KeyIdentity, intent: &KeyIntent) -> Self {
         let mut records = self.of(intent);
         records.rotated_for = intent.requested.clone().or(records.rotated_for);
+        let tried = std::mem::replace(&mut records.tried, intent.rotates.then_some(key.id));
         let Some(before) = records.current.replace(key.clone()).filter(|before| before.id != key.id) else {
             return records;
         };
         records.rotated_at = Some(intent.at);
         if !intent.previous_revoked {
             let retire_at = intent.retire_previous_at.unwrap_or(intent.at);
-            let (since, rotated) = (intent.at, intent.rotates);
-            records.previous.push(RetiredKey { id: before.id, name: before.name, since, retire_at, rotated });
+            records.previous.push(RetiredKey {
+                id: before.id,
+                name: before.name,
+                since: intent.at,
+                retire_at,
+                rotated: intent.rotates,
+                worked: intent.replaces_working || tried == Some(before.id),
+                last_use: None,
+            });
         }
         records
     }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::super::identity::KeyIntent;
 use super::super::names::{self, ClusterId};
-use super::Case;
+use super::{Case, rotation};
 use crate::api::ProjectKeySpec;
 
 /// What happens to the key that a new one replaces.
@@ -44,6 +44,7 @@ pub(super) fn intent(case: &Case, retiring: Option<Retiring>) -> KeyIntent {
         previous_revoked: matches!(retiring, Some(Retiring::Done)),
         organization: case.organization().map(str::to_owned),
         rotates: matches!(retiring, Some(Retiring::Rotated(_))),
+        replaces_working: retiring.is_some() && rotation::is_seen_to_work(case),
         requested: request(case),
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::identity::{KeyIdentity, LostBecause, RetiredKey};
+use super::super::identity::{KeyIdentity, LastUse, LostBecause, RetiredKey};
 use super::super::{Reason, later};
 use super::intent::request;
 use super::{Case, KeyListing};
@@ -75,6 +75,8 @@ pub(super) enum Turn {
     At(Timestamp),
     /// A list has to show first whether it is in use.
     Look,
+    /// The last use that a list shows is another one than before: that is recorded, and the time starts again.
+    Watch(RetiredKey),
 }
 
 /// How a replaced key is waited for; `None` where it is revoked at the end of its overlap.
@@ -98,29 +100,69 @@ pub(super) fn revoked_by(rotation: Option<&Rotation>, key: &RetiredKey) -> Times
     WhenUnused::of(rotation, key).map_or(key.retire_at, |policy| policy.deadline)
 }
 
+/// A change of the last use is recorded no more often than eight times in spec.rotation.unusedFor: a key that is always in use has
+/// another last use in each list.
+fn pause(unused_for: Duration) -> Duration {
+    unused_for / 8
+}
+
+/// When a replaced key is revoked. The platform's times are compared only with each other: its clock and ours may be days apart.
 pub(super) fn turn(case: &Case, key: &RetiredKey) -> Turn {
     let Some(WhenUnused { unused_for, deadline }) = WhenUnused::of(case.spec.rotation.as_ref(), key) else {
         return if key.retire_at <= case.now { Turn::Now(None) } else { Turn::At(key.retire_at) };
     };
     let use_ = last_use(&case.observed.known, key);
-    let unused_from = match use_ {
-        Use::Unread if case.now < deadline => return Turn::Look,
-        Use::NotShown | Use::Unread => None,
-        Use::Never => Some(key.since),
-        Use::Last { at, .. } => Some(at),
-    };
-    let proof = unused_from.map(|from| later(from, unused_for).max(key.retire_at));
+    let is_over = deadline <= case.now;
+    if !is_over && matches!(use_, Use::Unread) {
+        return Turn::Look;
+    }
+    if let Some(watched) = watched(case, key, (&use_, unused_for)).filter(|_| !is_over) {
+        return Turn::Watch(watched);
+    }
+    let seen = key.last_use.as_ref();
+    let same = seen.filter(|seen| Some(seen.at) == use_.shown());
+    let proof = same.map(|seen| later(seen.since, pause(unused_for) + unused_for).max(key.retire_at));
+    let again = proof.or(seen.map(|seen| later(seen.since, pause(unused_for))));
     let shown = match (&case.observed.known, proof) {
         (KeyListing::Read { at, .. }, Some(proof)) if *at >= proof => Some(*at),
         _ => None,
     };
-    match (shown, proof) {
+    match (shown, again) {
         (Some(at), _) if case.now <= later(at, FRESH) && is_read(case) => Turn::Now(None),
-        (Some(_), _) if case.now < deadline => Turn::Look,
-        (_, _) if case.now >= deadline => Turn::Now(Some(why_now(&use_))),
-        (_, Some(proof)) if proof <= case.now => Turn::Look,
-        (_, proof) => Turn::At(proof.unwrap_or(deadline).min(deadline)),
+        (_, _) if is_over => Turn::Now(Some(why_now(&use_))),
+        (Some(_), _) => Turn::Look,
+        (_, Some(again)) if again <= case.now => Turn::Look,
+        (_, again) => Turn::At(again.unwrap_or(deadline).min(deadline)),
     }
+}
+
+/// The key with the last use that the newest list shows, where that is another one than is recorded. A record of a time to come was
+/// made before our clock was put back.
+fn watched(case: &Case, key: &RetiredKey, (use_, unused_for): (&Use, Duration)) -> Option<RetiredKey> {
+    let (seen, shown) = (key.last_use.as_ref(), use_.shown());
+    let read_at = if let KeyListing::Read { at, .. } = &case.observed.known { *at } else { case.now };
+    let is_same = seen.map(|seen| seen.at) == shown;
+    let is_news = match seen {
+        None => !is_same,
+        Some(seen) if seen.since > case.now => true,
+        Some(seen) => !is_same && read_at >= later(seen.since, pause(unused_for)),
+    };
+    let was_used = shown.flatten().or(seen.and_then(|seen| seen.at)).is_some();
+    is_news.then(|| RetiredKey {
+        last_use: shown.map(|at| LastUse { at, since: case.now }),
+        worked: key.worked || was_used,
+        ..key.clone()
+    })
+}
+
+/// Whether the key in use was seen to work: a list shows when, or an account has its credentials from the Secret.
+pub(super) fn is_seen_to_work(case: &Case) -> bool {
+    let Some(current) = &case.identity.records.current else { return false };
+    let is_used = match &case.observed.known {
+        KeyListing::Read { keys, .. } => keys.iter().any(|entry| entry.id == current.id && shows_use(entry)),
+        KeyListing::NotRead | KeyListing::NotOffered => false,
+    };
+    is_used || !case.observed.accounts.is_empty()
 }
 
 fn is_read(case: &Case) -> bool {
@@ -140,6 +182,17 @@ enum Use<'a> {
     },
 }
 
+impl Use<'_> {
+    /// The last use, or that there was none; `None` where that is not known.
+    fn shown(&self) -> Option<Option<Timestamp>> {
+        match self {
+            Self::Last { at, .. } => Some(Some(*at)),
+            Self::Never => Some(None),
+            Self::Unread | Self::NotShown => None,
+        }
+    }
+}
+
 fn last_use<'a>(known: &'a KeyListing, key: &RetiredKey) -> Use<'a> {
     let keys = match known {
         KeyListing::NotRead => return Use::Unread,
@@ -152,7 +205,7 @@ fn last_use<'a>(known: &'a KeyListing, key: &RetiredKey) -> Use<'a> {
     let from = entry.last_used_from.as_deref();
     match entry.last_used_at {
         Some(at) => Use::Last { at, from },
-        None if keys.iter().any(shows_use) => Use::Never,
+        None if !key.worked && keys.iter().any(shows_use) => Use::Never,
         None => Use::NotShown,
     }
 }

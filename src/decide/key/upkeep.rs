@@ -97,12 +97,20 @@ impl Upkeep<'_> {
                     looks = true;
                     None
                 }
+                Turn::Watch(watched) => Some(self.watch(watched)),
             };
             if step.is_some() {
                 return step;
             }
         }
         looks.then(|| self.unless_backing_off(case.backoff(Action::ListKeys), KeyStep::ListKeys)).flatten()
+    }
+
+    /// Records what was seen of the use of a replaced key.
+    fn watch(&self, watched: RetiredKey) -> KeyStep {
+        let mut records = self.case.identity.records.clone();
+        records.previous.iter_mut().filter(|key| key.name == watched.name).for_each(|key| *key = watched.clone());
+        KeyStep::Record { records, event: None }
     }
 
     fn retire_now(&mut self, key: &RetiredKey, in_use: Option<String>) -> Option<KeyStep> {

@@ -2,6 +2,7 @@
 
 use dbplane::decide::names;
 use dbplane_simulator::world::message::{Method, Request};
+use jiff::SignedDuration;
 use kube::ResourceExt;
 use serde_json::json;
 
@@ -148,6 +149,34 @@ fn a_key_that_is_used_is_kept_until_the_deadline() {
     let words = "ci KeyRevokedInUse: Revoked key NAME (ID). It may still be in use: spec.rotation.deadline is over, and it was last used at";
     assert!(told.len() == 1 && told[0].starts_with(words), "{told:?}");
     assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
+}
+
+/// Consumers that use the key keep it, and what was seen of their uses outlives the process.
+#[test]
+fn the_platforms_clock_may_be_a_day_apart() {
+    for ahead in [-24, 24] {
+        let history = history(&[], true);
+        let mut run = Run::begin(&history).unwrap();
+        run.simulation.lock().ahead = SignedDuration::from_hours(ahead);
+        let rotation = json!({
+            "every": "8760h", "overlap": "1m", "revokePrevious": "WhenUnused", "unusedFor": "1h", "deadline": "12h",
+        });
+        run.apply(&key(), &json!({"rotation": rotation}));
+        run.go_on(5).unwrap();
+        run.told();
+        let before = run.entry("api-key").unwrap();
+        run.call_with(&before);
+        run.happen(&Event::KeyRequested(1));
+        for _ in 0..30 {
+            run.go_on(600).unwrap();
+            run.call_with(&before);
+        }
+        assert_eq!((run.told(), run.valid().len()), (vec![CREATED.to_owned()], 2), "{ahead}");
+        assert_eq!(run.told_after(3000, |_| ()), Vec::<String>::new(), "{ahead}");
+        run.kill();
+        assert_eq!(run.told_after(2400, |_| ()), [REVOKED], "{ahead}");
+        assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
+    }
 }
 
 impl Run<'_> {

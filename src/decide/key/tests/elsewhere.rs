@@ -60,7 +60,7 @@ fn own_keys_are_revoked_although_others_are_not() {
 
 #[test]
 fn a_replaced_key_of_another_cluster_is_listed_and_reported_once() {
-    let replaced = RetiredKey { id: 1, name: FOREIGN.to_owned(), since: at(0), retire_at: at(1), rotated: false };
+    let replaced = RetiredKey { name: FOREIGN.to_owned(), ..retired(1, 1) };
     let due = Given::in_use().records(KeyRecords { previous: vec![replaced], ..records(2) }).with_key(2);
     let (after, event) = record(due.listing(listed(1, &[(1, FOREIGN)])).step(1));
     assert_eq!(

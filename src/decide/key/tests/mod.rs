@@ -38,7 +38,8 @@ fn key(id: i64) -> KeyIdentity {
 }
 
 fn retired(id: i64, retire_at: i64) -> RetiredKey {
-    RetiredKey { id, name: key(id).name, since: at(0), retire_at: at(retire_at), rotated: false }
+    let name = key(id).name;
+    RetiredKey { id, name, since: at(0), retire_at: at(retire_at), rotated: false, worked: false, last_use: None }
 }
 
 fn lost(name: &str) -> LostKey {

@@ -2,8 +2,11 @@
 
 use super::*;
 use crate::api::ProjectKeyStatus;
+use crate::decide::identity::LastUse;
 
 const HOUR: i64 = 3600;
+/// As long a change of the last use is not recorded after the one before.
+const PAUSE: i64 = HOUR / 4;
 
 fn when_unused() -> Rotation {
     Rotation {
@@ -19,6 +22,21 @@ fn given() -> Given {
     let previous = vec![RetiredKey { rotated: true, ..retired(5, HOUR) }];
     let given = Given::in_use().records(KeyRecords { previous, ..records(1) });
     given.but(|spec, _| spec.rotation = Some(when_unused()))
+}
+
+/// The same, and the lists have shown this last use since then.
+fn watched(since: i64, last_used: Option<i64>) -> Given {
+    let last_use = Some(LastUse { at: last_used.map(at), since: at(since) });
+    given().but(|_, seen| seen.identity.as_mut().unwrap().records.previous[0].last_use = last_use)
+}
+
+/// What is recorded of the last use, and whether the key is known to work.
+fn noted(given: &Given, second: i64) -> (Option<(Option<i64>, i64)>, bool) {
+    let (after, event) = record(given.step(second));
+    assert_eq!((event, after.current), (None, Some(key(1))));
+    let RetiredKey { last_use, worked, .. } = &after.previous[0];
+    let of = |seen: &LastUse| (seen.at.map(Timestamp::as_second), seen.since.as_second());
+    (last_use.as_ref().map(of), *worked)
 }
 
 /// The platform lists keys, and shows when key 5 was last used.
@@ -53,50 +71,201 @@ fn revocation(given: &Given, second: i64) -> Option<String> {
 #[test]
 fn a_key_is_looked_at_when_it_can_first_be_unused() {
     assert_eq!(given().step(1), KeyStep::ListKeys, "whether the platform shows its use is told at once");
-    for (listing, second, again) in [
-        // Not before the overlap is over, however long it was not used.
-        (used(1, Some(-8 * HOUR)), 1, HOUR),
-        (used(1, Some(0)), 1, 2 * HOUR),
-        (used(HOUR, Some(HOUR)), HOUR, 3 * HOUR),
-        // It was never used: that counts from when it was replaced.
-        (used(1, None), 1, 2 * HOUR),
-        (used(23 * HOUR, Some(23 * HOUR)), 23 * HOUR, 24 * HOUR),
+    let over = 2 * HOUR + PAUSE;
+    for (since, last_used, again) in [
+        // Whatever the platform's clock says.
+        (1, Some(-8 * HOUR), over + 1),
+        (1, Some(0), over + 1),
+        (HOUR, Some(30 * HOUR), over + HOUR),
+        // It was never used.
+        (1, None, over + 1),
+        (23 * HOUR, Some(23 * HOUR), 24 * HOUR),
     ] {
-        let waiting = checked(given().listing(listing.clone()), 24 * HOUR).reported(second);
+        let listing = used(since + 1, last_used);
+        let waiting = checked(watched(since, last_used).listing(listing.clone()), 24 * HOUR).reported(since + 1);
         assert_eq!(waiting.2, Wake::At(at(again)), "{listing:?}");
         assert_eq!(waiting.1, Sync::InSync);
-        assert_eq!(known(checked(given(), 24 * HOUR), listing).reported(second).2, Wake::At(at(again)));
+        let older = known(checked(watched(since, last_used), 24 * HOUR), listing);
+        assert_eq!(older.reported(since + 1).2, Wake::At(at(again)));
+    }
+    // Not before the overlap is over.
+    let long = Rotation { overlap: Length("20h".to_owned()), ..when_unused() };
+    let previous = vec![RetiredKey {
+        rotated: true,
+        last_use: Some(LastUse { at: Some(at(0)), since: at(1) }),
+        ..retired(5, 20 * HOUR)
+    }];
+    let long = given().records(KeyRecords { previous, ..records(1) }).but(|spec, _| spec.rotation = Some(long));
+    let waiting = checked(long.listing(used(4 * HOUR, Some(0))), 24 * HOUR).reported(4 * HOUR);
+    assert_eq!(waiting.2, Wake::At(at(20 * HOUR)));
+}
+
+#[test]
+fn each_other_last_use_starts_the_time_again() {
+    let both = [(1, key(1).name), (5, key(5).name)];
+    let both: Vec<(i64, &str)> = both.iter().map(|(id, name)| (*id, name.as_str())).collect();
+    let day = 24 * HOUR;
+    for (what, given, second, expected) in [
+        ("the first list", given().listing(used(1, Some(-day))), 1, (Some((Some(-day), 1)), true)),
+        ("never used", given().listing(used(1, None)), 1, (Some((None, 1)), false)),
+        ("used", watched(1, Some(0)).listing(used(HOUR, Some(9))), HOUR, (Some((Some(9), HOUR)), true)),
+        (
+            "used by a clock behind ours",
+            watched(1, Some(-day)).listing(used(HOUR, Some(9 - day))),
+            HOUR,
+            (Some((Some(9 - day), HOUR)), true),
+        ),
+        (
+            "used by a clock ahead of ours",
+            watched(1, Some(day)).listing(used(HOUR, Some(9 + day))),
+            HOUR,
+            (Some((Some(9 + day), HOUR)), true),
+        ),
+        ("an earlier use", watched(1, Some(9)).listing(used(HOUR, Some(3))), HOUR, (Some((Some(3), HOUR)), true)),
+        ("used for the first time", watched(1, None).listing(used(HOUR, Some(9))), HOUR, (Some((Some(9), HOUR)), true)),
+        ("not in the list", watched(1, Some(0)).listing(listed(HOUR, &both[..1])), HOUR, (None, true)),
+        ("no use is shown", watched(1, Some(0)).listing(listed(HOUR, &both)), HOUR, (None, true)),
+        ("no list is offered", watched(1, None).listing(KeyListing::NotOffered), HOUR, (None, false)),
+        (
+            "never, and it was used before",
+            watched(1, Some(0)).listing(used(HOUR, None)),
+            HOUR,
+            (Some((None, HOUR)), true),
+        ),
+        (
+            "our clock was put back",
+            watched(day, Some(0)).listing(used(HOUR, Some(0))),
+            HOUR,
+            (Some((Some(0), HOUR)), true),
+        ),
+    ] {
+        assert_eq!(noted(&given, second), expected, "{what}");
+    }
+}
+
+/// A list of a key that is always in use shows another last use each time.
+#[test]
+fn it_is_recorded_no_more_often_than_that_is_needed() {
+    let since = HOUR;
+    let another = |second: i64| watched(since, Some(0)).listing(used(second, Some(9)));
+    let early = checked(another(since + PAUSE - 1), 24 * HOUR);
+    assert_eq!(early.reported(since + PAUSE - 1).2, Wake::At(at(since + PAUSE)));
+    assert_eq!(noted(&another(since + PAUSE), since + PAUSE).0, Some((Some(9), since + PAUSE)));
+    // What was read before says nothing of later.
+    assert_eq!(known(given(), used(1, None)).step(1), record_of(1, None));
+    let older = known(watched(since, Some(0)), used(since + PAUSE - 1, Some(9)));
+    assert_eq!(older.step(since + PAUSE), KeyStep::ListKeys);
+}
+
+fn record_of(since: i64, last_used: Option<i64>) -> KeyStep {
+    KeyStep::Record { records: watched(since, last_used).observed.identity.unwrap().records, event: None }
+}
+
+/// Consumers use the key every ten minutes until that time, and every quarter of an hour a list is read. When it is revoked.
+fn revoked_at(skew: i64, used_until: i64) -> i64 {
+    let mut given = given();
+    for second in (0..24 * HOUR).step_by(900) {
+        let last_used = second.min(used_until) / 600 * 600;
+        given = given.listing(used(second, Some(last_used + skew)));
+        while let Some(KeyStep::Record { records, .. }) = given.decide(second).step {
+            given = given.records(records);
+        }
+        if let KeyStep::Revoke { id: 5, in_use, .. } =
+            checked(given.clone(), 48 * HOUR).decide(second).step.unwrap_or(KeyStep::Probe)
+        {
+            assert_eq!(in_use, None);
+            return second;
+        }
+    }
+    24 * HOUR
+}
+
+#[test]
+fn the_clock_of_the_platform_may_be_days_apart() {
+    let day = 24 * HOUR;
+    for (used_until, revoked) in [(0, 2 * HOUR + PAUSE), (5 * HOUR, 7 * HOUR + 2 * PAUSE), (day, day)] {
+        for skew in [0, -day, day, -2 * HOUR, 2 * HOUR] {
+            let at = revoked_at(skew, used_until);
+            assert!(at >= (used_until + 2 * HOUR).min(day) && at <= revoked, "{skew} {used_until}: {at}");
+        }
+    }
+}
+
+#[test]
+fn never_used_is_not_known_of_a_key_that_was_seen_to_work() {
+    let day = 24 * HOUR;
+    let worked = given().but(|_, seen| seen.identity.as_mut().unwrap().records.previous[0].worked = true);
+    let waiting = checked(worked.clone().listing(used(HOUR, None)), 2 * day).reported(HOUR);
+    assert_eq!(waiting.2, Wake::At(at(day)));
+    let Health::Ready(_, text) = waiting.0 else { panic!() };
+    assert!(text.contains("does not show when it was last used"), "{text}");
+    let why = revocation(&worked.listing(used(day, None)), day).unwrap();
+    assert!(why.contains("does not show"), "{why}");
+}
+
+#[test]
+fn which_keys_were_seen_to_work() {
+    let rotating = |given: Given| {
+        let due = given.but(|spec, _| spec.rotation = Some(rotation("1h", "1m")));
+        let KeyStep::CreateKey { intent, .. } = due.step(2 * HOUR) else { panic!() };
+        intent
+    };
+    let worked = |given: &Given, intent: &KeyIntent| {
+        let after = given.observed.identity.clone().unwrap().records.succeeded_by(key(2), intent);
+        (after.previous[0].worked, after.tried)
+    };
+    let mine = |last_used: Option<i64>| {
+        let KeyListing::Read { at: begun, mut keys } = listed(HOUR, &[(1, &key(1).name)]) else { panic!() };
+        keys[0].last_used_at = last_used.map(at);
+        KeyListing::Read { at: begun, keys }
+    };
+    let account = KeyAccount { label: "Account prod".into(), users: Vec::new(), follows: true };
+    let tried = |id: i64| KeyRecords { tried: Some(id), ..records(1) };
+    for (what, given, expected) in [
+        ("nothing is known", Given::in_use(), false),
+        ("it is listed", Given::in_use().listing(mine(None)), false),
+        ("its use is listed", Given::in_use().listing(mine(Some(1))), true),
+        ("an account works with it", Given::in_use().but(|_, seen| seen.accounts = vec![account.clone()]), true),
+        ("it was tried", Given::in_use().records(tried(1)), true),
+        ("another one was", Given::in_use().records(tried(7)), false),
+    ] {
+        let intent = rotating(given.clone());
+        assert_eq!(worked(&given, &intent), (expected, Some(2)), "{what}");
     }
 }
 
 #[test]
 fn a_list_that_shows_it_unused_has_it_revoked_and_an_old_one_does_not() {
-    let unused = |second: i64| used(second, Some(HOUR));
-    let at_the_time = given().listing(unused(3 * HOUR));
-    assert_eq!(revocation(&at_the_time, 3 * HOUR), None);
+    let over = 3 * HOUR + PAUSE;
+    let given = || watched(HOUR, Some(0));
+    let unused = |second: i64| used(second, Some(0));
+    assert_eq!(revocation(&given().listing(unused(over)), over), None);
     // Since then it may have been used.
-    assert_eq!(known(given(), used(1, Some(0))).step(2 * HOUR), KeyStep::ListKeys);
-    assert_eq!(known(given(), unused(3 * HOUR)).step(3 * HOUR + 20), KeyStep::ListKeys);
-    assert_eq!(given().listing(unused(3 * HOUR)).step(3 * HOUR + 31), KeyStep::ListKeys);
-    let KeyStep::ListKeys = given().listing(used(3 * HOUR - 1, Some(HOUR))).step(3 * HOUR) else { panic!() };
+    assert_eq!(known(given(), unused(HOUR)).step(over), KeyStep::ListKeys);
+    assert_eq!(known(given(), unused(over)).step(over + 20), KeyStep::ListKeys);
+    assert_eq!(given().listing(unused(over)).step(over + 31), KeyStep::ListKeys);
+    let KeyStep::ListKeys = given().listing(unused(over - 1)).step(over) else { panic!() };
     // A list that cannot be read is waited for, and the key stays.
-    let failing = checked(known(given(), unused(3 * HOUR)), 3 * HOUR).failed(Action::ListKeys, unanswered(), 4 * HOUR);
-    let (health, sync, wake) = failing.reported(4 * HOUR);
+    let failing = checked(known(given(), unused(over)), over).failed(Action::ListKeys, unanswered(), over + HOUR);
+    let (health, sync, wake) = failing.reported(over + HOUR);
     assert!(matches!(health, Health::Ready(..)));
     assert!(matches!(sync, Sync::OutOfSync(Reason::PlatformUnreachable, _)));
-    assert_eq!(wake, Wake::At(at(4 * HOUR + 1)));
+    assert_eq!(wake, Wake::At(at(over + HOUR + 1)));
 }
 
 #[test]
 fn at_the_deadline_it_is_revoked_and_that_is_told() {
     let day = 24 * HOUR;
-    let in_use = given().listing(used(day - 1, Some(day - 60)));
+    let in_use = watched(day - 60, Some(day - 60)).listing(used(day - 1, Some(day - 60)));
     assert_eq!(checked(in_use.clone(), day).reported(day - 1).2, Wake::At(at(day)));
     let why = revocation(&in_use, day).unwrap();
     assert!(why.contains("deadline") && why.contains("192.0.2.7") && why.contains("1970-01-01T23:59:00Z"), "{why}");
     assert_eq!(known(given(), used(1, Some(0))).step(day), KeyStep::ListKeys, "what is told is from now");
-    let never = checked(given().listing(used(day, None)), day);
+    let never = checked(watched(1, None).listing(used(day, None)), day);
     assert_eq!(revocation(&never, day), None, "it was not used since it was replaced");
+    // A use that was not recorded any more is told all the same.
+    let used_again = revocation(&watched(1, Some(0)).listing(used(day, Some(day - 60))), day).unwrap();
+    assert!(used_again.contains("1970-01-01T23:59:00Z"), "{used_again}");
 }
 
 #[test]
@@ -114,7 +283,7 @@ fn where_the_platform_shows_no_use_the_deadline_counts_and_that_is_said() {
         let wake = says(&given().listing(listing.clone()), "the platform does not show when it was last used");
         assert_eq!(wake, Wake::At(at(day)), "{listing:?}");
     }
-    says(&given().listing(used(3 * HOUR, Some(2 * HOUR))), "until it was not used for 2h");
+    says(&watched(3 * HOUR, Some(1)).listing(used(3 * HOUR, Some(1))), "until it was not used for 2h");
     let why = revocation(&given().listing(listed(day, &both)), day).unwrap();
     assert!(why.contains("does not show"), "{why}");
     // A list that lacks it may lack what is there.
@@ -132,9 +301,9 @@ fn what_the_spec_says_now_counts() {
     let not_declared = given().listing(listing()).but(|spec, _| spec.rotation = None);
     assert_eq!(revocation(&not_declared, HOUR), None);
     let longer = Rotation { deadline: Some(Length("48h".to_owned())), ..when_unused() };
-    let longer = checked(given().listing(used(24 * HOUR, Some(24 * HOUR))), 30 * HOUR)
+    let longer = checked(watched(24 * HOUR, Some(0)).listing(used(24 * HOUR, Some(0))), 30 * HOUR)
         .but(|spec, _| spec.rotation = Some(longer));
-    assert_eq!(longer.reported(24 * HOUR).2, Wake::At(at(26 * HOUR)));
+    assert_eq!(longer.reported(24 * HOUR).2, Wake::At(at(26 * HOUR + PAUSE)));
     let revoke_at = |given: &Given| {
         let said = status(&Report::ready("a"), &given.observed, &ProjectKeyStatus::default(), &given.spec, at(1));
         said.previous_keys[0].revoke_at
