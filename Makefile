@@ -145,6 +145,12 @@ metrics: ## write docs/metrics.md anew: the metrics that the program exposes (a 
 reference: ## write docs/reference anew: fields, commands and flags, as the program says them (a test compares them)
 	@DBPLANE_WRITE_REFERENCE=1 cargo test --locked --test offline -- reference::
 
+.PHONY: cron-times
+cron-times: ## write src/decide/cron/*.tsv anew: when schedules come, by the library of CronJob and by croniter (a test compares them)
+	@cd tests/cron && go run . <schedules.txt >../../src/decide/cron/times.tsv
+	@python3 -m venv target/cron && target/cron/bin/pip install --quiet --require-hashes -r tests/cron/requirements.txt
+	@target/cron/bin/python tests/cron/last.py <tests/cron/last.txt >src/decide/cron/last.tsv
+
 .PHONY: pictures
 pictures: ## draw docs/pictures/*.svg anew from the .mmd files beside them, in a Chromium of Debian's packages (a test compares their hashes)
 	@tests/ecosystem/build browser

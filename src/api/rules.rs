@@ -227,7 +227,7 @@ pub(super) fn base_url_version() -> Rule {
     )
 }
 
-/// `self` is a cron expression of five fields, in the dialect that the controller's parser reads.
+/// `self` is a cron expression of five fields as CronJob has it, or with L, W, # or 7 for Sunday.
 pub(super) fn cron() -> Rule {
     let list = |item: String| format!("{item}(,{item})*");
     let range = |value: &str| format!("{value}(-{value})?");

@@ -48,7 +48,7 @@ fn in_window(window: &Window, now: Timestamp) -> Permit {
     match cron.next(opened_after) {
         Some(opening) if opening <= now => Permit::Now,
         Some(opening) => Permit::At(opening),
-        None => Permit::Never(format!("the schedule {:?} has no time within four years", window.schedule)),
+        None => Permit::Never(format!("the schedule {:?} has no time within five years", window.schedule)),
     }
 }
 

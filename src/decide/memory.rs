@@ -2,10 +2,12 @@
 //! else depends on it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::compute::Agenda;
 use super::operations::Operations;
 use super::{Health, Reason, doubled, later};
 use crate::api::LastOperation;
@@ -97,6 +99,8 @@ pub struct Memory {
     /// The operation that our last change started, or that was asked for since, until the status shows it.
     pub last_operation: Option<LastOperation>,
     pub operations: Operations,
+    /// What a Compute's schedules set, and until when.
+    pub agenda: Option<Arc<Agenda>>,
     /// When the platform last confirmed the delete.
     pub deleted: Option<Timestamp>,
 }

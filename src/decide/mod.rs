@@ -8,7 +8,7 @@ pub mod brake;
 pub mod compute;
 pub mod conditions;
 pub mod connection;
-mod cron;
+pub mod cron;
 pub mod declare;
 mod disruption;
 pub mod drift;

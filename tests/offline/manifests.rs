@@ -1,6 +1,7 @@
 //! The table of manifests against the schema and the rules as they are evaluated here.
 
 use dbplane::api::{Account, ClusterAccount, Compute, Duration, ProjectKey, ReadReplicaSet};
+use dbplane::decide::cron::Cron;
 use dbplane::validate::Checker;
 use serde_json::{Value, json};
 
@@ -88,7 +89,7 @@ fn readable_times(name: &str, manifest: &Value) {
     let window = &manifest["spec"]["disruption"]["window"];
     if let Some(schedule) = window["schedule"].as_str() {
         let zone = window["timeZone"].as_str().unwrap_or("UTC");
-        cronexpr::parse_crontab(&format!("{schedule} {zone}")).unwrap_or_else(|error| panic!("{name}: {error}"));
+        Cron::parse(schedule, Some(zone)).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 }
 

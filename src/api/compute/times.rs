@@ -51,7 +51,7 @@ pub enum DisruptionPolicy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Window {
-    /// When the window opens, as a cron expression of five fields (minute, hour, day of month, month, day of week), such as 0 3 * * SUN.
+    /// When the window opens, as a cron expression of five fields (minute, hour, day of month, month, day of week) by the rules of CronJob, such as 0 3 * * SUN.
     #[schemars(length(max = 128))]
     #[x_kube(validation = rules::cron(), validation = rules::cron_ranges())]
     pub schedule: String,
@@ -77,7 +77,7 @@ pub struct Maintenance {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MaintenanceRestart {
-    /// When to restart, as a cron expression of five fields (minute, hour, day of month, month, day of week), such as 0 3 * * SUN.
+    /// When to restart, as a cron expression of five fields (minute, hour, day of month, month, day of week) by the rules of CronJob, such as 0 3 * * SUN.
     #[schemars(length(max = 128))]
     #[x_kube(validation = rules::cron(), validation = rules::cron_ranges())]
     pub schedule: String,
@@ -109,11 +109,11 @@ pub struct Schedule {
     #[schemars(length(max = 63))]
     #[x_kube(validation = rules::entry_name())]
     pub name: String,
-    /// When it begins to apply, as a cron expression of five fields, such as 0 8 * * MON-FRI.
+    /// When it begins to apply, as a cron expression of five fields by the rules of CronJob, such as 0 8 * * MON-FRI; L as the day is the last of the month.
     #[schemars(length(max = 128))]
     #[x_kube(validation = rules::cron(), validation = rules::cron_ranges())]
     pub start: String,
-    /// When it ceases to apply, as a cron expression of five fields, such as 0 18 * * MON-FRI.
+    /// When it ceases to apply, as a cron expression of five fields by the rules of CronJob, such as 0 18 * * MON-FRI.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     #[x_kube(validation = rules::cron(), validation = rules::cron_ranges())]

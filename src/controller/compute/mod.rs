@@ -94,11 +94,12 @@ impl Kind for Computes {
     ) {
         observed.memory = env.state().learned(&observed.uid, |memory| {
             memory.operation_shown(object.status.as_ref().and_then(|status| status.last_operation.as_ref()));
+            compute::foresee(memory, &object.spec, observed.meta.generation, now);
             let known = facts.known();
             memory.note_unresolved(known.recorded(), now);
             if let (Some(binding), SnapshotState::Taken { computes, .. }) = (&known.binding, &observed.snapshot) {
                 let found = computes.iter().find(|compute| compute.id == binding.id);
-                compute::remember(memory, &object.spec, found, now);
+                compute::remember(memory, &object.spec, observed.meta.generation, found, now);
             }
         });
     }

@@ -166,7 +166,7 @@ fn keep(case: &Case, binding: &Binding, compute: &Compute, snapshot: &Snapshot) 
         Some(starting(case, binding, compute, report)),
     ];
     let choice = Decision::first_step(choices.into_iter().flatten()).no_later(maintenance::wake(case, compute));
-    let reported = |report| maintenance::reported(case.spec, schedules::reported(case.spec, report));
+    let reported = |report| maintenance::reported(case.spec, schedules::reported(case.agenda, report));
     Decision { report: choice.report.map(reported), ..choice }
 }
 

@@ -27,6 +27,7 @@ use jiff::Timestamp;
 pub use claims::{Claim, Claims, Rival, Subject, at_stake, claims, subjects};
 pub use create::{creating, is_current, may_rest_on_older_list};
 pub use record::is_held;
+pub use schedules::Agenda;
 pub use status::status;
 
 use super::connection::{Address, ConnectionSecret, CredentialsView, SecretView};
@@ -136,18 +137,20 @@ type Choice = Decision<ComputeStep>;
 
 /// What to do about a Compute.
 pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Choice {
-    let choice = choose(&schedules::in_force(spec, now), observed, now);
-    let times = [observed.stale_from, schedules::next_change(spec, now)];
+    let agenda = schedules::agenda(spec, &observed.memory, observed.meta.generation, now);
+    let agenda = agenda.as_deref();
+    let choice = choose(&schedules::in_force(spec, agenda), observed, agenda, now);
+    let times = [observed.stale_from, agenda.and_then(Agenda::wake)];
     times.into_iter().flatten().fold(choice, |choice, time| choice.no_later(Wake::At(time)))
 }
 
-fn choose(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> Choice {
+fn choose(spec: &ComputeSpec, observed: &ComputeObserved, agenda: Option<&Agenda>, now: Timestamp) -> Choice {
     let braked = brake::held(&observed.meta, &observed.limits).filter(|_| !is_orphaned(spec));
     let identity = match &observed.identity {
         Ok(identity) => identity,
         Err(invalid) => return braked.unwrap_or_else(|| record::invalid(spec, observed, invalid)),
     };
-    let case = Case { spec, observed, identity, now };
+    let case = Case { spec, observed, identity, agenda, now };
     if let Some(braked) = braked {
         return braked;
     }
@@ -195,14 +198,20 @@ fn await_person(case: &Case, report: Report) -> Choice {
 /// How often to check whether another resource has a candidate by now.
 const PERSON_CHECK: std::time::Duration = std::time::Duration::from_secs(30);
 
+/// Computes what the schedules of this generation set, unless memory already has that for `now`.
+pub fn foresee(memory: &mut Memory, spec: &ComputeSpec, generation: i64, now: Timestamp) {
+    memory.agenda = schedules::agenda(spec, memory, generation, now);
+}
+
 /// Records in memory what a snapshot shows of the compute that a resource is bound to; `None` where it lacks the compute.
-pub fn remember(memory: &mut Memory, spec: &ComputeSpec, found: Option<&Compute>, now: Timestamp) {
+pub fn remember(memory: &mut Memory, spec: &ComputeSpec, generation: i64, found: Option<&Compute>, now: Timestamp) {
     let Some(found) = found else {
         memory.missing_since.get_or_insert(now);
         return;
     };
     (memory.missing_since, memory.asked) = (None, None);
-    let spec = schedules::in_force(spec, now);
+    let agenda = schedules::agenda(spec, memory, generation, now);
+    let spec = schedules::in_force(spec, agenda.as_deref());
     let differences = super::drift::differences(&spec, found);
     if differences.is_empty() {
         memory.note_in_force(super::drift::enforced(&spec));
@@ -234,6 +243,7 @@ struct Case<'a> {
     spec: &'a ComputeSpec,
     observed: &'a ComputeObserved,
     identity: &'a ComputeIdentity,
+    agenda: Option<&'a Agenda>,
     now: Timestamp,
 }
 

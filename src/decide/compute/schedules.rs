@@ -2,23 +2,91 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::super::cron::Cron;
 use super::super::drift;
-use super::super::{Health, Reason, Report, later};
+use super::super::{Health, Memory, Reason, Report, later};
 use crate::api::{ComputeSpec, Duration, Schedule, ScheduleStatus, ScheduledDisruption};
 use crate::domain::{Compute, ComputeUnits};
 
-/// After so many changes of what applies, none of which changes a setting, nothing is said of the next.
-const MOST_CHANGES: usize = 64;
+/// How many starts and ends are examined to find one that changes a setting.
+const MOST_STEPS: usize = 256;
 
-/// An entry whose schedules can be read.
+/// What the schedules of one generation of a spec set, until the next of them starts or ends. The process keeps it that long, so that
+/// passes need not compute it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agenda {
+    generation: i64,
+    from: Timestamp,
+    until: Option<Timestamp>,
+    applying: Applying,
+    next: Next,
+    shown: ScheduleStatus,
+    errors: Option<String>,
+}
+
+/// When a setting changes next, and to what. Without a text, no setting changes before that time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Next {
+    at: Option<Timestamp>,
+    text: Option<String>,
+}
+
+impl Agenda {
+    fn of(spec: &ComputeSpec, generation: i64, now: Timestamp) -> Self {
+        let (mut entries, mut errors) = (Vec::new(), Vec::new());
+        for (index, declared) in spec.schedules.iter().enumerate() {
+            match Entry::of(index, declared, now) {
+                Ok(entry) => entries.push(entry),
+                Err(error) => errors.push(error),
+            }
+        }
+        let applying = Applying::at(&entries);
+        let until = entries.iter().filter_map(Entry::changes).min();
+        let next = next(spec, &mut entries, &applying);
+        let names = applying.names(spec);
+        let overridden: Vec<_> = applying.overridden.iter().filter_map(|index| name(spec, *index)).collect();
+        let shown = ScheduleStatus {
+            applies: if names.is_empty() { "none".to_owned() } else { names.join(", ") },
+            overridden: (!overridden.is_empty()).then(|| overridden.join(", ")),
+            next: next.text.clone(),
+        };
+        let errors = (!errors.is_empty()).then(|| errors.join(" "));
+        Self { generation, from: now, until, applying, next, shown, errors }
+    }
+
+    fn holds(&self, generation: i64, now: Timestamp) -> bool {
+        self.generation == generation && self.from <= now && self.until.is_none_or(|until| now < until)
+    }
+
+    /// When to look again.
+    pub(super) fn wake(&self) -> Option<Timestamp> {
+        self.next.at
+    }
+}
+
+/// What the schedules set now, from memory where that is still valid. `None` if there are none.
+pub(super) fn agenda(spec: &ComputeSpec, memory: &Memory, generation: i64, now: Timestamp) -> Option<Arc<Agenda>> {
+    if spec.schedules.is_empty() {
+        return None;
+    }
+    let remembered = memory.agenda.as_ref().filter(|agenda| agenda.holds(generation, now));
+    Some(remembered.map_or_else(|| Arc::new(Agenda::of(spec, generation, now)), Arc::clone))
+}
+
+/// An entry with its last and next start and end, as of some time.
 struct Entry<'a> {
+    index: usize,
     declared: &'a Schedule,
     start: Cron,
     end: End,
+    started: Option<Timestamp>,
+    ended: Option<Timestamp>,
+    starts: Option<Timestamp>,
+    ends: Option<Timestamp>,
 }
 
 enum End {
@@ -27,147 +95,150 @@ enum End {
 }
 
 impl<'a> Entry<'a> {
-    fn of(declared: &'a Schedule) -> Result<Self, String> {
+    fn of(index: usize, declared: &'a Schedule, now: Timestamp) -> Result<Self, String> {
         let cron = |expression: &str| {
-            Cron::parse(expression, declared.time_zone.as_deref())
-                .map_err(|error| format!("The entry {} of spec.schedules never applies: {error}.", declared.name))
+            Cron::parse(expression, declared.time_zone.as_deref()).map_err(|error| never(declared, &error))
         };
-        let length = declared.duration.as_ref().and_then(Duration::value);
-        let end = match &declared.end {
-            Some(end) => End::At(cron(end)?),
-            None => End::After(length.unwrap_or_default()),
-        };
-        Ok(Self { declared, start: cron(&declared.start)?, end })
-    }
-
-    fn applies(&self, now: Timestamp) -> bool {
-        let Some(started) = self.start.last(now) else { return false };
-        match &self.end {
-            End::After(length) => now < later(started, *length),
-            // One that ends as the next begins goes on.
-            End::At(end) => end.last(now).is_none_or(|ended| ended <= started),
-        }
-    }
-
-    /// The next time at which it may begin or cease to apply.
-    fn next(&self, now: Timestamp) -> Option<Timestamp> {
-        let ends = match &self.end {
-            End::At(end) => end.next(now),
-            End::After(length) => {
-                self.start.last(now).map(|started| later(started, *length)).filter(|ends| *ends > now)
+        let start = cron(&declared.start)?;
+        let (started, starts) = (start.last(now), start.next(now));
+        let (end, ended, ends) = match &declared.end {
+            Some(end) => {
+                let end = cron(end)?;
+                let (ended, ends) = (end.last(now), end.next(now));
+                (End::At(end), ended, ends)
+            }
+            None => {
+                let length = declared.duration.as_ref().and_then(Duration::value).filter(|length| !length.is_zero());
+                let length = length.ok_or_else(|| never(declared, "its duration cannot be read"))?;
+                let end = started.map(|started| later(started, length));
+                (End::After(length), end.filter(|end| *end <= now), end.filter(|end| *end > now))
             }
         };
-        self.start.next(now).into_iter().chain(ends).min()
+        Ok(Self { index, declared, start, end, started, ended, starts, ends })
+    }
+
+    fn applies(&self) -> bool {
+        // One that ends as the next begins goes on.
+        self.started.is_some_and(|started| self.ended.is_none_or(|ended| ended <= started))
+    }
+
+    /// The next time at which it starts or ends.
+    fn changes(&self) -> Option<Timestamp> {
+        self.starts.into_iter().chain(self.ends).min()
+    }
+
+    /// Moves to the time at which it starts or ends.
+    fn advance(&mut self, at: Timestamp) {
+        if self.ends == Some(at) {
+            self.ended = Some(at);
+            self.ends = match &self.end {
+                End::At(end) => end.next(at),
+                End::After(_) => None,
+            };
+        }
+        if self.starts == Some(at) {
+            self.started = Some(at);
+            self.starts = self.start.next(at);
+            if let End::After(length) = self.end {
+                self.ends = Some(later(at, length));
+            }
+        }
     }
 }
 
-fn entries(spec: &ComputeSpec) -> Vec<Entry<'_>> {
-    spec.schedules.iter().filter_map(|entry| Entry::of(entry).ok()).collect()
+fn never(entry: &Schedule, error: &str) -> String {
+    format!("The entry {} of spec.schedules never applies: {error}.", entry.name)
 }
 
-/// What cannot be read of the schedules.
-fn errors(spec: &ComputeSpec) -> Option<String> {
-    let errors: Vec<_> = spec.schedules.iter().filter_map(|entry| Entry::of(entry).err()).collect();
-    (!errors.is_empty()).then(|| errors.join(" "))
+/// The entries that set something at a time, by their place in the list: of several that set the same field, the first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Applying {
+    size: Option<usize>,
+    scale_to_zero: Option<usize>,
+    overridden: Vec<usize>,
 }
 
-/// The entries that set something at that time: of several that set the same field, the first.
-#[derive(Default)]
-struct Applying<'a> {
-    size: Option<&'a Schedule>,
-    scale_to_zero: Option<&'a Schedule>,
-    overridden: Vec<&'a str>,
-}
-
-impl<'a> Applying<'a> {
-    fn at(entries: &[Entry<'a>], now: Timestamp) -> Self {
+impl Applying {
+    fn at(entries: &[Entry]) -> Self {
         let mut applying = Self::default();
-        for entry in entries.iter().filter(|entry| entry.applies(now)).map(|entry| entry.declared) {
-            let sets_size = entry.size.is_some() && applying.size.is_none();
-            let sets_scale = entry.scale_to_zero.is_some() && applying.scale_to_zero.is_none();
-            applying.size = applying.size.or(Some(entry).filter(|_| sets_size));
-            applying.scale_to_zero = applying.scale_to_zero.or(Some(entry).filter(|_| sets_scale));
+        for entry in entries.iter().filter(|entry| entry.applies()) {
+            let sets_size = entry.declared.size.is_some() && applying.size.is_none();
+            let sets_scale = entry.declared.scale_to_zero.is_some() && applying.scale_to_zero.is_none();
+            applying.size = applying.size.or(Some(entry.index).filter(|_| sets_size));
+            applying.scale_to_zero = applying.scale_to_zero.or(Some(entry.index).filter(|_| sets_scale));
             if !sets_size && !sets_scale {
-                applying.overridden.push(&entry.name);
+                applying.overridden.push(entry.index);
             }
         }
         applying
     }
 
-    /// Their names, in the order of the list.
-    fn names(&self, spec: &ComputeSpec) -> Vec<String> {
-        let names: BTreeSet<_> =
-            [self.size, self.scale_to_zero].into_iter().flatten().map(|entry| &entry.name).collect();
-        spec.schedules.iter().map(|entry| &entry.name).filter(|name| names.contains(name)).cloned().collect()
+    /// The names of those that set something, in the order of the list.
+    fn names<'a>(&self, spec: &'a ComputeSpec) -> Vec<&'a str> {
+        let places: BTreeSet<_> = self.size.into_iter().chain(self.scale_to_zero).collect();
+        places.into_iter().filter_map(|index| name(spec, index)).collect()
     }
 
     fn in_force(&self, spec: &ComputeSpec) -> ComputeSpec {
-        ComputeSpec {
-            size: self.size.map_or(spec.size, |entry| entry.size),
-            scale_to_zero: self
-                .scale_to_zero
-                .map_or_else(|| spec.scale_to_zero.clone(), |entry| entry.scale_to_zero.clone()),
-            ..spec.clone()
+        let entry = |index: Option<usize>| index.and_then(|index| spec.schedules.get(index));
+        let scale_to_zero = match entry(self.scale_to_zero) {
+            Some(entry) => entry.scale_to_zero.clone(),
+            None => spec.scale_to_zero.clone(),
+        };
+        ComputeSpec { size: entry(self.size).map_or(spec.size, |entry| entry.size), scale_to_zero, ..spec.clone() }
+    }
+
+    /// Whether the other sets the same.
+    fn sets_as(&self, other: &Self, spec: &ComputeSpec) -> bool {
+        let entry = |index: Option<usize>| index.and_then(|index| spec.schedules.get(index));
+        let size = |index| entry(index).map_or(spec.size, |entry| entry.size);
+        let scale_to_zero = |index| entry(index).map_or(&spec.scale_to_zero, |entry| &entry.scale_to_zero);
+        size(self.size) == size(other.size) && scale_to_zero(self.scale_to_zero) == scale_to_zero(other.scale_to_zero)
+    }
+}
+
+fn name(spec: &ComputeSpec, index: usize) -> Option<&str> {
+    spec.schedules.get(index).map(|entry| entry.name.as_str())
+}
+
+/// The spec as it applies by that agenda.
+pub(super) fn in_force<'a>(spec: &'a ComputeSpec, agenda: Option<&Agenda>) -> Cow<'a, ComputeSpec> {
+    agenda.map_or(Cow::Borrowed(spec), |agenda| Cow::Owned(agenda.applying.in_force(spec)))
+}
+
+/// Moves from change to change of the entries until a setting changes.
+fn next(spec: &ComputeSpec, entries: &mut [Entry], before: &Applying) -> Next {
+    let mut steps = 0;
+    while let Some(at) = entries.iter().filter_map(Entry::changes).min() {
+        for entry in entries.iter_mut().filter(|entry| entry.changes() == Some(at)) {
+            entry.advance(at);
+            steps += 1;
+        }
+        let then = Applying::at(entries);
+        if !then.sets_as(before, spec) {
+            let names = then.names(spec);
+            let names = if names.is_empty() { "no schedule".to_owned() } else { names.join(", ") };
+            let changes = drift::changes(&before.in_force(spec), &then.in_force(spec));
+            return Next { at: Some(at), text: Some(format!("{at} {changes} ({names})")) };
+        }
+        if steps >= MOST_STEPS {
+            return Next { at: Some(at), text: None };
         }
     }
+    Next::default()
 }
 
-/// The spec as it applies at that time.
-pub fn in_force(spec: &ComputeSpec, now: Timestamp) -> Cow<'_, ComputeSpec> {
-    if spec.schedules.is_empty() {
-        return Cow::Borrowed(spec);
-    }
-    Cow::Owned(Applying::at(&entries(spec), now).in_force(spec))
-}
-
-/// When something else applies, and what.
-struct Next {
-    at: Timestamp,
-    text: String,
-}
-
-fn next(spec: &ComputeSpec, entries: &[Entry], now: Timestamp) -> Option<Next> {
-    let before = Applying::at(entries, now).in_force(spec);
-    let mut at = now;
-    for _ in 0..MOST_CHANGES {
-        at = entries.iter().filter_map(|entry| entry.next(at)).min()?;
-        let applying = Applying::at(entries, at);
-        let then = applying.in_force(spec);
-        if (before.size, &before.scale_to_zero) == (then.size, &then.scale_to_zero) {
-            continue;
-        }
-        let names = applying.names(spec);
-        let names = if names.is_empty() { "no schedule".to_owned() } else { names.join(", ") };
-        return Some(Next { at, text: format!("{at} {} ({names})", drift::changes(&before, &then)) });
-    }
-    None
-}
-
-/// When something else applies.
-pub(super) fn next_change(spec: &ComputeSpec, now: Timestamp) -> Option<Timestamp> {
-    next(spec, &entries(spec), now).map(|next| next.at)
-}
-
-/// What the status shows; `None` where nothing is scheduled.
-pub(super) fn status(spec: &ComputeSpec, now: Timestamp) -> Option<ScheduleStatus> {
-    if spec.schedules.is_empty() {
-        return None;
-    }
-    let entries = entries(spec);
-    let applying = Applying::at(&entries, now);
-    let names = applying.names(spec);
-    Some(ScheduleStatus {
-        applies: if names.is_empty() { "none".to_owned() } else { names.join(", ") },
-        overridden: (!applying.overridden.is_empty()).then(|| applying.overridden.join(", ")),
-        next: next(spec, &entries, now).map(|next| next.text),
-    })
+/// What the status shows.
+pub(super) fn status(agenda: &Agenda) -> ScheduleStatus {
+    agenda.shown.clone()
 }
 
 /// Whether the size that applies now is set at once, whatever spec.disruption says: its entry says so, or that of the entry which
 /// the compute still has the size of.
-pub(super) fn is_immediate(spec: &ComputeSpec, compute: &Compute, now: Timestamp) -> bool {
+pub(super) fn is_immediate(spec: &ComputeSpec, agenda: Option<&Agenda>, compute: &Compute) -> bool {
     let immediate = |entry: &Schedule| entry.disruption == Some(ScheduledDisruption::Immediate);
-    match Applying::at(&entries(spec), now).size {
+    let sets_size = agenda.and_then(|agenda| spec.schedules.get(agenda.applying.size?));
+    match sets_size {
         Some(entry) => immediate(entry),
         None => spec.schedules.iter().filter(|entry| immediate(entry)).any(|entry| has_size(compute, entry)),
     }
@@ -179,8 +250,8 @@ fn has_size(compute: &Compute, entry: &Schedule) -> bool {
 }
 
 /// The same report, and what cannot be read of the schedules.
-pub(super) fn reported(spec: &ComputeSpec, report: Report) -> Report {
-    match errors(spec) {
+pub(super) fn reported(agenda: Option<&Agenda>, report: Report) -> Report {
+    match agenda.and_then(|agenda| agenda.errors.clone()) {
         Some(errors) => report.beside(Health::Stalled(Reason::InvalidSchedule, errors)),
         None => report,
     }

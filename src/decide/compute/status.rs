@@ -17,8 +17,10 @@ pub fn status(
     old: &ComputeStatus,
     now: Timestamp,
 ) -> ComputeStatus {
+    let agenda = schedules::agenda(spec, &observed.memory, observed.meta.generation, now);
+    let agenda = agenda.as_deref();
     let mut status = match &observed.identity {
-        Ok(identity) => seen(report, &Case { spec, observed, identity, now }, old),
+        Ok(identity) => seen(report, &Case { spec, observed, identity, agenda, now }, old),
         // What was seen last is shown, and the record is kept: a person is to decide what becomes of both.
         Err(_) => ComputeStatus { waiting: None, ..unseen(old, now) },
     };
@@ -37,7 +39,7 @@ fn unseen(old: &ComputeStatus, now: Timestamp) -> ComputeStatus {
 
 /// What is known of the compute, and its record.
 fn seen(report: &Report, case: &Case, old: &ComputeStatus) -> ComputeStatus {
-    let Case { spec, observed, identity, now } = *case;
+    let Case { observed, identity, agenda, now, .. } = *case;
     let binding = identity.binding.as_ref();
     let mut status = match sight(case) {
         Sight::Found(compute) => ComputeStatus {
@@ -61,7 +63,7 @@ fn seen(report: &Report, case: &Case, old: &ComputeStatus) -> ComputeStatus {
         until: waiting.until,
     });
     status.waiting = waiting.map(Box::new);
-    status.schedule = schedules::status(spec, now).map(Box::new);
+    status.schedule = agenda.map(|agenda| Box::new(schedules::status(agenda)));
     (status.connection_secret, status.unused_secrets) = match observed.meta.deleting {
         true => (old.connection_secret.clone(), old.unused_secrets.clone()),
         false => (observed.connection_secret.clone(), observed.unused_secrets.clone()),

@@ -3,6 +3,7 @@
 mod changes;
 mod claims;
 mod connection;
+mod cost;
 mod create;
 mod delete;
 mod keep;
@@ -30,6 +31,7 @@ use crate::domain::{ComputeUnits, PoolerMode, Settings, Support, SuspendAfter};
 pub const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 pub const SETTLE: Duration = Duration::from_secs(60);
 pub const BRANCH: &str = "br-main";
+pub const GENERATION: i64 = 3;
 
 /// `seconds` after now; before it when negative.
 pub fn at(seconds: i64) -> Timestamp {
@@ -110,7 +112,7 @@ impl Given {
     pub fn new() -> Self {
         let spec = json!({"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": BRANCH, "type": "ReadWrite"});
         let observed = ComputeObserved {
-            meta: Meta { namespace: "shop".into(), name: "orders".into(), generation: 3, ..Meta::default() },
+            meta: Meta { namespace: "shop".into(), name: "orders".into(), generation: GENERATION, ..Meta::default() },
             uid: "0a1b2c3d-4e5f".into(),
             identity: Ok(ComputeIdentity::default()),
             waiting_since: None,
@@ -238,6 +240,12 @@ impl Given {
         recorded.into_iter().for_each(|at| self.observed.memory.recorded(action, at));
         self.observed.memory.failed(action, problem, self.observed.meta.generation, self.now);
         self
+    }
+
+    /// The spec with what its schedules set.
+    pub fn in_force(&self) -> ComputeSpec {
+        let agenda = super::schedules::agenda(&self.spec, &self.observed.memory, GENERATION, self.now);
+        super::schedules::in_force(&self.spec, agenda.as_deref()).into_owned()
     }
 
     pub fn decide(&self) -> Choice {

@@ -44,7 +44,7 @@ pub(super) fn update(case: &Case, compute: &Compute, differences: &[Difference],
 
 /// Whether a schedule sets the field at once, whatever spec.disruption says.
 fn is_immediate(case: &Case, compute: &Compute, difference: &Difference) -> bool {
-    difference.field == "size" && schedules::is_immediate(case.spec, compute, case.now)
+    difference.field == "size" && schedules::is_immediate(case.spec, case.agenda, compute)
 }
 
 /// Differences that are not corrected now.

@@ -53,7 +53,7 @@ fn what_was_in_force_before_is_drift() {
     };
     let seen = |given: Given, found: Compute| {
         let spec = given.spec.clone();
-        given.remembering(|memory| remember(memory, &spec, Some(&found), NOW))
+        given.remembering(|memory| remember(memory, &spec, GENERATION, Some(&found), NOW))
     };
     assert!(!drift(&resized()), "declared a moment ago");
     let four = with(compute("ep-1"), |compute| {

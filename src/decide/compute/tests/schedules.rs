@@ -23,7 +23,7 @@ fn on(given: &Given, time: &str) -> Given {
 
 /// The size and the suspension that apply.
 fn applies(given: &Given, time: &str) -> String {
-    let spec = crate::decide::compute::schedules::in_force(&given.spec, time.parse().unwrap()).into_owned();
+    let spec = on(given, time).in_force();
     let size = spec.size.unwrap().fixed.unwrap();
     let scale = spec.scale_to_zero.unwrap();
     format!("{size} {}", scale.after.map_or("never".to_owned(), |after| after.0))
@@ -62,13 +62,15 @@ fn an_entry_applies_for_its_duration() {
         ("2027-03-27T01:30:00Z", "2 5m"),
         ("2027-03-27T03:29:59Z", "2 5m"),
         ("2027-03-27T03:30:00Z", "1 5m"),
+        // There is no 02:30.
         ("2027-03-28T00:59:59Z", "1 5m"),
-        ("2027-03-28T01:00:00Z", "2 5m"),
-        ("2027-03-28T02:59:59Z", "2 5m"),
-        ("2027-03-28T03:00:00Z", "1 5m"),
+        ("2027-03-28T01:00:00Z", "1 5m"),
+        ("2027-03-29T00:30:00Z", "2 5m"),
+        // It comes twice, an hour apart.
         ("2027-10-31T00:30:00Z", "2 5m"),
-        ("2027-10-31T02:29:59Z", "2 5m"),
-        ("2027-10-31T02:30:00Z", "1 5m"),
+        ("2027-10-31T02:30:00Z", "2 5m"),
+        ("2027-10-31T03:29:59Z", "2 5m"),
+        ("2027-10-31T03:30:00Z", "1 5m"),
     ] {
         assert_eq!(applies(&given, time), expected, "{time}");
     }
@@ -130,6 +132,61 @@ fn what_comes_next_is_shown_and_waited_for() {
     assert_eq!(status.schedule, None);
 }
 
+/// Applies every fifth minute, and sets nothing while the office does.
+fn often(start: &str) -> Value {
+    json!({"name": "often", "start": start, "duration": "1m", "size": {"fixed": 2}})
+}
+
+#[test]
+fn starts_that_change_no_setting_hide_no_change() {
+    let given = scheduled(&json!([office(&json!({})), often("*/5 * * * *")]));
+    let during = shown(&given, "2027-01-15T08:00:00Z");
+    assert_eq!(during.next.unwrap(), "2027-01-15T17:00:00Z size 2 (often)");
+}
+
+#[test]
+fn where_no_change_is_found_soon_it_is_looked_for_later() {
+    let given = scheduled(&json!([office(&json!({})), often("* * * * *")]));
+    assert_eq!(shown(&given, "2027-01-15T08:00:00Z").next, None);
+    let later = "2027-01-15T12:16:00Z";
+    given.seeing([sized(4.)]).rest().until(later.parse().unwrap());
+    let given = scheduled(&json!([office(&json!({})), often("* * * * *")]));
+    assert_eq!(shown(&given, "2027-01-15T16:00:00Z").next.unwrap(), "2027-01-15T17:00:00Z size 2 (often)");
+}
+
+#[test]
+fn what_is_remembered_is_what_would_be_worked_out() {
+    let entries = json!([
+        office(&json!({"scaleToZero": {"never": true}})),
+        {"name": "month-end", "start": "0 20 L * *", "duration": "12h", "timeZone": "Europe/Berlin", "size": {"fixed": 8}},
+        {"name": "often", "start": "*/20 * * * *", "duration": "5m", "size": {"fixed": 2}},
+        {"name": "night", "start": "30 2 * * *", "end": "0 4 * * *", "timeZone": "America/New_York", "scaleToZero": {"never": true}},
+        {"name": "broken", "start": "0 3 * * *", "end": "0 4 * * *", "timeZone": "Mars/Base", "size": {"fixed": 2}},
+    ]);
+    let given = scheduled(&entries);
+    let mut memory = Memory::default();
+    // Over a month's end, past changes of the clocks, and back as a clock does that was wrong.
+    for minutes in (0..60_000_i32).step_by(7).chain((0..60_000).step_by(4999).rev()).map(i64::from) {
+        let fresh = on(&given, &at(24 * 3600 * 40 + minutes * 60).to_string());
+        foresee(&mut memory, &fresh.spec, GENERATION, fresh.now);
+        let remembering = fresh.clone().remembering(|remembered| *remembered = memory.clone());
+        assert_eq!(remembering.decide(), fresh.decide(), "{}", fresh.now);
+        let status = |given: &Given| shown(given, &fresh.now.to_string());
+        assert_eq!(status(&remembering), status(&fresh), "{}", fresh.now);
+    }
+}
+
+#[test]
+fn what_is_remembered_of_another_spec_counts_nothing() {
+    let before = scheduled(&json!([office(&json!({}))]));
+    let mut memory = Memory::default();
+    foresee(&mut memory, &before.spec, GENERATION - 1, before.now);
+    let now = scheduled(&json!([office(&json!({"size": {"fixed": 2}}))]));
+    let now = now.remembering(|remembered| *remembered = memory);
+    let ComputeStep::Change { change, .. } = now.step() else { panic!("no change") };
+    assert_eq!(change.settings.min, cu(2.));
+}
+
 #[test]
 fn a_scheduled_change_is_a_change_like_any_other() {
     let given = scheduled(&json!([office(&json!({}))]));
@@ -146,12 +203,12 @@ fn what_was_in_force_before_is_no_drift() {
     let given = scheduled(&json!([office(&json!({}))]));
     let before = on(&given, "2027-01-15T07:00:00Z");
     let mut memory = Memory::default();
-    remember(&mut memory, &before.spec, Some(&compute("ep-1")), before.now);
+    remember(&mut memory, &before.spec, GENERATION, Some(&compute("ep-1")), before.now);
     assert!(memory.was_in_force(&crate::decide::drift::enforced(&before.spec)));
     let during = given.remembering(|remembered| *remembered = memory.clone());
     assert!(matches!(during.step(), ComputeStep::Change { drift: false, .. }));
     // What somebody else changes during the entry is.
-    remember(&mut memory, &during.spec, Some(&sized(4.)), during.now);
+    remember(&mut memory, &during.spec, GENERATION, Some(&sized(4.)), during.now);
     let during = during.remembering(|remembered| *remembered = memory);
     assert!(matches!(during.step(), ComputeStep::Change { drift: true, .. }));
 }

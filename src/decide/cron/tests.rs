@@ -1,0 +1,163 @@
+use std::cell::Cell;
+
+use jiff::SignedDuration;
+
+use super::*;
+
+thread_local! {
+    static EVALUATIONS: Cell<usize> = const { Cell::new(0) };
+    static LOOKS: Cell<usize> = const { Cell::new(0) };
+}
+
+pub(super) fn count(work: Work) {
+    let counter = if work == Work::Evaluation { &EVALUATIONS } else { &LOOKS };
+    counter.set(counter.get() + 1);
+}
+
+/// How often a next or last time was looked for meanwhile, and how many months and changes of the clocks that took.
+pub fn work_of<T>(what: impl FnOnce() -> T) -> (usize, usize) {
+    EVALUATIONS.set(0);
+    LOOKS.set(0);
+    what();
+    (EVALUATIONS.get(), LOOKS.get())
+}
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn berlin(expression: &str) -> Cron {
+    Cron::parse(expression, Some("Europe/Berlin")).unwrap()
+}
+
+/// `tests/cron` generates the tables: an expression, a time zone, a time, and the ten times after it (fewer where there are no more).
+fn compare(table: &str) {
+    let mut wrong = Vec::new();
+    for row in table.lines() {
+        let [expression, zone, after, expected] = row.split('\t').collect::<Vec<_>>()[..] else { panic!("{row}") };
+        let cron = Cron::parse(expression, Some(zone)).unwrap();
+        let minute = |time: &Timestamp| time.strftime("%Y-%m-%dT%H:%MZ").to_string();
+        let after = at(&after.replace('Z', ":00Z"));
+        let times: Vec<_> = std::iter::successors(cron.next(after), |time| cron.next(*time)).take(10).collect();
+        if times.iter().map(minute).collect::<Vec<_>>().join(" ") != expected {
+            wrong.push(format!("{row}\n    not {}", times.iter().map(minute).collect::<Vec<_>>().join(" ")));
+        }
+        last_follows_next(&cron, &times);
+    }
+    assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+fn last_follows_next(cron: &Cron, times: &[Timestamp]) {
+    for (time, next) in times.iter().zip(times.iter().skip(1)) {
+        // Neither looks further than five years.
+        for until in [*time, *time + SECOND, (*next - SECOND).min(*time + SignedDuration::from_hours(4 * 365 * 24))] {
+            assert_eq!(cron.last(until), Some(*time), "{cron:?} until {until}");
+        }
+    }
+}
+
+#[test]
+fn times_are_those_of_cronjob() {
+    compare(include_str!("times.tsv"));
+}
+
+#[test]
+fn the_last_day_of_a_month_is_that_of_croniter() {
+    compare(include_str!("last.tsv"));
+}
+
+#[test]
+fn a_time_comes_whenever_the_clock_shows_it() {
+    // Clocks there change by half an hour. CronJob's library loses hours of such a day, and its noon: it goes on by whole hours.
+    let island = |expression| Cron::parse(expression, Some("Australia/Lord_Howe")).unwrap();
+    for (expression, after, next) in [
+        ("0 12 * * *", "2026-10-03T01:30:00Z", "2026-10-04T01:00:00Z"),
+        // At 02:00 it is 02:30.
+        ("15 2 * * *", "2026-10-02T15:45:00Z", "2026-10-04T15:15:00Z"),
+        ("30 2 * * *", "2026-10-02T16:00:00Z", "2026-10-03T15:30:00Z"),
+        // At 02:00 it is 01:30 once more.
+        ("45 1 * * *", "2026-04-04T14:45:00Z", "2026-04-04T15:15:00Z"),
+    ] {
+        assert_eq!(island(expression).next(at(after)), Some(at(next)), "{expression} after {after}");
+    }
+}
+
+#[test]
+fn the_last_time_at_a_change_of_the_clocks_is_the_one_before_it() {
+    for (until, last) in [
+        ("2026-10-25T01:00:00Z", "2026-10-25T00:30:00Z"),
+        ("2026-10-25T01:30:00Z", "2026-10-25T01:30:00Z"),
+        ("2026-03-29T01:00:00Z", "2026-03-28T01:30:00Z"),
+        ("2026-03-29T01:30:00Z", "2026-03-28T01:30:00Z"),
+    ] {
+        assert_eq!(berlin("30 2 * * *").last(at(until)), Some(at(last)), "{until}");
+    }
+}
+
+#[test]
+fn the_nearest_weekday_is_in_the_same_month() {
+    let next = |expression: &str, after: &str| Cron::parse(expression, None).unwrap().next(at(after)).unwrap();
+    for (expression, after, expected) in [
+        // A Sunday, a Saturday, and these at the end and at the beginning of a month.
+        ("0 3 15W * *", "2026-11-01T00:00:00Z", "2026-11-16T03:00:00Z"),
+        ("0 3 15W * *", "2026-08-01T00:00:00Z", "2026-08-14T03:00:00Z"),
+        ("0 3 31W * *", "2027-01-01T00:00:00Z", "2027-01-29T03:00:00Z"),
+        ("0 3 1W * *", "2026-08-01T00:00:00Z", "2026-08-03T03:00:00Z"),
+        ("0 3 30W 2,3 *", "2027-02-01T00:00:00Z", "2027-03-30T03:00:00Z"),
+    ] {
+        assert_eq!(next(expression, after), at(expected), "{expression} after {after}");
+    }
+}
+
+#[test]
+fn seven_is_sunday_too() {
+    let cron = |expression: &str| Cron::parse(expression, None).unwrap().calendar;
+    assert_eq!(cron("0 3 * * 7"), cron("0 3 * * SUN"));
+    assert_eq!(cron("0 3 * * 5-7"), cron("0 3 * * FRI,SAT,SUN"));
+    assert_eq!(cron("0 3 * * 7L"), cron("0 3 * * SUNL"));
+    assert_eq!(cron("0 3 * * 7#2"), cron("0 3 * * 0#2"));
+}
+
+#[test]
+fn what_never_comes_is_found_out_soon() {
+    let now = at("2026-11-26T08:11:30Z");
+    for expression in ["0 3 30 2 *", "0 3 31 2,4,6,9,11 *", "0 3 30W 2 *"] {
+        let never = berlin(expression);
+        let (evaluations, looks) = work_of(|| assert_eq!((never.next(now), never.last(now)), (None, None)));
+        assert!(evaluations == 2 && looks <= 2 * 110, "{expression}: {looks}");
+    }
+    // 2100 is no leap year. CronJob looks as far as the end of the fifth year after this one.
+    let leap = berlin("0 3 29 2 *");
+    let (before, after) = (at("2096-02-29T02:00:00Z"), at("2104-02-29T02:00:00Z"));
+    for (time, next) in [("2098-12-31T22:59:00Z", None), ("2099-01-01T00:00:00Z", Some(after))] {
+        assert_eq!(leap.next(at(time)), next, "{time}");
+    }
+    for (time, last) in [("2101-12-31T22:59:00Z", Some(before)), ("2102-01-01T00:00:00Z", None)] {
+        assert_eq!(leap.last(at(time)), last, "{time}");
+    }
+    // The calendar ends there, and begins.
+    for time in [Timestamp::MAX, Timestamp::MIN] {
+        let daily = berlin("0 3 * * *");
+        assert!(daily.next(time).is_none_or(|next| next > time) && daily.last(time).is_none_or(|last| last <= time));
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    for (expression, zone, expected) in [
+        ("0 3 * * *", "Mars/Base", "there is no time zone \"Mars/Base\""),
+        ("0 25 * * *", "UTC", "the schedule \"0 25 * * *\" cannot be read: \"25\" is no hour"),
+        ("@daily", "UTC", "the schedule \"@daily\" cannot be read: it has 1 fields, not five"),
+        ("0 3 * *", "UTC", "the schedule \"0 3 * *\" cannot be read: it has 4 fields, not five"),
+        ("5-1 3 * * *", "UTC", "the schedule \"5-1 3 * * *\" cannot be read: its minute \"5-1\" runs backwards"),
+        ("*/0 3 * * *", "UTC", "the schedule \"*/0 3 * * *\" cannot be read: \"*/0\" is no minute"),
+        ("0 3 32W * *", "UTC", "the schedule \"0 3 32W * *\" cannot be read: \"32\" is no day of month"),
+        ("0 3 0 * *", "UTC", "the schedule \"0 3 0 * *\" cannot be read: \"0\" is no day of month"),
+        ("0 3 * 13 *", "UTC", "the schedule \"0 3 * 13 *\" cannot be read: \"13\" is no month"),
+        ("0 3 * * 8", "UTC", "the schedule \"0 3 * * 8\" cannot be read: \"8\" is no day of week"),
+        ("0 3 * * MON#6", "UTC", "the schedule \"0 3 * * MON#6\" cannot be read: \"MON#6\" is no day of week"),
+        ("0 3 , * *", "UTC", "the schedule \"0 3 , * *\" cannot be read: \"\" is no day of month"),
+    ] {
+        assert_eq!(Cron::parse(expression, Some(zone)).unwrap_err(), expected);
+    }
+}
