@@ -105,12 +105,15 @@ fn is_written_by_dbplane(secret: &Secret) -> bool {
     secrets::is_managed(secret) && of_ours
 }
 
+/// Longer ones are no user or password: PostgreSQL's names have up to 63 bytes, and its poolers take passwords of up to 2048.
+const LONGEST_CREDENTIAL: usize = 4096;
+
 /// An entry that is text which PostgreSQL takes. The line break that files end with is none of it.
 fn entry(secret: &Secret, key: &str) -> Option<SecretText> {
     let text = std::str::from_utf8(&secret.data.as_ref()?.get(key)?.0).ok()?;
     let text = text.strip_suffix('\n').unwrap_or(text);
     let text = text.strip_suffix('\r').unwrap_or(text);
-    (!text.is_empty() && !text.contains('\0')).then(|| text.into())
+    (!text.is_empty() && text.len() <= LONGEST_CREDENTIAL && !text.contains('\0')).then(|| text.into())
 }
 
 /// The name of the connection Secret, where it exists.
@@ -163,6 +166,7 @@ mod tests {
             (b"", None),
             (b"a\0b", None),
             (b"\xff", None),
+            (&[b'a'; LONGEST_CREDENTIAL + 1], None),
         ] {
             let data = BTreeMap::from([("password".to_owned(), ByteString(bytes.to_vec()))]);
             let secret = Secret { data: Some(data), ..Secret::default() };

@@ -68,6 +68,14 @@ pub const REVOKED_KEYS: &str = "dbplane.dev/revoked-keys";
 /// Computes that no create of the resource has created, as people have found out: identifiers separated by commas.
 pub const NOT_CREATED: &str = "dbplane.dev/not-created";
 
+/// So much of an annotation that names several things counts.
+const MOST_LISTED: usize = 256;
+
+/// What an annotation names that people write: words, separated by commas.
+pub fn listed(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').take(MOST_LISTED).map(str::trim).filter(|word| !word.is_empty())
+}
+
 /// A time (RFC 3339): confirms a deletion that was requested until then, where the brake on mass deletion has paused it.
 pub const CONFIRM_DELETION: &str = "dbplane.dev/confirm-deletion";
 
@@ -299,6 +307,13 @@ mod tests {
         ] {
             assert!(!attempt(other), "{other}");
         }
+    }
+
+    #[test]
+    fn an_annotation_names_so_many_things_and_no_more() {
+        assert_eq!(listed(" a,,b c , d").collect::<Vec<_>>(), ["a", "b c", "d"]);
+        assert_eq!(listed(&"a,".repeat(100_000)).count(), MOST_LISTED);
+        assert_eq!(listed(&",".repeat(100_000)).count(), 0);
     }
 
     #[test]

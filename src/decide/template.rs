@@ -1,23 +1,58 @@
 //! Texts with placeholders, as {{ name }}.
 
-/// Replaces placeholders once: inserted values are not searched again. Anything else between braces stays.
-pub fn filled<'a>(text: &'a str, value: impl Fn(&str) -> Option<&'a str>) -> String {
-    let mut filled = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("{{") {
-        filled.push_str(before);
-        let known = after.split_once("}}").and_then(|(name, behind)| Some((value(name.trim_matches(' '))?, behind)));
-        match known {
-            Some((value, behind)) => {
-                filled.push_str(value);
-                rest = behind;
-            }
-            None => {
-                filled.push_str("{{");
-                rest = after;
+/// More than Kubernetes takes as one Secret, which it refuses then.
+const TOO_MUCH: usize = 1024 * 1024 + 1;
+
+/// Fills the templates of one Secret. Each may name the same long value hundreds of times: once they are too much for a Secret together, the
+/// rest is left out, and Kubernetes says that it is too large.
+#[derive(Debug)]
+pub struct Filler {
+    left: usize,
+}
+
+impl Default for Filler {
+    fn default() -> Self {
+        Self { left: TOO_MUCH }
+    }
+}
+
+impl Filler {
+    /// Replaces placeholders once: inserted values are not searched again. Anything else between braces stays.
+    pub fn fill<'a>(&mut self, text: &'a str, value: impl Fn(&str) -> Option<&'a str>) -> String {
+        let mut filled = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("{{").filter(|_| filled.len() < self.left) {
+            filled.push_str(before);
+            let known =
+                after.split_once("}}").and_then(|(name, behind)| Some((value(name.trim_matches(' '))?, behind)));
+            match known {
+                Some((value, behind)) => {
+                    filled.push_str(value);
+                    rest = behind;
+                }
+                None => {
+                    filled.push_str("{{");
+                    rest = after;
+                }
             }
         }
+        filled.push_str(rest);
+        self.left = self.left.saturating_sub(filled.len());
+        filled
     }
-    filled.push_str(rest);
-    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_much_for_a_secret_is_left_out() {
+        // 32 entries of 4096 bytes are admitted.
+        let text = "{{ password }}".repeat(4096 / "{{ password }}".len());
+        let password = "x".repeat(4096);
+        let mut filler = Filler::default();
+        let total: usize = (0..32).map(|_| filler.fill(&text, |_| Some(&password)).len()).sum();
+        assert!((TOO_MUCH..TOO_MUCH + 32 * 2 * 4096).contains(&total), "{total}");
+    }
 }

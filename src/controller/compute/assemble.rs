@@ -26,7 +26,7 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         identity: facts.record.clone().map(|record| record.identity),
         waiting_since: object.status.as_ref().and_then(|status| Some(status.waiting.as_ref()?.since)),
         restart_annotation: object.request(names::RESTART),
-        not_created: listed(object.annotations().get(names::NOT_CREATED)),
+        not_created: object.annotations().get(names::NOT_CREATED).map(|text| listed(text)).unwrap_or_default(),
         account: facts.access.view.clone(),
         platform: facts.access.connection.as_ref().map(|connection| platform(&connection.access.base_url)),
         snapshot: facts.excerpt.snapshot.clone(),
@@ -45,12 +45,10 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
     }
 }
 
-fn platform(base_url: &str) -> String {
-    base_url.trim_end_matches('/').to_owned()
+fn listed(text: &str) -> BTreeSet<String> {
+    names::listed(text).map(str::to_owned).collect()
 }
 
-/// The words of an annotation that people write, separated by commas.
-fn listed(annotation: Option<&String>) -> BTreeSet<String> {
-    let words = annotation.into_iter().flat_map(|text| text.split(',')).map(str::trim);
-    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+fn platform(base_url: &str) -> String {
+    base_url.trim_end_matches('/').to_owned()
 }

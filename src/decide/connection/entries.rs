@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::super::template::filled;
+use super::super::template::Filler;
 use super::CredentialsView;
 use crate::api::{ComputeStatus, Connection};
 use crate::domain::Compute;
@@ -177,21 +177,22 @@ pub(super) fn entries(declared: &Connection, credentials: &CredentialsView, targ
         let uris = [("uri", login.uri(&hosts, balanced)), ("jdbc-uri", login.jdbc_uri(&hosts, by_jdbc))];
         entries.extend(uris.into_iter().chain(plain).chain(past).map(|(name, text)| (name.to_owned(), text)));
     }
-    let templates: Entries =
-        declared.template.iter().map(|(name, text)| (name.clone(), from_template(text, &entries))).collect();
+    let mut filler = Filler::default();
+    let filled = |(name, text): (&String, &String)| (name.clone(), from_template(&mut filler, text, &entries));
+    let templates: Entries = declared.template.iter().map(filled).collect();
     entries.extend(templates);
     entries
 }
 
 /// The text with its placeholders replaced; `None` where one of them has no text now.
-fn from_template(text: &str, entries: &Entries) -> Option<SecretText> {
+fn from_template(filler: &mut Filler, text: &str, entries: &Entries) -> Option<SecretText> {
     let lacking = Cell::new(false);
     let value = |name: &str| {
         let text = entries.get(name)?;
         lacking.set(lacking.get() || text.is_none());
         text.as_ref().map(SecretText::expose)
     };
-    let filled = SecretText::from(filled(text, value));
+    let filled = SecretText::from(filler.fill(text, value));
     (!lacking.get()).then_some(filled)
 }
 

@@ -154,7 +154,9 @@ fn obstacle(from: &CredentialsFrom, credentials: &CredentialsView) -> Option<Str
         )),
         CredentialsView::NoText(key) => {
             let what = if key == username_key { "user" } else { "password" };
-            Some(format!("Secret {name} has no text under {key}. Put the {what} there."))
+            Some(format!(
+                "Secret {name} has no text under {key}, or one of more than 4096 bytes. Put the {what} there."
+            ))
         }
     }
 }

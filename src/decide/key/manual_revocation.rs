@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::identity::{Acknowledged, KeyRecords};
-use super::super::names::{Mark, REVOKED_KEYS, digest};
+use super::super::names::{Mark, REVOKED_KEYS, digest, listed};
 use super::super::{Decision, Reason, Report};
 use super::outcome::{keys, without};
 use super::{Case, Choice, KeyStep};
@@ -69,7 +69,7 @@ pub(super) fn acknowledged(case: &Case) -> Option<Choice> {
         return None;
     }
     let (mut records, mut forgotten, mut unknown) = (known.clone(), Vec::new(), Vec::new());
-    for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+    for word in listed(text) {
         let meant: Vec<&str> = keys(known).filter(|key| means(case, word, *key)).map(|(_, name)| name).collect();
         if meant.is_empty() && word != ALL {
             unknown.push(word);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::identity::KeyIdentity;
-use super::super::template::filled;
+use super::super::template::Filler;
 use crate::api::ProjectKeySpec;
 
 /// The further entries of the Secret's data, with their placeholders replaced.
@@ -17,5 +17,6 @@ pub fn template(spec: &ProjectKeySpec, key: &KeyIdentity, secret: &str, base_url
         "baseURL" => Some(base_url),
         _ => None,
     };
-    spec.secret.template.iter().map(|(entry, text)| (entry.clone(), filled(text, value))).collect()
+    let mut filler = Filler::default();
+    spec.secret.template.iter().map(|(entry, text)| (entry.clone(), filler.fill(text, value))).collect()
 }
