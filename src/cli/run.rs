@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use clap::Args;
 use kube::Client;
-use tokio::net::lookup_host;
+use tokio::net::{TcpListener, lookup_host};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::clock;
 use crate::cluster::{configuration, explained};
 use crate::config::Settings;
-use crate::controller::{self, Operator};
+use crate::controller::{self, Aside, Election, Operator};
 use crate::decide::Limits;
 use crate::decide::lease::LEASE_DURATION;
 use crate::decide::names::ClusterId;
 use crate::platform::{PlatformPattern, Reach};
 use crate::telemetry::debug::{Pages, loopback, serve_debug};
-use crate::telemetry::health::{bind, serve_health, serve_metrics};
+use crate::telemetry::health::{Pulse, bind, serve_health, serve_metrics};
 use crate::telemetry::logs::{self, LogFormat};
 use crate::telemetry::traces::Traces;
 use crate::telemetry::{Metrics, Readiness, StatePage};
@@ -109,7 +109,10 @@ impl Run {
         let stop = super::stop_on_signal()?;
         let readiness = Readiness::default();
         let metrics = Arc::new(Metrics::default());
-        let health = bind(self.health_listen).await?;
+        let aside = Aside::start().map_err(|error| format!("cannot start a thread: {error}"))?;
+        let pulse = Pulse::default();
+        tokio::spawn(pulse.clone().beat());
+        let health = listen_on(&aside, self.health_listen).await?;
         let exposition = bind(self.metrics_listen).await?;
         readiness.lacks("the API server");
         let served = CancellationToken::new();
@@ -118,16 +121,18 @@ impl Run {
             let pages = Pages { log, state, readiness: readiness.clone() };
             tokio::spawn(serve_debug(bind(address).await?, pages, served.clone()));
         }
-        let health = tokio::spawn(serve_health(health, readiness.clone(), served.clone()));
+        let probed = serve_health(health, (readiness.clone(), pulse), served.clone());
+        let health = aside.runtime().spawn(probed);
         let exposition = tokio::spawn(serve_metrics(exposition, metrics.clone(), served.clone()));
         info!(version = env!("CARGO_PKG_VERSION"), "dbplane starts");
-        let ended = match client(&stop, &readiness).await {
-            Some((client, api_server)) => {
+        let ended = match clients(&aside, &stop, &readiness).await {
+            Some(Clients { client, beside, api_server }) => {
                 settings.reach.api_server = api_server;
+                let election = Election { client: beside, runtime: aside.runtime().clone() };
                 let operator = Operator {
                     client,
                     settings,
-                    leader_elect: self.leader_elect,
+                    election: self.leader_elect.then_some(election),
                     readiness,
                     metrics,
                     state_page,
@@ -184,28 +189,41 @@ impl Run {
 
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// A client for the cluster, and the API server's addresses; waits while its configuration cannot be read.
-async fn client(stop: &CancellationToken, readiness: &Readiness) -> Option<(Client, Vec<IpAddr>)> {
+/// Clients for the cluster.
+struct Clients {
+    client: Client,
+    /// For the lease: no pass holds it up.
+    beside: Client,
+    api_server: Vec<IpAddr>,
+}
+
+/// Waits while the configuration for the cluster cannot be read.
+async fn clients(aside: &Aside, stop: &CancellationToken, readiness: &Readiness) -> Option<Clients> {
     loop {
         let made = match configuration(None).await {
             Ok(config) => {
                 let host = config.cluster_url.host().map(str::to_owned);
-                Client::try_from(config).map(|client| (client, host)).map_err(|error| explained(&error))
+                let both = aside.client(config.clone()).and_then(|beside| Ok((beside, Client::try_from(config)?)));
+                both.map(|both| (both, host)).map_err(|error| explained(&error))
             }
             Err(error) => Err(error.to_string()),
         };
         match made {
-            Ok((client, host)) => return Some((client, api_server(host).await)),
+            Ok(((beside, client), host)) => {
+                return Some(Clients { client, beside, api_server: api_server(host).await });
+            }
             Err(error) => {
                 warn!(error, "no configuration for the cluster");
                 readiness.only(&[format!("the configuration for the cluster ({error})")]);
             }
         }
-        tokio::select! {
-            () = stop.cancelled() => return None,
-            () = tokio::time::sleep(PAUSE) => {}
-        }
+        stop.run_until_cancelled(tokio::time::sleep(PAUSE)).await?;
     }
+}
+
+/// A listener that is served on the thread aside.
+async fn listen_on(aside: &Aside, address: SocketAddr) -> Result<TcpListener, String> {
+    aside.runtime().spawn(bind(address)).await.map_err(|error| error.to_string())?
 }
 
 /// The addresses that the API server is called by: the configuration's, and the Service's, which every Pod is told.

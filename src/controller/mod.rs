@@ -24,4 +24,4 @@ pub use compute::Computes;
 pub use key::{NOT_READ, ProjectKeys, assumed_key_secret};
 pub use registry::definitions;
 pub use replica_set::ReadReplicaSets;
-pub use start::{Operator, led_by, run};
+pub use start::{Aside, Election, Operator, led_by, run};

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::State;
@@ -40,10 +41,44 @@ impl Readiness {
     }
 }
 
+/// When the threads that make passes last took up a task. The probes are answered by another thread, which would not notice by itself that
+/// nothing is done any more.
+#[derive(Clone, Debug)]
+pub struct Pulse(Arc<Mutex<Instant>>);
+
+impl Default for Pulse {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Instant::now())))
+    }
+}
+
+impl Pulse {
+    const EVERY: Duration = Duration::from_secs(5);
+    /// Far more than any pass computes.
+    const LONGEST_PAUSE: Duration = Duration::from_secs(120);
+
+    /// Never ends. To be spawned where passes run.
+    pub async fn beat(self) {
+        loop {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+            tokio::time::sleep(Self::EVERY).await;
+        }
+    }
+
+    fn is_there(&self, now: Instant) -> bool {
+        let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        now.saturating_duration_since(last) < Self::LONGEST_PAUSE
+    }
+}
+
 /// Serves `/livez` and `/readyz` until `stop`.
-pub async fn serve_health(listener: TcpListener, readiness: Readiness, stop: CancellationToken) -> std::io::Result<()> {
+pub async fn serve_health(
+    listener: TcpListener,
+    (readiness, pulse): (Readiness, Pulse),
+    stop: CancellationToken,
+) -> std::io::Result<()> {
     let router =
-        Router::new().route("/livez", get(|| async { "ok\n" })).route("/readyz", get(readyz)).with_state(readiness);
+        Router::new().route("/livez", get(livez).with_state(pulse)).route("/readyz", get(readyz).with_state(readiness));
     axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
 }
 
@@ -62,6 +97,13 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener, String> {
     TcpListener::bind(address).await.map_err(|error| format!("cannot listen on {address}: {error}"))
 }
 
+async fn livez(State(pulse): State<Pulse>) -> (StatusCode, &'static str) {
+    match pulse.is_there(Instant::now()) {
+        true => (StatusCode::OK, "ok\n"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "no thread that makes passes has taken up a task for 2 minutes\n"),
+    }
+}
+
 async fn readyz(State(readiness): State<Readiness>) -> (StatusCode, String) {
     match readiness.missing().as_slice() {
         [] => (StatusCode::OK, "ok\n".to_owned()),
@@ -77,5 +119,18 @@ async fn expose(State(metrics): State<Arc<Metrics>>) -> impl IntoResponse {
             text,
         ),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, [(header::CONTENT_TYPE, "text/plain")], error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_take_up_no_task_for_two_minutes_are_not_alive() {
+        let pulse = Pulse::default();
+        let last = *pulse.0.lock().unwrap();
+        let after = |seconds| pulse.is_there(last + Duration::from_secs(seconds));
+        assert_eq!([0, 119, 120, 7200].map(after), [true, true, false, false]);
     }
 }

@@ -60,7 +60,7 @@ impl Lab {
         let operator = Operator {
             client: cluster.client_for_service_account("dbplane-system", "dbplane").await.unwrap(),
             settings: settings(),
-            leader_elect: false,
+            election: None,
             readiness,
             metrics: Arc::new(Metrics::default()),
             state_page: None,

@@ -27,6 +27,7 @@ use super::super::pass::label_of;
 use super::super::registry::AllKinds;
 use super::super::state::ProcessState;
 use super::feed::{Feed, Later, feed};
+use super::lanes::Lanes;
 use super::reconcile::{Shared, error_policy, reconcile};
 use super::relay;
 use super::slots::Slots;
@@ -111,7 +112,8 @@ impl Assembly {
         env.metrics.counted.by(move || counted.upgrade().map(|env| census(env.as_ref())).unwrap_or_default());
         // Set once, right here.
         let _ = later.set(env.clone());
-        let shared = Arc::new(Shared { slots: Slots::new(env.settings.concurrency), env: env.clone() });
+        let slots = Slots::new(env.settings.concurrency);
+        let shared = Arc::new(Shared { slots, lanes: Lanes::default(), env: env.clone() });
         if let Some(page) = state_page {
             let told = Arc::downgrade(&shared);
             page.by(move |wanted| told.upgrade().map(|shared| state_page::state(&shared, wanted)).unwrap_or_default());

@@ -6,6 +6,7 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::PostParams;
 use kube::{Api, Client, ResourceExt};
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -22,6 +23,19 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How often a lease is given up that changes meanwhile: one renewal is on its way, and those before it whose answers never came.
 const RELEASES: usize = 4;
+
+/// What a process contends with for the lead. Both are best of a thread of their own: what runs on the runtime must not wait for passes.
+pub struct Election {
+    pub client: Client,
+    /// Renews the lease.
+    pub runtime: Handle,
+}
+
+impl std::fmt::Debug for Election {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Election").finish_non_exhaustive()
+    }
+}
 
 /// The lead.
 #[derive(Debug)]
@@ -57,20 +71,13 @@ pub async fn led_by(client: &Client, namespace: &str) -> kube::Result<Option<Str
 }
 
 /// Waits for the lead; `None` when stopped before.
-pub async fn lead(client: &Client, identity: &str, stop: &CancellationToken) -> Option<Lead> {
-    let mut contender = Contender::new(client, identity);
-    let identity = contender.candidate.identity().to_owned();
-    info!(lease = LEASE, identity, "waiting for the lead");
-    while contender.candidate.leads_until().is_none() {
-        tokio::select! {
-            () = contender.step() => {}
-            () = stop.cancelled() => return None,
-        }
-    }
-    info!(lease = LEASE, identity, action = labels::LEAD, "leading");
+pub async fn lead(election: &Election, identity: &str, stop: &CancellationToken) -> Option<Lead> {
+    let contender = Contender::new(&election.client, identity);
+    // A connection belongs to the runtime that it was made on, so all requests are made on the same one.
+    let contender = election.runtime.spawn(contender.contend(stop.clone())).await.ok()??;
     let leadership = contender.leadership.clone();
     let (lost, release) = (CancellationToken::new(), CancellationToken::new());
-    let renewal = tokio::spawn(contender.renew(lost.clone(), release.clone()));
+    let renewal = election.runtime.spawn(contender.renew(lost.clone(), release.clone()));
     Some(Lead { leadership, lost, release, renewal })
 }
 
@@ -106,6 +113,17 @@ impl Contender {
             leadership: Leadership::elected(),
             lease: None,
         }
+    }
+
+    /// Waits for the lead; `None` when stopped before.
+    async fn contend(mut self, stop: CancellationToken) -> Option<Self> {
+        let identity = self.candidate.identity().to_owned();
+        info!(lease = LEASE, identity, "waiting for the lead");
+        while self.candidate.leads_until().is_none() {
+            stop.run_until_cancelled(self.step()).await?;
+        }
+        info!(lease = LEASE, identity, action = labels::LEAD, "leading");
+        Some(self)
     }
 
     /// Leads until the lead is lost, or given up.

@@ -1,4 +1,7 @@
 use std::future::pending;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use axum::extract::{Request, State};
@@ -8,7 +11,11 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use super::super::Aside;
 use super::*;
+use crate::decide::lease::RENEW_DEADLINE;
+use crate::telemetry::Readiness;
+use crate::telemetry::health::{Pulse, bind, serve_health};
 
 /// An API server that has one Lease, and never answers to the first renewal, which it carries out.
 #[derive(Default)]
@@ -71,9 +78,60 @@ async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response
 async fn a_lease_is_given_up_although_its_renewal_is_on_its_way() {
     let server = Arc::new(Server::default());
     let client = Client::new(Router::new().fallback(answer).with_state(server.clone()), "default");
-    let lead = lead(&client, "one", &CancellationToken::new()).await.unwrap();
+    let election = Election { client, runtime: Handle::current() };
+    let lead = lead(&election, "one", &CancellationToken::new()).await.unwrap();
     assert!(server.holder().as_str().unwrap().starts_with("one_"));
     server.renewed.notified().await;
     lead.release().await;
     assert_eq!((server.holder(), *server.renewals.lock().unwrap()), (Value::Null, 1));
+}
+
+/// An API server that carries out every write of the Lease, and tells of each.
+async fn accept(State((server, writes)): State<(Arc<Server>, Sender<()>)>, request: Request) -> Response {
+    if request.method() == Method::GET {
+        return Server::refusal(StatusCode::NOT_FOUND, "NotFound");
+    }
+    let body = axum::body::to_bytes(request.into_body(), 1 << 20).await.unwrap();
+    let written = server.write(serde_json::from_slice(&body).unwrap()).unwrap();
+    writes.send(()).unwrap();
+    Json(written).into_response()
+}
+
+/// Asks as the kubelet does, on this very thread.
+fn probe(address: SocketAddr, page: &str) -> String {
+    let mut connection = TcpStream::connect(address).unwrap();
+    connection.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(connection, "GET {page} HTTP/1.0\r\nHost: probe\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).unwrap();
+    answer.lines().next().unwrap_or_default().to_owned()
+}
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// This test's own runtime has one thread, which is busy from the first renewal to the last, as with a pass that computes.
+#[tokio::test]
+async fn the_lease_is_renewed_and_probes_are_answered_while_no_pass_goes_on() {
+    let aside = Aside::start().unwrap();
+    let (writes, written): (_, Receiver<()>) = channel();
+    let server = Arc::new(Server::default());
+    let election = {
+        let _entered = aside.runtime().enter();
+        let router = Router::new().fallback(accept).with_state((server.clone(), writes));
+        Election { client: Client::new(router, "default"), runtime: aside.runtime().clone() }
+    };
+    let listener = aside.runtime().spawn(bind("127.0.0.1:0".parse().unwrap())).await.unwrap().unwrap();
+    let address = listener.local_addr().unwrap();
+    let probed = serve_health(listener, (Readiness::default(), Pulse::default()), CancellationToken::new());
+    aside.runtime().spawn(probed);
+    let lead = lead(&election, "one", &CancellationToken::new()).await.unwrap();
+    written.recv_timeout(PATIENCE).unwrap();
+    let begun = clock::since_boot();
+    while clock::since_boot() - begun <= RENEW_DEADLINE {
+        written.recv_timeout(PATIENCE).unwrap();
+        assert_eq!(["/livez", "/readyz"].map(|page| probe(address, page)), ["HTTP/1.0 200 OK"; 2]);
+    }
+    assert!(lead.leadership.holds() && !lead.lost.is_cancelled());
+    lead.release().await;
+    assert_eq!(server.holder(), Value::Null);
 }

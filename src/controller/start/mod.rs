@@ -1,7 +1,9 @@
 //! Starting and stopping: what is waited for, who leads, and everything that runs.
 
+mod aside;
 mod assembly;
 mod feed;
+mod lanes;
 mod leader;
 mod reconcile;
 mod relay;
@@ -12,5 +14,6 @@ mod unreadable;
 mod waiting;
 mod wake;
 
-pub use leader::led_by;
+pub use aside::Aside;
+pub use leader::{Election, led_by};
 pub use run::{Operator, run};

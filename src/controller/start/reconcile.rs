@@ -1,6 +1,5 @@
 //! Passes, as kube-runtime's controller asks for them.
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +10,6 @@ use kube::runtime::controller::Action as Requeue;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 use thiserror::Error;
-use tokio_util::task::AbortOnDropHandle;
 use tracing::field::Empty;
 use tracing::{Instrument, Span, error_span, warn};
 
@@ -21,6 +19,7 @@ use super::super::labels;
 use super::super::live::Live;
 use super::super::object::{Managed, uid};
 use super::super::pass::{Next, Pass, is_outdated, label, pass};
+use super::lanes::Lanes;
 use super::slots::Slots;
 use crate::cluster::explained;
 use crate::decide::{Wake, later};
@@ -43,6 +42,7 @@ pub struct Error(#[from] kube::Error);
 pub struct Shared {
     pub env: Arc<Live>,
     pub slots: Slots,
+    pub lanes: Lanes,
 }
 
 /// One pass, once the first lists are there, if its owner has a free slot; otherwise the object is woken when there is one. Thousands may wait
@@ -66,14 +66,12 @@ async fn made<K: Kind>(object: Arc<K::Object>, shared: Arc<Shared>) -> Result<Re
     };
     let env = env.clone();
     // The task that asks for passes, which reads the watch too, would make all of them one by one.
-    let made = tokio::spawn(async move {
+    let namespace = object.namespace().unwrap_or_default();
+    let made = shared.lanes.run(&namespace, async move {
         let _slot = slot;
         run::<K>(&object, &env).await
     });
-    match AbortOnDropHandle::new(made).await {
-        Ok(requeue) => requeue,
-        Err(ended) => ended.try_into_panic().map_or_else(|_| Ok(Requeue::await_change()), |panic| resume_unwind(panic)),
-    }
+    made.await
 }
 
 async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> {

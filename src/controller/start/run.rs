@@ -10,7 +10,8 @@ use tracing::{info, warn};
 
 use super::super::key::flush;
 use super::assembly::{Assembly, Inputs};
-use super::{leader, waiting};
+use super::leader::{Election, Lead, lead};
+use super::waiting;
 use crate::config::Settings;
 use crate::decide::names::ClusterId;
 use crate::platform::Leadership;
@@ -27,7 +28,8 @@ const PASS_GRACE: Duration = Duration::from_secs(3);
 pub struct Operator {
     pub client: Client,
     pub settings: Settings,
-    pub leader_elect: bool,
+    /// `None` where every process may act.
+    pub election: Option<Election>,
     pub readiness: Readiness,
     pub metrics: Arc<Metrics>,
     /// `/debug/state`, where it is served.
@@ -45,13 +47,13 @@ impl std::fmt::Debug for Operator {
 /// Runs until `stop`. An error says why it ended before.
 pub async fn run(operator: Operator, stop: CancellationToken) -> Result<(), String> {
     let Some(cluster) = prepared(&operator, &stop).await? else { return Ok(()) };
-    if !operator.leader_elect {
+    let Some(election) = &operator.election else {
         let leadership = Leadership::default();
         operator.metrics.leads_while(leadership.clone());
         control(operator, cluster, leadership, stop).await;
         return Ok(());
-    }
-    let Some(lead) = leader::lead(&operator.client, &operator.settings.identity, &stop).await else { return Ok(()) };
+    };
+    let Some(lead) = lead(election, &operator.settings.identity, &stop).await else { return Ok(()) };
     operator.metrics.leads_while(lead.leadership.clone());
     let well = while_leading(operator, cluster, &lead, stop).await;
     lead.release().await;
@@ -71,7 +73,7 @@ async fn prepared(operator: &Operator, stop: &CancellationToken) -> Result<Optio
 }
 
 /// Nothing may be begun once another process may lead.
-async fn while_leading(operator: Operator, cluster: ClusterId, lead: &leader::Lead, stop: CancellationToken) -> bool {
+async fn while_leading(operator: Operator, cluster: ClusterId, lead: &Lead, stop: CancellationToken) -> bool {
     let until = stop.child_token();
     let work = control(operator, cluster, lead.leadership.clone(), until.clone());
     tokio::pin!(work);

@@ -1,0 +1,43 @@
+//! A thread with a runtime of its own, for what has to go on while passes compute: the lease and the probes.
+
+use std::io;
+use std::thread;
+
+use kube::{Client, Config};
+use tokio::runtime::{Builder, Handle};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// The thread ends when this is dropped, with every task on it.
+#[derive(Debug)]
+pub struct Aside {
+    runtime: Handle,
+    _end: DropGuard,
+}
+
+impl Aside {
+    /// # Errors
+    /// Where the system gives no thread.
+    pub fn start() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let (handle, end) = (runtime.handle().clone(), CancellationToken::new());
+        let ended = end.clone();
+        thread::Builder::new()
+            .name("lease-and-probes".to_owned())
+            .spawn(move || runtime.block_on(ended.cancelled()))?;
+        Ok(Self { runtime: handle, _end: end.drop_guard() })
+    }
+
+    /// Where tasks are spawned onto the thread.
+    pub fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// A client whose own tasks run on the thread.
+    ///
+    /// # Errors
+    /// As `Client::try_from`.
+    pub fn client(&self, config: Config) -> kube::Result<Client> {
+        let _entered = self.runtime.enter();
+        Client::try_from(config)
+    }
+}
