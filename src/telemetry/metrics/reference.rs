@@ -1,10 +1,11 @@
 //! docs/metrics.md: a line for each metric, made of what the registry exposes.
 
 use std::fmt::{self, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{AccountCensus, AccountKeys, Census, CreateOutcome, KeyChange, KeyState, KindCensus, Metrics};
-use crate::platform::{Budget, Leadership, Rate};
+use crate::platform::{Budget, Leadership, Meter, Rate};
 
 const HEAD: &str = "# Metrics
 
@@ -29,7 +30,8 @@ not accept the key that it has created) or `not_recorded` (no call was made, sin
 /// # Errors
 /// Where the metrics cannot be written as text.
 pub fn page() -> Result<String, fmt::Error> {
-    let exposed = specimen().text()?;
+    let (metrics, _account) = specimen();
+    let exposed = metrics.text()?;
     let mut page = HEAD.to_owned();
     for metric in described(&exposed) {
         let Described { name, type_, unit, labels, help } = metric;
@@ -39,8 +41,8 @@ pub fn page() -> Result<String, fmt::Error> {
     Ok(page)
 }
 
-/// One of each.
-fn specimen() -> Metrics {
+/// One of each, and what keeps the series of an account.
+fn specimen() -> (Metrics, Arc<dyn Meter>) {
     let metrics = Metrics::default();
     metrics.leads_while(Leadership::default());
     metrics.passes.begins("Compute").ended("ok");
@@ -49,10 +51,11 @@ fn specimen() -> Metrics {
     metrics.steps.deletes("Compute");
     metrics.steps.corrected("size");
     metrics.steps.key(KeyChange::Rotated);
-    metrics.requests.of_account("uid").call("list_computes", "ok", 0.1);
+    let account = metrics.requests.of_account("uid");
+    account.call("list_computes", "ok", 0.1);
     metrics.resources.unreadable("Compute", 1);
     metrics.counted.by(census);
-    metrics
+    (metrics, account)
 }
 
 fn census() -> Census {
@@ -136,7 +139,8 @@ mod tests {
 
     #[tokio::test]
     async fn the_specimen_has_every_metric() {
-        let text = specimen().text().unwrap();
+        let (metrics, _account) = specimen();
+        let text = metrics.text().unwrap();
         for metric in described(&text) {
             let begins = |line: &str| line.starts_with(&metric.name) && !line.starts_with('#');
             assert!(text.lines().any(begins), "{} has no sample", metric.name);
