@@ -193,6 +193,8 @@ pub trait Kind: Send + Sync + Sized + 'static {
     const USES_ACCOUNT: bool = false;
     /// Whether objects of this kind are accounts.
     const IS_ACCOUNT: bool = false;
+    /// Whether objects of this kind are selected by their labels.
+    const SELECTED: bool = false;
 
     /// Looks at everything that matters.
     fn gather<E: Environment>(

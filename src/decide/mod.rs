@@ -13,6 +13,7 @@ pub mod declare;
 mod disruption;
 pub mod drift;
 pub mod identity;
+pub mod kept;
 pub mod key;
 pub mod lease;
 pub mod memory;

@@ -72,6 +72,7 @@ impl Kind for Computes {
     type Observed = ComputeObserved;
     type Step = ComputeStep;
     const USES_ACCOUNT: bool = true;
+    const SELECTED: bool = true;
 
     async fn gather<E: Environment>(
         env: &E,

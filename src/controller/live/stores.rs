@@ -70,6 +70,8 @@ impl Stores {
 #[derive(Clone, Debug, Default)]
 pub struct Unreadable(Arc<Mutex<BTreeMap<Place, Invalid>>>);
 
+const LONGEST_ERROR: usize = 1024;
+
 /// An object that cannot be read, and why not.
 #[derive(Clone, Debug)]
 pub struct Invalid {
@@ -79,6 +81,8 @@ pub struct Invalid {
 
 impl From<InvalidObject> for Invalid {
     fn from(InvalidObject { error, metadata }: InvalidObject) -> Self {
+        // The library quotes what it could not read, which may be a MiB.
+        let error = error.chars().take(LONGEST_ERROR).collect();
         Self { meta: Arc::new(metadata), error }
     }
 }

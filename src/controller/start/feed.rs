@@ -6,11 +6,12 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use futures::{Stream, StreamExt};
+use kube::Resource;
 use kube::core::DeserializeGuard;
+use kube::core::error_boundary::InvalidObject;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::{WatchStreamExt, reflector, watcher};
-use kube::{Resource, ResourceExt};
 use tracing::warn;
 
 use super::super::environment::{Environment, Kind, keys};
@@ -21,6 +22,7 @@ use super::super::object::{Managed, uid};
 use super::unreadable;
 use super::wake;
 use crate::api::ObjectMeta;
+use crate::decide::kept;
 
 pub type Changes<K> = Pin<Box<dyn Stream<Item = Result<K, watcher::Error>> + Send>>;
 
@@ -43,7 +45,8 @@ pub fn feed<K: Kind>(
 ) -> Feed<K::Object> {
     let (store, writer) = reflector::store();
     let api = K::Object::api::<DeserializeGuard<K::Object>>(client, namespace);
-    let watched = watcher(api, watcher::Config::default().page_size(PAGE)).default_backoff().modify(trim);
+    let config = watcher::Config::default().page_size(PAGE);
+    let watched = watcher(api, config).default_backoff().modify(trimmed::<K>);
     let mut reader = Reader::<K>::new(namespace, writer, (index, unreadable), env);
     let read = watched.filter_map(move |event| std::future::ready(event.map(|event| reader.read(event)).transpose()));
     let later = env.clone();
@@ -55,17 +58,18 @@ pub fn feed<K: Kind>(
     Feed { namespace: namespace.map(str::to_owned), changes: changes.boxed(), store }
 }
 
-/// So many objects of a list are decoded at once, with all that is dropped of them right after.
-const PAGE: u32 = 100;
+/// So many objects of a list are decoded at once, with all that is dropped of them right after. An object may have a MiB.
+pub const PAGE: u32 = 50;
 
-/// Drops what nobody here reads: half of a resource, and with thousands of them half of the memory.
-fn trim<K: Resource>(object: &mut K) {
-    object.meta_mut().managed_fields = None;
-    object.annotations_mut().remove(LAST_APPLIED);
+/// What is kept of an object. One whose metadata is too large even so counts as one that cannot be read.
+fn trimmed<K: Kind>(object: &mut DeserializeGuard<K::Object>) {
+    let meta = object.meta_mut();
+    kept::trim(meta, K::SELECTED);
+    if let Err(error) = kept::fits(meta) {
+        let metadata = std::mem::take(meta);
+        object.0 = Err(InvalidObject { error, metadata });
+    }
 }
-
-/// What `kubectl apply` keeps for itself.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Fills the store with what can be read, and tells others of what is gone, of what cannot be read and of what can be again.
 struct Reader<K: Kind> {

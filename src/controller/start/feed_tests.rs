@@ -1,3 +1,4 @@
+use kube::ResourceExt;
 use kube::core::ObjectMeta as Meta;
 use kube::core::error_boundary::InvalidObject;
 
@@ -142,4 +143,25 @@ fn what_can_be_read_again_is_told_to_those_who_waited_for_it() {
     assert_eq!(no_longer(&mut bench, watcher::Event::InitDone), ["2", "3"]);
     // Whoever is told finds it in the store.
     assert_eq!(bench.known().0, names(&["a", "b"]));
+}
+
+/// What a tenant may write without limit takes no memory, and an object that takes it even so stops nothing.
+#[test]
+fn metadata_is_trimmed_on_the_way_in() {
+    let annotated = |key: &str| {
+        let mut object = object("a", "1");
+        let annotations =
+            [(key.to_owned(), "x".repeat(200 << 10)), ("dbplane.dev/paused".to_owned(), "true".to_owned())];
+        object.metadata.annotations = Some(annotations.into());
+        let mut guarded = DeserializeGuard(Ok(object));
+        trimmed::<ProjectKeys>(&mut guarded);
+        guarded
+    };
+    let object = annotated("example.com/note").0.unwrap();
+    assert_eq!(object.metadata.annotations, Some([("dbplane.dev/paused".to_owned(), "true".to_owned())].into()));
+    let mut bench = Bench::new();
+    bench.listed([readable("a", "1")]);
+    bench.happens(watcher::Event::Apply(annotated("dbplane.dev/record")));
+    assert_eq!(bench.known(), (names(&[]), names(&["a"])));
+    assert_eq!(bench.unreadable.all()[0].annotations, Some([].into()));
 }

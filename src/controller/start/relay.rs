@@ -17,6 +17,7 @@ use super::super::account::dependents;
 use super::super::labels;
 use super::super::live::Live;
 use super::super::pass::calls::ActionLine;
+use super::feed::PAGE;
 use super::wake;
 use crate::cluster::{explained, secrets};
 use crate::decide::names::AccountFinalizers;
@@ -28,7 +29,7 @@ pub async fn secrets(
     listed: CancellationToken,
     stop: CancellationToken,
 ) {
-    let changes = watcher(api, watcher::Config::default()).default_backoff();
+    let changes = watcher(api, watcher::Config::default().page_size(PAGE)).default_backoff();
     relay("Secrets", changes, (&listed, stop), |secret: &PartialObjectMeta<Secret>| {
         let namespace = secret.namespace().unwrap_or_default();
         if listed.is_cancelled() {
@@ -75,7 +76,11 @@ pub async fn namespaces(
     writer: Writer<PartialObjectMeta<Namespace>>,
     stop: CancellationToken,
 ) {
-    let changes = watcher(api, watcher::Config::default()).default_backoff().reflect(writer);
+    let only_labels = |namespace: &mut PartialObjectMeta<Namespace>| {
+        namespace.metadata.managed_fields = None;
+        namespace.metadata.annotations = None;
+    };
+    let changes = watcher(api, watcher::Config::default()).default_backoff().modify(only_labels).reflect(writer);
     let listed = CancellationToken::new();
     relay("namespaces", changes, (&listed, stop), |namespace: &PartialObjectMeta<Namespace>| {
         if listed.is_cancelled() {

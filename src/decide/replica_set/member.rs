@@ -6,6 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use super::super::connection::Address;
+use super::super::kept;
 use super::{Found, Member};
 use crate::api::{Compute, ComputeType, Condition, Management, ObjectMeta, ReadReplicaSetSpec};
 use crate::domain::ComputeState;
@@ -55,7 +56,9 @@ fn is_replica(spec: &ReadReplicaSetSpec, compute: &Compute) -> bool {
 }
 
 fn holds(stands: Option<&BTreeMap<String, String>>, wanted: &BTreeMap<String, String>) -> bool {
-    wanted.iter().all(|(name, value)| stands.and_then(|stands| stands.get(name)) == Some(value))
+    let stands = |name| stands.and_then(|stands| stands.get(name));
+    // A long text may be kept as its digest.
+    wanted.iter().all(|(name, value)| stands(name).is_some_and(|it| it == value || *it == kept::text(value)))
 }
 
 pub(super) fn named(compute: &Compute) -> Member {

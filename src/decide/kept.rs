@@ -1,0 +1,141 @@
+//! What is kept in memory of an object's metadata. Its owner may write a MiB of labels and annotations that dbplane does not read.
+
+use std::borrow::Cow;
+
+use super::names::{RECORD, digest, is_finalizer};
+use crate::api::ObjectMeta;
+
+/// Begins the keys of dbplane's own annotations.
+const OWN: &str = "dbplane.dev/";
+/// A longer text of somebody else is only compared.
+const LONGEST_TEXT: usize = 64;
+/// Bytes of an object's metadata, about.
+const MOST: usize = 32 * 1024;
+/// Of a record where the metadata has more than that.
+const LARGEST_RECORD: usize = 16 * 1024;
+/// What an entry of a list or a map takes besides its texts, about.
+const ENTRY: usize = 64;
+
+/// The controllers that compare what else a Compute has.
+const SET: &str = "ReadReplicaSet";
+
+/// Drops what nobody reads. A kind that is `selected` keeps its labels, and where a set controls the object, its annotations.
+pub fn trim(meta: &mut ObjectMeta, selected: bool) {
+    meta.managed_fields = None;
+    if !selected {
+        meta.labels = None;
+    }
+    let owners = meta.owner_references.iter().flatten();
+    let of_a_set = selected && owners.clone().any(|owner| owner.kind == SET && owner.controller == Some(true));
+    if let Some(annotations) = &mut meta.annotations {
+        annotations.retain(|key, _| of_a_set || key.starts_with(OWN));
+        for (_, value) in annotations.iter_mut().filter(|(key, _)| !key.starts_with(OWN)) {
+            if let Cow::Owned(kept) = text(value) {
+                *value = kept;
+            }
+        }
+    }
+}
+
+/// A text of somebody else as it is kept: itself, or what tells it from others.
+pub fn text(text: &str) -> Cow<'_, str> {
+    match text.len() > LONGEST_TEXT {
+        true => Cow::Owned(format!("sha256:{}", digest(text))),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// Why metadata is too large to be kept, and the little of it that is.
+///
+/// # Errors
+/// Where it is.
+pub fn fits(meta: &mut ObjectMeta) -> Result<(), String> {
+    let maps = [&meta.labels, &meta.annotations].into_iter().flatten().flatten();
+    let entries = maps.map(|(key, value)| key.len() + value.len());
+    let finalizers = meta.finalizers.iter().flatten().map(String::len);
+    let owners = meta.owner_references.iter().flatten();
+    let owners = owners.map(|owner| owner.api_version.len() + owner.kind.len() + owner.name.len() + owner.uid.len());
+    let size: usize = entries.chain(finalizers).chain(owners).map(|size| size + ENTRY).sum();
+    if size <= MOST {
+        return Ok(());
+    }
+    meta.labels = None;
+    meta.owner_references = None;
+    meta.finalizers.iter_mut().for_each(|finalizers| finalizers.retain(|finalizer| is_finalizer(finalizer)));
+    let annotations = meta.annotations.iter_mut();
+    annotations.for_each(|all| all.retain(|key, value| key == RECORD && value.len() <= LARGEST_RECORD));
+    Err(format!(
+        "metadata: its labels, finalizers, owner references and the annotations that dbplane reads take {} KiB, and dbplane keeps {} KiB",
+        size.div_ceil(1024),
+        MOST / 1024
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, OwnerReference};
+
+    use super::*;
+
+    fn texts<const N: usize>(entries: [(&str, &str); N]) -> Option<BTreeMap<String, String>> {
+        Some(entries.map(|(key, value)| (key.to_owned(), value.to_owned())).into())
+    }
+
+    fn owner(kind: &str) -> OwnerReference {
+        OwnerReference { kind: kind.to_owned(), controller: Some(true), ..OwnerReference::default() }
+    }
+
+    fn full(owners: &[&str]) -> ObjectMeta {
+        ObjectMeta {
+            labels: texts([("team", "shop")]),
+            annotations: texts([("dbplane.dev/record", "r"), ("example.com/note", &"x".repeat(9000))]),
+            managed_fields: Some(vec![ManagedFieldsEntry::default()]),
+            owner_references: Some(owners.iter().map(|kind| owner(kind)).collect()),
+            ..ObjectMeta::default()
+        }
+    }
+
+    #[test]
+    fn what_nobody_reads_is_dropped() {
+        let digest = text(&"x".repeat(9000)).into_owned();
+        assert_eq!(digest.len(), "sha256:".len() + 16);
+        for (owners, selected, labels, note) in [
+            (&[][..], false, None, None),
+            (&["ReadReplicaSet"], false, None, None),
+            (&[], true, Some("shop"), None),
+            (&["Application"], true, Some("shop"), None),
+            (&["ReadReplicaSet"], true, Some("shop"), Some(digest.as_str())),
+        ] {
+            let mut meta = full(owners);
+            trim(&mut meta, selected);
+            let annotations = meta.annotations.unwrap();
+            assert_eq!(meta.labels.as_ref().map(|labels| labels["team"].as_str()), labels, "{owners:?}");
+            assert_eq!(annotations.get("example.com/note").map(String::as_str), note, "{owners:?} {selected}");
+            assert_eq!((annotations["dbplane.dev/record"].as_str(), meta.managed_fields), ("r", None));
+        }
+        assert_eq!(text("short"), "short");
+    }
+
+    #[test]
+    fn metadata_that_is_too_large_is_not_kept() {
+        assert_eq!(fits(&mut full(&["ReadReplicaSet"])), Ok(()));
+        let many = |count: usize| (0..count).map(|number| (format!("l{number}"), String::new())).collect();
+        let large = |name: &str| texts([(name, &"r".repeat(40_000))]);
+        let finalizers = |count: usize| Some(vec!["example.com/f".to_owned(); count]);
+        for meta in [
+            ObjectMeta { labels: Some(many(1000)), ..full(&[]) },
+            ObjectMeta { annotations: large("dbplane.dev/record"), ..full(&[]) },
+            ObjectMeta { finalizers: finalizers(1000), ..full(&[]) },
+            full(&["Application"; 1000]),
+        ] {
+            let mut meta = ObjectMeta { uid: Some("u".to_owned()), ..meta };
+            let own = "dbplane.dev/finalizer".to_owned();
+            meta.finalizers.get_or_insert_default().push(own.clone());
+            assert!(fits(&mut meta).unwrap_err().contains("KiB"));
+            assert!(fits(&mut meta).is_ok(), "what is left is small: {meta:?}");
+            assert_eq!((meta.uid.as_deref(), meta.finalizers), (Some("u"), Some(vec![own])));
+        }
+    }
+}
