@@ -23,6 +23,8 @@ pub struct Settings {
     pub request_timeout: Duration,
     /// How many resources of a kind are reconciled at the same time, for each account and namespace.
     pub concurrency: u16,
+    /// Bytes that the platform lists of one namespace's Accounts may take together.
+    pub list_memory: usize,
     /// The times that decisions rest on.
     pub limits: Limits,
     /// Who this process is, in events and in the lease.

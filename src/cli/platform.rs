@@ -189,9 +189,10 @@ impl Credentials {
     fn reader_of(&self, endpoint: Endpoint) -> Result<Reader, ConnectError> {
         let options = HttpOptions::default();
         let reads = Arc::new(ReadsOnly::new(&endpoint, &options)?);
-        let over = OverHttp { transport: Some(reads.clone()) };
+        let over = OverHttp { transport: Some(reads.clone()), ..OverHttp::default() };
         let request_timeout = options.request_timeout;
-        let access = Access { endpoint, request_timeout, rate: RATE, leadership: Leadership::default() };
+        let leadership = Leadership::default();
+        let access = Access { endpoint, request_timeout, rate: RATE, leadership, room: Arc::default() };
         Ok(Reader { platform: over.connect(&access, &self.key, Arc::new(NoMeter))?, reads })
     }
 }

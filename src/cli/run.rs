@@ -67,6 +67,9 @@ pub struct Run {
     /// Number of resources of one kind that are reconciled at the same time, for each account and namespace.
     #[arg(long, env = "DBPLANE_CONCURRENCY", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
     concurrency: u16,
+    /// Memory for what is kept of the platform's lists, in MiB, for the Accounts of each namespace together. What exceeds it is not kept, and the account says so by its condition ListsTooLarge.
+    #[arg(long, env = "DBPLANE_LIST_MEMORY", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..))]
+    list_memory: u16,
     /// Timeout of one request to the platform, in seconds.
     #[arg(long, env = "DBPLANE_REQUEST_TIMEOUT", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=300))]
     request_timeout: u64,
@@ -175,6 +178,7 @@ impl Run {
             cluster_id: self.cluster_id.clone(),
             request_timeout: Duration::from_secs(self.request_timeout),
             concurrency: self.concurrency,
+            list_memory: usize::from(self.list_memory) << 20,
             limits: Limits {
                 settle: Duration::from_secs(self.settle_time),
                 key_check: Duration::from_secs(self.key_check_interval),

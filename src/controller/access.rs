@@ -9,10 +9,12 @@ use kube::core::{Selector, SelectorExt};
 use super::environment::{Environment, Kind, StepError};
 use super::object::{AccountName, has_finalizer};
 use super::state::{AccountEntry, Connection, SharedConnection};
-use crate::api::{Account, AccountKind, AccountRef, ClusterAccount, Compute, MassDeletionPolicy, NamespaceAccess};
+use crate::api::{
+    Account, AccountKind, AccountRef, ClusterAccount, Compute, Condition, MassDeletionPolicy, NamespaceAccess,
+};
 use crate::decide::account::Availability;
 use crate::decide::memory::Problem;
-use crate::decide::{AccountView, Action};
+use crate::decide::{AccountView, Action, Reason};
 use crate::domain::{Fault, NameSupport};
 
 /// What a resource may make of the account that it refers to.
@@ -117,6 +119,22 @@ pub fn wake<E: Environment>(env: &E, name: &AccountName) {
     match name.kind {
         AccountKind::Account => env.wake::<Account>(name.object_ref()),
         AccountKind::ClusterAccount => env.wake::<ClusterAccount>(name.object_ref()),
+    }
+}
+
+/// Has an account say that one of its lists is too large, unless it does.
+pub fn tell_of_list<E: Environment>(env: &E, name: &AccountName, fault: Option<&Fault>) {
+    let told = |conditions: &[Condition]| conditions.iter().any(|it| it.type_ == Reason::ListsTooLarge.as_str());
+    let is_told = || match name.kind {
+        AccountKind::Account => env
+            .object::<Account>(&name.object_ref())
+            .is_none_or(|account| account.status.as_ref().is_some_and(|status| told(&status.conditions))),
+        AccountKind::ClusterAccount => env
+            .object::<ClusterAccount>(&name.object_ref())
+            .is_none_or(|account| account.status.as_ref().is_some_and(|status| told(&status.conditions))),
+    };
+    if matches!(fault, Some(Fault::TooLarge { .. })) && !is_told() {
+        wake(env, name);
     }
 }
 

@@ -86,6 +86,11 @@ pub trait Environment: Send + Sync + 'static {
         connection: &Connection<Self::Client>,
         interest: KeyInterest,
     ) -> impl Future<Output = LatestKeys> + Send;
+    /// Why a list that is read through the account is not kept, where there is one that is too large.
+    fn too_large(&self, _account: &AccountName) -> Option<String> {
+        None
+    }
+
     /// How many keys the organization of an account had when ProjectKeys last saw them.
     fn count_keys(&self, _account: &AccountName, _connection: &Connection<Self::Client>) -> Option<KeyCount> {
         None

@@ -35,7 +35,7 @@ use crate::decide::memory::Problem;
 use crate::domain::Fault;
 use crate::platform::{
     Access, ComputeInterest, Computes, Connect, ConnectError, Endpoint, KeyInterest, Keys, LatestKeys, LatestSnapshot,
-    Leadership, Observers, Organizations, OverHttp, Rate, RateLimited, Source, Tick, Ticks,
+    Leadership, Observers, Organizations, OverHttp, Rate, RateLimited, Room, Rooms, Source, Tick, Ticks,
 };
 use crate::telemetry::Metrics;
 use crate::telemetry::metrics::{CreateOutcome, KeyChange};
@@ -55,6 +55,10 @@ pub struct Live {
     pub state: ProcessState<RateLimited>,
     /// What the accounts of one organization share.
     pub organizations: Organizations,
+    /// What all accounts are called over.
+    pub over: OverHttp,
+    /// What the lists of each namespace's Accounts may take.
+    pub rooms: Rooms,
     pub metrics: Arc<Metrics>,
     pub trail: Trail,
     pub leadership: Leadership,
@@ -86,7 +90,24 @@ impl Live {
     fn keys(&self, object: &ProjectKey, connection: &Connection<RateLimited>) -> Option<Source> {
         let of = connection.access.organization_id.clone()?;
         let account = AccountName::of(&object.spec.account_ref, object);
-        Some(source(&account, connection, of, self.settings.limits.key_check * 3 / 4))
+        Some(self.source(&account, connection, of, self.settings.limits.key_check * 3 / 4))
+    }
+
+    /// The list of what belongs to `of`, read through an account.
+    fn source(
+        &self,
+        account: &AccountName,
+        connection: &Connection<RateLimited>,
+        of: String,
+        poll_interval: Duration,
+    ) -> Source {
+        let (account, room) = (account.to_string(), self.room(account));
+        Source { account, of, platform: Arc::new(connection.platform.clone()), poll_interval, room }
+    }
+
+    /// Where the lists of an account are kept. The platform of a ClusterAccount is chosen by an administrator.
+    fn room(&self, account: &AccountName) -> Arc<Room> {
+        account.namespace.as_ref().map(|namespace| self.rooms.of(namespace)).unwrap_or_default()
     }
 
     /// Has an account decided on anew when the platform begins or ceases to refuse its key. Ends with the client.
@@ -103,9 +124,6 @@ impl Live {
 }
 
 /// The list of what belongs to `of`, read through an account.
-fn source(account: &AccountName, connection: &Connection<RateLimited>, of: String, poll_interval: Duration) -> Source {
-    Source { account: account.to_string(), of, platform: Arc::new(connection.platform.clone()), poll_interval }
-}
 
 impl Environment for Live {
     type Client = RateLimited;
@@ -175,9 +193,10 @@ impl Environment for Live {
                 burst: limit.burst.unwrap_or(standard.burst),
             }),
             leadership: self.leadership.clone(),
+            room: self.room(name),
         };
         let meter = self.metrics.requests.of_account(&access::uid(self, name).unwrap_or_default());
-        let client = OverHttp::default().connect(&access, key, meter)?;
+        let client = self.over.connect(&access, key, meter)?;
         let client = match &access.endpoint.organization_id {
             Some(id) => {
                 client.of_organization(self.organizations.candidate(&access.endpoint.base_url, id, access.rate))
@@ -195,7 +214,7 @@ impl Environment for Live {
         interest: ComputeInterest,
     ) -> LatestSnapshot {
         let account = AccountName::of(&object.spec.account_ref, object);
-        let source = source(&account, connection, object.spec.project_id.clone(), connection.poll_interval);
+        let source = self.source(&account, connection, object.spec.project_id.clone(), connection.poll_interval);
         self.observers.read(&source, &reference(object), interest)
     }
 
@@ -223,6 +242,11 @@ impl Environment for Live {
         let subscriber = reference(object);
         let read = self.key_observers.read_anew(&source, &subscriber, interest);
         self.unless_stopped(read).await.unwrap_or_default()
+    }
+
+    fn too_large(&self, account: &AccountName) -> Option<String> {
+        let account = account.to_string();
+        self.observers.too_large(&account).or_else(|| self.key_observers.too_large(&account))
     }
 
     fn count_keys(&self, account: &AccountName, connection: &Connection<RateLimited>) -> Option<KeyCount> {

@@ -5,7 +5,7 @@ mod findings;
 use jiff::Timestamp;
 
 pub use self::findings::{Dated, KeyCount, are_many, has_many_keys};
-use self::findings::{many_keys, organization_keys, reach};
+use self::findings::{many_keys, organization_keys, reach, too_large};
 use super::memory::of_fault;
 use super::{Decision, Health, Meta, Reason, Report, Sync, Wake, later};
 use crate::api::{AccountCapabilities, AccountStatus};
@@ -37,6 +37,8 @@ pub struct AccountObserved {
     pub shared: bool,
     /// How many keys the organization has, as the resources of the account have seen it last.
     pub keys: Option<KeyCount>,
+    /// Why a list that is read through the account is not kept, where there is one that is too large.
+    pub too_large: Option<String>,
     /// The status, as far as it is about the present spec. Another process may have written it.
     pub reported: Option<AccountStatus>,
     /// The Secret with the credentials; `None` where there is none.
@@ -118,7 +120,9 @@ pub fn decide(observed: &AccountObserved, now: Timestamp) -> Decision<AccountSte
     if let Some(step) = protect(observed, now) {
         return Decision::act(step, health(observed));
     }
-    check(observed, now).no_later(patience(observed).map_or(Wake::OnChange, Wake::At))
+    // Nobody tells when the last list fits again.
+    let again = observed.too_large.as_ref().map_or(Wake::OnChange, |_| Wake::At(later(now, PROBE_EVERY)));
+    check(observed, now).no_later(patience(observed).map_or(again, Wake::At))
 }
 
 fn check(observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
@@ -251,7 +255,7 @@ fn period(observed: &AccountObserved, check: &Check) -> std::time::Duration {
 }
 
 fn health(observed: &AccountObserved) -> Report {
-    Report { notice: many_keys(observed), ..condition(observed) }
+    Report { notice: too_large(observed).or_else(|| many_keys(observed)), ..condition(observed) }
 }
 
 fn condition(observed: &AccountObserved) -> Report {

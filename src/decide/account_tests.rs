@@ -35,9 +35,23 @@ fn in_use() -> AccountObserved {
         blocking: names(&["Compute shop/orders"]),
         blocking_deleted: false,
         keys: None,
+        too_large: None,
         reported: None,
         secret: protected(),
     }
+}
+
+#[test]
+fn lists_that_are_too_large_are_told_and_looked_at_again() {
+    let observed = but(|it| it.too_large = Some("the list of project p is not kept".to_owned()));
+    let decision = decide(&observed, at(1));
+    let (reason, message) = decision.report.unwrap().notice.unwrap();
+    assert_eq!(reason, Reason::ListsTooLarge);
+    assert!(message.contains("project p"), "{message}");
+    assert_eq!(decision.wake, Wake::At(later(at(1), PROBE_EVERY)));
+    assert_eq!(decide(&in_use(), at(1)).report.unwrap().notice, None);
+    // The account itself works.
+    assert_eq!(availability(&observed), Availability::Usable);
 }
 
 fn but(change: impl FnOnce(&mut AccountObserved)) -> AccountObserved {

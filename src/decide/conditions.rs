@@ -140,12 +140,8 @@ impl Report {
             Sync::OutOfSync(reason, _) | Sync::Refused(reason, _) => Some(*reason),
             Sync::InSync | Sync::Unknown(..) | Sync::NotApplicable => None,
         };
-        let waiting = [
-            Reason::DeletionPaused,
-            Reason::DeletionSlowed,
-            Reason::DeletionProtected,
-            Reason::WaitingForDisruption,
-        ];
+        let waiting =
+            [Reason::DeletionPaused, Reason::DeletionSlowed, Reason::DeletionProtected, Reason::WaitingForDisruption];
         [Some(self.headline().0), of_sync].into_iter().flatten().find(|reason| waiting.contains(reason))
     }
 

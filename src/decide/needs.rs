@@ -101,7 +101,8 @@ impl Reason {
             | R::PlatformNotAllowed
             | R::OrganizationMissing
             | R::InUse
-            | R::ManyKeys => Needs::Person,
+            | R::ManyKeys
+            | R::ListsTooLarge => Needs::Person,
             R::AnswerTooLarge
             | R::Refused
             | R::PrimaryExists

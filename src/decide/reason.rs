@@ -81,6 +81,8 @@ reasons! {
     InUse,
     /// The organization has nearly as many keys as the platform recommends at most.
     ManyKeys,
+    /// Lists of the platform take more memory than dbplane has for them.
+    ListsTooLarge,
     /// Something else changes back what dbplane writes, each time.
     Overwritten,
     /// The API server refuses the status.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 use thiserror::Error;
 
-use super::{Budget, HttpOptions, HttpPlatform, Leadership, Meter, Rate, RateLimited, Reach, Transport};
+use super::{Budget, Clients, HttpOptions, HttpPlatform, Leadership, Meter, Rate, RateLimited, Reach, Room, Transport};
 
 /// Where the platform is, and for which organization it is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,6 +51,8 @@ pub struct Access {
     pub rate: Rate,
     /// Changes are made only while it holds.
     pub leadership: Leadership,
+    /// Whose lists share the memory of its own.
+    pub room: Arc<Room>,
 }
 
 /// Makes clients: [`OverHttp`] when the operator runs, and what a test puts in its place.
@@ -72,6 +74,8 @@ pub trait Connect: std::fmt::Debug + Send + Sync {
 pub struct OverHttp {
     /// `None` is the network.
     pub transport: Option<Arc<dyn Transport>>,
+    /// Of all accounts that are called with the same options.
+    pub clients: Clients,
 }
 
 impl Connect for OverHttp {
@@ -81,7 +85,12 @@ impl Connect for OverHttp {
         secret: &SecretString,
         meter: Arc<dyn Meter>,
     ) -> Result<RateLimited, ConnectError> {
-        let options = HttpOptions { request_timeout: access.request_timeout, ..HttpOptions::default() };
+        let options = HttpOptions {
+            request_timeout: access.request_timeout,
+            room: Arc::clone(&access.room),
+            clients: self.clients.clone(),
+            ..HttpOptions::default()
+        };
         let endpoint = access.endpoint.clone();
         let platform = match &self.transport {
             Some(transport) => HttpPlatform::over(Arc::clone(transport), endpoint, secret, &options)?,

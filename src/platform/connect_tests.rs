@@ -34,13 +34,14 @@ fn access(base_url: &str) -> Access {
         },
         request_timeout: Duration::from_secs(5),
         rate: Rate { requests_per_minute: 60, burst: 1 },
+        room: Arc::default(),
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_client_is_within_one_budget_and_measured() {
     let (pages, meter) = (Arc::new(Pages::default()), Arc::new(Notes::default()));
-    let over = OverHttp { transport: Some(Arc::clone(&pages) as Arc<dyn Transport>) };
+    let over = OverHttp { transport: Some(Arc::clone(&pages) as Arc<dyn Transport>), ..OverHttp::default() };
     let secret = SecretString::from("s3cret");
     let client = over.connect(&access("https://h/v2"), &secret, Arc::clone(&meter) as Arc<dyn Meter>).unwrap();
     let start = Instant::now();
@@ -62,7 +63,7 @@ async fn a_client_is_within_one_budget_and_measured() {
 #[tokio::test]
 async fn what_cannot_be_called_is_known_before_anything_is_sent() {
     let pages = Arc::new(Pages::default());
-    let over = OverHttp { transport: Some(Arc::clone(&pages) as Arc<dyn Transport>) };
+    let over = OverHttp { transport: Some(Arc::clone(&pages) as Arc<dyn Transport>), ..OverHttp::default() };
     let refused = |url: &str, key: &str| {
         let secret = SecretString::from(key);
         over.connect(&access(url), &secret, Arc::new(crate::platform::NoMeter)).unwrap_err()

@@ -12,12 +12,14 @@ mod port;
 mod rate;
 mod rate_limited;
 mod reach;
+mod room;
 mod turns;
 
 pub use budget::{Budget, BudgetFigures, Jitter, Priority, Waits};
 pub use connect::{Access, Connect, ConnectError, Endpoint, OverHttp};
 pub use http::{
-    Answered, HttpOptions, HttpPlatform, ReadsOnly, Transport, Unanswered, client_error, replace_runs, without_tokens,
+    Answered, Clients, HttpOptions, HttpPlatform, ReadsOnly, Transport, Unanswered, client_error, replace_runs,
+    without_tokens,
 };
 pub use leadership::Leadership;
 pub use observer::{
@@ -29,5 +31,6 @@ pub use port::{Answer, Platform, PlatformClient};
 pub use rate::Rate;
 pub use rate_limited::{Admitted, Meter, NoMeter, RateLimited};
 pub use reach::{PlatformPattern, Reach};
+pub use room::{Room, Rooms};
 use turns::FOR;
 pub use turns::Party;

@@ -58,7 +58,7 @@ async fn the_pages_of_a_list_count_together() {
 async fn the_entries_of_all_pages_are_counted() {
     let page = |from: usize, count: usize, rest: &str| {
         let entries: Vec<_> = (from..from + count)
-            .map(|number| format!(r#"{{"id":"ep-{number}","branch_id":"b","type":"read_only"}}"#))
+            .map(|number| format!(r#"{{"id":"ep-{number}","branch_id":"b-{}","type":"read_only"}}"#, number / 1000))
             .collect();
         answer(200, &format!(r#"{{"endpoints":[{}]{rest}}}"#, entries.join(",")))
     };
@@ -68,6 +68,20 @@ async fn the_entries_of_all_pages_are_counted() {
     assert_too_large(listed([page(0, MOST_ENTRIES + 1, "")]).await.0);
     assert_eq!(listed([page(0, half, more), page(half, half, "")]).await.0, Ok(MOST_ENTRIES));
     assert_too_large(listed([page(0, half, more), page(half, half + 1, "")]).await.0);
+}
+
+/// A pass has those of its branch in memory.
+#[tokio::test]
+async fn the_computes_of_a_branch_are_counted() {
+    let page = |count: usize| {
+        let entry = |number: usize| format!(r#"{{"id":"ep-{number}","branch_id":"b","type":"read_only"}}"#);
+        let entries: Vec<_> = (0..count).map(entry).collect();
+        answer(200, &format!(r#"{{"endpoints":[{}]}}"#, entries.join(",")))
+    };
+    assert_eq!(listed([page(1000)]).await.0, Ok(1000));
+    let fault = listed([page(1001)]).await.0.unwrap_err();
+    assert!(matches!(&fault, Fault::TooLarge { .. }), "{fault}");
+    assert!(fault.to_string().contains("a branch of project aged-wind-1 has 1001 computes"), "{fault}");
 }
 
 #[tokio::test]

@@ -57,6 +57,15 @@ async fn answer(stream: TcpStream) -> std::io::Result<()> {
         stream.read_line(&mut line).await?;
     }
     let path = first.split([' ', '?']).nth(1).unwrap_or_default();
+    if path.contains("/projects/many-") {
+        // As many entries as are read of a list, each as small as it can be.
+        let entries =
+            (1..20_000).map(|number| format!(r#",{{"id":"{number}","branch_id":"{}","type":"t"}}"#, number / 100));
+        let list = format!(r#"{{"endpoints":[{COMPUTE}}}{}]}}"#, entries.collect::<String>());
+        stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n").await?;
+        stream.write_all(list.as_bytes()).await?;
+        return stream.shutdown().await;
+    }
     let Body { start, part, bytes, end } = match path.strip_suffix("/endpoints") {
         Some(project) => list(project.rsplit('/').next().unwrap_or_default()),
         None => Body {
@@ -161,4 +170,49 @@ async fn answers_of_any_size_leave_memory_and_other_accounts_alone() {
     until_ready(&cluster).await;
     let most = operator.process.most_resident_kib().unwrap();
     assert!(most < MOST_MEMORY_KIB, "{} MiB", most / 1024);
+}
+
+async fn scraped(operator: &Operator) -> String {
+    reqwest::get(&operator.metrics).await.unwrap().text().await.unwrap()
+}
+
+/// What is kept, and what is in memory while it is read; without a bound it is more than twice as much.
+const MOST_WITH_LISTS_KIB: u64 = 192 * 1024;
+
+/// Each of them is within all bounds of one list.
+#[tokio::test]
+async fn lists_of_one_namespace_take_no_more_memory_than_it_may_and_go_with_their_account() {
+    let cluster = cluster().await;
+    let platform = platform().await;
+    let (url, _tasks) = oversized().await;
+    let operator = Operator::start(&cluster, "operator", &[]);
+    let projects: Vec<_> = (0..30).map(|number| format!("many-{number}")).collect();
+    declare_oversized(&cluster, &url, &projects.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let told = "jsonpath={.status.conditions[?(@.type==\"ListsTooLarge\")].message}";
+    let message = wait_for("the account to tell of its lists", PATIENCE, async || {
+        let message = cluster.kubectl(&["get", "account/large", "-o", told]).await.ok()?;
+        (!message.is_empty()).then_some(message)
+    });
+    let message = message.await.unwrap();
+    assert!(message.contains("more than 32 MiB") && message.contains("project many-"), "{message}");
+    let reasons = "jsonpath={range .items[*]}{.status.conditions[?(@.type==\"Ready\")].reason} {end}";
+    let looked = wait_for("all to be looked at", PATIENCE, async || {
+        let text = cluster.kubectl(&["get", "computes", "-o", reasons]).await.ok()?;
+        let count = |reason: &str| text.split_whitespace().filter(|found| *found == reason).count();
+        let (kept, left) = (count("Available"), count("AnswerTooLarge"));
+        (kept + left == 30).then_some((kept, left))
+    });
+    let (kept, left) = looked.await.unwrap();
+    assert!(kept > 0 && left > 0, "{kept} {left}");
+    let most = operator.process.most_resident_kib().unwrap();
+    assert!(most < MOST_WITH_LISTS_KIB, "{} MiB", most / 1024);
+    // Series, connections and reads go with the account, though the resources stay.
+    let uid = cluster.kubectl(&["get", "account/large", "-o", "jsonpath={.metadata.uid}"]).await.unwrap();
+    assert!(scraped(&operator).await.contains(&uid));
+    cluster.kubectl(&["delete", "account/large"]).await.unwrap();
+    wait_for("its series to go", PATIENCE, async || (!scraped(&operator).await.contains(&uid)).then_some(()))
+        .await
+        .unwrap();
+    declare(&cluster, &platform).await;
+    until_ready(&cluster).await;
 }

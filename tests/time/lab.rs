@@ -222,6 +222,7 @@ fn settings() -> Settings {
         cluster_id: None,
         request_timeout,
         concurrency: 16,
+        list_memory: 32 << 20,
         limits: Limits { settle: Duration::from_secs(21), ..Limits::default() },
         identity: "time".to_owned(),
     }

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use super::super::access::{self, Access};
 use super::super::environment::{Environment, PassSettings};
 use super::super::index::Key;
-use super::super::object::uid;
+use super::super::object::{AccountName, uid};
 use super::super::state::{Connection, ResourceState};
 use super::excerpt::{Excerpt, Matters};
 use super::{Computes, secret};
@@ -99,6 +99,10 @@ fn look<E: Environment>(
 ) -> (Excerpt, ResourceState) {
     let uid = uid(object);
     let (AccountView::Usable { .. }, Some(connection)) = (&access.view, &access.connection) else {
+        if access.connection.is_none() {
+            // Nobody reads for an account that is gone.
+            env.stop_observing(object);
+        }
         return (Excerpt::default(), env.state().resource(&uid));
     };
     let mut remembered = env.state().looking(&uid, connection.number);
@@ -113,6 +117,7 @@ fn look<E: Environment>(
     if env.state().awaiting(&uid, awaiting) || demands {
         latest = env.latest_snapshot(object, connection, matters.interest(&remembered, awaiting));
     }
+    access::tell_of_list(env, &AccountName::of(&object.spec.account_ref, object), latest.fault.as_ref());
     // At least one poll is given the chance to succeed.
     let grace = connection.poll_interval.saturating_add(env.settings().limits.settle);
     let reliable_until = |at| later(at, grace);

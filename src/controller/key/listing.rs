@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::access::Access;
+use super::super::access::{self, Access};
 use super::super::environment::Environment;
-use super::super::object::uid;
+use super::super::object::{AccountName, uid};
 use super::super::state::KeyState;
 use crate::api::ProjectKey;
 use crate::decide::identity::ProjectKeyIdentity;
@@ -45,11 +45,17 @@ pub(super) fn look<E: Environment>(
     access: &Access<E::Client>,
 ) -> Listed {
     let (AccountView::Usable { organization: Some(_) }, Some(connection)) = (&access.view, &access.connection) else {
+        if access.connection.is_none() {
+            // Nobody reads for an account that is gone.
+            env.stop_listing(object);
+        }
         return Listed::default();
     };
     let interest = interest(object, known, &env.settings().cluster);
     let matters = interest.matters.clone();
-    Listed { latest: env.latest_keys(object, connection, interest), matters }
+    let latest = env.latest_keys(object, connection, interest);
+    access::tell_of_list(env, &AccountName::of(&object.spec.account_ref, object), latest.fault.as_ref());
+    Listed { latest, matters }
 }
 
 /// The keys that are recorded, and those that the resource may have created besides.

@@ -35,7 +35,7 @@ use super::state_page;
 use crate::cluster::ApiServer;
 use crate::config::Settings;
 use crate::decide::names::ClusterId;
-use crate::platform::{Leadership, Observers, Organizations, Ticks};
+use crate::platform::{Leadership, Observers, Organizations, OverHttp, Rooms, Ticks};
 use crate::telemetry::{Metrics, Readiness, StatePage};
 
 /// What readiness says until the stores are filled.
@@ -98,6 +98,8 @@ impl Assembly {
             stores,
             namespaces,
             state: ProcessState::default(),
+            over: OverHttp::default(),
+            rooms: Rooms::new(settings.list_memory),
             leadership,
             clock,
             organizations: Organizations::default(),

@@ -160,7 +160,7 @@ impl<P: PlatformClient> ProcessState<P> {
     /// Whether a call with an earlier key of the account may still be on its way, or begin.
     pub fn uses_former_key(&self, name: &AccountName) -> bool {
         self.with(|contents| {
-            let former = contents.former.entry(name.clone()).or_default();
+            let Some(former) = contents.former.get_mut(name) else { return false };
             former.retain(P::is_held_elsewhere);
             !former.is_empty()
         })

@@ -210,6 +210,7 @@ fn connection(number: u64) -> Arc<Connection<RateLimited>> {
         request_timeout: Duration::from_secs(1),
         rate: Rate::default(),
         leadership: Leadership::default(),
+        room: Arc::default(),
     };
     let credential = SecretString::from("key");
     let platform = OverHttp::default().connect(&to, &credential, Arc::new(NoMeter)).unwrap();

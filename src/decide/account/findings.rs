@@ -125,3 +125,9 @@ pub(super) fn many_keys(observed: &AccountObserved) -> Option<(Reason, String)> 
     );
     Some((Reason::ManyKeys, message))
 }
+
+/// What is said of lists that are too large.
+pub(super) fn too_large(observed: &AccountObserved) -> Option<(Reason, String)> {
+    let why = observed.too_large.as_ref()?;
+    Some((Reason::ListsTooLarge, format!("A list cannot be used: {why}. What needs it reports AnswerTooLarge.")))
+}

@@ -35,7 +35,7 @@ impl std::error::Error for RefusedAddress {}
 pub(super) struct Addresses {
     api_server: Vec<IpAddr>,
     /// Whether those of private networks are among them.
-    local: bool,
+    pub local: bool,
 }
 
 impl Addresses {

@@ -21,7 +21,8 @@ use super::refusal::{Refusal, http_date, retry_after};
 use super::text::{tidy, tidy_identifier};
 use super::transport::{Network, Transport, Unanswered};
 use crate::domain::{Fault, Operation};
-use crate::platform::{ConnectError, Endpoint};
+use crate::platform::room::LEAST_SHARE;
+use crate::platform::{ConnectError, Endpoint, Room};
 use crate::spans;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -54,8 +55,8 @@ impl<'a> Call<'a> {
 #[derive(Default)]
 pub(super) struct Body {
     bytes: Vec<u8>,
-    /// Held while a large one is in memory.
-    turn: Option<OwnedSemaphorePermit>,
+    /// Held while a larger one is in memory.
+    turns: Vec<OwnedSemaphorePermit>,
 }
 
 impl Deref for Body {
@@ -75,8 +76,8 @@ pub(super) struct Exchange {
     organization: Option<String>,
     secret: SecretString,
     request_timeout: Duration,
-    /// An account with many large lists has one of them in memory at a time, and each account has its own turns.
-    turns: Arc<Semaphore>,
+    /// A namespace with many large lists has one of them in memory at a time, and a few that are smaller.
+    room: Arc<Room>,
     clock: fn() -> Timestamp,
 }
 
@@ -114,7 +115,7 @@ impl Exchange {
             organization: endpoint.organization_id.clone(),
             secret,
             request_timeout: options.request_timeout,
-            turns: Arc::new(Semaphore::new(1)),
+            room: Arc::clone(&options.room),
             clock: options.clock,
         })
     }
@@ -174,8 +175,12 @@ impl Exchange {
             if body.len() + chunk.len() > largest {
                 return Err(Fault::TooLarge { message: format!("it has more than {largest} bytes") });
             }
-            if body.len() + chunk.len() > LARGEST_ANSWER && body.turn.is_none() {
-                body.turn = Some(self.turn().await?);
+            let length = body.len() + chunk.len();
+            if length > LEAST_SHARE && body.turns.is_empty() {
+                body.turns.push(self.turn(&self.room.larger).await?);
+            }
+            if length > LARGEST_ANSWER && body.turns.len() < 2 {
+                body.turns.push(self.turn(&self.room.largest).await?);
             }
             body.bytes.extend_from_slice(&chunk);
         }
@@ -183,10 +188,10 @@ impl Exchange {
     }
 
     /// Waits for the turn to have a large answer in memory. Whoever has it loses it by its own timeout.
-    async fn turn(&self) -> Result<OwnedSemaphorePermit, Fault> {
-        let turn = timeout(self.request_timeout, Arc::clone(&self.turns).acquire_owned()).await;
+    async fn turn(&self, turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Fault> {
+        let turn = timeout(self.request_timeout, Arc::clone(turns).acquire_owned()).await;
         turn.ok().and_then(Result::ok).ok_or_else(|| Fault::Unknown {
-            message: "other large answers to the same account were read first".to_owned(),
+            message: "other large answers to accounts of the same namespace were read first".to_owned(),
         })
     }
 

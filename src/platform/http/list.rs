@@ -57,6 +57,10 @@ impl HttpPlatform {
             if entries > MOST_ENTRIES {
                 return Err(list.too_large());
             }
+            if page.cursor.is_none() && cursors.is_empty() {
+                // The only page, as most platforms answer.
+                return Ok(page.items);
+            }
             let news = page.items.iter().filter(|item| ids.insert(id(item))).count();
             match page.cursor {
                 _ if repeated && news > 0 => {

@@ -14,7 +14,7 @@ mod text;
 mod transport;
 mod wire;
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,16 +27,18 @@ use serde::Serialize;
 use self::exchange::{Body, Call, Exchange, not_sent};
 use self::list::List;
 use self::wire::{ChangeBody, CreateBody, CreateKeyBody, DecodeError};
-use super::{Answer, Budget, ConnectError, Endpoint, FOR, Platform, Priority};
+use super::{Answer, Budget, ConnectError, Endpoint, FOR, Platform, Priority, Room};
 use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project};
 use crate::spans;
 
 pub use self::reads_only::{Answered, ReadsOnly};
 pub use self::text::{replace_runs, without_tokens};
-pub use self::transport::{Transport, Unanswered, client_error};
+pub use self::transport::{Clients, Transport, Unanswered, client_error};
 
 /// Asked for once a platform is seen to page its projects; its own default may be as small as ten.
 const PROJECTS_A_PAGE: &str = "400";
+/// Each pass over a Compute has those of its branch in memory, several passes at the same time. The platform names no number.
+const MOST_ON_A_BRANCH: usize = 1000;
 /// Enough to have those of one compute among them; further pages are not read.
 const OPERATIONS: &str = "100";
 
@@ -53,6 +55,10 @@ pub struct HttpOptions {
     pub environment_proxies: bool,
     /// Measures a Retry-After that is a date where the answer does not say the platform's own time.
     pub clock: fn() -> Timestamp,
+    /// Whose answers are read in turn where they are large.
+    pub room: Arc<Room>,
+    /// Connections, which accounts with the same options share.
+    pub clients: Clients,
 }
 
 impl Default for HttpOptions {
@@ -63,6 +69,8 @@ impl Default for HttpOptions {
             replica_type: "read_only".to_owned(),
             environment_proxies: true,
             clock: crate::clock::now,
+            room: Arc::default(),
+            clients: Clients::default(),
         }
     }
 }
@@ -175,10 +183,22 @@ impl Platform for HttpPlatform {
             limit: None,
         };
         let read = |body: &[u8]| wire::computes(body, project);
-        let computes = self.pages(list, read, |compute| compute.id.clone()).await?;
-        // A list that shifts while its pages are read shows a compute twice.
-        let computes: BTreeMap<_, _> = computes.into_iter().map(|compute| (compute.id.clone(), compute)).collect();
-        Ok(computes.into_values().collect())
+        let mut computes = self.pages(list, read, |compute| compute.id.clone()).await?;
+        // A list that shifts while its pages are read shows a compute twice: the later page counts.
+        computes.reverse();
+        computes.sort_by(|one, other| one.id.cmp(&other.id));
+        computes.dedup_by(|other, one| other.id == one.id);
+        let mut branches = HashMap::<&str, usize>::new();
+        computes.iter().for_each(|compute| *branches.entry(&compute.branch_id).or_default() += 1);
+        match branches.into_values().max() {
+            Some(most) if most > MOST_ON_A_BRANCH => Err(Fault::TooLarge {
+                message: format!(
+                    "a branch of project {project} has {most} computes, and dbplane reads lists with {MOST_ON_A_BRANCH} at most. \
+                     Delete computes that nobody needs"
+                ),
+            }),
+            _ => Ok(computes),
+        }
     }
 
     async fn has_compute(&self, project: &str, compute: &str) -> Result<bool, Fault> {

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -32,6 +33,17 @@ pub struct Unanswered {
     pub message: String,
 }
 
+/// What accounts share whose requests go out with the same options: certificates, names and connections. Each of them takes more memory for
+/// itself than all else of an account.
+#[derive(Clone, Debug, Default)]
+pub struct Clients {
+    /// To public addresses alone.
+    public: Arc<OnceLock<Client>>,
+    /// To those of private networks too, for hosts that the administrator named.
+    local: Arc<OnceLock<Client>>,
+    unguarded: Arc<OnceLock<Client>>,
+}
+
 /// Connections that are kept and used again.
 #[derive(Debug)]
 pub(super) struct Network {
@@ -42,6 +54,28 @@ pub(super) struct Network {
 impl Network {
     /// For the platform at `url` alone.
     pub fn new(options: &HttpOptions, url: &Url, reach: &Reach) -> Result<Self, ConnectError> {
+        let addresses = (!reach.insecure).then(|| Addresses::of(url, reach));
+        if let Some(addresses) = &addresses {
+            addresses.check_literal(url).map_err(|refused| ConnectError::NotAdmitted(refused.to_string()))?;
+        }
+        // A proxy resolves the name itself, and may well be on this machine.
+        let guard = addresses.filter(|_| !(options.environment_proxies && has_proxy(url)));
+        let kept = match &guard {
+            Some(addresses) if addresses.local => &options.clients.local,
+            Some(_) => &options.clients.public,
+            None => &options.clients.unguarded,
+        };
+        let client = match kept.get() {
+            Some(client) => client.clone(),
+            None => {
+                let made = Self::client(options, guard)?;
+                kept.get_or_init(|| made).clone()
+            }
+        };
+        Ok(Self { client, request_timeout: options.request_timeout })
+    }
+
+    fn client(options: &HttpOptions, guard: Option<Addresses>) -> Result<Client, ConnectError> {
         // What the kernel holds of a request outlives the client's interest in it. A request is sent as soon as its connection is
         // made, so nothing of it leaves after the request timeout where making the connection and waiting for an
         // acknowledgement share it.
@@ -66,16 +100,10 @@ impl Network {
         if !options.environment_proxies {
             builder = builder.no_proxy();
         }
-        if !reach.insecure {
-            let addresses = Addresses::of(url, reach);
-            addresses.check_literal(url).map_err(|refused| ConnectError::NotAdmitted(refused.to_string()))?;
-            // A proxy resolves the name itself, and may well be on this machine.
-            if !(options.environment_proxies && has_proxy(url)) {
-                builder = builder.dns_resolver(addresses);
-            }
+        if let Some(addresses) = guard {
+            builder = builder.dns_resolver(addresses);
         }
-        let client = builder.build().map_err(|error| ConnectError::Client(client_error(error)))?;
-        Ok(Self { client, request_timeout: options.request_timeout })
+        builder.build().map_err(|error| ConnectError::Client(client_error(error)))
     }
 }
 
@@ -117,5 +145,25 @@ pub fn client_error(error: reqwest::Error) -> String {
     match causes.is_empty() {
         true => error.to_string(),
         false => causes.join(": "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_share_a_client_and_each_address_is_checked_all_the_same() {
+        let options = HttpOptions { environment_proxies: false, ..HttpOptions::default() };
+        let to = |url: &str, insecure: bool| {
+            Network::new(&options, &Url::parse(url).unwrap(), &Reach { insecure, ..Reach::default() })
+        };
+        assert!(to("https://a.example/v2", false).is_ok());
+        let guarded = options.clients.guarded.get().unwrap() as *const Client;
+        assert!(to("https://b.example/v2", false).is_ok());
+        assert_eq!(options.clients.guarded.get().unwrap() as *const Client, guarded);
+        assert!(matches!(to("https://127.0.0.1/v2", false), Err(ConnectError::NotAdmitted(_))));
+        assert!(options.clients.unguarded.get().is_none());
+        assert!(to("http://127.0.0.1/v2", true).is_ok() && options.clients.unguarded.get().is_some());
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::listing::Listing;
+use super::listing::{Listing, text_weight};
 use super::{Interest, Latest, Reading};
 use crate::domain::{Compute, ComputeId, ComputeState, Fault};
 use crate::platform::Admitted;
@@ -56,6 +56,18 @@ impl Listing for Computes {
     }
 
     fn index(_: &[Compute]) {}
+
+    fn weight(compute: &Compute) -> usize {
+        let texts = [Some(&compute.id), Some(&compute.project_id), Some(&compute.branch_id), compute.region.as_ref()];
+        let more = [compute.host.as_ref(), compute.pooled_host.as_ref(), compute.name.as_ref()];
+        let states = [Some(&compute.current_state), compute.pending_state.as_ref()].into_iter().flatten();
+        let other = states.map(|state| if let ComputeState::Other(word) = state { text_weight(Some(word)) } else { 0 });
+        // An entry of a map, with its share of the nodes.
+        let setting = |(name, value): (&String, &String)| 96 + name.capacity() + value.capacity();
+        let settings = compute.settings.postgres.0.iter().map(setting);
+        let fixed = size_of::<Compute>();
+        fixed + texts.into_iter().chain(more).map(text_weight).chain(other).chain(settings).sum::<usize>()
+    }
 
     /// Two times move without anything having happened: `updated_at`, which the platform's own upkeep touches, and
     /// `last_active` while the compute is active, which every query touches. Everything else counts, also `last_active` of a

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
-use super::listing::Listing;
+use super::listing::{Listing, text_weight};
 use super::{Interest, Latest, Reading};
 use crate::domain::{Fault, KeyEntry, is_same_use};
 use crate::platform::Admitted;
@@ -73,6 +73,11 @@ impl Listing for Keys {
         let mut by_name: Vec<usize> = (0..keys.len()).collect();
         by_name.sort_by(|one, other| keys[*one].name.cmp(&keys[*other].name));
         Positions { by_name, used: keys.iter().position(|key| key.last_used_at.is_some()) }
+    }
+
+    fn weight(key: &KeyEntry) -> usize {
+        let texts = [Some(&key.name), key.project_id.as_ref(), key.last_used_from.as_ref()];
+        size_of::<KeyEntry>() + size_of::<usize>() + texts.into_iter().map(text_weight).sum::<usize>()
     }
 
     /// A key that is used all the time is looked at once an hour for that.

@@ -32,6 +32,9 @@ pub trait Listing: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
     /// Of entries in that order.
     fn index(items: &[Self::Item]) -> Self::Index;
 
+    /// How many bytes it takes in memory, about.
+    fn weight(item: &Self::Item) -> usize;
+
     /// Whether two readings of one entry differ in something that can change a decision or the status.
     fn is_significant(before: &Self::Item, after: &Self::Item) -> bool;
 
@@ -45,6 +48,11 @@ pub trait Listing: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
     fn not_offered(_fault: &Fault) -> Option<Duration> {
         None
     }
+}
+
+/// What a text takes besides its own place, about: the heap rounds up.
+pub(super) fn text_weight(text: Option<&String>) -> usize {
+    text.map_or(0, |text| text.capacity() + 16)
 }
 
 /// What is different between two readings, both in their order; `None` where nothing is.

@@ -38,7 +38,7 @@ pub use self::computes::{ComputeInterest, ComputeMatters, Computes, LatestSnapsh
 pub use self::keys::{KeyInterest, KeyList, KeyMatters, Keys, LatestKeys};
 pub use self::listing::Listing;
 use self::watch::Watch;
-use super::{Jitter, RateLimited};
+use super::{Jitter, RateLimited, Room};
 use crate::domain::Fault;
 
 /// A moment of the observers' own logical clock. It orders "this read began" and "that write ended" without comparing wall
@@ -87,6 +87,7 @@ impl<L: Listing> Reading<L> {
     /// A reading that began and ended then.
     pub fn new(began: Tick, (at, ended): (Timestamp, Timestamp), mut items: Vec<L::Item>) -> Self {
         items.sort_unstable_by(L::order);
+        items.shrink_to_fit();
         Self { began, at, ended, index: L::index(&items), items }
     }
 }
@@ -154,6 +155,8 @@ pub struct Source {
     pub platform: Arc<RateLimited>,
     /// The time between two reads while nothing changes; at least 1 s.
     pub poll_interval: Duration,
+    /// What its list shares with others of one namespace.
+    pub room: Arc<Room>,
 }
 
 /// The account, and what the list is of.
@@ -248,6 +251,15 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
             oldest.entry(account).and_modify(|at: &mut Timestamp| *at = snapshot.at.min(*at)).or_insert(snapshot.at);
         }
         oldest
+    }
+
+    /// Why a list of the account is not kept, where there is one that is too large.
+    pub fn too_large(&self, account: &str) -> Option<String> {
+        let registry = self.registry();
+        let mut messages = registry.watches.iter().filter(|((of, _), _)| of == account).filter_map(|(_, watch)| {
+            if let Some(Fault::TooLarge { message }) = watch.view().fault { Some(message) } else { None }
+        });
+        messages.next()
     }
 
     /// `None` once all observers have ended.

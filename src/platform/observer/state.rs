@@ -11,6 +11,7 @@ use super::listing::{Listing, changes};
 use super::pace::Pace;
 use super::{Interest, Latest, Reading, Source, Subscriber, Tick};
 use crate::domain::Fault;
+use crate::platform::room::Share;
 use crate::platform::{Party, Priority, RateLimited};
 
 const SHORTEST_POLL: Duration = Duration::from_secs(1);
@@ -28,6 +29,8 @@ pub(super) struct State<S, L: Listing> {
     /// The latest moment that a subscriber needs a later snapshot than.
     after: Option<Tick>,
     pub view: Latest<L>,
+    /// For the reading that is kept.
+    share: Share,
     newest: Option<Attempt>,
     failures: u32,
     /// Spreads the next wait; drawn again for each.
@@ -66,6 +69,7 @@ impl<S: Subscriber, L: Listing> State<S, L> {
             pending_since: None,
             after: None,
             view: Latest::default(),
+            share: Share::of(Arc::clone(&source.room)),
             newest: None,
             failures: 0,
             jitter,
@@ -84,6 +88,7 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         self.generation += 1;
         // It may be a different platform, so the old snapshot proves nothing.
         self.view = Latest::default();
+        self.share.hold(0);
         self.newest = None;
         self.failures = 0;
         true
@@ -179,6 +184,27 @@ impl<S: Subscriber, L: Listing> State<S, L> {
             return newest.started + L::SPACING;
         }
         newest.ended + self.pace(self.pending_since.map(|since| since.elapsed())).delay(self.jitter)
+    }
+
+    /// Whether the list may be read at all: each one counts, however small it is.
+    pub fn has_room(&mut self) -> bool {
+        self.share.is_held() || self.share.hold(0)
+    }
+
+    /// What a list is that there is no room for.
+    pub fn no_room(&self, of: &str) -> Fault {
+        let (list, mib) = (L::OF, self.share.room().limit() >> 20);
+        let message = format!(
+            "the lists that the Accounts of this namespace have dbplane keep would take more than {mib} MiB of its memory together, so the \
+             list of {list} {of} is not kept. Use fewer or smaller projects, or have the administrator raise --list-memory"
+        );
+        Fault::TooLarge { message }
+    }
+
+    /// The entries, where there is room for them.
+    pub fn fitting(&mut self, of: &str, items: Vec<L::Item>) -> Result<Vec<L::Item>, Fault> {
+        let weight = items.iter().map(L::weight).sum();
+        if self.share.hold(weight) { Ok(items) } else { Err(self.no_room(of)) }
     }
 
     /// Applies the outcome of a read; returns the subscribers to trigger.

@@ -123,6 +123,10 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
     }
 
     async fn read(&self, Due { platform, generation, priority, party }: Due) {
+        let begun = self.begin();
+        if let Some(fault) = self.no_room() {
+            return self.publish(Begun { generation, ..begun }, Err(fault));
+        }
         let admitted = tokio::select! {
             admitted = platform.admit(priority, &party) => admitted,
             () = self.until_overtaken(generation, priority, Some(&party)) => return,
@@ -133,6 +137,12 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
             () = self.until_overtaken(generation, Priority::FreshRead, None) => return,
         };
         self.publish(Begun { generation, ..begun }, outcome);
+    }
+
+    fn no_room(&self) -> Option<Fault> {
+        let mut state = self.state();
+        let has_room = state.has_room();
+        (!has_room).then(|| state.no_room(&self.of))
     }
 
     fn begin(&self) -> Begun {
@@ -200,6 +210,7 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
         if state.generation != begun.generation {
             return;
         }
+        let outcome = outcome.and_then(|items| state.fitting(&self.of, items));
         self.log(state.view.fault.as_ref(), outcome.as_ref().err());
         let triggered = state.publish(&begun, outcome.map(|items| (items, (self.hub.clock)())));
         state.jitter = (self.hub.jitter)();

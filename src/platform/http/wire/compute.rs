@@ -25,9 +25,18 @@ const LONGEST_SETTING: usize = 8 * 1024;
 
 #[derive(Deserialize)]
 struct ComputeList {
-    endpoints: Entries<ComputeItem>,
+    endpoints: Entries<Listed>,
     #[serde(default, deserialize_with = "lenient")]
     pagination: Option<Pagination>,
+}
+
+/// An entry as it is kept, or the field that it lacks. It is made while the list is read: thousands in both forms would take twice the memory.
+struct Listed(Result<Compute, &'static str>);
+
+impl<'de> Deserialize<'de> for Listed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        ComputeItem::deserialize(deserializer).map(|item| Self(item.into_compute()))
+    }
 }
 
 #[derive(Deserialize)]
@@ -104,9 +113,8 @@ impl<'de> Deserialize<'de> for SettingText {
 }
 
 impl ComputeItem {
-    /// `parent` is where the item stands in the answer. Without its identity, branch or type a compute cannot be placed.
-    fn into_compute(self, parent: &str, project: &str) -> Result<Compute, DecodeError> {
-        let missing = |field| DecodeError::missing(parent, field);
+    /// The field that it lacks otherwise: without its identity, branch or type a compute cannot be placed.
+    fn into_compute(self) -> Result<Compute, &'static str> {
         let support = self.support();
         let settings = Settings {
             min: self.autoscaling_limit_min_cu,
@@ -115,18 +123,16 @@ impl ComputeItem {
             pooler_enabled: self.pooler_enabled,
             pooler_mode: self.pooler_mode.map(PoolerMode::from),
             postgres: postgres(self.settings.and_then(|settings| settings.pg_settings).unwrap_or_default())
-                .ok_or_else(|| {
-                    DecodeError::new(format!("{parent}.settings.pg_settings"), "larger than settings are")
-                })?,
+                .ok_or("settings.pg_settings")?,
             passwordless_access: self.passwordless_access,
             disabled: self.disabled,
         };
         Ok(Compute {
-            id: self.id.ok_or_else(|| missing("id"))?,
-            project_id: self.project_id.unwrap_or_else(|| project.to_owned()),
-            branch_id: self.branch_id.ok_or_else(|| missing("branch_id"))?,
+            id: self.id.ok_or("id")?,
+            project_id: self.project_id.unwrap_or_default(),
+            branch_id: self.branch_id.ok_or("branch_id")?,
             region: self.region_id,
-            role: role(&self.role.ok_or_else(|| missing("type"))?),
+            role: role(&self.role.ok_or("type")?),
             host: self.host,
             pooled_host: self.hosts.and_then(|hosts| hosts.read_write_pooled_host),
             name: self.name,
@@ -177,11 +183,20 @@ fn postgres(settings: BTreeMap<String, SettingText>) -> Option<PostgresSettings>
     (fits && settings.len() <= MOST_SETTINGS).then_some(PostgresSettings(settings))
 }
 
+/// A compute of `project`, unless it says another one. `parent` is where it stands in the answer.
+fn placed(compute: Result<Compute, &'static str>, parent: &str, project: &str) -> Result<Compute, DecodeError> {
+    let mut compute = compute.map_err(|field| DecodeError::missing(parent, field))?;
+    if compute.project_id.is_empty() {
+        project.clone_into(&mut compute.project_id);
+    }
+    Ok(compute)
+}
+
 /// The answer to GET /projects/{project}/endpoints.
 pub(in crate::platform::http) fn computes(body: &[u8], project: &str) -> Result<Page<Compute>, DecodeError> {
     let list: ComputeList = parse(body)?;
     let items = list.endpoints.kept.into_iter().enumerate();
-    let items = items.map(|(index, item)| item.into_compute(&format!("endpoints[{index}]"), project));
+    let items = items.map(|(index, Listed(compute))| placed(compute, &format!("endpoints[{index}]"), project));
     Ok(Page {
         items: items.collect::<Result<_, DecodeError>>()?,
         entries: list.endpoints.count,
@@ -235,7 +250,7 @@ pub(in crate::platform::http) fn answer(body: &[u8], project: &str) -> Result<An
     let item: AnswerItem = parse(body)?;
     let operations = readable(item.operations.unwrap_or_default()).into_iter();
     Ok(Answer {
-        compute: item.endpoint.map(|item| item.into_compute("endpoint", project)).transpose()?,
+        compute: item.endpoint.map(|item| placed(item.into_compute(), "endpoint", project)).transpose()?,
         operations: operations.map(OperationItem::into_operation).collect(),
     })
 }

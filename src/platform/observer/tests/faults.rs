@@ -5,6 +5,42 @@ use crate::domain::{NewCompute, Role, Settings};
 use crate::platform::fake::{broken, unauthorized};
 use crate::platform::{Platform, PlatformClient};
 
+/// Whoever may write an Account chooses what its server answers.
+#[tokio::test(start_paused = true)]
+async fn a_list_for_which_its_namespace_has_no_room_is_not_kept_and_the_one_before_is() {
+    let mut fixture = Fixture::new(2);
+    // The list begins small, and grows to more than there is room for.
+    fixture.source.room = Arc::new(Room::new(128 << 10));
+    fixture.read("ep-000");
+    fixture.after(1.0).await;
+    let kept = fixture.read("ep-000").snapshot.unwrap();
+    let many = (128 << 10) / Computes::weight(&compute("ep-000", "br")) + 1;
+    *fixture.fake.computes.lock().unwrap() = (0..many).map(|it| compute(&format!("ep-{it:03}"), "br")).collect();
+    assert_eq!(fixture.after(31.0).await, ["ep-000"]);
+    let view = fixture.read("ep-000");
+    assert!(view.snapshot == Some(kept), "the last one that there was room for");
+    assert!(matches!(view.fault, Some(Fault::TooLarge { .. })), "{:?}", view.fault);
+    assert!(fixture.observers.too_large("a").unwrap().contains("project p"));
+    assert_eq!(fixture.observers.too_large("b"), None);
+    // Two lists have room for nothing else: the third one is not even asked for.
+    let asked = |fixture: &Fixture| fixture.fake.count();
+    fixture.fake.computes.lock().unwrap().truncate(2);
+    let another = |of: &str| Source { of: of.to_owned(), ..fixture.source.clone() };
+    let ask = |of: &str| fixture.observers.read(&another(of), &of.to_owned(), Interest::default());
+    ask("q");
+    sleep(Duration::from_secs(61)).await;
+    assert_eq!((ask("q").fault, fixture.observers.too_large("a")), (None, None), "what shrinks again is kept again");
+    let before = asked(&fixture);
+    ask("r");
+    sleep(Duration::from_millis(100)).await;
+    assert!(matches!(ask("r").fault, Some(Fault::TooLarge { .. })));
+    assert_eq!(asked(&fixture), before);
+    // One that nobody reads any more makes room.
+    fixture.observers.forget(&"q".to_owned());
+    sleep(Duration::from_secs(61)).await;
+    assert!(ask("r").snapshot.is_some() && ask("r").fault.is_none());
+}
+
 #[tokio::test(start_paused = true)]
 async fn faults_trigger_once_and_are_retried_less_and_less_often() {
     let mut fixture = Fixture::settled(2).await;

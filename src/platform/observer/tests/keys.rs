@@ -22,8 +22,13 @@ impl Organization {
         let fake = Fake::of([]);
         *fake.keys.lock().unwrap() = (0..keys).map(|id| key(id, &format!("key-{id}"))).collect();
         let (sender, triggers) = unbounded_channel();
-        let source =
-            Source { account: "a".to_owned(), of: "o".to_owned(), platform: fake.rate_limited(), poll_interval: POLL };
+        let source = Source {
+            account: "a".to_owned(),
+            of: "o".to_owned(),
+            platform: fake.rate_limited(),
+            poll_interval: POLL,
+            room: Arc::default(),
+        };
         Self { fake, observers: Observers::new(Ticks::default(), sender, noon, || 0.5), source, triggers }
     }
 

@@ -33,8 +33,13 @@ impl Fixture {
 
     fn with(fake: Arc<Fake>, platform: Arc<RateLimited>) -> Self {
         let (sender, triggers) = unbounded_channel();
-        let source =
-            Source { account: "a".to_owned(), of: "p".to_owned(), platform, poll_interval: Duration::from_secs(30) };
+        let source = Source {
+            account: "a".to_owned(),
+            of: "p".to_owned(),
+            platform,
+            poll_interval: Duration::from_secs(30),
+            room: Arc::default(),
+        };
         Self { fake, observers: Observers::new(Ticks::default(), sender, noon, || 0.5), source, triggers }
     }
 

@@ -1,0 +1,138 @@
+//! The memory that the lists of one namespace may take together. Whoever may write an Account chooses the server that answers, so what
+//! is kept of its answers is bounded for each namespace, and not for each account or list.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::Semaphore;
+
+/// What a list counts at least, kept or not: what is in memory while it is read. So the number of lists is bounded too.
+pub const LEAST_SHARE: usize = 64 * 1024;
+/// Answers larger than that which are read at the same time.
+const LARGER_ANSWERS: usize = 4;
+
+/// The rooms of all who have one, by their names.
+#[derive(Debug)]
+pub struct Rooms {
+    limit: usize,
+    all: Mutex<HashMap<String, Weak<Room>>>,
+}
+
+impl Rooms {
+    /// Each of so many bytes.
+    pub fn new(limit: usize) -> Self {
+        Self { limit, all: Mutex::default() }
+    }
+
+    /// The room of a namespace.
+    pub fn of(&self, namespace: &str) -> Arc<Room> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(room) = all.get(namespace).and_then(Weak::upgrade) {
+            return room;
+        }
+        all.retain(|_, room| room.strong_count() > 0);
+        let room = Arc::new(Room::new(self.limit));
+        all.insert(namespace.to_owned(), Arc::downgrade(&room));
+        room
+    }
+}
+
+/// So many bytes for lists.
+#[derive(Debug)]
+pub struct Room {
+    limit: usize,
+    held: Mutex<usize>,
+    /// Turns to have an answer in memory that is larger than [`LEAST_SHARE`], or much larger.
+    pub(super) larger: Arc<Semaphore>,
+    pub(super) largest: Arc<Semaphore>,
+}
+
+impl Default for Room {
+    /// Without a bound on what is kept.
+    fn default() -> Self {
+        Self::new(usize::MAX)
+    }
+}
+
+impl Room {
+    pub fn new(limit: usize) -> Self {
+        let turns = |count| Arc::new(Semaphore::new(count));
+        Self { limit, held: Mutex::default(), larger: turns(LARGER_ANSWERS), largest: turns(1) }
+    }
+
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+}
+
+/// What one list holds of a room. It is given back when this is dropped.
+#[derive(Debug)]
+pub struct Share {
+    room: Arc<Room>,
+    bytes: usize,
+}
+
+impl Share {
+    /// Nothing yet.
+    pub fn of(room: Arc<Room>) -> Self {
+        Self { room, bytes: 0 }
+    }
+
+    /// Holds so many bytes, and at least [`LEAST_SHARE`], instead of those it holds; whether there is room for them. It stays as it is where
+    /// there is not.
+    pub fn hold(&mut self, bytes: usize) -> bool {
+        let bytes = bytes.max(LEAST_SHARE);
+        let mut held = self.room.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = held.saturating_sub(self.bytes);
+        if bytes > self.bytes && others.saturating_add(bytes) > self.room.limit {
+            return false;
+        }
+        *held = others.saturating_add(bytes);
+        self.bytes = bytes;
+        true
+    }
+
+    /// Whether it holds anything.
+    pub fn is_held(&self) -> bool {
+        self.bytes > 0
+    }
+
+    pub fn room(&self) -> &Room {
+        &self.room
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut held = self.room.held.lock().unwrap_or_else(PoisonError::into_inner);
+        *held = held.saturating_sub(self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_one_namespace_share_its_room_and_give_it_back() {
+        let rooms = Rooms::new(4 * LEAST_SHARE);
+        let list = |namespace| Share::of(rooms.of(namespace));
+        let (mut first, mut second, mut elsewhere) = (list("shop"), list("shop"), list("bank"));
+        assert!(first.hold(3 * LEAST_SHARE) && second.hold(0));
+        assert!(!second.hold(LEAST_SHARE + 1), "there is no more");
+        assert!(elsewhere.hold(4 * LEAST_SHARE), "another namespace has its own");
+        assert!(first.hold(LEAST_SHARE) && second.hold(3 * LEAST_SHARE), "what the first one has given back");
+        assert!(!list("shop").hold(0), "each list counts, however small");
+        drop((first, second));
+        assert!(list("shop").hold(4 * LEAST_SHARE));
+    }
+
+    #[test]
+    fn a_room_that_nobody_uses_is_not_kept() {
+        let rooms = Rooms::new(1);
+        for number in 0..100 {
+            rooms.of(&format!("namespace-{number}"));
+        }
+        assert_eq!(rooms.all.lock().unwrap().len(), 1);
+    }
+}
