@@ -159,9 +159,9 @@ mod tests {
             Network::new(&options, &Url::parse(url).unwrap(), &Reach { insecure, ..Reach::default() })
         };
         assert!(to("https://a.example/v2", false).is_ok());
-        let guarded = options.clients.guarded.get().unwrap() as *const Client;
+        let guarded = options.clients.public.get().unwrap() as *const Client;
         assert!(to("https://b.example/v2", false).is_ok());
-        assert_eq!(options.clients.guarded.get().unwrap() as *const Client, guarded);
+        assert_eq!(options.clients.public.get().unwrap() as *const Client, guarded);
         assert!(matches!(to("https://127.0.0.1/v2", false), Err(ConnectError::NotAdmitted(_))));
         assert!(options.clients.unguarded.get().is_none());
         assert!(to("http://127.0.0.1/v2", true).is_ok() && options.clients.unguarded.get().is_some());
