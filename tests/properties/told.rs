@@ -122,14 +122,17 @@ fn log_lines_name_what_was_done_and_where() {
     let text = logged(|| {
         let history = history(&[replica()], true);
         let mut run = Run::begin(&history).unwrap();
-        for event in [
-            Event::Resize(0, 1),
-            Event::Restart(0, 1),
-            Event::SecretRemoved,
-            Event::Rebuild,
-            Event::Delete(0),
-            Event::KeyDeleted,
-        ] {
+        for event in [Event::Resize(0, 1), Event::Restart(0, 1), Event::SecretRemoved, Event::Rebuild] {
+            run.happen(&event);
+            run.go_on(120).unwrap();
+        }
+        let mut imports = history.spec(&compute(0)).unwrap();
+        imports["computeID"] = run.status_of(&compute(0))["computeID"].clone();
+        run.apply(&compute(0), &json!({"deletion": "Orphan"}));
+        run.happen(&Event::Delete(0));
+        run.go_on(60).unwrap();
+        run.apply(&compute(0), &imports);
+        for event in [Event::Nothing, Event::Delete(0), Event::KeyDeleted] {
             run.happen(&event);
             run.go_on(120).unwrap();
         }
@@ -141,11 +144,10 @@ fn log_lines_name_what_was_done_and_where() {
         (" event=\"Changed\"", "change", &compute),
         (" event=\"Restarted\"", "restart", &compute),
         (" event=\"Deleted\"", "delete", &compute),
-        ("Took over compute", "link", &compute),
+        ("Imported compute", "link", &compute),
         (" event=\"KeyCreated\"", "create_key", &key),
         (" event=\"KeyRevoked\"", "revoke", &key),
         ("Adopted Secret ci", "adopt_secret", &[" key=\"ci-", " secret=\"ci\""]),
-        ("Took over key", "link", &[" key=\"ci-"]),
         (" action=\"write_secret\"", "write_secret", &[" secret=\""]),
         (" action=\"protect_secret\"", "protect_secret", &[" secret=\"platform-api-key\""]),
         (" action=\"unprotect_secret\"", "unprotect_secret", &[" secret=\"platform-api-key\""]),

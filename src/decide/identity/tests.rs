@@ -82,7 +82,7 @@ fn what_was_written_is_read_back() {
     let lost = LostKey { id: None, name: "gone".to_owned(), since: at, because: LostBecause::Unanswered };
     let records = KeyRecords { current: Some(key), lost: vec![lost], ..KeyRecords::default() };
     let intent = KeyIntent { name: "ci-2".to_owned(), at, previous_revoked: true, ..KeyIntent::default() };
-    let identity = ProjectKeyIdentity { records, intent: Some(intent), ..ProjectKeyIdentity::default() };
+    let identity = ProjectKeyIdentity { records, intent: Some(intent) };
     let text = Record::default().next(&identity, &meta);
     let key: ProjectKey = serde_json::from_value(json!({
         "apiVersion": "dbplane.dev/v1alpha1",
