@@ -123,8 +123,6 @@ impl Live {
     }
 }
 
-/// The list of what belongs to `of`, read through an account.
-
 impl Environment for Live {
     type Client = RateLimited;
     type Cluster = ApiServer;
