@@ -5,7 +5,7 @@
 
 use dbplane::api::Compute;
 use dbplane::decide::compute::subjects;
-use dbplane::decide::identity::{Binding, ComputeIdentity, Origin, of_compute};
+use dbplane::decide::identity::{Binding, ComputeIdentity, Origin, of_compute, written};
 use dbplane::decide::names::{FINALIZER, RECORD};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ fn stored(number: usize) -> Vec<u8> {
         at: Timestamp::UNIX_EPOCH,
     };
     let bound = ComputeIdentity { binding: Some(binding), ..ComputeIdentity::default() };
-    let record = of_compute(&compute).unwrap().next(&bound, &compute.metadata);
+    let record = written(&bound, &compute.metadata);
     compute.metadata.annotations.get_or_insert_default().insert(RECORD.to_owned(), record.clone());
     compute.status = Some(serde_json::from_value(status(number, record)).unwrap());
     serde_json::to_vec(&compute).unwrap()

@@ -5,7 +5,7 @@ use super::moments::SINGLES;
 use super::stages::Run;
 use super::support::{Error, Result};
 
-/// The status of each Compute is written with its intent and with its binding, and when it can be used: exactly that often where it comes
+/// The status of each Compute is written with its intent, with its binding, and when it can be used: exactly that often where it comes
 /// alone. Where it waits for its turn it says so, and on a slow machine also for whom.
 const STATUSES: u64 = 5;
 /// The account and its Secret are held from the first Compute on, and the account says when its credentials were checked.
@@ -26,13 +26,13 @@ pub fn check(run: &Run) -> Result<()> {
     let singles = SINGLES as u64;
     let rows = [
         ("platform changes while creating", run.creating.requests.platform_changes, size..=size),
-        ("records of the intent and the binding", written("patch computes"), 2 * size..=2 * size),
+        ("finalizers and copies of the records", written("patch computes"), 2 * size..=2 * size),
         ("events while creating", written("create events"), size..=size),
         ("statuses while creating", statuses, 2 * size..=STATUSES * size),
         ("other writes while creating", run.creating.requests.writes() - 3 * size - statuses, 0..=OF_THE_ACCOUNT),
         ("passes while creating", run.creating.passes, size..=PASSES * size),
         ("changes for those who come alone", run.singles.platform_changes, singles..=singles),
-        ("records of those who come alone", alone("patch computes"), 2 * singles..=2 * singles),
+        ("finalizers and copies of those who come alone", alone("patch computes"), 2 * singles..=2 * singles),
         ("statuses of those who come alone", alone("patch computes/status"), 3 * singles..=3 * singles),
         ("all writes for those who come alone", run.singles.writes(), 6 * singles..=6 * singles),
         ("writes while nothing happens", run.quiet.requests.writes(), 0..=0),

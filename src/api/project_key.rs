@@ -242,7 +242,7 @@ pub struct ProjectKeyStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
-    /// What dbplane has recorded of this resource: its keys, and the creation of a key whose outcome is not known. The same as the annotation dbplane.dev/record, which is restored from it.
+    /// What dbplane has recorded of this resource: its keys, and the creation of a key whose outcome is not known. The annotation dbplane.dev/record is a copy of it, for backups without status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<String>,
     /// The last value of the annotation dbplane.dev/reconcile-requested-at for which the platform was looked at anew.

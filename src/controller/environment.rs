@@ -24,7 +24,7 @@ use crate::decide::memory::Problem;
 use crate::decide::names::{AccountFinalizers, ClusterId};
 use crate::decide::repairs::Repair;
 use crate::decide::seal::InvalidAnnotation;
-use crate::decide::{AccountView, Action, Brake, Decision, Limits, Memory, Report};
+use crate::decide::{AccountView, Action, Brake, Decision, Limits, Memory, Meta, Report};
 use crate::domain::Fault;
 use crate::platform::{ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, PlatformClient, Tick};
 use crate::telemetry::metrics::{CreateOutcome, KeyChange};
@@ -264,6 +264,11 @@ pub trait Kind: Send + Sync + Sized + 'static {
 
     /// The account that an object refers to.
     fn account(_object: &Self::Object) -> Option<&AccountRef> {
+        None
+    }
+
+    /// What an observation says of the object itself, where it has a record.
+    fn meta(_observed: &Self::Observed) -> Option<&Meta> {
         None
     }
 

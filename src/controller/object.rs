@@ -29,7 +29,7 @@ pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
     /// The last request to look at the platform anew that was carried out.
     fn handled_reconcile(&self) -> Option<&String>;
 
-    /// Where the status has a copy of the record.
+    /// Where the status has the record.
     fn record_mut(&mut self) -> Option<&mut Option<String>> {
         None
     }

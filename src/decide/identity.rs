@@ -1,7 +1,7 @@
 //! What links a resource to the platform: its record.
 //!
-//! The record is an annotation, so that a backup that is restored without status keeps it, and a copy of it is in the status,
-//! which no manifest replaces. Of two versions the newer one counts.
+//! The record is in the status, which the operator alone writes. A copy of it is an annotation, so that a backup that is restored without
+//! status keeps it. Whoever may write the resource may write the annotation: what it says is a wish, and is checked before it counts.
 
 mod has;
 mod keys;
@@ -231,49 +231,59 @@ impl InvalidAnnotation {
     }
 }
 
-/// The record of a resource, as the annotation and the status have it.
+/// The record of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record<T> {
+    /// What the status says.
     pub identity: T,
-    /// The older copy in the status: it counts again if the annotation is lost before the status is written.
-    pub before: Option<T>,
-    /// What the annotation and the status are to hold; `None` where nothing was recorded yet.
+    /// What the annotation says, or the status of an earlier resource of the name, where the status says nothing of this one. Anybody who
+    /// may write the resource may have written it.
+    pub wish: Option<T>,
+    /// The text that the status has; `None` where nothing is recorded yet.
     pub text: Option<String>,
-    /// Whether the annotation holds it.
+    /// Whether the annotation is a copy of it, as far as it matters.
     pub is_annotated: bool,
-    serial: u64,
 }
+
+/// What is recorded of a kind.
+pub trait Recorded: Default + PartialEq + DeserializeOwned {
+    /// Whether a resource that is restored from a copy in an annotation is restored as well as from this.
+    fn is_restored_by(&self, copy: &Self) -> bool {
+        self == copy
+    }
+}
+
+impl Recorded for ComputeIdentity {
+    /// A resource that is restored has nothing restarted.
+    fn is_restored_by(&self, copy: &Self) -> bool {
+        let Self { binding, intent, unanswered, restart: _ } = copy;
+        (&self.binding, &self.intent, &self.unanswered) == (binding, intent, unanswered)
+    }
+}
+
+impl Recorded for ProjectKeyIdentity {}
 
 impl<T: Default> Default for Record<T> {
     fn default() -> Self {
-        Self { identity: T::default(), before: None, text: None, is_annotated: true, serial: 0 }
+        Self { identity: T::default(), wish: None, text: None, is_annotated: true }
     }
 }
 
-impl Record<ComputeIdentity> {
-    /// The intent of a create that is not resolved, or may become so again.
-    pub fn open_create(&self) -> Option<&CreateIntent> {
-        let before = || self.before.as_ref().and_then(ComputeIdentity::open_create);
-        self.identity.open_create().or_else(before)
+impl<T> Record<T> {
+    /// What the status says, or else the wish.
+    pub fn identity_or_wish(self) -> T {
+        self.wish.unwrap_or(self.identity)
     }
 }
 
-impl<T: Serialize> Record<T> {
-    /// The text of the next version. Its number is higher than those of all versions that the object ever had, also of one that
-    /// was lost before it was copied: it is the version of the object that it is written to.
-    pub fn next(&self, identity: &T, meta: &ObjectMeta) -> String {
-        let uid = meta.uid.clone().unwrap_or_default();
-        let version = meta.resource_version.as_ref().and_then(|version| version.parse().ok()).unwrap_or_default();
-        let serial = (self.serial + 1).max(version);
-        seal::seal(
-            RECORD,
-            &Version { head: Head { form: (FORM > 1).then_some(FORM), serial, uid, hand_over: None }, identity },
-            object_key(meta),
-        )
-    }
+/// The text of the record that says this of a resource.
+pub fn written<T: Serialize>(identity: &T, meta: &ObjectMeta) -> String {
+    let uid = meta.uid.clone().unwrap_or_default();
+    let head = Head { form: (FORM > 1).then_some(FORM), uid, hand_over: None };
+    seal::seal(RECORD, &Version { head, identity }, object_key(meta))
 }
 
-/// One version of a record.
+/// What is recorded, with its head.
 #[derive(Serialize)]
 struct Version<T> {
     #[serde(flatten)]
@@ -286,13 +296,11 @@ struct Version<T> {
 /// one is not written.
 const FORM: u32 = 1;
 
-/// Which version it is.
+/// How it is recorded, and of which resource.
 #[derive(Serialize, Deserialize)]
 struct Head {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     form: Option<u32>,
-    /// Higher than that of the version before.
-    serial: u64,
     /// Of the resource. One that was restored from a backup has another.
     uid: String,
     /// What older versions of dbplane recorded of a hand-over.
@@ -313,27 +321,20 @@ impl<T: DeserializeOwned> Version<T> {
     }
 }
 
-impl Head {
-    /// A version of this very object is newer than one of an object that a backup restored.
-    fn rank(&self, meta: &ObjectMeta) -> (bool, u64) {
-        (meta.uid.as_ref() == Some(&self.uid), self.serial)
-    }
-}
-
 /// What is recorded of a Compute.
 ///
 /// # Errors
 /// Where the status has no record and the annotation is not what dbplane wrote.
 pub fn of_compute(object: &Compute) -> Result<Record<ComputeIdentity>, InvalidAnnotation> {
-    newest(&object.metadata, object.status.as_ref().and_then(|status| status.record.as_deref()))
+    read(&object.metadata, object.status.as_ref().and_then(|status| status.record.as_deref()))
 }
 
 /// What is recorded of a resource that cannot be read, as far as its metadata tells.
 ///
 /// # Errors
 /// Where the annotation is not what dbplane wrote.
-pub fn of_unreadable<T: DeserializeOwned + Default>(meta: &ObjectMeta) -> Result<Record<T>, InvalidAnnotation> {
-    newest(meta, None)
+pub fn of_unreadable<T: Recorded>(meta: &ObjectMeta) -> Result<Record<T>, InvalidAnnotation> {
+    read(meta, None)
 }
 
 /// What is recorded of a ProjectKey.
@@ -341,40 +342,37 @@ pub fn of_unreadable<T: DeserializeOwned + Default>(meta: &ObjectMeta) -> Result
 /// # Errors
 /// Where the status has no record and the annotation is not what dbplane wrote.
 pub fn of_key(object: &ProjectKey) -> Result<Record<ProjectKeyIdentity>, InvalidAnnotation> {
-    newest(&object.metadata, object.status.as_ref().and_then(|status| status.record.as_deref()))
+    read(&object.metadata, object.status.as_ref().and_then(|status| status.record.as_deref()))
 }
 
-/// The newer of the annotation and the status. A status that is not what dbplane wrote counts for nothing, but for one that another version of
-/// dbplane wrote: it may say what the annotation does not.
-fn newest<T: DeserializeOwned + Default>(
-    meta: &ObjectMeta,
-    status: Option<&str>,
-) -> Result<Record<T>, InvalidAnnotation> {
+/// What the status says of this very resource counts, and nothing else does. A text that is not what dbplane wrote is as if it were not there
+/// where the status counts, but for one that another version of dbplane wrote: it may say what this one does not.
+fn read<T: Recorded>(meta: &ObjectMeta, status: Option<&str>) -> Result<Record<T>, InvalidAnnotation> {
     let open = |text: &str| Version::<T>::open(text, object_key(meta));
     let annotation = meta.annotations.as_ref().and_then(|annotations| annotations.get(RECORD)).map(String::as_str);
-    let of_status = match status.map(|text| (text, open(text))) {
-        Some((_, Err(invalid))) if invalid.is_of_another_version() => return Err(invalid),
-        Some((text, Ok(version))) => Some((text, version)),
-        Some((_, Err(_))) | None => None,
+    let of_status = match status.map(open) {
+        Some(Err(invalid)) if invalid.is_of_another_version() => return Err(invalid),
+        opened => opened.and_then(Result::ok),
     };
-    let is_in_both = of_status.is_some() && annotation == status;
-    let of_annotation = annotation.filter(|_| !is_in_both).map(|text| (text, open(text)));
-    let ((text, version), before) = match (of_annotation, of_status) {
-        (Some((_, Err(invalid))), _) if invalid.is_of_another_version() => return Err(invalid),
-        (Some((text, Ok(annotation))), Some((_, status))) if annotation.head.rank(meta) > status.head.rank(meta) => {
-            ((text, annotation), Some(status.identity))
-        }
-        (_, Some(status)) => (status, None),
-        (Some((text, annotation)), None) => ((text, annotation?), None),
-        (None, None) => return Ok(Record::default()),
+    let is_same = of_status.is_some() && annotation == status;
+    let of_annotation = annotation.filter(|_| !is_same).map(open);
+    if let Some(Err(invalid)) = &of_annotation
+        && invalid.is_of_another_version()
+    {
+        return Err(invalid.clone());
+    }
+    let is_own = |head: &Head| meta.uid.as_deref().unwrap_or_default() == head.uid;
+    let Some(status_says) = of_status else {
+        let wish = of_annotation.transpose()?.map(|version| version.identity);
+        return Ok(Record { wish, ..Record::default() });
     };
-    Ok(Record {
-        before,
-        is_annotated: annotation == Some(text),
-        text: Some(text.to_owned()),
-        identity: version.identity,
-        serial: version.head.serial,
-    })
+    if !is_own(&status_says.head) {
+        return Ok(Record { wish: Some(status_says.identity), ..Record::default() });
+    }
+    let identity = status_says.identity;
+    let copy = of_annotation.and_then(Result::ok).filter(|copy| is_own(&copy.head));
+    let is_annotated = is_same || copy.is_some_and(|copy| identity.is_restored_by(&copy.identity));
+    Ok(Record { identity, wish: None, text: status.map(str::to_owned), is_annotated })
 }
 
 /// The namespace and name of an object.

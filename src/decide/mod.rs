@@ -121,9 +121,9 @@ pub struct Meta {
     pub generation: i64,
     pub deleting: bool,
     pub has_finalizer: bool,
-    /// The newest version of its record.
+    /// The text of its record, as its status has it.
     pub record: Option<String>,
-    /// The annotation is not that version: it was removed, edited, or replaced by an older one.
+    /// The annotation is not that text.
     pub record_lost: bool,
     pub paused: bool,
     /// The status says that it can be used.

@@ -1,4 +1,4 @@
-//! A cluster in memory: one namespace of objects with versions, finalizers and owners, as far as the operator relies on them.
+//! A cluster in memory: objects with versions, finalizers and owners, as far as the operator relies on them.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -19,6 +19,19 @@ pub use super::request::{Request, Resource, Response, Target};
 pub use super::stored::{Stored, kind};
 
 pub const NAMESPACE: &str = "shop";
+
+/// The name of an object as the cluster knows it: with its namespace, where that is another one.
+pub fn full_name(namespace: Option<&str>, name: &str) -> String {
+    match namespace {
+        Some(namespace) if namespace != NAMESPACE => format!("{namespace}/{name}"),
+        _ => name.to_owned(),
+    }
+}
+
+/// The namespace and the name.
+fn place(full_name: &str) -> (&str, &str) {
+    full_name.split_once('/').unwrap_or((NAMESPACE, full_name))
+}
 
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Cluster {
@@ -62,7 +75,7 @@ impl Cluster {
             "apiVersion": "dbplane.dev/v1alpha1",
             "kind": resource.0,
             "metadata": {
-                "name": resource.1,
+                "name": place(&resource.1).1,
                 "uid": uid,
                 "generation": 1,
                 "resourceVersion": "1",
@@ -72,7 +85,7 @@ impl Cluster {
             "spec": spec,
         });
         if resource.0 != "ClusterAccount" {
-            object["metadata"]["namespace"] = json!(NAMESPACE);
+            object["metadata"]["namespace"] = json!(place(&resource.1).0);
         }
         self.objects.insert(resource.clone(), Stored::new(resource.0, object));
     }
@@ -119,8 +132,9 @@ impl Cluster {
             Some(before) => secret.metadata = before.metadata.clone(),
             None => self.number(&mut secret),
         }
-        secret.metadata.name = Some(name.to_owned());
-        secret.metadata.namespace = Some(NAMESPACE.to_owned());
+        let (namespace, short) = place(name);
+        secret.metadata.name = Some(short.to_owned());
+        secret.metadata.namespace = Some(namespace.to_owned());
         bump(&mut secret);
         self.secrets.insert(name.to_owned(), Print::of(secret));
     }
@@ -293,7 +307,7 @@ impl Cluster {
             Some(stands) => stands.clone_inner(),
             None => {
                 let mut secret = Secret::default();
-                secret.metadata.name = Some(name.to_owned());
+                secret.metadata.name = Some(place(name).1.to_owned());
                 self.number(&mut secret);
                 secret
             }

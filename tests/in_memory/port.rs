@@ -7,7 +7,7 @@ use kube::core::object::HasStatus;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::cluster::{Request, Resource, Response};
+use super::cluster::{Request, Resource, Response, full_name};
 use super::print::Print;
 
 /// Carries requests to a cluster in memory, or loses them.
@@ -20,7 +20,7 @@ pub trait Carrier: Send + Sync {
 pub struct Port<C>(pub C);
 
 fn resource<K: Object>(object: &K) -> Resource {
-    (kind::<K>(), object.name_any())
+    (kind::<K>(), full_name(object.namespace().as_deref(), &object.name_any()))
 }
 
 fn kind<K: Object>() -> &'static str {
@@ -66,8 +66,8 @@ impl<C: Carrier> Cluster for Port<C> {
         }
     }
 
-    async fn exists<K: Object>(&self, _: &str, name: &str) -> Result<bool, kube::Error> {
-        match self.0.carry(Request::ReadObject((kind::<K>(), name.to_owned()))).await {
+    async fn exists<K: Object>(&self, namespace: &str, name: &str) -> Result<bool, kube::Error> {
+        match self.0.carry(Request::ReadObject((kind::<K>(), full_name(Some(namespace), name)))).await {
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
             found => found.map(|_| true),
         }
@@ -89,20 +89,27 @@ impl<C: Carrier> Cluster for Port<C> {
         let _ = self.0.carry(request).await;
     }
 
-    async fn secret(&self, _: &str, name: &str) -> Result<Option<Secret>, kube::Error> {
-        match self.0.carry(Request::ReadSecret(name.to_owned())).await? {
+    async fn secret(&self, namespace: &str, name: &str) -> Result<Option<Secret>, kube::Error> {
+        match self.0.carry(Request::ReadSecret(full_name(Some(namespace), name))).await? {
             Response::Secret(secret) => Ok(secret.map(|secret| secret.clone_inner())),
             other => panic!("not a Secret: {other:?}"),
         }
     }
 
-    async fn create_secret(&self, _: &str, secret: &Secret) -> Result<(), kube::Error> {
-        let request = Request::CreateSecret(secret.name_any(), Print::of(secret.clone()));
+    async fn create_secret(&self, namespace: &str, secret: &Secret) -> Result<(), kube::Error> {
+        let name = full_name(Some(namespace), &secret.name_any());
+        let request = Request::CreateSecret(name, Print::of(secret.clone()));
         self.0.carry(request).await.map(drop)
     }
 
-    async fn apply_secret(&self, _: &str, secret: &AppliedSecret, dry_run: bool) -> Result<Secret, kube::Error> {
+    async fn apply_secret(
+        &self,
+        namespace: &str,
+        secret: &AppliedSecret,
+        dry_run: bool,
+    ) -> Result<Secret, kube::Error> {
         let AppliedSecret { name, uid, version, secret } = secret.clone();
+        let name = full_name(Some(namespace), &name);
         let secret = Print::of(secret);
         match self.0.carry(Request::ApplySecret { name, uid, version, secret, dry_run }).await? {
             Response::Secret(Some(secret)) => Ok(secret.clone_inner()),
@@ -110,8 +117,8 @@ impl<C: Carrier> Cluster for Port<C> {
         }
     }
 
-    async fn patch_secret(&self, _: &str, name: &str, patch: &Value) -> Result<(), kube::Error> {
-        let request = Request::PatchSecret { name: name.to_owned(), patch: patch.to_string() };
+    async fn patch_secret(&self, namespace: &str, name: &str, patch: &Value) -> Result<(), kube::Error> {
+        let request = Request::PatchSecret { name: full_name(Some(namespace), name), patch: patch.to_string() };
         self.0.carry(request).await.map(drop)
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use dbplane::api::{Compute, ProjectKey};
 use dbplane::decide::identity::{self, ComputeIdentity, Origin, ProjectKeyIdentity};
 use kube::ResourceExt;
+use serde_json::{Value, from_value};
 
 /// A compute on the platform.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,8 +65,19 @@ impl From<Arc<Compute>> for BoundCompute {
 impl From<Arc<ProjectKey>> for RecordedKey {
     fn from(object: Arc<ProjectKey>) -> Self {
         let record = identity::of_key(&object).unwrap_or_default();
-        Self { identity: Arc::new(record.identity), object }
+        Self { identity: Arc::new(record.identity_or_wish()), object }
     }
+}
+
+/// Whether the annotation is a copy of the record in the status, as far as a restore needs it.
+pub fn is_annotated(object: &Value) -> bool {
+    let annotated = match object["kind"].as_str() {
+        Some("Compute") => {
+            from_value(object.clone()).ok().map(|it| identity::of_compute(&it).map(|it| it.is_annotated))
+        }
+        _ => from_value(object.clone()).ok().map(|it| identity::of_key(&it).map(|it| it.is_annotated)),
+    };
+    annotated.is_some_and(|annotated| annotated.unwrap_or_default())
 }
 
 /// Everything that the promises are about, at one moment.

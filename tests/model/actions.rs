@@ -274,7 +274,7 @@ fn delivered(bound: &Bound, state: &State, p: usize, i: usize) -> Option<State> 
     if state.processes[p].cut_off {
         return None;
     }
-    let now = state.cluster.objects.get(&resource).map(|now| match bound.is(Mutation::IgnoreSeals) {
+    let now = state.cluster.objects.get(&resource).map(|now| match bound.is(Mutation::FollowAnnotations) {
         true => as_if_its_own(now),
         false => now.clone(),
     });

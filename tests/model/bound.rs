@@ -28,9 +28,7 @@ pub enum Subject {
 /// What of the statuses is written: they multiply the states, and are left out where nothing depends on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statuses {
-    /// The record of a resource is in its annotation, and nobody takes it away.
-    Nothing,
-    /// The copy of the record.
+    /// The record.
     Record,
     /// The brake remembers in conditions.
     Whole,
@@ -189,11 +187,7 @@ impl Bound {
     }
 
     pub fn statuses(&self) -> Statuses {
-        match (self.is_braked(), self.is_rewritten() && !self.is(Mutation::SkipCopy)) {
-            (true, _) => Statuses::Whole,
-            (false, true) => Statuses::Record,
-            (false, false) => Statuses::Nothing,
-        }
+        if self.is_braked() { Statuses::Whole } else { Statuses::Record }
     }
 
     pub fn settings(&self) -> PassSettings {

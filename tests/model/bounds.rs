@@ -166,9 +166,8 @@ pub fn mutations() -> Vec<Bound> {
         broken(Mutation::IgnoreStrays, Bound { lost: 1, late: true, ticks: 3, ..Bound::of(NO_NAMES) }),
         broken(Mutation::IgnoreBrake, Bound { ticks: 0, ..braked(TWO) }),
         broken(Mutation::ForgetBrake, Bound { crashes: 1, ticks: 0, ..braked(TWO) }),
-        broken(Mutation::SkipCopy, Bound { replacements: 1, ticks: 0, ..Bound::of(NO_NAMES) }),
         broken(Mutation::SkipRestore, Bound { replacements: 1, ticks: 0, ..Bound::of(NO_NAMES) }),
-        broken(Mutation::IgnoreSeals, Bound { copies: 1, ticks: 0, ..Bound::of(TWO) }),
+        broken(Mutation::FollowAnnotations, Bound { copies: 1, ticks: 0, ..Bound::of(TWO) }),
         broken(Mutation::RecreateAtOnce, Bound { lagging: 2, ticks: 1, ..Bound::of(NO_NAMES) }),
         broken(
             Mutation::AbandonDependents,

@@ -105,12 +105,12 @@ fn mutated(bound: &Bound, state: &State, request: &Request) -> Request {
         value["metadata"]["resourceVersion"] = json!(stored.version().to_string());
     }
     if bound.is(Mutation::SkipIntent)
-        && let Some(text) = value["metadata"]["annotations"][names::RECORD].as_str()
+        && let Some(text) = value["status"]["record"].as_str()
     {
         let object_key = ObjectKey { namespace: NAMESPACE, name: &resource.1 };
         let mut record: Value = open(names::RECORD, text, object_key).unwrap();
         record.as_object_mut().unwrap().remove("intent");
-        value["metadata"]["annotations"][names::RECORD] = json!(seal(names::RECORD, &record, object_key));
+        value["status"]["record"] = json!(seal(names::RECORD, &record, object_key));
     }
     *patch = value.to_string();
     request

@@ -11,7 +11,7 @@ use dbplane::decide::key::{KeyObserved, KeyStep};
 use dbplane::decide::memory::Asked;
 use dbplane::decide::names::RECORD;
 use dbplane::decide::seal::{InvalidAnnotation, ObjectKey, open, seal};
-use dbplane::decide::{AccountView, Brake, Decision, Memory, Report};
+use dbplane::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
 use dbplane::domain::NameSupport;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -74,12 +74,10 @@ pub enum Mutation {
     WriteUnchecked,
     /// An account goes although resources need it.
     AbandonDependents,
-    /// The status has no copy of the record.
-    SkipCopy,
-    /// A record that was lost or replaced is not written again, nor the finalizer.
+    /// The copy of a record that was lost is not written again, nor the finalizer.
     SkipRestore,
-    /// A record that was copied from another resource is followed.
-    IgnoreSeals,
+    /// An annotation, also one that was copied from another resource, counts as if the status said it.
+    FollowAnnotations,
     /// A compute that a list lacks is created again as soon as the platform says that there is none.
     RecreateAtOnce,
 }
@@ -199,7 +197,7 @@ fn is_missing(observed: &ComputeObserved) -> bool {
     computes.iter().all(|compute| compute.id != *id)
 }
 
-/// A resource as a process sees it that does not look whose record it has.
+/// A resource as a process sees it that follows its annotation, whosever it is.
 pub fn as_if_its_own(stored: &Print<Stored>) -> Print<Stored> {
     let text = stored.value["metadata"]["annotations"][RECORD].as_str();
     let name = stored.value["metadata"]["name"].as_str().unwrap();
@@ -209,9 +207,12 @@ pub fn as_if_its_own(stored: &Print<Stored>) -> Print<Stored> {
     });
     let Some((text, other)) = other else { return stored.clone() };
     let of = ObjectKey { namespace: NAMESPACE, name: other.rsplit('/').next().unwrap() };
-    let record: Value = open(RECORD, text, of).unwrap();
+    let mut record: Value = open(RECORD, text, of).unwrap();
     let mut seen = stored.value.clone();
-    seen["metadata"]["annotations"][RECORD] = seal(RECORD, &record, ObjectKey { namespace: NAMESPACE, name }).into();
+    record["uid"] = seen["metadata"]["uid"].clone();
+    let sealed = Value::from(seal(RECORD, &record, ObjectKey { namespace: NAMESPACE, name }));
+    seen["metadata"]["annotations"][RECORD] = sealed.clone();
+    seen["status"]["record"] = sealed;
     Stored::new(seen["kind"].clone().as_str().unwrap(), seen)
 }
 
@@ -266,7 +267,9 @@ macro_rules! mutated {
 
             fn status(report: &Report, object: &$object, observed: &$observed, now: Timestamp) -> $status {
                 let status = <$kind>::status(report, object, observed, now);
-                resolves_to_report(&status, status.record.as_deref());
+                let meta = &observed.meta;
+                let copied = (meta.record_lost, meta.deleting, meta.paused);
+                resolves_to_report(&status, (status.record.as_deref(), copied));
                 status
             }
 
@@ -280,6 +283,10 @@ macro_rules! mutated {
 
             fn set_brake(observed: &mut $observed, brake: Brake) {
                 <$kind>::set_brake(observed, brake);
+            }
+
+            fn meta(observed: &$observed) -> Option<&Meta> {
+                <$kind>::meta(observed).filter(|_| mutation() != Some(Mutation::SkipRestore))
             }
 
             fn account(object: &$object) -> Option<&AccountRef> {
@@ -355,7 +362,7 @@ impl<A: AnyAccount> Kind for MutatedAccounts<A> {
 
     fn status(report: &Report, object: &A, observed: &AccountObserved, now: Timestamp) -> dbplane::api::AccountStatus {
         let status = Accounts::<A>::status(report, object, observed, now);
-        resolves_to_report(&status, None);
+        resolves_to_report(&status, (None, ()));
         status
     }
 

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use dbplane::api::{Compute, ProjectKey};
-use dbplane::decide::{Health, Reason, Report, Sync, identity, names};
+use dbplane::decide::{Health, Reason, Report, Sync, identity};
 use k8s_openapi::api::core::v1::Secret;
 
-use super::bound::{Bound, Statuses, Subject};
+use super::bound::{Bound, Subject};
 use super::edits::{STANDING_ACCOUNTS, StandingAccount};
 use super::effects::secret_of;
 use super::in_memory::cluster::Stored;
@@ -122,10 +122,9 @@ pub fn bound_compute(bound: &Bound, stored: &Print<Stored>) -> BoundCompute {
 /// A ProjectKey with its record.
 pub fn recorded_key(bound: &Bound, stored: &Print<Stored>) -> RecordedKey {
     let object = stored.typed::<ProjectKey>();
-    let identity = bound
-        .memos
-        .recorded
-        .get(super::in_memory::hash(stored), || Arc::new(identity::of_key(&object).unwrap_or_default().identity));
+    let identity = bound.memos.recorded.get(super::in_memory::hash(stored), || {
+        Arc::new(identity::of_key(&object).unwrap_or_default().identity_or_wish())
+    });
     RecordedKey { object, identity }
 }
 
@@ -150,9 +149,7 @@ pub fn unfinished(bound: &Bound, state: &State, reports: &[Option<Arc<Report>>])
             }
             _ if stored.is_deleting() => Some("the deletion does not end".to_owned()),
             _ if !has_finalizer(stored) => Some("no finalizer holds it".to_owned()),
-            _ if bound.statuses() == Statuses::Record && !is_annotated(stored) => {
-                Some("its record is not an annotation".to_owned())
-            }
+            _ if !promises::is_annotated(&stored.value) => Some("its record is not an annotation".to_owned()),
             Subject::Computes { .. } => unfinished_compute(&world, &bound_compute(bound, stored), report),
             Subject::Key { .. } => unfinished_key(bound, &world, &recorded_key(bound, stored)),
         };
@@ -161,11 +158,6 @@ pub fn unfinished(bound: &Bound, state: &State, reports: &[Option<Arc<Report>>])
         }
     }
     left_over(bound, state, &world, reports)
-}
-
-/// Whether the annotation has the same record as the status.
-fn is_annotated(stored: &Stored) -> bool {
-    stored.value["metadata"]["annotations"][names::RECORD] == stored.value["status"]["record"]
 }
 
 /// Where the evidence leaves it open, a person is asked.

@@ -139,7 +139,6 @@ impl Carrier for ToTape {
                 return Ok(Response::Object(self.0.caches[&*resource].clone()));
             }
             Request::ApplyStatus { patch, same_record, .. } => match self.0.statuses {
-                Statuses::Nothing => return Ok(Response::Done),
                 Statuses::Record if *same_record => return Ok(Response::Done),
                 Statuses::Record => *patch = record_alone(patch),
                 Statuses::Whole => {}

@@ -69,12 +69,11 @@ pub fn resolves(what: &impl Debug) {
     });
 }
 
-/// The pass is resolved to write this status.
-pub fn resolves_to_report(status: &impl Debug, record: Option<&str>) {
+/// The pass is resolved to write this status, and the copy of its record where that is lost.
+pub fn resolves_to_report(status: &impl Debug, record: (Option<&str>, impl Debug)) {
     match with_tape(|tape| tape.statuses) {
-        Statuses::Whole => resolves(status),
+        Statuses::Whole => resolves(&(status, record)),
         Statuses::Record => resolves(&record),
-        Statuses::Nothing => resolves(&()),
     }
 }
 

@@ -9,6 +9,7 @@ use super::history::Access;
 use super::in_memory::cluster::NAMESPACE;
 use super::run::Run;
 use super::simulation::BASE_URL;
+use super::tenant::TENANT;
 
 impl Run<'_> {
     /// The account and its Secret, as people create them.
@@ -28,7 +29,7 @@ impl Run<'_> {
         });
         if self.history.account == Access::ClusterAccount {
             spec["apiKeySecretRef"]["namespace"] = json!(NAMESPACE);
-            spec["namespaces"] = json!({"names": [NAMESPACE]});
+            spec["namespaces"] = json!({"names": [NAMESPACE, TENANT]});
         }
         let now = simulation.now;
         simulation.cluster.create(&account, &spec, &json!({}), now);
@@ -72,7 +73,7 @@ impl Run<'_> {
 
     pub fn admit(&mut self, admits: bool) {
         if self.history.account == Access::ClusterAccount {
-            let names = if admits { json!([NAMESPACE]) } else { json!([]) };
+            let names = if admits { json!([NAMESPACE, TENANT]) } else { json!([]) };
             let account = self.history.account.resource();
             self.simulation.lock().cluster.edit(&account, &json!({"spec": {"namespaces": {"names": names}}}));
         }

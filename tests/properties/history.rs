@@ -11,6 +11,7 @@ use super::in_memory::cluster::Stored;
 use super::role::ROLE;
 use super::run::Run;
 use super::simulation::{PROJECT, Simulation};
+use super::tenant::Trick;
 
 /// What happens in one run.
 #[derive(Clone, Debug)]
@@ -104,6 +105,8 @@ pub enum Event {
     Admits(bool),
     /// A person confirms the deletions that wait.
     Confirmed,
+    /// A hostile tenant does this in its own namespace.
+    Tenant(Trick),
 }
 
 /// What a history is about.
@@ -265,7 +268,8 @@ impl Run<'_> {
             Event::Delete(which) => self.delete(&compute(*which)),
             Event::Reapply(which, backup) => self.reapply(&compute(*which), *backup),
             Event::Rebuild => self.rebuild(),
-            Event::StatusRemoved(which) if self.is_rewritten(&compute(*which)) => {}
+            Event::StatusRemoved(which)
+                if self.is_rewritten(&compute(*which)) || self.is_creating(&compute(*which)) => {}
             Event::StatusRemoved(which) => self.edit(*which, &json!({"status": null}), &json!({})),
             Event::Replaced(which) => self.replace(&compute(*which)),
             Event::KeyReplaced => self.replace(&key()),
@@ -300,6 +304,7 @@ impl Run<'_> {
             }
             Event::Admits(admits) => self.admit(*admits),
             Event::Confirmed => self.confirm(),
+            Event::Tenant(trick) => self.play(trick),
             Event::KeyDeleted => self.delete(&key()),
             Event::KeyReapplied(backup) => self.reapply(&key(), *backup),
             Event::KeyRequested(value) => self.request_key(*value),

@@ -33,6 +33,7 @@ mod sets;
 mod simulation;
 mod snares;
 mod steps;
+mod tenant;
 mod told;
 #[path = "../upgrade/mod.rs"]
 mod upgrade;
@@ -103,6 +104,13 @@ proptest! {
     fn no_former_password_stays_in_a_connection_secret(profile in profile(), account in account(), computes in computes(1), more in chapters(event(Subject::Computes)), last in role_at_last(), faults in faults()) {
         let chapters = more.into_iter().take(2).chain(last).collect();
         holds(&History { profile, computes, key: false, chapters, faults, account, deletes_per_minute: 30 })?;
+    }
+
+    /// Another tenant of the same ClusterAccount writes into its own namespace whatever might make it believed.
+    #[test]
+    fn a_hostile_tenant_changes_nothing_of_others(profile in profile(), computes in computes(1..=2), chapters in chapters(tenant::event()), faults in faults()) {
+        let account = history::Access::ClusterAccount;
+        holds(&History { profile, computes, key: true, chapters, faults, account, deletes_per_minute: 30 })?;
     }
 
     /// A key, and what people do with it.

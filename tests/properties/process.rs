@@ -33,6 +33,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use self::visits::{Gone, One};
 use super::faults::Fault;
+use super::in_memory::cluster::full_name;
 use super::in_memory::{self, Carrier, Port, Resource, Response, refused};
 use super::listing::{SeenKeys, read_well};
 use super::simulation::{PROJECT, REQUEST_TIMEOUT, Shared, Simulation};
@@ -182,7 +183,7 @@ impl Environment for Process {
     }
 
     fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
-        self.simulation.lock().cluster.get(&reference.name)
+        self.simulation.lock().cluster.get(&full_name(reference.namespace.as_deref(), &reference.name))
     }
 
     fn objects<K: Kind>(&self) -> Vec<Arc<K::Object>> {
@@ -261,7 +262,7 @@ impl Environment for Process {
     /// Where every resource is looked at in every round, nobody asks for it.
     fn wake<K: Managed>(&self, reference: ObjectRef<K>) {
         let kind = KINDS.into_iter().find(|kind| *kind == K::kind(&())).unwrap();
-        self.woken.lock().unwrap().insert((kind, reference.name));
+        self.woken.lock().unwrap().insert((kind, full_name(reference.namespace.as_deref(), &reference.name)));
     }
 }
 

@@ -10,11 +10,13 @@ use kube::ResourceExt;
 
 use super::history::{compute, key};
 use super::in_memory::Resource;
+use super::in_memory::cluster::NAMESPACE;
 use super::in_memory::promises::{self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World};
 use super::process::Process;
 use super::rotating::MOST_KEYS;
 use super::run::Run;
 use super::simulation::{REQUEST_TIMEOUT, Simulation};
+use super::tenant::is_tenants;
 
 /// The promises that hold at any time.
 pub fn unbroken(run: &Run) -> Result<(), String> {
@@ -29,7 +31,7 @@ pub fn unbroken(run: &Run) -> Result<(), String> {
             return Err(twice);
         }
     }
-    if let Some(wrong) = promises::bound_wrongly(&world) {
+    if let Some(wrong) = promises::bound_wrongly(&world).or_else(|| run.is_robbed()) {
         return Err(wrong);
     }
     let live = promises::live_keys(&world);
@@ -73,15 +75,22 @@ fn too_many_deletions(run: &Run) -> Result<(), String> {
     crowded.map_or(Ok(()), |first| Err(format!("more than {most} deletions within {within:?} from {first} on")))
 }
 
-/// Everything that there is.
+/// Everything that there is, but for what is a hostile tenant's.
 fn world(run: &Run) -> World {
     let simulation = run.simulation.lock();
     let made_by = |made_for: Option<&Resource>| match made_for {
         Some(resource) => Maker::Operator(Some(resource.1.clone())),
         None => Maker::SomebodyElse,
     };
+    let ledger = &simulation.ledger;
+    let is_theirs = |made_for: Option<&Resource>| made_for.is_some_and(is_tenants);
     let computes = simulation.world.console_computes(None).into_iter();
+    let computes = computes.filter(|compute| !is_theirs(ledger.computes.get(&compute.id)));
     let keys = simulation.world.console_keys().into_iter().filter(|key| !key.revoked);
+    let keys = keys.filter(|key| !is_theirs(ledger.keys.get(&key.id)));
+    let is_own = |namespace: Option<String>| namespace.as_deref() == Some(NAMESPACE);
+    let objects = simulation.cluster.all::<Compute>().into_iter().filter(|object| is_own(object.namespace()));
+    let project_keys = simulation.cluster.all::<ProjectKey>().into_iter().filter(|object| is_own(object.namespace()));
     let of_key = |secret: &Secret| secret.annotations().get(names::SECRET_KEY_ID)?.parse().ok();
     let recorded = |secret: &Secret| {
         let text = secret.annotations().get(names::SECRET_KEY)?;
@@ -99,8 +108,8 @@ fn world(run: &Run) -> World {
         keys: keys
             .map(|key| LiveKey { made_by: made_by(simulation.ledger.keys.get(&key.id)), id: key.id, name: key.name })
             .collect(),
-        resources: simulation.cluster.all::<Compute>().into_iter().map(BoundCompute::from).collect(),
-        project_keys: simulation.cluster.all::<ProjectKey>().into_iter().map(RecordedKey::from).collect(),
+        resources: objects.map(BoundCompute::from).collect(),
+        project_keys: project_keys.map(RecordedKey::from).collect(),
         key_secrets: simulation.cluster.secrets.iter().map(|(name, secret)| (name.clone(), of_key(secret))).collect(),
         known_keys: simulation.cluster.secrets.values().filter_map(|secret| recorded(secret)).chain(unsaved).collect(),
         keys_left: simulation.ledger.keys_left.clone(),

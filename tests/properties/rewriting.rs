@@ -1,10 +1,13 @@
 //! What people and tools do to the records of resources.
 
+use dbplane::api::Compute;
+use dbplane::decide::identity::{ComputeIdentity, of_compute};
 use dbplane::decide::names;
 use serde_json::json;
 
 use super::history::annotations;
 use super::in_memory::cluster::Stored;
+use super::in_memory::promises::is_annotated;
 use super::in_memory::{Print, Resource};
 use super::run::Run;
 
@@ -13,8 +16,16 @@ impl Run<'_> {
     pub fn is_rewritten(&self, resource: &Resource) -> bool {
         let simulation = self.simulation.lock();
         let Some(stored) = simulation.cluster.objects.get(resource) else { return false };
-        let record = &stored.value["status"]["record"];
-        !record.is_null() && stored.value["metadata"]["annotations"][names::RECORD] != *record
+        stored.value["status"]["record"].is_string() && !is_annotated(&stored.value)
+    }
+
+    /// Whether a create of it is open. Only the status tells what came of that.
+    pub fn is_creating(&self, resource: &Resource) -> bool {
+        let object = self.simulation.lock().cluster.get::<Compute>(&resource.1);
+        object.and_then(|object| of_compute(&object).ok()).is_some_and(|record| {
+            let ComputeIdentity { intent, unanswered, .. } = record.identity_or_wish();
+            intent.is_some() || !unanswered.is_empty()
+        })
     }
 
     pub fn replace(&mut self, resource: &Resource) {
@@ -74,8 +85,13 @@ impl Run<'_> {
         self.copied = true;
     }
 
-    /// Everything gets a new UID; Secrets lose their owners, as backup tools have it.
+    /// Everything gets a new UID; Secrets lose their owners, as backup tools have it. The backup is made while no create is open: the
+    /// annotation, which is all that is left of a record, is written last.
     pub fn rebuild(&mut self) {
+        let resources = self.simulation.lock().cluster.resources();
+        if resources.iter().any(|resource| resource.0 == "Compute" && self.is_creating(resource)) {
+            return;
+        }
         self.kill();
         let mut simulation = self.simulation.lock();
         let now = simulation.now;
@@ -83,10 +99,8 @@ impl Run<'_> {
             let object = simulation.cluster.forget(&resource).unwrap();
             let going = !object["metadata"]["deletionTimestamp"].is_null();
             let mut annotations = object["metadata"]["annotations"].clone();
-            if let Some(record) = object["status"]["record"].as_str()
-                && annotations[names::RECORD].is_null()
-            {
-                // The backup was made before.
+            if let Some(record) = object["status"]["record"].as_str() {
+                // As it stands once all is quiet.
                 annotations[names::RECORD] = json!(record);
             }
             simulation.cluster.create(&resource, &object["spec"], &annotations, now);

@@ -144,6 +144,7 @@ fn log_lines_name_what_was_done_and_where() {
         (" event=\"Changed\"", "change", &compute),
         (" event=\"Restarted\"", "restart", &compute),
         (" event=\"Deleted\"", "delete", &compute),
+        ("Found compute", "link", &compute),
         ("Imported compute", "link", &compute),
         (" event=\"KeyCreated\"", "create_key", &key),
         (" event=\"KeyRevoked\"", "revoke", &key),

@@ -117,7 +117,7 @@ impl Run<'_> {
     /// What is recorded of the ProjectKey.
     pub fn key_record(&self) -> ProjectKeyIdentity {
         let object = self.simulation.lock().cluster.get::<ProjectKey>(&key().1).unwrap();
-        identity::of_key(&object).unwrap().identity
+        identity::of_key(&object).unwrap().identity_or_wish()
     }
 }
 

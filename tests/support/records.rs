@@ -1,7 +1,7 @@
 //! Records, as time would have them.
 
 use dbplane::api::{Compute, ObjectMeta, ProjectKey};
-use dbplane::decide::identity::{Record, of_compute, of_key};
+use dbplane::decide::identity::{Record, of_compute, of_key, written};
 use dbplane::decide::seal::InvalidAnnotation;
 use jiff::SignedDuration;
 use serde::Serialize;
@@ -44,5 +44,5 @@ fn rewritten<T: Clone + Serialize>(
     let record = record.map_err(|flaw| Error::new(format!("the record is not valid: {flaw:?}")))?;
     let mut identity = record.identity.clone();
     change(&mut identity);
-    Ok(record.next(&identity, meta))
+    Ok(written(&identity, meta))
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use dbplane::api::{Compute, ProjectKey};
 use dbplane::decide::identity::{of_compute, of_key};
 use dbplane::decide::names::RECORD;
 use serde_json::Value;
@@ -114,21 +113,22 @@ impl One<'_> {
         let Object { state, name, .. } = self.object;
         let object = self.after.get(state.kind, name)?;
         let understood = match state.kind {
-            "Compute" => of_compute(&serde_json::from_value::<Compute>(object.clone()).unwrap()).map(drop),
-            "ProjectKey" => of_key(&serde_json::from_value::<ProjectKey>(object.clone()).unwrap()).map(drop),
+            "Compute" => of_compute(&serde_json::from_value(object.clone()).unwrap()).map(|it| it.is_annotated),
+            "ProjectKey" => of_key(&serde_json::from_value(object.clone()).unwrap()).map(|it| it.is_annotated),
             _ => return None,
         };
-        if let Err(flaw) = understood {
-            return (state.ends != Some(CONFLICT)).then(|| format!("its record is not understood: {flaw:?}"));
+        let is_annotated = match understood {
+            Ok(is_annotated) => is_annotated,
+            Err(_) if state.ends == Some(CONFLICT) => return None,
+            Err(flaw) => return Some(format!("its record is not understood: {flaw:?}")),
+        };
+        if !is_annotated {
+            return Some("its record differs between annotation and status".to_owned());
         }
         let record =
             |object: &Value| (object["metadata"]["annotations"][RECORD].clone(), object["status"]["record"].clone());
-        let (annotation, status) = record(object);
-        if annotation != status {
-            return Some("its record differs between annotation and status".to_owned());
-        }
         let before = record(self.before.get(state.kind, name)?);
-        let rewritten = state.recorded.is_some() && state.calls.is_empty() && before != (annotation, status);
+        let rewritten = state.recorded.is_some() && state.calls.is_empty() && before != record(object);
         rewritten.then(|| "its record was written again without a cause".to_owned())
     }
 

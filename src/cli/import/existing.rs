@@ -41,7 +41,7 @@ pub async fn existing(client: &Client, namespace: &str, notes: &mut impl Write) 
             Ok(object) => (object.metadata.clone(), computes_of(&object)),
             Err(unreadable) => {
                 let record = identity::of_unreadable::<ComputeIdentity>(&unreadable.metadata);
-                let bound = record.ok().and_then(|record| record.identity.binding);
+                let bound = record.ok().and_then(|record| record.identity_or_wish().binding);
                 (unreadable.metadata, bound.into_iter().map(|binding| (binding.project, binding.id)).collect())
             }
         };
@@ -59,7 +59,7 @@ fn computes_of(object: &Compute) -> Vec<(String, String)> {
     let named =
         object.spec.compute_id.iter().chain(object.status.iter().filter_map(|status| status.compute_id.as_ref()));
     let named = named.map(|id| (project.clone(), id.clone()));
-    let bound = identity::of_compute(object).ok().and_then(|record| record.identity.binding);
+    let bound = identity::of_compute(object).ok().and_then(|record| record.identity_or_wish().binding);
     named.chain(bound.map(|binding| (binding.project, binding.id))).collect()
 }
 

@@ -17,13 +17,14 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
     let others = &facts.others;
     let computes = others.computes.iter().map(AsRef::as_ref);
     let unreadable = others.unreadable.iter().map(AsRef::as_ref);
-    let known = facts.record.clone().unwrap_or_default();
+    let known = facts.known();
     let name_support = facts.excerpt.name_support.max(facts.names());
     let mine = (object, &known, Told::now(name_support));
     ComputeObserved {
         meta: meta_observed(object, facts.record.as_ref()),
         uid: uid(object),
         identity: facts.record.clone().map(|record| record.identity),
+        wish: facts.record.clone().ok().and_then(|record| record.wish),
         waiting_since: object.status.as_ref().and_then(|status| Some(status.waiting.as_ref()?.since)),
         restart_annotation: object.request(names::RESTART),
         not_created: object.annotations().get(names::NOT_CREATED).map(|text| listed(text)).unwrap_or_default(),

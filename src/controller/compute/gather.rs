@@ -59,6 +59,11 @@ impl<P> Facts<P> {
         self.record.clone().unwrap_or_default().identity
     }
 
+    /// The same, or what is wished: what is to be looked for.
+    pub fn looked_for(&self) -> ComputeIdentity {
+        self.record.clone().unwrap_or_default().identity_or_wish()
+    }
+
     /// Whether the platform was seen to keep names, in whatever project.
     pub fn names(&self) -> NameSupport {
         self.access.connection.as_ref().map(|connection| connection.names).unwrap_or_default()
@@ -71,9 +76,10 @@ pub(super) async fn gather<E: Environment>(
     now: Timestamp,
 ) -> Result<Facts<E::Client>, kube::Error> {
     let record = identity::of_compute(object);
-    let known = record.clone().unwrap_or_default().identity;
+    let Record { identity: known, wish, .. } = record.clone().unwrap_or_default();
+    let sought = wish.as_ref().unwrap_or(&known);
     let access = access::of(env, &object.spec.account_ref, object);
-    let (excerpt, remembered) = look(env, object, &known, &access, now);
+    let (excerpt, remembered) = look(env, object, (&known, sought), &access, now);
     Ok(Facts {
         others: others(env, object, &known, &excerpt.snapshot),
         record,
@@ -89,11 +95,11 @@ pub(super) async fn gather<E: Environment>(
     })
 }
 
-/// What the newest snapshot shows that began after our last write.
+/// What the newest snapshot shows of what is `sought` that began after our last write.
 fn look<E: Environment>(
     env: &E,
     object: &Compute,
-    known: &ComputeIdentity,
+    (known, sought): (&ComputeIdentity, &ComputeIdentity),
     access: &Access<E::Client>,
     now: Timestamp,
 ) -> (Excerpt, ResourceState) {
@@ -106,11 +112,11 @@ fn look<E: Environment>(
         return (Excerpt::default(), env.state().resource(&uid));
     };
     let mut remembered = env.state().looking(&uid, connection.number);
-    let matters = Matters::of(object, known);
+    let matters = Matters::of(object, sought);
     let mut latest = env.latest_snapshot(object, connection, matters.interest(&remembered, remembered.awaiting));
-    let awaiting = is_awaiting(object, known, &remembered, &latest);
+    let awaiting = is_awaiting(object, sought, &remembered, &latest);
     let begins = known.binding.is_none() && remembered.wrote.is_none();
-    let demands = begins && !may_rest_on(env, object, known, connection, &latest);
+    let demands = begins && !may_rest_on(env, object, sought, connection, &latest);
     if demands {
         remembered.wrote = Some(env.state().list_wanted(&uid, env.tick()));
     }

@@ -27,7 +27,7 @@ use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState};
 use crate::decide::identity::{Origin, Told, of_compute};
 use crate::decide::repairs::{Repair, What};
 use crate::decide::seal::InvalidAnnotation;
-use crate::decide::{AccountView, Brake, Decision, Memory, Report};
+use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
 use crate::telemetry::metrics::CreateOutcome;
 
 impl Managed for Compute {
@@ -96,9 +96,10 @@ impl Kind for Computes {
         observed.memory = env.state().learned(&observed.uid, |memory| {
             memory.operation_shown(object.status.as_ref().and_then(|status| status.last_operation.as_ref()));
             compute::foresee(memory, &object.spec, observed.meta.generation, now);
-            let known = facts.known();
-            memory.note_unresolved(known.recorded(), now);
-            if let (Some(binding), SnapshotState::Taken { computes, .. }) = (&known.binding, &observed.snapshot) {
+            memory.note_unresolved(facts.known().recorded(), now);
+            if let (Some(binding), SnapshotState::Taken { computes, .. }) =
+                (&facts.looked_for().binding, &observed.snapshot)
+            {
                 let found = computes.iter().find(|compute| compute.id == binding.id);
                 compute::remember(memory, &object.spec, observed.meta.generation, found, now);
             }
@@ -110,7 +111,7 @@ impl Kind for Computes {
     }
 
     fn announce<E: Environment>(env: &E, object: &Compute, facts: &Facts<E::Client>, observed: &ComputeObserved) {
-        let resolved = facts.record.as_ref().map_or(true, |record| record.open_create().is_none());
+        let resolved = facts.record.as_ref().map_or(true, |record| record.identity.open_create().is_none());
         let over = || env.state().create_resolved(&observed.uid, resource_version(object));
         if resolved && over() == Some(Told::ByBaseline) {
             // The next one. With many that wait all would decide anew in each turn; who is not woken looks by itself.
@@ -125,7 +126,7 @@ impl Kind for Computes {
 
     async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeStep) -> Result<(), StepError> {
         perform::perform(env, object, step).await?;
-        if matches!(step, ComputeStep::Bind { binding, .. } if binding.origin == Origin::Created) {
+        if matches!(step, ComputeStep::Bind { binding, restored: false, .. } if binding.origin == Origin::Created) {
             env.count_create(&Compute::kind(&()), CreateOutcome::Recovered);
         }
         Ok(())
@@ -141,7 +142,7 @@ impl Kind for Computes {
 
     fn repair(object: &Compute, step: &ComputeStep) -> Option<Repair> {
         match step {
-            ComputeStep::Restore { record, finalizer } => Some(Repair::of(What::Metadata, (record, finalizer))),
+            ComputeStep::Restore { record } => Some(Repair::of(What::Metadata, record)),
             ComputeStep::WriteConnection { secret, .. } => {
                 Some(Repair::of(What::Secret(Self::written_secret(object)?.to_owned()), secret))
             }
@@ -162,6 +163,10 @@ impl Kind for Computes {
 
     fn account(object: &Compute) -> Option<&AccountRef> {
         Some(&object.spec.account_ref)
+    }
+
+    fn meta(observed: &ComputeObserved) -> Option<&Meta> {
+        Some(&observed.meta)
     }
 
     fn account_view(observed: &ComputeObserved) -> Option<&AccountView> {
@@ -189,7 +194,7 @@ impl Kind for Computes {
     }
 
     fn has(object: &Compute) -> Result<Vec<String>, InvalidAnnotation> {
-        Ok(of_compute(object)?.identity.has(&object.spec.project_id))
+        Ok(of_compute(object)?.identity_or_wish().has(&object.spec.project_id))
     }
 
     fn keys(object: &Compute) -> Vec<Key> {

@@ -11,14 +11,16 @@ use super::super::index::Key;
 use super::super::labels;
 use super::super::object::uid;
 use super::super::pass::calls::{
-    ActionLine, acted, confirm_record, count_create, failed, patch_metadata, publish, restore,
+    ActionLine, Recording, acted, count_create, failed, hold, in_time, not_recorded, patch_metadata, publish, record,
+    record_call, restore,
 };
+use super::super::pass::outcome::conclude;
 use super::super::pass::released;
 use super::super::state::{Answer, Connection, SharedConnection, Turn};
 use super::Computes;
 use super::operations::shown;
 use crate::api::{Compute, Management};
-use crate::cluster::{Event, MetadataPatch, Owner, resource_version};
+use crate::cluster::{Cluster, Event, MetadataPatch, Owner, resource_version};
 use crate::decide::compute::{self, ComputeStep};
 use crate::decide::connection::ConnectionSecret;
 use crate::decide::identity::{self, Binding, ComputeIdentity, CreateIntent, Origin, RestartRecord};
@@ -32,7 +34,9 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
     let work = Work { env, object };
     match step {
         ComputeStep::Create { intent, new, restart, seen } => work.create(intent, new, restart, *seen).await,
-        ComputeStep::Bind { binding, restart, unanswered } => work.link(binding, restart, unanswered).await,
+        ComputeStep::Bind { binding, restart, unanswered, restored } => {
+            work.link(binding, restart, unanswered, *restored).await
+        }
         ComputeStep::DropIntent { unanswered } => {
             let unanswered = unanswered.clone();
             work.record(|known| ComputeIdentity { intent: None, unanswered, ..known }).await
@@ -45,7 +49,7 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
             let unanswered = unanswered.clone();
             work.record(|known| ComputeIdentity { unanswered, ..known }).await
         }
-        ComputeStep::Restore { record, finalizer } => restore(env, object, record.as_deref(), *finalizer).await,
+        ComputeStep::Restore { record } => restore(env, object, record.as_deref()).await,
         ComputeStep::Change { id, change, parts, because, drift, restart } => {
             work.change(id, change, because, restart.as_ref()).await?;
             env.state().change_sent(&uid(object), parts, env.now());
@@ -72,10 +76,10 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
     }
 }
 
-/// Changes the record of an object as given.
-fn recording(object: &Compute, change: impl FnOnce(ComputeIdentity) -> ComputeIdentity) -> MetadataPatch {
-    let known = identity::of_compute(object).unwrap_or_default();
-    MetadataPatch::new().record(known.next(&change(known.identity.clone()), &object.metadata))
+/// The record of an object, changed as given.
+fn recording<'a>(object: &Compute, change: impl FnOnce(ComputeIdentity) -> ComputeIdentity) -> Recording<'a> {
+    let known = identity::of_compute(object).unwrap_or_default().identity;
+    Recording::of(identity::written(&change(known), &object.metadata))
 }
 
 struct Work<'a, E> {
@@ -104,10 +108,7 @@ impl<E: Environment> Work<'_, E> {
         }
         let Some(platform) = self.admitted_create(intent, seen).await? else { return Ok(()) };
         let intent = &CreateIntent { at: self.env.now(), ..intent.clone() };
-        let intended = |known| ComputeIdentity { intent: Some(intent.clone()), binding: None, ..known };
-        let intended = self.record_intent(&recording(self.object, intended).finalizer(true)).await?;
-        let intended =
-            confirm_record(self.env, &intended, (Action::Create, intent.at), Some(&compute::creating())).await?;
+        let intended = self.record_intent(intent).await?;
         let answer = platform.create_compute(&self.object.spec.project_id, new).await;
         count_create(self.env, self.object, &answer);
         self.wrote();
@@ -130,7 +131,7 @@ impl<E: Environment> Work<'_, E> {
             restart: Some(restart.clone()),
             ..known
         });
-        self.bind(&intended, bound).await?;
+        let news = self.bind(&intended, bound).await?;
         let text = format!("Created compute {} on branch {}.", created.id, intent.branch);
         let event = match before {
             Some(before) => {
@@ -139,25 +140,36 @@ impl<E: Environment> Work<'_, E> {
             }
             None => Event::once("Created", text),
         };
-        self.done(labels::action(Action::Create), &created.id, &event).await;
+        self.done(labels::action(Action::Create), &created.id, &event, news).await;
         Ok(())
     }
 
     /// Writes the intent. Where no answer comes, it may be written, and the branch's turn is kept until that is seen. Where it is
     /// refused, the turn is given up: nobody waits for what may never be written.
-    async fn record_intent(&self, patch: &MetadataPatch) -> Result<Compute, StepError> {
-        let uid = uid(self.object);
-        let first = self.env.state().recording_create(&uid, resource_version(self.object));
-        let patched = self.patch(self.object, patch).await;
-        match &patched {
-            Ok(_) => self.env.state().create_recorded(&uid),
+    async fn record_intent(&self, intent: &CreateIntent) -> Result<Compute, StepError> {
+        let (state, uid) = (self.env.state(), uid(self.object));
+        let first = state.recording_create(&uid, resource_version(self.object));
+        let held = hold(self.env, self.object).await.inspect_err(|_| {
+            if first {
+                state.create_refused(&uid);
+            }
+        })?;
+        state.recording_create(&uid, resource_version(&held));
+        state.call_recorded(&uid, Action::Create, intent.at);
+        let intended = |known| ComputeIdentity { intent: Some(intent.clone()), binding: None, ..known };
+        let told = Some(&compute::creating());
+        let recorded = record(self.env, &held, Recording { told, ..recording(&held, intended) }).await;
+        match &recorded {
+            Ok(_) => state.create_recorded(&uid),
             // A refusal says nothing of an earlier intent that was not answered.
-            Err(StepError::Cluster(kube::Error::Api(status))) if first && status.code < 500 && status.code != 409 => {
-                self.env.state().create_refused(&uid);
+            Err(kube::Error::Api(status)) if first && status.code < 500 && status.code != 409 => {
+                state.create_refused(&uid);
             }
             Err(_) => {}
         }
-        patched
+        let recorded = recorded.map_err(not_recorded(Action::Create))?;
+        in_time(self.env, (Action::Create, intent.at))?;
+        Ok(recorded)
     }
 
     /// Binds the resource to a compute that exists.
@@ -166,6 +178,7 @@ impl<E: Environment> Work<'_, E> {
         binding: &Binding,
         restart: &RestartRecord,
         unanswered: &[CreateIntent],
+        restored: bool,
     ) -> Result<(), StepError> {
         let bound = ComputeIdentity {
             binding: Some(binding.clone()),
@@ -173,15 +186,17 @@ impl<E: Environment> Work<'_, E> {
             unanswered: unanswered.to_vec(),
             restart: Some(restart.clone()),
         };
-        self.bind(self.object, recording(self.object, |_| bound)).await?;
-        self.done(labels::LINK, &binding.id, &Event::once("Linked", linked(binding))).await;
+        let news = self.bind(self.object, recording(self.object, |_| bound)).await?;
+        let text = if restored { format!("Found compute {} again.", binding.id) } else { linked(binding) };
+        self.done(labels::LINK, &binding.id, &Event::once("Linked", text), news).await;
         Ok(())
     }
 
-    async fn bind(&self, object: &Compute, patch: MetadataPatch) -> Result<(), StepError> {
-        self.patch(object, &patch.finalizer(self.object.spec.management == Management::Full)).await?;
+    async fn bind(&self, object: &Compute, bound: Recording<'_>) -> Result<Vec<Event>, StepError> {
+        let held = self.object.spec.management == Management::Full;
+        let news = conclude::<Computes, E>(self.env, object, Recording { held, ..bound }).await?;
         self.env.state().compute_bound(&uid(object));
-        Ok(())
+        Ok(news)
     }
 
     /// Where the change is a restart as well, that is recorded: a successor does not restart the compute once more.
@@ -198,45 +213,45 @@ impl<E: Environment> Work<'_, E> {
             let restart = RestartRecord { at: self.env.now(), ..restart.clone() };
             let at = restart.at;
             let calling = recording(self.object, |known| ComputeIdentity { restart: Some(restart), ..known });
-            let recorded = self.patch(self.object, &calling).await?;
-            stands = Some(confirm_record(self.env, &recorded, (Action::Change, at), None).await?);
+            stands = Some(record_call(self.env, self.object, (Action::Change, at), calling).await?);
         }
         let answer = self.platform(&connection).update_compute(&self.object.spec.project_id, id, change).await;
         self.wrote();
         let answer = self.settle(Action::Change, answer)?;
         self.started(answer.operations);
-        if let Some(stands) = stands {
-            self.restarted(&stands).await?;
-        }
+        let news = match &stands {
+            Some(stands) => self.restarted(stands).await?,
+            None => Vec::new(),
+        };
         let event = Event::normal("Changed", format!("Changed compute {id}: {because}."));
-        self.done(labels::action(Action::Change), id, &event).await;
+        self.done(labels::action(Action::Change), id, &event, news).await;
         Ok(())
     }
 
     /// Record, call, complete the record: each token restarts once.
-    async fn restart(&self, id: &str, record: &RestartRecord) -> Result<(), StepError> {
+    async fn restart(&self, id: &str, restart: &RestartRecord) -> Result<(), StepError> {
         let Some(platform) = self.admitted(Action::Restart).await? else { return Ok(()) };
-        let record = &RestartRecord { at: self.env.now(), ..record.clone() };
-        let calling = |known| ComputeIdentity { restart: Some(record.clone()), ..known };
-        let stands = self.patch(self.object, &recording(self.object, calling)).await?;
-        let stands = confirm_record(self.env, &stands, (Action::Restart, record.at), None).await?;
+        let restart = &RestartRecord { at: self.env.now(), ..restart.clone() };
+        let calling = |known| ComputeIdentity { restart: Some(restart.clone()), ..known };
+        let call = (Action::Restart, restart.at);
+        let stands = record_call(self.env, self.object, call, recording(self.object, calling)).await?;
         let answer = platform.restart_compute(&self.object.spec.project_id, &id.to_owned()).await;
         self.wrote();
         let answer = self.settle(Action::Restart, answer)?;
         self.started(answer.operations);
-        self.restarted(&stands).await?;
+        let news = self.restarted(&stands).await?;
         let event = Event::normal("Restarted", format!("Restarted compute {id}."));
-        self.done(labels::action(Action::Restart), id, &event).await;
+        self.done(labels::action(Action::Restart), id, &event, news).await;
         Ok(())
     }
 
     /// The restart whose call is recorded has been made.
-    async fn restarted(&self, stands: &Compute) -> Result<(), StepError> {
+    async fn restarted(&self, stands: &Compute) -> Result<Vec<Event>, StepError> {
         let done = |known: ComputeIdentity| {
             let restart = known.restart.map(|record| RestartRecord { calling: None, ..record });
             ComputeIdentity { restart, ..known }
         };
-        self.patch(stands, &recording(stands, done)).await.map(drop)
+        Ok(conclude::<Computes, E>(self.env, stands, recording(stands, done)).await?)
     }
 
     async fn ask(&self, id: &str) -> Result<(), StepError> {
@@ -270,7 +285,7 @@ impl<E: Environment> Work<'_, E> {
         self.settle(Action::Delete, answer)?;
         self.env.state().compute_deleted(&uid(self.object), self.env.now());
         let event = Event::once("Deleted", format!("Deleted compute {id}."));
-        self.done(labels::action(Action::Delete), id, &event).await;
+        self.done(labels::action(Action::Delete), id, &event, Vec::new()).await;
         Ok(())
     }
 
@@ -283,7 +298,7 @@ impl<E: Environment> Work<'_, E> {
     }
 
     async fn remove_finalizer(&self) -> Result<(), StepError> {
-        self.patch(self.object, &MetadataPatch::new().finalizer(false)).await?;
+        patch_metadata(self.env, self.object, &MetadataPatch::new().finalizer(false)).await?;
         self.env.stop_observing(self.object);
         released::<Computes, E>(self.env, self.object);
         Ok(())
@@ -336,11 +351,8 @@ impl<E: Environment> Work<'_, E> {
     }
 
     async fn record(&self, change: impl FnOnce(ComputeIdentity) -> ComputeIdentity) -> Result<(), StepError> {
-        self.patch(self.object, &recording(self.object, change)).await.map(drop)
-    }
-
-    async fn patch(&self, object: &Compute, patch: &MetadataPatch) -> Result<Compute, StepError> {
-        patch_metadata(self.env, object, patch).await
+        record(self.env, self.object, recording(self.object, change)).await?;
+        Ok(())
     }
 
     /// A call that changes something has ended: only snapshots that begin from now on show what it did.
@@ -357,9 +369,13 @@ impl<E: Environment> Work<'_, E> {
         self.env.state().operations_started(&uid(self.object), &shown(operations));
     }
 
-    async fn done(&self, action: &'static str, id: &str, event: &Event) {
+    /// Tells what was done, and then what is news since.
+    async fn done(&self, action: &'static str, id: &str, event: &Event, news: Vec<Event>) {
         let project = Some(self.object.spec.project_id.as_str());
         acted(self.env, self.object, ActionLine { project, compute: Some(id), ..ActionLine::of(action) }, event).await;
+        for event in &news {
+            self.env.cluster().publish(self.object, event).await;
+        }
     }
 }
 

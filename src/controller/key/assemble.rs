@@ -9,12 +9,12 @@ use super::listing::Excerpt;
 use super::secret;
 use crate::api::ProjectKey;
 use crate::cluster::{SecretState, owned_by};
-use crate::decide::identity::KeyRecords;
+use crate::decide::identity::{KeyRecords, Record};
 use crate::decide::key::{KeyListing, KeyObserved, KeySecretView, Probe};
 use crate::decide::names;
 
 pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved {
-    let records = facts.record.as_ref().map(|record| record.identity.records.clone()).unwrap_or_default();
+    let records = facts.record.as_ref().map(|record| record.clone().identity_or_wish().records).unwrap_or_default();
     let (secret, secret_deleting) = secret_view(object, &facts.secret, &records, &facts.base_url);
     let remembered = &facts.remembered;
     let Excerpt { listing, known, not_offered_until } =
@@ -24,7 +24,7 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
         meta: meta_observed(object, facts.record.as_ref()),
         uid: uid(object),
         created: object.meta().creation_timestamp.as_ref().map_or(facts.now, |time| time.0),
-        identity: facts.record.clone().map(|record| record.identity),
+        identity: facts.record.clone().map(Record::identity_or_wish),
         account: facts.access.view.clone(),
         accounts: facts.accounts.clone(),
         rival: rival(object, &facts.rivals, &secret),
@@ -66,9 +66,8 @@ fn secret_view(
 /// What the platform last said of the key in use. A list from before the key was created says nothing of it.
 fn probe<P>(facts: &Facts<P>, known: &KeyListing) -> Probe {
     let probe = facts.remembered.key.probe.unwrap_or(Probe::NotAsked(None));
-    let identity = facts.record.as_ref().ok().map(|record| &record.identity);
-    let current = identity.and_then(|identity| identity.records.current.as_ref());
-    let (Some(current), KeyListing::Read { at, .. }) = (current, known) else { return probe };
+    let identity = facts.record.clone().unwrap_or_default().identity_or_wish();
+    let (Some(current), KeyListing::Read { at, .. }) = (&identity.records.current, known) else { return probe };
     let has_it = known.has(current).filter(|_| *at > current.at);
     has_it.map_or(probe, |has_it| probe.listed(*at, has_it))
 }

@@ -30,7 +30,7 @@ use crate::decide::identity::of_key;
 use crate::decide::key::{self, KeyObserved, KeyStep};
 use crate::decide::repairs::{Repair, What};
 use crate::decide::seal::InvalidAnnotation;
-use crate::decide::{AccountView, Brake, Decision, Memory, Report};
+use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
 
 impl Managed for ProjectKey {
     fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
@@ -89,7 +89,7 @@ impl Kind for ProjectKeys {
         observed: &mut KeyObserved,
         now: Timestamp,
     ) {
-        let intended = facts.record.as_ref().ok().and_then(|record| record.identity.intent.as_ref());
+        let intended = facts.record.clone().unwrap_or_default().identity_or_wish().intent;
         observed.memory = env.state().learned(&observed.uid, |memory| {
             memory.note_unresolved(intended.map(|intent| intent.at), now);
         });
@@ -144,11 +144,15 @@ impl Kind for ProjectKeys {
     }
 
     fn is_held(object: &ProjectKey) -> bool {
-        of_key(object).is_ok_and(|record| key::is_held(&record.identity))
+        of_key(object).is_ok_and(|record| key::is_held(&record.identity_or_wish()))
     }
 
     fn account(object: &ProjectKey) -> Option<&AccountRef> {
         Some(&object.spec.account_ref)
+    }
+
+    fn meta(observed: &KeyObserved) -> Option<&Meta> {
+        Some(&observed.meta)
     }
 
     fn account_view(observed: &KeyObserved) -> Option<&AccountView> {
@@ -164,7 +168,7 @@ impl Kind for ProjectKeys {
     }
 
     fn has(object: &ProjectKey) -> Result<Vec<String>, InvalidAnnotation> {
-        Ok(of_key(object)?.identity.has())
+        Ok(of_key(object)?.identity_or_wish().has())
     }
 
     fn on_deleted<E: Environment>(env: &E, object: &ProjectKey) {

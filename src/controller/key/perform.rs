@@ -8,8 +8,7 @@ use super::super::environment::{Environment, StepError};
 use super::super::labels;
 use super::super::object::uid;
 use super::super::pass::calls::{
-    ActionLine, acted, confirm_record, copy_record, count_create, failed, patch_metadata, publish, restore,
-    secret_written,
+    ActionLine, acted, count_create, failed, patch_metadata, publish, record, record_call, restore, secret_written,
 };
 use super::super::pass::released;
 use super::super::state::{Connection, SharedConnection, UnsavedKey};
@@ -34,9 +33,9 @@ const KEY_LENGTH: usize = 256;
 
 /// Performs one step.
 pub async fn perform<E: Environment>(env: &E, object: &ProjectKey, step: &KeyStep) -> Result<(), StepError> {
-    let work = Work { env, object, identity: identity::of_key(object).unwrap_or_default().identity };
+    let work = Work { env, object, identity: identity::of_key(object).unwrap_or_default().identity_or_wish() };
     match step {
-        KeyStep::Restore { record } => restore(env, object, record.as_deref(), true).await,
+        KeyStep::Restore { record } => restore(env, object, record.as_deref()).await,
         KeyStep::PrepareSecret => work.prepare().await,
         KeyStep::AdoptSecret { key, version } => work.adopt_secret(key.as_deref(), version).await,
         KeyStep::CreateKey { intent, because, try_first } => {
@@ -86,8 +85,8 @@ impl<E: Environment> Work<'_, E> {
 
     async fn acknowledge(&self, records: &KeyRecords, event: &str) -> Result<(), StepError> {
         let records = records.clone();
-        let patch = recording(self.object, |known| ProjectKeyIdentity { records, ..known });
-        self.patch(self.object, &patch).await?;
+        let acknowledged = recording(self.object, |known| ProjectKeyIdentity { records, ..known });
+        record(self.env, self.object, acknowledged).await?;
         self.done(ActionLine::of(labels::FORGET_KEY), &Event::normal("KeyForgotten", event)).await;
         Ok(())
     }
@@ -105,8 +104,8 @@ impl<E: Environment> Work<'_, E> {
         }
         let intent = &KeyIntent { at: self.env.now(), ..intent.clone() };
         let intended = |known| ProjectKeyIdentity { intent: Some(intent.clone()), ..known };
-        let intended = self.patch(self.object, &recording(self.object, intended)).await?;
-        let intended = confirm_record(self.env, &intended, (Action::CreateKey, intent.at), None).await?;
+        let call = (Action::CreateKey, intent.at);
+        let intended = record_call(self.env, self.object, call, recording(self.object, intended)).await?;
         let created = platform.create_key(&organization, &intent.name, &self.object.spec.project_id).await;
         count_create(self.env, self.object, &created);
         self.keys_changed();
@@ -163,7 +162,7 @@ impl<E: Environment> Work<'_, E> {
         }
         wrote_key(&self.object.spec.secret.name, &unsaved.key);
         let records = self.identity.records.succeeded_by(unsaved.key.clone(), &unsaved.intent);
-        self.patch(object, &recording_keys(object, &records)).await?;
+        record(self.env, object, recording_keys(object, &records)).await?;
         self.env.state().take_unsaved_key(&self.uid());
         if unsaved.intent.rotates {
             self.env.count_key(KeyChange::Rotated);
@@ -186,7 +185,7 @@ impl<E: Environment> Work<'_, E> {
     }
 
     async fn give_up_refused(&self, records: &KeyRecords, message: &str) -> Result<(), StepError> {
-        self.patch(self.object, &recording_keys(self.object, records)).await?;
+        record(self.env, self.object, recording_keys(self.object, records)).await?;
         self.count_lost(records);
         self.env.state().take_unsaved_key(&self.uid());
         publish(self.env, self.object, &Event::warning("NewKeyRefused", message)).await;
@@ -195,8 +194,8 @@ impl<E: Environment> Work<'_, E> {
 
     /// What another process has begun since stays recorded.
     async fn give_up_unsaved(&self, records: &KeyRecords) -> Result<(), StepError> {
-        let lost = records.clone();
-        self.patch(self.object, &recording(self.object, |known| ProjectKeyIdentity { records: lost, ..known })).await?;
+        let lost = recording(self.object, |known| ProjectKeyIdentity { records: records.clone(), ..known });
+        record(self.env, self.object, lost).await?;
         self.count_lost(records);
         if let Some(unsaved) = self.env.state().take_unsaved_key(&self.uid()) {
             unsaved.log_loss(GIVEN_UP);
@@ -228,7 +227,7 @@ impl<E: Environment> Work<'_, E> {
     }
 
     async fn record(&self, records: &KeyRecords, event: Option<&str>) -> Result<(), StepError> {
-        self.write_records(self.object, records).await?;
+        self.write_records(records).await?;
         if let Some(text) = event {
             let lost = records.lost.len() > self.identity.records.lost.len();
             let event = if lost { Event::warning("KeyLeft", text) } else { Event::once("KeyRevoked", text) };
@@ -237,8 +236,8 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    async fn write_records(&self, object: &ProjectKey, records: &KeyRecords) -> Result<(), StepError> {
-        self.patch(object, &recording_keys(object, records)).await?;
+    async fn write_records(&self, records: &KeyRecords) -> Result<(), StepError> {
+        record(self.env, self.object, recording_keys(self.object, records)).await?;
         self.count_lost(records);
         self.env.state().probe_outdated(&self.uid());
         // A key that is recorded as gone is kept in memory for nobody.
@@ -257,8 +256,6 @@ impl<E: Environment> Work<'_, E> {
     ) -> Result<(), StepError> {
         let connection = self.connection(Action::Revoke)?;
         let organization = organization(&connection, Action::Revoke)?;
-        // Should the record be replaced by an older one, the key might be taken into use while it is being revoked.
-        let object = copy_record(self.env, self.object, Action::Revoke).await?;
         match self.platform(&connection).revoke_key(&organization, id).await {
             Ok(()) | Err(Fault::NotFound { .. }) => {}
             Err(Fault::Unsupported { .. }) => {
@@ -270,7 +267,7 @@ impl<E: Environment> Work<'_, E> {
         self.keys_changed();
         self.env.state().action_succeeded(&self.uid(), Action::Revoke);
         self.env.count_key(KeyChange::Revoked);
-        self.write_records(&object, records).await?;
+        self.write_records(records).await?;
         let revoked = ActionLine { key: Some(name), key_id: Some(id), ..self.did(Action::Revoke) };
         let done = format!("Revoked key {name} ({id}).");
         let event = in_use.map_or_else(
@@ -341,7 +338,7 @@ impl<E: Environment> Work<'_, E> {
     }
 
     async fn remove_finalizer(&self) -> Result<(), StepError> {
-        self.patch(self.object, &MetadataPatch::new().finalizer(false)).await?;
+        patch_metadata(self.env, self.object, &MetadataPatch::new().finalizer(false)).await?;
         released::<ProjectKeys, E>(self.env, self.object);
         Ok(())
     }
@@ -368,10 +365,6 @@ impl<E: Environment> Work<'_, E> {
     /// Lists that began before do not show what was just done.
     fn keys_changed(&self) {
         self.env.state().keys_outdated(&self.uid(), self.env.tick());
-    }
-
-    async fn patch(&self, object: &ProjectKey, patch: &MetadataPatch) -> Result<ProjectKey, StepError> {
-        patch_metadata(self.env, object, patch).await
     }
 
     fn did(&self, action: Action) -> ActionLine<'_> {

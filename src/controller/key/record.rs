@@ -4,24 +4,24 @@ use k8s_openapi::api::core::v1::Secret;
 
 use super::super::environment::{Environment, StepError};
 use super::super::object::uid;
-use super::super::pass::calls::{ActionLine, altered, secret_written};
+use super::super::pass::calls::{ActionLine, Recording, altered, secret_written};
 use crate::api::ProjectKey;
-use crate::cluster::{MetadataPatch, SecretContent, WriteError};
+use crate::cluster::{SecretContent, WriteError};
 use crate::decide::Action;
 use crate::decide::identity::{self, KeyIdentity, KeyRecords, ProjectKeyIdentity};
 use crate::decide::memory::Problem;
 
-/// Changes the record of an object as given.
-pub(super) fn recording(
+/// The record of an object, changed as given.
+pub(super) fn recording<'a>(
     object: &ProjectKey,
     change: impl FnOnce(ProjectKeyIdentity) -> ProjectKeyIdentity,
-) -> MetadataPatch {
-    let known = identity::of_key(object).unwrap_or_default();
-    MetadataPatch::new().record(known.next(&change(known.identity.clone()), &object.metadata))
+) -> Recording<'a> {
+    let known = identity::of_key(object).unwrap_or_default().identity_or_wish();
+    Recording::of(identity::written(&change(known), &object.metadata))
 }
 
 /// Records these keys; no creation is open.
-pub(super) fn recording_keys(object: &ProjectKey, records: &KeyRecords) -> MetadataPatch {
+pub(super) fn recording_keys<'a>(object: &ProjectKey, records: &KeyRecords) -> Recording<'a> {
     recording(object, |_| ProjectKeyIdentity { records: records.clone(), intent: None })
 }
 

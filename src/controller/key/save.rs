@@ -37,7 +37,7 @@ pub(super) async fn write_unsaved<E: Environment>(
         Ok(own) => own,
         Err(error) => return secret_written(env, &uid(object), Err(error), name).map(|()| Saved::Written),
     };
-    let now = cluster.current(object).await?.map(|now| identity::of_key(&now).unwrap_or_default().identity);
+    let now = cluster.current(object).await?.map(|now| identity::of_key(&now).unwrap_or_default().identity_or_wish());
     if now.as_ref().is_some_and(|identity| !identity.expects(&unsaved.key.name)) {
         return Ok(Saved::GivenUp);
     }

@@ -2,15 +2,13 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
-use kube::ResourceExt;
 use tracing::{info, warn};
 
 use super::super::environment::{Environment, StepError};
 use super::super::labels;
-use super::super::object::{Managed, Status, uid};
+use super::super::object::{Managed, Status, has_finalizer, uid};
 use crate::cluster::{Cluster, Event, MetadataPatch, SecretContent, WriteError, explained, resource_version};
 use crate::decide::memory::Problem;
-use crate::decide::names::RECORD;
 use crate::decide::{Action, Report, later};
 use crate::domain::Fault;
 use crate::telemetry::metrics::CreateOutcome;
@@ -75,63 +73,95 @@ pub async fn publish<K: Managed, E: Environment>(env: &E, object: &K, event: &Ev
     env.cluster().publish(object, event).await;
 }
 
-/// Writes the record of an object anew where it was lost, and the finalizer.
-pub async fn restore<K: Managed, E: Environment>(
-    env: &E,
-    object: &K,
-    record: Option<&str>,
-    finalizer: bool,
-) -> Result<(), StepError> {
-    let patch = MetadataPatch::new().finalizer(finalizer);
+/// Writes the finalizer of an object again where it was lost, and the copy of its record.
+pub async fn restore<K: Managed, E: Environment>(env: &E, object: &K, record: Option<&str>) -> Result<(), StepError> {
+    let patch = MetadataPatch::new().finalizer(true);
     let patch = record.into_iter().fold(patch, |patch, text| patch.record(text.to_owned()));
     patch_metadata(env, object, &patch).await.map(drop)
 }
 
-/// A call is recorded in the annotation of `object`, and about to be made. Its record is copied to the status first. The call must
-/// have ended when a successor takes its absence for a proof: where recording it took too long it is not made. Whoever waits for what the
-/// call makes is told so meanwhile.
-pub async fn confirm_record<K: Managed, E: Environment>(
+/// What is recorded of an object.
+#[derive(Debug)]
+pub struct Recording<'a> {
+    pub text: String,
+    /// Whether the object has something from now on that the finalizer has to hold it for.
+    pub held: bool,
+    /// What people are told meanwhile.
+    pub told: Option<&'a Report>,
+}
+
+impl Recording<'_> {
+    pub fn of(text: String) -> Self {
+        Self { text, held: false, told: None }
+    }
+}
+
+/// Records in the status of `object`; before that, its finalizer is added where it has to have one.
+pub async fn record<K: Managed, E: Environment>(
+    env: &E,
+    object: &K,
+    recording: Recording<'_>,
+) -> Result<K, kube::Error> {
+    let object = match recording.held {
+        true => hold(env, object).await?,
+        false => object.clone(),
+    };
+    let mut status = object.status().cloned().unwrap_or_default();
+    if let Some(report) = recording.told {
+        status.tell(report, object.meta().generation.unwrap_or_default(), env.now());
+    }
+    if let Some(record) = status.record_mut() {
+        *record = Some(recording.text);
+    }
+    if object.status() == Some(&status) {
+        return Ok(object);
+    }
+    let recorded = env.cluster().apply_status(&object, &status).await?;
+    env.state().wrote_version(&uid(&object), resource_version(&recorded));
+    Ok(recorded)
+}
+
+/// Adds the finalizer where it is missing.
+pub async fn hold<K: Managed, E: Environment>(env: &E, object: &K) -> Result<K, kube::Error> {
+    if has_finalizer(object.meta()) {
+        return Ok(object.clone());
+    }
+    let held = env.cluster().patch_metadata(object, &MetadataPatch::new().finalizer(true)).await?;
+    env.state().wrote_version(&uid(object), resource_version(&held));
+    Ok(held)
+}
+
+/// Records a call that is about to be made.
+pub async fn record_call<K: Managed, E: Environment>(
     env: &E,
     object: &K,
     (action, at): (Action, Timestamp),
-    told: Option<&Report>,
+    recording: Recording<'_>,
 ) -> Result<K, StepError> {
     env.state().call_recorded(&uid(object), action, at);
-    let confirmed = write_copy(env, object, action, told).await?;
+    let recorded = record(env, object, recording).await.map_err(not_recorded(action))?;
+    in_time(env, (action, at))?;
+    Ok(recorded)
+}
+
+/// A call must have ended when a successor takes its absence for a proof: where recording it took too long it is not made.
+pub fn in_time<E: Environment>(env: &E, (action, at): (Action, Timestamp)) -> Result<(), StepError> {
     if env.now() < later(at, env.settings().slack()) {
-        return Ok(confirmed);
+        return Ok(());
     }
     let message = "The API server took too long to record the call, so it was not made. dbplane tries it again.";
     Err(StepError::Failed(action, Problem::NotRecorded(message.to_owned())))
 }
 
-/// Copies the record of `object` to its status, where no manifest replaces it, before a call is made that rests on it.
-pub async fn copy_record<K: Managed, E: Environment>(env: &E, object: &K, action: Action) -> Result<K, StepError> {
-    write_copy(env, object, action, None).await
-}
-
-async fn write_copy<K: Managed, E: Environment>(
-    env: &E,
-    object: &K,
-    action: Action,
-    told: Option<&Report>,
-) -> Result<K, StepError> {
-    let mut status = object.status().cloned().unwrap_or_default();
-    if let Some(report) = told {
-        status.tell(report, object.meta().generation.unwrap_or_default(), env.now());
+/// For `map_err`: a call that is not made, since the API server did not record it. What was decided on an older version is decided anew.
+pub fn not_recorded(action: Action) -> impl Fn(kube::Error) -> StepError {
+    move |error| match error {
+        kube::Error::Api(status) if matches!(status.code, 404 | 409) => StepError::Cluster(kube::Error::Api(status)),
+        error => {
+            let message = format!("The API server did not record the call, so it was not made: {}", explained(&error));
+            StepError::Failed(action, Problem::NotRecorded(message))
+        }
     }
-    if let Some(copy) = status.record_mut() {
-        *copy = object.annotations().get(RECORD).cloned();
-    }
-    if object.status() == Some(&status) {
-        return Ok(object.clone());
-    }
-    let copied = env.cluster().apply_status(object, &status).await.map_err(|error| {
-        let message = format!("The API server did not record the call, so it was not made: {}", explained(&error));
-        StepError::Failed(action, Problem::NotRecorded(message))
-    })?;
-    env.state().wrote_version(&uid(object), resource_version(&copied));
-    Ok(copied)
 }
 
 /// Counts a create for `object`, as it was answered or not.

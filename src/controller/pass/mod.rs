@@ -2,7 +2,9 @@
 
 mod brake;
 pub mod calls;
+mod copy;
 mod events;
+pub mod outcome;
 mod refused;
 mod undone;
 
@@ -14,6 +16,7 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 use tracing::{debug, warn};
 
+use self::copy::Copy;
 use super::access;
 use super::environment::{Environment, Kind, StepError};
 use super::labels;
@@ -110,12 +113,29 @@ pub async fn pass<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Resul
     if decision.step.is_some() {
         return Ok(Pass::only(Next::Now));
     }
-    if let Some(report) = decision.report.take() {
-        let (report, wake) = undone::beside(env, &uid, report, decision.wake);
-        decision = Decision { report: Some(report), wake, ..decision };
-    }
-    let wake = report::<K, E>(env, object, &observed, &decision, now).await?;
+    let wake = rest::<K, E>(env, object, &observed, &mut decision, now).await?;
     Ok(Pass { next: Next::On(wake), report: decision.report })
+}
+
+/// Nothing is to be done: the status is written, and the copy of the record.
+async fn rest<K: Kind, E: Environment>(
+    env: &E,
+    object: &K::Object,
+    observed: &K::Observed,
+    decision: &mut Decision<K::Step>,
+    now: Timestamp,
+) -> Result<Wake, kube::Error> {
+    let copy = Copy::of::<K, E>(env, object, observed).await?;
+    if let Copy::Waits(until) = copy {
+        decision.wake = decision.wake.earlier(Wake::At(until));
+    }
+    if let Some(report) = decision.report.take() {
+        let (report, wake) = undone::beside(env, &uid(object), report, decision.wake);
+        (decision.report, decision.wake) = (Some(report), wake);
+    }
+    let (wake, written) = report::<K, E>(env, object, observed, decision, now).await?;
+    copy.write::<K, E>(env, written.as_ref().unwrap_or(object)).await?;
+    Ok(wake)
 }
 
 /// What to do; where that deletes on the platform, as far as the brake allows.
@@ -173,33 +193,33 @@ async fn perform<K: Kind, E: Environment>(
     K::perform(env, object, step).await
 }
 
-/// Writes the status if it differs, and an event where its headline is news. When to decide again.
+/// Writes the status if it differs, and an event where its headline is news. When to decide again, and the object as it was written.
 async fn report<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
     observed: &K::Observed,
     decision: &Decision<K::Step>,
     now: Timestamp,
-) -> Result<Wake, kube::Error> {
-    let Decision { report: Some(report), wake, .. } = decision else { return Ok(decision.wake) };
+) -> Result<(Wake, Option<K::Object>), kube::Error> {
+    let Decision { report: Some(report), wake, .. } = decision else { return Ok((decision.wake, None)) };
     let status = K::status(report, object, observed, now);
     // Of an object that other operators report on too, only what is new to this one is written: two that see things differently
     // would write over each other for ever.
     let shared = env.settings().is_shared(object).then(|| (object.meta().generation, report.clone()));
     let was_reported = |shared| env.state().was_reported(&uid(object), shared);
     if object.status() == Some(&status) || shared.as_ref().is_some_and(was_reported) {
-        return Ok(*wake);
+        return Ok((*wake, None));
     }
     let repair = Repair::of(What::Status, serde_json::to_string(&status).unwrap_or_default());
     if let Some(until) = undone::waits_until::<K, E>(env, object, &repair).await? {
-        return Ok(wake.earlier(Wake::At(until)));
+        return Ok((wake.earlier(Wake::At(until)), None));
     }
     let written = match env.cluster().apply_status(object, &status).await {
         // The object was deleted while we looked at it.
-        Err(kube::Error::Api(error)) if error.code == 404 => return Ok(*wake),
+        Err(kube::Error::Api(error)) if error.code == 404 => return Ok((*wake, None)),
         Err(error) if refused::is_refused(&error) => {
             refused::tell::<K, E>(env, object, (report, &error), now).await?;
-            return Ok(*wake);
+            return Ok((*wake, None));
         }
         other => other?,
     };
@@ -211,7 +231,7 @@ async fn report<K: Kind, E: Environment>(
     for event in events::of(object, report) {
         env.cluster().publish(object, &event).await;
     }
-    Ok(*wake)
+    Ok((*wake, Some(written)))
 }
 
 /// A resource is gone: nothing of it is remembered, and its account may go.

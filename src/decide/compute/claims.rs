@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::super::identity::{self, ComputeIdentity, CreateIntent, Record, Told, object_key};
+use super::super::identity::{self, ComputeIdentity, CreateIntent, Told, object_key};
 use super::super::seal::ObjectKey;
 use crate::api::{Compute, ComputeSpec, ComputeType, ObjectMeta};
 
@@ -82,12 +82,12 @@ pub fn at_stake(mine: &Compute, identity: &ComputeIdentity, ids: &BTreeSet<Strin
 /// their records claim is theirs all the same. `creating` tells how the create is told that one has begun in this process, which
 /// its record as it is known may not show yet.
 pub fn claims<'a>(
-    (mine, record, told): (&'a Compute, &Record<ComputeIdentity>, Told),
+    (mine, identity, told): (&'a Compute, &ComputeIdentity, Told),
     others: impl IntoIterator<Item = &'a Compute>,
     unreadable: impl IntoIterator<Item = &'a ObjectMeta>,
     creating: impl Fn(&str) -> Option<Told>,
 ) -> Claims {
-    let recorded = |other| Other::of(other, identity::of_compute(other).unwrap_or_default());
+    let recorded = |other| Other::of(other, identity::of_compute(other).unwrap_or_default().identity);
     let readable = others.into_iter().map(recorded);
     let unreadable = unreadable.into_iter().map(Other::unreadable);
     let others: Vec<Other> = readable
@@ -97,7 +97,7 @@ pub fn claims<'a>(
     if others.is_empty() {
         return Claims::default();
     }
-    let mine = Mine { spec: &mine.spec, other: Other::of(mine, record.clone()) };
+    let mine = Mine { spec: &mine.spec, other: Other::of(mine, identity.clone()) };
     Claims {
         bound: bound(&others, &mine.other),
         primary: primary(&others, &mine),
@@ -111,7 +111,7 @@ struct Other<'a> {
     meta: &'a ObjectMeta,
     /// `None` where it cannot be read.
     spec: Option<&'a ComputeSpec>,
-    record: Record<ComputeIdentity>,
+    identity: ComputeIdentity,
 }
 
 struct Mine<'a> {
@@ -120,18 +120,17 @@ struct Mine<'a> {
 }
 
 impl<'a> Other<'a> {
-    fn of(object: &'a Compute, record: Record<ComputeIdentity>) -> Self {
-        Self { meta: &object.metadata, spec: Some(&object.spec), record }
+    fn of(object: &'a Compute, identity: ComputeIdentity) -> Self {
+        Self { meta: &object.metadata, spec: Some(&object.spec), identity }
     }
 
     fn unreadable(meta: &'a ObjectMeta) -> Self {
-        let record = identity::of_unreadable(meta).unwrap_or_default();
-        Self { meta, spec: None, record }
+        Self { meta, spec: None, identity: identity::of_unreadable(meta).unwrap_or_default().identity_or_wish() }
     }
 
     /// Whether it is in a project, or may be.
     fn is_in(&self, project: &str) -> bool {
-        match (self.spec, &self.record.identity.binding) {
+        match (self.spec, &self.identity.binding) {
             (Some(spec), _) => spec.project_id == project,
             (None, Some(binding)) => binding.project == project,
             (None, None) => true,
@@ -140,7 +139,7 @@ impl<'a> Other<'a> {
 
     /// The intent of a create that is not resolved.
     fn intent(&self) -> Option<&CreateIntent> {
-        self.record.identity.open_create()
+        self.identity.open_create()
     }
 
     fn uid(&self) -> &str {
@@ -166,7 +165,7 @@ fn bound(others: &[Other], mine: &Other) -> BTreeMap<String, Claim> {
     in_order.sort_by_key(|other| other.precedence());
     let mut bound: BTreeMap<String, Claim> = BTreeMap::new();
     for other in in_order {
-        let Some(binding) = &other.record.identity.binding else { continue };
+        let Some(binding) = &other.identity.binding else { continue };
         let claim = || Claim { by: other.label(), first: other.comes_before(mine) };
         bound.entry(binding.id.clone()).or_insert_with(claim);
     }
@@ -192,14 +191,14 @@ fn first_create(others: &[Other], mine: &Mine, told: Told, creating: impl Fn(&st
     let mut rivals = others.iter().filter(|other| other.spec.is_none_or(|spec| spec.type_ == mine.spec.type_));
     let Some(intent) = mine.other.intent() else {
         let branch = &mine.spec.branch_id;
-        let first = rivals.find(|other| match other.record.open_create() {
+        let first = rivals.find(|other| match other.intent() {
             Some(theirs) => theirs.branch == *branch && !told.goes_with(theirs.told()),
             None => {
                 let begun = || creating(other.uid()).is_some_and(|theirs| !told.goes_with(theirs));
                 other.spec.is_none_or(|spec| spec.branch_id == *branch) && begun()
             }
         });
-        return first.map(|other| rival(other, other.record.open_create().map(|theirs| theirs.at)));
+        return first.map(|other| rival(other, other.intent().map(|theirs| theirs.at)));
     };
     let earlier = rivals.filter_map(|other| Some((other, other.intent()?))).filter(|(other, theirs)| {
         theirs.branch == intent.branch

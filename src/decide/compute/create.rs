@@ -228,7 +228,7 @@ pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Or
     };
     let unanswered = stray::unanswered_beside(case, found, snapshot);
     Decision::act(
-        ComputeStep::Bind { binding, restart: case.restart_asked(), unanswered },
+        ComputeStep::Bind { binding, restart: case.restart_asked(), unanswered, restored: false },
         Report::progressing(Reason::Creating, format!("Compute {} is being bound.", found.id)),
     )
 }

@@ -12,7 +12,7 @@ use super::evidence::CreateOutcome;
 use super::record::{elsewhere, respelled};
 use super::stray::{advice_on_deletion, strays};
 use super::{
-    Case, Choice, ComputeStep, Snapshot, SnapshotState, await_person, is_orphaned, remove_finalizer, unreadable,
+    Case, Choice, ComputeStep, Snapshot, SnapshotState, await_person, is_orphaned, remove_finalizer, unreadable, wish,
 };
 
 /// How long a compute whose delete the platform confirmed may stay in its list before it is deleted again.
@@ -33,21 +33,23 @@ pub(super) fn decide(case: &Case) -> Choice {
     if begun && case.spec.deletion_protection {
         return Decision::rest(protected(case));
     }
-    if !begun && case.identity.unanswered.is_empty() {
+    let wish = wish::of(case);
+    if !begun && case.identity.unanswered.is_empty() && wish.is_none() {
         return remove_finalizer("There is no compute.");
     }
+    let certain = begun || wish.is_some();
     if case.observed.account == AccountView::Pending {
         return Decision::silent();
     }
     if let Some(obstacle) = case.observed.account.obstacle() {
-        return match begun {
+        return match certain {
             true => Decision::rest(blocked(case, obstacle)),
             false => remove_finalizer(NOT_CHECKED),
         };
     }
     match &case.observed.snapshot {
         SnapshotState::Pending => Decision::silent(),
-        SnapshotState::Failed(_) if !begun => remove_finalizer(NOT_CHECKED),
+        SnapshotState::Failed(_) if !certain => remove_finalizer(NOT_CHECKED),
         SnapshotState::Failed(fault) => Decision::rest(Report::of(advised(unreadable(case.spec, fault)))),
         SnapshotState::Taken { at, computes } => {
             let snapshot = Snapshot { at: *at, computes };
@@ -57,7 +59,10 @@ pub(super) fn decide(case: &Case) -> Choice {
             match (&case.identity.binding, &case.identity.intent) {
                 (Some(binding), _) => remove(case, binding, &snapshot),
                 (None, Some(intent)) => unresolved(case, intent, &snapshot),
-                (None, None) => finish(case, &snapshot, "There is no compute."),
+                (None, None) => match wish {
+                    Some(wish) => wish::delete(case, wish, &snapshot),
+                    None => finish(case, &snapshot, "There is no compute."),
+                },
             }
         }
     }

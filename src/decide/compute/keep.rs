@@ -68,7 +68,7 @@ fn conflict(case: &Case, binding: &Binding) -> Option<Report> {
 }
 
 /// A successful snapshot lacks the compute. After the settle time it counts as deleted by someone else.
-fn missing(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
+pub(super) fn missing(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     let since = missing_since(case, binding);
     let gone = later(since, case.observed.limits.settle);
     if snapshot.at < gone {
@@ -126,7 +126,7 @@ fn not_recreated(case: &Case, binding: &Binding) -> Report {
 
 /// A list that lacks the compute proves nothing by itself: the platform is asked for it. `None` once it answered that there is
 /// no such compute.
-fn unproven(case: &Case, binding: &Binding, since: Timestamp) -> Option<Choice> {
+pub(super) fn unproven(case: &Case, binding: &Binding, since: Timestamp) -> Option<Choice> {
     let unknown = |message| Report::unknown(Reason::ComputeNotFound, message);
     match case.observed.memory.asked.filter(|asked| asked.at >= since) {
         Some(Asked { exists: false, .. }) => None,

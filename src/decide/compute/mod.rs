@@ -19,6 +19,7 @@ mod stray;
 #[cfg(test)]
 mod tests;
 mod update;
+mod wish;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,6 +47,8 @@ pub struct ComputeObserved {
     pub meta: Meta,
     pub uid: String,
     pub identity: Result<ComputeIdentity, InvalidAnnotation>,
+    /// What a backup, or a person, says of a resource whose status says nothing.
+    pub wish: Option<ComputeIdentity>,
     /// Since when changes wait, as the status says.
     pub waiting_since: Option<Timestamp>,
     /// The value of the restart annotation that people set.
@@ -94,16 +97,17 @@ pub enum SnapshotState {
 pub enum ComputeStep {
     /// Write intent and finalizer, create, bind. The list that it rests on was begun at `seen`.
     Create { intent: CreateIntent, new: Box<NewCompute>, restart: RestartRecord, seen: Timestamp },
-    /// Record the binding to a compute, and the creates that stay unanswered.
-    Bind { binding: Binding, restart: RestartRecord, unanswered: Vec<CreateIntent> },
+    /// Record the binding to a compute, and the creates that stay unanswered. `restored` where the record of a backup named the compute.
+    Bind { binding: Binding, restart: RestartRecord, unanswered: Vec<CreateIntent>, restored: bool },
     /// Remove the intent: its create was not carried out, or is no longer waited for.
     DropIntent { unanswered: Vec<CreateIntent> },
     /// Record the binding under the platform's present spelling.
     RecordPlatform { binding: Binding },
     /// Record the creates that stay unanswered.
     RecordUnanswered { unanswered: Vec<CreateIntent> },
-    /// Write the record again, and the finalizer, so that the resource stays until its compute is deleted or orphaned.
-    Restore { record: Option<String>, finalizer: bool },
+    /// Write the finalizer again, so that the resource stays until its compute is deleted or orphaned, and the copy of the record where it
+    /// is lost too.
+    Restore { record: Option<String> },
     /// Change a compute; `parts` is what corrects each field. Where it is drift, somebody else has changed what was in force.
     /// Where it interrupts connections anyway, it is the requested restart as well, which is recorded before and after it.
     Change {
@@ -180,7 +184,10 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, agenda: Option<&Agenda
             match (&identity.binding, &identity.intent) {
                 (Some(binding), _) => keep::decide(&case, binding, &snapshot),
                 (None, Some(intent)) => create::recover(&case, intent, &snapshot),
-                (None, None) => create::adopt_or_create(&case, &snapshot),
+                (None, None) => match wish::of(&case) {
+                    Some(wish) => wish::decide(&case, wish, &snapshot),
+                    None => create::adopt_or_create(&case, &snapshot),
+                },
             }
         }
     }

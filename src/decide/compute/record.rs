@@ -6,13 +6,11 @@ use super::super::{Decision, Reason, Report};
 use super::{Case, Choice, ComputeObserved, ComputeStep, Snapshot, is_orphaned, remove_finalizer};
 use crate::api::{ComputeSpec, Management};
 
-/// The record is kept as an annotation too, and whatever has one is held by the finalizer: whoever replaces a resource by its
-/// manifest removes both.
+/// Whatever has something is held by the finalizer: whoever replaces a resource by its manifest removes it, and the copy of the record.
 pub(super) fn restore(case: &Case) -> Option<Choice> {
-    let finalizer = is_held(case.spec, case.identity);
     let meta = &case.observed.meta;
-    (meta.record_lost || finalizer && !meta.has_finalizer).then(|| {
-        let step = ComputeStep::Restore { record: meta.record.clone(), finalizer: finalizer || meta.has_finalizer };
+    (is_held(case.spec, case.identity) && !meta.has_finalizer).then(|| {
+        let step = ComputeStep::Restore { record: meta.record.clone().filter(|_| meta.record_lost) };
         Decision::act(step, Report::progressing(Reason::Updating, "The record of this resource is being restored."))
     })
 }

@@ -69,7 +69,7 @@ fn seen(report: &Report, case: &Case, old: &ComputeStatus) -> ComputeStatus {
         false => (observed.connection_secret.clone(), observed.unused_secrets.clone()),
     };
     status.binding = status.connection_secret.clone().map(|name| ServiceBinding { name });
-    status.record = observed.meta.record.clone();
+    status.record = old.record.clone();
     status
 }
 

@@ -15,6 +15,7 @@ mod restarts;
 mod schedules;
 mod status;
 mod stray;
+mod wish;
 
 use std::time::Duration;
 
@@ -115,6 +116,7 @@ impl Given {
             meta: Meta { namespace: "shop".into(), name: "orders".into(), generation: GENERATION, ..Meta::default() },
             uid: "0a1b2c3d-4e5f".into(),
             identity: Ok(ComputeIdentity::default()),
+            wish: None,
             waiting_since: None,
             restart_annotation: None,
             not_created: BTreeSet::new(),

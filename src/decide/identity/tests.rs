@@ -1,4 +1,4 @@
-//! Which version of a record counts.
+//! Which record of a resource counts.
 
 use serde_json::{Value, json};
 
@@ -30,22 +30,21 @@ fn bound(id: &str) -> ComputeIdentity {
     ComputeIdentity { binding: Some(binding), ..ComputeIdentity::default() }
 }
 
-/// The versions of a record, each bound to the compute of its number.
-fn versions(uid: &str, count: usize) -> Vec<String> {
-    let mut object = compute(None, None);
-    object.metadata.uid = Some(uid.to_owned());
-    let mut texts = Vec::new();
-    for number in 1..=count {
-        let text = of_compute(&object).unwrap().next(&bound(&format!("ep-{number}")), &object.metadata);
-        object.metadata.annotations = Some([(RECORD.to_owned(), text.clone())].into());
-        texts.push(text);
-    }
-    texts
+/// The record of a resource of this UID that is bound to a compute.
+fn record(uid: &str, id: &str) -> String {
+    let mut meta = compute(None, None).metadata;
+    meta.uid = Some(uid.to_owned());
+    written(&bound(id), &meta)
 }
 
-fn read(annotation: Option<&str>, status: Option<&str>) -> (Option<String>, bool) {
+fn id(identity: ComputeIdentity) -> Option<String> {
+    identity.binding.map(|binding| binding.id)
+}
+
+/// The compute that counts, the one that is wished for, and whether the annotation is as the status.
+fn read(annotation: Option<&str>, status: Option<&str>) -> (Option<String>, Option<String>, bool) {
     let record = of_compute(&compute(annotation, status)).unwrap();
-    (record.identity.binding.map(|binding| binding.id), record.is_annotated)
+    (id(record.identity), record.wish.and_then(id), record.is_annotated)
 }
 
 #[test]
@@ -75,20 +74,22 @@ fn what_was_written_is_read_back() {
         restart: Some(restart),
         ..bound("ep-1")
     };
-    let text = Record::default().next(&identity, &meta);
-    assert_eq!(of_compute(&compute(Some(&text), None)).unwrap().identity, identity);
+    let text = written(&identity, &meta);
+    assert_eq!(of_compute(&compute(Some(&text), None)).unwrap().wish, Some(identity.clone()));
     assert_eq!(of_compute(&compute(None, Some(&text))).unwrap().identity, identity);
+    assert_eq!(written(&identity, &meta), text, "what is the same is written the same");
     let key = KeyIdentity { id: i64::MAX, name: "ci".to_owned(), at, created_at: None, created_by: None };
     let lost = LostKey { id: None, name: "gone".to_owned(), since: at, because: LostBecause::Unanswered };
     let records = KeyRecords { current: Some(key), lost: vec![lost], ..KeyRecords::default() };
     let intent = KeyIntent { name: "ci-2".to_owned(), at, previous_revoked: true, ..KeyIntent::default() };
     let identity = ProjectKeyIdentity { records, intent: Some(intent) };
-    let text = Record::default().next(&identity, &meta);
+    let text = written(&identity, &meta);
     let key: ProjectKey = serde_json::from_value(json!({
         "apiVersion": "dbplane.dev/v1alpha1",
         "kind": "ProjectKey",
-        "metadata": {"namespace": "shop", "name": NAME, "uid": UID, "annotations": {RECORD: text}},
+        "metadata": {"namespace": "shop", "name": NAME, "uid": UID},
         "spec": {"accountRef": {"name": "prod"}, "projectID": "p-1", "secret": {"name": "ci", "key": "api-key"}},
+        "status": {"record": text},
     }))
     .unwrap();
     assert_eq!(of_key(&key).unwrap().identity, identity);
@@ -110,55 +111,57 @@ fn why_a_key_is_lost_is_written_where_it_is_not_the_usual_cause() {
 
 #[test]
 fn what_is_recorded_of_a_compute_that_cannot_be_read_is_in_its_annotation() {
-    let text = versions(UID, 1).remove(0);
+    let text = record(UID, "ep-1");
     let unreadable: Record<ComputeIdentity> = of_unreadable(&compute(Some(&text), None).metadata).unwrap();
-    assert_eq!(unreadable.identity, bound("ep-1"));
+    assert_eq!(unreadable.wish, Some(bound("ep-1")));
 }
 
 #[test]
-fn what_the_status_still_says_is_known_while_the_annotation_is_newer() {
-    let texts = versions(UID, 2);
-    let before = |annotation: &str, status: &str| of_compute(&compute(Some(annotation), Some(status))).unwrap().before;
-    assert_eq!(before(&texts[1], &texts[0]), Some(bound("ep-1")));
-    assert_eq!(before(&texts[1], &texts[1]), None);
-    assert_eq!(before(&texts[0], &texts[1]), None);
-}
-
-#[test]
-fn the_newer_version_counts() {
-    let texts = versions(UID, 3);
-    let [one, two, three] = texts.as_slice() else { panic!("{texts:?}") };
+fn the_status_counts_and_an_annotation_is_a_wish_where_the_status_says_nothing() {
+    let (one, two, former) = (record(UID, "ep-1"), record(UID, "ep-2"), record("uid-0", "ep-3"));
+    let (one, two, former) = (Some(one.as_str()), Some(two.as_str()), Some(former.as_str()));
     let ep = |number: usize| Some(format!("ep-{number}"));
     for (what, annotation, status, expected) in [
-        ("nothing recorded", None, None, (None, true)),
-        ("a backup without status", Some(two), None, (ep(2), true)),
-        ("replaced by a manifest", None, Some(two), (ep(2), false)),
-        ("the same", Some(two), Some(two), (ep(2), true)),
-        ("the status is not written yet", Some(three), Some(two), (ep(3), true)),
-        ("an older annotation was applied", Some(one), Some(three), (ep(3), false)),
+        ("nothing recorded", None, None, (None, None, true)),
+        ("a backup without status", former, None, (None, ep(3), true)),
+        ("the status was removed", two, None, (None, ep(2), true)),
+        ("replaced by a manifest", None, two, (ep(2), None, false)),
+        ("the same", two, two, (ep(2), None, true)),
+        ("another annotation of this very resource", one, two, (ep(2), None, false)),
+        ("one of a former resource of the name", former, two, (ep(2), None, false)),
+        ("a backup with its status", former, former, (None, ep(3), true)),
+        ("its status, and an annotation that names this resource", two, former, (None, ep(3), true)),
     ] {
-        assert_eq!(read(annotation.map(String::as_str), status.map(String::as_str)), expected, "{what}");
+        assert_eq!(read(annotation, status), expected, "{what}");
     }
 }
 
 #[test]
-fn an_annotation_of_a_former_resource_of_the_name_is_older() {
-    let (former, here) = (versions("uid-0", 5), versions(UID, 1));
-    assert_eq!(read(Some(&former[4]), Some(&here[0])), (Some("ep-1".to_owned()), false));
-    assert_eq!(read(Some(&former[4]), None), (Some("ep-5".to_owned()), true), "it came from a backup");
-    assert_eq!(read(Some(&former[4]), Some(&former[3])), (Some("ep-5".to_owned()), true), "with its status");
-    let next = of_compute(&compute(Some(&former[4]), None)).unwrap();
-    let next = next.next(&bound("ep-6"), &compute(None, None).metadata);
-    assert_eq!(read(Some(&former[4]), Some(&next)), (Some("ep-6".to_owned()), false));
+fn what_is_sealed_with_a_higher_serial_number_counts_no_more_than_any_other_annotation() {
+    let forged = |uid: &str, serial: Value| {
+        let binding = json!({"id": "ep-9", "project": "p-1", "origin": "Created", "at": "2026-01-05T08:00:00Z"});
+        let fields = json!({"serial": serial, "uid": uid, "binding": binding});
+        seal::seal(RECORD, &fields, object_key(&compute(None, None).metadata))
+    };
+    let status = record(UID, "ep-1");
+    for serial in [json!(0), json!(u64::MAX), json!("high"), Value::Null] {
+        for uid in [UID, "uid-0", ""] {
+            let text = forged(uid, serial.clone());
+            let alone = read(Some(&text), None);
+            assert_eq!(alone, (None, Some("ep-9".to_owned()), true), "{text}");
+            let beside = read(Some(&text), Some(&status));
+            assert_eq!(beside, (Some("ep-1".to_owned()), None, false), "{text}");
+        }
+    }
 }
 
 #[test]
 fn an_invalid_annotation_matters_only_where_the_status_has_no_record() {
-    let good = versions(UID, 2).remove(1);
+    let good = record(UID, "ep-2");
     let elsewhere = {
         let mut meta = compute(None, None).metadata;
         meta.name = Some("other".to_owned());
-        Record::default().next(&bound("ep-9"), &meta)
+        written(&bound("ep-9"), &meta)
     };
     let edited = good.replace("ep-2", "ep-9");
     for (text, problem) in [
@@ -166,15 +169,15 @@ fn an_invalid_annotation_matters_only_where_the_status_has_no_record() {
         (elsewhere.as_str(), InvalidAnnotation::CopiedFrom("shop/other".to_owned())),
     ] {
         assert_eq!(of_compute(&compute(Some(text), None)).unwrap_err(), problem);
-        assert_eq!(read(Some(text), Some(&good)), (Some("ep-2".to_owned()), false));
+        assert_eq!(read(Some(text), Some(&good)), (Some("ep-2".to_owned()), None, false));
         assert_eq!(
             read(Some(&good), Some(text)),
-            (Some("ep-2".to_owned()), true),
+            (None, Some("ep-2".to_owned()), true),
             "in the status it counts for nothing"
         );
     }
     assert!(matches!(of_compute(&compute(Some("{"), None)), Err(InvalidAnnotation::Unreadable(_))));
-    let other: Value = json!({"serial": 1, "uid": UID, "binding": {"id": 7}});
+    let other: Value = json!({"uid": UID, "binding": {"id": 7}});
     let text = seal::seal(RECORD, &other, ObjectKey { namespace: "shop", name: NAME });
     assert!(matches!(of_compute(&compute(Some(&text), None)), Err(InvalidAnnotation::Unreadable(_))));
 }
@@ -189,8 +192,8 @@ fn of_form(form: u32, text: &str) -> String {
 
 #[test]
 fn what_a_newer_version_recorded_is_not_taken_for_what_it_does_not_say() {
-    let texts = versions(UID, 2);
-    let (older, text) = (texts[0].as_str(), of_form(FORM + 1, &texts[1]));
+    let (older, text) = (record(UID, "ep-1"), of_form(FORM + 1, &record(UID, "ep-2")));
+    let older = older.as_str();
     for (annotation, status) in [
         (Some(text.as_str()), None),
         (None, Some(text.as_str())),
@@ -204,7 +207,7 @@ fn what_a_newer_version_recorded_is_not_taken_for_what_it_does_not_say() {
         );
     }
     assert!(!older.contains("form"), "the first form is not written");
-    assert_eq!(read(Some(&of_form(FORM, older)), None).0.as_deref(), Some("ep-1"), "it is understood where it is");
+    assert_eq!(read(None, Some(&of_form(FORM, older))).0.as_deref(), Some("ep-1"), "it is understood where it is");
 }
 
 /// The same text with what an older version recorded of a hand-over.
@@ -219,14 +222,14 @@ fn a_record_of_a_hand_over_is_invalid_wherever_it_is() {
     let place = json!({"namespace": "shop", "name": "new"});
     let released = json!({"released": {"to": place, "uid": "uid-2", "at": "2026-01-05T08:00:00Z", "taken": true}});
     let predecessor = json!({"predecessor": {"place": place, "uid": "uid-2", "released": "2026-01-05T08:00:00Z"}});
-    let texts = versions(UID, 3);
+    let texts = ["ep-1", "ep-2", "ep-3"].map(|id| record(UID, id));
     for hand_over in [released, predecessor] {
         let text = with_hand_over(&texts[1], &hand_over);
         for (annotation, status) in [
             (Some(text.as_str()), None),
             (None, Some(text.as_str())),
             (Some(&text), Some(&text)),
-            // Neither an older version of the record counts instead, nor a newer one.
+            // No other record counts instead.
             (Some(&text), Some(&texts[0])),
             (Some(&texts[0]), Some(&text)),
             (Some(&text), Some(&texts[2])),
@@ -240,5 +243,23 @@ fn a_record_of_a_hand_over_is_invalid_wherever_it_is() {
         let edited = text.replace("ep-2", "ep-9");
         assert_eq!(of_compute(&compute(Some(&edited), None)).unwrap_err(), InvalidAnnotation::Edited);
     }
-    assert_eq!(read(Some(&with_hand_over(&texts[0], &Value::Null)), None).0.as_deref(), Some("ep-1"));
+    assert_eq!(read(None, Some(&with_hand_over(&texts[0], &Value::Null))).0.as_deref(), Some("ep-1"));
+}
+
+#[test]
+fn a_copy_without_the_last_restart_restores_as_much() {
+    let at = Timestamp::UNIX_EPOCH;
+    let restart = RestartRecord { token: "one".into(), annotation: String::new(), at, maintained: None, calling: None };
+    let identity = ComputeIdentity { restart: Some(restart), ..bound("ep-1") };
+    let status = written(&identity, &compute(None, None).metadata);
+    let edited = record(UID, "ep-1").replace("ep-1", "ep-2");
+    for (copy, is_annotated) in [
+        (record(UID, "ep-1"), true),
+        (record(UID, "ep-2"), false),
+        (record("uid-0", "ep-1"), false),
+        (edited, false),
+        (String::new(), false),
+    ] {
+        assert_eq!(read(Some(&copy), Some(&status)), (Some("ep-1".to_owned()), None, is_annotated), "{copy}");
+    }
 }

@@ -219,7 +219,7 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     if let Some(paused) = paused(&observed.meta) {
         return Decision::rest(paused);
     }
-    if observed.meta.record_lost || !observed.meta.has_finalizer && is_held(identity) {
+    if !observed.meta.has_finalizer && is_held(identity) {
         return case.restore();
     }
     if identity.intent.is_none()
@@ -277,10 +277,11 @@ impl Case<'_> {
         }
     }
 
-    /// The record is kept as an annotation too, and whatever has one is held by the finalizer: whoever replaces a resource by
-    /// its manifest removes both.
+    /// Whatever has keys is held by the finalizer: whoever replaces a resource by its manifest removes it, and the copy of the record.
     fn restore(&self) -> Choice {
-        Decision::act(KeyStep::Restore { record: self.observed.meta.record.clone() }, keep::creating())
+        let meta = &self.observed.meta;
+        let record = meta.record.clone().filter(|_| meta.record_lost);
+        Decision::act(KeyStep::Restore { record }, keep::creating())
     }
 
     fn backoff(&self, action: Action) -> Option<memory::Backoff> {

@@ -64,7 +64,7 @@ fn known(
             .collect(),
         acknowledged_keys: records.acknowledged.as_ref().map(|known| known.keys.clone()).unwrap_or_default(),
         last_handled_rotate: records.rotated_for.clone(),
-        record: observed.meta.record.clone(),
+        record: old.record.clone(),
         ..ProjectKeyStatus::default()
     }
 }

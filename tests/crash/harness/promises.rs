@@ -3,7 +3,6 @@
 use std::fmt;
 
 use dbplane::decide::lease::LEASE_DURATION;
-use dbplane::decide::names::RECORD;
 use k8s_openapi::ByteString;
 use serde_json::Value;
 
@@ -102,11 +101,10 @@ fn unready(object: &Value, lists_keys: bool) -> Option<String> {
     if meta["finalizers"].as_array().is_none_or(Vec::is_empty) {
         return Some("is held by no finalizer".to_owned());
     }
-    let annotation = &meta["annotations"][RECORD];
-    if *annotation != object["status"]["record"] {
+    if !guarantees::is_annotated(object) {
         return Some("has another record in its annotation than in its status".to_owned());
     }
-    let is_open = annotation.as_str().is_some_and(|text| text.contains("\"intent\":"));
+    let is_open = object["status"]["record"].as_str().is_some_and(|text| text.contains("\"intent\":"));
     is_open.then(|| "still has an intent".to_owned())
 }
 

@@ -60,6 +60,19 @@ fn a_list_from_before_a_change_says_nothing_of_it() {
     }
 }
 
+/// The call, what came of it, and what the next list shows: a restart is nothing that a restore needs.
+#[test]
+fn a_restart_is_recorded_with_three_writes_of_the_status_alone() {
+    let history = history(&[replica()], false);
+    let mut run = settled(&history, 60);
+    let before = run.simulation.lock().ledger.writes.len();
+    run.happen(&Event::Restart(0, 1));
+    run.go_on(120).unwrap();
+    let writes = run.simulation.lock().ledger.writes[before..].to_vec();
+    let kinds: Vec<&str> = writes.iter().map(|write| write.split(' ').next().unwrap()).collect();
+    assert_eq!(kinds, ["ApplyStatus", "Post", "ApplyStatus", "ApplyStatus"], "{writes:#?}");
+}
+
 #[test]
 fn a_restart_whose_answer_is_lost_is_not_made_again() {
     let history = history(&[replica()], false);

@@ -117,9 +117,10 @@ fn whose_compute_is_only_observed_is_deleted_at_once() {
     assert!(!run.is_there(&compute(0)));
 }
 
-/// The intent in two places, the call, the binding, and each state once: people see what is under way.
+/// The finalizer, the intent, the call, the binding, the connection Secret, the copy of the record: what is under way is told with what is
+/// written anyway.
 #[test]
-fn a_create_is_recorded_with_three_writes_and_told_state_by_state() {
+fn a_create_is_recorded_with_four_writes_and_told_state_by_state() {
     let history = history(&[replica(), replica()], false);
     let mut run = Run::prepared(&history);
     run.declare();
@@ -132,7 +133,16 @@ fn a_create_is_recorded_with_three_writes_and_told_state_by_state() {
         let told = |write: &str| states.into_iter().find(|state| write.contains(state));
         about.map(|write| told(write).unwrap_or_else(|| write.split(' ').next().unwrap())).collect::<Vec<_>>()
     };
-    assert_eq!(of("r0"), ["Patch", "is being created", "Post", "Patch", "is starting", "can be used"]);
-    let waited = ["Waiting for another", "Patch", "is being created", "Post", "Patch", "is starting", "can be used"];
+    assert_eq!(of("r0"), ["Patch", "is being created", "Post", "is starting", "is starting", "Patch", "can be used"]);
+    let waited = [
+        "Waiting for another",
+        "Patch",
+        "is being created",
+        "Post",
+        "is starting",
+        "is starting",
+        "Patch",
+        "can be used",
+    ];
     assert_eq!(of("r1"), waited);
 }

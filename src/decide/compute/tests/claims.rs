@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::api;
-use crate::decide::identity::{Told, of_compute};
+use crate::decide::identity::{Told, of_compute, written};
 
 /// A Compute that was created that many seconds after another.
 struct Other(api::Compute);
@@ -29,15 +29,14 @@ impl Other {
     fn linked(mut self, links: impl FnOnce(&mut ComputeIdentity)) -> Self {
         let mut identity = ComputeIdentity::default();
         links(&mut identity);
-        let record = of_compute(&self.0).unwrap().next(&identity, &self.0.metadata);
-        self.0.metadata.annotations.get_or_insert_default().insert(names::RECORD.into(), record);
+        self.0.status.get_or_insert_default().record = Some(written(&identity, &self.0.metadata));
         self
     }
 
-    /// What was recorded so far is also in the status; what is recorded from now on is not.
-    fn copied(mut self) -> Self {
-        let record = of_compute(&self.0).unwrap().text;
-        self.0.status.get_or_insert_default().record = record;
+    /// The record is in the annotation alone.
+    fn wishing(mut self) -> Self {
+        let record = self.0.status.take().and_then(|status| status.record).unwrap();
+        self.0.metadata.annotations.get_or_insert_default().insert(names::RECORD.into(), record);
         self
     }
 
@@ -87,7 +86,7 @@ fn told<'a>(
     unreadable: impl IntoIterator<Item = &'a api::ObjectMeta>,
     creating: impl Fn(&str) -> Option<Told>,
 ) -> Claims {
-    super::super::claims((mine, &of_compute(mine).unwrap_or_default(), told), others, unreadable, creating)
+    super::super::claims((mine, &of_compute(mine).unwrap_or_default().identity, told), others, unreadable, creating)
 }
 
 fn claimed(mine: &Other, others: &[Other]) -> Claims {
@@ -117,6 +116,17 @@ fn a_bound_compute_belongs_to_the_oldest_that_is_bound_to_it() {
 }
 
 #[test]
+fn a_wish_claims_nothing() {
+    let mine = Other::new("mine", 10).replica();
+    for other in [Other::new("evil", 0).bound("ep-1"), Other::new("evil", 0).creating(-60)] {
+        let other = other.replica().wishing();
+        let branch = Subject::Branch { project: "p-1".into(), branch: BRANCH.into() };
+        assert_eq!(subjects(&other.0), [branch].into());
+        assert_eq!(claimed(&mine, &[other]), Claims::default());
+    }
+}
+
+#[test]
 fn one_that_cannot_be_read_keeps_what_its_record_names_in_its_project() {
     let bound = |project: &str| {
         let unreadable = Other::new("unreadable", 0).linked(|identity| {
@@ -129,6 +139,7 @@ fn one_that_cannot_be_read_keeps_what_its_record_names_in_its_project() {
             };
             identity.binding = Some(binding);
         });
+        let unreadable = unreadable.wishing();
         claims(&Other::new("mine", 10).0, [], [&unreadable.0.metadata], |_| None).bound
     };
     assert!(bound("p-1").contains_key("ep-1"));
@@ -158,13 +169,8 @@ fn a_new_create_waits_for_every_unresolved_one_of_its_type_on_the_branch() {
             true,
         ),
         ("on another branch, changed in the spec since", Other::new("other", 10).creating_on("br-dev", 0), false),
-        ("one that is resolved, restored without status", Other::new("other", 10).creating(0).bound("ep-1"), false),
-        (
-            "one that is resolved in the annotation alone",
-            Other::new("other", 10).creating(0).copied().bound("ep-1"),
-            true,
-        ),
-        ("one that is resolved", Other::new("other", 10).creating(0).copied().bound("ep-1").copied(), false),
+        ("one that is in the annotation alone", Other::new("other", 10).creating(0).wishing(), false),
+        ("one that is resolved", Other::new("other", 10).creating(0).bound("ep-1"), false),
         ("none", Other::new("other", 10), false),
     ] {
         assert_eq!(claimed(&mine, &[other]).creating.is_some(), waits, "{what}");

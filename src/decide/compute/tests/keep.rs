@@ -239,7 +239,7 @@ fn the_finalizer_is_added_before_the_compute_is_changed() {
     let given = Given::bound()
         .declaring(json!({"size": {"fixed": 4}}))
         .observing(|observed| observed.meta.has_finalizer = false);
-    assert_eq!(given.step(), ComputeStep::Restore { record: None, finalizer: true });
+    assert_eq!(given.step(), ComputeStep::Restore { record: None });
 }
 
 #[test]

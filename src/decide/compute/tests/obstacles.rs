@@ -20,7 +20,7 @@ fn nothing_is_done_with_an_invalid_record() {
 }
 
 #[test]
-fn a_record_that_was_lost_is_written_again_before_anything_else() {
+fn a_finalizer_that_was_lost_is_written_again_before_anything_else() {
     let text = || Some("the record".to_owned());
     let losing = |given: Given| {
         given.observing(|observed| {
@@ -31,15 +31,16 @@ fn a_record_that_was_lost_is_written_again_before_anything_else() {
         })
     };
     for given in [Given::bound(), Given::intended()] {
-        let restored = ComputeStep::Restore { record: text(), finalizer: true };
-        assert_eq!(losing(given.clone()).step(), restored);
+        assert_eq!(losing(given.clone()).step(), ComputeStep::Restore { record: text() });
         let finalizer = losing(given.clone()).observing(|observed| observed.meta.record_lost = false);
-        assert_eq!(finalizer.step(), restored, "the finalizer alone");
+        assert_eq!(finalizer.step(), ComputeStep::Restore { record: None }, "the finalizer alone");
+        let copy = losing(given.clone()).observing(|observed| observed.meta.has_finalizer = true);
+        assert_eq!(copy.decide(), Decision::silent(), "the copy of the record alone can wait");
         let paused = losing(given).observing(|observed| observed.meta.paused = true);
         paused.rest().paused();
     }
     let observing = losing(Given::bound()).declaring(json!({"management": "Observe"}));
-    assert_eq!(observing.step(), ComputeStep::Restore { record: text(), finalizer: false });
+    assert_eq!(observing.decide(), Decision::silent(), "nothing is held that is only observed");
     let nothing = losing(Given::new()).observing(|observed| observed.meta.record_lost = false);
     assert_eq!(nothing.decide(), Decision::silent(), "nothing is held where nothing was begun");
 }

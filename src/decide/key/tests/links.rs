@@ -6,22 +6,22 @@ use super::*;
 use crate::api::{KeyRecord, ProjectKeyStatus};
 
 #[test]
-fn a_record_that_was_lost_is_written_again_before_anything_else() {
+fn a_finalizer_that_was_lost_is_written_again_before_anything_else() {
     let text = || Some("the record".to_owned());
     let losing = |given: Given| {
         given.but(|_, seen| {
             seen.meta.record = text();
             seen.meta.record_lost = true;
+            seen.meta.has_finalizer = false;
             seen.account = AccountView::Pending;
         })
     };
     for given in [Given::in_use(), Given::new().intent(intent(NAME, 5))] {
         assert_eq!(losing(given.clone()).step(5), KeyStep::Restore { record: text() });
-        let finalizer = losing(given).but(|_, seen| {
-            seen.meta.record_lost = false;
-            seen.meta.has_finalizer = false;
-        });
-        assert_eq!(finalizer.step(5), KeyStep::Restore { record: text() }, "the finalizer alone");
+        let finalizer = losing(given.clone()).but(|_, seen| seen.meta.record_lost = false);
+        assert_eq!(finalizer.step(5), KeyStep::Restore { record: None }, "the finalizer alone");
+        let copy = losing(given).but(|_, seen| seen.meta.has_finalizer = true);
+        assert_eq!(copy.decide(5), Decision::silent(), "the copy of the record alone can wait");
     }
 }
 

@@ -1,0 +1,46 @@
+//! The outcome of a call is recorded together with what people are told from then on, in one write.
+
+use kube::core::object::HasStatus;
+
+use super::super::environment::{Environment, Kind};
+use super::super::object::{Status, uid};
+use super::calls::{Recording, hold};
+use super::{events, undone};
+use crate::cluster::{Cluster, Event, resource_version};
+
+/// Records in the status of `object` what has come of a call, and what the next pass would report. The events that go with that report, to be
+/// published after that of the call.
+///
+/// # Errors
+/// Where the API server refuses.
+pub async fn conclude<K: Kind, E: Environment>(
+    env: &E,
+    object: &K::Object,
+    recording: Recording<'_>,
+) -> Result<Vec<Event>, kube::Error> {
+    let object = match recording.held {
+        true => hold(env, object).await?,
+        false => object.clone(),
+    };
+    let mut known = object.clone();
+    if let Some(record) = known.status_mut().get_or_insert_default().record_mut() {
+        *record = Some(recording.text);
+    }
+    let (status, events) = told::<K, E>(env, &known).await;
+    let written = env.cluster().apply_status(&object, &status).await?;
+    env.state().wrote_version(&uid(&object), resource_version(&written));
+    Ok(events)
+}
+
+/// What is reported of an object as it is known now; where it cannot be looked at, what its status says already.
+async fn told<K: Kind, E: Environment>(env: &E, known: &K::Object) -> (<K::Object as HasStatus>::Status, Vec<Event>) {
+    let before = || (known.status().cloned().unwrap_or_default(), Vec::new());
+    let now = env.now();
+    let Ok(facts) = K::gather(env, known, now).await else { return before() };
+    let mut observed = K::assemble(known, &facts);
+    K::learn(env, known, &facts, &mut observed, now);
+    let decision = K::decide(known, &observed, now);
+    let Some(report) = decision.report else { return before() };
+    let (report, _) = undone::beside(env, &uid(known), report, decision.wake);
+    (K::status(&report, known, &observed, now), events::of(known, &report))
+}

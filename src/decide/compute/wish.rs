@@ -1,0 +1,113 @@
+//! What a record says that the status of the resource does not have: a backup was restored without status, or somebody has written the
+//! annotation. It has the power of `spec.computeID` and no more.
+
+use super::super::identity::{Binding, ComputeIdentity, Origin};
+use super::super::names::{Mark, RECORD};
+use super::super::seal::ObjectKey;
+use super::super::{Decision, Reason, Report};
+use super::conflict::wrong_role;
+use super::create::{adopt_or_create, bind};
+use super::keep::{missing, unproven};
+use super::record::has_something;
+use super::{Case, Choice, ComputeStep, Snapshot, remove_finalizer};
+use crate::api::Management;
+use crate::domain::Compute;
+
+/// The wish, where it asks for something. What the spec names comes first.
+pub(super) fn of<'a>(case: &Case<'a>) -> Option<&'a ComputeIdentity> {
+    let wish = case.observed.wish.as_ref().filter(|wish| has_something(wish));
+    wish.filter(|_| !has_something(case.identity) && case.spec.compute_id.is_none())
+}
+
+/// Binds the resource to the compute that is wished for, as far as its own account shows it.
+pub(super) fn decide(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot) -> Choice {
+    let Some(binding) = &wish.binding else {
+        return match marked(case, wish, snapshot) {
+            Some(found) => bind(case, snapshot, found, Origin::Created),
+            None => adopt_or_create(case, snapshot),
+        };
+    };
+    if !is_of_spec(case, binding) {
+        return Decision::rest(elsewhere(case, binding));
+    }
+    match snapshot.find(&binding.id) {
+        Some(found) if found.role != case.role() => Decision::rest(wrong_role(case, found)),
+        Some(found) => bind_again(case, snapshot, found, binding),
+        None => missing(case, binding, snapshot),
+    }
+}
+
+/// The resource is deleted: what is wished for is deleted as well where the account shows it and no other resource has it.
+pub(super) fn delete(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot) -> Choice {
+    let wished = wish.binding.as_ref().filter(|binding| is_of_spec(case, binding));
+    let found = wished.map_or_else(|| marked(case, wish, snapshot), |binding| snapshot.find(&binding.id));
+    match (found, wished) {
+        (Some(found), _) if is_claimed(case, found) => remove_finalizer("Another resource has the compute."),
+        (Some(found), Some(binding)) => bind_again(case, snapshot, found, binding),
+        (Some(found), None) => bind(case, snapshot, found, Origin::Created),
+        (None, Some(binding)) => {
+            let since = case.observed.memory.missing_since.unwrap_or(case.now);
+            unproven(case, binding, since).unwrap_or_else(|| remove_finalizer("There is no compute."))
+        }
+        (None, None) => remove_finalizer("There is no compute."),
+    }
+}
+
+fn is_claimed(case: &Case, found: &Compute) -> bool {
+    case.observed.claims.bound.contains_key(&found.id)
+}
+
+fn bind_again(case: &Case, snapshot: &Snapshot, found: &Compute, binding: &Binding) -> Choice {
+    let origin = match (case.spec.management, binding.origin) {
+        (Management::Observe, _) => Origin::Observed,
+        (Management::Full, Origin::Observed) => Origin::Imported,
+        (Management::Full, origin) => origin,
+    };
+    let mut choice = bind(case, snapshot, found, origin);
+    if let Some(ComputeStep::Bind { restored, .. }) = &mut choice.step {
+        *restored = true;
+    }
+    choice
+}
+
+/// Whether it names a compute of the project and the platform that the spec names.
+fn is_of_spec(case: &Case, binding: &Binding) -> bool {
+    let platforms = binding.platform.as_ref().zip(case.observed.platform.as_ref());
+    binding.project == case.spec.project_id && platforms.is_none_or(|(wished, here)| wished == here)
+}
+
+/// A compute that a create of this very resource has made, as its mark shows. What only is new on its branch may be anybody's.
+fn marked<'a>(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot<'a>) -> Option<&'a Compute> {
+    let marks = || wish.intent.iter().chain(&wish.unanswered).filter_map(|create| create.mark.as_ref());
+    let is_own = |compute: &&Compute| {
+        let name = compute.name.as_ref();
+        name.is_some_and(|name| is_issued_for(case, name) && marks().any(|mark| mark == name))
+            && compute.role == case.role()
+            && !case.observed.not_created.contains(&compute.id)
+            && !is_claimed(case, compute)
+    };
+    snapshot.computes.iter().filter(is_own).min_by_key(|compute| &compute.id)
+}
+
+/// Whether this cluster has issued the name for this resource.
+fn is_issued_for(case: &Case, name: &str) -> bool {
+    let observed = case.observed;
+    observed.cluster.issued(name) && Mark::of(name).is_some_and(|mark| mark.is_of(&observed.uid))
+}
+
+fn elsewhere(case: &Case, binding: &Binding) -> Report {
+    let ObjectKey { namespace, name } = case.observed.meta.object_key();
+    let at = |platform: Option<&String>| platform.map(|url| format!(" at {url}")).unwrap_or_default();
+    Report::stalled(
+        Reason::BindingConflict,
+        format!(
+            "The annotation {RECORD} says that this resource has compute {} of project {}{}, but the spec names project {}{}. Correct \
+             spec.projectID or spec.accountRef. Or, for another compute: kubectl -n {namespace} annotate compute {name} {RECORD}-",
+            binding.id,
+            binding.project,
+            at(binding.platform.as_ref()),
+            case.spec.project_id,
+            at(case.observed.platform.as_ref()),
+        ),
+    )
+}
