@@ -103,6 +103,11 @@ pub fn base_url<K: Resource, E: Environment>(env: &E, reference: &AccountRef, ob
     connection.map(|connection| connection.access.base_url.clone()).unwrap_or_default()
 }
 
+/// The platform that a connection leads to, as it is recorded.
+pub fn platform<P>(connection: &Connection<P>) -> String {
+    connection.access.base_url.trim_end_matches('/').to_owned()
+}
+
 /// What computes show of names that were read through the account of `object`; what is known of that by now.
 pub fn names_shown<E: Environment>(
     env: &E,

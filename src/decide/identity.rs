@@ -276,6 +276,13 @@ impl<T> Record<T> {
     }
 }
 
+impl Record<ProjectKeyIdentity> {
+    /// What the status says, or else the keys of the wish, as keys that a backup may have brought.
+    pub fn known(self) -> ProjectKeyIdentity {
+        self.wish.map_or(self.identity, ProjectKeyIdentity::restored)
+    }
+}
+
 /// The text of the record that says this of a resource.
 pub fn written<T: Serialize>(identity: &T, meta: &ObjectMeta) -> String {
     let uid = meta.uid.clone().unwrap_or_default();

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
+use super::seal::ObjectKey;
+
 /// On a resource until its platform object is deleted, or is to be kept.
 pub const FINALIZER: &str = "dbplane.dev/finalizer";
 /// On the Secret with an account's API key while resources of the account need it.
@@ -110,6 +112,10 @@ pub struct ClusterId(String);
 const CLUSTER_LENGTH: usize = 6;
 /// Of the number drawn for an attempt, in hexadecimal.
 const DRAW_LENGTH: usize = 8;
+/// Of the digest of a resource's namespace and name.
+const DIGEST_LENGTH: usize = 13;
+/// Crockford's base 32: no two of its digits look alike.
+const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
 impl ClusterId {
     /// The identity of the cluster whose namespace kube-system has this UID.
@@ -149,36 +155,66 @@ fn is_cluster(text: &str) -> bool {
     text.len() == CLUSTER_LENGTH && text.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase())
 }
 
-/// The parts of a unique name that show which cluster and resource it was issued for.
+/// What a unique name shows: the cluster that issued it, and for which resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark<'a> {
     pub cluster: &'a str,
-    /// The beginning of the resource's UID.
-    uid: &'a str,
+    /// What people chose.
+    pub chosen: &'a str,
+    owner: NameOwner<'a>,
+}
+
+/// How a unique name shows the resource that it was issued for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NameOwner<'a> {
+    /// A digest of its namespace and name: no resource of another namespace can have it.
+    Digest(&'a str),
+    /// The beginning of its UID, in names that earlier versions issued. It is too short to prove anything.
+    Uid(&'a str),
 }
 
 impl<'a> Mark<'a> {
     /// `None` for a name that does not have this form.
     pub fn of(name: &'a str) -> Option<Self> {
         let mut parts = name.rsplitn(4, '-');
-        let (draw, uid, cluster, chosen) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-        let numbered = [draw, uid].iter().all(|part| part.len() == 8 && part.bytes().all(|b| b.is_ascii_hexdigit()));
-        (numbered && is_cluster(cluster) && !chosen.is_empty()).then_some(Self { cluster, uid })
+        let (draw, owner, cluster, chosen) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let is_hex = |part: &str| part.len() == DRAW_LENGTH && part.bytes().all(|b| b.is_ascii_hexdigit());
+        let is_digest = owner.len() == DIGEST_LENGTH && owner.bytes().all(|b| DIGITS.contains(&b));
+        let owner = match owner {
+            owner if is_digest => NameOwner::Digest(owner),
+            owner if is_hex(owner) => NameOwner::Uid(owner),
+            _ => return None,
+        };
+        (is_hex(draw) && is_cluster(cluster) && !chosen.is_empty()).then_some(Self { cluster, chosen, owner })
     }
 
-    /// Whether the name was issued for the resource with this UID. A resource that was restored from a backup has another.
-    pub fn is_of(&self, uid: &str) -> bool {
-        short(uid) == self.uid
+    /// Whether the name was issued for the resource of this namespace and name. A resource that is restored from a backup keeps
+    /// its names.
+    pub fn is_for(&self, object_key: ObjectKey) -> bool {
+        self.owner == NameOwner::Digest(&owner_digest(object_key))
+    }
+
+    /// Whether an earlier version issued the name: it does not show the namespace.
+    pub fn is_of_earlier_version(&self) -> bool {
+        matches!(self.owner, NameOwner::Uid(_))
     }
 }
 
-/// The unique name of one attempt to create a key or a compute: what people chose, the cluster, the resource's UID and a
-/// number drawn for this attempt.
-pub fn unique(readable: &str, cluster: &ClusterId, uid: &str, draw: u32) -> String {
-    let tail = format!("-{cluster}-{}-{draw:08x}", short(uid));
+/// The unique name of one attempt to create a key or a compute: what people chose, the cluster, a digest of the resource's
+/// namespace and name, and a number drawn for this attempt.
+pub fn unique(readable: &str, cluster: &ClusterId, object_key: ObjectKey, draw: u32) -> String {
+    let tail = format!("-{cluster}-{}-{draw:08x}", owner_digest(object_key));
     let room = LONGEST_NAME - tail.len();
     let head: String = readable.chars().take(room).collect();
     format!("{head}{tail}")
+}
+
+/// 65 bits of a digest of a namespace and a name, in the digits of [`DIGITS`].
+fn owner_digest(object_key: ObjectKey) -> String {
+    let digest = Sha256::digest(format!("dbplane.dev/name-owner\n{object_key}"));
+    let bits = digest.iter().take(16).fold(0u128, |bits, byte| bits << 8 | u128::from(*byte));
+    let digit = |place: usize| char::from(DIGITS[(bits >> (123 - 5 * place)) as usize % DIGITS.len()]);
+    (0..DIGEST_LENGTH).map(digit).collect()
 }
 
 /// A resource's name as a part of a unique name: where it is too long, its beginning and a digest.
@@ -192,15 +228,15 @@ pub fn shortened(name: &str) -> String {
 }
 
 /// Whether a name belongs to any attempt for this resource.
-pub fn is_attempt(name: &str, readable: &str, cluster: &ClusterId, uid: &str) -> bool {
-    let beginning = attempts(readable, cluster, uid);
+pub fn is_attempt(name: &str, readable: &str, cluster: &ClusterId, object_key: ObjectKey) -> bool {
+    let beginning = attempts(readable, cluster, object_key);
     let length = beginning.len() + DRAW_LENGTH;
     Mark::of(name).is_some() && name.len() == length && name.starts_with(&beginning)
 }
 
 /// How the names of all attempts for a resource begin.
-pub fn attempts(readable: &str, cluster: &ClusterId, uid: &str) -> String {
-    let mut name = unique(readable, cluster, uid, 0);
+pub fn attempts(readable: &str, cluster: &ClusterId, object_key: ObjectKey) -> String {
+    let mut name = unique(readable, cluster, object_key, 0);
     name.truncate(name.len() - DRAW_LENGTH);
     name
 }
@@ -220,15 +256,12 @@ pub fn shape(names: [Vec<&String>; 3]) -> String {
     hex(&serde_json::to_string(&names).unwrap_or_default(), 12)
 }
 
-fn short(uid: &str) -> String {
-    uid.chars().filter(|c| *c != '-').take(8).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const UID: &str = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
+    const CI: ObjectKey = ObjectKey { namespace: "shop", name: "ci" };
 
     fn cluster(text: &str) -> ClusterId {
         text.parse().unwrap()
@@ -257,11 +290,12 @@ mod tests {
     #[test]
     fn names_are_unique_for_each_attempt_and_never_too_long() {
         let here = cluster("c1u57e");
-        assert_eq!(unique("ci", &here, UID, 255), "ci-c1u57e-0a1b2c3d-000000ff");
-        assert_ne!(unique("ci", &here, UID, 1), unique("ci", &here, UID, 2));
-        assert_ne!(unique("ci", &here, UID, 1), unique("ci", &cluster("0ther0"), UID, 1));
-        let long = unique(&"x".repeat(200), &here, UID, 1);
+        assert_eq!(unique("ci", &here, CI, 255), "ci-c1u57e-vpzc5qrz22arf-000000ff");
+        assert_ne!(unique("ci", &here, CI, 1), unique("ci", &here, CI, 2));
+        assert_ne!(unique("ci", &here, CI, 1), unique("ci", &cluster("0ther0"), CI, 1));
+        let long = unique(&"x".repeat(200), &here, CI, 1);
         assert_eq!(long.len(), 64);
+        assert!(long.starts_with(&"x".repeat(LONGEST_READABLE)), "whatever people may choose has room: {long}");
         assert!(here.issued(&long));
     }
 
@@ -277,16 +311,29 @@ mod tests {
 
     #[test]
     fn a_name_shows_the_cluster_and_the_resource_that_it_was_issued_for() {
-        let mark = Mark::of("a-b-c-c1u57e-0a1b2c3d-000000ff").unwrap();
-        assert_eq!(mark.cluster, "c1u57e");
-        assert!(mark.is_of(UID) && !mark.is_of("ffffffff-4e5f-6071-8293-a4b5c6d7e8f9"));
-        assert!(!cluster("0ther0").issued("ci-c1u57e-0a1b2c3d-000000ff"));
+        let name = unique("a-b-c", &cluster("c1u57e"), CI, 255);
+        let mark = Mark::of(&name).unwrap();
+        assert_eq!((mark.cluster, mark.chosen), ("c1u57e", "a-b-c"));
+        assert!(mark.is_for(CI) && !mark.is_of_earlier_version());
+        for other in [
+            ObjectKey { namespace: "evil", ..CI },
+            ObjectKey { name: "cd", ..CI },
+            ObjectKey { namespace: "sho", name: "p/ci" },
+            ObjectKey { namespace: "shop/ci", name: "" },
+        ] {
+            assert!(!mark.is_for(other), "{other}");
+        }
+        assert!(!cluster("0ther0").issued(&name));
+        let before = Mark::of("ci-c1u57e-0a1b2c3d-000000ff").unwrap();
+        assert!(before.is_of_earlier_version() && !before.is_for(CI));
         for other in [
             "laptop",
             "ci-0a1b2c3d-000000ff",
             "-c1u57e-0a1b2c3d-000000ff",
             "ci-c1u57e-0a1b2c3d-00000ff",
             "ci-C1U57E-0a1b2c3d-000000ff",
+            "ci-c1u57e-0a1b2c3d0a1b-000000ff",
+            "ci-c1u57e-0a1b2c3d0a1bu-000000ff",
             "",
         ] {
             assert_eq!(Mark::of(other), None, "{other}");
@@ -296,16 +343,16 @@ mod tests {
     #[test]
     fn attempts_of_a_resource_differ_in_their_last_part_alone() {
         let here = cluster("c1u57e");
-        let attempt = |name: &str| is_attempt(name, "ci", &here, UID);
-        assert!(attempt("ci-c1u57e-0a1b2c3d-000000ff") && attempt(&unique("ci", &here, UID, 7)));
+        let attempt = |name: &str| is_attempt(name, "ci", &here, CI);
+        assert!(attempt(&unique("ci", &here, CI, 255)) && attempt(&unique("ci", &here, CI, 7)));
         for other in [
-            "cd-c1u57e-0a1b2c3d-000000ff",
-            "ci-0ther0-0a1b2c3d-000000ff",
-            "ci-c1u57e-ffffffff-000000ff",
-            "ci-c1u57e-0a1b2c3d-0000zzzz",
-            "é",
+            unique("cd", &here, CI, 7),
+            unique("ci", &cluster("0ther0"), CI, 7),
+            unique("ci", &here, ObjectKey { namespace: "evil", ..CI }, 7),
+            unique("ci", &here, CI, 7).replace("00000007", "0000zzzz"),
+            "\u{e9}".to_owned(),
         ] {
-            assert!(!attempt(other), "{other}");
+            assert!(!attempt(&other), "{other}");
         }
     }
 

@@ -66,10 +66,7 @@ fn readable(found: &Found) -> String {
 
 /// What people chose of a name that dbplane gave.
 fn chosen(name: &str) -> &str {
-    match Mark::of(name) {
-        Some(_) => name.rsplitn(4, '-').last().unwrap_or(name),
-        None => name,
-    }
+    Mark::of(name).map_or(name, |mark| mark.chosen)
 }
 
 /// As much of a text as can be a name: small letters, digits, and - between them.

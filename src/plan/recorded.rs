@@ -55,7 +55,7 @@ impl Recorded {
     /// The keys that a resource has.
     pub fn add_key(&mut self, object: &api::ProjectKey) {
         let Ok(record) = identity::of_key(object) else { return };
-        let records = record.identity_or_wish().records;
+        let records = record.known().records;
         let current = records.current.iter().map(|key| (key.id, key.name.clone()));
         let previous = records.previous.iter().map(|key| (key.id, key.name.clone()));
         let lost = records.lost.iter().filter_map(|key| Some((key.id?, key.name.clone())));

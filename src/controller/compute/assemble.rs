@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use kube::ResourceExt;
 
+use super::super::access;
 use super::super::connection;
 use super::super::object::{Managed, meta_observed, uid};
 use super::gather::Facts;
@@ -29,7 +30,7 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         restart_annotation: object.request(names::RESTART),
         not_created: object.annotations().get(names::NOT_CREATED).map(|text| listed(text)).unwrap_or_default(),
         account: facts.access.view.clone(),
-        platform: facts.access.connection.as_ref().map(|connection| platform(&connection.access.base_url)),
+        platform: facts.access.connection.as_ref().map(|connection| access::platform(connection)),
         snapshot: facts.excerpt.snapshot.clone(),
         claims: claims(mine, computes, unreadable, |uid| others.creating.get(uid).copied()),
         connection_secret: connection::written(object.spec.connection.as_deref(), facts.secret.as_ref()),
@@ -48,8 +49,4 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
 
 fn listed(text: &str) -> BTreeSet<String> {
     names::listed(text).map(str::to_owned).collect()
-}
-
-fn platform(base_url: &str) -> String {
-    base_url.trim_end_matches('/').to_owned()
 }

@@ -2,6 +2,7 @@
 
 use kube::{Resource, ResourceExt};
 
+use super::super::access;
 use super::super::object::{Managed, meta_observed, rank, uid};
 use super::super::state::UnsavedKey;
 use super::gather::{Facts, Rival};
@@ -14,7 +15,7 @@ use crate::decide::key::{KeyListing, KeyObserved, KeySecretView, Probe};
 use crate::decide::names;
 
 pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved {
-    let records = facts.record.as_ref().map(|record| record.clone().identity_or_wish().records).unwrap_or_default();
+    let records = facts.record.as_ref().map(|record| record.clone().known().records).unwrap_or_default();
     let (secret, secret_deleting) = secret_view(object, &facts.secret, &records, &facts.base_url);
     let remembered = &facts.remembered;
     let Excerpt { listing, known, not_offered_until } =
@@ -24,8 +25,10 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
         meta: meta_observed(object, facts.record.as_ref()),
         uid: uid(object),
         created: object.meta().creation_timestamp.as_ref().map_or(facts.now, |time| time.0),
-        identity: facts.record.clone().map(Record::identity_or_wish),
+        identity: facts.record.clone().map(Record::known),
+        is_wish: facts.record.as_ref().is_ok_and(|record| record.wish.is_some()),
         account: facts.access.view.clone(),
+        platform: facts.access.connection.as_ref().map(|connection| access::platform(connection)),
         accounts: facts.accounts.clone(),
         rival: rival(object, &facts.rivals, &secret),
         secret,
@@ -66,7 +69,7 @@ fn secret_view(
 /// What the platform last said of the key in use. A list from before the key was created says nothing of it.
 fn probe<P>(facts: &Facts<P>, known: &KeyListing) -> Probe {
     let probe = facts.remembered.key.probe.unwrap_or(Probe::NotAsked(None));
-    let identity = facts.record.clone().unwrap_or_default().identity_or_wish();
+    let identity = facts.record.clone().unwrap_or_default().known();
     let (Some(current), KeyListing::Read { at, .. }) = (&identity.records.current, known) else { return probe };
     let has_it = known.has(current).filter(|_| *at > current.at);
     has_it.map_or(probe, |has_it| probe.listed(*at, has_it))

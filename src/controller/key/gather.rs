@@ -55,7 +55,7 @@ pub(super) async fn gather<E: Environment>(
         Some(owner) => secrets::state(env.cluster(), &owner, &object.spec.secret.name).await?,
         None => SecretState::Absent,
     };
-    let known = record.clone().unwrap_or_default().identity_or_wish();
+    let known = record.clone().unwrap_or_default().known();
     let access = access::of(env, reference, object);
     Ok(Facts {
         record,

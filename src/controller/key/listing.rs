@@ -6,10 +6,10 @@ use jiff::Timestamp;
 
 use super::super::access::{self, Access};
 use super::super::environment::Environment;
-use super::super::object::{AccountName, uid};
+use super::super::object::AccountName;
 use super::super::state::KeyState;
 use crate::api::ProjectKey;
-use crate::decide::identity::ProjectKeyIdentity;
+use crate::decide::identity::{ProjectKeyIdentity, object_key};
 use crate::decide::names::ClusterId;
 use crate::decide::{AccountView, key, key::KeyListing, later};
 use crate::domain::Fault;
@@ -66,12 +66,7 @@ pub(super) fn interest(object: &ProjectKey, known: &ProjectKeyIdentity, cluster:
     let matters = KeyMatters {
         ids: ids.collect(),
         names: known.names().map(str::to_owned).collect(),
-        beginning: key::attempts(
-            &object.spec,
-            object.metadata.name.as_deref().unwrap_or_default(),
-            cluster,
-            &uid(object),
-        ),
+        beginning: key::attempts(&object.spec, object_key(&object.metadata), cluster),
     };
     Interest { matters, pending: false, after: None }
 }

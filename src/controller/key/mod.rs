@@ -89,7 +89,7 @@ impl Kind for ProjectKeys {
         observed: &mut KeyObserved,
         now: Timestamp,
     ) {
-        let intended = facts.record.clone().unwrap_or_default().identity_or_wish().intent;
+        let intended = facts.record.clone().unwrap_or_default().known().intent;
         observed.memory = env.state().learned(&observed.uid, |memory| {
             memory.note_unresolved(intended.map(|intent| intent.at), now);
         });
@@ -144,7 +144,7 @@ impl Kind for ProjectKeys {
     }
 
     fn is_held(object: &ProjectKey) -> bool {
-        of_key(object).is_ok_and(|record| key::is_held(&record.identity_or_wish()))
+        of_key(object).is_ok_and(|record| key::is_held(&record.known()))
     }
 
     fn account(object: &ProjectKey) -> Option<&AccountRef> {
@@ -168,7 +168,7 @@ impl Kind for ProjectKeys {
     }
 
     fn has(object: &ProjectKey) -> Result<Vec<String>, InvalidAnnotation> {
-        Ok(of_key(object)?.identity_or_wish().has())
+        Ok(of_key(object)?.known().has())
     }
 
     fn on_deleted<E: Environment>(env: &E, object: &ProjectKey) {

@@ -8,7 +8,8 @@ use super::super::environment::{Environment, StepError};
 use super::super::labels;
 use super::super::object::uid;
 use super::super::pass::calls::{
-    ActionLine, acted, count_create, failed, patch_metadata, publish, record, record_call, restore, secret_written,
+    ActionLine, Recording, acted, count_create, failed, patch_metadata, publish, record, record_call, restore,
+    secret_written,
 };
 use super::super::pass::released;
 use super::super::state::{Connection, SharedConnection, UnsavedKey};
@@ -33,7 +34,7 @@ const KEY_LENGTH: usize = 256;
 
 /// Performs one step.
 pub async fn perform<E: Environment>(env: &E, object: &ProjectKey, step: &KeyStep) -> Result<(), StepError> {
-    let work = Work { env, object, identity: identity::of_key(object).unwrap_or_default().identity_or_wish() };
+    let work = Work { env, object, identity: identity::of_key(object).unwrap_or_default().known() };
     match step {
         KeyStep::Restore { record } => restore(env, object, record.as_deref()).await,
         KeyStep::PrepareSecret => work.prepare().await,
@@ -47,6 +48,7 @@ pub async fn perform<E: Environment>(env: &E, object: &ProjectKey, step: &KeySte
         KeyStep::GiveUpUnsaved { records } => work.give_up_unsaved(records).await,
         KeyStep::RewriteSecret => work.rewrite().await,
         KeyStep::Record { records, event } => work.record(records, event.as_deref()).await,
+        KeyStep::RecordIdentity { identity } => work.record_identity(identity).await,
         KeyStep::Acknowledge { records, event } => work.acknowledge(records, event).await,
         KeyStep::Revoke { id, name, records, in_use } => work.revoke((*id, name), records, in_use.as_deref()).await,
         KeyStep::ListKeys => work.list().await,
@@ -91,9 +93,14 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
+    async fn record_identity(&self, identity: &ProjectKeyIdentity) -> Result<(), StepError> {
+        let recording = Recording { held: true, ..recording(self.object, |_| identity.clone()) };
+        Ok(record(self.env, self.object, recording).await.map(drop)?)
+    }
+
     /// Intent, call, Secret, record: whatever happens in between, a successor finds out what became of it.
     async fn create_key(&self, intent: &KeyIntent, because: Option<&str>, try_first: bool) -> Result<(), StepError> {
-        let connection = self.connection(Action::CreateKey)?;
+        let connection = self.connection_to(intent.platform.as_deref(), Action::CreateKey)?;
         let organization = organization(&connection, Action::CreateKey)?;
         let admitted = self.env.admit_key_creation(&self.platform(&connection)).await;
         let Some(platform) = admitted.map_err(failed(Action::CreateKey))? else { return Ok(()) };
@@ -174,7 +181,7 @@ impl<E: Environment> Work<'_, E> {
     async fn try_unsaved(&self) -> Result<Probe, StepError> {
         let Some(unsaved) = self.env.state().unsaved_key(&self.uid()) else { return Ok(Probe::NotAsked(None)) };
         let Some(before) = unsaved.trial else { return Ok(Probe::Accepted(self.env.now())) };
-        let connection = self.connection(Action::TryKey)?;
+        let connection = self.connection_to(unsaved.intent.platform.as_deref(), Action::TryKey)?;
         let answer = self.platform(&connection).probe_key(&unsaved.secret, &self.object.spec.project_id).await;
         let probe = tried(before, answer, self.env.now()).map_err(failed(Action::TryKey))?;
         self.env.state().unsaved_key_tried(&self.uid(), probe);
@@ -279,7 +286,7 @@ impl<E: Environment> Work<'_, E> {
     }
 
     async fn list(&self) -> Result<(), StepError> {
-        let connection = self.connection(Action::ListKeys)?;
+        let connection = access::connection(self.env, &self.object.spec.account_ref, self.object, Action::ListKeys)?;
         organization(&connection, Action::ListKeys)?;
         let interest = interest(self.object, &self.identity, &self.env.settings().cluster);
         let latest = self.env.read_keys(self.object, &connection, interest).await;
@@ -319,8 +326,7 @@ impl<E: Environment> Work<'_, E> {
 
     /// The secret of the key in use, where it is in its Secret or still in memory.
     async fn current_secret(&self) -> Result<Option<(SharedConnection<E::Client>, SecretString)>, StepError> {
-        let access = access::of(self.env, &self.object.spec.account_ref, self.object);
-        let Some(connection) = access.connection else { return Ok(None) };
+        let Ok(connection) = self.connection(Action::TryKey) else { return Ok(None) };
         let (Some(current), Some(owner)) = (&self.identity.records.current, Owner::of(self.object)) else {
             return Ok(None);
         };
@@ -358,8 +364,18 @@ impl<E: Environment> Work<'_, E> {
         connection.platform.for_namespace(&self.object.namespace().unwrap_or_default())
     }
 
+    /// A connection to the platform of the recorded keys.
     fn connection(&self, action: Action) -> Result<SharedConnection<E::Client>, StepError> {
-        access::connection(self.env, &self.object.spec.account_ref, self.object, action)
+        self.connection_to(self.identity.platform(), action)
+    }
+
+    /// A connection to that platform. The account may lead to another one since the decision, which must not see the key.
+    fn connection_to(&self, platform: Option<&str>, action: Action) -> Result<SharedConnection<E::Client>, StepError> {
+        let connection = access::connection(self.env, &self.object.spec.account_ref, self.object, action)?;
+        if platform.is_some_and(|platform| platform == access::platform(&connection)) {
+            return Ok(connection);
+        }
+        Err(failed(action)(Fault::Transport { message: "the account leads to another platform".to_owned() }))
     }
 
     /// Lists that began before do not show what was just done.

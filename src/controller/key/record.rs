@@ -16,13 +16,13 @@ pub(super) fn recording<'a>(
     object: &ProjectKey,
     change: impl FnOnce(ProjectKeyIdentity) -> ProjectKeyIdentity,
 ) -> Recording<'a> {
-    let known = identity::of_key(object).unwrap_or_default().identity_or_wish();
+    let known = identity::of_key(object).unwrap_or_default().known();
     Recording::of(identity::written(&change(known), &object.metadata))
 }
 
 /// Records these keys; no creation is open.
 pub(super) fn recording_keys<'a>(object: &ProjectKey, records: &KeyRecords) -> Recording<'a> {
-    recording(object, |_| ProjectKeyIdentity { records: records.clone(), intent: None })
+    recording(object, |_| ProjectKeyIdentity { records: records.clone().tidied(), intent: None })
 }
 
 /// Tells that a key is in its Secret.

@@ -30,14 +30,18 @@ pub(super) async fn write_unsaved<E: Environment>(
     unsaved: &UnsavedKey,
 ) -> Result<Saved, StepError> {
     let Some(owner) = Owner::of(object) else { return Ok(Saved::Written) };
-    let url = access::base_url(env, &object.spec.account_ref, object);
+    // The platform of the key, which the account may have left since.
+    let url = match access::base_url(env, &object.spec.account_ref, object) {
+        url if unsaved.intent.platform.as_deref() == Some(url.trim_end_matches('/')) => url,
+        url => unsaved.intent.platform.clone().unwrap_or(url),
+    };
     let name = &object.spec.secret.name;
     let cluster = env.cluster();
     let own = match secrets::own(cluster, &owner, name).await {
         Ok(own) => own,
         Err(error) => return secret_written(env, &uid(object), Err(error), name).map(|()| Saved::Written),
     };
-    let now = cluster.current(object).await?.map(|now| identity::of_key(&now).unwrap_or_default().identity_or_wish());
+    let now = cluster.current(object).await?.map(|now| identity::of_key(&now).unwrap_or_default().known());
     if now.as_ref().is_some_and(|identity| !identity.expects(&unsaved.key.name)) {
         return Ok(Saved::GivenUp);
     }

@@ -66,7 +66,7 @@ pub const NOT_READ: &str = "not-read";
 
 /// The Secret of a key as it was written, where it cannot be read: with words in place of secrets; `None` where none was recorded.
 pub fn assumed(object: &ProjectKey, base_url: &str) -> Option<Secret> {
-    let records = of_key(object).ok()?.identity_or_wish().records;
+    let records = of_key(object).ok()?.known().records;
     let words = |name: &str| SecretString::from(format!("{NOT_READ}-{name}"));
     let key = records.current.as_ref()?;
     let previous = records.previous.last();

@@ -183,7 +183,7 @@ const AFTER_PLACE: Duration = Duration::from_secs(60);
 fn mark(case: &Case) -> Option<String> {
     let observed = case.observed;
     let before = case.identity.unanswered.iter().rev().find_map(|record| record.mark.clone());
-    let new = || names::unique(&observed.meta.name, &observed.cluster, &observed.uid, observed.draw);
+    let new = || names::unique(&observed.meta.name, &observed.cluster, observed.meta.object_key(), observed.draw);
     (observed.name_support != NameSupport::Unseen).then(|| before.unwrap_or_else(new))
 }
 

@@ -92,7 +92,7 @@ fn marked<'a>(case: &Case, wish: &ComputeIdentity, snapshot: &Snapshot<'a>) -> O
 /// Whether this cluster has issued the name for this resource.
 fn is_issued_for(case: &Case, name: &str) -> bool {
     let observed = case.observed;
-    observed.cluster.issued(name) && Mark::of(name).is_some_and(|mark| mark.is_of(&observed.uid))
+    observed.cluster.issued(name) && Mark::of(name).is_some_and(|mark| mark.is_for(observed.meta.object_key()))
 }
 
 fn elsewhere(case: &Case, binding: &Binding) -> Report {

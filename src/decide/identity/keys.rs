@@ -1,5 +1,7 @@
 //! What is recorded of a ProjectKey: every key that it ever had and that is not known to be revoked.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +97,13 @@ pub struct KeyRecords {
     /// The organization of these keys: in another one they can be neither found nor revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub organization: Option<String>,
+    /// The base URL of the platform that made these keys: no request with one of them, or about one, goes anywhere else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform: Option<String>,
+    /// The names of those that an annotation or a Secret brought, from a backup or forged: people can write both. The platform has to
+    /// list such a key under its number and name before it is revoked.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub restored: BTreeSet<String>,
     /// When a creation was begun that was never answered, and whose key no list has shown: it may still appear.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswered: Option<Timestamp>,
@@ -126,6 +135,9 @@ pub struct KeyIntent {
     /// The organization that it is created in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub organization: Option<String>,
+    /// The base URL of the platform that it is created on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub platform: Option<String>,
     /// The key that this one replaces can be used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rotates: bool,
@@ -163,9 +175,26 @@ impl KeyRecords {
         records
     }
 
-    /// The records, with the organization of the intended key.
+    /// The records, with the organization and the platform of the intended key.
     pub fn of(&self, intent: &KeyIntent) -> Self {
-        Self { organization: intent.organization.clone().or_else(|| self.organization.clone()), ..self.clone() }
+        let organization = intent.organization.clone().or_else(|| self.organization.clone());
+        let platform = intent.platform.clone().or_else(|| self.platform.clone());
+        Self { organization, platform, ..self.clone() }
+    }
+
+    /// The records once a key is in its Secret whose number only the Secret tells.
+    pub fn found_in_secret(&self, key: &KeyIdentity, intent: &KeyIntent) -> Self {
+        let mut records = self.succeeded_by(key.clone(), intent);
+        records.restored.insert(key.name.clone());
+        records
+    }
+
+    /// Without the names of restored keys that are not recorded any more.
+    #[must_use]
+    pub fn tidied(mut self) -> Self {
+        let names: BTreeSet<String> = self.names().map(str::to_owned).collect();
+        self.restored.retain(|name| names.contains(name));
+        self
     }
 
     /// The names of all recorded keys.
@@ -203,5 +232,27 @@ impl ProjectKeyIdentity {
         self.names().next()?;
         let intended = self.intent.as_ref().and_then(|intent| intent.organization.as_deref());
         intended.or(self.records.organization.as_deref())
+    }
+
+    /// The platform of the keys, where there are keys and it was recorded.
+    pub fn platform(&self) -> Option<&str> {
+        self.names().next()?;
+        let intended = self.intent.as_ref().and_then(|intent| intent.platform.as_deref());
+        intended.or(self.records.platform.as_deref())
+    }
+
+    /// What an annotation says, for the record of the status: none of it was recorded by the operator for this very object.
+    #[must_use]
+    pub fn restored(mut self) -> Self {
+        self.records.restored = self.names().map(str::to_owned).collect();
+        self
+    }
+
+    /// The same identity, with the platform of its keys.
+    #[must_use]
+    pub fn on(mut self, platform: &str) -> Self {
+        self.records.platform = Some(platform.to_owned());
+        self.intent.iter_mut().for_each(|intent| intent.platform = Some(platform.to_owned()));
+        self
     }
 }

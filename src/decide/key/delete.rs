@@ -53,8 +53,8 @@ pub(super) fn decide(case: &Case) -> Choice {
             }
         }
     }
-    if let Some(report) = case.wrong_organization() {
-        return Decision::rest(or_orphan(report));
+    if let Some(choice) = case.away_from_home() {
+        return Decision { report: choice.report.map(or_orphan), ..choice };
     }
     match &case.identity.intent {
         Some(intent) => resolve(case, intent),
@@ -72,6 +72,7 @@ fn unrecorded(case: &Case) -> Option<KeyStep> {
     let intent = match &case.identity.intent {
         Some(intent) if intent.name == key.name => intent.clone(),
         Some(_) => return Some(case.give_up_unsaved(key)),
+        // Its platform was recorded with the intent, which is gone.
         None => KeyIntent { at: key.at, organization: case.organization().map(str::to_owned), ..KeyIntent::default() },
     };
     Some(KeyStep::Record { records: records.succeeded_by(key.clone(), &intent), event: None })
@@ -83,7 +84,7 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
     if let KeySecretView::Ours(SecretContents::Key { key, .. }) = &case.secret
         && key.name == intent.name
     {
-        let records = records.succeeded_by(key.clone(), intent);
+        let records = records.found_in_secret(key, intent);
         return Decision::act(KeyStep::Record { records, event: None }, deleting());
     }
     match create_outcome(case, intent) {

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::super::identity::KeyIntent;
 use super::super::names::{self, ClusterId};
+use super::super::seal::ObjectKey;
 use super::{Case, rotation};
 use crate::api::ProjectKeySpec;
 
@@ -27,15 +28,20 @@ fn chosen(spec: &ProjectKeySpec, name: &str) -> String {
     spec.key_name.clone().unwrap_or_else(|| names::shortened(name))
 }
 
-/// How the names begin of all keys that a resource of this name and UID may have created in this cluster.
-pub fn attempts(spec: &ProjectKeySpec, name: &str, cluster: &ClusterId, uid: &str) -> String {
-    names::attempts(&chosen(spec, name), cluster, uid)
+/// How the names begin of all keys that a resource may have created in this cluster.
+pub fn attempts(spec: &ProjectKeySpec, object_key: ObjectKey, cluster: &ClusterId) -> String {
+    names::attempts(&chosen(spec, object_key.name), cluster, object_key)
 }
 
 /// The intent of a new key.
 pub(super) fn intent(case: &Case, retiring: Option<Retiring>) -> KeyIntent {
     KeyIntent {
-        name: names::unique(&readable(case), &case.observed.cluster, &case.observed.uid, case.observed.draw),
+        name: names::unique(
+            &readable(case),
+            &case.observed.cluster,
+            case.observed.meta.object_key(),
+            case.observed.draw,
+        ),
         at: case.now,
         retire_previous_at: match retiring {
             Some(Retiring::At(time) | Retiring::Rotated(time)) => Some(time),
@@ -43,6 +49,7 @@ pub(super) fn intent(case: &Case, retiring: Option<Retiring>) -> KeyIntent {
         },
         previous_revoked: matches!(retiring, Some(Retiring::Done)),
         organization: case.organization().map(str::to_owned),
+        platform: case.observed.platform.clone(),
         rotates: matches!(retiring, Some(Retiring::Rotated(_))),
         replaces_working: retiring.is_some() && rotation::is_seen_to_work(case),
         requested: request(case),

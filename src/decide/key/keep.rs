@@ -1,5 +1,6 @@
 //! A ProjectKey that is not being deleted: its key is created, kept in the Secret, and replaced when it is lost or revoked.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -39,7 +40,8 @@ pub(super) fn decide(case: &Case) -> Choice {
         // There is no record any more; the Secret still identifies its key.
         (None, KeySecretView::Ours(SecretContents::Key { key, .. })) if case.observed.meta.record.is_none() => {
             let rotated_for = request(case);
-            let records = KeyRecords { current: Some(key.clone()), rotated_for, ..KeyRecords::default() };
+            let restored = BTreeSet::from([key.name.clone()]);
+            let records = KeyRecords { current: Some(key.clone()), rotated_for, restored, ..KeyRecords::default() };
             Decision::act(KeyStep::Record { records, event: None }, creating())
         }
         (None, _) => create_key(case, (None, None), creating()),
@@ -152,7 +154,7 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
     if let KeySecretView::Ours(SecretContents::Key { key, .. }) = &case.secret
         && key.name == intent.name
     {
-        let records = records.succeeded_by(key.clone(), intent);
+        let records = records.found_in_secret(key, intent);
         return Decision::act(KeyStep::Record { records, event: None }, creating());
     }
     let finding_out = || {

@@ -2,12 +2,12 @@
 
 mod conflict;
 mod delete;
+mod home;
 mod in_use;
 mod intent;
 mod keep;
 mod lost;
 mod manual_revocation;
-mod organization;
 mod outcome;
 mod rotation;
 mod secret;
@@ -44,7 +44,11 @@ pub struct KeyObserved {
     pub uid: String,
     pub created: Timestamp,
     pub identity: Result<ProjectKeyIdentity, InvalidAnnotation>,
+    /// Whether the identity is from a backup, or looks so, and the status does not have it yet.
+    pub is_wish: bool,
     pub account: AccountView,
+    /// The base URL of the account's platform, where the account can be used.
+    pub platform: Option<String>,
     pub secret: KeySecretView,
     /// The accounts whose credentials are in the Secret.
     pub accounts: Vec<KeyAccount>,
@@ -166,6 +170,8 @@ pub enum KeyStep {
     RewriteSecret,
     /// Write these key records and remove the intent.
     Record { records: KeyRecords, event: Option<String> },
+    /// Record what is known of the keys by now, an open creation included.
+    RecordIdentity { identity: Box<ProjectKeyIdentity> },
     /// Drop the keys that a person has revoked from the records, and record what that person said.
     Acknowledge { records: KeyRecords, event: String },
     /// Revoke a key, then write these key records. `in_use`: why that is done although it may be in use.
@@ -219,6 +225,10 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     if let Some(paused) = paused(&observed.meta) {
         return Decision::rest(paused);
     }
+    if observed.is_wish {
+        let report = Report::progressing(Reason::Updating, "The keys that the annotation names are being recorded.");
+        return Decision::act(KeyStep::RecordIdentity { identity: Box::new(identity.clone()) }, report);
+    }
     if !observed.meta.has_finalizer && is_held(identity) {
         return case.restore();
     }
@@ -229,9 +239,7 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     }
     match &observed.account {
         AccountView::Usable { organization: None } => Decision::rest(case.no_organization()),
-        AccountView::Usable { organization: Some(_) } => {
-            case.wrong_organization().map_or_else(|| keep::decide(&case), Decision::rest)
-        }
+        AccountView::Usable { organization: Some(_) } => case.away_from_home().unwrap_or_else(|| keep::decide(&case)),
         account => account.obstacle().map_or_else(Decision::silent, |obstacle| Decision::rest(Report::of(obstacle))),
     }
 }
@@ -299,9 +307,19 @@ impl Case<'_> {
         KeyStep::GiveUpUnsaved { records: outcome::with_lost(&self.identity.records, lost) }
     }
 
-    /// Whether this cluster issued the name of a key: only then may the key be revoked here.
+    /// Whether this cluster issued the name of a key for this very resource: only then may the key be revoked here. Names of earlier
+    /// versions do not show the namespace, so they count only where the operator recorded them itself.
     fn issued(&self, name: &str) -> bool {
-        self.observed.cluster.issued(name)
+        let is_own = |mark: Mark| match mark.is_of_earlier_version() {
+            true => !self.is_restored(name),
+            false => mark.is_for(self.observed.meta.object_key()),
+        };
+        self.observed.cluster.issued(name) && Mark::of(name).is_some_and(is_own)
+    }
+
+    /// Whether only an annotation, or a Secret, said that this is a key of the resource.
+    fn is_restored(&self, name: &str) -> bool {
+        self.identity.records.restored.contains(name)
     }
 
     /// Whether the platform is known to offer no call to revoke keys.
@@ -320,12 +338,11 @@ impl Case<'_> {
         }
     }
 
-    /// For a key that was created under another UID: until when to wait for its Secret, which a backup may restore after its
+    /// For a key of a restored resource: until when to wait for its Secret, which a backup may restore after its
     /// resource.
     fn may_be_restored(&self, key: &KeyIdentity) -> Option<Timestamp> {
         let until = later(self.observed.created, self.observed.limits.settle);
-        let restored = Mark::of(&key.name).is_some_and(|mark| !mark.is_of(&self.observed.uid));
-        (restored && self.now < until).then_some(until)
+        (self.is_restored(&key.name) && self.now < until).then_some(until)
     }
 
     /// The key whose secret is available, in its Secret or in memory: with it the platform can be asked whether it accepts the

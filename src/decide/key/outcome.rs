@@ -101,17 +101,17 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
         None if is_other(&case.identity.records, name) => Revocation::NotOurs(format!(
             "The platform answered the creation of key {name} with another key. dbplane does not revoke that one. Revoke it in the console if it is yours."
         )),
-        None => match id.filter(|_| case.issued(name)) {
+        None => match id.filter(|_| case.issued(name) && !case.is_restored(name)) {
             Some(id) => revoke(id, name, records),
-            // Nobody but its own cluster may ask for it.
+            // Only the operator that recorded the number may revoke by it.
             None => {
                 let event = id.map(|id| format!("Key {name} ({id}) is revoked."));
                 Revocation::Step(None, Box::new(KeyStep::Record { records, event }))
             }
         },
         Some(key) if key.name != name => Revocation::NotOurs(format!(
-            "Key {} is called {} on the platform and not {name}. dbplane does not revoke it. Revoke it in the console if it is yours.",
-            key.id, key.name
+            "Key {} is not called {name} on the platform. dbplane does not revoke it. Revoke it in the console if it is yours.",
+            key.id
         )),
         Some(_) if !case.issued(name) => Revocation::OfAnotherCluster,
         Some(key) => revoke(key.id, name, records),
@@ -140,7 +140,7 @@ pub(super) fn stray<'a>(case: &'a Case) -> Option<&'a KeyEntry> {
     let KeyListing::Read { keys, .. } = &case.observed.listing else { return None };
     let readable = readable(case);
     let attempt = |name: &str| {
-        names::is_attempt(name, &readable, &case.observed.cluster, &case.observed.uid)
+        names::is_attempt(name, &readable, &case.observed.cluster, case.observed.meta.object_key())
             && case.identity.names().all(|known| known != name)
     };
     keys.iter().find(|key| attempt(&key.name))

@@ -70,7 +70,7 @@ fn the_existing_replicas_are_the_baseline_of_a_new_one() {
 fn a_platform_that_shows_names_is_given_one_that_is_unique() {
     let given = Given::new().observing(|observed| observed.name_support = NameSupport::Offered);
     let (intent, new, _) = creates(&given);
-    assert_eq!(new.name.as_deref(), Some("orders-c1u57e-0a1b2c3d-00000007"));
+    assert_eq!(new.name.as_deref(), Some("orders-c1u57e-3pk3zawwrdgc0-00000007"));
     assert_eq!(intent.mark, new.name);
     assert!(intent.baseline.is_some(), "whether it keeps names is not known yet");
     let keeps = creates(&Given::new().observing(|observed| observed.name_support = NameSupport::Kept)).0;

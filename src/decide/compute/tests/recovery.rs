@@ -4,7 +4,7 @@ use super::*;
 use crate::decide::Action;
 
 /// The mark of an intent.
-const MARK: &str = "orders-c1u57e-0a1b2c3d-00000001";
+const MARK: &str = "orders-c1u57e-3pk3zawwrdgc0-00000001";
 
 fn marked() -> Given {
     Given::intended()

@@ -3,7 +3,7 @@
 use super::*;
 use crate::decide::Action;
 
-const MARK: &str = "orders-c1u57e-0a1b2c3d-00000001";
+const MARK: &str = "orders-c1u57e-3pk3zawwrdgc0-00000001";
 const DAY: i64 = 24 * 3600;
 
 fn record(mark: Option<&str>) -> CreateIntent {

@@ -5,7 +5,7 @@ use crate::decide::memory::Asked;
 
 const PLATFORM: &str = "https://platform.example/api/v2";
 /// As this cluster names a compute of the resource.
-const MARK: &str = "orders-c1u57e-0a1b2c3d-00000001";
+const MARK: &str = "orders-c1u57e-3pk3zawwrdgc0-00000001";
 
 /// A resource whose status says nothing.
 fn wishing(wish: ComputeIdentity) -> Given {
@@ -153,8 +153,8 @@ fn a_deletion_waits_until_the_account_shows_whether_there_is_something_to_delete
 
 #[test]
 fn a_create_that_is_wished_for_binds_and_deletes_nothing_but_what_carries_a_mark_of_this_resource() {
-    let foreign = "orders-0ther0-0a1b2c3d-00000001";
-    let another = "orders-c1u57e-ffffffff-00000001";
+    let foreign = "orders-0ther0-3pk3zawwrdgc0-00000001";
+    let another = "orders-c1u57e-3pk3zawwrdgc1-00000001";
     for (what, mark, seen, found) in [
         ("its mark", Some(MARK), named("ep-1", MARK), true),
         ("what is new, by a baseline that excludes nothing", None, compute("ep-1"), false),

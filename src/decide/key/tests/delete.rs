@@ -25,13 +25,17 @@ fn every_key_is_revoked_before_the_finalizer_is_removed() {
 
 #[test]
 fn a_key_of_an_attempt_that_was_given_up_is_revoked_too() {
-    let late = "ci-c1u57e-0a1b2c3d-00001a7e";
+    let late = "ci-c1u57e-vpzc5qrz22arf-00001a7e";
     let keys = [(1, &*key(1).name), (7, late)];
     let revoke = KeyStep::Revoke { id: 7, name: late.to_owned(), records: records(1), in_use: None };
     assert_eq!(Given::deleting().listing(listed(10, &keys)).step(10), revoke);
     // Keys of other resources and other clusters are not revoked.
-    for other in ["ci-c1u57e-ffffffff-00001a7e", "ci-0ther0-0a1b2c3d-00001a7e", "cd-c1u57e-0a1b2c3d-00001a7e", "laptop"]
-    {
+    for other in [
+        "ci-c1u57e-ffffffff-00001a7e",
+        "ci-0ther0-vpzc5qrz22arf-00001a7e",
+        "cd-c1u57e-vpzc5qrz22arf-00001a7e",
+        "laptop",
+    ] {
         let own = KeyStep::Revoke { id: 1, name: key(1).name, records: KeyRecords::default(), in_use: None };
         assert_eq!(Given::deleting().listing(listed(10, &[(7, other), (1, &key(1).name)])).step(10), own);
     }
@@ -54,7 +58,7 @@ fn an_obstacle_is_reported_with_the_advice_to_orphan() {
     with(AccountView::Usable { organization: None }).stalls(1, Reason::OrganizationMissing, &["Orphan"]);
     assert_eq!(with(AccountView::Pending).decide(1), Decision::silent());
     let renamed = Given::deleting().listing(listed(1, &[(1, "laptop")]));
-    renamed.stalls(1, Reason::BindingConflict, &["laptop", "Orphan"]);
+    renamed.stalls(1, Reason::BindingConflict, &[&key(1).name, "Orphan"]);
     let paused = Given::deleting().but(|_, seen| seen.meta.paused = true);
     assert!(matches!(paused.reported(1).0, Health::Paused(_)));
     let unprotected = Given::deleting().but(|_, seen| seen.meta.has_finalizer = false);

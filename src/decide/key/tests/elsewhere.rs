@@ -2,7 +2,7 @@
 
 use super::*;
 
-const FOREIGN: &str = "ci-0ther0-0a1b2c3d-00000001";
+const FOREIGN: &str = "ci-0ther0-vpzc5qrz22arf-00000001";
 
 /// Key 1, of another cluster.
 fn foreign() -> KeyIdentity {
@@ -28,7 +28,7 @@ fn a_key_of_another_cluster_is_used_and_not_revoked() {
     let words = [
         FOREIGN,
         "--cluster-id 0ther0",
-        "--overwrite 'dbplane.dev/revoked-keys=ci-0ther0-0a1b2c3d-00000001'",
+        "--overwrite 'dbplane.dev/revoked-keys=ci-0ther0-vpzc5qrz22arf-00000001'",
         "Orphan",
     ];
     deleting(theirs()).stalls(1, Reason::KeyOfAnotherCluster, &words);

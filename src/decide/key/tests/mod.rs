@@ -3,6 +3,7 @@
 mod create;
 mod delete;
 mod elsewhere;
+mod home;
 mod in_use;
 mod links;
 mod listing;
@@ -26,7 +27,8 @@ use crate::decide::{Health, Sync, Wake};
 use crate::domain::Fault;
 
 const UID: &str = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
-const NAME: &str = "ci-c1u57e-0a1b2c3d-00000007";
+const HERE: &str = "https://platform.example/api/v2";
+const NAME: &str = "ci-c1u57e-vpzc5qrz22arf-00000007";
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -34,7 +36,7 @@ fn at(second: i64) -> Timestamp {
 
 /// The key in use, with its identifier.
 fn key(id: i64) -> KeyIdentity {
-    KeyIdentity { id, name: format!("ci-c1u57e-0a1b2c3d-{id:08x}"), at: at(0), created_at: None, created_by: None }
+    KeyIdentity { id, name: format!("ci-c1u57e-vpzc5qrz22arf-{id:08x}"), at: at(0), created_at: None, created_by: None }
 }
 
 fn retired(id: i64, retire_at: i64) -> RetiredKey {
@@ -65,6 +67,12 @@ fn ours(records: KeyRecords) -> KeyRecords {
 
 fn records(current: i64) -> KeyRecords {
     KeyRecords { current: Some(key(current)), ..KeyRecords::default() }
+}
+
+/// The same, where only an annotation or a Secret told of the keys.
+fn from_secret(records: KeyRecords) -> KeyRecords {
+    let restored = records.names().map(str::to_owned).collect();
+    KeyRecords { restored, ..records }
 }
 
 /// A rotation that revokes the key before it at the end of the overlap.
@@ -104,7 +112,9 @@ impl Given {
             },
             uid: UID.to_owned(),
             identity: Ok(ProjectKeyIdentity::default()),
+            is_wish: false,
             account: AccountView::Usable { organization: Some("org-1".to_owned()) },
+            platform: Some(HERE.to_owned()),
             accounts: Vec::new(),
             secret: KeySecretView::Absent,
             rival: None,
@@ -138,13 +148,17 @@ impl Given {
         given
     }
 
+    /// Of the account's platform, unless they say another one.
     fn records(mut self, records: KeyRecords) -> Self {
+        let platform = records.platform.clone().or_else(|| Some(HERE.to_owned()));
+        let records = KeyRecords { platform, ..records };
         self.observed.identity = self.observed.identity.map(|identity| ProjectKeyIdentity { records, ..identity });
         self
     }
 
     fn intent(mut self, intent: KeyIntent) -> Self {
-        let intent = Some(intent);
+        let platform = intent.platform.clone().or_else(|| Some(HERE.to_owned()));
+        let intent = Some(KeyIntent { platform, ..intent });
         self.observed.identity = self.observed.identity.map(|identity| ProjectKeyIdentity { intent, ..identity });
         self
     }
@@ -189,7 +203,8 @@ impl Given {
     }
 
     fn decide(&self, second: i64) -> Choice {
-        let choice = decide(&self.spec, &self.observed, at(second));
+        let mut choice = decide(&self.spec, &self.observed, at(second));
+        choice.step = choice.step.map(without_platform);
         // Whatever is decided: no wait ends in the past, which would be a loop.
         if let Wake::At(time) = choice.wake {
             assert!(time > at(second), "{choice:?}");
@@ -219,6 +234,21 @@ impl Given {
             assert!(message.contains(word), "{word:?} is missing: {message}");
         }
     }
+}
+
+/// What follows from a decision on [`HERE`], as the tables write it: without the platform.
+fn without_platform(mut step: KeyStep) -> KeyStep {
+    let here = |platform: &mut Option<String>| *platform = platform.take().filter(|platform| platform != HERE);
+    match &mut step {
+        KeyStep::CreateKey { intent, .. } => here(&mut intent.platform),
+        KeyStep::GiveUpRefused { records, .. }
+        | KeyStep::GiveUpUnsaved { records }
+        | KeyStep::Record { records, .. }
+        | KeyStep::Acknowledge { records, .. }
+        | KeyStep::Revoke { records, .. } => here(&mut records.platform),
+        _ => {}
+    }
+    step
 }
 
 fn refused() -> Fault {

@@ -15,7 +15,7 @@ fn adopted(id: i64) -> KeyStep {
 
 /// A resource that was restored at second 0, with its annotations.
 fn restored() -> Given {
-    Given::new().records(records(1)).but(|_, seen| seen.uid = OTHER_UID.to_owned())
+    Given::new().records(from_secret(records(1))).but(|_, seen| seen.uid = OTHER_UID.to_owned())
 }
 
 #[test]

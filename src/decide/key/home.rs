@@ -1,0 +1,96 @@
+//! Where the keys belong: the organization, and the platform that made them.
+
+use super::super::{AccountView, Action, Decision, Reason, Report};
+use super::outcome::keys;
+use super::{Case, Choice, KeyListing, KeyStep};
+
+impl Case<'_> {
+    pub(super) fn organization(&self) -> Option<&str> {
+        match &self.observed.account {
+            AccountView::Usable { organization } => organization.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// What is done where the account is not known to lead to where the keys are. Elsewhere they would seem revoked, and a request
+    /// with a key would give the key away.
+    pub(super) fn away_from_home(&self) -> Option<Choice> {
+        self.identity.names().next()?;
+        let here = self.observed.platform.as_deref()?;
+        match self.identity.platform() {
+            Some(platform) if platform != here => Some(Decision::rest(self.other_platform(platform, here))),
+            Some(_) => self.other_organization().map(Decision::rest),
+            None => self.other_organization().map(Decision::rest).or_else(|| Some(self.find_home(here))),
+        }
+    }
+
+    /// Earlier versions did not record the platform. It is the one that lists a key under the recorded number and name.
+    fn find_home(&self, here: &str) -> Choice {
+        let KeyListing::Read { keys: listed, .. } = &self.observed.listing else {
+            let report = self.unknown_platform();
+            return match self.observed.listing {
+                KeyListing::NotRead => self.act(Action::ListKeys, KeyStep::ListKeys, report),
+                _ => Decision::rest(report),
+            };
+        };
+        let mut recorded = keys(&self.identity.records);
+        let is_listed = |(id, name)| listed.iter().any(|key| Some(key.id) == id && key.name == name);
+        let intended = self.identity.intent.as_ref().map(|intent| intent.name.as_str());
+        match recorded.any(is_listed) || listed.iter().any(|key| Some(key.name.as_str()) == intended) {
+            true => {
+                let report = Report::progressing(Reason::Updating, "The platform of the keys is being recorded.");
+                Decision::act(KeyStep::RecordIdentity { identity: Box::new(self.identity.clone().on(here)) }, report)
+            }
+            false => Decision::rest(self.unknown_platform()),
+        }
+    }
+
+    fn unknown_platform(&self) -> Report {
+        let names: Vec<&str> = self.identity.names().collect();
+        Report::stalled(
+            Reason::BindingConflict,
+            format!(
+                "An earlier version recorded these keys without their platform, and {} does not list them: {}. dbplane sends nothing about \
+                 them to a platform that may be another one. Set spec.accountRef to an account whose platform lists them. Where no platform \
+                 lists keys, create another ProjectKey, and delete this one with spec.deletion: Orphan.",
+                self.spec.account_ref.name,
+                names.join(", ")
+            ),
+        )
+    }
+
+    fn other_platform(&self, theirs: &str, here: &str) -> Report {
+        let account = &self.spec.account_ref.name;
+        Report::stalled(
+            Reason::BindingConflict,
+            format!(
+                "The keys of this resource are on the platform at {theirs}, but {account} is for {here}. Set spec.accountRef to an account \
+                 for {theirs}. For a key of the other platform, create another ProjectKey."
+            ),
+        )
+    }
+
+    fn other_organization(&self) -> Option<Report> {
+        let (theirs, found) = (self.identity.organization()?, self.organization()?);
+        (theirs != found).then(|| {
+            Report::stalled(
+                Reason::BindingConflict,
+                format!(
+                    "The keys of this resource belong to organization {theirs}, but {} belongs to {found}. Set spec.accountRef to an account \
+                     of {theirs}. For a key of another organization, create another ProjectKey.",
+                    self.spec.account_ref.name
+                ),
+            )
+        })
+    }
+
+    pub(super) fn no_organization(&self) -> Report {
+        Report::stalled(
+            Reason::OrganizationMissing,
+            format!(
+                "{} has no organizationID, which is needed to create and revoke keys. Set it there.",
+                self.spec.account_ref.name
+            ),
+        )
+    }
+}
