@@ -16,6 +16,7 @@ use crate::decide::account::Availability;
 use crate::decide::memory::Problem;
 use crate::decide::{AccountView, Action, Reason};
 use crate::domain::{Fault, NameSupport};
+use crate::platform::normalized;
 
 /// What a resource may make of the account that it refers to.
 #[derive(Clone, Debug)]
@@ -106,6 +107,11 @@ pub fn base_url<K: Resource, E: Environment>(env: &E, reference: &AccountRef, ob
 /// The platform that a connection leads to, as it is recorded.
 pub fn platform<P>(connection: &Connection<P>) -> String {
     connection.access.base_url.trim_end_matches('/').to_owned()
+}
+
+/// The platform that a connection leads to, as it is recorded of keys.
+pub fn platform_of_keys<P>(connection: &Connection<P>) -> String {
+    normalized(&connection.access.base_url)
 }
 
 /// What computes show of names that were read through the account of `object`; what is known of that by now.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use reqwest::Url;
 use secrecy::SecretString;
 use thiserror::Error;
 
@@ -17,6 +18,12 @@ pub struct Endpoint {
     pub organization_id: Option<String>,
     /// Where it may be.
     pub reach: Reach,
+}
+
+/// One spelling of a base URL for all that mean the same: with a default port and without, in capitals, with a slash at its end.
+pub fn normalized(base_url: &str) -> String {
+    let url = Url::parse(base_url).map_or_else(|_| base_url.to_owned(), String::from);
+    url.trim_end_matches('/').to_owned()
 }
 
 /// Why a platform cannot be called with what was given. No text repeats the URL or the key: either may hold a secret.

@@ -4,9 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use reqwest::Url;
-
-use super::{Budget, Rate};
+use super::{Budget, Rate, normalized};
 
 /// The organizations that accounts of this process were accepted for. Clones are the same.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +47,7 @@ pub struct Candidate {
 impl Organizations {
     /// An account with this base URL and organization.
     pub fn candidate(&self, base_url: &str, organization: &str, rate: Rate) -> Candidate {
-        let platform = Url::parse(base_url).map_or_else(|_| base_url.to_owned(), String::from);
+        let platform = normalized(base_url);
         let place = (platform.trim_end_matches('/').to_owned(), organization.to_owned());
         Candidate { organizations: self.clone(), place, rate }
     }

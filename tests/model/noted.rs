@@ -53,7 +53,9 @@ impl Noted {
 pub fn note(bound: &Bound, before: &State, state: &mut State, request: &Request) {
     match request {
         Request::Event { text, .. } if text.contains("ep-") => drop(state.noted.told.insert(text.clone())),
-        Request::Patch { resource, .. } if bound.is_of_key() || resource.0 == "Compute" => {
+        Request::Patch { resource, .. } | Request::ApplyStatus { resource, .. }
+            if bound.is_of_key() || resource.0 == "Compute" =>
+        {
             let was = before.cluster.objects.get(resource);
             match state.cluster.objects.get(resource) {
                 None if was.is_some_and(|was| is_orphaned(was)) => {

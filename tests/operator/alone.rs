@@ -100,7 +100,7 @@ async fn no_token_leaves_the_operator() {
         ("metrics", "dbplane_platform_requests_total"),
         ("audit", "projectkeys"),
         ("requests", "api_keys"),
-        ("state", "KeyIdentity"),
+        ("state", "ProjectKey"),
         ("report", "requestsPerMinute"),
         ("spans", "/organizations/{organization_id}/api_keys"),
         ("arguments", "--leader-elect"),

@@ -196,8 +196,14 @@ impl Fixture {
         .await
     }
 
+    /// The copy of the record in the annotation is written last.
     pub async fn until_ready(&self, object: &str) -> Value {
-        self.until_condition(object, "Ready", "True", "Available").await
+        self.until_condition(object, "Ready", "True", "Available").await;
+        let is_copied = |seen: &Value| {
+            let record = &seen["status"]["record"];
+            record.is_null() || seen["metadata"]["annotations"]["dbplane.dev/record"] == *record
+        };
+        self.until(object, "with a copy of its record", is_copied).await
     }
 
     pub async fn until_gone(&self, object: &str) {

@@ -84,7 +84,7 @@ async fn renamed(name: &str, new_first: bool) {
     // Kubernetes deletes the Secret of the old resource, and dbplane writes the new one's.
     let secret = fixture
         .until("secret/orders-db", "the new resource's", |seen| {
-            seen["metadata"]["ownerReferences"][0]["name"] == "orders-primary"
+            seen["metadata"]["ownerReferences"][0]["name"] == "orders-primary" && seen["data"]["host"].is_string()
         })
         .await;
     assert_eq!(secret["metadata"]["ownerReferences"].as_array().map(Vec::len), Some(1));

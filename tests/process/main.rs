@@ -185,7 +185,7 @@ fn changes(platform: &Simulator) -> usize {
 }
 
 async fn record(cluster: &ControlPlane) -> String {
-    let path = "jsonpath={.metadata.annotations.dbplane\\.dev/record}";
+    let path = "jsonpath={.status.record}";
     cluster.kubectl(&["get", "compute", "orders", "-o", path]).await.unwrap()
 }
 

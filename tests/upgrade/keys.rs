@@ -30,14 +30,19 @@ fn settled(profile: Profile) -> Vec<State> {
         _ => READY,
     };
     let revoked = key("revoked", json!({"onRevoked": "Report"})).then(Deed::KeyRevoked, ("Stalled", "KeyRevoked"));
+    // The version before did not record the platform of keys. It is the one that lists them.
+    let found = |state: State| match profile {
+        Profile::Minimal => state.next(&[], Some(CONFLICT)),
+        _ => state,
+    };
     vec![
-        key("key", json!({})).times(6),
-        key("rotating", overlap.clone()).times(2),
-        key("overlaps", overlap).then(rotate(), READY).times(3),
-        key("overlaps-in-secret", both).then(rotate(), READY).times(3),
-        key("retired", at_once).then(rotate(), retired).times(3),
-        key("kept", json!({"deletion": "Orphan"})),
-        revoked.times(2),
+        found(key("key", json!({}))).times(6),
+        found(key("rotating", overlap.clone())).times(2),
+        found(key("overlaps", overlap).then(rotate(), READY)).times(3),
+        found(key("overlaps-in-secret", both).then(rotate(), READY)).times(3),
+        found(key("retired", at_once).then(rotate(), retired)).times(3),
+        found(key("kept", json!({"deletion": "Orphan"}))),
+        revoked.next(&[], Some(CONFLICT)).times(2),
         key("key-never-created", json!({})).annotated(json!({"dbplane.dev/paused": "true"})).says(("Paused", "Paused")),
         key("secret-of-others", json!({"secret": {"name": "unrelated"}})).says(("Stalled", "SecretNotOurs")),
         key("secret-of-another", json!({"secret": {"name": "key-0"}})).says(("Stalled", "ClaimedByAnother")),
@@ -67,13 +72,17 @@ fn in_the_midst(profile: Profile) -> Vec<State> {
     if profile == Profile::Minimal {
         let asks: Says = ("Synced", "RevocationUnsupported");
         return vec![
-            key("key-lost", json!({})).declared(Moment::Unanswered).says(asks).times(4),
-            key("rotation-lost", overlap()).then(rotate(), asks).done(Moment::Unanswered).times(3),
-            deleting.next(&[], Some(("Stalled", "RevocationUnsupported"))),
+            key("key-lost", json!({})).declared(Moment::Unanswered).says(asks).next(&[], Some(CONFLICT)).times(4),
+            key("rotation-lost", overlap())
+                .then(rotate(), asks)
+                .done(Moment::Unanswered)
+                .next(&[], Some(CONFLICT))
+                .times(3),
+            deleting.next(&[], Some(CONFLICT)),
         ];
     }
     vec![
-        key("key-dropped", json!({})).declared(Moment::Dropped).next(&[CreateKey], Some(READY)).times(4),
+        key("key-dropped", json!({})).declared(Moment::Dropped).next(&[], Some(CONFLICT)).times(4),
         key("key-late", json!({})).declared(Moment::Late).next(&[CreateKey, RevokeKey], Some(READY)).times(4),
         rotates("rotation-dropped").done(Moment::Dropped).next(&[CreateKey], Some(READY)).times(3),
         rotates("rotation-late").done(Moment::Late).next(&[CreateKey, RevokeKey], Some(READY)).times(3),

@@ -61,7 +61,7 @@ pub enum Verbs {
     /// Say that keys were revoked by hand, which dbplane cannot revoke itself
     ///
     /// Revoke them in the platform's console first: dbplane forgets them. The annotation dbplane.dev/revoked-keys says so.
-    #[command(after_help = help!["revoked -n shop dbkey/ci --key ci-c1u57e-0a1b2c3d-000000ff", "revoked -n shop dbkey/ci --key all --yes"])]
+    #[command(after_help = help!["revoked -n shop dbkey/ci --key ci-c1u57e-vpzc5qrz22arf-000000ff", "revoked -n shop dbkey/ci --key all --yes"])]
     Revoked(Revoked),
     /// Say that computes in question were not created for a resource
     ///

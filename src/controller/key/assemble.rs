@@ -28,7 +28,7 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
         identity: facts.record.clone().map(Record::known),
         is_wish: facts.record.as_ref().is_ok_and(|record| record.wish.is_some()),
         account: facts.access.view.clone(),
-        platform: facts.access.connection.as_ref().map(|connection| access::platform(connection)),
+        platform: facts.access.connection.as_ref().map(|connection| access::platform_of_keys(connection)),
         accounts: facts.accounts.clone(),
         rival: rival(object, &facts.rivals, &secret),
         secret,

@@ -17,7 +17,9 @@ fn refused(address: &str) -> Option<(&'static str, bool)> {
 
 /// What is said of an address, and whether the administrator may have it called; for the first and the last address, or one, of each block of the
 /// registries of IANA for special purposes, as of 2025, and for their neighbours.
-const JUDGED: &[(Option<(&str, bool)>, &[&str])] = &[
+type Judged = (Option<(&'static str, bool)>, &'static [&'static str]);
+
+const JUDGED: &[Judged] = &[
     (Some(("an unspecified address", false)), &["0.0.0.0", "0.1.2.3", "0.255.255.255", "::", "::ffff:0.0.0.0"]),
     (Some(("a loopback address", false)), &["127.0.0.1", "127.255.3.4", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1"]),
     (

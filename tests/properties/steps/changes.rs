@@ -60,9 +60,9 @@ fn a_list_from_before_a_change_says_nothing_of_it() {
     }
 }
 
-/// The call, what came of it, and what the next list shows: a restart is nothing that a restore needs.
+/// The call, what came of it, and what the lists show: a restart is nothing that a restore needs.
 #[test]
-fn a_restart_is_recorded_with_three_writes_of_the_status_alone() {
+fn a_restart_is_recorded_in_the_status_alone() {
     let history = history(&[replica()], false);
     let mut run = settled(&history, 60);
     let before = run.simulation.lock().ledger.writes.len();
@@ -70,7 +70,7 @@ fn a_restart_is_recorded_with_three_writes_of_the_status_alone() {
     run.go_on(120).unwrap();
     let writes = run.simulation.lock().ledger.writes[before..].to_vec();
     let kinds: Vec<&str> = writes.iter().map(|write| write.split(' ').next().unwrap()).collect();
-    assert_eq!(kinds, ["ApplyStatus", "Post", "ApplyStatus", "ApplyStatus"], "{writes:#?}");
+    assert_eq!(kinds, ["ApplyStatus", "Post", "ApplyStatus", "ApplyStatus", "ApplyStatus"], "{writes:#?}");
 }
 
 #[test]

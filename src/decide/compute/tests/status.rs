@@ -235,7 +235,8 @@ fn it_keeps_what_was_seen_last_where_the_record_is_invalid() {
     let status = status(&report, &given.spec, &given.observed, &old, given.now);
     let (conditions, observed_generation) = (status.conditions.clone(), status.observed_generation);
     assert_eq!(conditions[0].reason, "BindingConflict");
-    assert_eq!(status, ComputeStatus { conditions, observed_generation, ..old });
+    let unseen_since = Some(given.now);
+    assert_eq!(status, ComputeStatus { conditions, observed_generation, unseen_since, ..old });
 }
 
 #[test]

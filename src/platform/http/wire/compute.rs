@@ -99,13 +99,13 @@ struct SettingsItem {
     pg_settings: Option<BTreeMap<String, SettingText>>,
 }
 
-/// Settings are texts; a platform that writes numbers or booleans means the same. Null is none.
+/// Settings are texts; a platform that writes numbers or booleans means the same. Anything else is none.
 struct SettingText(Option<String>);
 
 impl<'de> Deserialize<'de> for SettingText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self(match <&RawValue>::deserialize(deserializer)?.get() {
-            "null" => None,
+            text if text == "null" || text.starts_with(['[', '{']) => None,
             text if text.starts_with('"') => serde_json::from_str(text).ok(),
             other => Some(other.to_owned()),
         }))

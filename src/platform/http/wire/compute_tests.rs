@@ -25,7 +25,7 @@ fn a_whole_compute() {
     let compute = read(json!({
         "id": "ep-a", "host": "h", "project_id": "p", "branch_id": "br-a", "type": "read_only", "region_id": "r",
         "autoscaling_limit_min_cu": 0.25, "autoscaling_limit_max_cu": 2.0, "current_state": "active",
-        "pending_state": "idle", "settings": {"pg_settings": {"a": "1MB", "b": 7, "c": true, "d": null}},
+        "pending_state": "idle", "settings": {"pg_settings": {"a": "1MB", "b": 7, "c": true, "d": null, "e": [0], "f": {}}},
         "pooler_enabled": false, "pooler_mode": "transaction", "disabled": false, "passwordless_access": true,
         "suspend_timeout_seconds": 60, "name": "n", "last_active": "2025-01-02T03:04:05.123456789+00:00",
         "hosts": {"read_write_host": "h", "read_write_pooled_host": "h-pooler"},
