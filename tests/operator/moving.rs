@@ -101,6 +101,8 @@ async fn the_connection_secret_of_the_old_resource_can_stay_until_nothing_uses_i
     fixture.apply(&compute("orders", "br-main-42", CONNECTION)).await;
     let bound = id(&fixture.until_ready("compute/orders").await);
     orphan(&fixture, "compute/orders").await;
+    fixture.wait_until("the Secret", async || fixture.entry("orders-db", "host").await.is_some()).await;
+    garbage_collection_is_up_to_date(&fixture).await;
     fixture.kubectl(&["delete", "compute", "orders", "--cascade=orphan"]).await;
     let more = format!("  computeID: {bound}\n  connection: {{secretName: primary-db}}\n");
     fixture.apply(&compute("orders-primary", "br-main-42", &more)).await;
@@ -110,6 +112,18 @@ async fn the_connection_secret_of_the_old_resource_can_stay_until_nothing_uses_i
     assert_eq!(old["metadata"]["ownerReferences"], Value::Null, "{}", old["metadata"]);
     assert_eq!(fixture.entry("orders-db", "host").await, fixture.entry("primary-db", "host").await);
     is_untouched(&fixture, 1).await;
+}
+
+/// Kubernetes leaves only those dependents that its garbage collector has heard of: it hears of Secrets in their order.
+async fn garbage_collection_is_up_to_date(fixture: &Fixture) {
+    let metadata = json!({"name": "heard"});
+    fixture.apply(&json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}).to_string()).await;
+    let uid = fixture.get("configmap/heard").await.unwrap()["metadata"]["uid"].clone();
+    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "heard", "uid": uid});
+    let metadata = json!({"name": "heard", "ownerReferences": [owner]});
+    fixture.apply(&json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata}).to_string()).await;
+    fixture.kubectl(&["delete", "configmap", "heard"]).await;
+    fixture.until_gone("secret/heard").await;
 }
 
 /// What the new resource names is what the old one had, wherever its manifest says that it is.

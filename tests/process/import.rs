@@ -233,7 +233,7 @@ async fn applying_an_import_of_five_hundred_computes_changes_nothing_on_the_plat
         assert_eq!(applied.lines().filter(|line| line.ends_with(" created")).count(), COMPUTES, "{applied}");
     }
     let keys = content(&folder.path().join("once-2"))["managed-1/kustomization.yaml"].clone();
-    assert!(keys.contains("#   ci # ? of everything (id "), "{keys}");
+    assert!(keys.contains("#   ci #   of everything (id "), "{keys}");
 
     let operator = Operator::start(&cluster, "operator", &[]);
     operator.until_ready().await;

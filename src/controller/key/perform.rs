@@ -94,6 +94,8 @@ impl<E: Environment> Work<'_, E> {
     }
 
     async fn record_identity(&self, identity: &ProjectKeyIdentity) -> Result<(), StepError> {
+        // A list from before may be from before the key as well.
+        self.keys_changed();
         let recording = Recording { held: true, ..recording(self.object, |_| identity.clone()) };
         Ok(record(self.env, self.object, recording).await.map(drop)?)
     }
@@ -349,7 +351,6 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    /// Counts what these records have of lost keys that was not recorded before.
     fn count_lost(&self, records: &KeyRecords) {
         let before = self.identity.records.lost.len();
         (before..records.lost.len()).for_each(|_| self.env.count_key(KeyChange::Lost));
@@ -364,12 +365,11 @@ impl<E: Environment> Work<'_, E> {
         connection.platform.for_namespace(&self.object.namespace().unwrap_or_default())
     }
 
-    /// A connection to the platform of the recorded keys.
     fn connection(&self, action: Action) -> Result<SharedConnection<E::Client>, StepError> {
         self.connection_to(self.identity.platform(), action)
     }
 
-    /// A connection to that platform. The account may lead to another one since the decision, which must not see the key.
+    /// To that platform alone: the account may lead to another one since the decision, which must not see the key.
     fn connection_to(&self, platform: Option<&str>, action: Action) -> Result<SharedConnection<E::Client>, StepError> {
         let connection = access::connection(self.env, &self.object.spec.account_ref, self.object, action)?;
         if platform.is_some_and(|platform| platform == access::platform_of_keys(&connection)) {

@@ -206,7 +206,12 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     if let Some(braked) = braked {
         return braked;
     }
-    if observed.meta.deleting {
+    let Meta { deleting, has_finalizer, paused: is_paused, .. } = observed.meta;
+    if observed.is_wish && !is_paused && (has_finalizer || !deleting) {
+        let report = Report::progressing(Reason::Updating, "The keys that the annotation names are being recorded.");
+        return Decision::act(KeyStep::RecordIdentity { identity: Box::new(identity.clone()) }, report);
+    }
+    if deleting {
         return delete::decide(&case);
     }
     // A secret in memory comes first: the platform shows it only once.
@@ -224,10 +229,6 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     }
     if let Some(paused) = paused(&observed.meta) {
         return Decision::rest(paused);
-    }
-    if observed.is_wish {
-        let report = Report::progressing(Reason::Updating, "The keys that the annotation names are being recorded.");
-        return Decision::act(KeyStep::RecordIdentity { identity: Box::new(identity.clone()) }, report);
     }
     if !observed.meta.has_finalizer && is_held(identity) {
         return case.restore();
