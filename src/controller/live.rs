@@ -1,6 +1,7 @@
 //! The environment of the running operator: the real clock, API server, platform and watches.
 
 pub mod census;
+pub mod guarded;
 pub mod stores;
 pub mod trail;
 

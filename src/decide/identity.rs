@@ -336,12 +336,16 @@ pub fn of_compute(object: &Compute) -> Result<Record<ComputeIdentity>, InvalidAn
     read(&object.metadata, object.status.as_ref().and_then(|status| status.record.as_deref()))
 }
 
-/// What is recorded of a resource that cannot be read, as far as its metadata tells.
+/// What is recorded of a resource that cannot be read. The annotation of its metadata is the record in its status.
 ///
 /// # Errors
-/// Where the annotation is not what dbplane wrote.
+/// Where the record is not what dbplane wrote.
 pub fn of_unreadable<T: Recorded>(meta: &ObjectMeta) -> Result<Record<T>, InvalidAnnotation> {
-    read(meta, None)
+    read(meta, annotation(meta))
+}
+
+fn annotation(meta: &ObjectMeta) -> Option<&str> {
+    meta.annotations.as_ref()?.get(RECORD).map(String::as_str)
 }
 
 /// What is recorded of a ProjectKey.
@@ -356,7 +360,7 @@ pub fn of_key(object: &ProjectKey) -> Result<Record<ProjectKeyIdentity>, Invalid
 /// where the status counts, but for one that another version of dbplane wrote: it may say what this one does not.
 fn read<T: Recorded>(meta: &ObjectMeta, status: Option<&str>) -> Result<Record<T>, InvalidAnnotation> {
     let open = |text: &str| Version::<T>::open(text, object_key(meta));
-    let annotation = meta.annotations.as_ref().and_then(|annotations| annotations.get(RECORD)).map(String::as_str);
+    let annotation = annotation(meta);
     let of_status = match status.map(open) {
         Some(Err(invalid)) if invalid.is_of_another_version() => return Err(invalid),
         opened => opened.and_then(Result::ok),

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::names::{RECORD, digest, is_finalizer};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+
+use super::names::{digest, is_finalizer};
 use crate::api::ObjectMeta;
 
 /// Begins the keys of dbplane's own annotations.
@@ -11,8 +13,8 @@ const OWN: &str = "dbplane.dev/";
 const LONGEST_TEXT: usize = 64;
 /// Bytes of an object's metadata, about.
 const MOST: usize = 32 * 1024;
-/// Of a record where the metadata has more than that.
-const LARGEST_RECORD: usize = 16 * 1024;
+/// Of the reference to the controller where the metadata has more than that.
+const LARGEST_OWNER: usize = 1024;
 /// What an entry of a list or a map takes besides its texts, about.
 const ENTRY: usize = 64;
 
@@ -53,17 +55,16 @@ pub fn fits(meta: &mut ObjectMeta) -> Result<(), String> {
     let maps = [&meta.labels, &meta.annotations].into_iter().flatten().flatten();
     let entries = maps.map(|(key, value)| key.len() + value.len());
     let finalizers = meta.finalizers.iter().flatten().map(String::len);
-    let owners = meta.owner_references.iter().flatten();
-    let owners = owners.map(|owner| owner.api_version.len() + owner.kind.len() + owner.name.len() + owner.uid.len());
+    let owners = meta.owner_references.iter().flatten().map(size_of);
     let size: usize = entries.chain(finalizers).chain(owners).map(|size| size + ENTRY).sum();
     if size <= MOST {
         return Ok(());
     }
-    meta.labels = None;
-    meta.owner_references = None;
+    (meta.labels, meta.annotations) = (None, None);
+    // The set of a Compute has to know that it is there.
+    let controller = meta.owner_references.take().into_iter().flatten().find(|owner| owner.controller == Some(true));
+    meta.owner_references = controller.filter(|owner| size_of(owner) <= LARGEST_OWNER).map(|owner| vec![owner]);
     meta.finalizers.iter_mut().for_each(|finalizers| finalizers.retain(|finalizer| is_finalizer(finalizer)));
-    let annotations = meta.annotations.iter_mut();
-    annotations.for_each(|all| all.retain(|key, value| key == RECORD && value.len() <= LARGEST_RECORD));
     Err(format!(
         "metadata: its labels, finalizers, owner references and the annotations that dbplane reads take {} KiB, and dbplane keeps {} KiB",
         size.div_ceil(1024),
@@ -71,11 +72,15 @@ pub fn fits(meta: &mut ObjectMeta) -> Result<(), String> {
     ))
 }
 
+fn size_of(owner: &OwnerReference) -> usize {
+    owner.api_version.len() + owner.kind.len() + owner.name.len() + owner.uid.len()
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, OwnerReference};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 
     use super::*;
 
@@ -129,6 +134,10 @@ mod tests {
             ObjectMeta { annotations: large("dbplane.dev/record"), ..full(&[]) },
             ObjectMeta { finalizers: finalizers(1000), ..full(&[]) },
             full(&["Application"; 1000]),
+            ObjectMeta {
+                owner_references: Some(vec![OwnerReference { uid: "u".repeat(40_000), ..owner("a") }]),
+                ..full(&[])
+            },
         ] {
             let mut meta = ObjectMeta { uid: Some("u".to_owned()), ..meta };
             let own = "dbplane.dev/finalizer".to_owned();
@@ -136,6 +145,14 @@ mod tests {
             assert!(fits(&mut meta).unwrap_err().contains("KiB"));
             assert!(fits(&mut meta).is_ok(), "what is left is small: {meta:?}");
             assert_eq!((meta.uid.as_deref(), meta.finalizers), (Some("u"), Some(vec![own])));
+            assert_eq!((meta.labels, meta.annotations), (None, None));
         }
+        let mut of_a_set = ObjectMeta { labels: Some(many(1000)), ..full(&["ReadReplicaSet"]) };
+        assert!(fits(&mut of_a_set).is_err());
+        assert_eq!(
+            of_a_set.owner_references,
+            full(&["ReadReplicaSet"]).owner_references,
+            "its set knows that it is there"
+        );
     }
 }

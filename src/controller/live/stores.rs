@@ -4,12 +4,12 @@ use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kube::core::error_boundary::InvalidObject;
 use kube::runtime::reflector::{ObjectRef, Store};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::super::index::{Index, Key};
 use super::super::object::{Managed, uid};
+use super::guarded::Invalid;
 use crate::api::ObjectMeta;
 
 /// One entry for each kind.
@@ -69,23 +69,6 @@ impl Stores {
 /// The objects of a kind that cannot be read, by namespace and name.
 #[derive(Clone, Debug, Default)]
 pub struct Unreadable(Arc<Mutex<BTreeMap<Place, Invalid>>>);
-
-const LONGEST_ERROR: usize = 1024;
-
-/// An object that cannot be read, and why not.
-#[derive(Clone, Debug)]
-pub struct Invalid {
-    pub meta: Arc<ObjectMeta>,
-    pub error: String,
-}
-
-impl From<InvalidObject> for Invalid {
-    fn from(InvalidObject { error, metadata }: InvalidObject) -> Self {
-        // The library quotes what it could not read, which may be a MiB.
-        let error = error.chars().take(LONGEST_ERROR).collect();
-        Self { meta: Arc::new(metadata), error }
-    }
-}
 
 impl Invalid {
     /// Whether the same is wrong with the same object, which nobody has edited in between.

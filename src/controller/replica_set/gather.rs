@@ -42,7 +42,7 @@ pub(super) async fn gather<E: Environment>(env: &E, object: &ReadReplicaSet) -> 
     let wrote: Vec<&String> = wrote.collect();
     Ok(Facts {
         settled: is_settled(env, object, &computes).await?,
-        unreadable: hidden().filter(|meta| is_replica_of(&object.spec, &uid, meta)).count(),
+        unreadable: hidden().filter(|meta| is_replica_of(&uid, meta)).count(),
         names: computes.iter().map(|compute| compute.name_any()).chain(hidden_names).collect(),
         secret: connection::of(env, object, declared, Owner::of(object)).await?,
         credentials: connection::credentials(env, object, declared).await?,

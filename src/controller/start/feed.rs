@@ -7,8 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use futures::{Stream, StreamExt};
 use kube::Resource;
-use kube::core::DeserializeGuard;
-use kube::core::error_boundary::InvalidObject;
+use kube::core::object::HasStatus;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::{WatchStreamExt, reflector, watcher};
@@ -17,8 +16,9 @@ use tracing::warn;
 use super::super::environment::{Environment, Kind, keys};
 use super::super::index::Index;
 use super::super::live::Live;
-use super::super::live::stores::{Invalid, Unreadable, has};
-use super::super::object::{Managed, uid};
+use super::super::live::guarded::{Guarded, Invalid};
+use super::super::live::stores::{Unreadable, has};
+use super::super::object::{Managed, Status, uid};
 use super::unreadable;
 use super::wake;
 use crate::api::ObjectMeta;
@@ -44,7 +44,7 @@ pub fn feed<K: Kind>(
     env: &Later,
 ) -> Feed<K::Object> {
     let (store, writer) = reflector::store();
-    let api = K::Object::api::<DeserializeGuard<K::Object>>(client, namespace);
+    let api = K::Object::api::<Guarded<K::Object>>(client, namespace);
     let config = watcher::Config::default().page_size(PAGE);
     let watched = watcher(api, config).default_backoff().modify(trimmed::<K>);
     let mut reader = Reader::<K>::new(namespace, writer, (index, unreadable), env);
@@ -62,13 +62,16 @@ pub fn feed<K: Kind>(
 pub const PAGE: u32 = 50;
 
 /// What is kept of an object. One whose metadata is too large even so counts as one that cannot be read.
-fn trimmed<K: Kind>(object: &mut DeserializeGuard<K::Object>) {
+fn trimmed<K: Kind>(object: &mut Guarded<K::Object>) {
     let meta = object.meta_mut();
     kept::trim(meta, K::SELECTED);
-    if let Err(error) = kept::fits(meta) {
-        let metadata = std::mem::take(meta);
-        object.0 = Err(InvalidObject { error, metadata });
-    }
+    let Err(error) = kept::fits(meta) else { return };
+    let meta = std::mem::take(meta);
+    let record = match &mut object.0 {
+        Ok(object) => object.status_mut().as_mut().and_then(Status::record_mut).and_then(Option::take),
+        Err(invalid) => invalid.record().cloned(),
+    };
+    object.0 = Err(Invalid::new(meta, record, &error));
 }
 
 /// Fills the store with what can be read, and tells others of what is gone, of what cannot be read and of what can be again.
@@ -121,7 +124,7 @@ impl<K: Kind> Reader<K> {
     }
 
     /// The event, as far as it is one of readable objects.
-    fn read(&mut self, event: watcher::Event<DeserializeGuard<K::Object>>) -> Option<watcher::Event<K::Object>> {
+    fn read(&mut self, event: watcher::Event<Guarded<K::Object>>) -> Option<watcher::Event<K::Object>> {
         let (event, news) = self.apply(event);
         if let Some(env) = self.env.get() {
             self.tell(env, news);
@@ -130,10 +133,7 @@ impl<K: Kind> Reader<K> {
     }
 
     /// Nobody is told of an event before the store is as it says.
-    fn apply(
-        &mut self,
-        event: watcher::Event<DeserializeGuard<K::Object>>,
-    ) -> (Option<watcher::Event<K::Object>>, News<K>) {
+    fn apply(&mut self, event: watcher::Event<Guarded<K::Object>>) -> (Option<watcher::Event<K::Object>>, News<K>) {
         let mut news = News::default();
         let readable = self.readable(event, &mut news);
         if let Some(event) = &readable {
@@ -163,7 +163,7 @@ impl<K: Kind> Reader<K> {
 
     fn readable(
         &mut self,
-        event: watcher::Event<DeserializeGuard<K::Object>>,
+        event: watcher::Event<Guarded<K::Object>>,
         news: &mut News<K>,
     ) -> Option<watcher::Event<K::Object>> {
         use watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
@@ -173,9 +173,9 @@ impl<K: Kind> Reader<K> {
                 self.listed.clear();
                 Some(Init)
             }
-            InitApply(DeserializeGuard(Ok(object))) => Some(InitApply(object)),
-            InitApply(DeserializeGuard(Err(invalid))) => {
-                self.listed.push(invalid.into());
+            InitApply(Guarded(Ok(object))) => Some(InitApply(object)),
+            InitApply(Guarded(Err(invalid))) => {
+                self.listed.push(invalid);
                 None
             }
             InitDone => {
@@ -184,12 +184,11 @@ impl<K: Kind> Reader<K> {
                 news.gone = std::mem::take(&mut self.before);
                 Some(InitDone)
             }
-            Apply(DeserializeGuard(Ok(object))) => {
+            Apply(Guarded(Ok(object))) => {
                 news.no_longer_invalid.extend(self.unreadable.remove(object.meta()));
                 Some(Apply(object))
             }
-            Apply(DeserializeGuard(Err(invalid))) => {
-                let invalid = Invalid::from(invalid);
+            Apply(Guarded(Err(invalid))) => {
                 let before = self.store.find(|object| object.meta().uid == invalid.meta.uid);
                 if self.unreadable.insert(invalid.clone()) {
                     news.invalid.push(invalid);
@@ -197,13 +196,13 @@ impl<K: Kind> Reader<K> {
                 // The store forgets what the object was; nobody takes it for gone.
                 before.map(|object| Delete(object.as_ref().clone()))
             }
-            Delete(DeserializeGuard(Ok(object))) => {
+            Delete(Guarded(Ok(object))) => {
                 self.unreadable.remove(object.meta());
                 news.gone.push(Arc::new(object.clone()));
                 Some(Delete(object))
             }
-            Delete(DeserializeGuard(Err(invalid))) => {
-                news.no_longer_invalid.extend(self.unreadable.remove(&invalid.metadata));
+            Delete(Guarded(Err(invalid))) => {
+                news.no_longer_invalid.extend(self.unreadable.remove(&invalid.meta));
                 None
             }
         }

@@ -1,6 +1,5 @@
 use kube::ResourceExt;
 use kube::core::ObjectMeta as Meta;
-use kube::core::error_boundary::InvalidObject;
 
 use super::super::super::key::ProjectKeys;
 use super::*;
@@ -18,15 +17,12 @@ fn meta(name: &str, uid: &str) -> Meta {
     Meta { name, uid, namespace: Some("shop".to_owned()), ..Meta::default() }
 }
 
-/// As it is read: what has a spec is readable.
-type Guarded = DeserializeGuard<ProjectKey>;
-
-fn readable(name: &str, uid: &str) -> Guarded {
-    DeserializeGuard(Ok(object(name, uid)))
+fn readable(name: &str, uid: &str) -> Guarded<ProjectKey> {
+    Guarded(Ok(object(name, uid)))
 }
 
-fn invalid(name: &str, uid: &str) -> Guarded {
-    DeserializeGuard(Err(InvalidObject { error: "missing field `spec`".to_owned(), metadata: meta(name, uid) }))
+fn invalid(name: &str, uid: &str) -> Guarded<ProjectKey> {
+    Guarded(Err(Invalid::new(meta(name, uid), None, "missing field `spec`")))
 }
 
 /// A feed without a watch.
@@ -43,19 +39,19 @@ impl Bench {
     }
 
     /// Who is taken for gone.
-    fn happens(&mut self, event: watcher::Event<Guarded>) -> Vec<String> {
+    fn happens(&mut self, event: watcher::Event<Guarded<ProjectKey>>) -> Vec<String> {
         let (_, news) = self.reader.apply(event);
         news.gone.iter().filter_map(|object| object.metadata.uid.clone()).collect()
     }
 
     /// Who is found invalid, and who no longer is.
-    fn judged(&mut self, event: watcher::Event<Guarded>) -> (Vec<String>, Vec<String>) {
+    fn judged(&mut self, event: watcher::Event<Guarded<ProjectKey>>) -> (Vec<String>, Vec<String>) {
         let (_, news) = self.reader.apply(event);
         let invalid = news.invalid.iter().filter_map(|invalid| invalid.meta.uid.clone());
         (invalid.collect(), news.no_longer_invalid.iter().filter_map(|meta| meta.uid.clone()).collect())
     }
 
-    fn listed(&mut self, objects: impl IntoIterator<Item = Guarded>) -> Vec<String> {
+    fn listed(&mut self, objects: impl IntoIterator<Item = Guarded<ProjectKey>>) -> Vec<String> {
         let mut gone = self.happens(watcher::Event::Init);
         for object in objects {
             gone.extend(self.happens(watcher::Event::InitApply(object)));
@@ -118,7 +114,7 @@ fn an_error_is_news_once_and_again_when_the_object_was_edited() {
     let mut bench = Bench::new();
     let edited = || {
         let metadata = Meta { generation: Some(2), ..meta("a", "1") };
-        DeserializeGuard(Err(InvalidObject { error: "missing field `spec`".to_owned(), metadata }))
+        Guarded(Err(Invalid::new(metadata, None, "missing field `spec`")))
     };
     let news = |bench: &mut Bench, event| bench.judged(event).0;
     assert_eq!(news(&mut bench, watcher::Event::Apply(invalid("a", "1"))), ["1"]);
@@ -153,7 +149,8 @@ fn metadata_is_trimmed_on_the_way_in() {
         let annotations =
             [(key.to_owned(), "x".repeat(200 << 10)), ("dbplane.dev/paused".to_owned(), "true".to_owned())];
         object.metadata.annotations = Some(annotations.into());
-        let mut guarded = DeserializeGuard(Ok(object));
+        object.status = Some(serde_json::from_value(serde_json::json!({"record": "recorded"})).unwrap());
+        let mut guarded = Guarded(Ok(object));
         trimmed::<ProjectKeys>(&mut guarded);
         guarded
     };
@@ -163,5 +160,7 @@ fn metadata_is_trimmed_on_the_way_in() {
     bench.listed([readable("a", "1")]);
     bench.happens(watcher::Event::Apply(annotated("dbplane.dev/record")));
     assert_eq!(bench.known(), (names(&[]), names(&["a"])));
-    assert_eq!(bench.unreadable.all()[0].annotations, Some([].into()));
+    // Of a record the one in the status is kept, whatever the annotation says.
+    let kept = Some([("dbplane.dev/record".to_owned(), "recorded".to_owned())].into());
+    assert_eq!(bench.unreadable.all()[0].annotations, kept);
 }

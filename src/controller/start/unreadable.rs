@@ -10,7 +10,8 @@ use tracing::warn;
 
 use super::super::environment::Environment;
 use super::super::live::Live;
-use super::super::live::stores::{Invalid, Unreadable};
+use super::super::live::guarded::Invalid;
+use super::super::live::stores::Unreadable;
 use super::super::object::Managed;
 use crate::api::Condition;
 use crate::cluster::explained;

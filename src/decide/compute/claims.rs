@@ -125,7 +125,7 @@ impl<'a> Other<'a> {
     }
 
     fn unreadable(meta: &'a ObjectMeta) -> Self {
-        Self { meta, spec: None, identity: identity::of_unreadable(meta).unwrap_or_default().identity_or_wish() }
+        Self { meta, spec: None, identity: identity::of_unreadable(meta).unwrap_or_default().identity }
     }
 
     /// Whether it is in a project, or may be.

@@ -110,10 +110,13 @@ fn why_a_key_is_lost_is_written_where_it_is_not_the_usual_cause() {
 }
 
 #[test]
-fn what_is_recorded_of_a_compute_that_cannot_be_read_is_in_its_annotation() {
-    let text = record(UID, "ep-1");
-    let unreadable: Record<ComputeIdentity> = of_unreadable(&compute(Some(&text), None).metadata).unwrap();
-    assert_eq!(unreadable.wish, Some(bound("ep-1")));
+fn what_is_recorded_of_a_compute_that_cannot_be_read_comes_with_its_metadata() {
+    let unreadable = |uid: &str| of_unreadable(&compute(Some(&record(uid, "ep-1")), None).metadata).unwrap();
+    assert_eq!((unreadable(UID).identity, unreadable(UID).wish), (bound("ep-1"), None));
+    assert_eq!(
+        (unreadable("uid-0").identity, unreadable("uid-0").wish),
+        (ComputeIdentity::default(), Some(bound("ep-1")))
+    );
 }
 
 #[test]

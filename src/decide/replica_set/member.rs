@@ -24,7 +24,7 @@ pub enum Relation {
 
 /// What `compute` has to do with the set of this UID; `None` for nothing.
 pub fn relation(spec: &ReadReplicaSetSpec, uid: &str, compute: &Compute) -> Option<Relation> {
-    let selected = selects(spec, &compute.metadata);
+    let selected = holds(compute.metadata.labels.as_ref(), &spec.selector.match_labels);
     match controller(&compute.metadata) {
         Some(owner) if owner.uid == uid => Some(if selected { Relation::Member } else { Relation::Stranger }),
         Some(_) => None,
@@ -32,14 +32,9 @@ pub fn relation(spec: &ReadReplicaSetSpec, uid: &str, compute: &Compute) -> Opti
     }
 }
 
-/// Whether the Compute with this metadata, whose spec cannot be read, is a replica of the set of this UID.
-pub fn is_replica_of(spec: &ReadReplicaSetSpec, uid: &str, meta: &ObjectMeta) -> bool {
-    let is_ours = controller(meta).is_some_and(|owner| owner.uid == uid);
-    is_ours && selects(spec, meta) && meta.deletion_timestamp.is_none()
-}
-
-fn selects(spec: &ReadReplicaSetSpec, meta: &ObjectMeta) -> bool {
-    holds(meta.labels.as_ref(), &spec.selector.match_labels)
+/// Whether the Compute with this metadata, which cannot be read, is a replica of the set of this UID.
+pub fn is_replica_of(uid: &str, meta: &ObjectMeta) -> bool {
+    controller(meta).is_some_and(|owner| owner.uid == uid) && meta.deletion_timestamp.is_none()
 }
 
 fn controller(meta: &ObjectMeta) -> Option<&OwnerReference> {

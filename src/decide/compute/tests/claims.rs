@@ -128,8 +128,10 @@ fn a_wish_claims_nothing() {
 
 #[test]
 fn one_that_cannot_be_read_keeps_what_its_record_names_in_its_project() {
-    let bound = |project: &str| {
-        let unreadable = Other::new("unreadable", 0).linked(|identity| {
+    let bound = |uid: &str, project: &str| {
+        let mut unreadable = Other::new("unreadable", 0);
+        let own = unreadable.0.metadata.uid.replace(uid.to_owned());
+        let mut unreadable = unreadable.linked(|identity| {
             let binding = Binding {
                 id: "ep-1".into(),
                 project: project.into(),
@@ -139,11 +141,13 @@ fn one_that_cannot_be_read_keeps_what_its_record_names_in_its_project() {
             };
             identity.binding = Some(binding);
         });
+        unreadable.0.metadata.uid = own;
         let unreadable = unreadable.wishing();
         claims(&Other::new("mine", 10).0, [], [&unreadable.0.metadata], |_| None).bound
     };
-    assert!(bound("p-1").contains_key("ep-1"));
-    assert_eq!(bound("p-2"), BTreeMap::new());
+    assert!(bound("unreadable", "p-1").contains_key("ep-1"));
+    assert_eq!(bound("unreadable", "p-2"), BTreeMap::new());
+    assert_eq!(bound("former", "p-1"), BTreeMap::new(), "the status of an earlier resource, from a backup");
 }
 
 #[test]
