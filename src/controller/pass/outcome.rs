@@ -4,8 +4,8 @@ use kube::core::object::HasStatus;
 
 use super::super::environment::{Environment, Kind};
 use super::super::object::{Status, uid};
-use super::calls::{Recording, hold};
-use super::{events, undone};
+use super::calls::{Recording, hold, record};
+use super::{events, refused, undone};
 use crate::cluster::{Cluster, Event, resource_version};
 
 /// Records in the status of `object` what has come of a call, and what the next pass would report. The events that go with that report, to be
@@ -18,16 +18,23 @@ pub async fn conclude<K: Kind, E: Environment>(
     object: &K::Object,
     recording: Recording<'_>,
 ) -> Result<Vec<Event>, kube::Error> {
-    let object = match recording.held {
+    let Recording { text, held, .. } = recording;
+    let object = match held {
         true => hold(env, object).await?,
         false => object.clone(),
     };
     let mut known = object.clone();
     if let Some(record) = known.status_mut().get_or_insert_default().record_mut() {
-        *record = Some(recording.text);
+        *record = Some(text.clone());
     }
     let (status, events) = told::<K, E>(env, &known).await;
-    let written = env.cluster().apply_status(&object, &status).await?;
+    let written = match env.cluster().apply_status(&object, &status).await {
+        // The record has to be kept whatever else the API server refuses. The next pass tells of it.
+        Err(error) if refused::is_refused(&error) => {
+            return record(env, &object, Recording { held: false, told: None, text }).await.map(|_| Vec::new());
+        }
+        written => written?,
+    };
     env.state().wrote_version(&uid(&object), resource_version(&written));
     Ok(events)
 }
