@@ -250,7 +250,7 @@ impl ProjectKeyIdentity {
 
     /// The same identity, with the platform of its keys.
     #[must_use]
-    pub fn on(mut self, platform: &str) -> Self {
+    pub fn with_platform(mut self, platform: &str) -> Self {
         self.records.platform = Some(platform.to_owned());
         self.intent.iter_mut().for_each(|intent| intent.platform = Some(platform.to_owned()));
         self

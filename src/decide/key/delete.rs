@@ -53,7 +53,7 @@ pub(super) fn decide(case: &Case) -> Choice {
             }
         }
     }
-    if let Some(choice) = case.away_from_home() {
+    if let Some(choice) = case.wrong_account() {
         return Decision { report: choice.report.map(or_orphan), ..choice };
     }
     match &case.identity.intent {

@@ -28,12 +28,15 @@ pub(super) fn to_revoke_by_hand<'a>(case: &Case, names: impl IntoIterator<Item =
     for name in elsewhere {
         clusters.entry(Mark::of(name).map(|mark| mark.cluster)).or_default().push(name);
     }
-    texts.extend(clusters.into_iter().map(|(cluster, names)| of_another_cluster(cluster, &names.join(", "))));
+    let own = case.observed.cluster.to_string();
+    texts.extend(clusters.into_iter().map(|(cluster, names)| not_issued_here(&own, cluster, &names.join(", "))));
     let object_key = case.observed.meta.object_key();
     let annotate = format!("kubectl -n {} annotate projectkey {}", object_key.namespace, object_key.name);
     let names = all.join(",");
+    // A name that comes from an annotation may be any text.
+    let quoted = names.replace('\'', r"'\''");
     texts.push(format!(
-        "Once they are revoked, or to keep them valid: {annotate} --overwrite '{REVOKED_KEYS}={names}'."
+        "Once they are revoked, or to keep them valid: {annotate} --overwrite '{REVOKED_KEYS}={quoted}'."
     ));
     if is_acknowledged(case) && said(case) == Some(&names) {
         texts.push(format!(
@@ -43,8 +46,13 @@ pub(super) fn to_revoke_by_hand<'a>(case: &Case, names: impl IntoIterator<Item =
     Some((reason, texts.join(" ")))
 }
 
-fn of_another_cluster(cluster: Option<&str>, names: &str) -> String {
+fn not_issued_here(own: &str, cluster: Option<&str>, names: &str) -> String {
     match cluster {
+        Some(cluster) if cluster == own => {
+            format!(
+                "Not named for this resource, so that another one may use them, and therefore not revoked: {names}."
+            )
+        }
         Some(cluster) => format!(
             "Created in cluster {cluster}, which may still use them, and therefore not revoked here: {names}. \
              If this cluster replaces that one, run the operator with --cluster-id {cluster}."

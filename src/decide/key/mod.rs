@@ -1,8 +1,8 @@
 //! Project keys: create, keep in a Secret, replace, revoke.
 
+mod belonging;
 mod conflict;
 mod delete;
-mod home;
 mod in_use;
 mod intent;
 mod keep;
@@ -240,7 +240,7 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     }
     match &observed.account {
         AccountView::Usable { organization: None } => Decision::rest(case.no_organization()),
-        AccountView::Usable { organization: Some(_) } => case.away_from_home().unwrap_or_else(|| keep::decide(&case)),
+        AccountView::Usable { organization: Some(_) } => case.wrong_account().unwrap_or_else(|| keep::decide(&case)),
         account => account.obstacle().map_or_else(Decision::silent, |obstacle| Decision::rest(Report::of(obstacle))),
     }
 }

@@ -67,7 +67,7 @@ pub(super) enum Revocation {
     Step(Option<Action>, Box<KeyStep>),
     /// Not at all: the identifier belongs to another key, as the message says.
     NotOurs(String),
-    /// Not in this cluster: another one issued its name, and may use it.
+    /// Not here: its name was issued in another cluster, or for another resource, which may use it.
     OfAnotherCluster,
     /// The platform offers no call for it.
     NotOffered,
@@ -182,7 +182,7 @@ pub(super) fn give_up(case: &Case, id: Option<i64>, intent: &KeyIntent) -> KeySt
              If the platform's console shows it, revoke it there."
         )),
         (false, _) => Some(format!(
-            "The creation of key {name} was begun in another cluster, which may use it. It is not revoked here."
+            "The creation of key {name} was begun in another cluster, or for another resource, which may use it. It is not revoked here."
         )),
     };
     let because = if other.is_some() { LostBecause::OtherKey } else { LostBecause::Unanswered };

@@ -123,7 +123,7 @@ impl Upkeep<'_> {
                 key.name, key.id
             ),
             Revocation::OfAnotherCluster => format!(
-                "Key {} ({}) was replaced. Another cluster created it and may use it. It is not revoked here.",
+                "Key {} ({}) was replaced. Another cluster or resource created it and may use it. It is not revoked here.",
                 key.name, key.id
             ),
             other => {

@@ -41,6 +41,25 @@ fn a_key_of_another_cluster_is_used_and_not_revoked() {
 }
 
 #[test]
+fn a_key_of_another_resource_is_not_called_one_of_another_cluster() {
+    let name = "ci-c1u57e-0000000000000-00000001";
+    let records = KeyRecords { lost: vec![lost(name)], ..KeyRecords::default() };
+    let given = deleting(records).listing(listed(1, &[(9, name)]));
+    given.stalls(1, Reason::KeyOfAnotherCluster, &[name, "Not named for this resource"]);
+    let Health::Stalled(_, text) = given.reported(1).0 else { panic!("not stalled") };
+    assert!(!text.contains("--cluster-id"), "{text}");
+}
+
+/// People paste the command.
+#[test]
+fn a_forged_name_adds_nothing_to_the_command() {
+    let forged = "x'; touch /tmp/y; '";
+    let records = KeyRecords { lost: vec![lost(forged)], ..KeyRecords::default() };
+    let quoted = r"--overwrite 'dbplane.dev/revoked-keys=x'\''; touch /tmp/y; '\'''.";
+    deleting(records).listing(listed(1, &[(9, forged)])).stalls(1, Reason::KeyOfAnotherCluster, &[quoted]);
+}
+
+#[test]
 fn a_key_that_the_list_lacks_is_revoked_whoever_created_it() {
     let (records, _) = record(deleting(theirs()).listing(listed(1, &[])).step(1));
     assert_eq!(records, KeyRecords::default());

@@ -1,9 +1,9 @@
 //! Table tests of decisions about a ProjectKey.
 
+mod belonging;
 mod create;
 mod delete;
 mod elsewhere;
-mod home;
 mod in_use;
 mod links;
 mod listing;

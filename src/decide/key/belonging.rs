@@ -1,4 +1,4 @@
-//! Where the keys belong: the organization, and the platform that made them.
+//! The platform and the organization that the keys belong to.
 
 use super::super::{AccountView, Action, Decision, Reason, Report};
 use super::outcome::keys;
@@ -12,20 +12,20 @@ impl Case<'_> {
         }
     }
 
-    /// What is done where the account is not known to lead to where the keys are. Elsewhere they would seem revoked, and a request
-    /// with a key would give the key away.
-    pub(super) fn away_from_home(&self) -> Option<Choice> {
+    /// What to do where the account is not known to be for the platform and the organization of the keys. Others do not list the keys, so
+    /// all of them would seem revoked, and a request with a key would give the key away.
+    pub(super) fn wrong_account(&self) -> Option<Choice> {
         self.identity.names().next()?;
         let here = self.observed.platform.as_deref()?;
         match self.identity.platform() {
             Some(platform) if platform != here => Some(Decision::rest(self.other_platform(platform, here))),
             Some(_) => self.other_organization().map(Decision::rest),
-            None => self.other_organization().map(Decision::rest).or_else(|| Some(self.find_home(here))),
+            None => self.other_organization().map(Decision::rest).or_else(|| Some(self.find_platform(here))),
         }
     }
 
     /// Earlier versions did not record the platform. It is the one that lists a key under the recorded number and name.
-    fn find_home(&self, here: &str) -> Choice {
+    fn find_platform(&self, here: &str) -> Choice {
         let KeyListing::Read { keys: listed, .. } = &self.observed.listing else {
             let report = self.unknown_platform();
             return match self.observed.listing {
@@ -39,7 +39,10 @@ impl Case<'_> {
         match recorded.any(is_listed) || listed.iter().any(|key| Some(key.name.as_str()) == intended) {
             true => {
                 let report = Report::progressing(Reason::Updating, "The platform of the keys is being recorded.");
-                Decision::act(KeyStep::RecordIdentity { identity: Box::new(self.identity.clone().on(here)) }, report)
+                Decision::act(
+                    KeyStep::RecordIdentity { identity: Box::new(self.identity.clone().with_platform(here)) },
+                    report,
+                )
             }
             false => Decision::rest(self.unknown_platform()),
         }
