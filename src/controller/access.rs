@@ -188,7 +188,7 @@ fn admits<E: Environment>(env: &E, name: &AccountName, namespace: &str) -> bool 
             .is_some_and(|selector| env.namespace_labels(namespace).is_some_and(|labels| matches(selector, &labels)))
 }
 
-/// What happens to deletions beyond the limit of an account. Those of an Account are all in its own namespace, whose limit is lower.
+/// The policy for deletions beyond the limit of an account. An Account has one namespace, whose own limit is lower, so it needs none.
 pub fn mass_deletion_policy<E: Environment>(env: &E, name: &AccountName) -> MassDeletionPolicy {
     let account = match name.kind {
         AccountKind::Account => None,

@@ -267,7 +267,7 @@ pub trait Kind: Send + Sync + Sized + 'static {
         None
     }
 
-    /// What an observation says of the object itself, where it has a record.
+    /// The metadata in an observation, for kinds that have a record.
     fn meta(_observed: &Self::Observed) -> Option<&Meta> {
         None
     }

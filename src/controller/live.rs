@@ -54,11 +54,11 @@ pub struct Live {
     pub observers: Observers<ObjectRef<Compute>, Computes>,
     pub key_observers: Observers<ObjectRef<ProjectKey>, Keys>,
     pub state: ProcessState<RateLimited>,
-    /// What the accounts of one organization share.
+    /// The budgets that accounts of one organization share.
     pub organizations: Organizations,
-    /// What all accounts are called over.
+    /// Makes the clients of all accounts.
     pub over: OverHttp,
-    /// What the lists of each namespace's Accounts may take.
+    /// The memory limits for the lists of each namespace's Accounts.
     pub rooms: Rooms,
     pub metrics: Arc<Metrics>,
     pub trail: Trail,

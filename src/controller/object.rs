@@ -79,7 +79,7 @@ pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
             && self.request(names::RECONCILE).as_ref() == status.handled_reconcile()
     }
 
-    /// What people ask for by an annotation whose every change counts. It is kept in the status, so it is bounded.
+    /// The value of a request annotation. It is bounded, because the status keeps it.
     fn request(&self, annotation: &str) -> Option<String> {
         self.annotations().get(annotation).map(|text| line(text, LONGEST_REQUEST).into_owned())
     }

@@ -92,7 +92,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The state of the brake that follows, with a message that says what a person can do.
+    /// The resulting state of the brake, with a message that says what to do.
     pub fn brake(self, kind: &str, meta: &Meta) -> Brake {
         let Meta { namespace, .. } = meta;
         match self {

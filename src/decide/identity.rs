@@ -336,7 +336,7 @@ pub fn of_compute(object: &Compute) -> Result<Record<ComputeIdentity>, InvalidAn
     read(&object.metadata, object.status.as_ref().and_then(|status| status.record.as_deref()))
 }
 
-/// What is recorded of a resource that cannot be read. The annotation of its metadata is the record in its status.
+/// Reads the record of an unreadable resource, whose metadata has the record of the status as its only annotation.
 ///
 /// # Errors
 /// Where the record is not what dbplane wrote.

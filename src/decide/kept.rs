@@ -1,4 +1,4 @@
-//! What is kept in memory of an object's metadata. Its owner may write a MiB of labels and annotations that dbplane does not read.
+//! Trims the metadata of objects before they are stored. Their authors may write a MiB of labels and annotations that dbplane does not read.
 
 use std::borrow::Cow;
 
@@ -39,7 +39,7 @@ pub fn trim(meta: &mut ObjectMeta, selected: bool) {
     }
 }
 
-/// A text of somebody else as it is kept: itself, or what tells it from others.
+/// A foreign text as it is kept: the text itself, or a digest of it where it is long.
 pub fn text(text: &str) -> Cow<'_, str> {
     match text.len() > LONGEST_TEXT {
         true => Cow::Owned(format!("sha256:{}", digest(text))),

@@ -1,5 +1,5 @@
-//! What the accounts of one organization may send together. Only accounts share a budget whose keys the same platform has accepted in a request
-//! that names the organization in its path: an `organizationID` alone, which anybody can copy, shares nothing.
+//! The budget that accounts of one organization share. Two accounts share it only if the same platform accepted both keys in a request whose
+//! path names the organization: anybody can copy an `organizationID`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

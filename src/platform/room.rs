@@ -1,17 +1,17 @@
-//! The memory that the lists of one namespace may take together. Whoever may write an Account chooses the server that answers, so what
-//! is kept of its answers is bounded for each namespace, and not for each account or list.
+//! A memory limit for the platform lists of one namespace. The author of an Account chooses the server that answers, so the limit is for
+//! the namespace and not for each account or list.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::Semaphore;
 
-/// What a list counts at least, kept or not: what is in memory while it is read. So the number of lists is bounded too.
+/// Each list counts as at least this much, since it is in memory while it is read. This bounds the number of lists, too.
 pub const LEAST_SHARE: usize = 64 * 1024;
 /// Answers larger than that which are read at the same time.
 const LARGER_ANSWERS: usize = 4;
 
-/// The rooms of all who have one, by their names.
+/// The rooms of all namespaces that have one.
 #[derive(Debug)]
 pub struct Rooms {
     limit: usize,
@@ -65,7 +65,7 @@ impl Room {
     }
 }
 
-/// What one list holds of a room. It is given back when this is dropped.
+/// The part of a room that one list holds. Dropping it gives it back.
 #[derive(Debug)]
 pub struct Share {
     room: Arc<Room>,

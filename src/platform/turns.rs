@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// The namespaces that a request is made for: one, or all that need a list which they share. A request for an account itself is made for none.
+/// The namespaces that a request is for: one, all that share the list, or none for a request of the account itself.
 pub type Party = Arc<[Arc<str>]>;
 
 tokio::task_local! {
-    /// For whom the call is made that runs: for what it needs of the budget beyond its first request.
+    /// The namespaces that the running call is for. Its further requests, such as pages, count for the same ones.
     pub static FOR: Party;
 }
 

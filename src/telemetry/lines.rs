@@ -20,7 +20,7 @@ use crate::text::line;
 /// Of one field, in bytes.
 const LONGEST: usize = 16 * 1024;
 
-/// The fields of a line for people, on that line: whoever chooses a name or a message writes no line of their own.
+/// Formats fields of the text format on one line, so that a name or a message cannot forge a log line.
 pub fn fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
     let field = |writer: &mut Writer<'_>, field: &Field, value: &dyn Debug| {
         let text = format!("{value:?}");

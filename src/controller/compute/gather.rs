@@ -59,7 +59,7 @@ impl<P> Facts<P> {
         self.record.clone().unwrap_or_default().identity
     }
 
-    /// The same, or what is wished: what is to be looked for.
+    /// The recorded identity, or else the wish: the computes to look for.
     pub fn looked_for(&self) -> ComputeIdentity {
         self.record.clone().unwrap_or_default().identity_or_wish()
     }
@@ -95,7 +95,7 @@ pub(super) async fn gather<E: Environment>(
     })
 }
 
-/// What the newest snapshot shows of what is `sought` that began after our last write.
+/// The part of the newest snapshot that concerns `sought`, if the snapshot began after our last write.
 fn look<E: Environment>(
     env: &E,
     object: &Compute,

@@ -153,7 +153,7 @@ pub fn in_time<E: Environment>(env: &E, (action, at): (Action, Timestamp)) -> Re
     Err(StepError::Failed(action, Problem::NotRecorded(message.to_owned())))
 }
 
-/// For `map_err`: a call that is not made, since the API server did not record it. What was decided on an older version is decided anew.
+/// For `map_err`: the API server did not record the call, so it is not made. After a conflict the next pass decides on the newer version.
 pub fn not_recorded(action: Action) -> impl Fn(kube::Error) -> StepError {
     move |error| match error {
         kube::Error::Api(status) if matches!(status.code, 404 | 409) => StepError::Cluster(kube::Error::Api(status)),

@@ -9,7 +9,7 @@ use crate::cluster::{Cluster, MetadataPatch, resource_version};
 use crate::decide::Meta;
 use crate::decide::repairs::{Repair, What};
 
-/// What is to be done about the copy.
+/// The state of the copy.
 pub enum Copy {
     UpToDate,
     Due(String),
@@ -18,7 +18,7 @@ pub enum Copy {
 }
 
 impl Copy {
-    /// What is to be done where `observed` has no step.
+    /// Compares the copy with the record that was observed.
     ///
     /// # Errors
     /// Where the API server could not be asked, or refused.

@@ -1,4 +1,4 @@
-//! The outcome of a call is recorded together with what people are told from then on, in one write.
+//! Records the result of a call and the report that follows from it in one write.
 
 use kube::core::object::HasStatus;
 
@@ -8,8 +8,8 @@ use super::calls::{Recording, hold, record};
 use super::{events, refused, undone};
 use crate::cluster::{Cluster, Event, resource_version};
 
-/// Records in the status of `object` what has come of a call, and what the next pass would report. The events that go with that report, to be
-/// published after that of the call.
+/// Writes the result of a call and the report of the next pass into the status of `object`. Returns the events of that report, to be
+/// published after the event of the call.
 ///
 /// # Errors
 /// Where the API server refuses.
@@ -39,7 +39,7 @@ pub async fn conclude<K: Kind, E: Environment>(
     Ok(events)
 }
 
-/// What is reported of an object as it is known now; where it cannot be looked at, what its status says already.
+/// The status to write for an object as it is known now. If it cannot be observed, its previous status with the new record.
 async fn told<K: Kind, E: Environment>(env: &E, known: &K::Object) -> (<K::Object as HasStatus>::Status, Vec<Event>) {
     let before = || (known.status().cloned().unwrap_or_default(), Vec::new());
     let now = env.now();

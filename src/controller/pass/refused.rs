@@ -1,4 +1,4 @@
-//! A status that the API server refuses, whatever the version of its object: people are told so, in a status that it has accepted before.
+//! Handles a status that the API server refuses for its content: the previous status is written with a condition that says so.
 
 use jiff::Timestamp;
 use tracing::warn;
@@ -11,10 +11,10 @@ use crate::text::line;
 use kube::Resource;
 use kube::core::object::HasStatus;
 
-/// Of what the API server says, which may quote the status.
+/// The API server may quote the whole status.
 const LONGEST_CAUSE: usize = 300;
 
-/// Whether the same status would be refused again: it is too large, or something in it is not admitted.
+/// Whether the API server would refuse the same status again, because it is too large or not admitted.
 pub fn is_refused(error: &kube::Error) -> bool {
     let kube::Error::Api(status) = error else { return false };
     // The API server passes etcd's own refusal on as a 500.
@@ -22,7 +22,7 @@ pub fn is_refused(error: &kube::Error) -> bool {
     matches!(status.code, 400 | 413 | 422) || status.code == 500 && too_large()
 }
 
-/// Writes what was there before, the record included, with conditions that tell of the refusal.
+/// Writes the previous status, with its record, and conditions that report the refusal.
 ///
 /// # Errors
 /// Where the API server could not be asked, or refuses this as well.

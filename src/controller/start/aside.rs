@@ -1,4 +1,4 @@
-//! A thread with a runtime of its own, for what has to go on while passes compute: the lease and the probes.
+//! A thread with its own runtime for the lease and the probes, which must continue while passes compute.
 
 use std::io;
 use std::thread;

@@ -61,7 +61,7 @@ pub fn feed<K: Kind>(
 /// So many objects of a list are decoded at once, with all that is dropped of them right after. An object may have a MiB.
 pub const PAGE: u32 = 50;
 
-/// What is kept of an object. One whose metadata is too large even so counts as one that cannot be read.
+/// Drops what is not needed of an object. If its metadata is still too large, the object counts as unreadable.
 fn trimmed<K: Kind>(object: &mut Guarded<K::Object>) {
     let meta = object.meta_mut();
     kept::trim(meta, K::SELECTED);

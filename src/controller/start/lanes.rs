@@ -14,7 +14,7 @@ use futures::{FutureExt, Stream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
 
-/// After so long no further pass of the namespace goes on in the same turn.
+/// When a turn has lasted this long, the other passes of the namespace wait for the next one.
 const TURN: Duration = Duration::from_millis(2);
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -24,7 +24,7 @@ type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub struct Lanes(Arc<Mutex<HashMap<String, UnboundedSender<Task>>>>);
 
 impl Lanes {
-    /// Runs `pass` among those of `namespace`; it ends where the handle is dropped. A panic of the pass is one of who awaits the handle.
+    /// Runs `pass` in the lane of `namespace`. Dropping the handle ends it. A panic of the pass reaches the task that awaits the handle.
     pub fn run<T: Send + 'static>(
         &self,
         namespace: &str,
@@ -61,7 +61,7 @@ struct Lane {
     of: String,
 }
 
-/// A pass that does not go on where its turn is used up.
+/// A pass that yields when the turn of its namespace is used up.
 struct InTurns(Task);
 
 impl Future for InTurns {

@@ -24,7 +24,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 /// How often a lease is given up that changes meanwhile: one renewal is on its way, and those before it whose answers never came.
 const RELEASES: usize = 4;
 
-/// What a process contends with for the lead. Both are best of a thread of their own: what runs on the runtime must not wait for passes.
+/// What leader election runs with. Use a thread of its own: the renewal of the lease must not wait for passes.
 pub struct Election {
     pub client: Client,
     /// Renews the lease.

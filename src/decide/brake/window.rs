@@ -164,7 +164,7 @@ impl Queue {
         Err(Refusal::Slowed { turn, ask })
     }
 
-    /// Those whose turn comes before that of one at this place of its namespace.
+    /// The deletions with an earlier turn than the one at `place` in the queue of `namespace`.
     fn before(&self, namespace: &str, place: usize) -> Vec<&Waiting> {
         // Behind the namespace that had the last turn comes the next one by name, and after the last one the first.
         let rank = |namespace: &str| (*namespace <= *self.last, namespace.to_owned());

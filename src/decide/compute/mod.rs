@@ -47,7 +47,7 @@ pub struct ComputeObserved {
     pub meta: Meta,
     pub uid: String,
     pub identity: Result<ComputeIdentity, InvalidAnnotation>,
-    /// What a backup, or a person, says of a resource whose status says nothing.
+    /// The record of a backup, or of a person, where the status has none.
     pub wish: Option<ComputeIdentity>,
     /// Since when changes wait, as the status says.
     pub waiting_since: Option<Timestamp>,

@@ -3,7 +3,7 @@
 use super::{Case, Snapshot, SnapshotState, keep, record};
 use crate::domain::Compute;
 
-/// What is known of the bound compute. Only `Found` and `Gone` say anything about the present.
+/// What the latest list shows of the bound compute. Only `Found` and `Gone` are evidence about the present.
 pub(super) enum Sight<'a> {
     /// The resource is bound to no compute.
     Unbound,

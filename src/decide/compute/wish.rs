@@ -1,5 +1,5 @@
-//! What a record says that the status of the resource does not have: a backup was restored without status, or somebody has written the
-//! annotation. It has the power of `spec.computeID` and no more.
+//! Records that are not in the status of this very resource: from a backup without status, or written by a person. Such a wish has the
+//! power of `spec.computeID` and no more.
 
 use super::super::identity::{Binding, ComputeIdentity, Origin};
 use super::super::names::{Mark, RECORD};

@@ -182,7 +182,7 @@ impl KeyRecords {
         Self { organization, platform, ..self.clone() }
     }
 
-    /// The records once a key is in its Secret whose number only the Secret tells.
+    /// The records after a key was found in its Secret. Only the Secret tells its number, so the key counts as restored.
     pub fn found_in_secret(&self, key: &KeyIdentity, intent: &KeyIntent) -> Self {
         let mut records = self.succeeded_by(key.clone(), intent);
         records.restored.insert(key.name.clone());
@@ -241,7 +241,7 @@ impl ProjectKeyIdentity {
         intended.or(self.records.platform.as_deref())
     }
 
-    /// What an annotation says, for the record of the status: none of it was recorded by the operator for this very object.
+    /// Marks all keys as restored: an annotation named them, and the operator did not record them for this object.
     #[must_use]
     pub fn restored(mut self) -> Self {
         self.records.restored = self.names().map(str::to_owned).collect();

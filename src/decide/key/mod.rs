@@ -170,7 +170,7 @@ pub enum KeyStep {
     RewriteSecret,
     /// Write these key records and remove the intent.
     Record { records: KeyRecords, event: Option<String> },
-    /// Record what is known of the keys by now, an open creation included.
+    /// Record the keys as they are known now, with an open creation.
     RecordIdentity { identity: Box<ProjectKeyIdentity> },
     /// Drop the keys that a person has revoked from the records, and record what that person said.
     Acknowledge { records: KeyRecords, event: String },

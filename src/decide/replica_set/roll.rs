@@ -54,8 +54,8 @@ impl Case<'_> {
         (next.serves_nobody() || may_take_one).then(|| self.act(Action::Change, step, report))
     }
 
-    /// Has one that cannot be seen use the template's account: otherwise a set whose account is gone could not be moved to another one.
-    /// That changes nothing on the platform.
+    /// Gives a replica that cannot be seen the account of the template. Otherwise a set whose account is gone could never move to another
+    /// account. This changes nothing on the platform.
     pub(super) fn account(&self, report: &Report) -> Option<Choice> {
         let mut replicas = self.replicas.iter();
         let next = replicas.find(|replica| !replica.is_seen() && replica.has_other_account(self.spec))?;

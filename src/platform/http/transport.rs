@@ -33,8 +33,8 @@ pub struct Unanswered {
     pub message: String,
 }
 
-/// What accounts share whose requests go out with the same options: certificates, names and connections. Each of them takes more memory for
-/// itself than all else of an account.
+/// HTTP clients that all accounts share. A client of its own, with its certificates and connections, would take more memory than the rest of an
+/// account.
 #[derive(Clone, Debug, Default)]
 pub struct Clients {
     /// To public addresses alone.

@@ -191,7 +191,7 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         self.share.is_held() || self.share.hold(0)
     }
 
-    /// What a list is that there is no room for.
+    /// The fault of a list for which there is no room.
     pub fn no_room(&self, of: &str) -> Fault {
         let (list, mib) = (L::OF, self.share.room().limit() >> 20);
         let message = format!(
