@@ -197,19 +197,7 @@ async fn an_account_waits_for_what_has_only_just_begun_to_need_it() {
 async fn a_cluster_account_serves_whom_it_names() {
     let fixture = Fixture::bare("cluster-account").await;
     fixture.secret("platform-api-key", ADMIN).await;
-    let account = format!(
-        "apiVersion: dbplane.dev/v1alpha1
-kind: ClusterAccount
-metadata: {{name: company}}
-spec:
-  baseURL: {}
-  organizationID: org-cool-darkness-1
-  apiKeySecretRef: {{namespace: cluster-account, name: platform-api-key}}
-  pollInterval: 5s
-",
-        fixture.platform.base_url()
-    );
-    fixture.apply(&account).await;
+    fixture.cluster_account("company", "cluster-account", "").await;
     let ci = key("ci", "").replace("{name: prod}", "{name: company, kind: ClusterAccount}");
     let orders = compute("orders", "br-main-42", "").replace("{name: prod}", "{name: company, kind: ClusterAccount}");
     fixture.apply(&ci).await;

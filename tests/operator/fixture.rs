@@ -126,6 +126,23 @@ impl Fixture {
         self.apply(&account(name, base_url, "")).await;
     }
 
+    /// A ClusterAccount with the API key `platform-api-key` of a namespace; `more` continues its spec.
+    pub async fn cluster_account(&self, name: &str, namespace: &str, more: &str) {
+        let base_url = self.platform.base_url();
+        self.apply(&format!(
+            "apiVersion: dbplane.dev/v1alpha1
+kind: ClusterAccount
+metadata: {{name: {name}}}
+spec:
+  baseURL: {base_url}
+  organizationID: org-cool-darkness-1
+  apiKeySecretRef: {{namespace: {namespace}, name: platform-api-key}}
+  pollInterval: 5s
+{more}"
+        ))
+        .await;
+    }
+
     pub async fn secret(&self, name: &str, token: &str) {
         self.apply(&format!(
             "apiVersion: v1\nkind: Secret\nmetadata: {{name: {name}}}\nstringData: {{api-key: {token}}}\n"

@@ -145,20 +145,7 @@ async fn what_one_namespace_deletes_through_a_shared_account_pauses_no_other() {
     let names = fixtures.iter().map(|fixture| fixture.namespace.as_str()).collect::<Vec<_>>().join(", ");
     let first = &fixtures[0];
     first.secret("platform-api-key", ADMIN).await;
-    let account = format!(
-        "apiVersion: dbplane.dev/v1alpha1
-kind: ClusterAccount
-metadata: {{name: everywhere}}
-spec:
-  baseURL: {}
-  organizationID: org-cool-darkness-1
-  apiKeySecretRef: {{namespace: braked-a, name: platform-api-key}}
-  namespaces: {{names: [{names}]}}
-  pollInterval: 5s
-",
-        first.platform.base_url()
-    );
-    first.apply(&account).await;
+    first.cluster_account("everywhere", "braked-a", &format!("  namespaces: {{names: [{names}]}}\n")).await;
     for (fixture, count) in fixtures.iter().zip([5, 2, 2, 2, 1]) {
         for number in 1..=count {
             let key =

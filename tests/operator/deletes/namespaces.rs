@@ -110,20 +110,8 @@ async fn namespaces_are_deleted_whose_account_is_in_another_one() {
     let credentials = Fixture::bare("elsewhere-credentials").await;
     credentials.secret("platform-api-key", ADMIN).await;
     let other = Fixture::bare("elsewhere-other").await;
-    let account = format!(
-        "apiVersion: dbplane.dev/v1alpha1
-kind: ClusterAccount
-metadata: {{name: everywhere}}
-spec:
-  baseURL: {}
-  organizationID: org-cool-darkness-1
-  apiKeySecretRef: {{namespace: elsewhere-credentials, name: platform-api-key, key: api-key}}
-  namespaces: {{names: [elsewhere, elsewhere-other]}}
-  pollInterval: 5s
-",
-        fixture.platform.base_url()
-    );
-    fixture.apply(&account).await;
+    let served = "  namespaces: {names: [elsewhere, elsewhere-other]}\n";
+    fixture.cluster_account("everywhere", "elsewhere-credentials", served).await;
     let everywhere = "{name: everywhere, kind: ClusterAccount}";
     furnish(&fixture, everywhere).await;
     other.apply(&key("far", "").replace("{name: prod}", everywhere).replace(PROJECT, &fixture.project)).await;
