@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use crate::decide::Limits;
 use crate::decide::names::ClusterId;
-use crate::platform::Reach;
+use crate::platform::{Platforms, Reach};
 
 /// How the operator runs.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where accounts may lead.
     pub reach: Reach,
+    /// Which base URLs lead to one platform.
+    pub platforms: Platforms,
     /// The namespaces to watch; empty means all.
     pub watch_namespaces: Vec<String>,
     /// Beside them: where ClusterAccounts have their credentials, of which changes are noticed.

@@ -22,6 +22,7 @@ fn stored(number: usize) -> Vec<u8> {
         id: format!("ep-cool-darkness-{number:08}"),
         project: "project-1".to_owned(),
         platform: Some("https://platform.example/api/v2".to_owned()),
+        branch: Some("br-1".to_owned()),
         origin: Origin::Created,
         at: Timestamp::UNIX_EPOCH,
     };

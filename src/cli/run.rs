@@ -17,7 +17,7 @@ use crate::controller::{self, Aside, Election, Operator};
 use crate::decide::Limits;
 use crate::decide::lease::LEASE_DURATION;
 use crate::decide::names::ClusterId;
-use crate::platform::{PlatformPattern, Reach};
+use crate::platform::{PlatformAlias, PlatformPattern, Platforms, Reach};
 use crate::telemetry::debug::{Pages, loopback, serve_debug};
 use crate::telemetry::health::{Pulse, bind, serve_health, serve_metrics};
 use crate::telemetry::logs::{self, LogFormat};
@@ -46,6 +46,9 @@ pub struct Run {
     /// Platforms that Accounts and ClusterAccounts may name, separated by commas: https://api.example.com, or https://*.example.com for the names one level below. Scheme, host and port have to be the same. One whose host is written in full, without a star, may have a private address; all others are called at public addresses only. All https when absent.
     #[arg(long, env = "DBPLANE_ALLOWED_PLATFORMS", value_delimiter = ',')]
     allowed_platforms: Vec<PlatformPattern>,
+    /// Base URLs that lead to one platform, separated by commas, each as OTHER=PLATFORM: https://old.example/api/v2=https://new.example/api/v2. What was created through the one is then managed through the other as well. Two base URLs are two platforms when absent: give this before the baseURL of accounts changes.
+    #[arg(long, env = "DBPLANE_PLATFORM_ALIASES", value_delimiter = ',')]
+    platform_aliases: Vec<PlatformAlias>,
     /// For tests on loopback only: allow base URLs with http, over which the API key is sent unencrypted, and base URLs that lead to any address: this machine, private networks, metadata services of clouds and the API server.
     #[arg(long, env = "DBPLANE_ALLOW_INSECURE_PLATFORM")]
     allow_insecure_platform: bool,
@@ -172,6 +175,7 @@ impl Run {
                 insecure: self.allow_insecure_platform,
                 api_server: Vec::new(),
             },
+            platforms: Platforms::with_aliases(self.platform_aliases.clone()),
             watch_namespaces: named(&self.watch_namespaces),
             credentials_namespaces: named(&self.credentials_namespaces),
             cluster_accounts: !self.no_cluster_accounts,

@@ -16,7 +16,6 @@ use crate::decide::account::Availability;
 use crate::decide::memory::Problem;
 use crate::decide::{AccountView, Action, Reason};
 use crate::domain::{Fault, NameSupport};
-use crate::platform::normalized;
 
 /// What a resource may make of the account that it refers to.
 #[derive(Clone, Debug)]
@@ -104,16 +103,6 @@ pub fn base_url<K: Resource, E: Environment>(env: &E, reference: &AccountRef, ob
     connection.map(|connection| connection.access.base_url.clone()).unwrap_or_default()
 }
 
-/// The platform that a connection leads to, as it is recorded.
-pub fn platform<P>(connection: &Connection<P>) -> String {
-    connection.access.base_url.trim_end_matches('/').to_owned()
-}
-
-/// The platform that a connection leads to, as it is recorded of keys.
-pub fn platform_of_keys<P>(connection: &Connection<P>) -> String {
-    normalized(&connection.access.base_url)
-}
-
 /// What computes show of names that were read through the account of `object`; what is known of that by now.
 pub fn names_shown<E: Environment>(
     env: &E,
@@ -186,6 +175,12 @@ fn admits<E: Environment>(env: &E, name: &AccountName, namespace: &str) -> bool 
         || selector
             .as_ref()
             .is_some_and(|selector| env.namespace_labels(namespace).is_some_and(|labels| matches(selector, &labels)))
+}
+
+/// Whether the account that a Compute refers to admits it, as far as it is there.
+pub fn is_granted<E: Environment>(env: &E, object: &Compute) -> bool {
+    let name = AccountName::of(&object.spec.account_ref, object);
+    meta(env, &name).is_none() || admits(env, &name, object.metadata.namespace.as_deref().unwrap_or_default())
 }
 
 /// The policy for deletions beyond the limit of an account. An Account has one namespace, whose own limit is lower, so it needs none.

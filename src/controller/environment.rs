@@ -26,7 +26,9 @@ use crate::decide::repairs::Repair;
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{AccountView, Action, Brake, Decision, Limits, Memory, Meta, Report};
 use crate::domain::Fault;
-use crate::platform::{ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, PlatformClient, Tick};
+use crate::platform::{
+    ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, PlatformClient, Platforms, Tick,
+};
 use crate::telemetry::metrics::{CreateOutcome, KeyChange};
 
 /// Everything outside of a pass: time, chance, the cluster, the platform, what this process remembers, and other objects.
@@ -129,6 +131,8 @@ pub struct PassSettings {
     pub limits: Limits,
     /// How long one request to the platform may take.
     pub request_timeout: Duration,
+    /// Which base URLs lead to one platform.
+    pub platforms: Platforms,
     /// Which cluster this is, in the names of keys and computes.
     pub cluster: ClusterId,
     /// The namespaces that are watched; all where there are none.
@@ -138,6 +142,11 @@ pub struct PassSettings {
 }
 
 impl PassSettings {
+    /// The platform that a connection leads to, as it is recorded.
+    pub fn platform<P>(&self, connection: &Connection<P>) -> String {
+        self.platforms.of(&connection.access.base_url)
+    }
+
     /// How long after it was recorded a call may still be made.
     pub fn slack(&self) -> Duration {
         self.limits.settle.saturating_sub(self.request_timeout)

@@ -24,6 +24,8 @@ pub enum Key {
     Secret(String, String),
     /// They claim this.
     Claim(Subject),
+    /// They declare this.
+    Want(Subject),
     /// They may take Computes of this namespace as their own.
     Selector(String),
     /// The brake has paused their deletion; they refer to this account and are in this namespace.
@@ -34,11 +36,6 @@ impl Key {
     /// A Secret.
     pub fn secret(namespace: &str, name: &str) -> Self {
         Self::Secret(namespace.to_owned(), name.to_owned())
-    }
-
-    /// A branch that Computes claim.
-    pub fn branch(project: &str, branch: &str) -> Self {
-        Self::Claim(Subject::Branch { project: project.to_owned(), branch: branch.to_owned() })
     }
 }
 

@@ -25,7 +25,7 @@ fn objects_are_found_by_what_they_name_now() {
         put(&index, &compute("shop", name, branch));
     }
     put(&index, &compute("bank", "a", "br-2"));
-    let on = |branch: &str| Key::branch("p", branch);
+    let on = |branch: &str| Key::Want(Subject::Branch { project: "p".into(), branch: branch.into() });
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>();
     assert_eq!(found(&index, &on("br-1")), names(&["a", "b"]));
     assert_eq!(index.find(&on("br-2")).len(), 2);

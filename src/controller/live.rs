@@ -197,9 +197,11 @@ impl Environment for Live {
         let meter = self.metrics.requests.of_account(&access::uid(self, name).unwrap_or_default());
         let client = self.over.connect(&access, key, meter)?;
         let client = match &access.endpoint.organization_id {
-            Some(id) => {
-                client.of_organization(self.organizations.candidate(&access.endpoint.base_url, id, access.rate))
-            }
+            Some(id) => client.of_organization(self.organizations.candidate(
+                &self.pass_settings.platforms.of(&access.endpoint.base_url),
+                id,
+                access.rate,
+            )),
             None => client,
         };
         self.wake_when_gate_moves(&client, name.clone());

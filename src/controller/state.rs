@@ -16,8 +16,7 @@ use jiff::Timestamp;
 pub use self::account::{AccountEntry, Connection, SharedConnection};
 use self::children::Children;
 pub use self::children::Done;
-use self::compute::Create;
-pub use self::compute::Turn;
+pub use self::compute::Reservation;
 pub use self::key::{KeyState, UnsavedKey};
 pub use self::resources::Resources;
 use super::object::AccountName;
@@ -72,7 +71,7 @@ pub struct ResourceState {
     pub waits: Option<(String, Reason)>,
     /// What was reported last on an object that other operators report on too.
     pub reported: Option<Box<(Option<i64>, Report)>>,
-    pub create: Option<Create>,
+    pub reserved: Option<Reservation>,
     /// The last request to look at the platform anew.
     pub reconcile: Option<String>,
     /// It has a place in the budget for its create since then.
@@ -190,9 +189,9 @@ impl<P> ProcessState<P> {
             if !resource.in_step {
                 return;
             }
-            // A step that is not over still has its turn, and its account is still needed.
+            // A step that is not over still has what it reserved, and its account is still needed.
             let left =
-                ResourceState { in_step: true, deleted: true, create: resource.create, ..ResourceState::default() };
+                ResourceState { in_step: true, deleted: true, reserved: resource.reserved, ..ResourceState::default() };
             contents.resources.change(uid, |resource| *resource = left);
         });
     }
@@ -247,7 +246,7 @@ impl<P> ProcessState<P> {
     /// Whether an object of this version may not show what is being done, or was done just now.
     pub fn is_busy(&self, uid: &str, version: Option<u64>) -> bool {
         let is_busy =
-            |resource: &ResourceState| resource.in_step || resource.version > version || resource.create.is_some();
+            |resource: &ResourceState| resource.in_step || resource.version > version || resource.reserved.is_some();
         self.with(|contents| contents.resources.get(uid).is_some_and(is_busy))
     }
 
@@ -349,8 +348,8 @@ impl<P> Drop for StepGuard<'_, P> {
         self.state.with(|contents| {
             let ended = contents.resources.change_known(&self.uid, |resource| {
                 resource.in_step = false;
-                if let Some(create) = &mut resource.create {
-                    create.running = false;
+                if let Some(reserved) = &mut resource.reserved {
+                    reserved.running = false;
                 }
                 resource.deleted
             });

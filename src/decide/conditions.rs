@@ -1,5 +1,7 @@
 //! Conditions: the proposed ones, merged with the existing ones.
 
+use std::fmt;
+
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -63,6 +65,8 @@ pub struct Report {
     pub waiting: Option<Waiting>,
     /// What people should know although nothing is wrong yet: a condition of that name, only while it is so.
     pub notice: Option<(Reason, String)>,
+    /// The resource that has what this one wants. It is for the log alone: people of another namespace are not told its name.
+    pub holder: Option<String>,
 }
 
 /// Changes that wait, and until when at the latest, where that is known.
@@ -83,7 +87,7 @@ impl Report {
             Health::Unknown(reason, message) => Sync::Unknown(*reason, message.clone()),
             Health::Paused(message) => Sync::Unknown(Reason::Paused, message.clone()),
         };
-        Self { health, sync, waiting: None, notice: None }
+        Self { health, sync, waiting: None, notice: None, holder: None }
     }
 
     pub fn ready(message: impl Into<String>) -> Self {
@@ -116,6 +120,11 @@ impl Report {
             Health::Paused(_) => old,
             _ => Some(current),
         }
+    }
+
+    /// The same, with the resource that has what this one wants.
+    pub fn held_by(self, holder: &impl fmt::Display) -> Self {
+        Self { holder: Some(holder.to_string()), ..self }
     }
 
     /// The same health with another Synced condition.

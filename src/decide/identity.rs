@@ -4,6 +4,7 @@
 //! status keeps it. Whoever may write the resource may write the annotation: what it says is a wish, and is checked before it counts.
 
 mod has;
+mod invalid;
 mod keys;
 
 use std::collections::BTreeSet;
@@ -41,6 +42,9 @@ pub struct Binding {
     /// The base URL of the platform that it is on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
+    /// The branch that it was on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
     pub origin: Origin,
     pub at: Timestamp,
 }
@@ -68,7 +72,7 @@ pub struct CreateIntent {
 }
 
 /// What tells the result of a create from what else is created on its branch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Told {
     /// The unique name that it gives the compute: any number of them can be under way at once.
     ByMark,
@@ -179,55 +183,25 @@ impl ComputeIdentity {
         self.intent.as_ref().filter(|_| self.binding.is_none())
     }
 
+    /// The creates that are not resolved.
+    pub fn creates(&self) -> impl Iterator<Item = &CreateIntent> {
+        self.open_create().into_iter().chain(&self.unanswered)
+    }
+
+    /// The same, with each platform as `of` has it.
+    #[must_use]
+    pub fn with_platforms(mut self, of: impl Fn(&str) -> String) -> Self {
+        let binding = self.binding.iter_mut().map(|binding| &mut binding.platform);
+        let creates = self.intent.iter_mut().chain(&mut self.unanswered).map(|create| &mut create.platform);
+        binding.chain(creates).flatten().for_each(|platform| *platform = of(platform));
+        self
+    }
+
     /// When the call was recorded whose outcome is not known.
     pub fn recorded(&self) -> Option<Timestamp> {
         let restart = self.restart.as_ref().filter(|record| record.calling.is_some());
         let unanswered = || self.unanswered.last().map(|create| create.at);
         self.intent.as_ref().map(|intent| intent.at).or(restart.map(|record| record.at)).or_else(unanswered)
-    }
-}
-
-impl InvalidAnnotation {
-    /// Whether the record was copied from another resource, to which it belongs.
-    pub fn is_copy(&self) -> bool {
-        matches!(self, Self::CopiedFrom(_))
-    }
-
-    /// Whether another version of dbplane wrote the record. It may say what no other record of the resource says, so none counts instead.
-    fn is_of_another_version(&self) -> bool {
-        matches!(self, Self::Newer | Self::HandOver)
-    }
-
-    /// What is wrong, and what to do about it. `kind` as kubectl takes it.
-    pub fn explain(&self, kind: &str, object_key: ObjectKey) -> String {
-        let ObjectKey { namespace, name } = object_key;
-        let forget = format!("kubectl -n {namespace} annotate {kind} {name} {RECORD}-");
-        let restored = "dbplane does nothing until the value that it wrote is restored. To remove the link instead";
-        match self {
-            Self::Unreadable(error) => {
-                format!("The annotation {RECORD} cannot be read ({error}). {restored}: {forget}")
-            }
-            Self::Newer => "What is recorded was written by a newer version of dbplane, in a form that this one does not understand. dbplane does \
-                            nothing for this resource until that version runs again."
-                .to_owned(),
-            Self::HandOver => {
-                let instead = match kind {
-                    "compute" => "Set spec.deletion to Orphan and delete this resource. Then create another Compute, and set its \
-                                  spec.computeID to the compute (status.computeID), unless another resource has that compute.",
-                    _ => "Create another ProjectKey, which gets a key of its own, and switch the workloads to its Secret. Then set \
-                          spec.deletion of this resource to Orphan, delete it, and revoke its keys in the platform's console.",
-                };
-                format!(
-                    "The record of this resource says that it has handed over to another resource, or taken over from it. dbplane does not \
-                     offer that any more, and does nothing for this resource. {instead}"
-                )
-            }
-            Self::Edited => format!("The annotation {RECORD} is not as dbplane wrote it. {restored}: {forget}"),
-            Self::CopiedFrom(other) => format!(
-                "The annotation {RECORD} was copied from {other} and belongs to that resource. dbplane does nothing until it is \
-                 removed here: {forget}"
-            ),
-        }
     }
 }
 
@@ -270,6 +244,12 @@ impl<T: Default> Default for Record<T> {
 }
 
 impl<T> Record<T> {
+    /// The same, with `change` made to what is recorded and to the wish.
+    #[must_use]
+    pub fn map(self, change: impl Fn(T) -> T) -> Self {
+        Self { identity: change(self.identity), wish: self.wish.map(change), ..self }
+    }
+
     /// What the status says, or else the wish.
     pub fn identity_or_wish(self) -> T {
         self.wish.unwrap_or(self.identity)

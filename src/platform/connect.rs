@@ -1,5 +1,7 @@
 //! Making the client of an account. Nothing outside this module knows in which dialect, or over what, a platform is called.
 
+use std::collections::BTreeMap;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,9 +23,47 @@ pub struct Endpoint {
 }
 
 /// One spelling of a base URL for all that mean the same: with a default port and without, in capitals, with a slash at its end.
-pub fn normalized(base_url: &str) -> String {
+pub(super) fn normalized(base_url: &str) -> String {
     let url = Url::parse(base_url).map_or_else(|_| base_url.to_owned(), String::from);
     url.trim_end_matches('/').to_owned()
+}
+
+/// The platforms, as they are recorded and compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Platforms(BTreeMap<String, String>);
+
+impl Platforms {
+    /// With these base URLs for others.
+    pub fn with_aliases(aliases: impl IntoIterator<Item = PlatformAlias>) -> Self {
+        Self(aliases.into_iter().map(|PlatformAlias { alias, platform }| (alias, platform)).collect())
+    }
+
+    /// The platform that a base URL leads to.
+    pub fn of(&self, base_url: &str) -> String {
+        let url = normalized(base_url);
+        self.0.get(&url).cloned().unwrap_or(url)
+    }
+}
+
+/// That a base URL leads to the same platform as another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlatformAlias {
+    alias: String,
+    platform: String,
+}
+
+impl FromStr for PlatformAlias {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let urls = text.split_once('=').map(|(alias, platform)| [alias, platform].map(Url::parse));
+        let Some([Ok(alias), Ok(platform)]) = urls else {
+            return Err(
+                "expected two base URLs, as in https://old.example/api/v2=https://new.example/api/v2".to_owned()
+            );
+        };
+        Ok(Self { alias: normalized(alias.as_str()), platform: normalized(platform.as_str()) })
+    }
 }
 
 /// Why a platform cannot be called with what was given. No text repeats the URL or the key: either may hold a secret.

@@ -16,7 +16,7 @@ mod room;
 mod turns;
 
 pub use budget::{Budget, BudgetFigures, Jitter, Priority, Waits};
-pub use connect::{Access, Connect, ConnectError, Endpoint, OverHttp, normalized};
+pub use connect::{Access, Connect, ConnectError, Endpoint, OverHttp, PlatformAlias, Platforms};
 pub use http::{
     Answered, Clients, HttpOptions, HttpPlatform, ReadsOnly, Transport, Unanswered, client_error, replace_runs,
     without_tokens,

@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::{Budget, Rate, normalized};
+use super::connect::normalized;
+use super::{Budget, Rate};
 
 /// The organizations that accounts of this process were accepted for. Clones are the same.
 #[derive(Clone, Debug, Default)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use dbplane::api::AccountKind;
 use dbplane::controller::environment::PassSettings;
 use dbplane::decide::Limits;
+use dbplane::platform::Platforms;
 use serde_json::{Value, json};
 
 use super::in_memory::Resource;
@@ -203,6 +204,7 @@ impl Bound {
             cluster: "5e71ed".parse().unwrap(),
             namespaces: Vec::new(),
             cluster_accounts: true,
+            platforms: Platforms::default(),
         }
     }
 

@@ -11,7 +11,9 @@ use dbplane::api::PlatformAccess;
 use dbplane::controller::environment::PassSettings;
 use dbplane::decide::Limits;
 use dbplane::plan::{self, Beginning, Outside, Plan, Planned, Step};
-use dbplane::platform::{ConnectError, Endpoint, HttpOptions, HttpPlatform, Platform, Reach, Transport, Unanswered};
+use dbplane::platform::{
+    ConnectError, Endpoint, HttpOptions, HttpPlatform, Platform, Platforms, Reach, Transport, Unanswered,
+};
 use dbplane_simulator::world::message::Method;
 use dbplane_simulator::world::{Profile, World};
 use jiff::Timestamp;
@@ -98,6 +100,7 @@ pub fn plan_of(simulation: &Shared) -> Plan {
             cluster: "c1u57e".parse().unwrap(),
             namespaces: Vec::new(),
             cluster_accounts: true,
+            platforms: Platforms::default(),
         },
         objects,
         namespaces: BTreeMap::from([("shop".to_owned(), BTreeMap::new())]),

@@ -21,7 +21,7 @@ use dbplane::decide::Limits;
 use dbplane::decide::account::KeyCount;
 use dbplane::platform::{
     Budget, ComputeInterest, ConnectError, Endpoint, HttpOptions, HttpPlatform, KeyInterest, LatestKeys,
-    LatestSnapshot, NoMeter, Platform, RateLimited, Reach, Tick, Transport, Unanswered,
+    LatestSnapshot, NoMeter, Platform, Platforms, RateLimited, Reach, Tick, Transport, Unanswered,
 };
 use dbplane::telemetry::metrics::KeyChange;
 use dbplane_simulator::world::message::{Method, Request};
@@ -78,6 +78,7 @@ impl Process {
                 cluster: "c1u57e".parse().unwrap(),
                 namespaces: Vec::new(),
                 cluster_accounts: true,
+                platforms: Platforms::default(),
             },
             ticks: AtomicU64::new(0),
             known: BTreeMap::new(),

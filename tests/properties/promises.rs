@@ -294,8 +294,8 @@ impl Run<'_> {
         let foreign = |primary| self.foreign.contains(&(branch, primary));
         match reason {
             "AmbiguousCreate" | "PrimaryExists" => foreign(primary),
-            // A copy that is older declares the same primary, until a person deletes it.
-            "ClaimedByAnother" => primary && self.copied,
+            // A copy declares the same primary, until a person deletes it; or the tenant, who was first.
+            "ClaimedByAnother" => primary && (self.copied || self.is_preceded(object)),
             // It waits for one on the branch that does.
             "Creating" | "ConfirmingCreate" => {
                 conditions(object).iter().any(|condition| condition.message.contains("comes first"))

@@ -119,6 +119,15 @@ impl Run<'_> {
         simulation.cluster.edit(own, &json!({"metadata": {"annotations": {RECORD: text}}}));
     }
 
+    /// Whether the tenant, whose resources may declare what all others may, was bound on the branch of a resource that never was.
+    pub fn is_preceded(&self, object: &Compute) -> bool {
+        let binding = |object: &Compute| of_compute(object).ok()?.identity.binding;
+        let computes = self.simulation.lock().cluster.all::<Compute>();
+        let tenants = computes.iter().filter(|other| other.namespace().as_deref() == Some(TENANT));
+        let has_it = |other: &Compute| binding(other).and_then(|it| it.branch).as_ref() == Some(&object.spec.branch_id);
+        binding(object).is_none() && tenants.into_iter().any(|other| has_it(other))
+    }
+
     /// No resource of the tenant has what was made for somebody else.
     pub fn is_robbed(&self) -> Option<String> {
         let simulation = self.simulation.lock();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use dbplane::config::Settings;
 use dbplane::controller::{self, Operator};
 use dbplane::decide::Limits;
-use dbplane::platform::Reach;
+use dbplane::platform::{Platforms, Reach};
 use dbplane::telemetry::{Metrics, Readiness};
 use dbplane_simulator::world::file::WorldFile;
 use dbplane_simulator::{self as simulator, Options as Platform, Simulator};
@@ -222,6 +222,7 @@ fn settings() -> Settings {
         cluster_id: None,
         request_timeout,
         concurrency: 16,
+        platforms: Platforms::default(),
         list_memory: 32 << 20,
         limits: Limits { settle: Duration::from_secs(21), ..Limits::default() },
         identity: "time".to_owned(),

@@ -20,6 +20,7 @@ use crate::controller::environment::PassSettings;
 use crate::decide::Limits;
 use crate::decide::names::ClusterId;
 use crate::plan::{self, Beginning, Given, Id, Listed, Listing, Network, Plan, PlanError};
+use crate::platform::{PlatformAlias, Platforms};
 use crate::validate::{Checker, Problem, Unusable, objects};
 
 /// Show what the operator would do: for what is in the cluster, or for manifests that are not in it yet
@@ -51,6 +52,9 @@ pub struct Args {
     /// --cluster-id of the operator; when absent, the beginning of the UID of namespace kube-system
     #[arg(long, value_name = "ID")]
     cluster_id: Option<ClusterId>,
+    /// --platform-aliases of the operator
+    #[arg(long, env = "DBPLANE_PLATFORM_ALIASES", value_name = "URLS", value_delimiter = ',')]
+    platform_aliases: Vec<PlatformAlias>,
     /// --watch-namespaces of the operator
     #[arg(long, value_name = "NAMESPACES", value_delimiter = ',')]
     watch_namespaces: Vec<String>,
@@ -260,6 +264,7 @@ impl Args {
                     ..Limits::default()
                 },
                 request_timeout: Duration::from_secs(self.request_timeout),
+                platforms: Platforms::with_aliases(self.platform_aliases.clone()),
                 cluster,
                 namespaces: self.watch_namespaces.clone(),
                 cluster_accounts: !self.no_cluster_accounts,

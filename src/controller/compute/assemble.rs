@@ -4,23 +4,20 @@ use std::collections::BTreeSet;
 
 use kube::ResourceExt;
 
-use super::super::access;
 use super::super::connection;
 use super::super::object::{Managed, meta_observed, uid};
 use super::gather::Facts;
 use crate::api::Compute;
-use crate::decide::compute::{ComputeObserved, claims};
+use crate::decide::compute::{Claims, ComputeObserved, Mine, Other, claims};
 use crate::decide::connection::Address;
-use crate::decide::identity::Told;
+use crate::decide::identity::{self, ComputeIdentity, Told};
 use crate::decide::names;
+use crate::domain::NameSupport;
 
 pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved {
-    let others = &facts.others;
-    let computes = others.computes.iter().map(AsRef::as_ref);
-    let unreadable = others.unreadable.iter().map(AsRef::as_ref);
-    let known = facts.known();
     let name_support = facts.excerpt.name_support.max(facts.names());
-    let mine = (object, &known, Told::now(name_support));
+    let connection = facts.access.connection.as_ref();
+    let platform = connection.map(|connection| facts.settings.platform(connection));
     ComputeObserved {
         meta: meta_observed(object, facts.record.as_ref()),
         uid: uid(object),
@@ -30,9 +27,12 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         restart_annotation: object.request(names::RESTART),
         not_created: object.annotations().get(names::NOT_CREATED).map(|text| listed(text)).unwrap_or_default(),
         account: facts.access.view.clone(),
-        platform: facts.access.connection.as_ref().map(|connection| access::platform(connection)),
         snapshot: facts.excerpt.snapshot.clone(),
-        claims: claims(mine, computes, unreadable, |uid| others.creating.get(uid).copied()),
+        claims: platform
+            .as_deref()
+            .map(|platform| claimed(object, facts, (platform, name_support)))
+            .unwrap_or_default(),
+        platform,
         connection_secret: connection::written(object.spec.connection.as_deref(), facts.secret.as_ref()),
         unused_secrets: facts.unused_secrets.clone(),
         secret: connection::view(facts.secret.as_ref()),
@@ -45,6 +45,26 @@ pub(super) fn assemble<P>(object: &Compute, facts: &Facts<P>) -> ComputeObserved
         cluster: facts.settings.cluster.clone(),
         draw: facts.draw,
     }
+}
+
+/// What the others claim on this platform.
+fn claimed<P>(object: &Compute, facts: &Facts<P>, (platform, names): (&str, NameSupport)) -> Claims {
+    let (identity, others) = (facts.known(), &facts.others);
+    let canonical = |identity: ComputeIdentity| identity.with_platforms(|url| facts.settings.platforms.of(url));
+    let readable = others.computes.iter().map(|(other, admitted)| Other {
+        meta: &other.metadata,
+        spec: Some(&other.spec),
+        identity: canonical(identity::of_compute(other).unwrap_or_default().identity),
+        admitted: *admitted,
+    });
+    let unreadable = others.unreadable.iter().map(|meta| Other {
+        meta: meta.as_ref(),
+        spec: None,
+        identity: canonical(identity::of_unreadable(meta).unwrap_or_default().identity),
+        admitted: true,
+    });
+    let mine = Mine { object, identity: &identity, platform, told: Told::now(names) };
+    claims(mine, readable.chain(unreadable), &others.reserved)
 }
 
 fn listed(text: &str) -> BTreeSet<String> {

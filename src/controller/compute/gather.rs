@@ -15,9 +15,9 @@ use super::excerpt::{Excerpt, Matters};
 use super::{Computes, secret};
 use crate::api::Compute;
 use crate::cluster::{Owner, SecretState};
-use crate::decide::compute::{SnapshotState, at_stake, may_rest_on_older_list};
+use crate::decide::compute::{Reservations, Reserved, ReservedPlace, SnapshotState, at_stake, may_rest_on_older_list};
 use crate::decide::connection::CredentialsView;
-use crate::decide::identity::{self, ComputeIdentity, Record, Told};
+use crate::decide::identity::{self, ComputeIdentity, Record};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{AccountView, later};
 use crate::domain::{NameSupport, Support};
@@ -43,14 +43,14 @@ pub struct Facts<P> {
     pub now: Timestamp,
 }
 
-/// The other Computes that may claim the same things.
+/// What may be claimed by others on the platform that the account leads to.
 #[derive(Debug, Default)]
 pub struct Others {
-    pub computes: Vec<Arc<Compute>>,
+    /// Other Computes, and whether their accounts admit them.
+    pub computes: Vec<(Arc<Compute>, bool)>,
     /// Those that cannot be read, as far as their metadata tells.
     pub unreadable: Vec<Arc<ObjectMeta>>,
-    /// The UIDs of those that have begun a create in this process, which the cache may not show yet.
-    pub creating: BTreeMap<String, Told>,
+    pub reserved: Reservations,
 }
 
 impl<P> Facts<P> {
@@ -75,13 +75,15 @@ pub(super) async fn gather<E: Environment>(
     object: &Compute,
     now: Timestamp,
 ) -> Result<Facts<E::Client>, kube::Error> {
-    let record = identity::of_compute(object);
+    let platforms = &env.settings().platforms;
+    let record = identity::of_compute(object)
+        .map(|record| record.map(|identity| identity.with_platforms(|url| platforms.of(url))));
     let Record { identity: known, wish, .. } = record.clone().unwrap_or_default();
     let sought = wish.as_ref().unwrap_or(&known);
     let access = access::of(env, &object.spec.account_ref, object);
     let (excerpt, remembered) = look(env, object, (&known, sought), &access, now);
     Ok(Facts {
-        others: others(env, object, &known, &excerpt.snapshot),
+        others: others(env, object, &known, (access.connection.as_deref(), &excerpt.snapshot)),
         record,
         access,
         excerpt,
@@ -155,19 +157,34 @@ fn is_awaiting(object: &Compute, known: &ComputeIdentity, remembered: &ResourceS
     })
 }
 
-/// Who else may claim the branches and the computes that matter to `object`, through whatever account: one platform has many
-/// spellings, and a rival is one also while its account is down or missing.
-fn others<E: Environment>(env: &E, object: &Compute, known: &ComputeIdentity, snapshot: &SnapshotState) -> Others {
-    let me = uid(object);
-    let keys = at_stake(object, known, &ids(snapshot)).into_iter().map(Key::Claim);
+/// Who else claims the branches and the computes that matter to `object`, and what is reserved in this process.
+fn others<E: Environment>(
+    env: &E,
+    object: &Compute,
+    known: &ComputeIdentity,
+    (connection, snapshot): (Option<&Connection<E::Client>>, &SnapshotState),
+) -> Others {
+    let Some(connection) = connection else { return Others::default() };
+    let (me, ids) = (uid(object), ids(snapshot));
+    let keys = at_stake(&object.spec, known, &ids).into_iter().map(Key::Claim);
     let claimants = keys.flat_map(|key| env.objects_by::<Computes>(&key));
     let mut computes: BTreeMap<String, Arc<Compute>> = claimants.map(|other| (uid(other.as_ref()), other)).collect();
     computes.remove(&me);
-    let unreadable = env.unreadable::<Compute>();
-    let uids = computes.keys().cloned().chain(unreadable.iter().filter_map(|meta| meta.uid.clone()));
-    let creates = |uid: String| env.state().creates(&uid).map(|told| (uid, told));
-    let creating = uids.filter_map(creates).collect();
-    Others { creating, unreadable, computes: computes.into_values().collect() }
+    let (platform, project) = (env.settings().platform(connection), object.spec.project_id.clone());
+    let reserved = |what| {
+        let place = ReservedPlace { platform: platform.clone(), project: project.clone(), what };
+        env.state().reserved_by_others(&me, &place)
+    };
+    let create = Reserved::Create { branch: object.spec.branch_id.clone(), type_: object.spec.type_ };
+    let computes_of = |id: String| Some((id.clone(), reserved(Reserved::Compute(id)).pop()?.0));
+    let reserved =
+        Reservations { creates: reserved(create), computes: ids.into_iter().filter_map(computes_of).collect() };
+    let admitted = |other: Arc<Compute>| (other.clone(), access::is_granted(env, other.as_ref()));
+    Others {
+        computes: computes.into_values().map(admitted).collect(),
+        unreadable: env.unreadable::<Compute>(),
+        reserved,
+    }
 }
 
 /// The computes at hand.

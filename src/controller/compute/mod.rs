@@ -7,7 +7,6 @@ mod operations;
 mod perform;
 mod secret;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -21,9 +20,9 @@ use super::environment::{Environment, Kind, StepError};
 use super::index::Key;
 use super::object::{Managed, Status, namespaced, rank, uid};
 use super::pass::forget;
-use crate::api::{AccountRef, Compute, ComputeStatus, Condition};
+use crate::api::{AccountRef, Compute, ComputeSpec, ComputeStatus, Condition};
 use crate::cluster::resource_version;
-use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState};
+use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState, Subject};
 use crate::decide::identity::{Origin, Told, of_compute};
 use crate::decide::repairs::{Repair, What};
 use crate::decide::seal::InvalidAnnotation;
@@ -112,7 +111,7 @@ impl Kind for Computes {
 
     fn announce<E: Environment>(env: &E, object: &Compute, facts: &Facts<E::Client>, observed: &ComputeObserved) {
         let resolved = facts.record.as_ref().map_or(true, |record| record.identity.open_create().is_none());
-        let over = || env.state().create_resolved(&observed.uid, resource_version(object));
+        let over = || env.state().resolved(&observed.uid, resource_version(object));
         if resolved && over() == Some(Told::ByBaseline) {
             // The next one. With many that wait all would decide anew in each turn; who is not woken looks by itself.
             let waits = |other: &Arc<Compute>| other.spec.type_ == object.spec.type_ && is_unbound(other);
@@ -198,35 +197,30 @@ impl Kind for Computes {
     }
 
     fn keys(object: &Compute) -> Vec<Key> {
-        subjects(object).into_iter().map(Key::Claim).collect()
+        let claimed = compute::subjects(object).into_iter().map(Key::Claim);
+        claimed.chain(compute::wanted(&object.spec).into_iter().map(Key::Want)).collect()
     }
 
     fn on_deleted<E: Environment>(env: &E, object: &Compute) {
         forget::<Self, E>(env, object);
         env.stop_observing(object);
         // They may have waited for its create, or for its compute.
-        for subject in subjects(object) {
-            let others = env.objects_by::<Self>(&Key::Claim(subject));
-            others.iter().for_each(|other| env.wake(ObjectRef::from_obj(other.as_ref())));
+        for subject in compute::subjects(object) {
+            let others = [Key::Claim(subject.clone()), Key::Want(subject)].map(|key| env.objects_by::<Self>(&key));
+            others.iter().flatten().for_each(|other| env.wake(ObjectRef::from_obj(other.as_ref())));
         }
     }
 }
 
-/// The subjects of its claims, and the compute in spec.computeID, which may be on another branch than spec.branchID.
-fn subjects(object: &Compute) -> BTreeSet<compute::Subject> {
-    let project = &object.spec.project_id;
-    let named =
-        object.spec.compute_id.iter().map(|id| compute::Subject::Compute { project: project.clone(), id: id.clone() });
-    compute::subjects(object).into_iter().chain(named).collect()
-}
-
 fn is_unbound(compute: &Compute) -> bool {
-    of_compute(compute).is_ok_and(|record| record.identity.binding.is_none())
+    compute.status.as_ref().is_none_or(|status| status.compute_id.is_none())
 }
 
-/// Other Computes of the branch.
+/// Other Computes that declare the branch.
 fn on_branch<E: Environment>(env: &E, object: &Compute) -> Vec<Arc<Compute>> {
-    let mut others = env.objects_by::<Computes>(&Key::branch(&object.spec.project_id, &object.spec.branch_id));
+    let Compute { spec: ComputeSpec { project_id, branch_id, .. }, .. } = object;
+    let branch = Subject::Branch { project: project_id.clone(), branch: branch_id.clone() };
+    let mut others = env.objects_by::<Computes>(&Key::Want(branch));
     others.retain(|other| uid(other.as_ref()) != uid(object));
     others
 }

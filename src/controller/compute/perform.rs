@@ -7,7 +7,6 @@ use kube::ResourceExt;
 
 use super::super::access;
 use super::super::environment::{Environment, StepError};
-use super::super::index::Key;
 use super::super::labels;
 use super::super::object::uid;
 use super::super::pass::calls::{
@@ -16,14 +15,14 @@ use super::super::pass::calls::{
 };
 use super::super::pass::outcome::conclude;
 use super::super::pass::released;
-use super::super::state::{Answer, Connection, SharedConnection, Turn};
+use super::super::state::{Answer, Connection, SharedConnection};
 use super::Computes;
 use super::operations::shown;
 use crate::api::{Compute, Management};
 use crate::cluster::{Cluster, Event, MetadataPatch, Owner, resource_version};
-use crate::decide::compute::{self, ComputeStep};
+use crate::decide::compute::{self, ComputeStep, Holder, Reserved, ReservedPlace};
 use crate::decide::connection::ConnectionSecret;
-use crate::decide::identity::{self, Binding, ComputeIdentity, CreateIntent, Origin, RestartRecord};
+use crate::decide::identity::{self, Binding, ComputeIdentity, CreateIntent, Origin, RestartRecord, Told};
 use crate::decide::memory::Asked;
 use crate::decide::{Action, Reason};
 use crate::domain::{ComputeChange, Fault, NewCompute, Operation};
@@ -40,10 +39,6 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
         ComputeStep::DropIntent { unanswered } => {
             let unanswered = unanswered.clone();
             work.record(|known| ComputeIdentity { intent: None, unanswered, ..known }).await
-        }
-        ComputeStep::RecordPlatform { binding } => {
-            let binding = Some(binding.clone());
-            work.record(|known| ComputeIdentity { binding, ..known }).await
         }
         ComputeStep::RecordUnanswered { unanswered } => {
             let unanswered = unanswered.clone();
@@ -98,13 +93,9 @@ impl<E: Environment> Work<'_, E> {
     ) -> Result<(), StepError> {
         let uid = uid(self.object);
         let before = identity::of_compute(self.object).unwrap_or_default().identity.binding;
-        if !self.env.state().begin_create(&uid, self.turn(&intent.branch), intent.told()) {
-            // Another create on the branch was begun since the decision. The next one sees whose, and waits for its end.
-            if self.sees_another_create(&intent.branch) {
-                return Ok(());
-            }
-            let message = "another create on the branch comes first".to_owned();
-            return Err(failed(Action::Create)(Fault::Busy { message, retry_after: None }));
+        let (branch, type_) = (intent.branch.clone(), self.object.spec.type_);
+        if !self.reserve(Reserved::Create { branch, type_ }, compute::turn(type_, intent.told()))? {
+            return Ok(());
         }
         let Some(platform) = self.admitted_create(intent, seen).await? else { return Ok(()) };
         let intent = &CreateIntent { at: self.env.now(), ..intent.clone() };
@@ -121,6 +112,7 @@ impl<E: Environment> Work<'_, E> {
             id: created.id.clone(),
             project: self.object.spec.project_id.clone(),
             platform: intent.platform.clone(),
+            branch: Some(intent.branch.clone()),
             origin: Origin::Created,
             at: intent.at,
         };
@@ -144,32 +136,47 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    /// Writes the intent. Where no answer comes, it may be written, and the branch's turn is kept until that is seen. Where it is
-    /// refused, the turn is given up: nobody waits for what may never be written.
+    /// Writes the intent.
     async fn record_intent(&self, intent: &CreateIntent) -> Result<Compute, StepError> {
-        let (state, uid) = (self.env.state(), uid(self.object));
-        let first = state.recording_create(&uid, resource_version(self.object));
-        let held = hold(self.env, self.object).await.inspect_err(|_| {
-            if first {
-                state.create_refused(&uid);
-            }
-        })?;
-        state.recording_create(&uid, resource_version(&held));
-        state.call_recorded(&uid, Action::Create, intent.at);
+        let (held, first) = self.hold().await?;
+        self.env.state().call_recorded(&uid(self.object), Action::Create, intent.at);
         let intended = |known| ComputeIdentity { intent: Some(intent.clone()), binding: None, ..known };
         let told = Some(&compute::creating());
         let recorded = record(self.env, &held, Recording { told, ..recording(&held, intended) }).await;
-        match &recorded {
-            Ok(_) => state.create_recorded(&uid),
-            // A refusal says nothing of an earlier intent that was not answered.
-            Err(kube::Error::Api(status)) if first && status.code < 500 && status.code != 409 => {
-                state.create_refused(&uid);
-            }
-            Err(_) => {}
-        }
+        self.answered(first, &recorded);
         let recorded = recorded.map_err(not_recorded(Action::Create))?;
         in_time(self.env, (Action::Create, intent.at))?;
         Ok(recorded)
+    }
+
+    /// The resource as it is about to be written with what is reserved: with the finalizer where it has to have one. And whether nothing was
+    /// sent before that may be in it.
+    async fn hold(&self) -> Result<(Compute, bool), StepError> {
+        let (state, uid) = (self.env.state(), uid(self.object));
+        let first = state.recording(&uid, resource_version(self.object));
+        if self.object.spec.management == Management::Observe {
+            return Ok((self.object.clone(), first));
+        }
+        let held = hold(self.env, self.object).await.inspect_err(|_| {
+            if first {
+                state.not_recorded(&uid);
+            }
+        })?;
+        state.recording(&uid, resource_version(&held));
+        Ok((held, first))
+    }
+
+    /// What came of writing what is reserved. Where no answer comes, it may be written, and it stays reserved until that is seen. Where it is
+    /// refused, nobody waits for what may never be written; but a refusal says nothing of an earlier write that was not answered.
+    fn answered<T>(&self, first: bool, answer: &Result<T, kube::Error>) {
+        let (state, uid) = (self.env.state(), uid(self.object));
+        match answer {
+            Ok(_) => state.recorded(&uid),
+            Err(kube::Error::Api(status)) if first && status.code < 500 && status.code != 409 => {
+                state.not_recorded(&uid)
+            }
+            Err(_) => {}
+        }
     }
 
     /// Binds the resource to a compute that exists.
@@ -186,15 +193,20 @@ impl<E: Environment> Work<'_, E> {
             unanswered: unanswered.to_vec(),
             restart: Some(restart.clone()),
         };
-        let news = self.bind(self.object, recording(self.object, |_| bound)).await?;
+        if !self.reserve(Reserved::Compute(binding.id.clone()), Told::ByBaseline)? {
+            return Ok(());
+        }
+        let (held, first) = self.hold().await?;
+        let news = self.bind(&held, recording(&held, |_| bound)).await;
+        self.answered(first, &news);
+        let news = news?;
         let text = if restored { format!("Found compute {} again.", binding.id) } else { linked(binding) };
         self.done(labels::LINK, &binding.id, &Event::once("Linked", text), news).await;
         Ok(())
     }
 
-    async fn bind(&self, object: &Compute, bound: Recording<'_>) -> Result<Vec<Event>, StepError> {
-        let held = self.object.spec.management == Management::Full;
-        let news = conclude::<Computes, E>(self.env, object, Recording { held, ..bound }).await?;
+    async fn bind(&self, object: &Compute, bound: Recording<'_>) -> Result<Vec<Event>, kube::Error> {
+        let news = conclude::<Computes, E>(self.env, object, bound).await?;
         self.env.state().compute_bound(&uid(object));
         Ok(news)
     }
@@ -304,15 +316,11 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    fn sees_another_create(&self, branch: &str) -> bool {
-        let turn = self.turn(branch);
-        let others = self.env.objects_by::<Computes>(&Key::branch(&turn.project, &turn.branch));
-        others.iter().any(|other| self.env.state().has_turn(&uid(other.as_ref()), &turn))
-    }
-
-    fn turn(&self, branch: &str) -> Turn {
-        let spec = &self.object.spec;
-        Turn { project: spec.project_id.clone(), branch: branch.to_owned(), type_: spec.type_ }
+    /// Reserves what is about to be recorded; `false` where another resource was faster since the decision. The next one sees whose it is.
+    fn reserve(&self, what: Reserved, told: Told) -> Result<bool, StepError> {
+        let platform = self.env.settings().platform(&*self.connection()?);
+        let place = ReservedPlace { platform, project: self.object.spec.project_id.clone(), what };
+        Ok(self.env.state().reserve(&uid(self.object), place, Holder::of(&self.object.metadata), told))
     }
 
     /// A place in the account's budget, taken before the call is recorded; `None` where the process stops meanwhile.

@@ -2,7 +2,6 @@
 
 use kube::{Resource, ResourceExt};
 
-use super::super::access;
 use super::super::object::{Managed, meta_observed, rank, uid};
 use super::super::state::UnsavedKey;
 use super::gather::{Facts, Rival};
@@ -10,14 +9,14 @@ use super::listing::Excerpt;
 use super::secret;
 use crate::api::ProjectKey;
 use crate::cluster::{SecretState, owned_by};
-use crate::decide::identity::{KeyRecords, Record};
+use crate::decide::identity::KeyRecords;
 use crate::decide::key::{KeyListing, KeyObserved, KeySecretView, Probe};
 use crate::decide::names;
 
 pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved {
     let records = facts.record.as_ref().map(|record| record.clone().known().records).unwrap_or_default();
     let (secret, secret_deleting) = secret_view(object, &facts.secret, &records, &facts.base_url);
-    let remembered = &facts.remembered;
+    let (remembered, platforms) = (&facts.remembered, &facts.settings.platforms);
     let Excerpt { listing, known, not_offered_until } =
         facts.listed.excerpt((&remembered.key, remembered.wrote_at()), facts.now);
     let probe = probe(facts, &known);
@@ -25,10 +24,10 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
         meta: meta_observed(object, facts.record.as_ref()),
         uid: uid(object),
         created: object.meta().creation_timestamp.as_ref().map_or(facts.now, |time| time.0),
-        identity: facts.record.clone().map(Record::known),
+        identity: facts.record.clone().map(|record| record.known().with_platforms(|url| platforms.of(url))),
         is_wish: facts.record.as_ref().is_ok_and(|record| record.wish.is_some()),
         account: facts.access.view.clone(),
-        platform: facts.access.connection.as_ref().map(|connection| access::platform_of_keys(connection)),
+        platform: facts.access.connection.as_ref().map(|connection| facts.settings.platform(connection)),
         accounts: facts.accounts.clone(),
         rival: rival(object, &facts.rivals, &secret),
         secret,

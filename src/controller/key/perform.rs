@@ -372,7 +372,8 @@ impl<E: Environment> Work<'_, E> {
     /// To that platform alone: the account may lead to another one since the decision, which must not see the key.
     fn connection_to(&self, platform: Option<&str>, action: Action) -> Result<SharedConnection<E::Client>, StepError> {
         let connection = access::connection(self.env, &self.object.spec.account_ref, self.object, action)?;
-        if platform.is_some_and(|platform| platform == access::platform_of_keys(&connection)) {
+        let settings = self.env.settings();
+        if platform.is_some_and(|platform| settings.platforms.of(platform) == settings.platform(&connection)) {
             return Ok(connection);
         }
         Err(failed(action)(Fault::Transport { message: "the account leads to another platform".to_owned() }))

@@ -10,7 +10,6 @@ use super::secret;
 use crate::api::ProjectKey;
 use crate::cluster::{Cluster, Owner, secrets};
 use crate::decide::identity;
-use crate::platform::normalized;
 
 /// What came of saving a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +32,7 @@ pub(super) async fn write_unsaved<E: Environment>(
     let Some(owner) = Owner::of(object) else { return Ok(Saved::Written) };
     // The platform of the key, which the account may have left since.
     let url = match access::base_url(env, &object.spec.account_ref, object) {
-        url if unsaved.intent.platform == Some(normalized(&url)) => url,
+        url if unsaved.intent.platform.as_ref() == Some(&env.settings().platforms.of(&url)) => url,
         url => unsaved.intent.platform.clone().unwrap_or(url),
     };
     let name = &object.spec.secret.name;

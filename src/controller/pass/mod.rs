@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use kube::core::object::HasStatus;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 use self::copy::Copy;
 use super::access;
@@ -228,7 +228,11 @@ async fn report<K: Kind, E: Environment>(
     if let Some(reported) = shared {
         env.state().reported(&uid(object), reported);
     }
-    for event in events::of(object, report) {
+    let events = events::of(object, report);
+    if let (Some(holder), false) = (&report.holder, events.is_empty()) {
+        info!(holder, "another resource has what this one is to have");
+    }
+    for event in events {
         env.cluster().publish(object, &event).await;
     }
     Ok((*wake, Some(written)))

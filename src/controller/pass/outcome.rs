@@ -4,7 +4,7 @@ use kube::core::object::HasStatus;
 
 use super::super::environment::{Environment, Kind};
 use super::super::object::{Status, uid};
-use super::calls::{Recording, hold, record};
+use super::calls::{Recording, record};
 use super::{events, refused, undone};
 use crate::cluster::{Cluster, Event, resource_version};
 
@@ -18,24 +18,20 @@ pub async fn conclude<K: Kind, E: Environment>(
     object: &K::Object,
     recording: Recording<'_>,
 ) -> Result<Vec<Event>, kube::Error> {
-    let Recording { text, held, .. } = recording;
-    let object = match held {
-        true => hold(env, object).await?,
-        false => object.clone(),
-    };
+    let text = recording.text;
     let mut known = object.clone();
     if let Some(record) = known.status_mut().get_or_insert_default().record_mut() {
         *record = Some(text.clone());
     }
     let (status, events) = told::<K, E>(env, &known).await;
-    let written = match env.cluster().apply_status(&object, &status).await {
+    let written = match env.cluster().apply_status(object, &status).await {
         // The record has to be kept whatever else the API server refuses. The next pass tells of it.
         Err(error) if refused::is_refused(&error) => {
-            return record(env, &object, Recording { held: false, told: None, text }).await.map(|_| Vec::new());
+            return record(env, object, Recording::of(text)).await.map(|_| Vec::new());
         }
         written => written?,
     };
-    env.state().wrote_version(&uid(&object), resource_version(&written));
+    env.state().wrote_version(&uid(object), resource_version(&written));
     Ok(events)
 }
 

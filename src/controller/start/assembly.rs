@@ -87,6 +87,7 @@ impl Assembly {
             pass_settings: PassSettings {
                 limits: settings.limits,
                 request_timeout: settings.request_timeout,
+                platforms: settings.platforms.clone(),
                 cluster,
                 namespaces: settings.watch_namespaces.clone(),
                 cluster_accounts: settings.cluster_accounts,

@@ -9,8 +9,9 @@ use super::super::live::Live;
 use super::super::live::trail::Traced;
 use super::super::object::uid;
 use super::super::registry::AllKinds;
-use super::super::state::ResourceState;
+use super::super::state::{Reservation, ResourceState};
 use super::reconcile::Shared;
+use crate::decide::compute::Reserved;
 use crate::decide::memory::Failure;
 use crate::decide::{Action, Health, Report, Sync};
 use crate::platform::{BudgetFigures, Latest, Listing, Place};
@@ -175,11 +176,19 @@ fn memory(resource: &ResourceState) -> Value {
         "inStep": resource.in_step,
         "errorsInARow": resource.errors,
         "waitsFor": resource.waits.as_ref().map(|(_, reason)| reason.as_str()),
-        "creating": resource.create.as_ref().map(|create| json!({"branch": create.turn.branch, "running": create.running})),
+        "reserved": resource.reserved.as_ref().map(reserved),
         "hasKeyToSave": resource.key.unsaved.is_some(),
         "missingSince": resource.memory.missing_since,
         "failures": resource.memory.failures().map(failure).collect::<Vec<_>>(),
     })
+}
+
+fn reserved(Reservation { place, running, .. }: &Reservation) -> Value {
+    let (what, which) = match &place.what {
+        Reserved::Create { branch, .. } => ("branch", branch),
+        Reserved::Compute(id) => ("compute", id),
+    };
+    json!({"project": place.project, what: which, "running": running})
 }
 
 fn failure((action, failure): (Action, &Failure)) -> Value {

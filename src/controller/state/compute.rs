@@ -1,37 +1,31 @@
-//! What is remembered of a Compute: its last calls, and whose turn it is to create on a branch.
+//! What is remembered of a Compute: its last calls, and what it has reserved.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
 use super::{Answer, ProcessState, ResourceState, Wrote};
-use crate::api::{ComputeType, LastOperation};
+use crate::api::LastOperation;
 use crate::decide::Action;
+use crate::decide::compute::{Holder, ReservedPlace};
 use crate::decide::identity::Told;
 use crate::decide::memory::Asked;
 use crate::domain::{ComputeChange, Fault};
 use crate::platform::Tick;
 
-/// What creates take turns for, through whatever account: one platform has many spellings.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Turn {
-    pub project: String,
-    pub branch: String,
-    pub type_: ComputeType,
-}
-
-/// A create that was begun and is not resolved. Others on its branch wait, before the caches show its intent.
+/// What a Compute has reserved, until its status shows what it claims.
 #[derive(Clone, Debug)]
-pub struct Create {
-    pub turn: Turn,
+pub struct Reservation {
+    pub place: ReservedPlace,
+    pub by: Holder,
     pub told: Told,
     pub running: bool,
-    /// Its intent was written to the object of this version, and whether the API server did so is not known.
+    /// The claim was written to the object of this version, and whether the API server did so is not known.
     pub recording: Option<u64>,
 }
 
-impl Create {
-    /// Whether the intent may be in the object although this version of it has none. However long a cache lags: what was written
+impl Reservation {
+    /// Whether the claim may be in the object although this version of it does not have it. However long a cache lags: what was written
     /// makes another version, and so does the next try if it was not.
     fn may_be_recorded(&self, version: Option<u64>) -> bool {
         self.recording.is_some() && version <= self.recording
@@ -71,26 +65,30 @@ impl<P> ProcessState<P> {
         self.update(uid, |resource| std::mem::replace(&mut resource.awaiting, awaiting) != awaiting)
     }
 
-    /// Takes the turn to create a compute of a type on a branch; whether it was free, or the resource's own, or can be shared. It is held
-    /// until the create is resolved, and for as long as the step runs.
-    pub fn begin_create(&self, uid: &str, turn: Turn, told: Told) -> bool {
+    /// Reserves a place; whether it was free, or the resource's own, or can be shared. It is held until the resource's status shows what came
+    /// of it, and for as long as the step runs.
+    pub fn reserve(&self, uid: &str, place: ReservedPlace, by: Holder, told: Told) -> bool {
         self.with(|contents| {
-            if contents.resources.creating(&turn).any(|(other, theirs)| other != uid && !told.goes_with(theirs)) {
+            let is_in_the_way = |(other, theirs): (&str, &Reservation)| other != uid && !told.goes_with(theirs.told);
+            if contents.resources.reserved(&place).any(is_in_the_way) {
                 return false;
             }
             contents.resources.change(uid, |resource| {
-                // An intent of before may be written still, although this version of the object does not show it.
-                let before = resource.create.take().filter(|create| create.turn == turn);
-                let recording = before.and_then(|create| create.recording);
-                resource.create = Some(Create { turn, told, running: true, recording });
+                // The claim of before may be written still, although this version of the object does not show it.
+                let before = resource.reserved.take().filter(|before| before.place == place);
+                let recording = before.and_then(|before| before.recording);
+                resource.reserved = Some(Reservation { place, by, told, running: true, recording });
             });
             true
         })
     }
 
-    /// Whether it is this resource's turn.
-    pub fn has_turn(&self, uid: &str, turn: &Turn) -> bool {
-        self.with(|contents| contents.resources.creating(turn).any(|(creating, _)| creating == uid))
+    /// Who else has reserved a place, and how their creates are told.
+    pub fn reserved_by_others(&self, uid: &str, place: &ReservedPlace) -> Vec<(Holder, Told)> {
+        self.with(|contents| {
+            let others = contents.resources.reserved(place).filter(|(other, _)| *other != uid);
+            others.map(|(_, theirs)| (theirs.by.clone(), theirs.told)).collect()
+        })
     }
 
     /// A place in the budget was waited for. It is kept, and what was there before the create is read anew.
@@ -103,40 +101,35 @@ impl<P> ProcessState<P> {
         self.update(uid, |resource| resource.place.take())
     }
 
-    /// How the create is told that a resource has begun and that is not resolved.
-    pub fn creates(&self, uid: &str) -> Option<Told> {
-        self.with(|contents| Some(contents.resources.get(uid)?.create.as_ref()?.told))
-    }
-
-    /// The intent of a create is about to be written to the object of this version; whether none was before that may be in it.
-    pub fn recording_create(&self, uid: &str, version: Option<u64>) -> bool {
+    /// The claim is about to be written to the object of this version; whether none was before that may be in it.
+    pub fn recording(&self, uid: &str, version: Option<u64>) -> bool {
         self.update(uid, |resource| {
-            let Some(create) = &mut resource.create else { return true };
-            std::mem::replace(&mut create.recording, version).is_none()
+            let Some(reserved) = &mut resource.reserved else { return true };
+            std::mem::replace(&mut reserved.recording, version).is_none()
         })
     }
 
-    /// The API server has refused to write the intent: nothing was begun, and it is anybody's turn.
-    pub fn create_refused(&self, uid: &str) {
-        self.update(uid, |resource| resource.create = None);
+    /// The API server has refused to write the claim: nothing was begun, and the place is free.
+    pub fn not_recorded(&self, uid: &str) {
+        self.update(uid, |resource| resource.reserved = None);
     }
 
-    /// The API server has written the intent.
-    pub fn create_recorded(&self, uid: &str) {
+    /// The API server has written the claim.
+    pub fn recorded(&self, uid: &str) {
         self.update(uid, |resource| {
-            if let Some(create) = &mut resource.create {
-                create.recording = None;
+            if let Some(reserved) = &mut resource.reserved {
+                reserved.recording = None;
             }
         });
     }
 
-    /// This version of the object shows the create resolved, or never recorded; how it was told where that is news. It is neither while
-    /// the create is running, nor while its intent may be written and not be seen yet.
-    pub fn create_resolved(&self, uid: &str, version: Option<u64>) -> Option<Told> {
+    /// This version of the object shows what came of what was reserved; how it was told where that is news. It does not while the step
+    /// runs, nor while the claim may be written and not be seen yet.
+    pub fn resolved(&self, uid: &str, version: Option<u64>) -> Option<Told> {
         self.with(|contents| {
-            let over = |create: &mut Create| !create.running && !create.may_be_recorded(version);
-            let ended = contents.resources.change_known(uid, |resource| resource.create.take_if(over));
-            ended.flatten().map(|create| create.told)
+            let over = |reserved: &mut Reservation| !reserved.running && !reserved.may_be_recorded(version);
+            let ended = contents.resources.change_known(uid, |resource| resource.reserved.take_if(over));
+            ended.flatten().map(|reserved| reserved.told)
         })
     }
 

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ResourceState;
-use super::compute::Turn;
+use super::compute::Reservation;
 use crate::decide::Reason;
-use crate::decide::identity::Told;
+use crate::decide::compute::ReservedPlace;
 
 /// By UID.
 #[derive(Clone, Debug, Default)]
 pub struct Resources {
     all: BTreeMap<String, Box<ResourceState>>,
-    /// Who has begun a create that is not resolved.
-    creating: BTreeMap<Turn, BTreeSet<String>>,
+    /// Who has reserved it.
+    reserved: BTreeMap<ReservedPlace, BTreeSet<String>>,
     /// How many of a kind wait for this.
     waiting: BTreeMap<(String, Reason), usize>,
 }
@@ -20,14 +20,14 @@ pub struct Resources {
 /// By what a resource is found, besides its UID.
 #[derive(Debug, Default, PartialEq)]
 struct Found {
-    turn: Option<Turn>,
+    place: Option<ReservedPlace>,
     waits: Option<(String, Reason)>,
 }
 
 impl Found {
     fn of(resource: &ResourceState) -> Self {
-        let turn = resource.create.as_ref().map(|create| create.turn.clone());
-        Self { turn, waits: resource.waits.clone() }
+        let place = resource.reserved.as_ref().map(|reserved| reserved.place.clone());
+        Self { place, waits: resource.waits.clone() }
     }
 }
 
@@ -44,11 +44,10 @@ impl Resources {
         self.all.iter().map(|(uid, resource)| (uid, resource.as_ref()))
     }
 
-    /// Who has this turn, and how their creates are told.
-    pub fn creating(&self, turn: &Turn) -> impl Iterator<Item = (&str, Told)> {
-        let told = |uid: &str| Some(self.get(uid)?.create.as_ref()?.told);
-        let creating = self.creating.get(turn).into_iter().flatten();
-        creating.filter_map(move |uid| Some((uid.as_str(), told(uid)?)))
+    /// Who has reserved a place.
+    pub fn reserved(&self, place: &ReservedPlace) -> impl Iterator<Item = (&str, &Reservation)> {
+        let uids = self.reserved.get(place).into_iter().flatten();
+        uids.filter_map(|uid| Some((uid.as_str(), self.get(uid)?.reserved.as_ref()?)))
     }
 
     /// Those for which nobody waits any more are among them, with none.
@@ -82,19 +81,19 @@ impl Resources {
         if before == after {
             return;
         }
-        if let Some(turn) = before.turn
-            && let Some(creating) = self.creating.get_mut(&turn)
+        if let Some(place) = before.place
+            && let Some(uids) = self.reserved.get_mut(&place)
         {
-            creating.remove(uid);
-            if creating.is_empty() {
-                self.creating.remove(&turn);
+            uids.remove(uid);
+            if uids.is_empty() {
+                self.reserved.remove(&place);
             }
         }
         if let Some(waiting) = before.waits.and_then(|waits| self.waiting.get_mut(&waits)) {
             *waiting -= 1;
         }
-        if let Some(turn) = after.turn {
-            self.creating.entry(turn).or_default().insert(uid.to_owned());
+        if let Some(place) = after.place {
+            self.reserved.entry(place).or_default().insert(uid.to_owned());
         }
         if let Some(waits) = after.waits {
             *self.waiting.entry(waits).or_default() += 1;

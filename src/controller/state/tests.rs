@@ -6,83 +6,91 @@ use secrecy::SecretString;
 use super::*;
 use crate::api::{AccountKind, ComputeType, PlatformAccess};
 use crate::decide::account::Availability;
+use crate::decide::compute::{Holder, Reserved, ReservedPlace};
 use crate::decide::identity::{KeyIdentity, KeyIntent, Told};
 use crate::domain::NameSupport;
 use crate::platform::{Access, Connect, Endpoint, Leadership, NoMeter, OverHttp, PlatformClient, Rate, RateLimited};
 
 type State = ProcessState<()>;
 
-fn turn(project: &str, branch: &str) -> Turn {
-    Turn { project: project.into(), branch: branch.into(), type_: ComputeType::ReadOnly }
+fn place(platform: &str, branch: &str) -> ReservedPlace {
+    let what = Reserved::Create { branch: branch.into(), type_: ComputeType::ReadOnly };
+    ReservedPlace { platform: platform.into(), project: "p-1".into(), what }
+}
+
+fn reserve(state: &State, uid: &str, place: ReservedPlace, told: Told) -> bool {
+    state.reserve(uid, place, Holder { namespace: "shop".into(), name: uid.into() }, told)
+}
+
+fn begin(state: &State, uid: &str) -> bool {
+    reserve(state, uid, place("a", "br-1"), Told::ByBaseline)
 }
 
 fn resolved(state: &State, uid: &str) -> bool {
-    state.create_resolved(uid, Some(1)).is_some()
+    state.resolved(uid, Some(1)).is_some()
 }
 
 #[test]
 fn an_intent_that_may_be_written_keeps_its_turn_until_it_is_seen() {
     let state = State::default();
-    let begin = || {
+    let begun = || {
         let step = state.begin_step("one");
-        assert!(state.begin_create("one", turn("a", "br-1"), Told::ByBaseline));
-        let first = state.recording_create("one", Some(7));
+        assert!(begin(&state, "one"));
+        let first = state.recording("one", Some(7));
         drop(step);
         first
     };
-    assert!(begin());
-    assert!(!begin(), "the one before may be written");
-    assert!(state.create_resolved("one", Some(7)).is_none(), "the cache may be behind");
-    assert!(state.create_resolved("one", Some(8)).is_some(), "this version shows whether it was written");
+    assert!(begun());
+    assert!(!begun(), "the one before may be written");
+    assert!(state.resolved("one", Some(7)).is_none(), "the cache may be behind");
+    assert!(state.resolved("one", Some(8)).is_some(), "this version shows whether it was written");
     // A step that ends before it writes an intent of its own says nothing of the one before.
-    assert!(begin());
+    assert!(begun());
     let step = state.begin_step("one");
-    assert!(state.begin_create("one", turn("a", "br-1"), Told::ByBaseline));
+    assert!(begin(&state, "one"));
     drop(step);
-    assert!(state.create_resolved("one", Some(7)).is_none());
-    state.create_recorded("one");
-    assert!(state.create_resolved("one", Some(7)).is_some(), "the API server answered");
+    assert!(state.resolved("one", Some(7)).is_none());
+    state.recorded("one");
+    assert!(state.resolved("one", Some(7)).is_some(), "the API server answered");
 
-    assert!(state.begin_create("one", turn("a", "br-1"), Told::ByBaseline));
-    assert!(state.recording_create("one", Some(7)));
-    state.create_refused("one");
-    assert!(
-        state.begin_create("two", turn("a", "br-1"), Told::ByBaseline),
-        "nobody waits for what may never be written"
-    );
+    assert!(begin(&state, "one"));
+    assert!(state.recording("one", Some(7)));
+    state.not_recorded("one");
+    assert!(begin(&state, "two"), "nobody waits for what may never be written");
 }
 
 #[test]
 fn a_branch_has_one_create_at_a_time_until_it_is_resolved() {
     let state = State::default();
     let step = state.begin_step("one");
-    assert!(state.begin_create("one", turn("a", "br-1"), Told::ByBaseline));
-    assert!(!state.begin_create("two", turn("a", "br-1"), Told::ByBaseline));
-    assert!(state.begin_create("three", turn("a", "br-2"), Told::ByBaseline));
-    assert!(state.begin_create("four", turn("b", "br-1"), Told::ByBaseline), "another project");
+    assert!(begin(&state, "one"));
+    assert!(!begin(&state, "two"));
+    assert!(reserve(&state, "three", place("a", "br-2"), Told::ByBaseline));
+    assert!(reserve(&state, "four", place("b", "br-1"), Told::ByBaseline), "another platform");
     assert!(!resolved(&state, "one"), "it is running");
-    assert_eq!(state.creates("one"), Some(Told::ByBaseline));
     drop(step);
-    assert!(!state.begin_create("two", turn("a", "br-1"), Told::ByBaseline), "it is not resolved");
-    assert!(state.has_turn("one", &turn("a", "br-1")) && !state.has_turn("two", &turn("a", "br-1")));
+    assert!(!begin(&state, "two"), "it is not resolved");
+    let first = (Holder { namespace: "shop".into(), name: "one".into() }, Told::ByBaseline);
+    assert_eq!(state.reserved_by_others("two", &place("a", "br-1")), [first]);
+    assert_eq!(state.reserved_by_others("one", &place("a", "br-1")), []);
     let step = state.begin_step("one");
-    assert!(state.begin_create("one", turn("a", "br-1"), Told::ByBaseline), "its own turn");
+    assert!(begin(&state, "one"), "its own turn");
     drop(step);
     assert!(resolved(&state, "one"));
     assert!(!resolved(&state, "one"));
-    assert!(state.begin_create("two", turn("a", "br-1"), Told::ByBaseline));
+    assert!(begin(&state, "two"));
 }
 
 #[test]
 fn creates_that_are_told_by_their_marks_share_a_turn() {
     let state = State::default();
-    let begin = |uid: &str, told| state.begin_create(uid, turn("a", "br-1"), told);
+    let begin = |uid: &str, told| reserve(&state, uid, place("a", "br-1"), told);
     let step = state.begin_step("one");
     assert!(begin("one", Told::ByMark));
     assert!(begin("two", Told::ByMark));
     assert!(!begin("three", Told::ByBaseline));
     drop(step);
-    assert_eq!(state.create_resolved("one", Some(1)), Some(Told::ByMark));
+    assert_eq!(state.resolved("one", Some(1)), Some(Told::ByMark));
     state.forget("two");
     assert!(begin("three", Told::ByBaseline));
     assert!(!begin("one", Told::ByMark));
@@ -92,13 +100,13 @@ fn creates_that_are_told_by_their_marks_share_a_turn() {
 fn after_its_finalizer_is_removed_no_older_version_is_decided_on_until_it_is_gone() {
     let state = State::default();
     let step = state.begin_step("one");
-    assert!(state.begin_create("one", turn("a", "br-1"), Told::ByBaseline));
+    assert!(begin(&state, "one"));
     state.wrote_version("one", Some(8));
     state.released("one", Some(8));
     drop(step);
     assert!(state.is_outdated("one", Some(8)), "the API server answers with the version from before");
     assert!(!state.is_outdated("one", Some(9)), "somebody else's finalizer holds it");
-    assert_eq!(state.creates("one"), None);
+    assert_eq!(state.reserved_by_others("any", &place("a", "br-1")), []);
     state.forget("one");
     assert!(state.contents().resources.is_empty());
     // The watch was quicker than the answer.
@@ -114,17 +122,17 @@ fn after_its_finalizer_is_removed_no_older_version_is_decided_on_until_it_is_gon
 fn a_resource_that_is_deleted_keeps_nobody_waiting() {
     let state = State::default();
     let step = state.begin_step("one");
-    assert!(state.begin_create("one", turn("a", "br-1"), Told::ByBaseline));
+    assert!(begin(&state, "one"));
     drop(step);
     state.forget("one");
-    assert_eq!(state.creates("one"), None);
+    assert_eq!(state.reserved_by_others("any", &place("a", "br-1")), []);
     // Deleted while its create waits for its place in the budget.
     let step = state.begin_step("two");
-    assert!(state.begin_create("two", turn("a", "br-1"), Told::ByBaseline));
+    assert!(begin(&state, "two"));
     state.forget("two");
-    assert!(!state.begin_create("one", turn("a", "br-1"), Told::ByBaseline), "it is running");
+    assert!(!begin(&state, "one"), "it is running");
     drop(step);
-    assert!(state.begin_create("one", turn("a", "br-1"), Told::ByBaseline));
+    assert!(begin(&state, "one"));
 }
 
 #[test]

@@ -1,20 +1,21 @@
-//! Claims: what other Computes are bound to or want on the same branch.
+//! Claims: what other Computes are bound to, or may be creating. A claim is in the status of a Compute, where the operator wrote it once the
+//! project was read through an account that may be used. What is only declared claims nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use jiff::Timestamp;
 
 use super::super::identity::{self, ComputeIdentity, CreateIntent, Told, object_key};
-use super::super::seal::ObjectKey;
 use crate::api::{Compute, ComputeSpec, ComputeType, ObjectMeta};
 
 /// The claims of other resources on the same branch and computes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
-    /// Computes that another resource is bound to.
+    /// Computes that another resource is bound to, or is about to be bound to.
     pub bound: BTreeMap<String, Claim>,
-    /// A resource that comes first and wants the same branch's primary.
-    pub primary: Option<String>,
+    /// The resource that was bound to the same branch's primary before this one was.
+    pub primary: Option<Holder>,
     /// The resource of the same type whose create on the same branch comes first. Before this resource has an intent that is any
     /// one that has an intent; after that, one with an earlier intent.
     pub creating: Option<Rival>,
@@ -22,21 +23,26 @@ pub struct Claims {
     pub marks: BTreeSet<String>,
 }
 
+/// Another Compute. People of other namespaces are not told its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    pub namespace: String,
+    pub name: String,
+}
+
 /// A resource whose create comes first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rival {
-    /// Kind and namespace/name, for people.
-    pub by: String,
+    pub by: Holder,
     /// When it began, where its record shows that.
     pub since: Option<Timestamp>,
 }
 
-/// Another resource's claim.
+/// Another resource's claim to a compute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// namespace/name.
-    pub by: String,
-    /// Whether the other resource is the one that it belongs to.
+    pub by: Holder,
+    /// Whether it was written before this resource's.
     pub first: bool,
 }
 
@@ -54,19 +60,96 @@ pub enum Subject {
     },
 }
 
-/// What a Compute claims: the branch that it declares, the one that it creates on, the compute that it is bound to.
-pub fn subjects(compute: &Compute) -> BTreeSet<Subject> {
-    let identity = identity::of_compute(compute).unwrap_or_default().identity;
-    at_stake(compute, &identity, &BTreeSet::new())
+/// What is reserved in this process until the status of the Compute that reserved it shows the claim.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ReservedPlace {
+    pub platform: String,
+    pub project: String,
+    pub what: Reserved,
 }
 
-/// What matters to `mine` if others claim it: what it claims itself, and these computes. Whoever has its compute and looks for no other
-/// one has nothing to do with those on its branch.
-pub fn at_stake(mine: &Compute, identity: &ComputeIdentity, ids: &BTreeSet<String>) -> BTreeSet<Subject> {
-    let project = &mine.spec.project_id;
-    let intended = identity.intent.iter().map(|intent| &intent.branch);
-    let branch = |branch: &String| Subject::Branch { project: project.clone(), branch: branch.clone() };
-    let compute = |id: &String| Subject::Compute { project: project.clone(), id: id.clone() };
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reserved {
+    /// To create a compute of this type.
+    Create { branch: String, type_: ComputeType },
+    /// To be bound to this compute.
+    Compute(String),
+}
+
+/// The Compute that is decided on.
+#[derive(Clone, Copy, Debug)]
+pub struct Mine<'a> {
+    pub object: &'a Compute,
+    pub identity: &'a ComputeIdentity,
+    /// Where its account leads.
+    pub platform: &'a str,
+    /// How a create that begins now is told.
+    pub told: Told,
+}
+
+/// Another Compute, and what its status says.
+#[derive(Clone, Debug)]
+pub struct Other<'a> {
+    pub meta: &'a ObjectMeta,
+    /// `None` where it cannot be read.
+    pub spec: Option<&'a ComputeSpec>,
+    pub identity: ComputeIdentity,
+    /// Whether its account admits it at present. Where not, it keeps nothing from others; what it may have created stays its own.
+    pub admitted: bool,
+}
+
+/// What other resources have reserved in this process.
+#[derive(Clone, Debug, Default)]
+pub struct Reservations {
+    /// Creates of the same type on the same branch, and how they are told.
+    pub creates: Vec<(Holder, Told)>,
+    /// By the compute.
+    pub computes: BTreeMap<String, Holder>,
+}
+
+impl Holder {
+    pub fn of(meta: &ObjectMeta) -> Self {
+        let key = object_key(meta);
+        Self { namespace: key.namespace.to_owned(), name: key.name.to_owned() }
+    }
+
+    /// As people of this namespace are told.
+    pub fn told_in(&self, namespace: &str) -> String {
+        match self.namespace == namespace {
+            true => self.to_string(),
+            false => "a resource of another namespace".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Compute {}/{}", self.namespace, self.name)
+    }
+}
+
+/// What a Compute claims: what it is bound to, and where it may have created something.
+pub fn subjects(compute: &Compute) -> BTreeSet<Subject> {
+    let identity = identity::of_compute(compute).unwrap_or_default().identity;
+    let branch = |branch: &str| branch_of(&compute.spec.project_id, branch);
+    let bound = identity.binding.iter().flat_map(|binding| {
+        let is_primary = compute.spec.type_ == ComputeType::ReadWrite;
+        let primary = is_primary.then(|| branch(binding.branch.as_ref().unwrap_or(&compute.spec.branch_id)));
+        primary.into_iter().chain([compute_of(&compute.spec.project_id, &binding.id)])
+    });
+    bound.chain(identity.creates().map(|create| branch(&create.branch))).collect()
+}
+
+/// What a Compute declares, and wants to know the claims of others to.
+pub fn wanted(spec: &ComputeSpec) -> BTreeSet<Subject> {
+    let named = spec.compute_id.iter().map(|id| compute_of(&spec.project_id, id));
+    named.chain([branch_of(&spec.project_id, &spec.branch_id)]).collect()
+}
+
+/// What matters to `mine` if others claim it: where it creates, what it is bound to, and these computes. Whoever has its compute and looks
+/// for no other one has nothing to do with those on its branch.
+pub fn at_stake(mine: &ComputeSpec, identity: &ComputeIdentity, ids: &BTreeSet<String>) -> BTreeSet<Subject> {
+    let compute = |id: &String| compute_of(&mine.project_id, id);
     if let Some(binding) = &identity.binding
         && ids.contains(&binding.id)
         && identity.is_settled()
@@ -74,137 +157,147 @@ pub fn at_stake(mine: &Compute, identity: &ComputeIdentity, ids: &BTreeSet<Strin
         return BTreeSet::from([compute(&binding.id)]);
     }
     let bound = identity.binding.iter().map(|binding| &binding.id);
-    let branches = intended.chain([&mine.spec.branch_id]).map(branch);
+    let branches = identity.creates().map(|create| &create.branch).chain([&mine.branch_id]);
+    let branches = branches.map(|branch| branch_of(&mine.project_id, branch));
     branches.chain(bound.chain(ids).map(compute)).collect()
 }
 
-/// What the others on the same platform claim that matters to `mine`, of which a create that begins now is `told` so. `unreadable` are those whose spec cannot be read: what
-/// their records claim is theirs all the same. `creating` tells how the create is told that one has begun in this process, which
-/// its record as it is known may not show yet.
-pub fn claims<'a>(
-    (mine, identity, told): (&'a Compute, &ComputeIdentity, Told),
-    others: impl IntoIterator<Item = &'a Compute>,
-    unreadable: impl IntoIterator<Item = &'a ObjectMeta>,
-    creating: impl Fn(&str) -> Option<Told>,
-) -> Claims {
-    let recorded = |other| Other::of(other, identity::of_compute(other).unwrap_or_default().identity);
-    let readable = others.into_iter().map(recorded);
-    let unreadable = unreadable.into_iter().map(Other::unreadable);
-    let others: Vec<Other> = readable
-        .chain(unreadable)
-        .filter(|other| other.is_in(&mine.spec.project_id) && other.meta.uid != mine.metadata.uid)
-        .collect();
-    if others.is_empty() {
-        return Claims::default();
+fn branch_of(project: &str, branch: &str) -> Subject {
+    Subject::Branch { project: project.to_owned(), branch: branch.to_owned() }
+}
+
+fn compute_of(project: &str, id: &str) -> Subject {
+    Subject::Compute { project: project.to_owned(), id: id.to_owned() }
+}
+
+/// What creates of a type take turns by. A branch has one primary, whatever tells two of them apart.
+pub fn turn(type_: ComputeType, told: Told) -> Told {
+    match type_ {
+        ComputeType::ReadWrite => Told::ByBaseline,
+        ComputeType::ReadOnly => told,
     }
-    let mine = Mine { spec: &mine.spec, other: Other::of(mine, identity.clone()) };
+}
+
+/// What the others claim of the platform that the account of `mine` leads to. Of two claims to one thing the one that was written earlier
+/// counts.
+pub fn claims<'a>(mine: Mine<'_>, others: impl IntoIterator<Item = Other<'a>>, reserved: &Reservations) -> Claims {
+    let uid = mine.object.metadata.uid.as_deref();
+    let others: Vec<Other> =
+        others.into_iter().filter(|other| other.meta.uid.as_deref() != uid).map(|other| other.near(&mine)).collect();
+    let own = Other {
+        meta: &mine.object.metadata,
+        spec: Some(&mine.object.spec),
+        identity: mine.identity.clone(),
+        admitted: true,
+    };
     Claims {
-        bound: bound(&others, &mine.other),
-        primary: primary(&others, &mine),
-        creating: first_create(&others, &mine, told, creating),
-        marks: others.iter().filter_map(|other| other.intent()?.mark.clone()).collect(),
+        bound: bound(&others, &own, reserved),
+        primary: primary(&others, &own, mine.object),
+        creating: first_create(&others, &own, mine, reserved),
+        marks: others.iter().filter_map(|other| other.identity.open_create()?.mark.clone()).collect(),
     }
 }
 
-/// A resource with what is recorded of it; nothing where that is invalid.
-struct Other<'a> {
-    meta: &'a ObjectMeta,
-    /// `None` where it cannot be read.
-    spec: Option<&'a ComputeSpec>,
-    identity: ComputeIdentity,
-}
+/// When a claim was written, and by which resource: the order of claims.
+type Written<'a> = (Timestamp, &'a str);
 
-struct Mine<'a> {
-    spec: &'a ComputeSpec,
-    other: Other<'a>,
-}
-
-impl<'a> Other<'a> {
-    fn of(object: &'a Compute, identity: ComputeIdentity) -> Self {
-        Self { meta: &object.metadata, spec: Some(&object.spec), identity }
-    }
-
-    fn unreadable(meta: &'a ObjectMeta) -> Self {
-        Self { meta, spec: None, identity: identity::of_unreadable(meta).unwrap_or_default().identity }
-    }
-
-    /// Whether it is in a project, or may be.
-    fn is_in(&self, project: &str) -> bool {
-        match (self.spec, &self.identity.binding) {
-            (Some(spec), _) => spec.project_id == project,
-            (None, Some(binding)) => binding.project == project,
-            (None, None) => true,
-        }
-    }
-
-    /// The intent of a create that is not resolved.
-    fn intent(&self) -> Option<&CreateIntent> {
-        self.identity.open_create()
+impl Other<'_> {
+    /// With nothing but what it has in the project and on the platform of `mine`. What was recorded without a platform may be there.
+    fn near(mut self, mine: &Mine) -> Self {
+        let project = &mine.object.spec.project_id;
+        let is_here = |platform: Option<&String>| platform.is_none_or(|platform| platform == mine.platform);
+        let in_project = self.spec.is_none_or(|spec| spec.project_id == *project);
+        let ComputeIdentity { binding, intent, unanswered, restart: _ } = &mut self.identity;
+        binding.take_if(|binding| binding.project != *project || !is_here(binding.platform.as_ref()));
+        intent.take_if(|intent| !in_project || !is_here(intent.platform.as_ref()));
+        unanswered.retain(|create| in_project && is_here(create.platform.as_ref()));
+        self
     }
 
     fn uid(&self) -> &str {
         self.meta.uid.as_deref().unwrap_or_default()
     }
 
-    fn comes_before(&self, other: &Self) -> bool {
-        self.precedence() < other.precedence()
+    fn holder(&self) -> Holder {
+        Holder::of(self.meta)
     }
 
-    /// The older resource comes first; by name where two were created in the same second.
-    fn precedence(&self) -> (Option<Timestamp>, ObjectKey<'_>) {
-        (self.meta.creation_timestamp.as_ref().map(|time| time.0), object_key(self.meta))
+    /// Since when it is bound to a compute of the branch.
+    fn bound_on(&self, branch: &str) -> Option<Written<'_>> {
+        let binding = self.identity.binding.as_ref()?;
+        let of_spec = || self.spec.map(|spec| &spec.branch_id);
+        let bound_on = binding.branch.as_ref().or_else(of_spec)?;
+        (bound_on == branch).then(|| (binding.at, self.uid()))
     }
 
-    fn label(&self) -> String {
-        format!("Compute {}", object_key(self.meta))
+    /// Since when it may have created a compute on the branch that is not resolved.
+    fn creates_on(&self, branch: &str) -> Option<Written<'_>> {
+        let creates = self.identity.creates().filter(|create| create.branch == branch);
+        creates.map(|create| (create.at, self.uid())).min()
     }
 }
 
-fn bound(others: &[Other], mine: &Other) -> BTreeMap<String, Claim> {
-    let mut in_order: Vec<&Other> = others.iter().collect();
-    in_order.sort_by_key(|other| other.precedence());
-    let mut bound: BTreeMap<String, Claim> = BTreeMap::new();
-    for other in in_order {
-        let Some(binding) = &other.identity.binding else { continue };
-        let claim = || Claim { by: other.label(), first: other.comes_before(mine) };
-        bound.entry(binding.id.clone()).or_insert_with(claim);
+fn bound(others: &[Other], mine: &Other, reserved: &Reservations) -> BTreeMap<String, Claim> {
+    let own = mine.identity.binding.as_ref();
+    let about_to_be = reserved.computes.iter().map(|(id, by)| {
+        let is_own = own.is_some_and(|own| own.id == *id);
+        (id.clone(), Claim { by: by.clone(), first: !is_own })
+    });
+    let mut bound: BTreeMap<String, Claim> = about_to_be.collect();
+    let admitted = others.iter().filter(|other| other.admitted);
+    let bindings = admitted.filter_map(|other| Some((other.identity.binding.as_ref()?, other)));
+    let mut in_order: Vec<_> =
+        bindings.map(|(binding, other)| ((binding.at, other.uid()), &binding.id, other)).collect();
+    in_order.sort_by_key(|(written, ..)| std::cmp::Reverse(*written));
+    for (written, id, other) in in_order {
+        let is_earlier = |own: &identity::Binding| own.id != *id || written < (own.at, mine.uid());
+        bound.insert(id.clone(), Claim { by: other.holder(), first: own.is_none_or(is_earlier) });
     }
     bound
 }
 
-/// The first of the other resources that want, or have, the same branch's primary.
-fn primary(others: &[Other], mine: &Mine) -> Option<String> {
-    if mine.spec.type_ != ComputeType::ReadWrite {
-        return None;
-    }
-    let wants_it = |other: &&Other| {
-        other.spec.is_some_and(|spec| spec.type_ == ComputeType::ReadWrite && spec.branch_id == mine.spec.branch_id)
-            && other.comes_before(&mine.other)
-    };
-    others.iter().filter(wants_it).min_by_key(|other| other.precedence()).map(Other::label)
+/// Who was bound to the branch's primary first.
+fn primary(others: &[Other], mine: &Other, object: &Compute) -> Option<Holder> {
+    let is_primary = |spec: &ComputeSpec| spec.type_ == ComputeType::ReadWrite;
+    let branch = Some(&object.spec.branch_id).filter(|_| is_primary(&object.spec))?;
+    let own = mine.bound_on(branch);
+    let holders = others.iter().filter(|other| other.admitted && other.spec.is_some_and(is_primary));
+    let bound = holders.filter_map(|other| Some((other.bound_on(branch)?, other)));
+    let earlier = bound.filter(|(written, _)| own.is_none_or(|own| *written < own));
+    earlier.min_by_key(|(written, _)| *written).map(|(_, other)| other.holder())
 }
 
 /// Whose create on the branch comes first, of those that are not told from one's own by their marks.
-fn first_create(others: &[Other], mine: &Mine, told: Told, creating: impl Fn(&str) -> Option<Told>) -> Option<Rival> {
-    let rival = |other: &Other, since| Rival { by: other.label(), since };
+fn first_create(others: &[Other], own: &Other, mine: Mine, reserved: &Reservations) -> Option<Rival> {
+    let spec = &mine.object.spec;
+    let together = |one: Told, other: Told| turn(spec.type_, one).goes_with(turn(spec.type_, other));
     // What is created of another type is never taken for one's own.
-    let mut rivals = others.iter().filter(|other| other.spec.is_none_or(|spec| spec.type_ == mine.spec.type_));
-    let Some(intent) = mine.other.intent() else {
-        let branch = &mine.spec.branch_id;
-        let first = rivals.find(|other| match other.intent() {
-            Some(theirs) => theirs.branch == *branch && !told.goes_with(theirs.told()),
-            None => {
-                let begun = || creating(other.uid()).is_some_and(|theirs| !told.goes_with(theirs));
-                other.spec.is_none_or(|spec| spec.branch_id == *branch) && begun()
-            }
-        });
-        return first.map(|other| rival(other, other.intent().map(|theirs| theirs.at)));
+    let is_alike = |other: &&Other| other.spec.is_none_or(|theirs| theirs.type_ == spec.type_);
+    let rivals = || others.iter().filter(|other| other.admitted).filter(is_alike);
+    let open = |branch: &str, told: Told| {
+        let branch = branch.to_owned();
+        let is_in_the_way = move |intent: &&CreateIntent| intent.branch == branch && !together(told, intent.told());
+        rivals().filter_map(move |other| {
+            let intent = other.identity.open_create().filter(&is_in_the_way)?;
+            Some(((intent.at, other.uid()), other))
+        })
     };
-    let earlier = rivals.filter_map(|other| Some((other, other.intent()?))).filter(|(other, theirs)| {
-        theirs.branch == intent.branch
-            && !intent.told().goes_with(theirs.told())
-            && (theirs.at, other.uid()) < (intent.at, mine.other.uid())
-    });
-    let first = earlier.min_by_key(|(other, theirs)| (theirs.at, other.uid()));
-    first.map(|(other, theirs)| rival(other, Some(theirs.at)))
+    let rival = |(written, other): (Written, &Other)| Rival { by: other.holder(), since: Some(written.0) };
+    if let Some(intent) = own.identity.open_create() {
+        let earlier = open(&intent.branch, intent.told()).filter(|(written, _)| *written < (intent.at, own.uid()));
+        return earlier.min_by_key(|(written, _)| *written).map(rival);
+    }
+    let begun = || reserved.creates.iter().find(|(_, theirs)| !together(mine.told, *theirs));
+    let unanswered = || {
+        let before = own.creates_on(&spec.branch_id);
+        let creates = rivals().filter_map(|other| Some((other.creates_on(&spec.branch_id)?, other)));
+        let earlier = creates.filter(move |(written, _)| before.is_none_or(|before| *written < before));
+        // A branch has one primary, which may still appear.
+        earlier.filter(|_| spec.type_ == ComputeType::ReadWrite)
+    };
+    open(&spec.branch_id, mine.told)
+        .min_by_key(|(written, _)| *written)
+        .map(rival)
+        .or_else(|| begun().map(|(by, _)| Rival { by: by.clone(), since: None }))
+        .or_else(|| unanswered().min_by_key(|(written, _)| *written).map(rival))
 }

@@ -2,10 +2,18 @@
 
 use super::super::{Reason, Report};
 use super::Case;
+use super::claims::Holder;
 use crate::domain::{Compute, Role};
 
-pub(super) fn claimed(what: &str, other: &str) -> Report {
-    Report::stalled(Reason::ClaimedByAnother, format!("{other} already has {what}. Delete one of the two resources."))
+pub(super) fn claimed(case: &Case, what: &str, by: &Holder) -> Report {
+    let message = match by.namespace == case.observed.meta.namespace {
+        true => format!("{by} already has {what}. Delete one of the two resources."),
+        false => format!(
+            "A resource of another namespace already has {what}. Delete this resource, or declare another compute. Who administers the \
+             cluster finds the other resource in the log of dbplane."
+        ),
+    };
+    Report::stalled(Reason::ClaimedByAnother, message).held_by(by)
 }
 
 pub(super) fn wrong_role(case: &Case, found: &Compute) -> Report {

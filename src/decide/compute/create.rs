@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::super::identity::{Binding, ComputeIdentity, CreateIntent, Origin, Told};
 use super::super::{Action, Decision, Reason, Report, drift, later, names};
-use super::claims::Rival;
+use super::claims::{Holder, Rival};
 use super::conflict::{claimed, wrong_role};
 use super::evidence::{CreateOutcome, evidence, matches, on_branch};
 use super::{Case, Choice, ComputeStep, Snapshot, await_person, stray};
@@ -31,15 +31,18 @@ pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
     if case.role() == Role::Replica {
         return create(case, snapshot);
     }
+    let branch = &case.spec.branch_id;
     if let Some(other) = &case.observed.claims.primary {
-        return Decision::rest(claimed(&format!("the primary compute of branch {}", case.spec.branch_id), other));
+        return await_person(case, claimed(case, &format!("the primary compute of branch {branch}"), other));
     }
-    let primary = snapshot.computes.iter().find(|compute| on_branch(compute, &case.spec.branch_id, Role::Primary));
+    let primary = snapshot.computes.iter().find(|compute| on_branch(compute, branch, Role::Primary));
     if let Some((found, claim)) = primary.and_then(|found| Some((found, case.observed.claims.bound.get(&found.id)?))) {
-        return Decision::rest(claimed(
-            &format!("compute {}, the primary of branch {}", found.id, case.spec.branch_id),
-            &claim.by,
-        ));
+        let what = format!("compute {}, the primary of branch {branch}", found.id);
+        return await_person(case, claimed(case, &what, &claim.by));
+    }
+    // Another resource may have created it, and not be bound to it yet.
+    if let Some((rival, _)) = case.observed.claims.creating.as_ref().zip(primary) {
+        return await_turn(case, Reason::Creating, &rival.by, branch);
     }
     match (primary, case.spec.management, case.spec.existing) {
         (Some(found), Management::Observe, _) => bind(case, snapshot, found, Origin::Observed),
@@ -121,8 +124,10 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
     if let Some(Rival { by, since }) = &case.observed.claims.creating {
         // With many on a branch, each turn would otherwise be news to all that wait.
         let is_long = since.is_some_and(|since| later(since, LONG_TURN) <= case.now);
-        let whose = if is_long { by.as_str() } else { "another Compute" };
-        return await_turn(case, Reason::Creating, whose, &case.spec.branch_id);
+        return match is_long {
+            true => await_turn(case, Reason::Creating, by, &case.spec.branch_id),
+            false => await_turn_of(case, Reason::Creating, "another Compute", &case.spec.branch_id),
+        };
     }
     let settings = drift::declared(case.spec);
     let mark = mark(case);
@@ -188,7 +193,11 @@ fn mark(case: &Case) -> Option<String> {
 }
 
 /// Creates on one branch are made, and resolved, one after the other.
-pub(super) fn await_turn(case: &Case, reason: Reason, other: &str, branch: &str) -> Choice {
+pub(super) fn await_turn(case: &Case, reason: Reason, by: &Holder, branch: &str) -> Choice {
+    await_turn_of(case, reason, &by.told_in(&case.observed.meta.namespace), branch)
+}
+
+fn await_turn_of(case: &Case, reason: Reason, other: &str, branch: &str) -> Choice {
     let report =
         Report::progressing(reason, format!("Waiting for {other}, whose create on branch {branch} comes first."));
     Decision::wait(report, later(case.now, CREATE_TURN))
@@ -217,12 +226,13 @@ fn import(case: &Case, snapshot: &Snapshot, id: &str) -> Choice {
 /// Binds the resource to a compute that no other resource is bound to.
 pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Origin) -> Choice {
     if let Some(claim) = case.observed.claims.bound.get(&found.id) {
-        return Decision::rest(claimed(&format!("compute {}", found.id), &claim.by));
+        return await_person(case, claimed(case, &format!("compute {}", found.id), &claim.by));
     }
     let binding = Binding {
         id: found.id.clone(),
         project: case.spec.project_id.clone(),
         platform: case.observed.platform.clone(),
+        branch: Some(found.branch_id.clone()),
         origin,
         at: case.now,
     };

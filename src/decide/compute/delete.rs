@@ -9,7 +9,7 @@ use super::super::identity::{Binding, CreateIntent, Origin};
 use super::super::{AccountView, Action, Decision, Health, Reason, Report, later, paused};
 use super::create::{await_turn, bind, create_outcome};
 use super::evidence::CreateOutcome;
-use super::record::{elsewhere, respelled};
+use super::record::elsewhere;
 use super::stray::{advice_on_deletion, strays};
 use super::{
     Case, Choice, ComputeStep, Snapshot, SnapshotState, await_person, is_orphaned, remove_finalizer, unreadable, wish,
@@ -53,7 +53,7 @@ pub(super) fn decide(case: &Case) -> Choice {
         SnapshotState::Failed(fault) => Decision::rest(Report::of(advised(unreadable(case.spec, fault)))),
         SnapshotState::Taken { at, computes } => {
             let snapshot = Snapshot { at: *at, computes };
-            if let Some(report) = elsewhere(case, &snapshot) {
+            if let Some(report) = elsewhere(case) {
                 return Decision::rest(report);
             }
             match (&case.identity.binding, &case.identity.intent) {
@@ -117,12 +117,10 @@ fn unresolved(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -> Choice
 
 fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     if let Some(claim) = case.observed.claims.bound.get(&binding.id).filter(|claim| claim.first) {
-        return remove_finalizer(&format!("Compute {} belongs to {}.", binding.id, claim.by));
+        let by = claim.by.told_in(&case.observed.meta.namespace);
+        return remove_finalizer(&format!("Compute {} belongs to {by}.", binding.id));
     }
     let deleting = Report::progressing(Reason::Deleting, format!("Compute {} is being deleted.", binding.id));
-    if let Some(step) = snapshot.find(&binding.id).and_then(|_| respelled(case, binding)) {
-        return Decision::act(step, deleting);
-    }
     // A delete before the binding was of another compute.
     let deleted = case.observed.memory.deleted.filter(|deleted| *deleted >= binding.at);
     let again = deleted.map(|deleted| later(deleted, DELETE_AGAIN));

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::super::identity::{CreateIntent, Told};
 use super::super::{Action, drift};
+use super::claims::Holder;
 use super::{Case, Snapshot};
 use crate::domain::{Compute, Fault, NameSupport, Role};
 
@@ -13,7 +14,7 @@ pub(super) enum CreateOutcome<'a> {
     NotCreated,
     NotKnownYet(Timestamp),
     /// Another resource's create on the same branch is resolved first.
-    Behind(&'a str),
+    Behind(&'a Holder),
     Ambiguous(Vec<&'a Compute>),
 }
 

@@ -11,7 +11,6 @@ use super::super::{Action, Decision, Health, Reason, Report, Sync, later};
 use super::conflict::{claimed, wrong_role};
 use super::connection::{connection, incomplete};
 use super::create::adopt_or_create;
-use super::record::respelled;
 use super::restart::restart;
 use super::status::to_the_second;
 use super::update::update;
@@ -33,9 +32,6 @@ pub(super) fn decide(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Cho
 }
 
 fn keep_or_observe(case: &Case, binding: &Binding, compute: &Compute, snapshot: &Snapshot) -> Choice {
-    if let Some(step) = respelled(case, binding) {
-        return Decision::act(step, health(case, binding, compute));
-    }
     let choice = match case.spec.management {
         Management::Observe => observe(case, binding, compute),
         Management::Full => keep(case, binding, compute, snapshot),
@@ -64,7 +60,7 @@ fn conflict(case: &Case, binding: &Binding) -> Option<Report> {
         ));
     }
     let claim = case.observed.claims.bound.get(&binding.id).filter(|claim| claim.first)?;
-    Some(claimed(&format!("compute {}", binding.id), &claim.by))
+    Some(claimed(case, &format!("compute {}", binding.id), &claim.by))
 }
 
 /// A successful snapshot lacks the compute. After the settle time it counts as deleted by someone else.

@@ -25,7 +25,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-pub use claims::{Claim, Claims, Rival, Subject, at_stake, claims, subjects};
+pub use claims::{
+    Claim, Claims, Holder, Mine, Other, Reservations, Reserved, ReservedPlace, Rival, Subject, at_stake, claims,
+    subjects, turn, wanted,
+};
 pub use create::{creating, is_current, may_rest_on_older_list};
 pub use record::is_held;
 pub use schedules::Agenda;
@@ -101,8 +104,6 @@ pub enum ComputeStep {
     Bind { binding: Binding, restart: RestartRecord, unanswered: Vec<CreateIntent>, restored: bool },
     /// Remove the intent: its create was not carried out, or is no longer waited for.
     DropIntent { unanswered: Vec<CreateIntent> },
-    /// Record the binding under the platform's present spelling.
-    RecordPlatform { binding: Binding },
     /// Record the creates that stay unanswered.
     RecordUnanswered { unanswered: Vec<CreateIntent> },
     /// Write the finalizer again, so that the resource stays until its compute is deleted or orphaned, and the copy of the record where it
@@ -178,7 +179,7 @@ fn choose(spec: &ComputeSpec, observed: &ComputeObserved, agenda: Option<&Agenda
         SnapshotState::Failed(fault) => connection::meanwhile(&case, Report::of(unreadable(spec, fault))),
         SnapshotState::Taken { at, computes } => {
             let snapshot = Snapshot { at: *at, computes };
-            if let Some(report) = record::elsewhere(&case, &snapshot) {
+            if let Some(report) = record::elsewhere(&case) {
                 return Decision::rest(report);
             }
             match (&identity.binding, &identity.intent) {
@@ -197,12 +198,12 @@ fn remove_finalizer(why: &str) -> Choice {
     Decision::act(ComputeStep::RemoveFinalizer, Report::progressing(Reason::Deleting, why))
 }
 
-/// Waits for a person. They may also give a candidate to another resource, which changes nothing here: hence the timer.
+/// Waits for a person. Another resource may get a candidate meanwhile, or give it up, which changes nothing here: hence the timer.
 fn await_person(case: &Case, report: Report) -> Choice {
     Decision::wait(report, later(case.now, PERSON_CHECK))
 }
 
-/// How often to check whether another resource has a candidate by now.
+/// How often to check what other resources have by now.
 const PERSON_CHECK: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// Computes what the schedules of this generation set, unless memory already has that for `now`.

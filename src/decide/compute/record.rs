@@ -1,9 +1,9 @@
 //! The record of a Compute: kept in both places, and of the platform that it was made on.
 
-use super::super::identity::{Binding, ComputeIdentity};
+use super::super::identity::ComputeIdentity;
 use super::super::seal::InvalidAnnotation;
 use super::super::{Decision, Reason, Report};
-use super::{Case, Choice, ComputeObserved, ComputeStep, Snapshot, is_orphaned, remove_finalizer};
+use super::{Case, Choice, ComputeObserved, ComputeStep, is_orphaned, remove_finalizer};
 use crate::api::{ComputeSpec, Management};
 
 /// Whatever has something is held by the finalizer: whoever replaces a resource by its manifest removes it, and the copy of the record.
@@ -15,34 +15,25 @@ pub(super) fn restore(case: &Case) -> Option<Choice> {
     })
 }
 
-/// The account is now one of another platform, which does not show the compute: that says nothing of the compute, nor of an
-/// open create. One platform may have several spellings; where the compute is shown it is the same one.
-pub(super) fn elsewhere(case: &Case, snapshot: &Snapshot) -> Option<Report> {
+/// The account is now one of another platform: whatever that shows, it says nothing of the compute, nor of an open create.
+pub(super) fn elsewhere(case: &Case) -> Option<Report> {
     let (recorded, here) = (case.identity.platform()?, case.observed.platform.as_deref()?);
-    let bound = case.identity.binding.as_ref();
-    if recorded == here || bound.is_some_and(|binding| snapshot.find(&binding.id).is_some()) {
+    if recorded == here {
         return None;
     }
-    let what = bound.map_or("A create of this resource that is not resolved".to_owned(), |binding| {
-        format!("Compute {}", binding.id)
-    });
+    let what =
+        case.identity.binding.as_ref().map_or("A create of this resource that is not resolved".to_owned(), |binding| {
+            format!("Compute {}", binding.id)
+        });
     let name = &case.spec.account_ref.name;
     Some(Report::stalled(
         Reason::BindingConflict,
         format!(
-            "{what} is on the platform at {recorded}, but {name} is for {here}, which does not show it. Set spec.accountRef to an account \
-             for {recorded}. For a compute on the other platform, create another Compute. To delete this one and keep what it has, set \
-             spec.deletion to Orphan.",
+            "{what} is on the platform at {recorded}, but {name} is for {here}. Set spec.accountRef to an account for {recorded}. For a compute on the \
+             other platform, create another Compute. To delete this one and keep what it has, set spec.deletion to Orphan. Where both are one \
+             platform, whoever administers the cluster says so by --platform-alias.",
         ),
     ))
-}
-
-/// Records the platform's present spelling, where a list under that spelling shows the compute. A later list that lacks it is then
-/// one of the same platform.
-pub(super) fn respelled(case: &Case, binding: &Binding) -> Option<ComputeStep> {
-    let here = case.observed.platform.as_ref().filter(|here| binding.platform.as_ref() != Some(here))?;
-    let binding = Binding { platform: Some(here.clone()), ..binding.clone() };
-    Some(ComputeStep::RecordPlatform { binding })
 }
 
 /// Whether the finalizer keeps the resource, because dbplane has, or may have, created something for it.

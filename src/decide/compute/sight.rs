@@ -23,9 +23,12 @@ pub(super) fn sight<'a>(case: &Case<'a>) -> Sight<'a> {
         SnapshotState::Pending if case.observed.account.obstacle().is_none() => return Sight::Pending,
         SnapshotState::Pending | SnapshotState::Failed(_) => return Sight::Unseen,
     };
+    if record::elsewhere(case).is_some() {
+        return Sight::Unseen;
+    }
     match snapshot.find(&binding.id) {
         Some(compute) => Sight::Found(compute),
-        None if record::elsewhere(case, &snapshot).is_none() && keep::is_gone(case, binding) => Sight::Gone,
+        None if keep::is_gone(case, binding) => Sight::Gone,
         None => Sight::Unseen,
     }
 }

@@ -88,8 +88,13 @@ pub fn idle(id: &str) -> Compute {
 }
 
 /// Whose create comes first, begun so many seconds after now.
-pub fn rival(by: &str, seconds: i64) -> Rival {
-    Rival { by: by.into(), since: Some(at(seconds)) }
+pub fn rival(name: &str, seconds: i64) -> Rival {
+    Rival { by: holder(name), since: Some(at(seconds)) }
+}
+
+/// Another Compute of the namespace.
+pub fn holder(name: &str) -> Holder {
+    Holder { namespace: "shop".into(), name: name.into() }
 }
 
 pub fn refused() -> Fault {
@@ -147,6 +152,7 @@ impl Given {
             id: "ep-1".into(),
             project: "p-1".into(),
             platform: None,
+            branch: Some(BRANCH.into()),
             origin: Origin::Created,
             at: at(-3600),
         };
@@ -231,7 +237,7 @@ impl Given {
     }
 
     pub fn claimed(mut self, id: &str, first: bool) -> Self {
-        self.observed.claims.bound.insert(id.into(), Claim { by: "Compute shop/other".into(), first });
+        self.observed.claims.bound.insert(id.into(), Claim { by: holder("other"), first });
         self
     }
 

@@ -7,8 +7,7 @@ impl ComputeIdentity {
     pub fn has(&self, project: &str) -> Vec<String> {
         let bound = self.binding.iter().filter(|binding| binding.origin != Origin::Observed);
         let bound = bound.map(|binding| format!("compute {} of project {}", binding.id, binding.project));
-        let unanswered = self.open_create().into_iter().chain(&self.unanswered);
-        bound.chain(unanswered.map(|create| create.may_have(project))).collect()
+        bound.chain(self.creates().map(|create| create.may_have(project))).collect()
     }
 }
 

@@ -248,6 +248,14 @@ impl ProjectKeyIdentity {
         self
     }
 
+    /// The same, with each platform as `of` has it.
+    #[must_use]
+    pub fn with_platforms(mut self, of: impl Fn(&str) -> String) -> Self {
+        let recorded = self.intent.iter_mut().map(|intent| &mut intent.platform).chain([&mut self.records.platform]);
+        recorded.flatten().for_each(|platform| *platform = of(platform));
+        self
+    }
+
     /// The same identity, with the platform of its keys.
     #[must_use]
     pub fn with_platform(mut self, platform: &str) -> Self {

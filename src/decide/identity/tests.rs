@@ -26,7 +26,8 @@ fn compute(annotation: Option<&str>, status: Option<&str>) -> Compute {
 
 fn bound(id: &str) -> ComputeIdentity {
     let at = Timestamp::UNIX_EPOCH;
-    let binding = Binding { id: id.to_owned(), project: "p-1".to_owned(), platform: None, origin: Origin::Created, at };
+    let project = "p-1".to_owned();
+    let binding = Binding { id: id.to_owned(), project, platform: None, branch: None, origin: Origin::Created, at };
     ComputeIdentity { binding: Some(binding), ..ComputeIdentity::default() }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::faults::{Carried, Fault};
 use crate::history::{Access, Event, History, compute};
 use crate::run::Run;
+use crate::simulation::BASE_URL;
 use crate::snares::{ADMISSION, LIST, Snag, Times};
 use crate::watching::{history, replica};
 
@@ -142,13 +143,14 @@ fn an_operation_that_fails_later_is_asked_for_and_shown() {
 }
 
 #[test]
-fn a_platform_that_is_spelled_differently_is_recorded_so() {
+fn a_platform_that_is_spelled_differently_is_the_same() {
     let history = history(&[replica()], false);
     let mut run = settled(&history, 60);
-    let spelled = "https://PLATFORM.example/api/v2";
+    let spelled = "https://PLATFORM.example:443/api/v2/";
     run.apply(&Access::Account.resource(), &json!({"baseURL": spelled}));
     run.go_on(60).unwrap();
-    assert_eq!(run.record(0).binding.unwrap().platform.as_deref(), Some(spelled));
+    assert_eq!(run.record(0).binding.unwrap().platform.as_deref(), Some(BASE_URL));
+    assert!(run.condition(&compute(0), "Ready").starts_with("Available: "));
     let before = run.simulation.lock().ledger.writes.len();
     run.annotate(&compute(0), names::RECONCILE, "now");
     run.go_on(60).unwrap();

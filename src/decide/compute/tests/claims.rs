@@ -1,17 +1,19 @@
-//! Claims of other resources: which is bound, which is older, whose create comes first.
+//! Claims of other resources: who is bound, whose claim was written first, whose create comes first.
 
 use super::*;
 use crate::api;
-use crate::decide::identity::{Told, of_compute, written};
+use crate::decide::identity::{Told, of_compute, of_unreadable, written};
 
-/// A Compute that was created that many seconds after another.
-struct Other(api::Compute);
+const HERE: &str = "https://platform.example/v2";
 
-impl Other {
-    fn new(name: &str, age: i64) -> Self {
+/// A Compute that uses the platform `HERE`.
+#[derive(Clone)]
+struct Resource(api::Compute);
+
+impl Resource {
+    fn new(name: &str) -> Self {
         let spec = json!({"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": BRANCH, "type": "ReadWrite"});
-        let created = at(age).to_string();
-        let metadata = json!({"namespace": "shop", "name": name, "uid": name, "creationTimestamp": created});
+        let metadata = json!({"namespace": "shop", "name": name, "uid": name});
         let object =
             json!({"apiVersion": "dbplane.dev/v1alpha1", "kind": "Compute", "metadata": metadata, "spec": spec});
         Self(serde_json::from_value(object).unwrap())
@@ -26,9 +28,21 @@ impl Other {
         self.declaring(|spec| spec.type_ = ComputeType::ReadOnly)
     }
 
-    fn linked(mut self, links: impl FnOnce(&mut ComputeIdentity)) -> Self {
-        let mut identity = ComputeIdentity::default();
-        links(&mut identity);
+    fn elsewhere(self) -> Self {
+        self.declaring(|spec| spec.branch_id = "br-dev".into())
+    }
+
+    fn of_project(self, project: &str) -> Self {
+        self.declaring(|spec| spec.project_id = project.into())
+    }
+
+    fn recorded(&self) -> ComputeIdentity {
+        of_compute(&self.0).unwrap().identity
+    }
+
+    fn recording(mut self, edit: impl FnOnce(&mut ComputeIdentity)) -> Self {
+        let mut identity = self.recorded();
+        edit(&mut identity);
         self.0.status.get_or_insert_default().record = Some(written(&identity, &self.0.metadata));
         self
     }
@@ -40,110 +54,164 @@ impl Other {
         self
     }
 
-    fn bound(self, id: &str) -> Self {
-        let binding =
-            Binding { id: id.into(), project: "p-1".into(), platform: None, origin: Origin::Created, at: NOW };
-        self.linked(|identity| identity.binding = Some(binding))
+    /// Bound since so many seconds after now.
+    fn bound(self, id: &str, since: i64) -> Self {
+        let (project, branch) = (self.0.spec.project_id.clone(), self.0.spec.branch_id.clone());
+        self.recording(|identity| {
+            let (platform, branch) = (Some(HERE.into()), Some(branch));
+            let binding = Binding { id: id.into(), project, platform, branch, origin: Origin::Created, at: at(since) };
+            (identity.binding, identity.intent) = (Some(binding), None);
+        })
     }
 
-    fn creating(self, begun: i64) -> Self {
-        self.creating_on(BRANCH, begun)
+    fn creating(self, since: i64) -> Self {
+        let intent = self.create(since, Told::ByBaseline);
+        self.recording(|identity| identity.intent = Some(intent))
     }
 
-    fn creating_on(self, branch: &str, begun: i64) -> Self {
-        self.intending(branch, begun, Told::ByBaseline)
+    fn unanswered(self, since: i64) -> Self {
+        let create = self.create(since, Told::ByBaseline);
+        self.recording(|identity| identity.unanswered = vec![create])
     }
 
-    fn intending(self, branch: &str, begun: i64, told: Told) -> Self {
-        let mark = Some(format!("mark-{}", self.0.metadata.name.as_deref().unwrap()));
-        let intent = CreateIntent {
-            at: at(begun),
-            branch: branch.into(),
-            platform: None,
+    fn create(&self, since: i64, told: Told) -> CreateIntent {
+        CreateIntent {
+            at: at(since),
+            branch: self.0.spec.branch_id.clone(),
+            platform: Some(HERE.into()),
             baseline: (told == Told::ByBaseline).then(BTreeSet::new),
             newest: None,
-            mark,
+            mark: Some(format!("mark-{}", self.0.metadata.name.as_deref().unwrap())),
             asked: None,
-        };
-        self.linked(|identity| identity.intent = Some(intent))
+        }
+    }
+
+    /// On another platform, whose projects, branches and computes have the same ids.
+    fn on_another_platform(self) -> Self {
+        self.recording(|identity| *identity = identity.clone().with_platforms(|_| "https://other.example/v2".into()))
+    }
+
+    fn as_other(&self) -> Other<'_> {
+        Other { meta: &self.0.metadata, spec: Some(&self.0.spec), identity: self.recorded(), admitted: true }
+    }
+
+    fn unreadable(&self) -> Other<'_> {
+        let identity = of_unreadable(&self.0.metadata).unwrap_or_default().identity;
+        Other { meta: &self.0.metadata, spec: None, identity, admitted: true }
+    }
+
+    fn among<'a>(&'a self, told: Told, others: impl IntoIterator<Item = Other<'a>>, here: &Reservations) -> Claims {
+        claims(Mine { object: &self.0, identity: &self.recorded(), platform: HERE, told }, others, here)
+    }
+
+    /// What the others claim, of whom none has reserved anything.
+    fn with<const N: usize>(&self, others: [&Self; N]) -> Claims {
+        self.among(Told::ByBaseline, others.map(Self::as_other), &Reservations::default())
     }
 }
 
-fn claims<'a>(
-    mine: &'a api::Compute,
-    others: impl IntoIterator<Item = &'a api::Compute>,
-    unreadable: impl IntoIterator<Item = &'a api::ObjectMeta>,
-    creating: impl Fn(&str) -> Option<Told>,
-) -> Claims {
-    told(Told::ByBaseline, mine, others, unreadable, creating)
+fn other_than(type_: ComputeType) -> ComputeType {
+    match type_ {
+        ComputeType::ReadWrite => ComputeType::ReadOnly,
+        ComputeType::ReadOnly => ComputeType::ReadWrite,
+    }
 }
 
-/// The same of one whose create would be told so.
-fn told<'a>(
-    told: Told,
-    mine: &'a api::Compute,
-    others: impl IntoIterator<Item = &'a api::Compute>,
-    unreadable: impl IntoIterator<Item = &'a api::ObjectMeta>,
-    creating: impl Fn(&str) -> Option<Told>,
-) -> Claims {
-    super::super::claims((mine, &of_compute(mine).unwrap_or_default().identity, told), others, unreadable, creating)
-}
-
-fn claimed(mine: &Other, others: &[Other]) -> Claims {
-    claims(&mine.0, others.iter().map(|other| &other.0), [], |_| None)
+fn creates(by: &str, told: Told) -> Reservations {
+    Reservations { creates: vec![(holder(by), told)], ..Reservations::default() }
 }
 
 /// Whose create comes first.
 fn by(claims: &Claims) -> Option<&str> {
-    claims.creating.as_ref().map(|rival| rival.by.as_str())
+    claims.creating.as_ref().map(|rival| rival.by.name.as_str())
 }
 
 #[test]
-fn a_bound_compute_belongs_to_the_oldest_that_is_bound_to_it() {
-    let others = [
-        Other::new("young", 20).bound("ep-1"),
-        Other::new("old", 0).bound("ep-1"),
-        Other::new("less-old", 5).bound("ep-1"),
-        Other::new("elsewhere", 0).bound("ep-2").declaring(|spec| spec.branch_id = "br-dev".into()),
-        Other::new("foreign", 0).bound("ep-3").declaring(|spec| spec.project_id = "p-2".into()),
+fn what_is_declared_or_wished_for_claims_nothing() {
+    let mine = Resource::new("mine");
+    let declared = Resource::new("declared").declaring(|spec| spec.compute_id = Some("ep-1".into()));
+    let wishing = [
+        Resource::new("bound").bound("ep-1", -60).wishing(),
+        Resource::new("creating").creating(-60).wishing(),
+        Resource::new("unanswered").unanswered(-60).wishing(),
     ];
-    let bound = claimed(&Other::new("mine", 10), &others).bound;
-    let claim = |name: &str| Claim { by: format!("Compute shop/{name}"), first: true };
-    assert_eq!(bound, [("ep-1".to_owned(), claim("old")), ("ep-2".to_owned(), claim("elsewhere"))].into());
-    assert!(!claimed(&Other::new("mine", 10), &others[..1]).bound["ep-1"].first);
-    let oneself = [Other::new("mine", 10).bound("ep-1")];
-    assert_eq!(claimed(&oneself[0], &oneself), Claims::default(), "nobody is in one's own way");
+    for other in [&declared].into_iter().chain(&wishing) {
+        assert_eq!(mine.with([other]), Claims::default(), "{}", other.as_other().meta.name.as_ref().unwrap());
+        assert_eq!(subjects(&other.0), BTreeSet::new());
+    }
 }
 
 #[test]
-fn a_wish_claims_nothing() {
-    let mine = Other::new("mine", 10).replica();
-    for other in [Other::new("evil", 0).bound("ep-1"), Other::new("evil", 0).creating(-60)] {
-        let other = other.replica().wishing();
-        let branch = Subject::Branch { project: "p-1".into(), branch: BRANCH.into() };
-        assert_eq!(subjects(&other.0), [branch].into());
-        assert_eq!(claimed(&mine, &[other]), Claims::default());
+fn nothing_is_claimed_of_another_platform_or_project() {
+    for mine in [Resource::new("mine"), Resource::new("mine").replica()] {
+        let type_ = mine.0.spec.type_;
+        let others = || {
+            let others = ["a", "b", "c"].map(|name| Resource::new(name).declaring(|spec| spec.type_ = type_));
+            let [bound, creating, unanswered] = others;
+            [bound.bound("ep-1", -60), creating.creating(-60), unanswered.unanswered(-60)]
+        };
+        for (other, there) in others().into_iter().zip(others()) {
+            // Only a primary that may still appear keeps others from creating one.
+            let claims = type_ == ComputeType::ReadWrite || other.recorded().unanswered.is_empty();
+            assert_eq!(mine.with([&other]) != Claims::default(), claims);
+            assert_eq!(mine.with([&there.on_another_platform()]), Claims::default());
+        }
+        let bound = Resource::new("bound").of_project("p-2").bound("ep-1", -60);
+        assert_eq!(mine.with([&bound]), Claims::default());
     }
+}
+
+#[test]
+fn a_compute_belongs_to_whoever_was_bound_to_it_first() {
+    let first = Resource::new("first").bound("ep-1", -60);
+    let second = Resource::new("second").bound("ep-1", -30);
+    let claim = |name: &str, first| BTreeMap::from([("ep-1".to_owned(), Claim { by: holder(name), first })]);
+    assert_eq!(Resource::new("mine").with([&second, &first]).bound, claim("first", true));
+    assert_eq!(first.with([&first, &second]).bound, claim("second", false), "nobody is in one's own way");
+    assert_eq!(second.with([&first]).bound, claim("first", true));
+    let [a, b] = ["a", "b"].map(|uid| Resource::new(uid).bound("ep-1", -60));
+    assert_eq!((a.with([&b]).bound, b.with([&a]).bound), (claim("b", false), claim("a", true)), "by UID");
+    let about_to_be = Reservations { computes: [("ep-1".to_owned(), holder("faster"))].into(), ..Default::default() };
+    assert_eq!(Resource::new("mine").among(Told::ByMark, [], &about_to_be).bound, claim("faster", true));
+    assert_eq!(first.among(Told::ByMark, [], &about_to_be).bound, claim("faster", false));
+}
+
+#[test]
+fn a_primary_belongs_to_whoever_was_bound_on_the_branch_first() {
+    let mine = Resource::new("mine");
+    let other = || Resource::new("other");
+    for (what, other, has_it) in [
+        ("bound there", other().bound("ep-1", -60), true),
+        ("bound to a replica there", other().replica().bound("ep-1", -60), false),
+        ("bound on another branch", other().elsewhere().bound("ep-1", -60), false),
+        ("bound there, and declares another branch", other().bound("ep-1", -60).elsewhere(), true),
+        (
+            "bound elsewhere, and declares this one",
+            other().elsewhere().bound("ep-1", 0).declaring(|spec| spec.branch_id = BRANCH.into()),
+            false,
+        ),
+    ] {
+        assert_eq!(mine.with([&other]).primary, has_it.then(|| holder("other")), "{what}");
+        assert_eq!(mine.clone().replica().with([&other]).primary, None, "{what}");
+        let outside = Other { admitted: false, ..other.as_other() };
+        let claims = mine.among(Told::ByBaseline, [outside], &Reservations::default());
+        assert_eq!((claims.primary, claims.bound), (None, BTreeMap::new()), "whom its account does not admit");
+    }
+    // The compute of both is missing.
+    let [first, second] = [("first", -60), ("second", -30)].map(|(name, since)| Resource::new(name).bound(name, since));
+    assert_eq!(first.with([&second]).primary, None);
+    assert_eq!(second.with([&first]).primary, Some(holder("first")));
 }
 
 #[test]
 fn one_that_cannot_be_read_keeps_what_its_record_names_in_its_project() {
     let bound = |uid: &str, project: &str| {
-        let mut unreadable = Other::new("unreadable", 0);
+        let mut unreadable = Resource::new("unreadable").of_project(project);
         let own = unreadable.0.metadata.uid.replace(uid.to_owned());
-        let mut unreadable = unreadable.linked(|identity| {
-            let binding = Binding {
-                id: "ep-1".into(),
-                project: project.into(),
-                platform: None,
-                origin: Origin::Created,
-                at: NOW,
-            };
-            identity.binding = Some(binding);
-        });
+        let mut unreadable = unreadable.bound("ep-1", -60);
         unreadable.0.metadata.uid = own;
         let unreadable = unreadable.wishing();
-        claims(&Other::new("mine", 10).0, [], [&unreadable.0.metadata], |_| None).bound
+        Resource::new("mine").among(Told::ByMark, [unreadable.unreadable()], &Reservations::default()).bound
     };
     assert!(bound("unreadable", "p-1").contains_key("ep-1"));
     assert_eq!(bound("unreadable", "p-2"), BTreeMap::new());
@@ -151,114 +219,93 @@ fn one_that_cannot_be_read_keeps_what_its_record_names_in_its_project() {
 }
 
 #[test]
-fn the_oldest_resource_that_declares_the_primary_gets_it() {
-    let others =
-        || [Other::new("b", 5), Other::new("a", 5), Other::new("young", 20), Other::new("reader", 0).replica()];
-    assert_eq!(claimed(&Other::new("mine", 10), &others()).primary.as_deref(), Some("Compute shop/a"));
-    assert_eq!(claimed(&Other::new("mine", 0), &others()).primary, None);
-    assert_eq!(claimed(&Other::new("mine", 10).replica(), &others()).primary, None);
-    let elsewhere = [Other::new("a", 5).declaring(|spec| spec.branch_id = "br-dev".into())];
-    assert_eq!(claimed(&Other::new("mine", 10), &elsewhere).primary, None);
-}
-
-#[test]
 fn a_new_create_waits_for_every_unresolved_one_of_its_type_on_the_branch() {
-    let mine = Other::new("mine", 0);
-    for (what, other, waits) in [
-        ("an unresolved one", Other::new("other", 10).creating(0), true),
-        ("of the other type", Other::new("other", 10).replica().creating(0), false),
-        (
-            "on this branch, changed in the spec since",
-            Other::new("other", 10).creating(0).declaring(|spec| spec.branch_id = "br-dev".into()),
-            true,
-        ),
-        ("on another branch, changed in the spec since", Other::new("other", 10).creating_on("br-dev", 0), false),
-        ("one that is in the annotation alone", Other::new("other", 10).creating(0).wishing(), false),
-        ("one that is resolved", Other::new("other", 10).creating(0).bound("ep-1"), false),
-        ("none", Other::new("other", 10), false),
+    let other = || Resource::new("other");
+    for (what, other, of_primaries, of_replicas) in [
+        ("an unresolved one", other().creating(0), true, true),
+        ("an unanswered one, which may still appear", other().unanswered(-60), true, false),
+        ("changed in the spec since", other().creating(0).elsewhere(), true, true),
+        ("on another branch", other().elsewhere().creating(0), false, false),
+        ("resolved", other().creating(0).bound("ep-1", 0), false, false),
+        ("none", other(), false, false),
     ] {
-        assert_eq!(claimed(&mine, &[other]).creating.is_some(), waits, "{what}");
+        for (mine, waits) in [(Resource::new("mine"), of_primaries), (Resource::new("mine").replica(), of_replicas)] {
+            let type_ = mine.0.spec.type_;
+            let alike = other.clone().declaring(|spec| spec.type_ = type_);
+            assert_eq!(mine.with([&alike]).creating.is_some(), waits, "{what}");
+            let unlike = other.clone().declaring(|spec| spec.type_ = other_than(type_));
+            assert_eq!(mine.with([&unlike]).creating, None, "{what}, of the other type");
+            let outside = Other { admitted: false, ..alike.as_other() };
+            let claims = mine.among(Told::ByBaseline, [outside], &Reservations::default());
+            assert_eq!(claims.creating, None, "{what}, and its account does not admit it");
+        }
     }
-    let begun = claims(&mine.0, [&Other::new("other", 10).0], [], |uid| (uid == "other").then_some(Told::ByBaseline));
-    assert_eq!(by(&begun), Some("Compute shop/other"), "begun in this process");
-    let unreadable = Other::new("other", 10).0.metadata;
-    let begun = claims(&mine.0, [], [&unreadable], |uid| (uid == "other").then_some(Told::ByBaseline));
-    assert_eq!(by(&begun), Some("Compute shop/other"), "and cannot be read since");
-    assert_eq!(claims(&mine.0, [], [&unreadable], |_| None).creating, None);
+    let begun = Resource::new("mine").among(Told::ByBaseline, [], &creates("other", Told::ByBaseline));
+    assert_eq!(by(&begun), Some("other"), "begun in this process");
+    // Of two that have an unanswered create each, one has to go on.
+    let [first, second] = [("first", -60), ("second", -30)].map(|(name, at)| Resource::new(name).unanswered(at));
+    assert_eq!((by(&first.with([&second])), by(&second.with([&first]))), (None, Some("first")));
 }
 
 #[test]
-fn creates_that_are_told_by_their_marks_wait_only_for_those_that_are_not() {
-    let by_baseline = || Other::new("baseline", 10).creating(0);
-    let by_mark = || Other::new("mark", 10).intending(BRANCH, 0, Told::ByMark);
-    let mine = Other::new("mine", 0);
-    for (now, other, waits) in [
-        (Told::ByMark, by_mark(), false),
-        (Told::ByMark, by_baseline(), true),
-        (Told::ByBaseline, by_mark(), true),
-        (Told::ByBaseline, by_baseline(), true),
+fn creates_of_replicas_that_are_told_by_their_marks_wait_only_for_those_that_are_not() {
+    let intending = |name: &str, since, told| {
+        let resource = Resource::new(name).replica();
+        let create = resource.create(since, told);
+        resource.recording(|identity| identity.intent = Some(create))
+    };
+    let mine = Resource::new("mine").replica();
+    for (now, theirs, waits) in [
+        (Told::ByMark, Told::ByMark, false),
+        (Told::ByMark, Told::ByBaseline, true),
+        (Told::ByBaseline, Told::ByMark, true),
+        (Told::ByBaseline, Told::ByBaseline, true),
     ] {
-        let theirs = of_compute(&other.0).unwrap().identity.intent.unwrap().told();
-        let recorded = told(now, &mine.0, [&other.0], [], |_| None).creating;
-        assert_eq!(recorded.is_some(), waits, "{now:?} and {theirs:?}");
-        let begun = told(now, &mine.0, [&Other::new("other", 10).0], [], |_| Some(theirs)).creating;
-        assert_eq!(begun.is_some(), waits, "{now:?} and {theirs:?} in this process");
+        let recorded = mine.among(now, [intending("other", 0, theirs).as_other()], &Reservations::default());
+        assert_eq!(recorded.creating.is_some(), waits, "{now:?} and {theirs:?}");
+        let begun = mine.among(now, [], &creates("other", theirs));
+        assert_eq!(begun.creating.is_some(), waits, "{now:?} and {theirs:?} in this process");
+        let primary = Resource::new("mine").among(now, [], &creates("other", theirs));
+        assert!(primary.creating.is_some(), "a branch has one primary");
     }
-    let mine = Other::new("mine", 0).intending(BRANCH, 5, Told::ByMark);
-    assert_eq!(claimed(&mine, &[by_mark()]).creating, None, "nor with an intent of its own");
-    assert_eq!(by(&claimed(&mine, &[by_mark(), by_baseline()])), Some("Compute shop/baseline"));
+    let (by_mark, by_baseline) = (intending("mark", 0, Told::ByMark), intending("baseline", 0, Told::ByBaseline));
+    let mine = intending("mine", 5, Told::ByMark);
+    assert_eq!(mine.with([&by_mark]).creating, None, "nor with an intent of its own");
+    assert_eq!(by(&mine.with([&by_mark, &by_baseline])), Some("baseline"));
 }
 
 #[test]
 fn unresolved_creates_are_resolved_from_the_first_to_the_last() {
-    let all = || [Other::new("c", 0).creating(3), Other::new("b", 0).creating(1), Other::new("a", 0).creating(1)];
-    let [c, b, a] = all();
-    assert_eq!(claimed(&a, &all()).creating, None);
-    assert_eq!(by(&claimed(&b, &all())), Some("Compute shop/a"), "the UID decides within one moment");
-    assert_eq!(by(&claimed(&c, &all())), Some("Compute shop/a"));
-    assert_eq!(claimed(&c, &all()).marks, ["mark-a".to_owned(), "mark-b".to_owned()].into());
-    assert_eq!(claimed(&c.replica(), &all()).creating, None, "what is not of one type is not mixed up");
-    let begun = claims(&a.0, [&Other::new("d", 0).0], [], |_| Some(Told::ByBaseline));
+    let [c, b, a] = [("c", 3), ("b", 1), ("a", 1)].map(|(name, since)| Resource::new(name).creating(since));
+    let all = [&a, &b, &c];
+    assert_eq!(a.with(all).creating, None);
+    assert_eq!(by(&b.with(all)), Some("a"), "the UID decides within one moment");
+    assert_eq!(by(&c.with(all)), Some("a"));
+    assert_eq!(c.with(all).marks, ["mark-a".to_owned(), "mark-b".to_owned()].into());
+    assert_eq!(c.clone().replica().with(all).creating, None, "what is not of one type is not mixed up");
+    let begun = a.among(Told::ByBaseline, [], &creates("d", Told::ByBaseline));
     assert_eq!(begun.creating, None, "what is begun now is later");
 }
 
 #[test]
-fn what_has_nothing_in_common_claims_nothing() {
-    let mine = Other::new("mine", 0).creating_on("br-old", 0);
-    let identity = of_compute(&mine.0).unwrap().identity;
-    let ids = ["ep-1".to_owned()].into();
-    let at_stake = at_stake(&mine.0, &identity, &ids);
-    let elsewhere = |other: Other| other.declaring(|spec| spec.branch_id = "br-dev".into());
+fn what_matters_to_one_is_found_by_what_the_others_claim() {
+    let mine = Resource::new("mine").elsewhere().creating(0).declaring(|spec| spec.branch_id = BRANCH.into());
+    let at_stake = |identity: &ComputeIdentity| at_stake(&mine.0.spec, identity, &["ep-1".to_owned()].into());
+    let bound = Resource::new("mine").bound("ep-1", 0).recorded();
+    let unanswered = Resource::new("mine").unanswered(0).bound("ep-1", 0).recorded();
+    let other = || Resource::new("other");
     for (what, other, concerns) in [
-        ("on the branch", Other::new("other", 0), true),
-        (
-            "on the branch of the intent",
-            Other::new("other", 0).declaring(|spec| spec.branch_id = "br-old".into()),
-            true,
-        ),
-        ("creating there", elsewhere(Other::new("other", 0).creating(0)), true),
-        ("bound to it", elsewhere(Other::new("other", 0).bound("ep-1")), true),
-        ("bound to another", elsewhere(Other::new("other", 0).bound("ep-2")), false),
-        ("elsewhere", elsewhere(Other::new("other", 0)), false),
-        ("in another project", Other::new("other", 0).declaring(|spec| spec.project_id = "p-2".into()), false),
+        ("creating on the branch", other().creating(0), [true, false, true]),
+        ("creating on the branch of the intent", other().elsewhere().creating(0), [true, false, false]),
+        ("bound to it", other().elsewhere().bound("ep-1", 0), [true, true, true]),
+        ("the primary of the branch", other().bound("ep-2", 0), [true, false, true]),
+        ("a replica of the branch", other().replica().bound("ep-2", 0), [false, false, false]),
+        ("bound to another elsewhere", other().elsewhere().replica().bound("ep-2", 0), [false, false, false]),
+        ("in another project", other().of_project("p-2").bound("ep-1", 0), [false, false, false]),
+        ("declared", other(), [false, false, false]),
     ] {
-        assert_eq!(!subjects(&other.0).is_disjoint(&at_stake), concerns, "{what}");
-    }
-}
-
-#[test]
-fn who_has_its_compute_has_nothing_to_do_with_its_branch() {
-    let others = [Other::new("on the branch", 0), Other::new("bound to it", 0).bound("ep-1")];
-    let intended = |mine: Other| of_compute(&mine.creating(0).0).unwrap().identity.intent;
-    let bound = of_compute(&Other::new("mine", 0).bound("ep-1").0).unwrap().identity;
-    let unanswered = intended(Other::new("mine", 0)).into_iter().collect();
-    for (what, identity, listed, expected) in [
-        ("bound", bound.clone(), "ep-1", [false, true]),
-        ("where the list lacks it", bound.clone(), "ep-2", [true, true]),
-        ("with an unanswered create", ComputeIdentity { unanswered, ..bound }, "ep-1", [true, true]),
-    ] {
-        let at_stake = at_stake(&Other::new("mine", 0).0, &identity, &[listed.to_owned()].into());
-        let concern = |other: &Other| !subjects(&other.0).is_disjoint(&at_stake);
-        assert_eq!(others.each_ref().map(concern), expected, "{what}");
+        let claimed = subjects(&other.0);
+        let matters = [&mine.recorded(), &bound, &unanswered].map(|mine| !claimed.is_disjoint(&at_stake(mine)));
+        assert_eq!(matters, concerns, "{what}");
     }
 }

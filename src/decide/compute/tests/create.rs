@@ -13,8 +13,10 @@ fn creates(given: &Given) -> (CreateIntent, NewCompute, RestartRecord) {
 fn binds(given: &Given, id: &str, origin: Origin) {
     match given.step() {
         ComputeStep::Bind { binding, .. } => {
-            let expected = Binding { id: id.into(), project: "p-1".into(), platform: None, origin, at: NOW };
-            assert_eq!(binding, expected);
+            let SnapshotState::Taken { computes, .. } = &given.observed.snapshot else { panic!("not read") };
+            let found = computes.iter().find(|compute| compute.id == id).unwrap();
+            let (project, branch) = ("p-1".into(), Some(found.branch_id.clone()));
+            assert_eq!(binding, Binding { id: id.into(), project, platform: None, branch, origin, at: NOW });
         }
         other => panic!("{other:?}"),
     }
@@ -113,15 +115,15 @@ fn what_another_resource_is_bound_to_is_not_adopted() {
         for older in [true, false] {
             let reported = given.clone().claimed("ep-1", older).rest();
             reported.stalled(Reason::ClaimedByAnother, &["Compute shop/other", "ep-1", "Delete one"]);
-            assert_eq!(reported.wake, Wake::OnChange, "{what}");
+            assert_eq!(reported.wake, Wake::At(at(30)), "{what}");
         }
     }
 }
 
 #[test]
-fn the_older_of_two_resources_gets_the_primary() {
-    let rival = |given: Given| given.observing(|observed| observed.claims.primary = Some("Compute a/older".into()));
-    rival(Given::new()).rest().stalled(Reason::ClaimedByAnother, &["Compute a/older", BRANCH]);
+fn a_branch_has_the_primary_of_one_resource() {
+    let rival = |given: Given| given.observing(|observed| observed.claims.primary = Some(holder("first")));
+    rival(Given::new()).rest().stalled(Reason::ClaimedByAnother, &["Compute shop/first", BRANCH]);
     creates(&rival(Given::new().declaring(json!({"type": "ReadOnly"}))));
     binds(
         &rival(Given::new().declaring(json!({"computeID": "ep-1"})).seeing([compute("ep-1")])),
@@ -131,8 +133,38 @@ fn the_older_of_two_resources_gets_the_primary() {
 }
 
 #[test]
+fn what_another_namespace_has_is_told_without_a_name_and_logged_with_it() {
+    let by = || Holder { namespace: "evil".into(), name: "secret-plan".into() };
+    let claimed = Claim { by: by(), first: true };
+    let given = Given::new().seeing([compute("ep-1")]).declaring(json!({"existing": "Adopt"}));
+    for given in [
+        given.clone().observing(|seen| seen.claims.primary = Some(by())),
+        given.clone().observing(|seen| seen.claims.bound = [("ep-1".to_owned(), claimed.clone())].into()),
+        Given::bound().observing(|seen| seen.claims.bound = [("ep-1".to_owned(), claimed.clone())].into()),
+    ] {
+        let report = given.decide().report.unwrap();
+        let Health::Stalled(Reason::ClaimedByAnother, text) = &report.health else { panic!("{report:?}") };
+        assert!(text.contains("A resource of another namespace already has") && !text.contains("evil"), "{text}");
+        assert_eq!(report.holder.as_deref(), Some("Compute evil/secret-plan"));
+    }
+    let rival = Rival { by: by(), since: Some(at(-60)) };
+    let waiting = given.observing(|seen| seen.claims.creating = Some(rival)).rest();
+    let text = format!("Waiting for a resource of another namespace, whose create on branch {BRANCH} comes first.");
+    assert_eq!(waiting.health, Health::Progressing(Reason::Creating, text));
+}
+
+/// What is on the branch may be what the other has created and is not bound to yet.
+#[test]
+fn what_another_resource_may_have_created_is_not_adopted() {
+    let given = Given::new().seeing([compute("ep-1")]).declaring(json!({"existing": "Adopt"}));
+    binds(&given, "ep-1", Origin::Adopted);
+    let behind = given.observing(|observed| observed.claims.creating = Some(rival("first", -1)));
+    behind.rest().progressing(Reason::Creating);
+}
+
+#[test]
 fn a_create_waits_its_turn_on_the_branch() {
-    let given = Given::new().observing(|observed| observed.claims.creating = Some(rival("Compute shop/first", -1)));
+    let given = Given::new().observing(|observed| observed.claims.creating = Some(rival("first", -1)));
     let reported = given.rest();
     reported.progressing(Reason::Creating);
     reported.until(at(5));
@@ -142,7 +174,7 @@ fn a_create_waits_its_turn_on_the_branch() {
 #[test]
 fn whose_create_it_is_is_told_where_it_takes_long() {
     for (begun, told) in [(-1, "another Compute"), (-9, "another Compute"), (-10, "Compute shop/first")] {
-        let given = Given::new().observing(|seen| seen.claims.creating = Some(rival("Compute shop/first", begun)));
+        let given = Given::new().observing(|seen| seen.claims.creating = Some(rival("first", begun)));
         let message = format!("Waiting for {told}, whose create on branch {BRANCH} comes first.");
         assert_eq!(given.rest().health, Health::Progressing(Reason::Creating, message), "{begun}");
     }
@@ -156,7 +188,7 @@ fn a_create_that_failed_is_tried_again_later_or_with_another_spec() {
     reported.until(at(30));
     creates(&given.clone().after(30));
     // Whose turn it is meanwhile would be news each time.
-    let behind = given.clone().observing(|observed| observed.claims.creating = Some(rival("Compute shop/first", -1)));
+    let behind = given.clone().observing(|observed| observed.claims.creating = Some(rival("first", -1)));
     behind.rest().stalled(Reason::Refused, &["422", "not on this plan"]);
     behind.after(30).rest().progressing(Reason::Creating);
     creates(&given.observing(|observed| observed.meta.generation = 4));

@@ -56,22 +56,6 @@ fn orphaning_needs_neither_account_nor_platform() {
     }
 }
 
-/// Once the compute is deleted no list shows any more that the account of the other spelling is for the same platform.
-#[test]
-fn the_platform_s_present_spelling_is_recorded_before_the_delete() {
-    let (before, now) = ("https://platform.example/v2", "https://platform.example:443/v2");
-    let recorded = |platform: &str| {
-        let given = deleting(Given::bound().binding(|binding| binding.platform = Some(platform.into())));
-        given.observing(|observed| observed.platform = Some(now.into()))
-    };
-    match recorded(before).step() {
-        ComputeStep::RecordPlatform { binding } => assert_eq!(binding.platform.as_deref(), Some(now)),
-        other => panic!("the delete comes later: {other:?}"),
-    }
-    assert_eq!(recorded(now).step(), ComputeStep::Delete { id: "ep-1".into() });
-    recorded(before).seeing([]).rest().stalled(Reason::BindingConflict, &[before, now, "Orphan"]);
-}
-
 #[test]
 fn nothing_was_ever_asked_for() {
     let given = deleting(Given::new()).observing(|observed| {

@@ -219,8 +219,7 @@ fn a_compute_with_another_name_is_not_bound() {
 
 #[test]
 fn an_earlier_create_on_the_branch_is_resolved_first() {
-    let behind =
-        |given: Given| given.observing(|observed| observed.claims.creating = Some(rival("Compute shop/first", -1)));
+    let behind = |given: Given| given.observing(|observed| observed.claims.creating = Some(rival("first", -1)));
     let reported = behind(Given::intended().seeing([compute("ep-1")])).rest();
     reported.progressing(Reason::ConfirmingCreate);
     reported.until(at(5));

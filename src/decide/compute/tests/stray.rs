@@ -126,7 +126,7 @@ fn several_matches_are_reported_with_the_command_that_decides() {
 #[test]
 fn what_may_be_anothers_is_not_bound_before_that_is_resolved() {
     let given = empty().seeing([compute("ep-9")]);
-    let given = given.observing(|observed| observed.claims.creating = Some(rival("Compute shop/first", -1)));
+    let given = given.observing(|observed| observed.claims.creating = Some(rival("first", -1)));
     given.rest().progressing(Reason::ConfirmingCreate);
 }
 
@@ -182,7 +182,7 @@ fn a_late_compute_is_reported_by_a_bound_resource() {
     reported.until(at(30));
     given.clone().after(2 * DAY).rest().out_of_sync(Reason::StrayCompute, &["ep-9"]);
     given.clone().claimed("ep-9", false).rest().in_sync();
-    given.observing(|observed| observed.claims.creating = Some(rival("Compute shop/other", -1))).rest().in_sync();
+    given.observing(|observed| observed.claims.creating = Some(rival("other", -1))).rest().in_sync();
 }
 
 #[test]

@@ -14,8 +14,8 @@ fn wishing(wish: ComputeIdentity) -> Given {
 }
 
 fn binding(id: &str) -> Binding {
-    let (project, platform) = ("p-1".to_owned(), Some(PLATFORM.to_owned()));
-    Binding { id: id.to_owned(), project, platform, origin: Origin::Created, at: at(-3600) }
+    let (project, platform, branch) = ("p-1".to_owned(), Some(PLATFORM.to_owned()), Some(BRANCH.to_owned()));
+    Binding { id: id.to_owned(), project, platform, branch, origin: Origin::Created, at: at(-3600) }
 }
 
 fn bound_to(binding: Binding) -> Given {
