@@ -174,7 +174,7 @@ pub(super) fn default_secret_key() -> String {
     "api-key".to_owned()
 }
 
-/// Which namespaces may use a ClusterAccount: those named and those whose labels match.
+/// Which namespaces may use a ClusterAccount, those named and those whose labels match, and for which projects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NamespaceAccess {
@@ -189,6 +189,11 @@ pub struct NamespaceAccess {
     #[x_kube(validation = rules::selector_expressions(), validation = rules::selector_labels())]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub selector: Option<LabelSelector>,
+    /// The platform's identifiers of the projects that these namespaces may use this account for, 1 to 256; every project that the API key reaches when absent. Create a ClusterAccount for each group of namespaces with projects of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::project_ids")]
+    #[x_kube(validation = rules::identifiers())]
+    pub projects: Option<Vec<String>>,
 }
 
 /// What this account's credentials can reach on the platform.

@@ -34,6 +34,14 @@ pub(super) fn identifier() -> Rule {
     )
 }
 
+/// Every item of `self` is one of the platform's identifiers.
+pub(super) fn identifiers() -> Rule {
+    rule(
+        format!("self.all(id, {})", matches("id", IDENTIFIER)),
+        "write the platform's identifiers as the platform shows them: 1 to 60 of a-z, 0-9 and -",
+    )
+}
+
 /// `self` identifies a compute.
 pub(super) fn compute_id() -> Rule {
     rule(

@@ -91,12 +91,24 @@ pub(super) fn texts(generator: &mut SchemaGenerator) -> Schema {
     text_map(generator, 32, 4096)
 }
 
-/// Names of namespaces, each at most once.
-pub(super) fn namespace_names(generator: &mut SchemaGenerator) -> Schema {
+/// A list of at most 256 texts of at most `length` characters, each at most once.
+fn text_set(generator: &mut SchemaGenerator, length: u32) -> Schema {
     let mut schema = generator.subschema_for::<Vec<String>>();
     schema.insert("maxItems".into(), 256.into());
-    schema.insert("items".into(), json!({"type": "string", "maxLength": 63}));
+    schema.insert("items".into(), json!({"type": "string", "maxLength": length}));
     schema.insert("x-kubernetes-list-type".into(), "set".into());
+    schema
+}
+
+/// Names of namespaces.
+pub(super) fn namespace_names(generator: &mut SchemaGenerator) -> Schema {
+    text_set(generator, 63)
+}
+
+/// The platform's identifiers of projects. An empty list could be taken for every project, or for none.
+pub(super) fn project_ids(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = text_set(generator, 60);
+    schema.insert("minItems".into(), 1.into());
     schema
 }
 

@@ -1,16 +1,18 @@
 //! The account that a resource refers to, as far as that resource is concerned.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
-use kube::Resource;
 use kube::core::{Selector, SelectorExt};
+use kube::{Resource, ResourceExt};
 
 use super::environment::{Environment, Kind, StepError};
 use super::object::{AccountName, has_finalizer};
 use super::state::{AccountEntry, Connection, SharedConnection};
 use crate::api::{
     Account, AccountKind, AccountRef, ClusterAccount, Compute, Condition, MassDeletionPolicy, NamespaceAccess,
+    ProjectKey,
 };
 use crate::decide::account::Availability;
 use crate::decide::memory::Problem;
@@ -27,32 +29,59 @@ pub struct Access<P> {
     pub wake: Option<AccountName>,
 }
 
+/// A resource that acts on a project of the platform through an account.
+pub trait UsesAccount: Resource {
+    fn account_ref(&self) -> &AccountRef;
+    fn project_id(&self) -> &str;
+}
+
+impl UsesAccount for Compute {
+    fn account_ref(&self) -> &AccountRef {
+        &self.spec.account_ref
+    }
+
+    fn project_id(&self) -> &str {
+        &self.spec.project_id
+    }
+}
+
+impl UsesAccount for ProjectKey {
+    fn account_ref(&self) -> &AccountRef {
+        &self.spec.account_ref
+    }
+
+    fn project_id(&self) -> &str {
+        &self.spec.project_id
+    }
+}
+
 /// What `object` may make of the account that it refers to.
-pub fn of<K: Resource, E: Environment>(env: &E, reference: &AccountRef, object: &K) -> Access<E::Client> {
+pub fn of<K: UsesAccount, E: Environment>(env: &E, object: &K) -> Access<E::Client> {
+    let reference = object.account_ref();
     let name = AccountName::of(reference, object);
-    let entry = meta(env, &name)
-        .map(|account| (account, admits(env, &name, object.meta().namespace.as_deref().unwrap_or_default())));
+    let namespace = object.meta().namespace.as_deref().unwrap_or_default();
+    let account = meta(env, &name).map(|account| (account, refusal(env, &name, namespace, object.project_id())));
     let served = env.settings().cluster_accounts;
-    assemble((reference, served), &name, entry, env.state().account(&name), object)
+    assemble((reference, served), &name, account, env.state().account(&name), object)
 }
 
 fn assemble<K: Resource, P>(
     (reference, served): (&AccountRef, bool),
     name: &AccountName,
-    account: Option<(ObjectMeta, bool)>,
+    account: Option<(ObjectMeta, Option<AccountView>)>,
     entry: Option<AccountEntry<P>>,
     object: &K,
 ) -> Access<P> {
     let label = format!("{:?} {}", reference.kind, reference.name);
     let without = |view| Access { view, connection: None, wake: None };
-    let Some((account, admitted)) = account else {
+    let Some((account, refusal)) = account else {
         return without(match reference.kind {
             AccountKind::ClusterAccount if !served => AccountView::NotServed { name: label },
             _ => AccountView::Missing { name: label },
         });
     };
-    if !admitted {
-        return without(AccountView::NotAllowed { name: label });
+    if let Some(refusal) = refusal {
+        return without(refusal);
     }
     let Some(AccountEntry { connection, availability, protected, .. }) = entry else {
         return without(AccountView::Pending);
@@ -84,21 +113,20 @@ pub fn is_pending<K: Kind, E: Environment>(env: &E, object: &K::Object) -> bool 
 }
 
 /// The connection of the account that `object` refers to, or why nothing can be done without one.
-pub fn connection<K: Resource, E: Environment>(
+pub fn connection<K: UsesAccount, E: Environment>(
     env: &E,
-    reference: &AccountRef,
     object: &K,
     action: Action,
 ) -> Result<SharedConnection<E::Client>, StepError> {
-    of(env, reference, object).connection.ok_or_else(|| {
+    of(env, object).connection.ok_or_else(|| {
         let message = "the account's credentials are gone".to_owned();
         StepError::Failed(action, Problem::Platform(Fault::Transport { message }))
     })
 }
 
 /// Where the account's platform is; empty while that is not known.
-pub fn base_url<K: Resource, E: Environment>(env: &E, reference: &AccountRef, object: &K) -> String {
-    let entry = env.state().account(&AccountName::of(reference, object));
+pub fn base_url<K: UsesAccount, E: Environment>(env: &E, object: &K) -> String {
+    let entry = env.state().account(&AccountName::of(object.account_ref(), object));
     let connection = entry.and_then(|entry| entry.connection);
     connection.map(|connection| connection.access.base_url.clone()).unwrap_or_default()
 }
@@ -164,17 +192,38 @@ pub fn uid<E: Environment>(env: &E, name: &AccountName) -> Option<String> {
     meta(env, name)?.uid
 }
 
-/// Whether an account admits a namespace; an Account admits its own.
-fn admits<E: Environment>(env: &E, name: &AccountName, namespace: &str) -> bool {
-    if name.kind == AccountKind::Account {
-        return true;
+/// A ClusterAccount; `None` where there is no such account, or it is an Account.
+fn cluster_account<E: Environment>(env: &E, name: &AccountName) -> Option<Arc<ClusterAccount>> {
+    match name.kind {
+        AccountKind::Account => None,
+        AccountKind::ClusterAccount => env.object::<ClusterAccount>(&name.object_ref()),
     }
-    let Some(account) = env.object::<ClusterAccount>(&name.object_ref()) else { return false };
-    let NamespaceAccess { names, selector } = &account.spec.namespaces;
-    names.iter().any(|name| name == namespace)
-        || selector
-            .as_ref()
-            .is_some_and(|selector| env.namespace_labels(namespace).is_some_and(|labels| matches(selector, &labels)))
+}
+
+/// Whether nothing forbids the resources of a namespace to use an account for a project. An Account has no such limits.
+pub fn is_granted<E: Environment>(env: &E, name: &AccountName, namespace: &str, project: &str) -> bool {
+    refusal(env, name, namespace, project).is_none()
+}
+
+/// Why the resources of a namespace may not use an account for a project.
+fn refusal<E: Environment>(env: &E, name: &AccountName, namespace: &str, project: &str) -> Option<AccountView> {
+    let account = cluster_account(env, name)?;
+    refused_by(&account, (namespace, || env.namespace_labels(namespace)), project)
+}
+
+fn refused_by(
+    account: &ClusterAccount,
+    (namespace, labels): (&str, impl FnOnce() -> Option<BTreeMap<String, String>>),
+    project: &str,
+) -> Option<AccountView> {
+    let name = || format!("ClusterAccount {}", account.name_any());
+    let NamespaceAccess { names, selector, projects } = &account.spec.namespaces;
+    let is_selected = |selector: &LabelSelector| labels().is_some_and(|labels| matches(selector, &labels));
+    if !names.iter().any(|name| name == namespace) && !selector.as_ref().is_some_and(is_selected) {
+        return Some(AccountView::NamespaceNotAllowed { name: name() });
+    }
+    let is_admitted = projects.as_ref().is_none_or(|projects| projects.iter().any(|admitted| admitted == project));
+    (!is_admitted).then(|| AccountView::ProjectNotAllowed { name: name(), project: project.to_owned() })
 }
 
 /// Whether the account that a Compute refers to admits it, as far as it is there.
@@ -185,14 +234,59 @@ pub fn is_granted<E: Environment>(env: &E, object: &Compute) -> bool {
 
 /// The policy for deletions beyond the limit of an account. An Account has one namespace, whose own limit is lower, so it needs none.
 pub fn mass_deletion_policy<E: Environment>(env: &E, name: &AccountName) -> MassDeletionPolicy {
-    let account = match name.kind {
-        AccountKind::Account => None,
-        AccountKind::ClusterAccount => env.object::<ClusterAccount>(&name.object_ref()),
-    };
-    account.map(|account| account.spec.mass_deletion_policy).unwrap_or_default()
+    cluster_account(env, name).map(|account| account.spec.mass_deletion_policy).unwrap_or_default()
 }
 
 fn matches(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
     // A selector that cannot be understood admits nobody.
     Selector::try_from(selector.clone()).is_ok_and(|selector| selector.matches(labels))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Whether a resource of the namespace `shop`, which has the label `db=yes`, may use the account for the project `p-1`.
+    fn refused(namespaces: &Value) -> Option<AccountView> {
+        let secret = json!({"namespace": "dbplane", "name": "key"});
+        let spec = json!({"baseURL": "https://p.example/v2", "apiKeySecretRef": secret, "namespaces": namespaces});
+        let account = ClusterAccount::new("prod", serde_json::from_value(spec).unwrap());
+        refused_by(&account, ("shop", || Some(BTreeMap::from([("db".to_owned(), "yes".to_owned())]))), "p-1")
+    }
+
+    #[test]
+    fn a_namespace_may_use_what_admits_it_for_the_projects_that_are_listed() {
+        let selector = || json!({"matchLabels": {"db": "yes"}});
+        for admitted in [
+            json!({"names": ["shop"]}),
+            json!({"selector": selector()}),
+            json!({"names": ["other"], "selector": {}}),
+            json!({"names": ["shop"], "projects": ["p-1"]}),
+            json!({"selector": selector(), "projects": ["p-2", "p-1"]}),
+        ] {
+            assert_eq!(refused(&admitted), None, "{admitted}");
+        }
+        let name = || "ClusterAccount prod".to_owned();
+        for namespaces in [
+            json!({}),
+            json!({"projects": ["p-1"]}),
+            json!({"names": ["shopping"], "projects": ["p-1"]}),
+            json!({"selector": {"matchLabels": {"db": "no"}}}),
+        ] {
+            let expected = AccountView::NamespaceNotAllowed { name: name() };
+            assert_eq!(refused(&namespaces), Some(expected), "{namespaces}");
+        }
+        for namespaces in [
+            json!({"names": ["shop"], "projects": ["p-2"]}),
+            json!({"names": ["shop"], "projects": ["p-11", "p"]}),
+            json!({"selector": {}, "projects": ["p-2"]}),
+            // The definition does not admit an empty list.
+            json!({"names": ["shop"], "projects": []}),
+        ] {
+            let expected = AccountView::ProjectNotAllowed { name: name(), project: "p-1".to_owned() };
+            assert_eq!(refused(&namespaces), Some(expected), "{namespaces}");
+        }
+    }
 }

@@ -182,7 +182,9 @@ pub enum AccountView {
     /// A ClusterAccount, of which this installation reads none.
     NotServed { name: String },
     /// A ClusterAccount that does not admit the namespace.
-    NotAllowed { name: String },
+    NamespaceNotAllowed { name: String },
+    /// A ClusterAccount that admits the namespace, and not for this project.
+    ProjectNotAllowed { name: String, project: String },
     /// It cannot be used; `message` is that of its own condition.
     NotReady { name: String, message: String },
 }
@@ -202,9 +204,16 @@ impl AccountView {
                     "{name} is not looked for: this installation runs with --no-cluster-accounts. Refer to an Account."
                 ),
             )),
-            Self::NotAllowed { name } => Some(Health::Stalled(
+            Self::NamespaceNotAllowed { name } => Some(Health::Stalled(
                 Reason::NamespaceNotAllowed,
                 format!("{name} does not admit this namespace. Add the namespace to its spec.namespaces."),
+            )),
+            Self::ProjectNotAllowed { name, project } => Some(Health::Stalled(
+                Reason::ProjectNotAllowed,
+                format!(
+                    "{name} admits this namespace, but not for project {project}. Ask whoever administers the cluster to add \
+                     the project to its spec.namespaces.projects, or use another account."
+                ),
             )),
             Self::NotReady { name, message } => {
                 Some(Health::Unknown(Reason::AccountNotReady, format!("{name} cannot be used: {message}")))

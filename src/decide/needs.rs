@@ -94,6 +94,7 @@ impl Reason {
             | R::Unreadable => Needs::Person,
             R::AccountNotFound
             | R::NamespaceNotAllowed
+            | R::ProjectNotAllowed
             | R::CredentialsMissing
             | R::Unauthorized
             | R::Forbidden

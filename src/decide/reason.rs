@@ -65,6 +65,8 @@ reasons! {
     AccountNotReady,
     /// The ClusterAccount does not admit the namespace.
     NamespaceNotAllowed,
+    /// The ClusterAccount does not admit the namespace for the project.
+    ProjectNotAllowed,
     /// The Secret with the API key is missing, or lacks the key.
     CredentialsMissing,
     /// The platform does not accept the API key.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use kube::{Resource, ResourceExt};
 
+use super::super::access::is_granted;
 use super::super::environment::{Environment, Kind, KindVisitor, Kinds, wake_by};
 use super::super::index::Key;
 use super::super::object::{AccountName, Managed, has_finalizer, uid};
@@ -14,6 +15,7 @@ use crate::cluster::resource_version;
 #[derive(Clone, Debug)]
 pub struct Dependent {
     pub kind: String,
+    pub namespace: String,
     /// Kind and namespace/name, for people.
     pub label: String,
     /// Whether it has something on the platform, or may have just now.
@@ -31,9 +33,12 @@ pub fn of<E: Environment>(env: &E, account: &AccountName) -> Vec<Dependent> {
     search.found
 }
 
-/// The projects that an account's resources name.
+/// The projects that an account's resources name and may use it for.
 pub fn projects<E: Environment>(env: &E, account: &AccountName) -> BTreeSet<String> {
-    of(env, account).into_iter().filter_map(|dependent| dependent.project).collect()
+    let named = of(env, account).into_iter().filter_map(|dependent| Some((dependent.namespace, dependent.project?)));
+    let named: BTreeSet<_> = named.collect();
+    let granted = named.into_iter().filter(|(namespace, project)| is_granted(env, account, namespace, project));
+    granted.map(|(_, project)| project).collect()
 }
 
 struct Search<'a, E> {
@@ -58,6 +63,7 @@ fn dependent<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Dependent 
     let changing = env.state().is_busy(&uid(object), resource_version(object));
     Dependent {
         kind: K::Object::kind(&()).into_owned(),
+        namespace: object.namespace().unwrap_or_default(),
         label: label(object),
         needs_it: meta.has_finalizer || changing || !meta.deleting && K::is_held(object),
         deleting: meta.deleting,
@@ -74,6 +80,7 @@ fn unreadable<K: Kind, E: Environment>(env: &E, account: &AccountName) -> Vec<De
     protected
         .map(|meta| Dependent {
             kind: K::Object::kind(&()).into_owned(),
+            namespace: meta.namespace.clone().unwrap_or_default(),
             label: format!(
                 "{} {}/{} (cannot be read)",
                 K::Object::kind(&()),

@@ -80,7 +80,7 @@ pub(super) async fn gather<E: Environment>(
         .map(|record| record.map(|identity| identity.with_platforms(|url| platforms.of(url))));
     let Record { identity: known, wish, .. } = record.clone().unwrap_or_default();
     let sought = wish.as_ref().unwrap_or(&known);
-    let access = access::of(env, &object.spec.account_ref, object);
+    let access = access::of(env, object);
     let (excerpt, remembered) = look(env, object, (&known, sought), &access, now);
     Ok(Facts {
         others: others(env, object, &known, (access.connection.as_deref(), &excerpt.snapshot)),

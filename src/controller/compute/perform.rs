@@ -355,7 +355,7 @@ impl<E: Environment> Work<'_, E> {
     }
 
     fn connection(&self) -> Result<SharedConnection<E::Client>, StepError> {
-        access::connection(self.env, &self.object.spec.account_ref, self.object, Action::Change)
+        access::connection(self.env, self.object, Action::Change)
     }
 
     async fn record(&self, change: impl FnOnce(ComputeIdentity) -> ComputeIdentity) -> Result<(), StepError> {

@@ -86,7 +86,7 @@ async fn flush_one<E: Environment>(env: &E, (id, key): (&str, &UnsavedKey), unti
 /// key is written: its secret is nowhere else.
 async fn is_refused<E: Environment>(env: &E, object: &ProjectKey, key: &UnsavedKey) -> bool {
     let Some(before) = key.trial.filter(|probe| !matches!(probe, Probe::Accepted(_))) else { return false };
-    let connection = access::of(env, &object.spec.account_ref, object).connection;
+    let connection = access::of(env, object).connection;
     let asked = async {
         let answer = connection?
             .platform

@@ -49,19 +49,18 @@ pub(super) async fn gather<E: Environment>(
     object: &ProjectKey,
     now: Timestamp,
 ) -> Result<Facts<E::Client>, kube::Error> {
-    let reference = &object.spec.account_ref;
     let record = identity::of_key(object);
     let secret = match Owner::of(object) {
         Some(owner) => secrets::state(env.cluster(), &owner, &object.spec.secret.name).await?,
         None => SecretState::Absent,
     };
     let known = record.clone().unwrap_or_default().known();
-    let access = access::of(env, reference, object);
+    let access = access::of(env, object);
     Ok(Facts {
         record,
         listed: listing::look(env, object, &known, &access),
         access,
-        base_url: access::base_url(env, reference, object),
+        base_url: access::base_url(env, object),
         rivals: rivals(env, object),
         accounts: in_use::accounts(env, &secret),
         secret,

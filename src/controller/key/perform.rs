@@ -214,7 +214,7 @@ impl<E: Environment> Work<'_, E> {
 
     async fn rewrite(&self) -> Result<(), StepError> {
         let Some(owner) = Owner::of(self.object) else { return Ok(()) };
-        let url = access::base_url(self.env, &self.object.spec.account_ref, self.object);
+        let url = access::base_url(self.env, self.object);
         let name = &self.object.spec.secret.name;
         let cluster = self.env.cluster();
         let SecretState::Ours(found) = secrets::state(cluster, &owner, name).await? else { return Ok(()) };
@@ -288,7 +288,7 @@ impl<E: Environment> Work<'_, E> {
     }
 
     async fn list(&self) -> Result<(), StepError> {
-        let connection = access::connection(self.env, &self.object.spec.account_ref, self.object, Action::ListKeys)?;
+        let connection = access::connection(self.env, self.object, Action::ListKeys)?;
         organization(&connection, Action::ListKeys)?;
         let interest = interest(self.object, &self.identity, &self.env.settings().cluster);
         let latest = self.env.read_keys(self.object, &connection, interest).await;
@@ -371,8 +371,7 @@ impl<E: Environment> Work<'_, E> {
 
     /// To that platform alone: the account may lead to another one since the decision, which must not see the key.
     fn connection_to(&self, platform: Option<&str>, action: Action) -> Result<SharedConnection<E::Client>, StepError> {
-        let connection = access::connection(self.env, &self.object.spec.account_ref, self.object, action)?;
-        let settings = self.env.settings();
+        let (settings, connection) = (self.env.settings(), access::connection(self.env, self.object, action)?);
         if platform.is_some_and(|platform| settings.platforms.of(platform) == settings.platform(&connection)) {
             return Ok(connection);
         }

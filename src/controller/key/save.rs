@@ -31,7 +31,7 @@ pub(super) async fn write_unsaved<E: Environment>(
 ) -> Result<Saved, StepError> {
     let Some(owner) = Owner::of(object) else { return Ok(Saved::Written) };
     // The platform of the key, which the account may have left since.
-    let url = match access::base_url(env, &object.spec.account_ref, object) {
+    let url = match access::base_url(env, object) {
         url if unsaved.intent.platform.as_ref() == Some(&env.settings().platforms.of(&url)) => url,
         url => unsaved.intent.platform.clone().unwrap_or(url),
     };

@@ -26,7 +26,7 @@ pub(super) fn turn_to_ask<E: Environment>(
     now: Timestamp,
 ) -> Option<Probe> {
     let reference = &object.spec.account_ref;
-    let access = access::of(env, reference, object);
+    let access = access::of(env, object);
     let listed = listing::look(env, object, known, &access);
     let probe = env.state().resource(&uid(object)).key.probe;
     let waits = probe == Some(Probe::WANTED) || matches!(probe, Some(Probe::Refused { .. }));

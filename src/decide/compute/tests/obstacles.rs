@@ -58,10 +58,12 @@ fn a_paused_resource_is_left_alone() {
 #[test]
 fn an_account_that_cannot_be_used_is_reported() {
     let name = || "Account prod".to_owned();
+    let forbidden = || AccountView::ProjectNotAllowed { name: name(), project: "p-1".into() };
     for (account, reason, words) in [
         (AccountView::Missing { name: name() }, Reason::AccountNotFound, "Create it"),
         (AccountView::NotServed { name: name() }, Reason::AccountNotFound, "--no-cluster-accounts"),
-        (AccountView::NotAllowed { name: name() }, Reason::NamespaceNotAllowed, "spec.namespaces"),
+        (AccountView::NamespaceNotAllowed { name: name() }, Reason::NamespaceNotAllowed, "spec.namespaces"),
+        (forbidden(), Reason::ProjectNotAllowed, "not for project p-1. Ask whoever"),
     ] {
         let given = Given::bound().observing(|observed| observed.account = account);
         given.rest().stalled(reason, &["Account prod", words]);

@@ -102,7 +102,7 @@ fn it_shows_whether_the_compute_was_last_seen_to_serve() {
     let failed = || Given::bound().observing(|seen| seen.snapshot = SnapshotState::Failed(lost()));
     let not_admitted = || {
         Given::bound().observing(|seen| {
-            seen.account = AccountView::NotAllowed { name: "ClusterAccount prod".into() };
+            seen.account = AccountView::NamespaceNotAllowed { name: "ClusterAccount prod".into() };
             seen.snapshot = SnapshotState::Pending;
         })
     };

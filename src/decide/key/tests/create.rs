@@ -40,7 +40,7 @@ fn the_accounts_problem_is_reported() {
     with(none).stalls(0, Reason::OrganizationMissing, &["prod", "organizationID"]);
     let missing = AccountView::Missing { name: "Account prod".to_owned() };
     with(missing).stalls(0, Reason::AccountNotFound, &["Account prod"]);
-    let denied = AccountView::NotAllowed { name: "ClusterAccount prod".to_owned() };
+    let denied = AccountView::NamespaceNotAllowed { name: "ClusterAccount prod".to_owned() };
     with(denied).stalls(0, Reason::NamespaceNotAllowed, &["ClusterAccount prod"]);
     let unready = AccountView::NotReady { name: "Account prod".to_owned(), message: "a 401".to_owned() };
     assert!(
