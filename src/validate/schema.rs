@@ -52,6 +52,10 @@ fn found(error: &ValidationError<'_>) -> Found {
         Kind::MaxItems { limit } | Kind::MaxProperties { limit } => {
             (format!("Too many: must have at most {limit} items"), true)
         }
+        Kind::MinItems { limit } => {
+            let items = value.as_array().map_or(0, Vec::len);
+            (format!("Invalid value: {items}: {path} in body should have at least {limit} items"), false)
+        }
         Kind::MinLength { limit } => (in_body(format!("should be at least {limit} chars long")), false),
         Kind::Maximum { limit } => (in_body(format!("should be less than or equal to {}", number(limit))), false),
         Kind::Minimum { limit } => (in_body(format!("should be greater than or equal to {}", number(limit))), false),

@@ -238,6 +238,62 @@ async fn a_cluster_account_serves_whom_it_names() {
     fixture.until_gone("clusteraccount/company").await;
 }
 
+/// A project of the sample world that the administrator's key reaches beside that of the test.
+const OTHER_PROJECT: &str = "quiet-sea-777777";
+
+#[tokio::test]
+async fn a_cluster_account_serves_the_projects_that_it_lists() {
+    let fixture = Fixture::bare("granted").await;
+    fixture.secret("platform-api-key", ADMIN).await;
+    let granted = |projects: &[&str]| json!({"namespaces": {"names": ["granted"], "projects": projects}});
+    let only = format!("  namespaces: {{names: [granted], projects: [{OTHER_PROJECT}]}}\n");
+    fixture.cluster_account("granted", "granted", &only).await;
+    let through = |manifest: String| manifest.replace("{name: prod}", "{name: granted, kind: ClusterAccount}");
+    let notes = compute("notes", "br-main-9", "").replace(PROJECT, OTHER_PROJECT);
+    for manifest in [notes, compute("orders", "br-main-42", ""), key("ci", "")] {
+        fixture.apply(&through(manifest)).await;
+    }
+    fixture.until_ready("compute/notes").await;
+    let both = ["projectkey/ci", "compute/orders"];
+    for object in both {
+        let refused = fixture.until_condition(object, "Stalled", "True", "ProjectNotAllowed").await;
+        for word in ["ClusterAccount granted", &fixture.project, "spec.namespaces.projects"] {
+            assert!(message(&refused, "Stalled").contains(word), "{refused}");
+        }
+    }
+    let plan = fixture.dbplane(&["plan", "--allow-insecure-platform", "--output", "json"]).await.json();
+    let of = |name: &str| plan["resources"].as_array().unwrap().iter().find(|it| it["name"] == name).unwrap();
+    for name in ["ci", "orders"] {
+        assert_eq!((&of(name)["steps"], &of(name)["waits"]["reason"]), (&json!([]), &json!("ProjectNotAllowed")));
+    }
+    let about_it = || fixture.requests().into_iter().filter(|request| request.contains(&fixture.project)).count();
+    assert_eq!((about_it(), fixture.count("POST")), (0, 1));
+    fixture.patch("clusteraccount/granted", granted(&[OTHER_PROJECT, &fixture.project])).await;
+    for object in both {
+        fixture.until_ready(object).await;
+    }
+    fixture.patch("clusteraccount/granted", granted(&[OTHER_PROJECT])).await;
+    for object in both {
+        fixture.until_condition(object, "Stalled", "True", "ProjectNotAllowed").await;
+    }
+    let before = about_it();
+    tokio::time::sleep(SEVERAL_POLLS).await;
+    assert_eq!((about_it(), fixture.count("POST"), fixture.computes().await.len()), (before, 3, 2));
+    // What is refused can be let go, and otherwise waits.
+    fixture.patch("projectkey/ci", json!({"deletion": "Orphan"})).await;
+    fixture.kubectl(&["delete", "projectkey/ci", "compute/orders", "--wait=false"]).await;
+    fixture.until_gone("projectkey/ci").await;
+    let waits = |seen: &Value| condition(seen, "Stalled").is_some_and(|_| message(seen, "Stalled").contains("Orphan"));
+    fixture.until("compute/orders", "to say how it is let go", waits).await;
+    fixture.patch("clusteraccount/granted", granted(&[OTHER_PROJECT, &fixture.project])).await;
+    fixture.until_gone("compute/orders").await;
+    fixture.until_ready("compute/notes").await;
+    fixture.kubectl(&["delete", "compute", "notes", "--wait=false"]).await;
+    fixture.until_gone("compute/notes").await;
+    fixture.kubectl(&["delete", "clusteraccount", "granted", "--wait=false"]).await;
+    fixture.until_gone("clusteraccount/granted").await;
+}
+
 #[tokio::test]
 async fn a_namespace_that_is_deleted_leaves_nothing_behind() {
     let fixture = Fixture::new("namespace").await;
