@@ -266,6 +266,11 @@ async fn a_cluster_account_serves_the_projects_that_it_lists() {
     for name in ["ci", "orders"] {
         assert_eq!((&of(name)["steps"], &of(name)["waits"]["reason"]), (&json!([]), &json!("ProjectNotAllowed")));
     }
+    // Nor does the check of the credentials ask about it.
+    let check = "dbplane.dev/reconcile-requested-at=now";
+    fixture.kubectl(&["annotate", "clusteraccount/granted", check]).await;
+    let is_checked = |seen: &Value| seen["status"]["lastHandledReconcileAt"] == "now";
+    fixture.until("clusteraccount/granted", "to be checked again", is_checked).await;
     let about_it = || fixture.requests().into_iter().filter(|request| request.contains(&fixture.project)).count();
     assert_eq!((about_it(), fixture.count("POST")), (0, 1));
     fixture.patch("clusteraccount/granted", granted(&[OTHER_PROJECT, &fixture.project])).await;
