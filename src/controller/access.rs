@@ -226,12 +226,6 @@ fn refused_by(
     (!is_admitted).then(|| AccountView::ProjectNotAllowed { name: name(), project: project.to_owned() })
 }
 
-/// Whether the account that a Compute refers to admits it, as far as it is there.
-pub fn is_granted<E: Environment>(env: &E, object: &Compute) -> bool {
-    let name = AccountName::of(&object.spec.account_ref, object);
-    meta(env, &name).is_none() || admits(env, &name, object.metadata.namespace.as_deref().unwrap_or_default())
-}
-
 /// The policy for deletions beyond the limit of an account. An Account has one namespace, whose own limit is lower, so it needs none.
 pub fn mass_deletion_policy<E: Environment>(env: &E, name: &AccountName) -> MassDeletionPolicy {
     cluster_account(env, name).map(|account| account.spec.mass_deletion_policy).unwrap_or_default()

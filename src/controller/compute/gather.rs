@@ -179,12 +179,13 @@ fn others<E: Environment>(
     let computes_of = |id: String| Some((id.clone(), reserved(Reserved::Compute(id)).pop()?.0));
     let reserved =
         Reservations { creates: reserved(create), computes: ids.into_iter().filter_map(computes_of).collect() };
-    let admitted = |other: Arc<Compute>| (other.clone(), access::is_granted(env, other.as_ref()));
-    Others {
-        computes: computes.into_values().map(admitted).collect(),
-        unreadable: env.unreadable::<Compute>(),
-        reserved,
-    }
+    let is_admitted = |other: &Compute| {
+        let account = AccountName::of(&other.spec.account_ref, other);
+        let namespace = other.metadata.namespace.as_deref().unwrap_or_default();
+        access::is_granted(env, &account, namespace, &other.spec.project_id)
+    };
+    let computes = computes.into_values().map(|other| (other.clone(), is_admitted(&other))).collect();
+    Others { computes, unreadable: env.unreadable::<Compute>(), reserved }
 }
 
 /// The computes at hand.
