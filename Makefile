@@ -174,6 +174,6 @@ bench: build control-plane ## times, requests and memory at 100 and 1,000 Comput
 	@cargo run --release --locked --example bench -- $(if $(sizes),--sizes $(sizes)) $(if $(limited),--limited $(limited))
 
 .PHONY: bench-quick
-bench-quick: control-plane ## fail when a create, the quiet or a restart takes more requests or writes than it should (2 min)
+bench-quick: control-plane ## fail when a create, the quiet or a restart takes more requests or writes than it should, or when a hostile tenant takes too much (3 min)
 	cargo build --locked --workspace --bins --example bench
-	@target/debug/examples/bench --sizes 50 --limited 0 --quiet-seconds 30 --operator target/debug/dbplane --json target/bench-quick.json --check
+	@target/debug/examples/bench --sizes 50 --limited 0 --hostile 200 --quiet-seconds 30 --operator target/debug/dbplane --json target/bench-quick.json --check

@@ -102,6 +102,10 @@ impl Bed {
         Ok(operator(name, (&self.program, &[]), &self.cluster, &self.kubeconfig).await?.0)
     }
 
+    pub async fn create_namespace(&self, name: &str) -> Result<()> {
+        self.cluster.kubectl(&["create", "namespace", name]).await.map(drop)
+    }
+
     /// How many passes the operator has made.
     pub async fn passes(&self) -> Result<u64> {
         let text = reqwest::get(&self.metrics).await.and_then(reqwest::Response::error_for_status);

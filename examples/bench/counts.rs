@@ -4,6 +4,7 @@ use super::fleet::{self, POLL_SECONDS};
 use super::moments::SINGLES;
 use super::stages::Run;
 use super::support::{Error, Result};
+use super::tenant::Tenant;
 
 /// The status of each Compute is written with its intent, with its binding, and when it can be used: exactly that often where it comes
 /// alone. Where it waits for its turn it says so, and on a slow machine also for whom.
@@ -14,6 +15,19 @@ const OF_THE_ACCOUNT: u64 = 3;
 /// Seven where it comes alone; each wait for a turn takes one more.
 const PASSES: u64 = 12;
 const PASSES_OF_THE_ACCOUNT: u64 = 10;
+
+/// What a hostile tenant may take in memory for each of its objects, and how long others may wait beside it: many times what is measured, so
+/// that no slow machine exceeds it.
+const TENANTS_KIB: u64 = 128;
+const BESIDE_SECONDS: f64 = 2.0;
+
+fn of_the_tenant(run: &Run) -> Vec<String> {
+    let Tenant { objects, resident_kib, beside, .. } = &run.tenant;
+    let each = resident_kib / (*objects).max(1) as u64;
+    let memory = (each > TENANTS_KIB).then(|| format!("KiB for each of a hostile tenant's Computes: {each}"));
+    let waits = (beside.median > BESIDE_SECONDS).then(|| format!("seconds beside a hostile tenant: {}", beside.median));
+    memory.into_iter().chain(waits).collect()
+}
 
 /// Fails where one is exceeded, with all of them.
 pub fn check(run: &Run) -> Result<()> {
@@ -44,8 +58,8 @@ pub fn check(run: &Run) -> Result<()> {
         ("passes after a restart", run.restart.passes, 0..=2 * (size + 2 * singles) + PASSES_OF_THE_ACCOUNT),
     ];
     let wrong = rows.into_iter().filter(|(_, count, expected)| !expected.contains(count));
-    let wrong: Vec<String> =
-        wrong.map(|(what, count, expected)| format!("{what}: {count}, expected {expected:?}")).collect();
+    let wrong = wrong.map(|(what, count, expected)| format!("{what}: {count}, expected {expected:?}"));
+    let wrong: Vec<String> = wrong.chain(of_the_tenant(run)).collect();
     match wrong.as_slice() {
         [] => Ok(()),
         wrong => Err(Error::new(wrong.join("\n"))),

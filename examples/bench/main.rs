@@ -20,6 +20,7 @@ mod plot;
 mod spent;
 mod stages;
 mod table;
+mod tenant;
 
 use clap::Parser;
 use support::Result;
@@ -33,6 +34,9 @@ struct Arguments {
     /// How many Computes are created under the platform's limit, with and without marks; 0: none
     #[arg(long, default_value_t = 1000)]
     limited: usize,
+    /// How many Computes a tenant has who costs as much as it can
+    #[arg(long, default_value_t = 1000)]
+    hostile: usize,
     /// How many seconds the quiet is watched
     #[arg(long, default_value_t = 60)]
     quiet_seconds: u64,
@@ -59,7 +63,7 @@ async fn main() -> Result<()> {
     let mut runs = Vec::new();
     for &size in &arguments.sizes {
         println!("\n{size} Computes");
-        let run = stages::run(&arguments.operator, size, arguments.quiet_seconds).await?;
+        let run = stages::run(&arguments.operator, (size, arguments.hostile), arguments.quiet_seconds).await?;
         table::print(&run);
         runs.push(run);
     }

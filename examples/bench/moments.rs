@@ -21,7 +21,7 @@ pub const SINGLES: usize = 50;
 const CHANGES: usize = 100;
 
 /// From the API server's answer to the arrival of the POST at the platform, in seconds.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Waits {
     pub median: f64,
     pub worst: f64,

@@ -17,6 +17,7 @@ use super::floor::Bytes;
 use super::moments::{SINGLES, Waits};
 use super::spent::{Requests, processor_time};
 use super::support::{Error, Result};
+use super::tenant::{self, Tenant};
 use super::{fleet, floor, lead, moments};
 
 /// What one run has shown. Times are in seconds.
@@ -44,6 +45,8 @@ pub struct Run {
     pub stopped_leader: f64,
     pub killed_leader: f64,
     pub confined: Confined,
+    #[serde(default)]
+    pub tenant: Tenant,
 }
 
 /// Creating all at once.
@@ -83,7 +86,7 @@ pub struct Restart {
     pub resident_kib: u64,
 }
 
-pub async fn run(operator: &Path, size: usize, quiet_seconds: u64) -> Result<Run> {
+pub async fn run(operator: &Path, (size, hostile): (usize, usize), quiet_seconds: u64) -> Result<Run> {
     let mut bed = Bed::new(operator, Setting::unlimited(size)).await?;
     let floor = floor::writes(&bed.computes(), size).await?;
     settled(&mut bed).await?;
@@ -109,6 +112,7 @@ pub async fn run(operator: &Path, size: usize, quiet_seconds: u64) -> Result<Run
     settled(&mut bed).await?;
     let killed_leader = lead::handed_over(&mut bed, Signal::SIGKILL, 2 * SINGLES + 1).await?.as_secs_f64();
     settled(&mut bed).await?;
+    let tenant = tenant::measured(&mut bed, hostile, 2 * SINGLES + 2..2 * SINGLES + 2 + BESIDE).await?;
     bed.restart(&["--watch-namespaces=default"]).await?;
     settled(&mut bed).await?;
     let processor = processor_time(bed.operator.id())?.as_secs_f64();
@@ -130,9 +134,12 @@ pub async fn run(operator: &Path, size: usize, quiet_seconds: u64) -> Result<Run
         stopped_leader,
         killed_leader,
         confined,
+        tenant,
     })
 }
 
+/// How many come one by one while a tenant costs as much as it can.
+const BESIDE: usize = 20;
 const SCRAPES: u32 = 10;
 
 async fn scrape(bed: &Bed) -> Result<Duration> {
@@ -222,7 +229,7 @@ async fn all_ready(computes: kube::Api<Compute>, size: usize) -> Result<()> {
 }
 
 /// Waits until the operator has written nothing for five seconds.
-async fn settled(bed: &mut Bed) -> Result<()> {
+pub async fn settled(bed: &mut Bed) -> Result<()> {
     let begun = Instant::now();
     let (mut last, mut since) = (counted(bed)?.writes(), Instant::now());
     while since.elapsed() < Duration::from_secs(5) {

@@ -44,6 +44,18 @@ pub fn print(run: &Run) {
         ("leader killed: to the next call", seconds(run.killed_leader), seconds(LEASE_DURATION.as_secs_f64())),
         ("confined to an empty namespace: CPU to start", seconds(run.confined.processor), none()),
         ("confined to an empty namespace: memory", mebibytes(run.confined.resident_kib), none()),
+        ("a hostile tenant: CPU for each pass", format!("{:.2} ms", run.tenant.pass * 1000.0), none()),
+        ("a hostile tenant: memory", mebibytes(run.tenant.resident_kib), none()),
+        (
+            "beside it: apply to POST, median",
+            milliseconds(run.tenant.beside.median),
+            milliseconds(run.singles_behind.median),
+        ),
+        (
+            "beside it: apply to POST, worst of 20",
+            milliseconds(run.tenant.beside.worst),
+            milliseconds(run.singles_behind.worst),
+        ),
     ];
     for (what, value, least) in rows {
         println!("  {what:<44} {value:>12} {least:>12}");

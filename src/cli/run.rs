@@ -46,7 +46,7 @@ pub struct Run {
     /// Platforms that Accounts and ClusterAccounts may name, separated by commas: https://api.example.com, or https://*.example.com for the names one level below. Scheme, host and port have to be the same. One whose host is written in full, without a star, may have a private address; all others are called at public addresses only. All https when absent.
     #[arg(long, env = "DBPLANE_ALLOWED_PLATFORMS", value_delimiter = ',')]
     allowed_platforms: Vec<PlatformPattern>,
-    /// Base URLs that lead to one platform, separated by commas, each as OTHER=PLATFORM: https://old.example/api/v2=https://new.example/api/v2. What was created through the one is then managed through the other as well. Two base URLs are two platforms when absent: give this before the baseURL of accounts changes.
+    /// Base URLs that lead to one platform, separated by commas, each as OTHER=PLATFORM: https://old.example/api/v2=https://new.example/api/v2. What was created through the one is then managed through the other as well. When absent, each base URL is a platform of its own. Give this before resources get an account with another base URL of their platform.
     #[arg(long, env = "DBPLANE_PLATFORM_ALIASES", value_delimiter = ',')]
     platform_aliases: Vec<PlatformAlias>,
     /// For tests on loopback only: allow base URLs with http, over which the API key is sent unencrypted, and base URLs that lead to any address: this machine, private networks, metadata services of clouds and the API server.

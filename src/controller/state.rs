@@ -42,8 +42,8 @@ pub struct Contents<P> {
     pub former: BTreeMap<AccountName, Vec<P>>,
     /// The deletions of the last minute.
     pub deletions: Window,
-    /// From when on the next key may be asked through an account.
-    pub turns: BTreeMap<AccountName, Timestamp>,
+    /// From when on the next key of a namespace may be asked through an account.
+    pub turns: BTreeMap<(AccountName, String), Timestamp>,
     /// What was written again within the last minute.
     pub repairs: Repairs,
     /// How many connections were ever made: each has a number of its own.

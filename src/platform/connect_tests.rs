@@ -76,3 +76,26 @@ async fn what_cannot_be_called_is_known_before_anything_is_sent() {
         OverHttp::default().connect(&access("h"), &SecretString::from("k"), Arc::new(crate::platform::NoMeter));
     assert!(matches!(broken.unwrap_err(), ConnectError::NotAUrl(_)));
 }
+
+#[test]
+fn one_platform_however_it_is_spelled_and_what_is_declared_to_be_the_same() {
+    let alias = |text: &str| text.parse::<PlatformAlias>();
+    let aliases =
+        ["https://old.example/api/v2=https://new.example/api/v2", "https://10.0.0.7/v2/=https://h.example/v2"];
+    let platforms = Platforms::with_aliases(aliases.map(|text| alias(text).unwrap()));
+    for (url, platform) in [
+        ("https://new.example/api/v2", "https://new.example/api/v2"),
+        ("HTTPS://New.Example:443/api/./v2/", "https://new.example/api/v2"),
+        ("https://old.example/api/v2/", "https://new.example/api/v2"),
+        ("https://old.example:443/api/v2", "https://new.example/api/v2"),
+        ("https://old.example:8443/api/v2", "https://old.example:8443/api/v2"),
+        ("http://old.example/api/v2", "http://old.example/api/v2"),
+        ("https://old.example/api/v3", "https://old.example/api/v3"),
+        ("https://10.7/v2", "https://h.example/v2"),
+    ] {
+        assert_eq!(platforms.of(url), platform, "{url}");
+    }
+    for wrong in ["", "https://a.example/v2", "old=https://a.example/v2", "https://a.example/v2=new"] {
+        assert!(alias(wrong).is_err_and(|why| why.contains("two base URLs")), "{wrong}");
+    }
+}

@@ -64,6 +64,8 @@ pub enum Action {
     UserCopies(usize, usize),
     KeyExchanged,
     AccountDeleted,
+    /// The account of the other namespace is created.
+    AccountAppears,
     /// The ClusterAccount ceases to admit the namespace, or admits it again.
     AdmissionChanged,
     /// The API server cannot be reached by the process any more; whether it has got what the process was waiting for.
@@ -121,6 +123,7 @@ pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
         Action::LikeOursAppears,
         Action::KeyExchanged,
         Action::AccountDeleted,
+        Action::AccountAppears,
         Action::AdmissionChanged,
         Action::Leads,
     ]);
@@ -194,9 +197,11 @@ pub fn happen(bound: &Bound, state: &State, action: Action) -> Option<State> {
         Action::UserReplaces(i) | Action::UserExports(i) | Action::UserApplies(i) | Action::UserCopies(_, i) => {
             rewritten(bound, state, action, i)
         }
-        Action::UserConfirms(_) | Action::KeyExchanged | Action::AccountDeleted | Action::AdmissionChanged => {
-            people(bound, state, action)
-        }
+        Action::UserConfirms(_)
+        | Action::KeyExchanged
+        | Action::AccountDeleted
+        | Action::AccountAppears
+        | Action::AdmissionChanged => people(bound, state, action),
     }
 }
 

@@ -17,6 +17,9 @@ use super::mutation::Mutation;
 /// make it, and it is over one tick later.
 pub const TICK: Duration = Duration::from_secs(30);
 
+/// The namespace whose account comes late.
+pub const LATE: &str = "late";
+
 /// What the resources are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
@@ -92,6 +95,8 @@ pub struct Bound {
     pub meddled: u8,
     /// Computes like ours that somebody else creates.
     pub alike: u8,
+    /// Whether the Computes want the primary of the branch. The second one is in a namespace of its own, whose account comes late.
+    pub primaries: bool,
     /// Leaders that the API server cannot be reached from any more; they end within a tick, before anybody else leads.
     pub cut_offs: u8,
     /// How many deletions a minute need no confirmation.
@@ -131,6 +136,7 @@ impl Bound {
             moves: 0,
             meddled: 0,
             alike: 0,
+            primaries: false,
             cut_offs: 0,
             deletes_per_minute: 30,
             mutation: None,
@@ -159,6 +165,7 @@ impl Bound {
     pub fn resource(&self, i: usize) -> Resource {
         match self.subject {
             _ if i == self.count() => self.account_resource(),
+            Subject::Computes { .. } if self.primaries && i == 1 => ("Compute", format!("{LATE}/r{i}")),
             Subject::Computes { .. } => ("Compute", format!("r{i}")),
             Subject::Key { .. } => ("ProjectKey", format!("r{i}")),
         }
@@ -266,6 +273,7 @@ impl fmt::Display for Bound {
         parts.extend(self.account.map(|kind| format!("with its {kind:?}")));
         parts.extend(self.account_deletion.then(|| "the account is deleted".to_owned()));
         parts.extend(self.is_braked().then(|| format!("{} deletion a minute", self.deletes_per_minute)));
+        parts.extend(self.primaries.then(|| "primaries, one account late".to_owned()));
         parts.extend(self.late.then(|| "creates of any lateness".to_owned()));
         parts.extend(self.established.then(|| "established".to_owned()));
         parts.extend((self.creates < u8::MAX).then(|| format!("creates: {}", self.creates)));
@@ -276,13 +284,13 @@ impl fmt::Display for Bound {
     }
 }
 
-/// A read replica that declares one setting, so that what somebody else creates can be told from it.
+/// It declares one setting, so that what somebody else creates can be told from it.
 pub fn compute_spec(bound: &Bound) -> Value {
     json!({
         "accountRef": account_ref(bound),
         "projectID": "p-1",
         "branchID": "br-1",
-        "type": "ReadOnly",
+        "type": if bound.primaries { "ReadWrite" } else { "ReadOnly" },
         "passwordlessAccess": true,
     })
 }

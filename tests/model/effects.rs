@@ -121,6 +121,10 @@ fn carry_out(bound: &Bound, state: &mut State, elsewhere: bool, call: &Call) -> 
     let computes = &state.platform.computes;
     let has = |id: &u8| computes.get(id).is_some_and(|compute| compute.elsewhere == elsewhere);
     match call {
+        // A branch has one primary.
+        Call::CreateCompute(..) if bound.primaries && !computes.is_empty() => {
+            Answer::Fault(Fault::Conflict { message: String::new() })
+        }
         Call::CreateCompute(resource, name) => {
             state.platform.made += 1;
             let name = name.clone().filter(|_| bound.marks());

@@ -4,7 +4,8 @@ use dbplane::decide::names;
 use serde_json::json;
 
 use super::actions::Action;
-use super::bound::Bound;
+use super::bound::{Bound, LATE};
+use super::edits::STANDING_ACCOUNTS;
 use super::effects::credential;
 use super::in_memory::cluster::Stored;
 use super::promises::bound_compute;
@@ -76,6 +77,15 @@ pub fn people(bound: &Bound, state: &State, action: Action) -> Option<State> {
             next.platform.accepted += 1;
             let credential = credential(next.platform.accepted);
             next.cluster_mut().put_secret("platform-api-key", credential);
+        }
+        Action::AccountAppears => {
+            next.left.late_accounts = state.left.late_accounts.checked_sub(1)?;
+            let account = ("Account", format!("{LATE}/prod"));
+            next.cluster_mut().create(&account, &STANDING_ACCOUNTS[0].spec(), &json!({}), at(0));
+            for p in 0..next.processes.len() {
+                let stored = next.cluster.objects[&account].clone();
+                next.process_mut(p).caches.insert(account.clone(), stored);
+            }
         }
         Action::AccountDeleted => {
             next.left.account_deletions = state.left.account_deletions.checked_sub(1)?;

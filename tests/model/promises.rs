@@ -7,7 +7,7 @@ use dbplane::api::{Compute, ProjectKey};
 use dbplane::decide::{Health, Reason, Report, Sync, identity};
 use k8s_openapi::api::core::v1::Secret;
 
-use super::bound::{Bound, Subject};
+use super::bound::{Bound, LATE, Subject};
 use super::edits::{STANDING_ACCOUNTS, StandingAccount};
 use super::effects::secret_of;
 use super::in_memory::cluster::Stored;
@@ -32,7 +32,7 @@ pub fn broken(bound: &Bound, state: &State) -> Option<String> {
     let world = world(bound, state);
     match bound.subject {
         Subject::Computes { .. } => {
-            let twice = bound.subjects().find_map(|i| promises::made_twice(&world, &bound.resource(i).1, 1));
+            let twice = bound.subjects().find_map(|i| promises::made_twice(&world, name_of(&bound.resource(i)), 1));
             let too_many = || promises::more_than_resources(&world).filter(|_| settled_deletes(state));
             twice.or_else(too_many).or_else(|| promises::bound_wrongly(&world))
         }
@@ -67,12 +67,17 @@ fn needless_keys(bound: &Bound, state: &State) -> Option<String> {
     (state.noted.keys > most).then(|| format!("{} keys were created for one", state.noted.keys))
 }
 
+/// Without its namespace.
+fn name_of((_, name): &Resource) -> &str {
+    name.rsplit_once('/').map_or(name, |(_, name)| name)
+}
+
 /// Everything that the promises are about. What a resource left to people is theirs.
 fn world(bound: &Bound, state: &State) -> World {
     let left = |resource: &Resource| state.noted.orphaned.contains(resource);
     let made_for = |of: Option<&Resource>| {
         let of = of.filter(|resource| !left(resource));
-        of.map_or(Maker::SomebodyElse, |(_, name)| Maker::Operator(Some(name.clone())))
+        of.map_or(Maker::SomebodyElse, |of| Maker::Operator(Some(name_of(of).to_owned())))
     };
     let keys_left = left(&bound.resource(0));
     let made_by = |foreign: bool| if foreign || keys_left { Maker::SomebodyElse } else { Maker::Operator(None) };
@@ -168,6 +173,10 @@ fn waits_for_a_person(bound: &Bound, state: &State, report: &Report) -> bool {
         Health::Stalled(Reason::RevocationUnsupported, _) => !bound.revokes(),
         Health::Stalled(Reason::DeletionPaused, _) => bound.is_braked(),
         Health::Stalled(Reason::NamespaceNotAllowed, _) => !admits(bound, state),
+        Health::Stalled(Reason::ClaimedByAnother, _) => bound.primaries && some_have_theirs(bound, state),
+        Health::Stalled(Reason::AccountNotFound, _) => {
+            bound.primaries && state.cluster.objects.keys().all(|(_, name)| *name != format!("{LATE}/prod"))
+        }
         // It waits for one that does.
         Health::Progressing(Reason::Creating | Reason::ConfirmingCreate, _) => !tell_apart && bound.count() > 1,
         _ => false,
@@ -225,6 +234,13 @@ fn moved(bound: &Bound, state: &State, stored: &Print<Stored>) -> bool {
     recorded.is_some_and(|recorded| if shown { recorded.key != account.key } else { recorded.url != account.url })
 }
 
+/// Whether a resource is bound to a compute that there is.
+fn some_have_theirs(bound: &Bound, state: &State) -> bool {
+    let stored = bound.subjects().filter_map(|i| state.cluster.objects.get(&bound.resource(i)));
+    let mut ids = stored.filter_map(|stored| Some(bound_compute(bound, stored).identity.binding.as_ref()?.id.clone()));
+    ids.any(|id| state.platform.computes.contains_key(&number(&id)))
+}
+
 fn admits(bound: &Bound, state: &State) -> bool {
     let account = state.cluster.objects.get(&bound.account_resource());
     account.is_some_and(|account| account.value["spec"]["namespaces"]["names"].to_string().contains("shop"))
@@ -257,7 +273,9 @@ fn left_over(bound: &Bound, state: &State, world: &World, reports: &[Option<Arc<
         return None;
     }
     let known = |compute: &LiveCompute| {
-        let made_for = bound.subjects().find(|i| compute.made_by == Maker::Operator(Some(bound.resource(*i).1)));
+        let made_for = bound
+            .subjects()
+            .find(|i| compute.made_by == Maker::Operator(Some(name_of(&bound.resource(*i)).to_owned())));
         let resource = made_for.and_then(|i| Some((i, state.cluster.objects.get(&bound.resource(i))?)));
         let Some((i, stored)) = resource else { return compute.late };
         let report = reports[i].as_deref();

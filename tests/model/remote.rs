@@ -61,7 +61,7 @@ impl Platform for Remote {
             unreachable!("a create makes something")
         };
         let made = super::effects::compute(id, new.name.clone(), true, project);
-        Ok((made, Vec::new()))
+        Ok((Compute { role: new.role, ..made }, Vec::new()))
     }
 
     async fn has_compute(&self, _: &str, compute: &str) -> Result<bool, Fault> {

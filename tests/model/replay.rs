@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use super::bound::Statuses;
 use super::edits::ELSEWHERE;
 pub use super::flight::{Answer, Base, Call, Effect, Entry, Flight, Pending, Resolved};
-use super::in_memory::cluster::{Stored, kind};
+use super::in_memory::cluster::{Stored, full_name, kind};
 use super::in_memory::{Carrier, Cluster, Port, Print, Request, Resource, Response, hash, refused};
 use super::mutation::Mutation;
 use super::remote::Remote;
@@ -218,7 +218,8 @@ impl Environment for Replay {
     }
 
     fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
-        let object = self.base.caches.get(&(kind::<K>(), reference.name.clone()));
+        let name = full_name(reference.namespace.as_deref(), &reference.name);
+        let object = self.base.caches.get(&(kind::<K>(), name));
         looks_at(&object);
         Some(object?.typed())
     }

@@ -15,9 +15,9 @@ use dbplane::platform::{KeyList, LatestKeys, Tick};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::bound::{Bound, Subject, TICK, account_spec, compute_spec, key_spec};
+use super::bound::{Bound, LATE, Subject, TICK, account_spec, compute_spec, key_spec};
 use super::edits::{STANDING_ACCOUNTS, StandingAccount};
-use super::in_memory::cluster::Stored;
+use super::in_memory::cluster::{NAMESPACE, Stored};
 use super::in_memory::{Cluster, Print, Resource};
 use super::noted::Noted;
 use super::remote::Remote;
@@ -140,6 +140,7 @@ pub struct Left {
     pub confirmations: u8,
     pub exchanges: u8,
     pub account_deletions: u8,
+    pub late_accounts: u8,
     pub admissions: u8,
     pub replacements: u8,
     pub older: u8,
@@ -199,6 +200,7 @@ impl State {
                 confirmations: if bound.is_braked() { bound.deletions } else { 0 },
                 exchanges: bound.exchanges,
                 account_deletions: u8::from(bound.account_deletion),
+                late_accounts: u8::from(bound.primaries),
                 admissions: bound.admissions,
                 replacements: bound.replacements,
                 older: bound.older,
@@ -275,7 +277,10 @@ impl Process {
 
 /// A process that has just begun to lead: it has listed all resources.
 pub fn process(bound: &Bound, cluster: &Cluster, number: u8) -> Process {
-    let accounts = standing_accounts(bound).iter().map(standing).collect();
+    let accounts = standing_accounts(bound).iter().map(|account| standing(account, NAMESPACE, account.connection));
+    // Its object comes later.
+    let late = bound.primaries.then(|| standing(&STANDING_ACCOUNTS[0], LATE, 103));
+    let accounts: BTreeMap<_, _> = accounts.chain(late).collect();
     Process {
         number,
         cut_off: false,
@@ -300,10 +305,10 @@ fn standing_accounts(bound: &Bound) -> &'static [StandingAccount] {
     }
 }
 
-fn standing(account: &StandingAccount) -> (AccountName, AccountEntry<Remote>) {
-    let name = AccountName { kind: AccountKind::Account, namespace: Some("shop".into()), name: account.name.into() };
+fn standing(account: &StandingAccount, namespace: &str, number: u64) -> (AccountName, AccountEntry<Remote>) {
+    let name = AccountName { kind: AccountKind::Account, namespace: Some(namespace.into()), name: account.name.into() };
     let connection = Connection {
-        number: account.connection,
+        number,
         platform: Remote { key: account.key },
         access: account.access(),
         poll_interval: TICK,

@@ -1,6 +1,6 @@
 //! What happens on the platform, in the cluster, and to the time by itself, and what a process reads of the platform.
 
-use dbplane::domain::Fault;
+use dbplane::domain::{self, Fault, Role};
 
 use super::actions::{Action, pending};
 use super::bound::{Bound, Subject};
@@ -59,9 +59,10 @@ pub fn read(bound: &Bound, state: &State, p: usize, platform: &Platform, failed:
         return None;
     }
     let (key, connection) = state.processes[p].connection()?;
+    let role = if bound.primaries { Role::Primary } else { Role::Replica };
     let shown = |elsewhere: bool| {
         let computes = platform.computes.iter().filter(move |(_, found)| found.elsewhere == elsewhere);
-        computes.map(|(id, found)| compute(*id, found.name.clone(), found.setting, "p-1"))
+        computes.map(|(id, found)| domain::Compute { role, ..compute(*id, found.name.clone(), found.setting, "p-1") })
     };
     let computes = match failed {
         true => Err(Fault::Server { status: 500, message: String::new() }),

@@ -256,8 +256,7 @@ async fn two_accounts_of_one_platform_share_claims_however_they_spell_it() {
     let fixture = Fixture::new("spelled").await;
     fixture.apply(&compute("first", BRANCH, "")).await;
     let first = id(&fixture.until_ready("compute/first").await);
-    let other = fixture.platform.base_url().replace("127.0.0.1", "localhost");
-    assert_ne!(other, fixture.platform.base_url());
+    let other = format!("{}/", fixture.platform.base_url().replace("127.0.0.1", "127.1"));
     fixture.account_named("other", &other).await;
     let through = |manifest: &str| manifest.replace("{name: prod}", "{name: other}");
     fixture.apply(&through(&compute("second", BRANCH, "  existing: Adopt\n"))).await;

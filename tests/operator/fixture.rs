@@ -24,7 +24,7 @@ use crate::support::{PATIENCE, free_listener, free_port, objects, wait_for};
 /// The tokens of the sample world.
 pub const ADMIN: &str = "demo-personal-key-not-a-secret";
 pub const ORGANIZATION_KEY: &str = "demo-organization-key-not-a-secret";
-/// The sample project, as manifests name it. Each test has one of its own: resources of all platforms share claims.
+/// The sample project, as manifests name it. Each test has one of its own.
 pub const PROJECT: &str = "aged-wind-123456";
 
 pub fn root() -> PathBuf {

@@ -12,6 +12,7 @@
 mod accounts;
 mod alone;
 mod chain;
+mod claims;
 #[path = "../support/collector.rs"]
 mod collector;
 mod command_line;

@@ -9,7 +9,9 @@ use super::super::environment::{Environment, Kind, KindVisitor, Kinds, wake_by};
 use super::super::index::Key;
 use super::super::object::{AccountName, Managed, has_finalizer, uid};
 use super::super::pass::label;
+use crate::api::ObjectMeta;
 use crate::cluster::resource_version;
+use crate::decide::names::RECORD;
 
 /// A resource that refers to an account.
 #[derive(Clone, Debug)]
@@ -71,12 +73,13 @@ fn dependent<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Dependent 
     }
 }
 
-/// What cannot be read may refer to any account that it could use. Whether it has something on the platform, its finalizer
-/// tells.
+/// What cannot be read may refer to any account that it could use. It has something on the platform where its finalizer holds it and its
+/// status has a record, which is all that is kept of its annotations: anybody can write the finalizer.
 fn unreadable<K: Kind, E: Environment>(env: &E, account: &AccountName) -> Vec<Dependent> {
     let metas = env.unreadable::<K::Object>();
     let concerned = metas.iter().filter(|meta| account.namespace.is_none() || meta.namespace == account.namespace);
-    let protected = concerned.filter(|meta| has_finalizer(meta));
+    let is_recorded = |meta: &ObjectMeta| meta.annotations.as_ref().is_some_and(|all| all.contains_key(RECORD));
+    let protected = concerned.filter(|meta| has_finalizer(meta) && is_recorded(meta));
     protected
         .map(|meta| Dependent {
             kind: K::Object::kind(&()).into_owned(),

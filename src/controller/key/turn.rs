@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use kube::ResourceExt;
 
 use super::super::access;
 use super::super::environment::Environment;
@@ -25,7 +26,6 @@ pub(super) fn turn_to_ask<E: Environment>(
     known: &ProjectKeyIdentity,
     now: Timestamp,
 ) -> Option<Probe> {
-    let reference = &object.spec.account_ref;
     let access = access::of(env, object);
     let listed = listing::look(env, object, known, &access);
     let probe = env.state().resource(&uid(object)).key.probe;
@@ -36,7 +36,8 @@ pub(super) fn turn_to_ask<E: Environment>(
     let rate =
         access.connection?.access.rate_limit.map_or(Rate::default().requests_per_minute, |it| it.requests_per_minute);
     let spacing = MINUTE * 100 / SHARE / rate.max(1);
-    let turn = env.state().turn_to_ask(&uid(object), &AccountName::of(reference, object), spacing, now);
+    let of = (AccountName::of(&object.spec.account_ref, object), object.namespace().unwrap_or_default());
+    let turn = env.state().turn_to_ask(&uid(object), &of, spacing, now);
     // As if it had been asked one period before its turn.
     let before = turn.checked_sub(env.settings().limits.key_check).unwrap_or(now);
     (turn > now).then_some(Probe::NotAsked(Some(before)))

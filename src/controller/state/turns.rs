@@ -1,5 +1,5 @@
-//! Whose turn it is to be asked whether the platform still accepts it: one key after the other, so that many of them leave room for
-//! everything else.
+//! Whose turn it is to be asked whether the platform still accepts it: one key of a namespace after the other, so that many of them leave
+//! room for everything else.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use crate::controller::object::AccountName;
 use crate::decide::later;
 
 impl<P> ProcessState<P> {
-    /// When the key of a resource has its turn among those of the account, `spacing` after the one before: now, or later. A turn that
-    /// was given is kept until it is taken.
-    pub fn turn_to_ask(&self, uid: &str, account: &AccountName, spacing: Duration, now: Timestamp) -> Timestamp {
+    /// When the key of a resource has its turn among those of its namespace that use the account, `spacing` after the one before: now, or
+    /// later. A turn that was given is kept until it is taken.
+    pub fn turn_to_ask(&self, uid: &str, of: &(AccountName, String), spacing: Duration, now: Timestamp) -> Timestamp {
         self.with(|contents| {
             contents.resources.change(uid, |ResourceState { key, .. }| {
                 let turn = key.turn.take().unwrap_or_else(|| {
-                    let free = contents.turns.get(account).copied().unwrap_or(now).max(now);
-                    contents.turns.insert(account.clone(), later(free, spacing));
+                    let free = contents.turns.get(of).copied().unwrap_or(now).max(now);
+                    contents.turns.insert(of.clone(), later(free, spacing));
                     free
                 });
                 key.turn = Some(turn).filter(|turn| *turn > now);
@@ -38,19 +38,26 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn account(name: &str) -> AccountName {
-        AccountName { kind: AccountKind::Account, namespace: Some("shop".to_owned()), name: name.to_owned() }
+    fn of(name: &str, namespace: &str) -> (AccountName, String) {
+        (
+            AccountName { kind: AccountKind::ClusterAccount, namespace: None, name: name.to_owned() },
+            namespace.to_owned(),
+        )
     }
 
     #[test]
-    fn one_after_the_other_and_each_account_by_itself() {
+    fn one_after_the_other_and_each_account_and_namespace_by_itself() {
         let state = ProcessState::<()>::default();
-        let turn = |uid: &str, name: &str, now| state.turn_to_ask(uid, &account(name), SPACING, at(now));
+        let turn = |uid: &str, name: &str, now| {
+            let (name, namespace) = name.split_once('/').unwrap_or((name, "shop"));
+            state.turn_to_ask(uid, &of(name, namespace), SPACING, at(now))
+        };
         for (uid, name, now, expected) in [
             ("one", "prod", 10, 10),
             ("two", "prod", 10, 12),
             ("three", "prod", 10, 14),
             ("four", "test", 10, 10),
+            ("six", "prod/bank", 10, 10),
             // It has its turn already.
             ("two", "prod", 11, 12),
             ("two", "prod", 12, 12),

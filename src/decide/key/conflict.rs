@@ -1,15 +1,17 @@
 //! What to report where a Secret is another one's.
 
 use super::super::{Decision, Reason, Report};
-use super::{Case, Choice};
+use super::{Case, Choice, KeySecretView};
 
 pub(super) fn claimed(case: &Case, other: &str) -> Choice {
+    let name = &case.spec.secret.name;
+    let whose = match &case.secret {
+        KeySecretView::Foreign(owner) => format!("Secret {name} is {owner}."),
+        _ => format!("{other} wants Secret {name} as well, and is older."),
+    };
     Decision::rest(Report::stalled(
         Reason::ClaimedByAnother,
-        format!(
-            "{other} writes Secret {}. Delete one of the two; spec.secret.name cannot be changed.",
-            case.spec.secret.name
-        ),
+        format!("{whose} Delete one of the two; spec.secret.name cannot be changed."),
     ))
 }
 

@@ -26,9 +26,9 @@ fn a_foreign_secret_is_not_written_and_is_named() {
 #[test]
 fn the_older_resource_creates_the_secret_and_the_owner_keeps_it() {
     let rival = |given: Given| given.but(|_, seen| seen.rival = Some("ProjectKey old".to_owned()));
-    rival(Given::new()).stalls(0, Reason::ClaimedByAnother, &["ProjectKey old", "Secret ci-key", "Delete one"]);
+    rival(Given::new()).stalls(0, Reason::ClaimedByAnother, &["ProjectKey old wants Secret ci-key", "Delete one"]);
     let foreign = KeySecretView::Foreign("ProjectKey old's".to_owned());
-    rival(Given::new().secret(foreign)).stalls(0, Reason::ClaimedByAnother, &["ProjectKey old"]);
+    rival(Given::new().secret(foreign)).stalls(0, Reason::ClaimedByAnother, &["Secret ci-key is ProjectKey old's"]);
     let (health, _, _) = rival(Given::in_use()).reported(1);
     assert!(matches!(health, Health::Ready(..)), "{health:?}");
 }

@@ -1,0 +1,86 @@
+//! Who has a branch and a compute: what the operator has recorded decides, and not what anybody declares.
+
+use serde_json::json;
+
+use crate::computes::delete;
+use crate::creates::id;
+use crate::fixture::{ADMIN, Fixture, PROJECT, account, compute, world};
+
+/// Another namespace, without an account.
+async fn beside(name: &str) -> Fixture {
+    Fixture::bare(&format!("{name}-evil")).await
+}
+
+/// A primary on the branch of another fixture's project, and in its words.
+fn primary(name: &str, of: &Fixture, more: &str) -> String {
+    compute(name, "br-main-42", more).replace(PROJECT, &of.project)
+}
+
+async fn claimed(fixture: &Fixture, object: &str) -> String {
+    let seen = fixture.until_condition(object, "Stalled", "True", "ClaimedByAnother").await;
+    seen["message"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn who_has_no_usable_account_keeps_nobody_from_a_branch() {
+    let mine = Fixture::new("claims-no-account").await;
+    let evil = beside("claims-no-account").await;
+    evil.apply(&primary("noacct", &mine, "")).await;
+    evil.until_condition("compute/noacct", "Stalled", "True", "AccountNotFound").await;
+    // An account whose key the platform refuses is none either.
+    evil.secret("platform-api-key", "not-a-key").await;
+    evil.apply(&account("refused", &mine.platform.base_url(), "")).await;
+    evil.apply(&primary("refused", &mine, "").replace("name: prod", "name: refused")).await;
+    evil.until_condition("compute/refused", "Ready", "Unknown", "AccountNotReady").await;
+    mine.apply(&compute("orders", "br-main-42", "")).await;
+    mine.until_ready("compute/orders").await;
+    assert_eq!(mine.computes().await.len(), 1);
+}
+
+/// Both may use the project. The first that the operator could record has the branch, and the other one comes after it.
+#[tokio::test]
+async fn of_two_namespaces_the_one_that_was_recorded_first_has_the_branch() {
+    let late = Fixture::bare("claims-late").await;
+    let first = Fixture::bare("claims-first").await;
+    late.apply(&compute("orders", "br-main-42", "")).await;
+    late.until_condition("compute/orders", "Stalled", "True", "AccountNotFound").await;
+    first.secret("platform-api-key", ADMIN).await;
+    first.apply(&account("prod", &late.platform.base_url(), "")).await;
+    first.apply(&primary("taken", &late, "")).await;
+    let bound = id(&first.until_ready("compute/taken").await);
+    late.account().await;
+    let message = claimed(&late, "compute/orders").await;
+    assert!(message.contains("A resource of another namespace already has the primary compute of branch"), "{message}");
+    assert!(!message.contains(&first.namespace) && !message.contains("taken"), "{message}");
+    assert!(late.shared.operator.log().contains("holder=\"Compute claims-first/taken\""), "the log names it");
+    first.until_ready("compute/taken").await;
+    delete(&first, "compute/taken").await;
+    first.until_gone("compute/taken").await;
+    assert_ne!(id(&late.until_ready("compute/orders").await), bound);
+    assert_eq!((late.count("POST"), late.count("DELETE")), (2, 1));
+}
+
+/// A server of one's own shows whatever one likes, also the ids of what somebody else has on another platform.
+#[tokio::test]
+async fn what_another_platform_shows_takes_nothing_from_this_one() {
+    // Ids follow from the seed.
+    let mine = Fixture::on("claims-platforms", |options| options.seed = 7).await;
+    let evil = Fixture::on("claims-platforms-evil", |options| {
+        (options.seed, options.world) = (7, world(&mine.project));
+    });
+    let evil = evil.await;
+    evil.account().await;
+    evil.apply(&primary("orders", &mine, "")).await;
+    let taken = id(&evil.until_ready("compute/orders").await);
+    mine.account().await;
+    mine.apply(&compute("orders", "br-main-42", "")).await;
+    let bound = id(&mine.until_ready("compute/orders").await);
+    assert_eq!(bound, taken, "the same id on both");
+    mine.patch("compute/orders", json!({"deletion": "Orphan"})).await;
+    delete(&mine, "compute/orders").await;
+    mine.until_gone("compute/orders").await;
+    mine.apply(&compute("again", "br-main-42", &format!("  computeID: {bound}\n"))).await;
+    assert_eq!(id(&mine.until_ready("compute/again").await), bound);
+    evil.until_ready("compute/orders").await;
+    assert_eq!((mine.count("POST"), evil.count("POST")), (1, 1));
+}
