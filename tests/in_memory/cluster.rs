@@ -29,7 +29,7 @@ pub fn full_name(namespace: Option<&str>, name: &str) -> String {
 }
 
 /// The namespace and the name.
-fn place(full_name: &str) -> (&str, &str) {
+pub fn place(full_name: &str) -> (&str, &str) {
     full_name.split_once('/').unwrap_or((NAMESPACE, full_name))
 }
 

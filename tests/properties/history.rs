@@ -145,7 +145,15 @@ pub fn event(subject: Subject) -> BoxedStrategy<Event> {
         1 => which().prop_map(Event::ComputeRemoved),
         2 => prop::option::weighted(0.7, 0..3_u8).prop_map(Event::Role),
     ];
-    let of_keys = prop_oneof![
+    match subject {
+        Subject::Computes => prop_oneof![1 => of_any, 2 => of_computes].boxed(),
+        Subject::Key => prop_oneof![1 => of_any, 1 => event_of_keys()].boxed(),
+    }
+}
+
+/// What people do with a ProjectKey.
+pub fn event_of_keys() -> impl Strategy<Value = Event> {
+    prop_oneof![
         1 => Just(Event::ForeignKey),
         1 => Just(Event::KeyReplaced),
         1 => Just(Event::KeyStripped),
@@ -155,11 +163,7 @@ pub fn event(subject: Subject) -> BoxedStrategy<Event> {
         2 => any::<bool>().prop_map(Event::KeyReapplied),
         3 => (0..4_u8).prop_map(Event::KeyRequested),
         2 => (0..3_u8).prop_map(Event::KeyRotation),
-    ];
-    match subject {
-        Subject::Computes => prop_oneof![1 => of_any, 2 => of_computes].boxed(),
-        Subject::Key => prop_oneof![1 => of_any, 1 => of_keys].boxed(),
-    }
+    ]
 }
 
 pub fn chapters(event: impl Strategy<Value = Event>) -> impl Strategy<Value = Vec<Chapter>> {

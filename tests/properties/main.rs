@@ -108,9 +108,16 @@ proptest! {
 
     /// Another tenant of the same ClusterAccount writes into its own namespace whatever might make it believed.
     #[test]
-    fn a_hostile_tenant_changes_nothing_of_others(profile in profile(), computes in computes(1..=2), chapters in chapters(tenant::event()), faults in faults()) {
+    fn a_hostile_tenant_changes_nothing_of_others(profile in profile(), deletes_per_minute in deletes_per_minute(), computes in computes(1..=2), chapters in chapters(tenant::event()), faults in faults()) {
         let account = history::Access::ClusterAccount;
-        holds(&History { profile, computes, key: true, chapters, faults, account, deletes_per_minute: 30 })?;
+        holds(&History { profile, computes, key: true, chapters, faults, account, deletes_per_minute })?;
+    }
+
+    /// The same with its ProjectKeys and its Secrets.
+    #[test]
+    fn a_hostile_tenant_changes_no_key_of_others(profile in profile(), deletes_per_minute in deletes_per_minute(), computes in computes(0..=1), chapters in chapters(tenant::key_event()), faults in faults()) {
+        let account = history::Access::ClusterAccount;
+        holds(&History { profile, computes, key: true, chapters, faults, account, deletes_per_minute })?;
     }
 
     /// A key, and what people do with it.

@@ -53,6 +53,9 @@ pub struct Process {
     woken: Mutex<BTreeSet<Resource>>,
 }
 
+/// The cluster that the operator runs for.
+pub const CLUSTER: &str = "c1u57e";
+
 const KINDS: [&str; 4] = ["Account", "ClusterAccount", "Compute", "ProjectKey"];
 
 /// What a pass came to.
@@ -75,7 +78,7 @@ impl Process {
             settings: PassSettings {
                 limits,
                 request_timeout: REQUEST_TIMEOUT,
-                cluster: "c1u57e".parse().unwrap(),
+                cluster: CLUSTER.parse().unwrap(),
                 namespaces: Vec::new(),
                 cluster_accounts: true,
                 platforms: Platforms::default(),
@@ -291,6 +294,7 @@ impl Carrier for Carried {
             }
             let before = simulation.cluster.standing(&request);
             let answer = simulation.cluster.handle(&request);
+            simulation.note_write(&request);
             if simulation.cluster.standing(&request) != before {
                 simulation.ledger.writes.push(format!("{request:?}"));
             }

@@ -10,7 +10,7 @@ use kube::ResourceExt;
 
 use super::history::{compute, key};
 use super::in_memory::Resource;
-use super::in_memory::cluster::NAMESPACE;
+use super::in_memory::cluster::{NAMESPACE, Request, Target, full_name, place};
 use super::in_memory::promises::{self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World};
 use super::process::Process;
 use super::rotating::MOST_KEYS;
@@ -54,11 +54,27 @@ impl Simulation {
     /// Whoever has no key that can be used does not say that it has one.
     pub fn note_creation(&mut self, actor: &Resource) {
         let Some(object) = self.cluster.get::<ProjectKey>(&actor.1) else { return };
-        let secret = self.cluster.secrets.get(&object.spec.secret.name);
+        let secret = self.cluster.secrets.get(&full_name(object.namespace().as_deref(), &object.spec.secret.name));
         let holds_key = secret.is_some_and(|secret| secret.annotations().contains_key(names::SECRET_KEY_ID));
         let ready = |condition: &Condition| condition.type_ == "Ready" && condition.status == "True";
         if self.acting.as_ref() == Some(actor) && !holds_key && conditions(object.as_ref()).iter().any(ready) {
             let violation = format!("{} has no key, and says Ready", actor.1);
+            self.ledger.violations.push(violation);
+        }
+    }
+}
+
+impl Simulation {
+    /// A resource has nothing written in another namespace.
+    pub fn note_write(&mut self, request: &Request) {
+        let Some(actor) = self.acting.as_ref().filter(|actor| actor.0 != "ClusterAccount") else { return };
+        let target = match request.target() {
+            Target::Object(resource) => &resource.1,
+            Target::Secret(name) => name,
+            Target::Namespace => return,
+        };
+        if place(target).0 != place(&actor.1).0 {
+            let violation = format!("{} {} has {target} written in another namespace", actor.0, actor.1);
             self.ledger.violations.push(violation);
         }
     }
@@ -96,6 +112,7 @@ fn world(run: &Run) -> World {
         let text = secret.annotations().get(names::SECRET_KEY)?;
         Some(serde_json::from_str::<serde_json::Value>(text).ok()?["name"].as_str()?.to_owned())
     };
+    let secrets = || simulation.cluster.secrets.iter().filter(|(name, _)| place(name).0 == NAMESPACE);
     let unsaved = run.process.iter().flat_map(Process::unsaved_keys);
     World {
         computes: computes
@@ -110,8 +127,8 @@ fn world(run: &Run) -> World {
             .collect(),
         resources: objects.map(BoundCompute::from).collect(),
         project_keys: project_keys.map(RecordedKey::from).collect(),
-        key_secrets: simulation.cluster.secrets.iter().map(|(name, secret)| (name.clone(), of_key(secret))).collect(),
-        known_keys: simulation.cluster.secrets.values().filter_map(|secret| recorded(secret)).chain(unsaved).collect(),
+        key_secrets: secrets().map(|(name, secret)| (name.clone(), of_key(secret))).collect(),
+        known_keys: secrets().filter_map(|(_, secret)| recorded(secret)).chain(unsaved).collect(),
         keys_left: simulation.ledger.keys_left.clone(),
         strays: simulation.ledger.strays.clone(),
     }

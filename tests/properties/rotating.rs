@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::history::key;
 use super::in_memory::Resource;
+use super::in_memory::cluster::place;
 use super::run::Run;
 use super::simulation::Simulation;
 
@@ -45,7 +46,8 @@ impl Simulation {
     pub fn note_revocation_in_use(&mut self, id: &str, actor: &Resource) {
         let holds = |secret: &Secret| secret.annotations().get(names::SECRET_KEY_ID).is_some_and(|held| held == id);
         let stays = self.cluster.objects.get(actor).is_some_and(|object| !object.is_deleting());
-        if stays && self.cluster.secrets.values().any(|secret| holds(secret)) {
+        let of_actor = |name: &str| place(name).0 == place(&actor.1).0;
+        if stays && self.cluster.secrets.iter().any(|(name, secret)| of_actor(name) && holds(secret)) {
             self.ledger.violations.push(format!("{} has revoked key {id}, which its Secret holds", actor.1));
         }
     }

@@ -17,6 +17,7 @@ use super::faults::{Carried, Fault, Hit};
 use super::history::History;
 use super::in_memory::{Cluster, Resource};
 use super::snares::Snares;
+use super::tenant::is_tenants;
 
 pub const TOKEN: &str = "token-of-an-administrator";
 pub const TOKEN_NAME: &str = "admin";
@@ -49,6 +50,8 @@ pub struct Ledger {
     /// Computes that the operator created, and for whom.
     pub computes: BTreeMap<String, Resource>,
     pub keys: BTreeMap<i64, Resource>,
+    /// The secrets of these keys.
+    pub tokens: BTreeMap<String, Resource>,
     /// What the operator did that it must never do.
     pub violations: Vec<String>,
     /// Every event: of which resource, its reason and its text.
@@ -75,7 +78,8 @@ pub struct Ledger {
     restarts: BTreeSet<String>,
     /// For whom something was created by a request that arrived when nobody reckoned with it any more.
     pub late: Vec<Maker>,
-    /// When this process deleted something on the platform because a resource that nobody confirmed is being deleted.
+    /// When this process deleted something on the platform because a resource that nobody confirmed is being deleted, but for a hostile
+    /// tenant's.
     pub deletions: Vec<Timestamp>,
 }
 
@@ -272,11 +276,13 @@ impl Simulation {
             }
             (Method::Post, ["organizations", _, "api_keys"]) => {
                 self.note_creation(actor);
-                self.ledger.keys.insert(response.value()["id"].as_i64().unwrap(), actor.clone());
+                let key = response.value();
+                self.ledger.keys.insert(key["id"].as_i64().unwrap(), actor.clone());
+                self.ledger.tokens.insert(key["key"].as_str().unwrap().to_owned(), actor.clone());
             }
             (Method::Delete, ["organizations", _, "api_keys", id]) => {
                 self.count_deletion(actor);
-                self.ledger.revoked(id);
+                self.ledger.revoked(id, actor);
                 self.note_revocation_in_use(id, actor);
             }
             _ => {}
@@ -300,7 +306,7 @@ impl Simulation {
     fn count_deletion(&mut self, actor: &Resource) {
         let counts = self.cluster.objects.get(actor).is_some_and(|object| {
             let confirmed = &object.value["metadata"]["annotations"][names::CONFIRM_DELETION];
-            object.is_deleting() && !confirmed.is_string()
+            object.is_deleting() && !confirmed.is_string() && !is_tenants(actor)
         });
         if counts {
             self.ledger.deletions.push(self.now);
@@ -342,9 +348,10 @@ impl Ledger {
         }
     }
 
-    fn revoked(&mut self, id: &str) {
-        if !self.keys.contains_key(&id.parse().unwrap()) {
-            self.violations.push(format!("the foreign key {id} was revoked"));
+    fn revoked(&mut self, id: &str, actor: &Resource) {
+        let own = self.keys.get(&id.parse().unwrap()).is_some_and(|made_for| made_for == actor);
+        if !own {
+            self.violations.push(format!("{} {} revoked key {id}, which is not its own", actor.0, actor.1));
         }
     }
 

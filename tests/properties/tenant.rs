@@ -1,16 +1,21 @@
 //! A hostile tenant: somebody who may write dbplane's kinds in a namespace of their own, with whatever annotations, at any moment, and
 //! whose resources use the same ClusterAccount. Nothing of anybody else may change by that.
 
+mod keys;
+
 use dbplane::api::Compute;
 use dbplane::decide::identity::of_compute;
-use dbplane::decide::names::RECORD;
+use dbplane::decide::names::{self, RECORD};
 use dbplane::decide::seal::{ObjectKey, seal};
+use jiff::SignedDuration;
 use kube::ResourceExt;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::history::{Event, compute};
+pub use self::keys::{ForgedKey, ForgedSecret};
+use super::history::{Event, compute, key};
 use super::in_memory::Resource;
+use super::in_memory::cluster::place;
 use super::run::Run;
 use super::simulation::{BASE_URL, PROJECT};
 
@@ -26,7 +31,39 @@ pub enum Trick {
         what: Forged,
         victim: usize,
     },
-    Delete(u8),
+    /// The same for a ProjectKey and the keys of somebody else.
+    ForgeKey {
+        into: u8,
+        what: ForgedKey,
+    },
+    /// Puts a Secret in the place of that of a ProjectKey of its own.
+    ForgeSecret {
+        of: u8,
+        what: ForgedSecret,
+    },
+    /// Sets an annotation that people set on a resource of its own.
+    Annotate(Kind, u8, Wish),
+    Delete(Kind, u8),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    Compute,
+    ProjectKey,
+}
+
+/// An annotation that people set.
+#[derive(Clone, Copy, Debug)]
+pub enum Wish {
+    /// Its deletion is confirmed, with a time so many hours ahead.
+    Confirmed(i8),
+    /// The keys of somebody else are revoked by hand, as are all.
+    Revoked,
+    /// It has not created the computes of somebody else.
+    NotCreated,
+    Restart(u8),
+    Rotate(u8),
+    Reconcile(u8),
 }
 
 /// A record that the tenant seals itself.
@@ -43,9 +80,8 @@ pub enum Forged {
     Nonsense,
 }
 
-/// What happens while the tenant is at work.
+/// What happens while the tenant forges records of Computes.
 pub fn event() -> BoxedStrategy<Event> {
-    let which = || 0..2_usize;
     let forged = prop_oneof![
         3 => Just(Forged::Binding),
         2 => Just(Forged::Intent),
@@ -53,21 +89,59 @@ pub fn event() -> BoxedStrategy<Event> {
         2 => Just(Forged::Mark),
         1 => Just(Forged::Nonsense),
     ];
-    let trick = prop_oneof![
-        4 => (0..3_u8, forged, which()).prop_map(|(into, what, victim)| Trick::Forge { into, what, victim }),
-        1 => (0..3_u8).prop_map(Trick::Delete),
-    ];
+    let forge = (0..3_u8, forged, which()).prop_map(|(into, what, victim)| Trick::Forge { into, what, victim });
     prop_oneof![
-        6 => trick.prop_map(Event::Tenant),
-        1 => Just(Event::Kill),
-        1 => Just(Event::CredentialExchanged),
-        1 => (which(), 0..3_u8).prop_map(|(which, size)| Event::Resize(which, size)),
-        1 => (which(), 0..3_u8).prop_map(|(which, token)| Event::Restart(which, token)),
-        1 => which().prop_map(Event::ComputeRemoved),
-        1 => which().prop_map(Event::Replaced),
-        1 => which().prop_map(Event::Stripped),
+        5 => forge.prop_map(Event::Tenant),
+        2 => on_own(Kind::Compute).prop_map(Event::Tenant),
+        4 => of_others(),
     ]
     .boxed()
+}
+
+/// What happens while the tenant forges records and Secrets of ProjectKeys.
+pub fn key_event() -> BoxedStrategy<Event> {
+    let forge_key = (0..2_u8, keys::forged_key()).prop_map(|(into, what)| Trick::ForgeKey { into, what });
+    let forge_secret = (0..2_u8, keys::forged_secret()).prop_map(|(of, what)| Trick::ForgeSecret { of, what });
+    prop_oneof![
+        4 => forge_key.prop_map(Event::Tenant),
+        3 => forge_secret.prop_map(Event::Tenant),
+        3 => on_own(Kind::ProjectKey).prop_map(Event::Tenant),
+        1 => of_others(),
+        2 => super::history::event_of_keys(),
+    ]
+    .boxed()
+}
+
+fn which() -> impl Strategy<Value = usize> {
+    0..2_usize
+}
+
+fn of_others() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        Just(Event::Kill),
+        Just(Event::CredentialExchanged),
+        Just(Event::Confirmed),
+        (which(), 0..3_u8).prop_map(|(which, size)| Event::Resize(which, size)),
+        (which(), 0..3_u8).prop_map(|(which, token)| Event::Restart(which, token)),
+        which().prop_map(Event::ComputeRemoved),
+        which().prop_map(Event::Replaced),
+        which().prop_map(Event::Stripped),
+    ]
+}
+
+fn on_own(kind: Kind) -> impl Strategy<Value = Trick> {
+    let wish = prop_oneof![
+        prop::sample::select(&[-1_i8, 0, 24][..]).prop_map(Wish::Confirmed),
+        Just(Wish::Revoked),
+        Just(Wish::NotCreated),
+        (0..3_u8).prop_map(Wish::Restart),
+        (0..3_u8).prop_map(Wish::Rotate),
+        (0..3_u8).prop_map(Wish::Reconcile),
+    ];
+    prop_oneof![
+        1 => (0..2_u8, wish).prop_map(move |(own, wish)| Trick::Annotate(kind, own, wish)),
+        1 => (0..2_u8).prop_map(move |own| Trick::Delete(kind, own)),
+    ]
 }
 
 /// Whether a resource is the tenant's.
@@ -78,13 +152,38 @@ pub fn is_tenants(resource: &Resource) -> bool {
 impl Run<'_> {
     pub fn play(&mut self, trick: &Trick) {
         match trick {
-            Trick::Forge { into, what, victim } => self.forge(&own(*into), *what, &compute(*victim)),
-            Trick::Delete(which) => {
+            Trick::Forge { into, what, victim } => self.forge(&own(Kind::Compute, *into), *what, &compute(*victim)),
+            Trick::ForgeKey { into, what } => self.forge_key(&own(Kind::ProjectKey, *into), *what),
+            Trick::ForgeSecret { of, what } => self.forge_secret(&own(Kind::ProjectKey, *of), *what),
+            Trick::Annotate(kind, number, wish) => self.wish(&own(*kind, *number), *wish),
+            Trick::Delete(kind, number) => {
                 let mut simulation = self.simulation.lock();
                 let now = simulation.now;
-                simulation.cluster.delete(&own(*which), now);
+                simulation.cluster.delete(&own(*kind, *number), now);
             }
         }
+    }
+
+    fn wish(&mut self, own: &Resource, wish: Wish) {
+        let mut simulation = self.simulation.lock();
+        let (name, text) = match wish {
+            Wish::Confirmed(hours) => {
+                let time = simulation.now + SignedDuration::from_hours(hours.into());
+                (names::CONFIRM_DELETION, time.to_string())
+            }
+            Wish::Revoked => {
+                let theirs = simulation.keys_of(&key()).into_iter().map(|(id, name)| format!("{id},{name}"));
+                (names::REVOKED_KEYS, theirs.chain(["all".to_owned()]).collect::<Vec<_>>().join(","))
+            }
+            Wish::NotCreated => {
+                let theirs: Vec<String> = (0..2).flat_map(|number| simulation.made_for(&compute(number))).collect();
+                (names::NOT_CREATED, theirs.join(","))
+            }
+            Wish::Restart(value) => (names::RESTART, value.to_string()),
+            Wish::Rotate(value) => (names::ROTATE, value.to_string()),
+            Wish::Reconcile(value) => (names::RECONCILE, value.to_string()),
+        };
+        simulation.cluster.edit(own, &json!({"metadata": {"annotations": {name: text}}}));
     }
 
     fn forge(&mut self, own: &Resource, what: Forged, victim: &Resource) {
@@ -128,10 +227,10 @@ impl Run<'_> {
         binding(object).is_none() && tenants.into_iter().any(|other| has_it(other))
     }
 
-    /// No resource of the tenant has what was made for somebody else.
+    /// No resource of the tenant has what was made for somebody else, and no Secret of it holds their keys.
     pub fn is_robbed(&self) -> Option<String> {
         let simulation = self.simulation.lock();
-        simulation
+        let bound = simulation
             .cluster
             .all::<Compute>()
             .iter()
@@ -140,7 +239,8 @@ impl Run<'_> {
                 let id = of_compute(object).ok()?.identity.binding?.id;
                 let made_for = simulation.ledger.computes.get(&id).filter(|made_for| !is_tenants(made_for))?;
                 Some(format!("{} of {TENANT} has {id}, which was made for {}", object.name_any(), made_for.1))
-            })
+            });
+        bound.or_else(|| keys::stolen(&simulation))
     }
 }
 
@@ -148,10 +248,17 @@ impl Run<'_> {
 fn sealed(own: &Resource, uid: &str, mut record: Value) -> String {
     record["serial"] = json!(u64::MAX);
     record["uid"] = json!(uid);
-    let name = own.1.split_once('/').map(|(_, name)| name).unwrap();
-    seal(RECORD, &record, ObjectKey { namespace: TENANT, name })
+    seal(RECORD, &record, object_key(own))
 }
 
-fn own(number: u8) -> Resource {
-    ("Compute", format!("{TENANT}/thief-{number}"))
+fn own(kind: Kind, number: u8) -> Resource {
+    match kind {
+        Kind::Compute => ("Compute", format!("{TENANT}/thief-{number}")),
+        Kind::ProjectKey => keys::own(number),
+    }
+}
+
+fn object_key(own: &Resource) -> ObjectKey<'_> {
+    let (namespace, name) = place(&own.1);
+    ObjectKey { namespace, name }
 }
