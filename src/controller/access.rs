@@ -124,6 +124,23 @@ pub fn connection<K: UsesAccount, E: Environment>(
     })
 }
 
+/// The same where the account leads to that platform, and to no other one since the decision.
+pub fn connection_to<K: UsesAccount, E: Environment>(
+    env: &E,
+    object: &K,
+    platform: &str,
+    action: Action,
+) -> Result<SharedConnection<E::Client>, StepError> {
+    let (settings, connection) = (env.settings(), connection(env, object, action)?);
+    match settings.platforms.of(platform) == settings.platform(&connection) {
+        true => Ok(connection),
+        false => {
+            let message = "the account leads to another platform".to_owned();
+            Err(StepError::Failed(action, Problem::Platform(Fault::Transport { message })))
+        }
+    }
+}
+
 /// Where the account's platform is; empty while that is not known.
 pub fn base_url<K: UsesAccount, E: Environment>(env: &E, object: &K) -> String {
     let entry = env.state().account(&AccountName::of(object.account_ref(), object));

@@ -3,13 +3,28 @@
 use dbplane::decide::names;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::history::Access;
 use super::in_memory::cluster::NAMESPACE;
 use super::run::Run;
 use super::simulation::BASE_URL;
 use super::tenant::TENANT;
+
+impl Access {
+    pub fn spec(self, base_url: &str, secret: &str) -> Value {
+        let mut spec = json!({
+            "baseURL": base_url,
+            "organizationID": "org",
+            "apiKeySecretRef": {"name": secret, "key": "api-key"},
+        });
+        if self == Self::ClusterAccount {
+            spec["apiKeySecretRef"]["namespace"] = json!(NAMESPACE);
+            spec["namespaces"] = json!({"names": [NAMESPACE, TENANT]});
+        }
+        spec
+    }
+}
 
 impl Run<'_> {
     /// The account and its Secret, as people create them.
@@ -22,17 +37,8 @@ impl Run<'_> {
         if simulation.cluster.objects.contains_key(&account) {
             return;
         }
-        let mut spec = json!({
-            "baseURL": BASE_URL,
-            "organizationID": "org",
-            "apiKeySecretRef": {"name": CREDENTIAL, "key": "api-key"},
-        });
-        if self.history.account == Access::ClusterAccount {
-            spec["apiKeySecretRef"]["namespace"] = json!(NAMESPACE);
-            spec["namespaces"] = json!({"names": [NAMESPACE, TENANT]});
-        }
         let now = simulation.now;
-        simulation.cluster.create(&account, &spec, &json!({}), now);
+        simulation.cluster.create(&account, &self.history.account.spec(BASE_URL, CREDENTIAL), &json!({}), now);
     }
 
     /// What a person does in the end, so that everything can be settled.
@@ -45,6 +51,7 @@ impl Run<'_> {
             self.exchange_credential();
         }
         self.set_up_account();
+        self.move_home();
         self.admit(true);
         self.confirm();
     }
@@ -99,7 +106,7 @@ impl Run<'_> {
 /// The Secret with the account's API key.
 pub const CREDENTIAL: &str = "platform-api-key";
 
-fn credential(token: &str) -> Secret {
+pub fn credential(token: &str) -> Secret {
     let data = std::collections::BTreeMap::from([("api-key".to_owned(), ByteString(token.as_bytes().to_vec()))]);
     Secret { data: Some(data), ..Secret::default() }
 }

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::accounts::CREDENTIAL;
+use super::elsewhere::Move;
 use super::faults::Hit;
 use super::in_memory::Resource;
 use super::in_memory::cluster::Stored;
@@ -107,6 +108,8 @@ pub enum Event {
     Confirmed,
     /// A hostile tenant does this in its own namespace.
     Tenant(Trick),
+    /// An account, or a resource, is changed for another platform.
+    Moved(Move),
 }
 
 /// What a history is about.
@@ -309,6 +312,7 @@ impl Run<'_> {
             Event::Admits(admits) => self.admit(*admits),
             Event::Confirmed => self.confirm(),
             Event::Tenant(trick) => self.play(trick),
+            Event::Moved(what) => self.move_away(*what),
             Event::KeyDeleted => self.delete(&key()),
             Event::KeyReapplied(backup) => self.reapply(&key(), *backup),
             Event::KeyRequested(value) => self.request_key(*value),

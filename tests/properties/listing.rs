@@ -12,8 +12,6 @@ use super::process::{Process, poll};
 /// The organization's keys as one process has last seen them.
 #[derive(Debug, Default)]
 pub struct SeenKeys {
-    /// Through which connection.
-    connection: Option<u64>,
     latest: LatestKeys,
     /// When the last attempt ended.
     at: Timestamp,
@@ -26,10 +24,10 @@ pub fn read_well<L: Listing>(began: Tick, (at, ended): (Timestamp, Timestamp), i
 }
 
 impl SeenKeys {
-    /// What is known through a connection. That there is no such list is believed for a while.
-    pub fn known(&self, connection: u64, now: Timestamp) -> LatestKeys {
+    /// What is known. That there is no such list is believed for a while.
+    pub fn known(&self, now: Timestamp) -> LatestKeys {
         let believed = self.latest.fault.as_ref().and_then(Keys::not_offered);
-        match self.connection == Some(connection) && believed.is_none_or(|believed| now < self.at + believed) {
+        match believed.is_none_or(|believed| now < self.at + believed) {
             true => self.latest.clone(),
             false => LatestKeys::default(),
         }
@@ -39,7 +37,8 @@ impl SeenKeys {
 impl Process {
     /// What was last seen of the organization's keys.
     pub fn known_keys(&self, connection: u64) -> LatestKeys {
-        self.keys.lock().unwrap().known(connection, self.now())
+        let now = self.now();
+        self.keys.lock().unwrap().get(&connection).map(|seen| seen.known(now)).unwrap_or_default()
     }
 
     /// What was last seen of the keys through the connection that there is.
@@ -60,9 +59,7 @@ impl Process {
         let (began, at) = (self.tick(), self.now());
         let read = connection.platform.list_keys(organization).await;
         let (mut seen, now) = (self.keys.lock().unwrap(), self.now());
-        if seen.connection != Some(connection.number) {
-            *seen = SeenKeys { connection: Some(connection.number), ..SeenKeys::default() };
-        }
+        let seen = seen.entry(connection.number).or_default();
         seen.at = now;
         match read {
             Ok(keys) => seen.latest = read_well(began, (at, now), keys),

@@ -14,6 +14,7 @@
 mod accounts;
 mod brake;
 mod console;
+mod elsewhere;
 mod faults;
 mod history;
 #[path = "../in_memory/mod.rs"]

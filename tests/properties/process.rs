@@ -2,6 +2,7 @@
 //! passes are the operator's own.
 
 mod visits;
+mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -9,8 +10,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use async_trait::async_trait;
-use axum::http;
 use dbplane::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
 use dbplane::controller::environment::{Environment, Kind, Kinds, PassSettings};
 use dbplane::controller::index::Key;
@@ -21,21 +20,22 @@ use dbplane::decide::Limits;
 use dbplane::decide::account::KeyCount;
 use dbplane::platform::{
     Budget, ComputeInterest, ConnectError, Endpoint, HttpOptions, HttpPlatform, KeyInterest, LatestKeys,
-    LatestSnapshot, NoMeter, Platform, Platforms, RateLimited, Reach, Tick, Transport, Unanswered,
+    LatestSnapshot, NoMeter, Platform, Platforms, RateLimited, Reach, Tick,
 };
 use dbplane::telemetry::metrics::KeyChange;
-use dbplane_simulator::world::message::{Method, Request};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use kube::runtime::reflector::ObjectRef;
 use secrecy::SecretString;
-use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
 use self::visits::{Gone, One};
+use self::wire::Wire;
+pub use self::wire::translated;
 use super::faults::Fault;
 use super::in_memory::cluster::full_name;
 use super::in_memory::{self, Carrier, Port, Resource, Response, refused};
 use super::listing::{SeenKeys, read_well};
+use super::run::AT_ONCE;
 use super::simulation::{PROJECT, REQUEST_TIMEOUT, Shared, Simulation};
 use super::snares;
 
@@ -47,9 +47,10 @@ pub struct Process {
     ticks: AtomicU64,
     /// The objects that it knows of.
     known: BTreeMap<Resource, in_memory::Print<in_memory::cluster::Stored>>,
-    /// What the project was last seen like, through which connection.
-    seen: Mutex<(Option<u64>, LatestSnapshot)>,
-    pub keys: Mutex<SeenKeys>,
+    /// What the project was last seen like, through each connection.
+    seen: Mutex<BTreeMap<u64, LatestSnapshot>>,
+    /// The same for the organization's keys.
+    pub keys: Mutex<BTreeMap<u64, SeenKeys>>,
     woken: Mutex<BTreeSet<Resource>>,
 }
 
@@ -115,19 +116,20 @@ impl Process {
         self.known = there;
     }
 
-    /// A snapshot of the project, where some account can be used; `false` where the process died of it.
+    /// A snapshot of the project through each account that can be used; `false` where the process died of it.
     pub fn read(&self) -> bool {
-        let Some(connection) = self.connection() else { return true };
+        self.connections().all(|connection| self.read_through(&connection))
+    }
+
+    fn read_through(&self, connection: &Connection<RateLimited>) -> bool {
         let (began, at) = (self.tick(), self.now());
         self.simulation.lock().acting = None;
         let Poll::Ready(read) = poll(connection.platform.list_computes(PROJECT)) else { return false };
         let mut seen = self.seen.lock().unwrap();
-        if seen.0 != Some(connection.number) {
-            *seen = (Some(connection.number), LatestSnapshot::default());
-        }
+        let latest = seen.entry(connection.number).or_default();
         match read {
-            Ok(computes) => seen.1 = read_well(began, (at, self.now()), computes),
-            Err(fault) => (seen.1.fault, seen.1.attempted) = (Some(fault), Some(began)),
+            Ok(computes) => *latest = read_well(began, (at, self.now()), computes),
+            Err(fault) => (latest.fault, latest.attempted) = (Some(fault), Some(began)),
         }
         true
     }
@@ -139,12 +141,30 @@ impl Process {
 
     /// What was last seen of the project.
     pub fn computes(&self) -> Vec<dbplane::domain::Compute> {
-        let seen = self.seen.lock().unwrap();
-        seen.1.snapshot.as_ref().map(|snapshot| snapshot.items.clone()).unwrap_or_default()
+        let latest = self.connection().map(|connection| self.seen_through(&connection));
+        latest.and_then(|latest| latest.snapshot).map(|snapshot| snapshot.items.clone()).unwrap_or_default()
+    }
+
+    /// Makes a pass over the account that has just been moved in the midst of another pass.
+    fn look_at_moved(&self) {
+        let Some((account, acting)) = self.simulation.lock().move_due() else { return };
+        // With the first one it finds other credentials, and with the next ones it tries them.
+        for _ in 0..AT_ONCE {
+            self.pass(&account);
+        }
+        self.simulation.lock().acting = acting;
+    }
+
+    fn seen_through(&self, connection: &Connection<RateLimited>) -> LatestSnapshot {
+        self.seen.lock().unwrap().get(&connection.number).cloned().unwrap_or_default()
+    }
+
+    fn connections(&self) -> impl Iterator<Item = Arc<Connection<RateLimited>>> {
+        self.state.contents().accounts.into_values().filter_map(|entry| entry.connection)
     }
 
     pub fn connection(&self) -> Option<Arc<Connection<RateLimited>>> {
-        self.state.contents().accounts.into_values().find_map(|entry| entry.connection)
+        self.connections().next()
     }
 
     /// One pass over an object as it is now.
@@ -178,7 +198,9 @@ impl Environment for Process {
         &self.settings
     }
 
+    /// An account may change, and be looked at, whenever something is read here.
     fn state(&self) -> &ProcessState<RateLimited> {
+        self.look_at_moved();
         &self.state
     }
 
@@ -225,11 +247,7 @@ impl Environment for Process {
     }
 
     fn latest_snapshot(&self, _: &Compute, connection: &Connection<RateLimited>, _: ComputeInterest) -> LatestSnapshot {
-        let seen = self.seen.lock().unwrap();
-        match seen.0 == Some(connection.number) {
-            true => seen.1.clone(),
-            false => LatestSnapshot::default(),
-        }
+        self.seen_through(connection)
     }
 
     fn stop_observing(&self, _: &Compute) {}
@@ -279,6 +297,7 @@ impl Carrier for Carried {
         if let in_memory::Request::Event { resource, reason, text } = &request {
             let mut simulation = self.0.lock();
             simulation.ledger.told.push((resource.1.clone(), reason.clone(), text.clone()));
+            simulation.note_told(resource, reason, text);
             // These ask a person to see to what is named; others only say what was done.
             let named = in_memory::promises::words(text).map(str::to_owned);
             match reason.as_str() {
@@ -309,71 +328,6 @@ impl Carrier for Carried {
             Err(fault) => Err(refused(500, &format!("{fault:?}"))),
         }
     }
-}
-
-/// No list may be so large.
-const HUGE: usize = 9 * 1024 * 1024;
-
-/// The way to the simulated platform.
-#[derive(Debug)]
-struct Wire(Shared);
-
-#[async_trait]
-impl Transport for Wire {
-    async fn carry(&self, request: reqwest::Request) -> Result<reqwest::Response, Unanswered> {
-        let arrived = translated(&request, self.0.lock().now);
-        let now = |simulation: &mut Simulation| {
-            let actor = simulation.acting.clone();
-            simulation.carry(&arrived, actor.as_ref())
-        };
-        let answer = |status: u16, body: Vec<u8>| {
-            let answer = http::Response::builder().status(status).body(body).unwrap();
-            Ok(reqwest::Response::from(answer))
-        };
-        let late = |simulation: &mut Simulation, after| simulation.post(arrived.clone(), after);
-        match self.0.effect(|| format!("{:?} {}", arrived.method, arrived.path), now, late).await {
-            Ok(response) => answer(response.status, shifted(response.body, self.0.lock().ahead)),
-            Err(Fault::Refused(status)) => answer(status, br#"{"message": "no"}"#.to_vec()),
-            Err(Fault::Cut) => answer(201, b"{".to_vec()),
-            Err(Fault::Huge) => answer(200, vec![b' '; HUGE]),
-            Err(Fault::Unreachable) => Err(Unanswered { sent: false, message: "no connection".into() }),
-            Err(fault) => Err(Unanswered { sent: true, message: format!("{fault:?}") }),
-        }
-    }
-}
-
-/// An answer of a platform whose clock is so much ahead.
-fn shifted(body: Vec<u8>, ahead: SignedDuration) -> Vec<u8> {
-    match serde_json::from_slice(&body) {
-        Ok(mut value) if !ahead.is_zero() => {
-            shift(&mut value, ahead);
-            serde_json::to_vec(&value).unwrap()
-        }
-        _ => body,
-    }
-}
-
-fn shift(value: &mut Value, ahead: SignedDuration) {
-    match value {
-        Value::Object(fields) => fields.values_mut().for_each(|field| shift(field, ahead)),
-        Value::Array(items) => items.iter_mut().for_each(|item| shift(item, ahead)),
-        Value::String(text) => {
-            if let Ok(time) = text.parse::<Timestamp>() {
-                *text = (time + ahead).to_string();
-            }
-        }
-        _ => {}
-    }
-}
-
-pub fn translated(request: &reqwest::Request, now: Timestamp) -> Request {
-    let path = request.url().path().trim_start_matches("/api/v2").to_owned();
-    let mut arrived = Request::new(Method::parse(request.method().as_str()), path, now);
-    arrived.query = request.url().query().unwrap_or_default().to_owned();
-    let authorization = request.headers().get("authorization").unwrap().to_str().unwrap();
-    arrived = arrived.bearer(authorization.trim_start_matches("Bearer "));
-    arrived.body = request.body().and_then(|body| body.as_bytes()).unwrap_or_default().to_vec();
-    arrived
 }
 
 /// Large answers are read within a time limit, which needs a clock although it is never waited for.

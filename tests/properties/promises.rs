@@ -24,6 +24,11 @@ pub fn unbroken(run: &Run) -> Result<(), String> {
         return Err(violation.clone());
     }
     too_many_deletions(run)?;
+    run.made_on_both()?;
+    run.at_each_platform(unbroken_here)
+}
+
+fn unbroken_here(run: &Run) -> Result<(), String> {
     let world = world(run);
     for resource in computes(run) {
         let most = 1 + run.late(&resource);
@@ -106,7 +111,9 @@ fn world(run: &Run) -> World {
     let keys = keys.filter(|key| !is_theirs(ledger.keys.get(&key.id)));
     let is_own = |namespace: Option<String>| namespace.as_deref() == Some(NAMESPACE);
     let objects = simulation.cluster.all::<Compute>().into_iter().filter(|object| is_own(object.namespace()));
+    let objects = objects.map(BoundCompute::from).filter(|it| simulation.is_here(it.identity.platform()));
     let project_keys = simulation.cluster.all::<ProjectKey>().into_iter().filter(|object| is_own(object.namespace()));
+    let project_keys = project_keys.map(RecordedKey::from).filter(|it| simulation.is_here(it.identity.platform()));
     let of_key = |secret: &Secret| secret.annotations().get(names::SECRET_KEY_ID)?.parse().ok();
     let recorded = |secret: &Secret| {
         let text = secret.annotations().get(names::SECRET_KEY)?;
@@ -125,8 +132,8 @@ fn world(run: &Run) -> World {
         keys: keys
             .map(|key| LiveKey { made_by: made_by(simulation.ledger.keys.get(&key.id)), id: key.id, name: key.name })
             .collect(),
-        resources: objects.map(BoundCompute::from).collect(),
-        project_keys: project_keys.map(RecordedKey::from).collect(),
+        resources: objects.collect(),
+        project_keys: project_keys.collect(),
         key_secrets: secrets().map(|(name, secret)| (name.clone(), of_key(secret))).collect(),
         known_keys: secrets().filter_map(|(_, secret)| recorded(secret)).chain(unsaved).collect(),
         keys_left: simulation.ledger.keys_left.clone(),
@@ -163,6 +170,10 @@ fn reason<K: Managed>(object: &K, type_: &str) -> String {
 /// The promises that hold at rest.
 pub fn kept(run: &Run) -> Result<(), String> {
     unbroken(run)?;
+    run.at_each_platform(kept_here)
+}
+
+fn kept_here(run: &Run) -> Result<(), String> {
     let world = world(run);
     for resource in &world.resources {
         let kept = compute_kept(run, &world, resource);

@@ -41,7 +41,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1800);
 const MOST_ROUNDS: usize = 600;
 
 /// How many passes over one resource at most follow each other in a round.
-const AT_ONCE: usize = 3;
+pub const AT_ONCE: usize = 3;
 
 /// What a round over all resources came to.
 struct Round {

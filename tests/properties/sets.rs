@@ -11,8 +11,9 @@ use proptest::test_runner::TestCaseError;
 use serde_json::{Value, json};
 
 use super::config;
+use super::elsewhere::Move;
 use super::faults::{Fault, Hit, faults};
-use super::history::{Access, History, profile};
+use super::history::{Access, Event, History, profile};
 use super::in_memory::Resource;
 use super::run::Run;
 use super::simulation::PROJECT;
@@ -242,6 +243,34 @@ proptest! {
     #[test]
     fn a_set_that_cannot_be_seen_loses_nothing(outage in prop::sample::select(&OUTAGES[..]), deeds in prop::collection::vec((change(), 30..200_u16), 1..5)) {
         unseen(&outage, &deeds).map_err(TestCaseError::fail)?;
+    }
+}
+
+/// The account leads to another platform, which refuses what is new: nothing that there is goes or changes, whatever is declared meanwhile.
+#[test]
+fn the_replicas_of_a_set_stay_on_their_platform() {
+    for anew in [false, true] {
+        let history = history(&[], false);
+        let mut course =
+            Course { run: Run::prepared(&history), declared: Declared { replicas: 2, branch: 0, size: 0 } };
+        course.declare(course.declared);
+        course.run.go_on(300).unwrap();
+        let live = |course: &Course| -> Vec<_> {
+            let computes = course.run.simulation.lock().world.console_computes(None);
+            computes.into_iter().map(|compute| (compute.id, compute.size)).collect()
+        };
+        let before = live(&course);
+        course.run.snare("elsewhere Post *", Times::Always, Snag::Fault(Fault::Refused(403)));
+        course.run.happen(&Event::Moved(Move::Account { anew }));
+        for deed in
+            [Deed::Nothing, Deed::Resize(1), Deed::Kill, Deed::Scale(3), Deed::ReplicaDeleted(0), Deed::Scale(1)]
+        {
+            course.happen(deed);
+            course.run.go_on(300).unwrap();
+            assert_eq!(live(&course), before, "{deed:?}");
+        }
+        course.run.settle().unwrap();
+        course.kept().unwrap();
     }
 }
 

@@ -12,7 +12,9 @@ use dbplane_simulator::world::file::WorldFile;
 use dbplane_simulator::world::message::{Method, Request, Response};
 use futures::future::pending;
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 
+use super::elsewhere::{During, Other, Platform};
 use super::faults::{Carried, Fault, Hit};
 use super::history::History;
 use super::in_memory::{Cluster, Resource};
@@ -28,10 +30,10 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const A_MOMENT: Duration = Duration::from_millis(20);
 
 /// The project has two branches, or as many as are named.
-fn world(history: &History) -> String {
+pub fn world(history: &History, seed: u64, now: Timestamp) -> World {
     let last = history.computes.iter().map(|declared| declared.branch).max().unwrap_or_default().max(1);
     let branches: Vec<String> = (0..=last).map(|branch| format!("{{id: b{branch}}}")).collect();
-    format!(
+    let text = format!(
         "
 settings: {{rate_limit: {{enabled: false}}}}
 users: [{{id: user-1}}]
@@ -41,7 +43,8 @@ keys:
   - {{type: personal, owner: user-1, name: admin, token: token-of-an-administrator}}
 ",
         branches.join(", ")
-    )
+    );
+    World::new(&WorldFile::parse(&text).unwrap(), history.profile, seed, now).unwrap()
 }
 
 /// Who caused what on the platform.
@@ -96,6 +99,7 @@ pub struct Changed {
 struct OnTheWay {
     sent: Timestamp,
     arrives: Timestamp,
+    platform: Platform,
     request: Request,
     maker: Option<Maker>,
 }
@@ -111,6 +115,10 @@ pub struct Maker {
 pub struct Simulation {
     pub now: Timestamp,
     pub world: World,
+    /// The platform that the other account leads to, once there is one.
+    pub other: Option<Other>,
+    /// Once the memory of the process was read so often, this account is changed.
+    pub move_soon: Option<(u8, During, Resource, Value)>,
     pub cluster: Cluster,
     pub ledger: Ledger,
     /// Whose pass is being made.
@@ -131,9 +139,9 @@ pub struct Shared(Arc<Mutex<Simulation>>);
 
 impl Shared {
     pub fn new(history: &History) -> Self {
-        let (profile, mut faults) = (history.profile, history.faults.clone());
+        let mut faults = history.faults.clone();
         let now: Timestamp = "2026-01-05T08:00:00Z".parse().unwrap();
-        let world = World::new(&WorldFile::parse(&world(history)).unwrap(), profile, 7, now).unwrap();
+        let world = world(history, 7, now);
         faults.reverse();
         Self::with(now, world, Cluster::default(), faults)
     }
@@ -143,6 +151,8 @@ impl Shared {
         Self(Arc::new(Mutex::new(Simulation {
             now,
             world,
+            other: None,
+            move_soon: None,
             cluster,
             ledger: Ledger::default(),
             acting: None,
@@ -182,6 +192,9 @@ impl Simulation {
         carry: impl FnOnce(&mut Self) -> T,
         post: impl FnOnce(&mut Self, Duration),
     ) -> Option<Result<T, Fault>> {
+        if self.dead {
+            return None;
+        }
         self.advance(A_MOMENT);
         self.effects += 1;
         let sprung = if self.snares.is_empty() { None } else { self.spring(&name()) };
@@ -219,9 +232,10 @@ impl Simulation {
     pub fn advance(&mut self, by: Duration) {
         let until = self.now + by;
         while let Some(position) = self.due(until) {
-            let OnTheWay { sent, arrives, request, maker } = self.on_the_way.remove(position);
+            let OnTheWay { sent, arrives, platform, request, maker } = self.on_the_way.remove(position);
             self.now = self.now.max(arrives);
-            let response = self.carry(&request, maker.as_ref().map(|maker| &maker.resource));
+            let actor = maker.as_ref().map(|maker| &maker.resource);
+            let response = self.at(platform, |simulation| simulation.carry(&request, actor));
             let creates = request.method == Method::Post && (200..300).contains(&response.status);
             if creates && arrives >= sent + REQUEST_TIMEOUT {
                 self.ledger.late.extend(maker);
@@ -229,6 +243,9 @@ impl Simulation {
         }
         self.now = until;
         self.world.advance_to(until);
+        if let Some(other) = &mut self.other {
+            other.world.advance_to(until);
+        }
     }
 
     fn due(&self, until: Timestamp) -> Option<usize> {
@@ -236,13 +253,13 @@ impl Simulation {
         due.min_by_key(|(_, it)| it.arrives).map(|(position, _)| position)
     }
 
-    pub fn post(&mut self, request: Request, after: Duration) {
+    pub fn post(&mut self, (platform, request): (Platform, Request), after: Duration) {
         let sent = self.now;
         let maker = self.acting.clone().and_then(|resource| {
             let uid = self.cluster.objects.get(&resource)?.uid().to_owned();
             Some(Maker { resource, uid })
         });
-        self.on_the_way.push(OnTheWay { sent, arrives: sent + after, request, maker });
+        self.on_the_way.push(OnTheWay { sent, arrives: sent + after, platform, request, maker });
     }
 
     /// Carries out a request of the operator, made for `actor`, and keeps the books.

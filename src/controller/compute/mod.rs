@@ -23,7 +23,7 @@ use super::pass::forget;
 use crate::api::{AccountRef, Compute, ComputeSpec, ComputeStatus, Condition};
 use crate::cluster::resource_version;
 use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState, Subject};
-use crate::decide::identity::{Origin, Told, of_compute};
+use crate::decide::identity::{Binding, Origin, Told, of_compute};
 use crate::decide::repairs::{Repair, What};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
@@ -223,4 +223,14 @@ fn on_branch<E: Environment>(env: &E, object: &Compute) -> Vec<Arc<Compute>> {
     let mut others = env.objects_by::<Computes>(&Key::Want(branch));
     others.retain(|other| uid(other.as_ref()) != uid(object));
     others
+}
+
+/// How a resource came to its compute, for people.
+fn linked(Binding { id, origin, .. }: &Binding) -> String {
+    match origin {
+        Origin::Created => format!("Found compute {id}, which an interrupted create had made."),
+        Origin::Adopted => format!("Adopted compute {id}."),
+        Origin::Imported => format!("Imported compute {id}."),
+        Origin::Observed => format!("Observing compute {id}."),
+    }
 }

@@ -16,8 +16,8 @@ use super::super::pass::calls::{
 use super::super::pass::outcome::conclude;
 use super::super::pass::released;
 use super::super::state::{Answer, Connection, SharedConnection};
-use super::Computes;
 use super::operations::shown;
+use super::{Computes, linked};
 use crate::api::{Compute, Management};
 use crate::cluster::{Cluster, Event, MetadataPatch, Owner, resource_version};
 use crate::decide::compute::{self, ComputeStep, Holder, Reserved, ReservedPlace};
@@ -94,7 +94,8 @@ impl<E: Environment> Work<'_, E> {
         let uid = uid(self.object);
         let before = identity::of_compute(self.object).unwrap_or_default().identity.binding;
         let (branch, type_) = (intent.branch.clone(), self.object.spec.type_);
-        if !self.reserve(Reserved::Create { branch, type_ }, compute::turn(type_, intent.told()))? {
+        let told = compute::turn(type_, intent.told());
+        if !self.reserve(intent.platform.as_ref(), Reserved::Create { branch, type_ }, told) {
             return Ok(());
         }
         let Some(platform) = self.admitted_create(intent, seen).await? else { return Ok(()) };
@@ -193,7 +194,7 @@ impl<E: Environment> Work<'_, E> {
             unanswered: unanswered.to_vec(),
             restart: Some(restart.clone()),
         };
-        if !self.reserve(Reserved::Compute(binding.id.clone()), Told::ByBaseline)? {
+        if !self.reserve(binding.platform.as_ref(), Reserved::Compute(binding.id.clone()), Told::ByBaseline) {
             return Ok(());
         }
         let (held, first) = self.hold().await?;
@@ -242,7 +243,7 @@ impl<E: Environment> Work<'_, E> {
 
     /// Record, call, complete the record: each token restarts once.
     async fn restart(&self, id: &str, restart: &RestartRecord) -> Result<(), StepError> {
-        let Some(platform) = self.admitted(Action::Restart).await? else { return Ok(()) };
+        let Some(platform) = self.admitted(&*self.connection()?, Action::Restart).await? else { return Ok(()) };
         let restart = &RestartRecord { at: self.env.now(), ..restart.clone() };
         let calling = |known| ComputeIdentity { restart: Some(restart.clone()), ..known };
         let call = (Action::Restart, restart.at);
@@ -317,16 +318,15 @@ impl<E: Environment> Work<'_, E> {
     }
 
     /// Reserves what is about to be recorded; `false` where another resource was faster since the decision. The next one sees whose it is.
-    fn reserve(&self, what: Reserved, told: Told) -> Result<bool, StepError> {
-        let platform = self.env.settings().platform(&*self.connection()?);
-        let place = ReservedPlace { platform, project: self.object.spec.project_id.clone(), what };
-        Ok(self.env.state().reserve(&uid(self.object), place, Holder::of(&self.object.metadata), told))
+    fn reserve(&self, platform: Option<&String>, what: Reserved, told: Told) -> bool {
+        let project = self.object.spec.project_id.clone();
+        let place = ReservedPlace { platform: platform.cloned().unwrap_or_default(), project, what };
+        self.env.state().reserve(&uid(self.object), place, Holder::of(&self.object.metadata), told)
     }
 
     /// A place in the account's budget, taken before the call is recorded; `None` where the process stops meanwhile.
-    async fn admitted(&self, action: Action) -> Result<Option<E::Client>, StepError> {
-        let connection = self.connection()?;
-        self.env.admit_change(&self.platform(&connection)).await.map_err(failed(action))
+    async fn admitted(&self, at: &Connection<E::Client>, action: Action) -> Result<Option<E::Client>, StepError> {
+        self.env.admit_change(&self.platform(at)).await.map_err(failed(action))
     }
 
     /// The same for a create. Where the list that its baseline is from is too old then, the place is kept for the next pass, which has a
@@ -334,12 +334,12 @@ impl<E: Environment> Work<'_, E> {
     async fn admitted_create(&self, intent: &CreateIntent, seen: Timestamp) -> Result<Option<E::Client>, StepError> {
         let uid = uid(self.object);
         let is_current = |place| compute::is_current(intent, seen, place, self.env.now());
+        let connection = self.connection_to(intent.platform.as_deref())?;
         let kept = self.env.state().take_place(&uid);
         if kept.is_some() && is_current(kept) {
-            let connection = self.connection()?;
             return Ok(Some(self.platform(&connection).with_place()));
         }
-        let place = self.admitted(Action::Create).await?;
+        let place = self.admitted(&connection, Action::Create).await?;
         if is_current(None) {
             return Ok(place);
         }
@@ -354,8 +354,18 @@ impl<E: Environment> Work<'_, E> {
         connection.platform.for_namespace(&self.object.namespace().unwrap_or_default())
     }
 
+    /// To the platform that is recorded.
     fn connection(&self) -> Result<SharedConnection<E::Client>, StepError> {
-        access::connection(self.env, self.object, Action::Change)
+        let identity = identity::of_compute(self.object).unwrap_or_default().identity;
+        self.connection_to(identity.platform())
+    }
+
+    fn connection_to(&self, platform: Option<&str>) -> Result<SharedConnection<E::Client>, StepError> {
+        match platform {
+            Some(platform) => access::connection_to(self.env, self.object, platform, Action::Change),
+            // Earlier versions did not record it.
+            None => access::connection(self.env, self.object, Action::Change),
+        }
     }
 
     async fn record(&self, change: impl FnOnce(ComputeIdentity) -> ComputeIdentity) -> Result<(), StepError> {
@@ -384,15 +394,5 @@ impl<E: Environment> Work<'_, E> {
         for event in &news {
             self.env.cluster().publish(self.object, event).await;
         }
-    }
-}
-
-/// How a resource came to its compute, for people.
-fn linked(Binding { id, origin, .. }: &Binding) -> String {
-    match origin {
-        Origin::Created => format!("Found compute {id}, which an interrupted create had made."),
-        Origin::Adopted => format!("Adopted compute {id}."),
-        Origin::Imported => format!("Imported compute {id}."),
-        Origin::Observed => format!("Observing compute {id}."),
     }
 }

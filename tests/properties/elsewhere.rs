@@ -1,0 +1,378 @@
+//! A second platform, whose organization, project and branches have the same ids, and on which others have keys with the numbers of ours. The
+//! accounts and the resources are changed for it, and back. Its computes have other ids: a platform that shows the compute of a resource counts
+//! as the same one under another spelling of its URL.
+
+use std::collections::BTreeMap;
+
+use dbplane::api::{Compute, ProjectKey};
+use dbplane::decide::identity::{of_compute, of_key};
+use dbplane_simulator::world::World;
+use dbplane_simulator::world::message::{Method, Request};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::accounts::{CREDENTIAL, credential};
+use super::faults::faults;
+use super::history::{self, Access, Chapter, Event, History, account, compute, computes, key, profile};
+use super::in_memory::Resource;
+use super::in_memory::promises::words;
+use super::run::Run;
+use super::simulation::{BASE_URL, PROJECT, Simulation, TOKEN, world};
+use super::{config, holds};
+
+const OTHER_URL: &str = "https://elsewhere.example/api/v2";
+/// How the tokens of the other platform end. Without that it issues the same ones.
+const MARK: &str = "-of-elsewhere";
+const OTHER_CREDENTIAL: &str = "platform-api-key-elsewhere";
+
+/// What people change for the other platform, or back.
+#[derive(Clone, Copy, Debug)]
+pub enum Move {
+    /// The account that the resources refer to, as it is or created again.
+    Account { anew: bool },
+    /// The same in the midst of the passes that this leads to, once they have read the memory of the process so often.
+    AccountDuring { what: During, after: u8 },
+    /// The account that a resource refers to.
+    Resource { key: bool },
+}
+
+/// What the passes of a resource are about.
+#[derive(Clone, Copy, Debug)]
+pub enum During {
+    NewKey,
+    KeyDeletion,
+    Restart,
+    Resize,
+    NewCompute,
+}
+
+impl During {
+    fn kind(self) -> &'static str {
+        match self {
+            Self::NewKey | Self::KeyDeletion => "ProjectKey",
+            Self::Restart | Self::Resize | Self::NewCompute => "Compute",
+        }
+    }
+}
+
+/// The Compute is either restored from a backup or deleted: one that is deleted before its status has its record leaves behind what its
+/// account does not show.
+pub fn chapters() -> impl Strategy<Value = Vec<Chapter>> {
+    let restored = Just(Event::Rebuild).boxed();
+    let deleted = prop_oneof![Just(Event::Delete(0)), any::<bool>().prop_map(|backup| Event::Reapply(0, backup)),];
+    prop_oneof![away(event(restored)), away(event(deleted.boxed()))]
+}
+
+/// It may stay so for longer than it takes until keys are checked.
+fn away(event: BoxedStrategy<Event>) -> impl Strategy<Value = Vec<Chapter>> {
+    let seconds = prop_oneof![2 => 0..10_u16, 2 => 0..150_u16, 1 => 600..900_u16];
+    prop::collection::vec((event, seconds).prop_map(|(event, seconds)| Chapter { event, seconds }), 2..8)
+}
+
+fn event(either: BoxedStrategy<Event>) -> BoxedStrategy<Event> {
+    let during = prop_oneof![
+        2 => Just(During::NewKey),
+        2 => Just(During::KeyDeletion),
+        1 => Just(During::Restart),
+        1 => Just(During::Resize),
+        2 => Just(During::NewCompute),
+    ];
+    let moved = prop_oneof![
+        2 => any::<bool>().prop_map(|anew| Move::Account { anew }),
+        6 => (during, 0..25_u8).prop_map(|(what, after)| Move::AccountDuring { what, after }),
+        2 => any::<bool>().prop_map(|key| Move::Resource { key }),
+    ];
+    prop_oneof![
+        6 => moved.prop_map(Event::Moved),
+        1 => Just(Event::Kill),
+        2 => either,
+        1 => Just(Event::AccountDeleted),
+        1 => Just(Event::CredentialExchanged),
+        1 => (0..3_u8).prop_map(|size| Event::Resize(0, size)),
+        1 => (0..3_u8).prop_map(|token| Event::Restart(0, token)),
+        1 => Just(Event::Stripped(0)),
+        1 => Just(Event::ComputeRemoved(0)),
+        3 => history::event_of_keys(),
+        3 => (0..4_u8).prop_map(Event::KeyRequested),
+        2 => Just(Event::KeyDeleted),
+    ]
+    .boxed()
+}
+
+/// One of the two platforms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Platform {
+    First,
+    Other,
+}
+
+impl Platform {
+    /// The one that a request goes to.
+    pub fn at(url: &str) -> Self {
+        if url.starts_with(OTHER_URL) { Self::Other } else { Self::First }
+    }
+
+    fn url(self) -> &'static str {
+        if self == Self::Other { OTHER_URL } else { BASE_URL }
+    }
+
+    /// A token as its simulation knows it.
+    pub fn received(self, token: &str) -> &str {
+        if self == Self::Other { token.trim_end_matches(MARK) } else { token }
+    }
+
+    /// The name by which a test catches a request.
+    pub fn named(self, request: &str) -> String {
+        if self == Self::Other { format!("elsewhere {request}") } else { request.to_owned() }
+    }
+}
+
+/// An answer with the tokens of its platform.
+pub fn marked(platform: Platform, body: Vec<u8>) -> Vec<u8> {
+    match serde_json::from_slice::<Value>(&body) {
+        Ok(mut value) if platform == Platform::Other && value["key"].is_string() => {
+            value["key"] = json!(format!("{}{MARK}", value["key"].as_str().unwrap()));
+            serde_json::to_vec(&value).unwrap()
+        }
+        _ => body,
+    }
+}
+
+/// The platform that is not looked at now: its world, and for whom the operator created what there is.
+#[derive(Debug)]
+pub struct Other {
+    platform: Platform,
+    pub world: World,
+    computes: BTreeMap<String, Resource>,
+    keys: BTreeMap<i64, Resource>,
+}
+
+impl Simulation {
+    /// Does something at a platform.
+    pub fn at<T>(&mut self, platform: Platform, act: impl FnOnce(&mut Self) -> T) -> T {
+        let is_other = self.other.as_ref().is_some_and(|other| other.platform == platform);
+        if is_other {
+            self.exchange();
+        }
+        let done = act(self);
+        if is_other {
+            self.exchange();
+        }
+        done
+    }
+
+    fn exchange(&mut self) {
+        let here = self.here();
+        let Some(other) = &mut self.other else { return };
+        other.platform = here;
+        std::mem::swap(&mut self.world, &mut other.world);
+        std::mem::swap(&mut self.ledger.computes, &mut other.computes);
+        std::mem::swap(&mut self.ledger.keys, &mut other.keys);
+    }
+
+    /// The platform that is looked at.
+    fn here(&self) -> Platform {
+        match self.other.as_ref().map(|other| other.platform) {
+            Some(Platform::First) => Platform::Other,
+            Some(Platform::Other) | None => Platform::First,
+        }
+    }
+
+    /// Whether what is recorded with a platform is, or may be, on the one that is looked at.
+    pub fn is_here(&self, platform: Option<&str>) -> bool {
+        self.other.is_none() || platform.is_none_or(|url| url == self.here().url())
+    }
+
+    /// No platform gets a token of another one, or a request about what is recorded on another one. A list tells nothing.
+    pub fn note_sent(&mut self, platform: Platform, (request, token): (&Request, &str)) {
+        if token.ends_with(MARK) != (platform == Platform::Other) {
+            self.ledger.violations.push(format!("{platform:?} gets a token of another platform: {request:?}"));
+        }
+        let Some(actor) = self.acting.clone() else { return };
+        let reads = request.method == Method::Get && (actor.0 == "Compute" || request.path.ends_with("/api_keys"));
+        let elsewhere = self.recorded_at(&actor).into_iter().find(|url| *url != platform.url());
+        if let Some(url) = elsewhere.filter(|_| !reads) {
+            let what = format!("{:?} {}", request.method, request.path);
+            self.ledger.violations.push(format!("{platform:?} gets {what} for {}, which is at {url}", actor.1));
+        }
+    }
+
+    /// The account as it is when it leads to the platform that it does not lead to now.
+    fn moved(&self, account: Access) -> Option<Value> {
+        let leads_away = self.cluster.objects.get(&account.resource())?.value["spec"]["baseURL"] == OTHER_URL;
+        Some(match leads_away {
+            true => account.spec(BASE_URL, CREDENTIAL),
+            false => account.spec(OTHER_URL, OTHER_CREDENTIAL),
+        })
+    }
+
+    /// Changes an account in the midst of a pass where it is time: that account, and whose pass it is.
+    pub fn move_due(&mut self) -> Option<(Resource, Option<Resource>)> {
+        let acting = self.acting.clone()?;
+        let is_due = |(after, what, ..): &mut (u8, During, Resource, Value)| {
+            if what.kind() != acting.0 {
+                return false;
+            }
+            let is_due = *after == 0;
+            *after = after.saturating_sub(1);
+            is_due
+        };
+        let (.., account, spec) = self.move_soon.take_if(is_due)?;
+        self.cluster.edit(&account, &json!({"spec": spec}));
+        Some((account, Some(acting)))
+    }
+
+    /// The platforms that a resource has something on, or has begun to.
+    fn recorded_at(&self, resource: &Resource) -> Vec<String> {
+        let platforms = match resource.0 {
+            "Compute" => self.cluster.get::<Compute>(&resource.1).and_then(|object| {
+                let record = of_compute(&object).ok()?.identity_or_wish();
+                let creates = record.intent.into_iter().chain(record.unanswered).filter_map(|create| create.platform);
+                Some(creates.chain(record.binding.and_then(|binding| binding.platform)).collect())
+            }),
+            "ProjectKey" => self.cluster.get::<ProjectKey>(&resource.1).and_then(|object| {
+                let record = of_key(&object).ok()?.known();
+                let recorded = record.records.names().next().and(record.records.platform.clone());
+                Some(recorded.into_iter().chain(record.intent.and_then(|intent| intent.platform)).collect())
+            }),
+            _ => None,
+        };
+        platforms.unwrap_or_default()
+    }
+
+    /// A key that is said to be revoked is not valid any more, wherever it is.
+    pub fn note_told(&mut self, resource: &Resource, reason: &str, text: &str) {
+        if !reason.starts_with("KeyRevoked") {
+            return;
+        }
+        let other = self.other.iter().flat_map(|other| other.world.console_keys());
+        let live = self.world.console_keys().into_iter().chain(other).filter(|key| !key.revoked);
+        let named: Vec<String> = live.map(|key| key.name).filter(|name| words(text).any(|word| word == name)).collect();
+        if !named.is_empty() {
+            self.ledger.violations.push(format!("{} says that {named:?} are revoked: {text}", resource.1));
+        }
+    }
+}
+
+fn other_account(run: &Run) -> Resource {
+    (run.history.account.resource().0, "other".to_owned())
+}
+
+impl Run<'_> {
+    pub fn move_away(&mut self, what: Move) {
+        self.found_other();
+        let mut simulation = self.simulation.lock();
+        let now = simulation.now;
+        let account = self.history.account.resource();
+        match what {
+            Move::Account { anew } => {
+                let Some(spec) = simulation.moved(self.history.account) else { return };
+                if anew {
+                    simulation.cluster.forget(&account);
+                    simulation.cluster.create(&account, &spec, &json!({}), now);
+                } else {
+                    simulation.cluster.edit(&account, &json!({"spec": spec}));
+                }
+            }
+            Move::AccountDuring { what, after } => {
+                let Some(spec) = simulation.moved(self.history.account) else { return };
+                simulation.move_soon = Some((after, what, account, spec));
+                drop(simulation);
+                match what {
+                    During::NewKey => self.request_key(after),
+                    During::KeyDeletion => self.delete(&key()),
+                    During::Restart => self.happen(&Event::Restart(0, after)),
+                    During::Resize => self.happen(&Event::Resize(0, after % 3)),
+                    During::NewCompute => self.happen(&Event::ComputeRemoved(0)),
+                }
+            }
+            Move::Resource { key: is_key } => {
+                let resource = if is_key { key() } else { compute(0) };
+                let Some(stored) = simulation.cluster.objects.get(&resource) else { return };
+                let name = if stored.value["spec"]["accountRef"]["name"] == "other" { "prod" } else { "other" };
+                simulation.cluster.edit(&resource, &json!({"spec": {"accountRef": {"name": name}}}));
+            }
+        }
+    }
+
+    /// The other platform and the account for it, where they are not there yet.
+    fn found_other(&mut self) {
+        let account = other_account(self);
+        let mut simulation = self.simulation.lock();
+        let now = simulation.now;
+        if simulation.other.is_some() {
+            return;
+        }
+        let mut other = world(self.history, 8, now);
+        let attributes = json!({
+            "branch_id": "b0", "type": "read_only", "autoscaling_limit_min_cu": 8, "autoscaling_limit_max_cu": 8,
+        });
+        other.console_create_compute(PROJECT, &attributes, now).unwrap();
+        for number in 0..4 {
+            let name = format!("theirs-{number}");
+            other.console_create_organization_key("org", &name, Some(PROJECT.into()), now).unwrap();
+        }
+        let (computes, keys) = (BTreeMap::new(), BTreeMap::new());
+        simulation.other = Some(Other { platform: Platform::Other, world: other, computes, keys });
+        simulation.cluster.put_secret(OTHER_CREDENTIAL, credential(&format!("{TOKEN}{MARK}")));
+        let spec = self.history.account.spec(OTHER_URL, OTHER_CREDENTIAL);
+        simulation.cluster.create(&account, &spec, &json!({}), now);
+    }
+
+    /// People give each resource the account of the platform that it has something on.
+    pub fn move_home(&mut self) {
+        let mut simulation = self.simulation.lock();
+        if simulation.other.is_none() {
+            return;
+        }
+        simulation.move_soon = None;
+        let spec = self.history.account.spec(BASE_URL, CREDENTIAL);
+        simulation.cluster.edit(&self.history.account.resource(), &json!({"spec": spec}));
+        for resource in self.history.resources() {
+            let name = match simulation.recorded_at(&resource).first().map(String::as_str) {
+                Some(OTHER_URL) => "other",
+                Some(_) => "prod",
+                None => continue,
+            };
+            simulation.cluster.edit(&resource, &json!({"spec": {"accountRef": {"name": name}}}));
+        }
+    }
+
+    /// Whether a promise holds at each platform.
+    pub fn at_each_platform(&self, holds: fn(&Run) -> Result<(), String>) -> Result<(), String> {
+        holds(self)?;
+        if self.simulation.lock().other.is_none() {
+            return Ok(());
+        }
+        self.simulation.lock().exchange();
+        let held = holds(self);
+        self.simulation.lock().exchange();
+        held
+    }
+
+    /// A resource has a compute on one platform at most.
+    pub fn made_on_both(&self) -> Result<(), String> {
+        let mut simulation = self.simulation.lock();
+        if simulation.other.is_none() {
+            return Ok(());
+        }
+        for resource in self.history.resources() {
+            let [here, there] = [Platform::First, Platform::Other]
+                .map(|platform| simulation.at(platform, |at| (at.made_for(&resource), at.keys_of(&resource))));
+            if here != Default::default() && there != Default::default() {
+                return Err(format!("{} has {here:?} on one platform, and {there:?} on the other", resource.1));
+            }
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(config(20))]
+
+    /// Whatever the accounts lead to, what is on one platform is neither changed through another nor made there as well.
+    #[test]
+    fn what_is_on_one_platform_is_left_alone_by_another(profile in profile(), account in account(), computes in computes(1), chapters in chapters(), faults in faults()) {
+        holds(&History { profile, computes, key: true, chapters, faults, account, deletes_per_minute: 30 })?;
+    }
+}
