@@ -1,6 +1,5 @@
-//! A second platform, whose organization, project and branches have the same ids, and on which others have keys with the numbers of ours. The
-//! accounts and the resources are changed for it, and back. Its computes have other ids: a platform that shows the compute of a resource counts
-//! as the same one under another spelling of its URL.
+//! A second platform, whose organization, project and branches have the same ids, and on which others have computes and keys with the
+//! ids of ours. The accounts and the resources are changed for it, and back.
 
 use std::collections::BTreeMap;
 
@@ -303,7 +302,7 @@ impl Run<'_> {
         if simulation.other.is_some() {
             return;
         }
-        let mut other = world(self.history, 8, now);
+        let mut other = world(self.history, 7, now);
         let attributes = json!({
             "branch_id": "b0", "type": "read_only", "autoscaling_limit_min_cu": 8, "autoscaling_limit_max_cu": 8,
         });
