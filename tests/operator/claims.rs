@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::computes::delete;
+use crate::computes::{delete, message};
 use crate::creates::id;
 use crate::fixture::{ADMIN, Fixture, PROJECT, account, compute, world};
 
@@ -18,7 +18,7 @@ fn primary(name: &str, of: &Fixture, more: &str) -> String {
 
 async fn claimed(fixture: &Fixture, object: &str) -> String {
     let seen = fixture.until_condition(object, "Stalled", "True", "ClaimedByAnother").await;
-    seen["message"].as_str().unwrap().to_owned()
+    message(&seen, "Stalled")
 }
 
 #[tokio::test]
