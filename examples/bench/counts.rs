@@ -18,8 +18,8 @@ const PASSES_OF_THE_ACCOUNT: u64 = 10;
 
 /// What a hostile tenant may take in memory for each of its objects, and how long others may wait beside it: many times what is measured, so
 /// that no slow machine exceeds it.
-const TENANTS_KIB: u64 = 128;
-const BESIDE_SECONDS: f64 = 2.0;
+const TENANTS_KIB: u64 = 200;
+const BESIDE_SECONDS: f64 = 5.0;
 
 fn of_the_tenant(run: &Run) -> Vec<String> {
     let Tenant { objects, resident_kib, beside, .. } = &run.tenant;

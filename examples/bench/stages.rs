@@ -108,11 +108,11 @@ pub async fn run(operator: &Path, (size, hostile): (usize, usize), quiet_seconds
     settled(&mut bed).await?;
 
     let (restart, bytes) = restarting(&mut bed).await?;
+    let tenant = tenant::measured(&mut bed, hostile, 2 * SINGLES + 2..2 * SINGLES + 2 + BESIDE).await?;
     let stopped_leader = lead::handed_over(&mut bed, Signal::SIGTERM, 2 * SINGLES).await?.as_secs_f64();
     settled(&mut bed).await?;
     let killed_leader = lead::handed_over(&mut bed, Signal::SIGKILL, 2 * SINGLES + 1).await?.as_secs_f64();
     settled(&mut bed).await?;
-    let tenant = tenant::measured(&mut bed, hostile, 2 * SINGLES + 2..2 * SINGLES + 2 + BESIDE).await?;
     bed.restart(&["--watch-namespaces=default"]).await?;
     settled(&mut bed).await?;
     let processor = processor_time(bed.operator.id())?.as_secs_f64();

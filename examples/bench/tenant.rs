@@ -6,7 +6,7 @@ use std::ops::Range;
 use dbplane::api::Compute;
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::Api;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -47,10 +47,11 @@ pub async fn measured(bed: &mut Bed, objects: usize, others: Range<usize>) -> Re
     let resident_kib = bed.operator.resident_kib()?.saturating_sub(resident);
 
     let stop = CancellationToken::new();
-    let changing = tokio::spawn(change(computes, objects, stop.clone()));
+    let changing = tokio::spawn(change(computes.clone(), objects, stop.clone()));
     let beside = moments::singles(bed, others).await;
     stop.cancel();
     changing.await.map_err(Error::while_doing("changing the tenant's Computes"))??;
+    computes.delete_collection(&DeleteParams::default(), &ListParams::default()).await?;
     stages::settled(bed).await?;
     Ok(Tenant { objects, pass, resident_kib, beside: beside? })
 }
@@ -79,7 +80,7 @@ fn worst(number: usize) -> Result<Compute> {
     let annotations: serde_json::Map<String, Value> = ["not-created", "restart", "reconcile-requested-at"]
         .map(|name| (format!("dbplane.dev/{name}"), json!("x".repeat(8 * 1024))))
         .into_iter()
-        .chain([("somebody.example/notes".to_owned(), json!("x".repeat(200 * 1024)))])
+        .chain([("somebody.example/notes".to_owned(), json!("x".repeat(64 * 1024)))])
         .collect();
     let compute = json!({
         "apiVersion": "dbplane.dev/v1alpha1",
