@@ -60,7 +60,7 @@ test: ## every test, including those that need a cluster
 .PHONY: test-namespaced
 test-namespaced: control-plane ## the operator's tests once more, each with an operator that has Roles in its namespace alone (5 min)
 	DBPLANE_TEST_RIGHTS=namespaced RUST_TEST_THREADS=6 cargo test --locked --test operator -- \
-		--skip alone:: --skip deletes:: --skip another_namespace --skip a_namespace_ --skip cluster_account_ --skip scaling_down_passes_the_brake
+		--skip alone:: --skip claims:: --skip deletes:: --skip another_namespace --skip a_namespace_ --skip cluster_account_ --skip scaling_down_passes_the_brake
 
 .PHONY: book
 book: ## the book of docs/SUMMARY.md in target/book (2 min the first time)

@@ -134,7 +134,7 @@ fn large() -> Vec<Bound> {
         Bound { cut_offs: 1, lost: 1, replacements: 1, ticks: 1, ..Bound::of(NO_NAMES) },
         Bound { primaries: true, lost: 1, crashes: 1, ticks: 1, ..Bound::of(TWO) },
         Bound { primaries: true, lost: 1, crashes: 1, deletions: 1, ticks: 0, ..Bound::of(TWO_NAMES) },
-        Bound { primaries: true, leaders: 2, ticks: 0, ..Bound::of(TWO_NAMES) },
+        Bound { primaries: true, crashes: 2, lost: 1, ticks: 0, ..Bound::of(TWO_NAMES) },
         braked(TWO),
         Bound { crashes: 1, ticks: 0, ..braked(TWO) },
     ]
