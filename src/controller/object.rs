@@ -132,6 +132,11 @@ pub fn rank<K: Resource>(object: &K) -> Rank {
     (object.meta().creation_timestamp.as_ref().map(|time| time.0), object.name_any())
 }
 
+/// Whether the status of an object that cannot be read has a record, which is all that is kept of its annotations.
+pub fn is_recorded(meta: &ObjectMeta) -> bool {
+    meta.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(names::RECORD))
+}
+
 /// Whether an object has our finalizer.
 pub fn has_finalizer(meta: &ObjectMeta) -> bool {
     has_finalizer_named(meta, names::FINALIZER)

@@ -69,6 +69,8 @@ pub struct ResourceState {
     deleted: bool,
     /// Its kind, and what it waits for although nothing is wrong with it.
     pub waits: Option<(String, Reason)>,
+    /// The resource that has what this one is to have, as the log was told.
+    pub holder: Option<String>,
     /// What was reported last on an object that other operators report on too.
     pub reported: Option<Box<(Option<i64>, Report)>>,
     pub reserved: Option<Reservation>,
@@ -225,6 +227,15 @@ impl<P> ProcessState<P> {
     /// Our own write left this version of the object behind.
     pub fn wrote_version(&self, uid: &str, version: Option<u64>) {
         self.update(uid, |resource| resource.version = resource.version.max(version));
+    }
+
+    /// Another resource has what this one is to have, or none has; whether that is news.
+    pub fn waits_for_holder(&self, uid: &str, holder: Option<&String>) -> bool {
+        let known = self.with(|contents| contents.resources.get(uid).and_then(|resource| resource.holder.clone()));
+        known.as_ref() != holder && {
+            self.update(uid, |resource| resource.holder = holder.cloned());
+            true
+        }
     }
 
     /// This was reported on an object that other operators report on too, for this generation.

@@ -38,10 +38,10 @@ impl Platforms {
         Self(aliases.into_iter().map(|PlatformAlias { alias, platform }| (alias, platform)).collect())
     }
 
-    /// The platform that a base URL leads to.
+    /// The platform that a base URL leads to. It may have got another host more than once.
     pub fn of(&self, base_url: &str) -> String {
-        let url = normalized(base_url);
-        self.0.get(&url).cloned().unwrap_or(url)
+        let follow = |url: String, _: &String| self.0.get(&url).cloned().unwrap_or(url);
+        self.0.keys().fold(normalized(base_url), follow)
     }
 }
 

@@ -83,6 +83,13 @@ fn one_platform_however_it_is_spelled_and_what_is_declared_to_be_the_same() {
     let aliases =
         ["https://old.example/api/v2=https://new.example/api/v2", "https://10.0.0.7/v2/=https://h.example/v2"];
     let platforms = Platforms::with_aliases(aliases.map(|text| alias(text).unwrap()));
+    let [first, second] =
+        [("a", "b"), ("b", "c")].map(|(a, b)| format!("https://{a}.example/v2=https://{b}.example/v2"));
+    let twice = Platforms::with_aliases([second, first].map(|text| alias(&text).unwrap()));
+    assert_eq!(
+        ["a", "b", "c"].map(|host| twice.of(&format!("https://{host}.example/v2"))),
+        ["https://c.example/v2"; 3]
+    );
     for (url, platform) in [
         ("https://new.example/api/v2", "https://new.example/api/v2"),
         ("HTTPS://New.Example:443/api/./v2/", "https://new.example/api/v2"),

@@ -7,11 +7,9 @@ use kube::{Resource, ResourceExt};
 use super::super::access::is_granted;
 use super::super::environment::{Environment, Kind, KindVisitor, Kinds, wake_by};
 use super::super::index::Key;
-use super::super::object::{AccountName, Managed, has_finalizer, uid};
+use super::super::object::{AccountName, Managed, has_finalizer, is_recorded, uid};
 use super::super::pass::label;
-use crate::api::ObjectMeta;
 use crate::cluster::resource_version;
-use crate::decide::names::RECORD;
 
 /// A resource that refers to an account.
 #[derive(Clone, Debug)]
@@ -78,7 +76,6 @@ fn dependent<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Dependent 
 fn unreadable<K: Kind, E: Environment>(env: &E, account: &AccountName) -> Vec<Dependent> {
     let metas = env.unreadable::<K::Object>();
     let concerned = metas.iter().filter(|meta| account.namespace.is_none() || meta.namespace == account.namespace);
-    let is_recorded = |meta: &ObjectMeta| meta.annotations.as_ref().is_some_and(|all| all.contains_key(RECORD));
     let protected = concerned.filter(|meta| has_finalizer(meta) && is_recorded(meta));
     protected
         .map(|meta| Dependent {

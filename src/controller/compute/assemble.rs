@@ -63,7 +63,7 @@ fn claimed<P>(object: &Compute, facts: &Facts<P>, (platform, names): (&str, Name
         identity: canonical(identity::of_unreadable(meta).unwrap_or_default().identity),
         admitted: true,
     });
-    let mine = Mine { object, identity: &identity, platform, told: Told::now(names) };
+    let mine = Mine { object, identity: &identity, platform, told: Told::now(names), now: facts.now };
     claims(mine, readable.chain(unreadable), &others.reserved)
 }
 

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use super::super::access::{self, Access};
 use super::super::environment::{Environment, PassSettings};
 use super::super::index::Key;
-use super::super::object::{AccountName, uid};
+use super::super::object::{AccountName, is_recorded, uid};
 use super::super::state::{Connection, ResourceState};
 use super::excerpt::{Excerpt, Matters};
 use super::{Computes, secret};
@@ -82,14 +82,18 @@ pub(super) async fn gather<E: Environment>(
     let sought = wish.as_ref().unwrap_or(&known);
     let access = access::of(env, object);
     let (excerpt, remembered) = look(env, object, (&known, sought), &access, now);
+    let secret = secret::of(env, object).await?;
+    let credentials = secret::credentials(env, object).await?;
+    let unused_secrets = secret::unused(env, object).await?;
     Ok(Facts {
+        // Last, so that nothing is waited for until what is decided is reserved.
         others: others(env, object, &known, (access.connection.as_deref(), &excerpt.snapshot)),
         record,
         access,
         excerpt,
-        secret: secret::of(env, object).await?,
-        credentials: secret::credentials(env, object).await?,
-        unused_secrets: secret::unused(env, object).await?,
+        secret,
+        credentials,
+        unused_secrets,
         remembered,
         settings: env.settings().clone(),
         draw: env.draw(),
@@ -166,26 +170,28 @@ fn others<E: Environment>(
 ) -> Others {
     let Some(connection) = connection else { return Others::default() };
     let (me, ids) = (uid(object), ids(snapshot));
-    let keys = at_stake(&object.spec, known, &ids).into_iter().map(Key::Claim);
-    let claimants = keys.flat_map(|key| env.objects_by::<Computes>(&key));
-    let mut computes: BTreeMap<String, Arc<Compute>> = claimants.map(|other| (uid(other.as_ref()), other)).collect();
-    computes.remove(&me);
     let (platform, project) = (env.settings().platform(connection), object.spec.project_id.clone());
     let reserved = |what| {
         let place = ReservedPlace { platform: platform.clone(), project: project.clone(), what };
         env.state().reserved_by_others(&me, &place)
     };
     let create = Reserved::Create { branch: object.spec.branch_id.clone(), type_: object.spec.type_ };
-    let computes_of = |id: String| Some((id.clone(), reserved(Reserved::Compute(id)).pop()?.0));
-    let reserved =
-        Reservations { creates: reserved(create), computes: ids.into_iter().filter_map(computes_of).collect() };
+    let computes = ids.iter().filter_map(|id| Some((id.clone(), reserved(Reserved::Compute(id.clone())).pop()?.0)));
+    // Before the statuses are looked at: what is reserved no more is in them.
+    let reserved = Reservations { creates: reserved(create), computes: computes.collect() };
+    let keys = at_stake(&object.spec, known, &ids).into_iter().map(Key::Claim);
+    let claimants = keys.flat_map(|key| env.objects_by::<Computes>(&key));
+    let mut computes: BTreeMap<String, Arc<Compute>> = claimants.map(|other| (uid(other.as_ref()), other)).collect();
+    computes.remove(&me);
     let is_admitted = |other: &Compute| {
         let account = AccountName::of(&other.spec.account_ref, other);
         let namespace = other.metadata.namespace.as_deref().unwrap_or_default();
         access::is_granted(env, &account, namespace, &other.spec.project_id)
     };
     let computes = computes.into_values().map(|other| (other.clone(), is_admitted(&other))).collect();
-    Others { computes, unreadable: env.unreadable::<Compute>(), reserved }
+    let mut unreadable = env.unreadable::<Compute>();
+    unreadable.retain(|meta| is_recorded(meta));
+    Others { computes, unreadable, reserved }
 }
 
 /// The computes at hand.

@@ -26,7 +26,7 @@ use crate::decide::compute::{self, ComputeObserved, ComputeStep, SnapshotState, 
 use crate::decide::identity::{Binding, Origin, Told, of_compute};
 use crate::decide::repairs::{Repair, What};
 use crate::decide::seal::InvalidAnnotation;
-use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
+use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Reason, Report};
 use crate::telemetry::metrics::CreateOutcome;
 
 impl Managed for Compute {
@@ -112,9 +112,9 @@ impl Kind for Computes {
     fn announce<E: Environment>(env: &E, object: &Compute, facts: &Facts<E::Client>, observed: &ComputeObserved) {
         let resolved = facts.record.as_ref().map_or(true, |record| record.identity.open_create().is_none());
         let over = || env.state().resolved(&observed.uid, resource_version(object));
-        if resolved && over() == Some(Told::ByBaseline) {
+        if resolved && over().is_some_and(|reserved| reserved.told == Told::ByBaseline) {
             // The next one. With many that wait all would decide anew in each turn; who is not woken looks by itself.
-            let waits = |other: &Arc<Compute>| other.spec.type_ == object.spec.type_ && is_unbound(other);
+            let waits = |other: &Arc<Compute>| other.spec.type_ == object.spec.type_ && waits_its_turn(other);
             let next = on_branch(env, object).into_iter().filter(waits).min_by_key(|other| rank(other.as_ref()));
             next.into_iter().for_each(|other| env.wake(ObjectRef::from_obj(other.as_ref())));
         }
@@ -212,8 +212,11 @@ impl Kind for Computes {
     }
 }
 
-fn is_unbound(compute: &Compute) -> bool {
-    compute.status.as_ref().is_none_or(|status| status.compute_id.is_none())
+/// Whether its status says that another create, or another resource, comes first.
+fn waits_its_turn(compute: &Compute) -> bool {
+    let reasons = [Reason::Creating, Reason::ConfirmingCreate, Reason::ClaimedByAnother].map(Reason::as_str);
+    let conditions = compute.status.iter().flat_map(|status| &status.conditions);
+    conditions.into_iter().any(|it| it.type_ == "Ready" && reasons.contains(&it.reason.as_str()))
 }
 
 /// Other Computes that declare the branch.

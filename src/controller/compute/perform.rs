@@ -37,12 +37,13 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
             work.link(binding, restart, unanswered, *restored).await
         }
         ComputeStep::DropIntent { unanswered } => {
-            let unanswered = unanswered.clone();
-            work.record(|known| ComputeIdentity { intent: None, unanswered, ..known }).await
+            work.record(|known| ComputeIdentity { intent: None, unanswered: unanswered.clone(), ..known }).await
+        }
+        ComputeStep::RecordBinding { binding } => {
+            work.record(|known| ComputeIdentity { binding: Some(binding.clone()), ..known }).await
         }
         ComputeStep::RecordUnanswered { unanswered } => {
-            let unanswered = unanswered.clone();
-            work.record(|known| ComputeIdentity { unanswered, ..known }).await
+            work.record(|known| ComputeIdentity { unanswered: unanswered.clone(), ..known }).await
         }
         ComputeStep::Restore { record } => restore(env, object, record.as_deref()).await,
         ComputeStep::Change { id, change, parts, because, drift, restart } => {
@@ -55,8 +56,7 @@ pub async fn perform<E: Environment>(env: &E, object: &Compute, step: &ComputeSt
         }
         ComputeStep::Restart { id, record } => work.restart(id, record).await,
         ComputeStep::RecordRestart { record } => {
-            let restart = Some(record.clone());
-            work.record(|known| ComputeIdentity { restart, ..known }).await
+            work.record(|known| ComputeIdentity { restart: Some(record.clone()), ..known }).await
         }
         ComputeStep::WriteConnection { secret, without } => work.write_connection(secret, without).await,
         ComputeStep::Ask { id } => work.ask(id).await,
@@ -98,7 +98,8 @@ impl<E: Environment> Work<'_, E> {
         if !self.reserve(intent.platform.as_ref(), Reserved::Create { branch, type_ }, told) {
             return Ok(());
         }
-        let Some(platform) = self.admitted_create(intent, seen).await? else { return Ok(()) };
+        let place = self.admitted_create(intent, seen).await.inspect_err(|_| self.env.state().gave_up(&uid));
+        let Some(platform) = place? else { return Ok(()) };
         let intent = &CreateIntent { at: self.env.now(), ..intent.clone() };
         let intended = self.record_intent(intent).await?;
         let answer = platform.create_compute(&self.object.spec.project_id, new).await;

@@ -129,6 +129,12 @@ async fn rest<K: Kind, E: Environment>(
     if let Copy::Waits(until) = copy {
         decision.wake = decision.wake.earlier(Wake::At(until));
     }
+    let holder = decision.report.as_ref().and_then(|report| report.holder.as_ref());
+    if env.state().waits_for_holder(&uid(object), holder)
+        && let Some(holder) = holder
+    {
+        info!(holder, "another resource has what this one is to have");
+    }
     if let Some(report) = decision.report.take() {
         let (report, wake) = undone::beside(env, &uid(object), report, decision.wake);
         (decision.report, decision.wake) = (Some(report), wake);
@@ -228,11 +234,7 @@ async fn report<K: Kind, E: Environment>(
     if let Some(reported) = shared {
         env.state().reported(&uid(object), reported);
     }
-    let events = events::of(object, report);
-    if let (Some(holder), false) = (&report.holder, events.is_empty()) {
-        info!(holder, "another resource has what this one is to have");
-    }
-    for event in events {
+    for event in events::of(object, report) {
         env.cluster().publish(object, &event).await;
     }
     Ok((*wake, Some(written)))

@@ -109,6 +109,11 @@ impl<P> ProcessState<P> {
         })
     }
 
+    /// The claim is not going to be written for now. One that may have been written before keeps its place.
+    pub fn gave_up(&self, uid: &str) {
+        self.update(uid, |resource| resource.reserved.take_if(|reserved| reserved.recording.is_none()));
+    }
+
     /// The API server has refused to write the claim: nothing was begun, and the place is free.
     pub fn not_recorded(&self, uid: &str) {
         self.update(uid, |resource| resource.reserved = None);
@@ -123,13 +128,12 @@ impl<P> ProcessState<P> {
         });
     }
 
-    /// This version of the object shows what came of what was reserved; how it was told where that is news. It does not while the step
-    /// runs, nor while the claim may be written and not be seen yet.
-    pub fn resolved(&self, uid: &str, version: Option<u64>) -> Option<Told> {
+    /// This version of the object shows what came of what was reserved, which is free from now on. It does not while the step runs, nor while
+    /// the claim may be written and not be seen yet.
+    pub fn resolved(&self, uid: &str, version: Option<u64>) -> Option<Reservation> {
         self.with(|contents| {
             let over = |reserved: &mut Reservation| !reserved.running && !reserved.may_be_recorded(version);
-            let ended = contents.resources.change_known(uid, |resource| resource.reserved.take_if(over));
-            ended.flatten().map(|reserved| reserved.told)
+            contents.resources.change_known(uid, |resource| resource.reserved.take_if(over)).flatten()
         })
     }
 

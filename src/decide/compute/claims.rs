@@ -7,6 +7,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use super::super::identity::{self, ComputeIdentity, CreateIntent, Told, object_key};
+use super::super::{WATCHED, later};
 use crate::api::{Compute, ComputeSpec, ComputeType, ObjectMeta};
 
 /// The claims of other resources on the same branch and computes.
@@ -19,8 +20,12 @@ pub struct Claims {
     /// The resource of the same type whose create on the same branch comes first. Before this resource has an intent that is any
     /// one that has an intent; after that, one with an earlier intent.
     pub creating: Option<Rival>,
-    /// The marks of other resources' creates: a compute with such a mark is theirs.
-    pub marks: BTreeSet<String>,
+    /// The resource whose create of the same branch's primary was never answered, and may still be carried out.
+    pub unanswered: Option<Rival>,
+    /// The marks of other resources' creates that are not resolved: a compute with such a mark is theirs.
+    pub marks: BTreeMap<String, Holder>,
+    /// Computes that a resource is bound to which its account does not admit at present.
+    pub outside: BTreeMap<String, Holder>,
 }
 
 /// Another Compute. People of other namespaces are not told its name.
@@ -36,6 +41,7 @@ pub struct Rival {
     pub by: Holder,
     /// When it began, where its record shows that.
     pub since: Option<Timestamp>,
+    pub told: Told,
 }
 
 /// Another resource's claim to a compute.
@@ -85,6 +91,7 @@ pub struct Mine<'a> {
     pub platform: &'a str,
     /// How a create that begins now is told.
     pub told: Told,
+    pub now: Timestamp,
 }
 
 /// Another Compute, and what its status says.
@@ -134,7 +141,7 @@ pub fn subjects(compute: &Compute) -> BTreeSet<Subject> {
     let branch = |branch: &str| branch_of(&compute.spec.project_id, branch);
     let bound = identity.binding.iter().flat_map(|binding| {
         let is_primary = compute.spec.type_ == ComputeType::ReadWrite;
-        let primary = is_primary.then(|| branch(binding.branch.as_ref().unwrap_or(&compute.spec.branch_id)));
+        let primary = binding.branch.as_ref().filter(|_| is_primary).map(|primary| branch(primary));
         primary.into_iter().chain([compute_of(&compute.spec.project_id, &binding.id)])
     });
     bound.chain(identity.creates().map(|create| branch(&create.branch))).collect()
@@ -194,7 +201,9 @@ pub fn claims<'a>(mine: Mine<'_>, others: impl IntoIterator<Item = Other<'a>>, r
         bound: bound(&others, &own, reserved),
         primary: primary(&others, &own, mine.object),
         creating: first_create(&others, &own, mine, reserved),
-        marks: others.iter().filter_map(|other| other.identity.open_create()?.mark.clone()).collect(),
+        unanswered: unanswered(&others, &own, mine),
+        marks: others.iter().flat_map(Other::marks).collect(),
+        outside: others.iter().filter(|other| !other.admitted).filter_map(Other::binding).collect(),
     }
 }
 
@@ -225,15 +234,15 @@ impl Other<'_> {
     /// Since when it is bound to a compute of the branch.
     fn bound_on(&self, branch: &str) -> Option<Written<'_>> {
         let binding = self.identity.binding.as_ref()?;
-        let of_spec = || self.spec.map(|spec| &spec.branch_id);
-        let bound_on = binding.branch.as_ref().or_else(of_spec)?;
-        (bound_on == branch).then(|| (binding.at, self.uid()))
+        (binding.branch.as_deref() == Some(branch)).then(|| (binding.at, self.uid()))
     }
 
-    /// Since when it may have created a compute on the branch that is not resolved.
-    fn creates_on(&self, branch: &str) -> Option<Written<'_>> {
-        let creates = self.identity.creates().filter(|create| create.branch == branch);
-        creates.map(|create| (create.at, self.uid())).min()
+    fn binding(&self) -> Option<(String, Holder)> {
+        Some((self.identity.binding.as_ref()?.id.clone(), self.holder()))
+    }
+
+    fn marks(&self) -> impl Iterator<Item = (String, Holder)> {
+        self.identity.creates().filter_map(|create| Some((create.mark.clone()?, self.holder())))
     }
 }
 
@@ -271,33 +280,46 @@ fn primary(others: &[Other], mine: &Other, object: &Compute) -> Option<Holder> {
 fn first_create(others: &[Other], own: &Other, mine: Mine, reserved: &Reservations) -> Option<Rival> {
     let spec = &mine.object.spec;
     let together = |one: Told, other: Told| turn(spec.type_, one).goes_with(turn(spec.type_, other));
-    // What is created of another type is never taken for one's own.
-    let is_alike = |other: &&Other| other.spec.is_none_or(|theirs| theirs.type_ == spec.type_);
-    let rivals = || others.iter().filter(|other| other.admitted).filter(is_alike);
     let open = |branch: &str, told: Told| {
         let branch = branch.to_owned();
         let is_in_the_way = move |intent: &&CreateIntent| intent.branch == branch && !together(told, intent.told());
-        rivals().filter_map(move |other| {
+        alike(others, spec.type_).filter_map(move |other| {
             let intent = other.identity.open_create().filter(&is_in_the_way)?;
-            Some(((intent.at, other.uid()), other))
+            Some(((intent.at, other.uid()), (intent, other)))
         })
     };
-    let rival = |(written, other): (Written, &Other)| Rival { by: other.holder(), since: Some(written.0) };
     if let Some(intent) = own.identity.open_create() {
         let earlier = open(&intent.branch, intent.told()).filter(|(written, _)| *written < (intent.at, own.uid()));
-        return earlier.min_by_key(|(written, _)| *written).map(rival);
+        return earlier.min_by_key(|(written, _)| *written).map(|(_, create)| rival(create));
     }
     let begun = || reserved.creates.iter().find(|(_, theirs)| !together(mine.told, *theirs));
-    let unanswered = || {
-        let before = own.creates_on(&spec.branch_id);
-        let creates = rivals().filter_map(|other| Some((other.creates_on(&spec.branch_id)?, other)));
-        let earlier = creates.filter(move |(written, _)| before.is_none_or(|before| *written < before));
-        // A branch has one primary, which may still appear.
-        earlier.filter(|_| spec.type_ == ComputeType::ReadWrite)
-    };
-    open(&spec.branch_id, mine.told)
-        .min_by_key(|(written, _)| *written)
-        .map(rival)
-        .or_else(|| begun().map(|(by, _)| Rival { by: by.clone(), since: None }))
-        .or_else(|| unanswered().min_by_key(|(written, _)| *written).map(rival))
+    let recorded = open(&spec.branch_id, mine.told).min_by_key(|(written, _)| *written);
+    let begun = || begun().map(|(by, told)| Rival { by: by.clone(), since: None, told: *told });
+    recorded.map(|(_, create)| rival(create)).or_else(begun)
+}
+
+/// Whose create of the branch's primary may still be carried out. Who was bound on the branch, or has an earlier one, comes first.
+fn unanswered(others: &[Other], own: &Other, mine: Mine) -> Option<Rival> {
+    let branch = &mine.object.spec.branch_id;
+    if mine.object.spec.type_ != ComputeType::ReadWrite || own.bound_on(branch).is_some() {
+        return None;
+    }
+    let is_watched = |create: &&CreateIntent| create.branch == *branch && mine.now < later(create.at, WATCHED);
+    let first = |of: &Other| of.identity.unanswered.iter().filter(is_watched).map(|create| create.at).min();
+    let before = first(own).map(|at| (at, own.uid()));
+    let creates = alike(others, ComputeType::ReadWrite).flat_map(|other| {
+        let creates = other.identity.unanswered.iter().filter(is_watched);
+        creates.map(move |create| ((create.at, other.uid()), (create, other)))
+    });
+    let earlier = creates.filter(|(written, _)| before.is_none_or(|before| *written < before));
+    earlier.min_by_key(|(written, _)| *written).map(|(_, create)| rival(create))
+}
+
+/// Those that create, or may create, computes of a type. What is created of another type is never taken for one's own.
+fn alike<'a>(others: &'a [Other<'a>], type_: ComputeType) -> impl Iterator<Item = &'a Other<'a>> {
+    others.iter().filter(move |other| other.admitted && other.spec.is_none_or(|theirs| theirs.type_ == type_))
+}
+
+fn rival((create, by): (&CreateIntent, &Other)) -> Rival {
+    Rival { by: by.holder(), since: Some(create.at), told: create.told() }
 }

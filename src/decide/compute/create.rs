@@ -40,8 +40,10 @@ pub(super) fn adopt_or_create(case: &Case, snapshot: &Snapshot) -> Choice {
         let what = format!("compute {}, the primary of branch {branch}", found.id);
         return await_person(case, claimed(case, &what, &claim.by));
     }
-    // Another resource may have created it, and not be bound to it yet.
-    if let Some((rival, _)) = case.observed.claims.creating.as_ref().zip(primary) {
+    // Another resource may have created it, and not be bound to it yet. Where its mark would tell, the compute has another name.
+    let claims = &case.observed.claims;
+    let unanswered = claims.unanswered.as_ref().filter(|rival| rival.told == Told::ByBaseline);
+    if let Some((rival, _)) = claims.creating.as_ref().or(unanswered).zip(primary) {
         return await_turn(case, Reason::Creating, &rival.by, branch);
     }
     match (primary, case.spec.management, case.spec.existing) {
@@ -121,7 +123,8 @@ pub(super) fn create(case: &Case, snapshot: &Snapshot) -> Choice {
     if let Some(pause) = case.pause(Action::Create) {
         return pause;
     }
-    if let Some(Rival { by, since }) = &case.observed.claims.creating {
+    let claims = &case.observed.claims;
+    if let Some(Rival { by, since, .. }) = claims.creating.as_ref().or(claims.unanswered.as_ref()) {
         // With many on a branch, each turn would otherwise be news to all that wait.
         let is_long = since.is_some_and(|since| later(since, LONG_TURN) <= case.now);
         return match is_long {
@@ -194,7 +197,8 @@ fn mark(case: &Case) -> Option<String> {
 
 /// Creates on one branch are made, and resolved, one after the other.
 pub(super) fn await_turn(case: &Case, reason: Reason, by: &Holder, branch: &str) -> Choice {
-    await_turn_of(case, reason, &by.told_in(&case.observed.meta.namespace), branch)
+    let Decision { report, wake, .. } = await_turn_of(case, reason, &by.told_in(&case.observed.meta.namespace), branch);
+    Decision { step: None, report: report.map(|report| report.held_by(by)), wake }
 }
 
 fn await_turn_of(case: &Case, reason: Reason, other: &str, branch: &str) -> Choice {
@@ -227,6 +231,9 @@ fn import(case: &Case, snapshot: &Snapshot, id: &str) -> Choice {
 pub(super) fn bind(case: &Case, snapshot: &Snapshot, found: &Compute, origin: Origin) -> Choice {
     if let Some(claim) = case.observed.claims.bound.get(&found.id) {
         return await_person(case, claimed(case, &format!("compute {}", found.id), &claim.by));
+    }
+    if let Some(by) = found.name.as_ref().and_then(|name| case.observed.claims.marks.get(name)) {
+        return await_turn(case, Reason::ConfirmingCreate, by, &found.branch_id);
     }
     let binding = Binding {
         id: found.id.clone(),

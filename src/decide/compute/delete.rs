@@ -95,6 +95,9 @@ fn unresolved(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -> Choice
         return bind(case, snapshot, found, Origin::Imported);
     }
     match create_outcome(case, intent, snapshot) {
+        CreateOutcome::Created(found) if case.observed.claims.bound.contains_key(&found.id) => {
+            finish(case, snapshot, "Another resource has the compute.")
+        }
         CreateOutcome::Created(found) => bind(case, snapshot, found, Origin::Created),
         CreateOutcome::NotCreated => finish(case, snapshot, "No compute was created."),
         CreateOutcome::Behind(other) => await_turn(case, Reason::ConfirmingCreate, other, &intent.branch),
@@ -116,9 +119,12 @@ fn unresolved(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -> Choice
 }
 
 fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
-    if let Some(claim) = case.observed.claims.bound.get(&binding.id).filter(|claim| claim.first) {
-        let by = claim.by.told_in(&case.observed.meta.namespace);
-        return remove_finalizer(&format!("Compute {} belongs to {by}.", binding.id));
+    let claims = &case.observed.claims;
+    let first = claims.bound.get(&binding.id).filter(|claim| claim.first).map(|claim| &claim.by);
+    // Who is not admitted at present keeps nothing from others, and does not lose it by them either.
+    if let Some(by) = first.or_else(|| claims.outside.get(&binding.id)) {
+        let whose = by.told_in(&case.observed.meta.namespace);
+        return remove_finalizer(&format!("Compute {} belongs to {whose}.", binding.id));
     }
     let deleting = Report::progressing(Reason::Deleting, format!("Compute {} is being deleted.", binding.id));
     // A delete before the binding was of another compute.

@@ -31,7 +31,7 @@ pub(super) fn evidence<'a>(case: &Case, intent: &CreateIntent, snapshot: &Snapsh
     let is_excluded = |compute: &Compute| case.observed.not_created.contains(&compute.id);
     let is_marked = |compute: &&Compute| intent.mark.is_some() && compute.name == intent.mark && !is_excluded(compute);
     let is_theirs =
-        |compute: &Compute| compute.name.as_ref().is_some_and(|name| case.observed.claims.marks.contains(name));
+        |compute: &Compute| compute.name.as_ref().is_some_and(|name| case.observed.claims.marks.contains_key(name));
     let names_decide = intent.mark.is_some() && case.observed.name_support == NameSupport::Kept;
     // By the platform's clock alone.
     let is_older =

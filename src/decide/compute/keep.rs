@@ -32,6 +32,11 @@ pub(super) fn decide(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Cho
 }
 
 fn keep_or_observe(case: &Case, binding: &Binding, compute: &Compute, snapshot: &Snapshot) -> Choice {
+    // Earlier versions did not record it.
+    if binding.branch.as_ref().is_some_and(|branch| *branch != compute.branch_id) {
+        let moved = Binding { branch: Some(compute.branch_id.clone()), ..binding.clone() };
+        return Decision::act(ComputeStep::RecordBinding { binding: moved }, health(case, binding, compute));
+    }
     let choice = match case.spec.management {
         Management::Observe => observe(case, binding, compute),
         Management::Full => keep(case, binding, compute, snapshot),

@@ -104,6 +104,8 @@ pub enum ComputeStep {
     Bind { binding: Binding, restart: RestartRecord, unanswered: Vec<CreateIntent>, restored: bool },
     /// Remove the intent: its create was not carried out, or is no longer waited for.
     DropIntent { unanswered: Vec<CreateIntent> },
+    /// Record the binding with the branch that the compute is on.
+    RecordBinding { binding: Binding },
     /// Record the creates that stay unanswered.
     RecordUnanswered { unanswered: Vec<CreateIntent> },
     /// Write the finalizer again, so that the resource stays until its compute is deleted or orphaned, and the copy of the record where it

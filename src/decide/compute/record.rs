@@ -31,7 +31,7 @@ pub(super) fn elsewhere(case: &Case) -> Option<Report> {
         format!(
             "{what} is on the platform at {recorded}, but {name} is for {here}. Set spec.accountRef to an account for {recorded}. For a compute on the \
              other platform, create another Compute. To delete this one and keep what it has, set spec.deletion to Orphan. Where both are one \
-             platform, whoever administers the cluster says so by --platform-alias.",
+             platform, whoever administers the cluster says so by --platform-aliases.",
         ),
     ))
 }

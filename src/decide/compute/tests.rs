@@ -23,7 +23,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::decide::identity::Origin;
+use crate::decide::identity::{Origin, Told};
 use crate::decide::names;
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{Sync, Waiting, Wake, later};
@@ -89,7 +89,7 @@ pub fn idle(id: &str) -> Compute {
 
 /// Whose create comes first, begun so many seconds after now.
 pub fn rival(name: &str, seconds: i64) -> Rival {
-    Rival { by: holder(name), since: Some(at(seconds)) }
+    Rival { by: holder(name), since: Some(at(seconds)), told: Told::ByBaseline }
 }
 
 /// Another Compute of the namespace.

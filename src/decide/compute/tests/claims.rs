@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::api;
-use crate::decide::identity::{Told, of_compute, of_unreadable, written};
+use crate::decide::identity::{of_compute, of_unreadable, written};
 
 const HERE: &str = "https://platform.example/v2";
 
@@ -101,7 +101,7 @@ impl Resource {
     }
 
     fn among<'a>(&'a self, told: Told, others: impl IntoIterator<Item = Other<'a>>, here: &Reservations) -> Claims {
-        claims(Mine { object: &self.0, identity: &self.recorded(), platform: HERE, told }, others, here)
+        claims(Mine { object: &self.0, identity: &self.recorded(), platform: HERE, told, now: NOW }, others, here)
     }
 
     /// What the others claim, of whom none has reserved anything.
@@ -151,9 +151,7 @@ fn nothing_is_claimed_of_another_platform_or_project() {
             [bound.bound("ep-1", -60), creating.creating(-60), unanswered.unanswered(-60)]
         };
         for (other, there) in others().into_iter().zip(others()) {
-            // Only a primary that may still appear keeps others from creating one.
-            let claims = type_ == ComputeType::ReadWrite || other.recorded().unanswered.is_empty();
-            assert_eq!(mine.with([&other]) != Claims::default(), claims);
+            assert_ne!(mine.with([&other]), Claims::default());
             assert_eq!(mine.with([&there.on_another_platform()]), Claims::default());
         }
         let bound = Resource::new("bound").of_project("p-2").bound("ep-1", -60);
@@ -195,7 +193,8 @@ fn a_primary_belongs_to_whoever_was_bound_on_the_branch_first() {
         assert_eq!(mine.clone().replica().with([&other]).primary, None, "{what}");
         let outside = Other { admitted: false, ..other.as_other() };
         let claims = mine.among(Told::ByBaseline, [outside], &Reservations::default());
-        assert_eq!((claims.primary, claims.bound), (None, BTreeMap::new()), "whom its account does not admit");
+        let has = |id: &str| [(id.to_owned(), holder("other"))].into();
+        assert_eq!((claims.primary, claims.bound, claims.outside), (None, BTreeMap::new(), has("ep-1")), "{what}");
     }
     // The compute of both is missing.
     let [first, second] = [("first", -60), ("second", -30)].map(|(name, since)| Resource::new(name).bound(name, since));
@@ -223,7 +222,6 @@ fn a_new_create_waits_for_every_unresolved_one_of_its_type_on_the_branch() {
     let other = || Resource::new("other");
     for (what, other, of_primaries, of_replicas) in [
         ("an unresolved one", other().creating(0), true, true),
-        ("an unanswered one, which may still appear", other().unanswered(-60), true, false),
         ("changed in the spec since", other().creating(0).elsewhere(), true, true),
         ("on another branch", other().elsewhere().creating(0), false, false),
         ("resolved", other().creating(0).bound("ep-1", 0), false, false),
@@ -242,9 +240,22 @@ fn a_new_create_waits_for_every_unresolved_one_of_its_type_on_the_branch() {
     }
     let begun = Resource::new("mine").among(Told::ByBaseline, [], &creates("other", Told::ByBaseline));
     assert_eq!(by(&begun), Some("other"), "begun in this process");
-    // Of two that have an unanswered create each, one has to go on.
-    let [first, second] = [("first", -60), ("second", -30)].map(|(name, at)| Resource::new(name).unanswered(at));
-    assert_eq!((by(&first.with([&second])), by(&second.with([&first]))), (None, Some("first")));
+}
+
+#[test]
+fn a_primary_that_may_still_appear_is_waited_for_and_not_for_ever() {
+    let by = |mine: &Resource, other: &Resource| mine.with([other]).unanswered.map(|rival| rival.by.name);
+    let (mine, other) = (Resource::new("mine"), Resource::new("other").unanswered(-60));
+    assert_eq!(by(&mine, &other).as_deref(), Some("other"));
+    assert_eq!(by(&mine, &Resource::new("other").unanswered(-86_400)), None, "a day later");
+    assert_eq!(by(&mine, &Resource::new("other").elsewhere().unanswered(-60)), None, "on another branch");
+    assert_eq!(by(&mine.clone().replica(), &other.clone().replica()), None, "there may be many");
+    let outside = Other { admitted: false, ..other.as_other() };
+    assert_eq!(mine.among(Told::ByMark, [outside], &Reservations::default()).unanswered, None);
+    // Of two that wait for each other one has to go on.
+    let earlier = Resource::new("earlier").unanswered(-90);
+    assert_eq!((by(&earlier, &other), by(&other, &earlier).as_deref()), (None, Some("earlier")));
+    assert_eq!(by(&Resource::new("bound").bound("ep-1", -30), &other), None, "whose compute is missing");
 }
 
 #[test]
@@ -281,7 +292,8 @@ fn unresolved_creates_are_resolved_from_the_first_to_the_last() {
     assert_eq!(a.with(all).creating, None);
     assert_eq!(by(&b.with(all)), Some("a"), "the UID decides within one moment");
     assert_eq!(by(&c.with(all)), Some("a"));
-    assert_eq!(c.with(all).marks, ["mark-a".to_owned(), "mark-b".to_owned()].into());
+    let marks = [("mark-a".to_owned(), holder("a")), ("mark-b".to_owned(), holder("b"))];
+    assert_eq!(c.with(all).marks, marks.into());
     assert_eq!(c.clone().replica().with(all).creating, None, "what is not of one type is not mixed up");
     let begun = a.among(Told::ByBaseline, [], &creates("d", Told::ByBaseline));
     assert_eq!(begun.creating, None, "what is begun now is later");

@@ -147,8 +147,10 @@ fn what_another_namespace_has_is_told_without_a_name_and_logged_with_it() {
         assert!(text.contains("A resource of another namespace already has") && !text.contains("evil"), "{text}");
         assert_eq!(report.holder.as_deref(), Some("Compute evil/secret-plan"));
     }
-    let rival = Rival { by: by(), since: Some(at(-60)) };
-    let waiting = given.observing(|seen| seen.claims.creating = Some(rival)).rest();
+    let rival = Rival { by: by(), ..rival("first", -60) };
+    let waiting = given.observing(|seen| seen.claims.creating = Some(rival));
+    assert_eq!(waiting.decide().report.unwrap().holder.as_deref(), Some("Compute evil/secret-plan"));
+    let waiting = waiting.rest();
     let text = format!("Waiting for a resource of another namespace, whose create on branch {BRANCH} comes first.");
     assert_eq!(waiting.health, Health::Progressing(Reason::Creating, text));
 }
@@ -158,8 +160,21 @@ fn what_another_namespace_has_is_told_without_a_name_and_logged_with_it() {
 fn what_another_resource_may_have_created_is_not_adopted() {
     let given = Given::new().seeing([compute("ep-1")]).declaring(json!({"existing": "Adopt"}));
     binds(&given, "ep-1", Origin::Adopted);
-    let behind = given.observing(|observed| observed.claims.creating = Some(rival("first", -1)));
+    let behind = given.clone().observing(|observed| observed.claims.creating = Some(rival("first", -1)));
     behind.rest().progressing(Reason::Creating);
+    // One that was never answered may have created it, unless its mark would show that.
+    let unanswered = |told| {
+        let rival = Rival { told, ..rival("first", -1) };
+        given.clone().observing(|observed| observed.claims.unanswered = Some(rival))
+    };
+    unanswered(Told::ByBaseline).rest().progressing(Reason::Creating);
+    binds(&unanswered(Told::ByMark), "ep-1", Origin::Adopted);
+    unanswered(Told::ByMark).seeing([]).rest().progressing(Reason::Creating);
+    let marked = [with(compute("ep-1"), |compute| compute.name = Some("theirs".into()))];
+    let named = Given::new().declaring(json!({"computeID": "ep-1"})).seeing(marked);
+    binds(&named, "ep-1", Origin::Imported);
+    let named = named.observing(|observed| observed.claims.marks = [("theirs".to_owned(), holder("first"))].into());
+    named.rest().progressing(Reason::ConfirmingCreate);
 }
 
 #[test]

@@ -105,9 +105,16 @@ fn a_list_that_may_lag_behind_the_create_proves_nothing() {
 }
 
 #[test]
-fn the_compute_of_an_older_resource_is_not_deleted() {
+fn the_compute_that_another_resource_had_first_is_not_deleted() {
     assert_eq!(deleting(Given::bound()).claimed("ep-1", true).step(), ComputeStep::RemoveFinalizer);
     assert!(matches!(deleting(Given::bound()).claimed("ep-1", false).step(), ComputeStep::Delete { .. }));
+    let outside = |seen: &mut ComputeObserved| seen.claims.outside = [("ep-1".to_owned(), holder("outside"))].into();
+    assert_eq!(deleting(Given::bound()).observing(outside).step(), ComputeStep::RemoveFinalizer);
+    // What an open create of it made was named in the spec of the other one.
+    let created =
+        Given::intended().seeing([compute("ep-1")]).remembering(|memory| memory.created = Some("ep-1".into()));
+    assert!(matches!(deleting(created.clone()).step(), ComputeStep::Bind { .. }));
+    assert_eq!(deleting(created).claimed("ep-1", true).step(), ComputeStep::RemoveFinalizer);
 }
 
 #[test]

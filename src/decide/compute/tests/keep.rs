@@ -207,6 +207,15 @@ fn a_contradicting_binding_is_not_acted_on() {
 }
 
 #[test]
+fn a_binding_is_recorded_with_the_branch_that_the_compute_was_moved_to() {
+    let moved = with(compute("ep-1"), |compute| compute.branch_id = "br-dev".into());
+    let given = Given::bound().declaring(json!({"branchID": "br-dev"})).seeing([moved]);
+    let ComputeStep::RecordBinding { binding } = given.step() else { panic!("{:?}", given.step()) };
+    assert_eq!((binding.branch.as_deref(), binding.at), (Some("br-dev"), at(-3600)));
+    given.binding(|known| *known = binding).rest().in_sync();
+}
+
+#[test]
 fn an_account_of_another_platform_says_nothing_of_the_compute() {
     let (here, there) = ("https://here.example/api/v2", "https://there.example/api/v2");
     let on = |platform: &str| {

@@ -213,7 +213,8 @@ fn without_names_nothing_tells_what_a_create_by_its_mark_alone_has_made() {
 fn a_compute_with_another_name_is_not_bound() {
     let given = Given::intended().seeing([named("ep-1", "a person's")]);
     given.rest().stalled(Reason::AmbiguousCreate, &["ep-1"]);
-    let anothers = |observed: &mut ComputeObserved| observed.claims.marks.extend(["another's".to_owned()]);
+    let anothers =
+        |observed: &mut ComputeObserved| observed.claims.marks.extend([("another's".to_owned(), holder("other"))]);
     finds(&Given::intended().seeing([named("ep-1", "another's"), compute("ep-2")]).observing(anothers), "ep-2");
 }
 
