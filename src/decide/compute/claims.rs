@@ -22,7 +22,7 @@ pub struct Claims {
     pub creating: Option<Rival>,
     /// The resource whose create of the same branch's primary was never answered, and may still be carried out.
     pub unanswered: Option<Rival>,
-    /// The marks of other resources' creates that are not resolved: a compute with such a mark is theirs.
+    /// The marks of creates of other resources that have no compute: one with such a mark is theirs.
     pub marks: BTreeMap<String, Holder>,
     /// Computes that a resource is bound to which its account does not admit at present.
     pub outside: BTreeMap<String, Holder>,
@@ -241,8 +241,10 @@ impl Other<'_> {
         Some((self.identity.binding.as_ref()?.id.clone(), self.holder()))
     }
 
+    /// Of its creates, while it has no compute: what it does not need any more may be imported.
     fn marks(&self) -> impl Iterator<Item = (String, Holder)> {
-        self.identity.creates().filter_map(|create| Some((create.mark.clone()?, self.holder())))
+        let creates = self.identity.creates().filter(|_| self.identity.binding.is_none());
+        creates.filter_map(|create| Some((create.mark.clone()?, self.holder())))
     }
 }
 

@@ -256,6 +256,8 @@ fn a_primary_that_may_still_appear_is_waited_for_and_not_for_ever() {
     let earlier = Resource::new("earlier").unanswered(-90);
     assert_eq!((by(&earlier, &other), by(&other, &earlier).as_deref()), (None, Some("earlier")));
     assert_eq!(by(&Resource::new("bound").bound("ep-1", -30), &other), None, "whose compute is missing");
+    assert_eq!(mine.with([&other]).marks, [("mark-other".to_owned(), holder("other"))].into());
+    assert_eq!(mine.with([&other.bound("ep-1", -30)]).marks, BTreeMap::new(), "what it made besides may be imported");
 }
 
 #[test]
