@@ -210,8 +210,15 @@ async fn a_create_is_not_made_twice_for_a_second_resource_of_the_same_moment() {
     fixture.fault(json!({"method": "POST", "kind": "delay", "delay_ms": 1500}));
     let both = format!("{}---\n{}", compute("one", "br-main-42", ""), compute("two", "br-main-42", ""));
     fixture.apply(&both).await;
-    fixture.until_ready("compute/one").await;
-    let stalled = fixture.until_condition("compute/two", "Stalled", "True", "ClaimedByAnother").await;
-    assert!(message(&stalled, "Stalled").contains("Compute race/one"), "{stalled}");
+    // The one that the operator recorded first has the branch.
+    let is_ready = async |name: &str| {
+        let seen = fixture.get(&format!("compute/{name}")).await.unwrap();
+        condition(&seen, "Ready").is_some_and(|ready| ready["status"] == "True")
+    };
+    fixture.wait_until("one of the two to be ready", async || is_ready("one").await || is_ready("two").await).await;
+    let (first, second) = if is_ready("one").await { ("one", "two") } else { ("two", "one") };
+    let second = format!("compute/{second}");
+    let stalled = fixture.until_condition(&second, "Stalled", "True", "ClaimedByAnother").await;
+    assert!(message(&stalled, "Stalled").contains(&format!("Compute race/{first}")), "{stalled}");
     assert_eq!((fixture.count("POST"), fixture.computes().await.len()), (1, 1));
 }
