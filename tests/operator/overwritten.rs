@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use dbplane::decide::names::RECORD;
 use dbplane::decide::repairs::AT_ONCE;
+use jiff::{SignedDuration, Timestamp};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
@@ -81,6 +82,11 @@ async fn what_is_changed_back_each_time_is_written_at_a_measured_pace_and_report
         fixture.until_ready(object).await;
     }
     fixture.until("secret/connected-db", "written", |seen| seen["data"]["host"].is_string()).await;
+    // What kubectl has written within two seconds would be taken for the cause.
+    let applied = fixture.get("compute/reported").await.unwrap()["metadata"]["creationTimestamp"].clone();
+    let applied: Timestamp = applied.as_str().unwrap().parse().unwrap();
+    let is_over = async || Timestamp::now().duration_since(applied) > SignedDuration::from_secs(4);
+    fixture.wait_until("kubectl's writes to be some time ago", is_over).await;
     let is_annotated = |seen: &Value| seen["metadata"]["annotations"][RECORD].is_string();
     let without = json!({"metadata": {"annotations": {RECORD: null}}});
     let annotations = Other::start(&fixture, "compute/annotated", None, is_annotated, without);
