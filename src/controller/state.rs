@@ -69,7 +69,7 @@ pub struct ResourceState {
     deleted: bool,
     /// Its kind, and what it waits for although nothing is wrong with it.
     pub waits: Option<(String, Reason)>,
-    /// The resource that has what this one is to have, as the log was told.
+    /// The resource in the way, as it was logged last.
     pub holder: Option<String>,
     /// What was reported last on an object that other operators report on too.
     pub reported: Option<Box<(Option<i64>, Report)>>,
@@ -229,7 +229,7 @@ impl<P> ProcessState<P> {
         self.update(uid, |resource| resource.version = resource.version.max(version));
     }
 
-    /// Another resource has what this one is to have, or none has; whether that is news.
+    /// Remembers the resource in the way, if there is one. Returns whether it is another one than before.
     pub fn waits_for_holder(&self, uid: &str, holder: Option<&String>) -> bool {
         let known = self.with(|contents| contents.resources.get(uid).and_then(|resource| resource.holder.clone()));
         known.as_ref() != holder && {

@@ -355,7 +355,7 @@ impl<E: Environment> Work<'_, E> {
         connection.platform.for_namespace(&self.object.namespace().unwrap_or_default())
     }
 
-    /// To the platform that is recorded.
+    /// A connection to the recorded platform.
     fn connection(&self) -> Result<SharedConnection<E::Client>, StepError> {
         let identity = identity::of_compute(self.object).unwrap_or_default().identity;
         self.connection_to(identity.platform())

@@ -351,6 +351,7 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
+    /// Counts the lost keys that these records add.
     fn count_lost(&self, records: &KeyRecords) {
         let before = self.identity.records.lost.len();
         (before..records.lost.len()).for_each(|_| self.env.count_key(KeyChange::Lost));
@@ -365,11 +366,12 @@ impl<E: Environment> Work<'_, E> {
         connection.platform.for_namespace(&self.object.namespace().unwrap_or_default())
     }
 
+    /// A connection to the platform of the recorded keys.
     fn connection(&self, action: Action) -> Result<SharedConnection<E::Client>, StepError> {
         self.connection_to(self.identity.platform(), action)
     }
 
-    /// To that platform alone: the account may lead to another one since the decision, which must not see the key.
+    /// A connection to that platform. The account may lead to another one since the decision, which must not see the key.
     fn connection_to(&self, platform: Option<&str>, action: Action) -> Result<SharedConnection<E::Client>, StepError> {
         // What was recorded without a platform goes nowhere.
         access::connection_to(self.env, self.object, platform.unwrap_or_default(), action)

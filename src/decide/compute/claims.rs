@@ -28,7 +28,7 @@ pub struct Claims {
     pub outside: BTreeMap<String, Holder>,
 }
 
-/// Another Compute. People of other namespaces are not told its name.
+/// Another Compute. Messages do not name it to other namespaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     pub namespace: String,
@@ -52,7 +52,7 @@ pub struct Claim {
     pub first: bool,
 }
 
-/// What Computes claim. Where two have none of it in common, what one claims does not matter to the other.
+/// A branch or a compute that a Compute claims. Two Computes without a common subject do not affect each other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subject {
     /// A place to create on.
@@ -66,7 +66,7 @@ pub enum Subject {
     },
 }
 
-/// What is reserved in this process until the status of the Compute that reserved it shows the claim.
+/// A reservation in this process, until the status of the Compute shows the claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReservedPlace {
     pub platform: String,
@@ -87,9 +87,9 @@ pub enum Reserved {
 pub struct Mine<'a> {
     pub object: &'a Compute,
     pub identity: &'a ComputeIdentity,
-    /// Where its account leads.
+    /// The platform of its account.
     pub platform: &'a str,
-    /// How a create that begins now is told.
+    /// How the result of a create that begins now is recognized.
     pub told: Told,
     pub now: Timestamp,
 }
@@ -105,10 +105,10 @@ pub struct Other<'a> {
     pub admitted: bool,
 }
 
-/// What other resources have reserved in this process.
+/// The reservations of other resources in this process.
 #[derive(Clone, Debug, Default)]
 pub struct Reservations {
-    /// Creates of the same type on the same branch, and how they are told.
+    /// Creates of the same type on the same branch, and how their results are recognized.
     pub creates: Vec<(Holder, Told)>,
     /// By the compute.
     pub computes: BTreeMap<String, Holder>,
@@ -120,7 +120,7 @@ impl Holder {
         Self { namespace: key.namespace.to_owned(), name: key.name.to_owned() }
     }
 
-    /// As people of this namespace are told.
+    /// The name for messages in this namespace.
     pub fn told_in(&self, namespace: &str) -> String {
         match self.namespace == namespace {
             true => self.to_string(),
@@ -135,7 +135,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// What a Compute claims: what it is bound to, and where it may have created something.
+/// The subjects of a Compute's claims: the compute that it is bound to, and the branches where it may have created one.
 pub fn subjects(compute: &Compute) -> BTreeSet<Subject> {
     let identity = identity::of_compute(compute).unwrap_or_default().identity;
     let branch = |branch: &str| branch_of(&compute.spec.project_id, branch);
@@ -147,7 +147,7 @@ pub fn subjects(compute: &Compute) -> BTreeSet<Subject> {
     bound.chain(identity.creates().map(|create| branch(&create.branch))).collect()
 }
 
-/// What a Compute declares, and wants to know the claims of others to.
+/// The branch and the compute that a Compute declares. It is woken when a claim to them ends.
 pub fn wanted(spec: &ComputeSpec) -> BTreeSet<Subject> {
     let named = spec.compute_id.iter().map(|id| compute_of(&spec.project_id, id));
     named.chain([branch_of(&spec.project_id, &spec.branch_id)]).collect()
@@ -177,7 +177,7 @@ fn compute_of(project: &str, id: &str) -> Subject {
     Subject::Compute { project: project.to_owned(), id: id.to_owned() }
 }
 
-/// What creates of a type take turns by. A branch has one primary, whatever tells two of them apart.
+/// How creates of a type take turns. A branch has one primary, so creates of primaries never run side by side.
 pub fn turn(type_: ComputeType, told: Told) -> Told {
     match type_ {
         ComputeType::ReadWrite => Told::ByBaseline,
@@ -267,7 +267,7 @@ fn bound(others: &[Other], mine: &Other, reserved: &Reservations) -> BTreeMap<St
     bound
 }
 
-/// Who was bound to the branch's primary first.
+/// The resource that was bound to the branch's primary first.
 fn primary(others: &[Other], mine: &Other, object: &Compute) -> Option<Holder> {
     let is_primary = |spec: &ComputeSpec| spec.type_ == ComputeType::ReadWrite;
     let branch = Some(&object.spec.branch_id).filter(|_| is_primary(&object.spec))?;
