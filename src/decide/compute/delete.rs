@@ -120,11 +120,20 @@ fn unresolved(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -> Choice
 
 fn remove(case: &Case, binding: &Binding, snapshot: &Snapshot) -> Choice {
     let claims = &case.observed.claims;
-    let first = claims.bound.get(&binding.id).filter(|claim| claim.first).map(|claim| &claim.by);
-    // Who is not admitted at present keeps nothing from others, and does not lose it by them either.
-    if let Some(by) = first.or_else(|| claims.outside.get(&binding.id)) {
-        let whose = by.told_in(&case.observed.meta.namespace);
-        return remove_finalizer(&format!("Compute {} belongs to {whose}.", binding.id));
+    let namespace = &case.observed.meta.namespace;
+    if let Some(claim) = claims.bound.get(&binding.id).filter(|claim| claim.first) {
+        return remove_finalizer(&format!("Compute {} belongs to {}.", binding.id, claim.by.told_in(namespace)));
+    }
+    // That resource may be admitted again. Until then nobody deletes the compute, so people are told.
+    if let Some(by) = claims.outside.get(&binding.id) {
+        let event = format!(
+            "Compute {} is not deleted, and is billed: {}, which its account does not admit at present, is bound to it as well. If nobody \
+             needs it, delete it in the platform's console.",
+            binding.id,
+            by.told_in(namespace)
+        );
+        let report = Report::progressing(Reason::Deleting, "The compute stays on the platform.");
+        return Decision::act(ComputeStep::RemoveFinalizerReportingStrays { event }, report);
     }
     let deleting = Report::progressing(Reason::Deleting, format!("Compute {} is being deleted.", binding.id));
     // A delete before the binding was of another compute.
