@@ -95,8 +95,7 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
     match keys.iter().find(|key| id.map_or(key.name == name, |id| key.id == id)) {
         // It must not be asked for. What no list shows any more needs nobody.
         None if is_other(&case.identity.records, name) && is_settled(case, name) => {
-            let event = Some(format!("Key {name} is not listed any more: nobody has to revoke it."));
-            Revocation::Step(None, Box::new(KeyStep::Record { records, event }))
+            forget(records, Some(not_listed(name)))
         }
         None if is_other(&case.identity.records, name) => Revocation::NotOurs(format!(
             "The platform answered the creation of key {name} with another key. dbplane does not revoke that one. Revoke it in the console if it is yours."
@@ -104,10 +103,11 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
         None => match id.filter(|_| case.issued(name) && !case.is_restored(name)) {
             Some(id) => revoke(id, name, records),
             // Only the operator that recorded the number may revoke by it.
-            None => {
-                let event = id.map(|id| format!("Key {name} ({id}) is revoked."));
-                Revocation::Step(None, Box::new(KeyStep::Record { records, event }))
-            }
+            None if id.is_some() && keys.iter().any(|key| key.name == name) => Revocation::NotOurs(format!(
+                "The platform lists key {name} under another number than the record. dbplane does not revoke it. Revoke it in the console if \
+                 it is yours."
+            )),
+            None => forget(records, id.map(|_| not_listed(name))),
         },
         Some(key) if key.name != name => Revocation::NotOurs(format!(
             "Key {} is not called {name} on the platform. dbplane does not revoke it. Revoke it in the console if it is yours.",
@@ -121,6 +121,15 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
 fn revoke(id: i64, name: &str, records: KeyRecords) -> Revocation {
     let step = KeyStep::Revoke { id, name: name.to_owned(), records, in_use: None };
     Revocation::Step(Some(Action::Revoke), Box::new(step))
+}
+
+/// Drops the record of a key that the list lacks.
+fn forget(records: KeyRecords, event: Option<String>) -> Revocation {
+    Revocation::Step(None, Box::new(KeyStep::Record { records, event }))
+}
+
+fn not_listed(name: &str) -> String {
+    format!("Key {name} is not listed any more: nobody has to revoke it.")
 }
 
 /// Whether the number that is recorded with a name is that of another key, as the platform answered.

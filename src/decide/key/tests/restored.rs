@@ -95,3 +95,11 @@ fn a_deletion_adopts_the_secret_so_that_it_is_deleted_too() {
     let foreign = Given::deleting().secret(from_backup(key(2)));
     assert_eq!(foreign.step(1), KeyStep::ListKeys);
 }
+
+#[test]
+fn a_key_that_is_listed_under_another_number_is_not_said_to_be_gone() {
+    let name = key(1).name;
+    let lost = KeyRecords { lost: vec![LostKey { id: Some(9), ..lost(&name) }], ..KeyRecords::default() };
+    let given = Given::deleting().records(from_secret(lost)).listing(listed(1, &[(1, &name)]));
+    given.stalls(1, Reason::BindingConflict, &[&name, "under another number", "in the console"]);
+}
