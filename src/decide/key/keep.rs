@@ -195,7 +195,8 @@ fn revoked(case: &Case, current: &KeyIdentity, at: Timestamp) -> Choice {
     match &case.observed.listing {
         _ if !case.observed.probe.is_revoked() => {}
         KeyListing::NotRead => return case.act(Action::ListKeys, KeyStep::ListKeys, unconfirmed),
-        KeyListing::Read { keys, .. } if keys.iter().any(|key| key.id == current.id) => {}
+        // A record from an annotation may have another number than the platform.
+        KeyListing::Read { keys, .. } if keys.iter().any(|key| key.id == current.id || key.name == current.name) => {}
         KeyListing::Read { .. } | KeyListing::NotOffered => return replace_revoked(case, current),
     }
     match case.now < again {

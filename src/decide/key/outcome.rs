@@ -93,26 +93,24 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
     };
     let records = without(&case.identity.records, name);
     match keys.iter().find(|key| id.map_or(key.name == name, |id| key.id == id)) {
+        None if case.is_restored(name) && id.is_some() && keys.iter().any(|key| key.name == name) => {
+            not_ours(case, name, format!("The platform lists key {name} under another number than the record."))
+        }
         // It must not be asked for. What no list shows any more needs nobody.
         None if is_other(&case.identity.records, name) && is_settled(case, name) => {
             forget(records, Some(not_listed(name)))
         }
-        None if is_other(&case.identity.records, name) => Revocation::NotOurs(format!(
-            "The platform answered the creation of key {name} with another key. dbplane does not revoke that one. Revoke it in the console if it is yours."
-        )),
+        None if is_other(&case.identity.records, name) => {
+            not_ours(case, name, format!("The platform answered the creation of key {name} with another key."))
+        }
         None => match id.filter(|_| case.issued(name) && !case.is_restored(name)) {
             Some(id) => revoke(id, name, records),
             // Only the operator that recorded the number may revoke by it.
-            None if id.is_some() && keys.iter().any(|key| key.name == name) => Revocation::NotOurs(format!(
-                "The platform lists key {name} under another number than the record. dbplane does not revoke it. Revoke it in the console if \
-                 it is yours."
-            )),
             None => forget(records, id.map(|_| not_listed(name))),
         },
-        Some(key) if key.name != name => Revocation::NotOurs(format!(
-            "Key {} is not called {name} on the platform. dbplane does not revoke it. Revoke it in the console if it is yours.",
-            key.id
-        )),
+        Some(key) if key.name != name => {
+            not_ours(case, name, format!("Key {} is not called {name} on the platform.", key.id))
+        }
         Some(_) if !case.issued(name) => Revocation::OfAnotherCluster,
         Some(key) => revoke(key.id, name, records),
     }
@@ -121,6 +119,16 @@ pub(super) fn revocation(case: &Case, (id, name): Named) -> Revocation {
 fn revoke(id: i64, name: &str, records: KeyRecords) -> Revocation {
     let step = KeyStep::Revoke { id, name: name.to_owned(), records, in_use: None };
     Revocation::Step(Some(Action::Revoke), Box::new(step))
+}
+
+/// A key of another number. No list is read for names that were not issued here, so they are reported as such, read or not.
+fn not_ours(case: &Case, name: &str, why: String) -> Revocation {
+    match case.issued(name) {
+        true => Revocation::NotOurs(format!(
+            "{why} dbplane does not revoke it. Revoke it in the platform's console if it is yours."
+        )),
+        false => Revocation::OfAnotherCluster,
+    }
 }
 
 /// Drops the record of a key that the list lacks.

@@ -101,5 +101,30 @@ fn a_key_that_is_listed_under_another_number_is_not_said_to_be_gone() {
     let name = key(1).name;
     let lost = KeyRecords { lost: vec![LostKey { id: Some(9), ..lost(&name) }], ..KeyRecords::default() };
     let given = Given::deleting().records(from_secret(lost)).listing(listed(1, &[(1, &name)]));
-    given.stalls(1, Reason::BindingConflict, &[&name, "under another number", "in the console"]);
+    given.stalls(1, Reason::BindingConflict, &[&name, "under another number", "in the platform's console"]);
+}
+
+#[test]
+fn a_name_that_was_not_issued_here_is_reported_alike_whether_a_list_was_read() {
+    const FOREIGN: &str = "ci-0ther0-vpzc5qrz22arf-00000001";
+    for because in [LostBecause::Retired, LostBecause::OtherKey] {
+        let lost = LostKey { id: Some(9), because, ..lost(FOREIGN) };
+        let known = KeyRecords { lost: vec![lost], restored: [FOREIGN.to_owned()].into(), ..records(1) };
+        let given = || Given::in_use().records(known.clone());
+        let unread = given().listing(KeyListing::NotRead).reported(1).1;
+        assert!(matches!(unread, Sync::OutOfSync(Reason::KeyOfAnotherCluster, _)), "{unread:?}");
+        for keys in [[(1, key(1).name), (4, FOREIGN.to_owned())], [(1, key(1).name), (9, "laptop".to_owned())]] {
+            let keys: Vec<_> = keys.iter().map(|(id, name)| (*id, name.as_str())).collect();
+            assert_eq!(given().listing(listed(1, &keys)).reported(1).1, unread);
+        }
+    }
+}
+
+#[test]
+fn a_refused_key_that_is_listed_under_another_number_does_not_count_as_revoked() {
+    let refused = Probe::Refused { at: at(20), since: at(0) };
+    let given = Given::in_use().probe(refused).listing(listed(20, &[(7, &key(1).name)]));
+    let (health, _, wake) = given.reported(20);
+    assert!(matches!(health, Health::Unknown(Reason::KeyRevoked, _)), "{health:?}");
+    assert_eq!(wake, Wake::At(at(35)));
 }
