@@ -128,9 +128,7 @@ impl Caller<'_> {
             Side::ApiServer if self.is_write() && path.contains("/secrets") && !self.target.contains("dryRun") => {
                 Purpose::WritesSecret
             }
-            Side::ApiServer if self.is_write() && path.contains("/projectkeys/") && !path.ends_with("/status") => {
-                Purpose::WritesProjectKey
-            }
+            Side::ApiServer if self.is_write() && path.contains("/projectkeys/") => Purpose::WritesProjectKey,
             Side::Platform if self.method == "POST" && path.ends_with("/api_keys") => Purpose::CreatesKey,
             Side::Platform if self.method == "PATCH" && path.contains("/endpoints/") => Purpose::ChangesCompute,
             Side::Platform if self.is_write() => Purpose::ChangesPlatform,
