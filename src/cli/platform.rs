@@ -12,8 +12,8 @@ use crate::api::{Account, AccountKind, AccountRef, ClusterAccount, PlatformAcces
 use crate::cluster::explained;
 use crate::domain::Fault;
 use crate::platform::{
-    Access, Connect, ConnectError, Endpoint, HttpOptions, Leadership, NoMeter, OverHttp, PlatformPattern, Rate,
-    RateLimited, Reach, ReadsOnly,
+    Access, Connect, ConnectError, Endpoint, HttpOptions, Leadership, NoMeter, OverHttp, PlatformClient,
+    PlatformPattern, Rate, RateLimited, Reach, ReadsOnly,
 };
 
 /// The platform, where no account in a cluster says it.
@@ -193,7 +193,9 @@ impl Credentials {
         let request_timeout = options.request_timeout;
         let leadership = Leadership::default();
         let access = Access { endpoint, request_timeout, rate: RATE, leadership, room: Arc::default() };
-        Ok(Reader { platform: over.connect(&access, &self.key, Arc::new(NoMeter))?, reads })
+        // A verb reports what each read was answered.
+        let platform = over.connect(&access, &self.key, Arc::new(NoMeter))?.probing();
+        Ok(Reader { platform, reads })
     }
 }
 

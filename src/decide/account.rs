@@ -1,22 +1,29 @@
 //! Accounts: whether their credentials can be used, and whether they can be deleted.
 
+mod check;
 mod findings;
+
+use std::time::Duration;
 
 use jiff::Timestamp;
 
+pub use self::check::{Answers, Check, Verdict};
 pub use self::findings::{Dated, KeyCount, are_many, has_many_keys};
 use self::findings::{many_keys, organization_keys, reach, too_large};
 use super::memory::of_fault;
 use super::{Decision, Health, Meta, Reason, Report, Sync, Wake, later};
-use crate::api::{AccountCapabilities, AccountStatus};
+use crate::api::AccountStatus;
 use crate::domain::Fault;
 
 /// How often accepted credentials are checked.
-const CHECK_EVERY: std::time::Duration = std::time::Duration::from_secs(3600);
+const CHECK_EVERY: Duration = Duration::from_secs(3600);
+/// After the first 401, credentials are checked again after so many seconds, and then each time after the last of them, until they are
+/// accepted or count as refused.
+const DOUBTED: [u64; 4] = [1, 2, 5, 15];
 /// How often refused credentials are checked.
-const PROBE_EVERY: std::time::Duration = std::time::Duration::from_secs(300);
+const PROBE_EVERY: Duration = Duration::from_secs(300);
 /// How often the check is repeated while the platform cannot be reached.
-const RETRY_EVERY: std::time::Duration = std::time::Duration::from_secs(15);
+const RETRY_EVERY: Duration = Duration::from_secs(15);
 
 /// Everything that a decision about an Account rests on, besides the time.
 #[derive(Clone, Debug)]
@@ -69,31 +76,6 @@ pub enum Credential {
     PlatformNotAllowed(String),
 }
 
-/// What a check of the credentials found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Check {
-    pub at: Timestamp,
-    pub verdict: Verdict,
-    pub capabilities: AccountCapabilities,
-    /// How many keys the organization has, where the platform lists them.
-    pub keys: Option<usize>,
-}
-
-impl Check {
-    /// The time of a check that is to be made anew: it still counts until then.
-    pub const WANTED: Timestamp = Timestamp::MIN;
-}
-
-/// The result of a check.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The platform lists these projects.
-    Projects(Vec<String>),
-    /// The platform accepts the credential, and which projects it reaches is not known, with a sentence that says why.
-    Restricted(String),
-    Failed(Fault),
-}
-
 /// One side effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccountStep {
@@ -128,7 +110,7 @@ pub fn decide(observed: &AccountObserved, now: Timestamp) -> Decision<AccountSte
 fn check(observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
     let due = match (&observed.credential, &observed.check) {
         (Credential::Usable, None) => return Decision::act(AccountStep::Check, health(observed)),
-        (Credential::Usable, Some(check)) => later(check.at, period(observed, check)),
+        (Credential::Usable, Some(check)) => due(observed, check),
         (Credential::Missing(_) | Credential::InvalidBaseUrl(_) | Credential::PlatformNotAllowed(_), _) => {
             return Decision::rest(health(observed));
         }
@@ -218,7 +200,7 @@ fn patience(observed: &AccountObserved) -> Option<Timestamp> {
 }
 
 /// How long after the deletion of a Secret more deletions may follow that belong to it.
-const DELETED_TOGETHER: std::time::Duration = std::time::Duration::from_secs(10);
+const DELETED_TOGETHER: Duration = Duration::from_secs(10);
 
 /// Whether resources may use the account.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -246,12 +228,18 @@ pub fn is_protected(observed: &AccountObserved) -> bool {
     observed.meta.has_finalizer && observed.secret.is_none_or(|secret| secret.protected || secret.deleting.is_some())
 }
 
-fn period(observed: &AccountObserved, check: &Check) -> std::time::Duration {
-    match (&observed.suspended, &check.verdict) {
+fn due(observed: &AccountObserved, check: &Check) -> Timestamp {
+    let refusals = check.answers.refusals;
+    let period = match (&observed.suspended, &check.verdict) {
+        // A call of a resource was refused since the last check.
+        (Some(Fault::KeyInDoubt { .. }), Verdict::Projects(_) | Verdict::Restricted(_)) => return check.at,
+        (Some(Fault::KeyInDoubt { .. }), Verdict::Failed(_)) if refusals == 0 => RETRY_EVERY,
+        _ if refusals > 0 && !check.is_refused() => Duration::from_secs(DOUBTED[(refusals - 1).min(DOUBTED.len() - 1)]),
         (Some(_), _) | (None, Verdict::Failed(Fault::Unauthorized { .. } | Fault::Forbidden { .. })) => PROBE_EVERY,
         (None, Verdict::Failed(_)) => RETRY_EVERY,
         (None, Verdict::Projects(_) | Verdict::Restricted(_)) => CHECK_EVERY,
-    }
+    };
+    later(check.at, period)
 }
 
 fn health(observed: &AccountObserved) -> Report {
@@ -275,10 +263,11 @@ fn verdict(observed: &AccountObserved) -> Report {
         (Credential::Missing(what), _, _) => Report::stalled(Reason::CredentialsMissing, what.clone()),
         (Credential::InvalidBaseUrl(why), _, _) => Report::stalled(Reason::InvalidBaseUrl, why.clone()),
         (Credential::PlatformNotAllowed(why), _, _) => Report::stalled(Reason::PlatformNotAllowed, why.clone()),
+        (_, Some(fault @ Fault::KeyInDoubt { .. }), _) => Report::of(of_fault(fault)),
         (_, Some(fault), _) => refused(fault),
         (_, None, None) => Report::progressing(Reason::Pending, "The credentials are being checked."),
-        (_, None, Some(Check { verdict: Verdict::Failed(fault), .. })) => match fault {
-            Fault::Unauthorized { .. } => refused(fault),
+        (_, None, Some(check @ Check { verdict: Verdict::Failed(fault), .. })) => match fault {
+            Fault::Unauthorized { .. } if check.is_refused() => refused(fault),
             fault => Report::of(of_fault(fault)),
         },
         (_, None, Some(_)) => Report::ready(reach(observed).map(|found| found.what.message).unwrap_or_default()),

@@ -1,6 +1,7 @@
 //! Table tests of accounts.
 
 use super::*;
+use crate::api::AccountCapabilities;
 use crate::decide::Wake;
 
 fn at(second: i64) -> Timestamp {
@@ -16,7 +17,23 @@ fn protected() -> Option<SecretProtection> {
 }
 
 fn check(verdict: Verdict) -> Option<Check> {
-    Some(Check { at: at(0), verdict, capabilities: AccountCapabilities::default(), keys: None })
+    Some(checked(0, verdict).after(None))
+}
+
+fn checked(second: i64, verdict: Verdict) -> Check {
+    let (capabilities, answers) = (AccountCapabilities::default(), Answers::default());
+    Check { at: at(second), verdict, capabilities, keys: None, answers }
+}
+
+fn in_doubt() -> Option<Fault> {
+    Some(Fault::KeyInDoubt { message: "supplied credentials do not pass authentication".to_owned() })
+}
+
+/// After these checks, the last of which was refused.
+fn after(checks: &[Check]) -> AccountObserved {
+    let last = checks.iter().fold(None, |before: Option<Check>, check| Some(check.clone().after(before.as_ref())));
+    let is_refused = last.as_ref().is_some_and(Check::is_refused);
+    but(|seen| (seen.suspended, seen.check) = (if is_refused { Some(unauthorized()) } else { in_doubt() }, last))
 }
 
 fn unauthorized() -> Fault {
@@ -160,7 +177,6 @@ fn new_credentials_are_checked_at_once_and_again_after_a_while() {
     let cases = [
         (Verdict::Projects(Vec::new()), 3600),
         (Verdict::Restricted("not allowed".to_owned()), 3600),
-        (Verdict::Failed(unauthorized()), 300),
         (Verdict::Failed(Fault::Forbidden { status: 403, message: String::new() }), 300),
         (Verdict::Failed(Fault::Server { status: 502, message: String::new() }), 15),
     ];
@@ -172,13 +188,42 @@ fn new_credentials_are_checked_at_once_and_again_after_a_while() {
 }
 
 #[test]
-fn a_401_of_any_call_slows_the_checks_down() {
-    let suspended = but(|seen| seen.suspended = Some(unauthorized()));
-    assert_eq!(decide(&suspended, at(299)).wake, Wake::At(at(300)));
-    assert_eq!(step(&suspended, 300), Some(AccountStep::Check));
-    let (health, _) = reported(&suspended);
-    let Health::Stalled(Reason::Unauthorized, message) = health else { panic!("{health:?}") };
-    assert!(message.contains("401") && message.contains("Put a valid API key into the Secret"), "{message}");
+fn a_401_of_any_call_has_the_key_checked_at_once() {
+    let suspended = |check: Option<Check>| but(|seen| (seen.suspended, seen.check) = (in_doubt(), check));
+    assert_eq!(step(&suspended(in_use().check), 0), Some(AccountStep::Check));
+    // Where the check itself found nothing out, it is not repeated at once.
+    let failed = check(Verdict::Failed(Fault::Server { status: 502, message: String::new() }));
+    assert_eq!(decide(&suspended(failed), at(14)).wake, Wake::At(at(15)));
+}
+
+#[test]
+fn a_refused_key_is_asked_again_until_it_counts_as_refused() {
+    let refused = |second: &i64| checked(*second, Verdict::Failed(unauthorized()));
+    let refusals = |seconds: &[i64]| seconds.iter().map(refused).collect::<Vec<_>>();
+    let known = |seconds: &[i64]| [vec![checked(-9, Verdict::Projects(Vec::new()))], refusals(seconds)].concat();
+    for (checks, due) in [
+        (known(&[0]), 1),
+        (known(&[0, 1]), 3),
+        (known(&[0, 1, 3]), 8),
+        (known(&[0, 1, 3, 8]), 23),
+        (known(&[0, 1, 3, 8, 15]), 30),
+        (refusals(&[0, 1, 3, 8, 23]), 38),
+        (refusals(&[0, 1, 3, 8, 23, 38]), 53),
+    ] {
+        let observed = after(&checks);
+        assert_eq!(decide(&observed, at(due - 1)).wake, Wake::At(at(due)), "{checks:?}");
+        assert_eq!(step(&observed, due), Some(AccountStep::Check), "{checks:?}");
+        let health = decide(&observed, at(due - 1)).report.unwrap().health;
+        assert!(matches!(health, Health::Unknown(Reason::Unauthorized, _)), "{health:?}");
+        assert_eq!(availability(&observed), Availability::Usable, "what serves stays Ready");
+    }
+    for (checks, last) in [(known(&[0, 1, 3, 8, 23]), 23), (refusals(&[0, 1, 3, 8, 23, 38, 53, 68]), 68)] {
+        let observed = after(&checks);
+        assert_eq!(decide(&observed, at(last + 299)).wake, Wake::At(at(last + 300)));
+        let health = decide(&observed, at(last + 1)).report.unwrap().health;
+        let Health::Stalled(Reason::Unauthorized, message) = health else { panic!("{health:?}") };
+        assert!(message.contains("401") && message.contains("Put a valid API key into the Secret"), "{message}");
+    }
 }
 
 #[test]
@@ -212,9 +257,7 @@ fn who_may_use_the_account() {
     ] {
         assert_eq!(availability(&verdict(Verdict::Failed(fault))), Availability::Usable);
     }
-    for fault in [unauthorized(), Fault::NotFound { message: "no such page".to_owned() }] {
-        assert!(unusable(&verdict(Verdict::Failed(fault))));
-    }
+    assert!(unusable(&verdict(Verdict::Failed(Fault::NotFound { message: "no such page".to_owned() }))));
     assert!(unusable(&but(|seen| seen.suspended = Some(unauthorized()))));
     assert!(unusable(&but(|seen| seen.credential = Credential::Missing("no Secret".to_owned()))));
     // Resources that have to be deleted first can still use an account that is being deleted.

@@ -198,6 +198,13 @@ impl Memory {
         }
     }
 
+    /// The answer that leaves open whether the call of that time was carried out, as a sentence; nothing where none came.
+    pub fn open_answer(&self, action: Action, begun: Timestamp) -> Option<String> {
+        let fault = self.fault(action).filter(|_| self.is_own(action, begun))?;
+        let answered = matches!(fault, Fault::Gateway { .. } | Fault::Server { .. } | Fault::Undecodable { .. });
+        answered.then(|| format!("{}.", sentence(&fault.to_string())))
+    }
+
     /// Whether an action has to wait after a failure. After a refusal it waits longer, but not once the spec has changed.
     pub fn backoff(&self, action: Action, generation: i64, now: Timestamp) -> Option<Backoff> {
         let failure = self.failures.get(&action)?;
@@ -333,7 +340,7 @@ impl Failure {
 pub fn of_fault(fault: &Fault) -> Health {
     let message = sentence(&fault.to_string());
     match fault {
-        Fault::Unauthorized { .. } => Health::Unknown(Reason::Unauthorized, message),
+        Fault::Unauthorized { .. } | Fault::KeyInDoubt { .. } => Health::Unknown(Reason::Unauthorized, message),
         Fault::Forbidden { .. } => Health::Stalled(Reason::Forbidden, message),
         Fault::NotFound { .. }
         | Fault::Unsupported { .. }
@@ -342,9 +349,11 @@ pub fn of_fault(fault: &Fault) -> Health {
         | Fault::OtherKey { .. } => Health::Stalled(Reason::Refused, message),
         Fault::TooLarge { .. } => Health::Stalled(Reason::AnswerTooLarge, message),
         Fault::Busy { .. } | Fault::Throttled { .. } => Health::Progressing(Reason::PlatformBusy, message),
-        Fault::Server { .. } | Fault::Transport { .. } | Fault::Unknown { .. } | Fault::Undecodable { .. } => {
-            Health::Unknown(Reason::PlatformUnreachable, message)
-        }
+        Fault::Gateway { .. }
+        | Fault::Server { .. }
+        | Fault::Transport { .. }
+        | Fault::Unknown { .. }
+        | Fault::Undecodable { .. } => Health::Unknown(Reason::PlatformUnreachable, message),
     }
 }
 

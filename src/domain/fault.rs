@@ -12,6 +12,9 @@ pub enum Fault {
     /// 401: the credential is missing, wrong or revoked.
     #[error("the platform does not accept the API key (401): {message}")]
     Unauthorized { message: String },
+    /// The platform answered 401 to another call a moment ago, and the key is asked about again first. Nothing was sent.
+    #[error("the platform refused the API key (401), and is asked again before anything else is sent: {message}")]
+    KeyInDoubt { message: String },
     /// 403, or a 404 whose message says "not allowed": the credential may not do this.
     #[error("the API key is not allowed to do this ({status}): {message}")]
     Forbidden { status: u16, message: String },
@@ -31,10 +34,14 @@ pub enum Fault {
     /// answer before it begins.
     #[error("the platform limits the rate of calls ({status})")]
     Throttled { status: u16, retry_after: Option<Duration> },
-    /// Any other 4xx: the platform refuses what was asked for. Also a redirect, which is never followed.
+    /// Any other 4xx: the platform refuses what was asked for.
     #[error("the platform refuses ({status}): {message}")]
     Rejected { status: u16, message: String },
-    /// Any other 5xx, 408, or 303 to a change: a change may or may not have been made.
+    /// A 4xx without the platform's form, or a redirect, which is never followed: something in front of the platform may have
+    /// answered. It shows nothing about a project, a key or a compute. A change may or may not have been made.
+    #[error("something in front of the platform answered ({status}): {message}")]
+    Gateway { status: u16, form: Form, message: String },
+    /// Any other 5xx, or 408: a change may or may not have been made.
     #[error("the platform failed ({status}): {message}")]
     Server { status: u16, message: String },
     /// The request did not reach the platform: no connection could be made.
@@ -55,16 +62,27 @@ pub enum Fault {
     OtherKey { id: i64, message: String },
 }
 
+/// The form of an answer that is not the platform's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// An HTML page, a redirect, or an answer that broke off.
+    Foreign,
+    /// Plain text, in which some platforms write their own errors too.
+    Text,
+}
+
 impl Fault {
     /// Whether a change that was asked for may have been made although the call failed.
     pub fn may_have_happened(&self) -> bool {
         match self {
-            Self::Server { .. }
+            Self::Gateway { .. }
+            | Self::Server { .. }
             | Self::Unknown { .. }
             | Self::Undecodable { .. }
             | Self::TooLarge { .. }
             | Self::OtherKey { .. } => true,
             Self::Unauthorized { .. }
+            | Self::KeyInDoubt { .. }
             | Self::Forbidden { .. }
             | Self::NotFound { .. }
             | Self::Unsupported { .. }
@@ -74,6 +92,12 @@ impl Fault {
             | Self::Rejected { .. }
             | Self::Transport { .. } => false,
         }
+    }
+
+    /// A 404 of any form. It proves nothing by itself; beside a list that lacks the object it proves that there is nothing left to
+    /// delete.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::NotFound { .. } | Self::Gateway { status: 404, .. })
     }
 
     /// Whether the platform refused this request deliberately, and would refuse it again.
@@ -88,6 +112,11 @@ impl Fault {
         )
     }
 
+    /// Whether nothing is sent with the key: the platform refused it, or is asked about it again.
+    pub fn is_about_the_key(&self) -> bool {
+        matches!(self, Self::Unauthorized { .. } | Self::KeyInDoubt { .. })
+    }
+
     /// How long the platform asks not to be called.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -100,6 +129,7 @@ impl Fault {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Unauthorized { .. } => "unauthorized",
+            Self::KeyInDoubt { .. } => "key_in_doubt",
             Self::Forbidden { .. } => "forbidden",
             Self::NotFound { .. } => "not_found",
             Self::Unsupported { .. } => "unsupported",
@@ -107,6 +137,7 @@ impl Fault {
             Self::Busy { .. } => "busy",
             Self::Throttled { .. } => "throttled",
             Self::Rejected { .. } => "rejected",
+            Self::Gateway { .. } => "gateway",
             Self::Server { .. } => "server",
             Self::Transport { .. } => "transport",
             Self::Unknown { .. } => "unknown_outcome",

@@ -9,7 +9,7 @@ mod support;
 mod units;
 
 pub use compute_state::ComputeState;
-pub use fault::Fault;
+pub use fault::{Fault, Form};
 pub use last_use::is_same_use;
 pub use model::{
     Compute, ComputeChange, ComputeId, CreatedKey, KeyEntry, NewCompute, Operation, OrganizationId, PoolerMode,

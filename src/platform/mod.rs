@@ -4,6 +4,7 @@ mod budget;
 mod connect;
 #[cfg(test)]
 pub(crate) mod fake;
+mod gate;
 mod http;
 mod leadership;
 mod observer;

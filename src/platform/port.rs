@@ -35,8 +35,8 @@ pub trait Platform: Send + Sync + std::fmt::Debug {
     /// Creates a project-scoped key of an organization. Not idempotent, and the secret is shown this once. What is
     /// returned is what was asked for: another name or project is [`Fault::OtherKey`].
     async fn create_key(&self, organization: &str, name: &str, project: &str) -> Result<CreatedKey, Fault>;
-    /// Asks, with another secret than this credential, whether the platform accepts it for the project:
-    /// `Ok` or a fault other than [`Fault::Unauthorized`] means that it is not revoked.
+    /// Asks, with another secret than this credential, whether the platform accepts it for the project. `Ok` means that it does; a
+    /// fault that is neither a refusal nor [`Fault::Unauthorized`] shows nothing.
     async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault>;
 
     /// The operations of a compute among the last ones of its project, newest first.
@@ -58,6 +58,8 @@ pub trait PlatformClient: Platform + Clone + 'static {
     /// The same client, whose calls are made for the resources of this namespace: in the budget, namespaces take turns.
     #[must_use]
     fn for_namespace(&self, namespace: &str) -> Self;
+    /// The platform has refused the key for so long that it counts as refused, and not as in doubt.
+    fn refused(&self);
     /// Why no calls are made, while the platform refuses the key.
     fn suspended(&self) -> Option<Fault>;
     /// Whether somebody else has a view of this client, and may still call the platform with its key.

@@ -9,6 +9,7 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::gate::{Gate, proves_acceptance};
 use super::organizations::Candidate;
 use super::{Answer, Budget, FOR, Leadership, Party, Platform, PlatformClient, Priority};
 use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project};
@@ -31,10 +32,10 @@ impl Meter for NoMeter {
 
 /// A platform within its account's budget, behind a gate.
 ///
-/// After a 401 the gate is closed: calls answer [`Fault::Unauthorized`] without a request, until [`probing`](Self::probing)
-/// finds the key accepted again, or until the account gets another key and with it another `RateLimited`. The exception is
-/// [`probe_key`](Platform::probe_key): its 401 is about another key, so it neither closes the gate nor is stopped by it.
-/// If the platform refuses the account's own key as well, that 401 is not passed on: it would look like a proof of revocation.
+/// After a 401 the gate is closed: calls answer [`Fault::KeyInDoubt`] without a request, until [`probing`](Self::probing) finds the
+/// key accepted again, or [refused](PlatformClient::refused) for good: then they answer [`Fault::Unauthorized`]. Another key of the
+/// account comes with another `RateLimited`. The 401 of [`probe_key`](Platform::probe_key) is about another key, so it does not close
+/// the gate, and a gate that was closed for good does not stop that call. If the platform refuses the account's own key as well, that 401 is not passed on: it would look like a proof of revocation.
 ///
 /// Clones share everything but the priority of their reads and the namespaces that they are for.
 #[derive(Clone)]
@@ -51,7 +52,7 @@ struct Shared {
     inner: Arc<dyn Platform>,
     budget: Arc<Budget>,
     meter: Arc<dyn Meter>,
-    gate: watch::Sender<Option<Fault>>,
+    gate: Gate,
     candidate: OnceLock<Candidate>,
 }
 
@@ -93,7 +94,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 impl RateLimited {
     /// `inner` within `budget`. The gate is open, and reads have the priority of [`Priority::FreshRead`].
     pub fn new(inner: Arc<dyn Platform>, budget: Arc<Budget>, meter: Arc<dyn Meter>) -> Self {
-        let shared = Shared { inner, budget, meter, gate: watch::Sender::new(None), candidate: OnceLock::new() };
+        let shared = Shared { inner, budget, meter, gate: Gate::open(), candidate: OnceLock::new() };
         let leadership = Leadership::default();
         Self {
             shared: Arc::new(shared),
@@ -167,7 +168,7 @@ impl RateLimited {
 
     /// Follows the gate: `Some` while it is closed.
     pub fn watch_gate(&self) -> watch::Receiver<Option<Fault>> {
-        self.shared.gate.subscribe()
+        self.shared.gate.watch()
     }
 
     /// The budget that this platform's calls come from.
@@ -224,10 +225,15 @@ impl RateLimited {
     }
 
     fn gate(&self) -> Result<(), Fault> {
-        match (self.entry, &*self.shared.gate.borrow()) {
-            (Entry::GateAndBudget | Entry::Gate, Some(fault)) => Err(fault.clone()),
+        match self.shared.gate.why() {
+            Some(fault) if self.entry != Entry::Budget => Err(fault),
             _ => Ok(()),
         }
+    }
+
+    /// What the outcome of a call with this account's own key shows of the key.
+    fn own<T>(&self, outcome: Result<T, Fault>) -> Result<T, Fault> {
+        self.shared.gate.note(outcome, self.entry == Entry::Budget)
     }
 
     async fn timed<T>(&self, name: &'static str, call: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
@@ -239,34 +245,10 @@ impl RateLimited {
             Err(Fault::Throttled { retry_after, .. }) => self.shared.budget.throttled(*retry_after),
             // For a change, 503 leaves the outcome unknown; for the account it also means a pause.
             Err(Fault::Server { status: 503, .. }) => self.shared.budget.throttled(None),
-            Err(Fault::Transport { .. } | Fault::Unknown { .. } | Fault::Server { .. }) => {}
+            Err(Fault::Transport { .. } | Fault::Unknown { .. } | Fault::Server { .. } | Fault::Gateway { .. }) => {}
             _ => self.shared.budget.succeeded(),
         }
         outcome
-    }
-
-    /// Opens or closes the gate, as the outcome of a call with this account's own key shows.
-    fn own<T>(&self, outcome: Result<T, Fault>) -> Result<T, Fault> {
-        let gate = &self.shared.gate;
-        match &outcome {
-            Err(fault @ Fault::Unauthorized { .. }) => {
-                gate.send_if_modified(|closed| closed.replace(fault.clone()).is_none());
-            }
-            outcome if self.entry == Entry::Budget && proves_acceptance(outcome) => {
-                gate.send_if_modified(|closed| closed.take().is_some());
-            }
-            _ => {}
-        }
-        outcome
-    }
-}
-
-/// Whether the platform knew the key: it also does when it refuses what the key may not do.
-fn proves_acceptance<T>(outcome: &Result<T, Fault>) -> bool {
-    match outcome {
-        Ok(_) => true,
-        Err(Fault::Unsupported { .. }) => false,
-        Err(fault) => fault.is_refusal(),
     }
 }
 
@@ -306,9 +288,13 @@ impl PlatformClient for RateLimited {
         Self { party: Party::from([Arc::from(namespace)]), ..self.clone() }
     }
 
+    fn refused(&self) {
+        self.shared.gate.refuse();
+    }
+
     /// The fault that closed the gate, while it is closed.
     fn suspended(&self) -> Option<Fault> {
-        self.shared.gate.borrow().clone()
+        self.shared.gate.why()
     }
 
     fn is_held_elsewhere(&self) -> bool {
@@ -360,6 +346,9 @@ impl Platform for RateLimited {
     }
 
     async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault> {
+        if let Some(fault @ Fault::KeyInDoubt { .. }) = self.shared.gate.why() {
+            return Err(fault);
+        }
         self.shared.room(self.reads, &self.party).await;
         let asked = self.timed("probe_key", self.shared.inner.probe_key(secret, project)).await;
         match asked {

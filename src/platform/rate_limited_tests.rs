@@ -11,6 +11,11 @@ fn new_compute() -> NewCompute {
     NewCompute { branch_id: "br-a".to_owned(), role: Role::Replica, name: None, settings: Settings::default() }
 }
 
+fn in_doubt() -> Fault {
+    let Fault::Unauthorized { message } = unauthorized() else { unreachable!() };
+    Fault::KeyInDoubt { message }
+}
+
 #[tokio::test(start_paused = true)]
 async fn after_a_401_nothing_is_asked() {
     let fake = Fake::of([]);
@@ -21,17 +26,19 @@ async fn after_a_401_nothing_is_asked() {
     assert!(gate.has_changed().unwrap() && gate.borrow_and_update().is_some());
     fake.fail(None);
     let asked = fake.count();
-    assert_eq!(rate_limited.list_computes("p").await, Err(unauthorized()));
-    assert_eq!(rate_limited.create_compute("p", &new_compute()).await, Err(unauthorized()));
+    assert_eq!(rate_limited.list_computes("p").await, Err(in_doubt()));
+    assert_eq!(rate_limited.create_compute("p", &new_compute()).await, Err(in_doubt()));
     assert!(rate_limited.create_key("o", "n", "p").await.is_err());
+    assert_eq!(rate_limited.probe_key(&SecretString::from("other"), "p").await, Err(in_doubt()));
     assert!(rate_limited.list_keys("o").await.is_err());
-    assert_eq!(
-        rate_limited.admit(Priority::Poll, &Party::default()).await.list_computes("p").await,
-        Err(unauthorized())
-    );
+    assert_eq!(rate_limited.admit(Priority::Poll, &Party::default()).await.list_computes("p").await, Err(in_doubt()));
     assert_eq!(fake.count(), asked);
-    assert_eq!(rate_limited.suspended(), Some(unauthorized()));
+    assert_eq!(rate_limited.suspended(), Some(in_doubt()));
     assert!(!gate.has_changed().unwrap());
+    rate_limited.refused();
+    assert!(gate.has_changed().unwrap());
+    assert_eq!(rate_limited.list_computes("p").await, Err(unauthorized()));
+    assert_eq!(fake.count(), asked);
 }
 
 #[tokio::test(start_paused = true)]
@@ -69,6 +76,7 @@ async fn the_probe_of_another_key_neither_closes_the_gate_nor_is_answered_by_it(
     assert_eq!(rate_limited.suspended(), None);
     fake.fail_only("list_projects", unauthorized());
     assert!(rate_limited.list_projects().await.is_err());
+    rate_limited.refused();
     fake.fail(None);
     assert_eq!(
         rate_limited.probe_key(&other, "p").await,
@@ -87,6 +95,7 @@ async fn a_platform_that_refuses_every_key_proves_no_revocation() {
     assert!(matches!(rate_limited.probe_key(&other, "p").await, Err(Fault::Unknown { .. })));
     assert_eq!(fake.calls(), ["probe_key", "list_computes"]);
     assert!(rate_limited.suspended().is_some(), "it was the account's own call that was refused");
+    rate_limited.refused();
     assert!(
         matches!(rate_limited.probe_key(&other, "p").await, Err(Fault::Unknown { .. })),
         "through the closed gate too"
@@ -105,11 +114,11 @@ async fn a_call_that_waited_while_the_gate_closed_is_not_made() {
         rate_limited.create_key("o", "n", "p"),
         async {
             tokio::task::yield_now().await;
-            rate_limited.shared.gate.send_replace(Some(unauthorized()));
+            let _ = rate_limited.shared.gate.note(Err::<(), _>(unauthorized()), false);
         }
     );
-    assert_eq!((change, read), (Err(unauthorized()), Err(unauthorized())));
-    assert_eq!(key.err(), Some(unauthorized()));
+    assert_eq!((change, read), (Err(in_doubt()), Err(in_doubt())));
+    assert_eq!(key.err(), Some(in_doubt()));
     assert_eq!(fake.calls(), ["list_projects"]);
 }
 

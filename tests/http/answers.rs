@@ -145,11 +145,14 @@ async fn a_create_whose_answer_cannot_be_read_may_have_happened() {
 #[tokio::test]
 async fn a_deletion_is_known_by_its_status() {
     let cut = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{".to_vec();
-    for act in [answer(200, r#"{"endpoint":{},"operations":[]}"#), answer(204, ""), answer(200, "gone"), Act::Raw(cut)]
-    {
+    for act in [answer(200, r#"{"endpoint":{},"operations":[]}"#), answer(204, ""), answer(200, ""), Act::Raw(cut)] {
         let server = Server::acting([act.clone()]).await;
         assert_eq!(server.platform().delete_compute("p", &"ep-a".to_owned()).await, Ok(()), "{act:?}");
     }
+    // Somebody else answered.
+    let server = Server::acting([answer(200, "<html>sign in</html>")]).await;
+    let fault = server.platform().delete_compute("p", &"ep-a".to_owned()).await.unwrap_err();
+    assert!(matches!(fault, Fault::Undecodable { .. }), "{fault}");
 }
 
 #[tokio::test]
@@ -216,9 +219,11 @@ async fn a_key_that_cannot_be_found_counts_as_gone_only_where_keys_can_be_listed
         (answer(405, ""), "unsupported"),
         (answer(403, ""), "forbidden"),
         (answer(500, ""), "server"),
+        (answer(404, "<html>not found</html>"), "gateway"),
     ] {
-        let server = Server::scripted(move |request| match request.method.as_str() {
-            "DELETE" => answer(404, "404 page not found"),
+        let server = Server::scripted(move |request| match (request.method.as_str(), request.target.as_str()) {
+            ("DELETE", _) => answer(404, r#"{"message":"not found"}"#),
+            (_, path) if path.contains("/projects") => answer(200, r#"{"projects":[]}"#),
             _ => list.clone(),
         })
         .await;
@@ -226,6 +231,35 @@ async fn a_key_that_cannot_be_found_counts_as_gone_only_where_keys_can_be_listed
         assert_eq!(fault.kind(), expected);
         let changes = server.requests().iter().filter(|request| request.method != "GET").count();
         assert_eq!(changes, 1);
+    }
+}
+
+#[tokio::test]
+async fn a_404_of_a_gateway_counts_beside_a_list_that_lacks_the_key() {
+    let page = || answer(404, "<html>not found</html>");
+    for (list, expected) in [("[]", "not_found"), (r#"[{"id":7,"name":"n"}]"#, "gateway")] {
+        let server = Server::acting([page(), answer(200, list)]).await;
+        assert_eq!(server.platform().revoke_key("org-a", 7).await.unwrap_err().kind(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_plain_text_denies_is_not_offered_while_others_are_answered() {
+    let text = || answer(404, "404 page not found");
+    let projects = || answer(200, r#"{"projects":[]}"#);
+    for (acts, expected) in [
+        (vec![text(), projects(), text()], Err("unsupported")),
+        (vec![text(), answer(403, r#"{"message":"no"}"#), text()], Err("unsupported")),
+        (vec![text(), projects(), answer(200, "[]")], Ok(())),
+        (vec![text(), text()], Err("gateway")),
+        (vec![text(), answer(502, "")], Err("gateway")),
+        (vec![answer(404, "<html>")], Err("gateway")),
+    ] {
+        let count = acts.len();
+        let server = Server::acting(acts).await;
+        let listed = server.platform().list_keys("org-a").await;
+        assert_eq!(listed.as_ref().map(drop).map_err(Fault::kind), expected);
+        assert_eq!(server.lines().len(), count);
     }
 }
 
@@ -244,18 +278,22 @@ async fn a_revocation_that_the_answer_denies_is_a_fault() {
 }
 
 #[tokio::test]
-async fn a_probed_key_is_revoked_only_where_the_platform_says_401() {
+async fn a_probed_key_is_accepted_by_a_list_and_revoked_by_a_401() {
     let other = SecretString::from("other");
-    for (act, unauthorized) in [
-        (answer(401, ""), true),
-        (answer(200, r#"{"endpoints":[]}"#), false),
-        (answer(200, "nonsense"), false),
-        (answer(404, r#"{"message":"not allowed to perform actions outside the project"}"#), false),
-        (answer(500, ""), false),
+    let large = format!(r#"{{"endpoints":[],"more":"{}"}}"#, "x".repeat(2 * 1024 * 1024));
+    for (act, expected) in [
+        (answer(401, ""), Err("unauthorized")),
+        (answer(200, r#"{"endpoints":[]}"#), Ok(())),
+        (answer(200, &large), Ok(())),
+        (answer(200, "<html>sign in</html>"), Err("undecodable")),
+        (answer(200, ""), Err("undecodable")),
+        (answer(404, r#"{"message":"not allowed to perform actions outside the project"}"#), Err("forbidden")),
+        (answer(403, "<html>blocked</html>"), Err("gateway")),
+        (answer(500, ""), Err("server")),
     ] {
         let server = Server::acting([act]).await;
         let outcome = server.platform().probe_key(&other, "p").await;
-        assert_eq!(matches!(outcome, Err(Fault::Unauthorized { .. })), unauthorized, "{outcome:?}");
+        assert_eq!(outcome.as_ref().map(drop).map_err(Fault::kind), expected, "{outcome:?}");
     }
     let server = Server::acting([answer(401, "")]).await;
     let outcome = server.platform().probe_key(&SecretString::from("not\u{7f}sendable"), "p").await;
@@ -278,6 +316,10 @@ async fn a_compute_is_missing_only_where_a_call_that_every_platform_has_says_so(
         (vec![answer(500, "")], Err("server")),
         (vec![no_such(), no_route()], Err("unsupported")),
         (vec![no_such(), answer(422, "")], Err("rejected")),
+        (vec![answer(200, "<html>sign in</html>")], Err("undecodable")),
+        (vec![no_such(), answer(200, "<html>sign in</html>")], Err("undecodable")),
+        (vec![answer(404, "<html>"), no_such()], Ok(false)),
+        (vec![no_such(), answer(404, "<html>")], Err("gateway")),
     ] {
         let count = acts.len();
         let server = Server::acting(acts).await;
@@ -286,6 +328,22 @@ async fn a_compute_is_missing_only_where_a_call_that_every_platform_has_says_so(
         let [get, patch] =
             ["GET", "PATCH"].map(|method| format!("{method} /api/v2/projects/p/endpoints/ep-a?org_id=org-a"));
         assert_eq!(server.lines(), [get, patch][..count]);
+    }
+}
+
+#[tokio::test]
+async fn a_compute_is_missing_where_plain_text_says_so_twice_and_the_project_is_listed_between() {
+    let text = || answer(404, "404 page not found");
+    let listed = || answer(200, r#"{"endpoints":[]}"#);
+    let exists = || answer(200, r#"{"endpoint":{"id":"ep-a","branch_id":"b","type":"read_only"}}"#);
+    for (acts, expected) in [
+        (vec![text(), text(), listed(), text(), text()], Ok(false)),
+        (vec![text(), text(), listed(), exists()], Ok(true)),
+        (vec![text(), text(), text()], Err("gateway")),
+    ] {
+        let server = Server::acting(acts).await;
+        let answered = server.platform().has_compute("p", "ep-a").await;
+        assert_eq!(answered.as_ref().copied().map_err(Fault::kind), expected, "{answered:?}");
     }
 }
 

@@ -44,6 +44,8 @@ impl PlatformClient for Remote {
         self.clone()
     }
 
+    fn refused(&self) {}
+
     fn suspended(&self) -> Option<Fault> {
         None
     }

@@ -103,7 +103,7 @@ fn of_a_key() {
         ),
         (
             Event::KeyRevoked,
-            600,
+            700,
             &[
                 "ci KeyRevoked: The platform does not accept key NAME. dbplane checks whether it was revoked",
                 "ci KeyReplaced: Key NAME was revoked on the platform. It is being replaced",

@@ -8,7 +8,7 @@ use super::super::state::Connection;
 use super::{AnyAccount, dependents};
 use crate::api::AccountCapabilities;
 use crate::cluster::{MetadataPatch, secrets};
-use crate::decide::account::{AccountStep, Check, Verdict};
+use crate::decide::account::{AccountStep, Answers, Check, Verdict};
 use crate::domain::{Fault, NameSupport, Support};
 use crate::platform::{Platform, PlatformClient};
 
@@ -24,7 +24,10 @@ pub(super) async fn perform<A: AnyAccount, E: Environment>(
         AccountStep::Check => {
             let name = object.account_name();
             if let Some(connection) = env.state().account(&name).and_then(|entry| entry.connection) {
-                let check = check(env, object, &connection).await;
+                let check = check(env, object, &connection).await.after(connection.check.as_ref());
+                if check.is_refused() {
+                    connection.platform.refused();
+                }
                 env.state().account_checked(&name, connection.number, check);
             }
             Ok(())
@@ -126,7 +129,7 @@ async fn check<A: AnyAccount, E: Environment>(env: &E, object: &A, connection: &
         capabilities.compute_names = support.names == NameSupport::Kept;
         capabilities.scale_to_zero = support.scale_to_zero;
     }
-    Check { at: env.now(), verdict, capabilities, keys }
+    Check { at: env.now(), verdict, capabilities, keys, answers: Answers::default() }
 }
 
 async fn restricted<P: Platform>(platform: &P, project: Option<&str>, why: String) -> Verdict {

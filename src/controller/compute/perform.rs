@@ -289,15 +289,14 @@ impl<E: Environment> Work<'_, E> {
 
     async fn delete(&self, id: &str) -> Result<(), StepError> {
         let connection = self.connection()?;
-        let answer = match self.platform(&connection).delete_compute(&self.object.spec.project_id, &id.to_owned()).await
-        {
-            // Whether it is gone is shown by the next list.
-            Err(Fault::NotFound { .. }) => Ok(()),
-            other => other,
-        };
+        let answer = self.platform(&connection).delete_compute(&self.object.spec.project_id, &id.to_owned()).await;
         self.wrote();
+        if answer.as_ref().map_or_else(Fault::is_missing, |()| true) {
+            self.env.state().compute_deleted(&uid(self.object), self.env.now());
+        }
+        // Whether it is gone is shown by the next list.
+        let answer = answer.or_else(|fault| if matches!(fault, Fault::NotFound { .. }) { Ok(()) } else { Err(fault) });
         self.settle(Action::Delete, answer)?;
-        self.env.state().compute_deleted(&uid(self.object), self.env.now());
         let event = Event::once("Deleted", format!("Deleted compute {id}."));
         self.done(labels::action(Action::Delete), id, &event, Vec::new()).await;
         Ok(())

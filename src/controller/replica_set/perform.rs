@@ -46,9 +46,6 @@ struct Set<'a, E> {
 
 impl<E: Environment> Set<'_, E> {
     async fn create(&self, name: &str) -> Result<(), StepError> {
-        if self.goes().await? {
-            return Ok(());
-        }
         let template = &self.object.spec.template;
         let compute = Compute {
             metadata: ObjectMeta {
@@ -69,16 +66,11 @@ impl<E: Environment> Set<'_, E> {
         Ok(())
     }
 
-    /// Whether the set is deleted, or about to be: the watch may show the end of its Computes before its own. Then nothing must be created
-    /// for it, nor taken with it.
-    async fn goes(&self) -> Result<bool, StepError> {
-        let set = self.env.cluster().current(self.object).await?;
-        Ok(set.is_none_or(|set| set.metadata.deletion_timestamp.is_some()))
-    }
-
+    /// A set that is about to go must not take anything with it: what this process knows may be out of date.
     async fn adopt(&self, member: &Member) -> Result<(), StepError> {
         let Some(compute) = self.find(member) else { return Ok(()) };
-        if self.goes().await? {
+        let set = self.env.cluster().current(self.object).await?;
+        if set.is_none_or(|set| set.metadata.deletion_timestamp.is_some()) {
             return Ok(());
         }
         let owners = compute.owner_references().iter().cloned().chain(self.object.controller_owner_ref(&()));

@@ -75,15 +75,18 @@ pub(super) fn recover(case: &Case, intent: &CreateIntent, snapshot: &Snapshot) -
             ComputeStep::DropIntent { unanswered: stray::unanswered(case, intent) },
             Report::progressing(Reason::Creating, "An earlier create was not carried out. dbplane tries it again."),
         ),
-        CreateOutcome::NotKnownYet(until) => Decision::wait(
-            Report::progressing(
-                Reason::ConfirmingCreate,
-                "A create was sent and not answered. dbplane checks whether it was carried out.",
-            ),
-            until,
-        ),
+        CreateOutcome::NotKnownYet(until) => {
+            Decision::wait(Report::progressing(Reason::ConfirmingCreate, confirming(case, intent)), until)
+        }
         CreateOutcome::Behind(other) => await_turn(case, Reason::ConfirmingCreate, other, &intent.branch),
         CreateOutcome::Ambiguous(candidates) => await_person(case, ambiguous(case, &candidates)),
+    }
+}
+
+fn confirming(case: &Case, intent: &CreateIntent) -> String {
+    match case.observed.memory.open_answer(Action::Create, intent.at) {
+        Some(answer) => format!("A create was sent. {answer} dbplane checks whether it was carried out."),
+        None => "A create was sent and not answered. dbplane checks whether it was carried out.".to_owned(),
     }
 }
 

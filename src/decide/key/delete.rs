@@ -5,7 +5,7 @@ use super::super::{AccountView, Action, Decision, Reason, Report, later, paused}
 use super::in_use;
 use super::manual_revocation::{acknowledged, to_revoke_by_hand};
 use super::outcome::{CreateOutcome, Named, Revocation, create_outcome, give_up, keys, revocation, stray, without};
-use super::{Case, Choice, KeySecretView, KeyStep, Probe, REFUSED_AGAIN, SecretContents};
+use super::{Case, Choice, KeySecretView, KeyStep, Probe, SecretContents};
 use crate::api::KeyDeletion;
 
 pub(super) fn decide(case: &Case) -> Choice {
@@ -139,10 +139,10 @@ fn without_revoke_call(case: &Case, records: &KeyRecords) -> Choice {
             let records = asked.map_or_else(|| records.clone(), |key| without(records, &key.name));
             Decision::act(KeyStep::Record { records, event: None }, deleting())
         }
-        Probe::Accepted(at) | Probe::Refused { at, .. } | Probe::NotAsked(Some(at))
-            if case.now < later(at, REFUSED_AGAIN) =>
+        probe @ (Probe::Accepted(at) | Probe::Refused { at, .. } | Probe::NotAsked(Some(at)))
+            if case.now < later(at, probe.again_after()) =>
         {
-            Decision::wait(manual_report(case), later(at, REFUSED_AGAIN))
+            Decision::wait(manual_report(case), later(at, probe.again_after()))
         }
         Probe::Accepted(_) | Probe::Refused { .. } | Probe::NotAsked(_) => {
             Decision::act(KeyStep::Probe, manual_report(case))

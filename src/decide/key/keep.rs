@@ -12,7 +12,7 @@ use super::conflict::{claimed, foreign};
 use super::intent::{Retiring, intent, request};
 use super::lost::before_another;
 use super::outcome::{CreateOutcome, create_outcome, give_up};
-use super::{Case, Choice, KeyListing, KeySecretView, KeyStep, Probe, REFUSED_AGAIN, SecretContents};
+use super::{Case, Choice, KeyListing, KeySecretView, KeyStep, Probe, SecretContents};
 use super::{rotation, upkeep};
 use crate::api::OnRevoked;
 
@@ -157,11 +157,13 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
         let records = records.found_in_secret(key, intent);
         return Decision::act(KeyStep::Record { records, event: None }, creating());
     }
+    let answer = case.observed.memory.open_answer(Action::CreateKey, intent.at);
+    let answer = answer.map(|answer| format!("{answer} ")).unwrap_or_default();
     let finding_out = || {
         Report::progressing(
             Reason::ConfirmingCreate,
             format!(
-                "The creation of key {} was begun and not recorded. dbplane finds out whether the key exists.",
+                "The creation of key {} was begun and not recorded. {answer}dbplane finds out whether the key exists.",
                 intent.name
             ),
         )
@@ -184,14 +186,14 @@ fn resolve(case: &Case, intent: &KeyIntent) -> Choice {
     }
 }
 
-/// The platform refused the key itself. It has to do so twice, and where keys can be listed, the list has to confirm that the key is
+/// The platform refused the key itself. It has to do so for a while, and where keys can be listed, the list has to confirm that the key is
 /// revoked: a key that is replaced by mistake stays valid, and nobody knows of it.
 fn revoked(case: &Case, current: &KeyIdentity, at: Timestamp) -> Choice {
     let unconfirmed = Report::unknown(
         Reason::KeyRevoked,
         format!("The platform does not accept key {}. dbplane checks whether it was revoked.", current.name),
     );
-    let again = later(at, REFUSED_AGAIN);
+    let again = later(at, case.observed.probe.again_after());
     match &case.observed.listing {
         _ if !case.observed.probe.is_revoked() => {}
         KeyListing::NotRead => return case.act(Action::ListKeys, KeyStep::ListKeys, unconfirmed),

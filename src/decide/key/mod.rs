@@ -109,11 +109,17 @@ pub enum Probe {
     Refused {
         at: Timestamp,
         since: Timestamp,
+        /// This process saw the platform accept it before that.
+        was_accepted: bool,
     },
 }
 
 /// So far apart are two checks that refuse a key, before it counts as revoked. How often to check such a key.
 const REFUSED_AGAIN: Duration = Duration::from_secs(15);
+/// The same for a key that this process never saw accepted. A platform may need a while until it knows a new key; how old a key is
+/// cannot be told by clocks, which may differ.
+const YOUNG: Duration = Duration::from_secs(60);
+const YOUNG_AGAIN: Duration = Duration::from_secs(5);
 
 impl Probe {
     /// A check is to be made at once.
@@ -123,8 +129,9 @@ impl Probe {
     #[must_use]
     pub fn refused(self, at: Timestamp) -> Self {
         match self {
-            Self::Refused { since, .. } => Self::Refused { at, since },
-            Self::NotAsked(_) | Self::Accepted(_) => Self::Refused { at, since: at },
+            Self::Refused { since, was_accepted, .. } => Self::Refused { at, since, was_accepted },
+            Self::NotAsked(_) => Self::Refused { at, since: at, was_accepted: false },
+            Self::Accepted(_) => Self::Refused { at, since: at, was_accepted: true },
         }
     }
 
@@ -142,7 +149,13 @@ impl Probe {
 
     /// Whether the key is revoked: one refusal may be a mistake of a moment.
     fn is_revoked(self) -> bool {
-        matches!(self, Self::Refused { at, since } if at >= later(since, REFUSED_AGAIN))
+        let Self::Refused { at, since, was_accepted } = self else { return false };
+        at >= later(since, if was_accepted { REFUSED_AGAIN } else { YOUNG })
+    }
+
+    /// How long after a check to make the next one.
+    fn again_after(self) -> Duration {
+        if matches!(self, Self::Refused { was_accepted: false, .. }) { YOUNG_AGAIN } else { REFUSED_AGAIN }
     }
 }
 

@@ -1,8 +1,6 @@
 //! A new key is tried before it takes the place of one that works: a key that the platform refuses is never switched to. Meanwhile
 //! its secret is in memory alone; if the process dies, the key is found by its name, revoked, and another one is created.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 
 use super::super::identity::{KeyIdentity, LostBecause, LostKey};
@@ -10,7 +8,7 @@ use super::super::memory::Backoff;
 use super::super::{Action, Decision, Reason, Report, Sync, later};
 use super::outcome::with_lost;
 use super::upkeep::ready;
-use super::{Case, Choice, KeySecretView, KeyStep, Probe, REFUSED_AGAIN, SecretContents};
+use super::{Case, Choice, KeySecretView, KeyStep, Probe, SecretContents, YOUNG, YOUNG_AGAIN};
 use crate::domain::Fault;
 
 /// What the platform's answer to a new key shows; an error where it shows nothing.
@@ -22,11 +20,14 @@ pub fn tried(before: Probe, answer: Result<(), Fault>, now: Timestamp) -> Result
         Ok(()) => Ok(Probe::Accepted(now)),
         Err(Fault::Unauthorized { .. }) => Ok(before.refused(now)),
         Err(
-            fault @ (Fault::Busy { .. }
+            fault @ (Fault::KeyInDoubt { .. }
+            | Fault::Busy { .. }
             | Fault::Throttled { .. }
+            | Fault::Gateway { .. }
             | Fault::Server { .. }
             | Fault::Transport { .. }
-            | Fault::Unknown { .. }),
+            | Fault::Unknown { .. }
+            | Fault::Undecodable { .. }),
         ) => Err(fault),
         // Whoever is told what it may not do was recognized.
         Err(
@@ -35,7 +36,6 @@ pub fn tried(before: Probe, answer: Result<(), Fault>, now: Timestamp) -> Result
             | Fault::Unsupported { .. }
             | Fault::Conflict { .. }
             | Fault::Rejected { .. }
-            | Fault::Undecodable { .. }
             | Fault::TooLarge { .. }
             | Fault::OtherKey { .. },
         ) => Ok(Probe::Accepted(now)),
@@ -48,14 +48,14 @@ pub(super) fn before_switch(case: &Case, key: &KeyIdentity) -> Option<Choice> {
     let settle = case.observed.limits.settle;
     // Another process may take the creation for interrupted at the end of the settle time.
     let saved_by = later(key.at, settle / 2);
-    let given_up_by = later(key.at, settle.max(REFUSED_AGAIN + Duration::from_secs(1)));
+    let given_up_by = later(key.at, settle.max(YOUNG + YOUNG_AGAIN));
     let again = match case.observed.unsaved_probe {
         Probe::Accepted(_) => return None,
         probe if probe.is_revoked() => return give_up(case, key, current),
         // It is not known to be accepted, and cannot be kept in memory for ever.
         Probe::Refused { .. } if given_up_by <= case.now => return give_up(case, key, current),
         Probe::NotAsked(_) if saved_by <= case.now => return None,
-        Probe::Refused { at, .. } => Some(later(at, REFUSED_AGAIN)),
+        probe @ Probe::Refused { at, .. } => Some(later(at, probe.again_after())),
         Probe::NotAsked(_) => None,
     };
     let until = if again.is_some() { given_up_by } else { saved_by };

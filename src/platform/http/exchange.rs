@@ -204,12 +204,20 @@ impl Exchange {
             retry_after: text(headers, &RETRY_AFTER).and_then(|value| retry_after(value, now)),
             location: text(headers, &LOCATION).map(str::to_owned),
             request_id: text(headers, &X_REQUEST_ID).map(str::to_owned),
+            html: text(headers, &CONTENT_TYPE).is_some_and(|kind| kind.to_ascii_lowercase().contains("html")),
             body: Vec::new(),
+            complete: false,
         };
         let secret = self.secret.expose_secret();
-        // The status decides, so a body that ends early is no fault of its own.
-        while let Ok(Some(chunk)) = response.chunk().await {
-            refusal.body.extend_from_slice(&chunk);
+        loop {
+            match response.chunk().await {
+                Ok(Some(chunk)) => refusal.body.extend_from_slice(&chunk),
+                Ok(None) => {
+                    refusal.complete = true;
+                    break;
+                }
+                Err(_) => break,
+            }
             if refusal.body.len() > LARGEST_REFUSAL {
                 // A token that the cut divides would not be recognized.
                 refusal.body.truncate(LARGEST_REFUSAL.saturating_sub(secret.len()));

@@ -26,9 +26,12 @@ use serde::Serialize;
 
 use self::exchange::{Body, Call, Exchange, not_sent};
 use self::list::List;
+use self::text::{described, is_json};
 use self::wire::{ChangeBody, CreateBody, CreateKeyBody, DecodeError};
 use super::{Answer, Budget, ConnectError, Endpoint, FOR, Platform, Priority, Room};
-use crate::domain::{Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, NewCompute, Operation, Project};
+use crate::domain::{
+    Compute, ComputeChange, ComputeId, CreatedKey, Fault, Form, KeyEntry, NewCompute, Operation, Project,
+};
 use crate::spans;
 
 pub use self::reads_only::{Answered, ReadsOnly};
@@ -140,13 +143,14 @@ impl HttpPlatform {
         self.exchange.send(call).await
     }
 
-    /// What a 404 on a revocation means: no such key, or no such call. Whoever cannot list keys cannot tell, and must not
-    /// take the key for revoked.
-    async fn explain_missing(&self, organization: &str, id: i64, message: String) -> Fault {
-        match self.is_listed(organization, id).await {
-            Ok(true) => Fault::Unsupported { status: 404, message },
-            Ok(false) => Fault::NotFound { message },
-            Err(fault) => fault,
+    /// What a 404 on a revocation means: no such key, or no such call. Where keys cannot be listed, that cannot be told, and the key
+    /// must not count as revoked.
+    async fn explain_missing(&self, organization: &str, id: i64, missing: Fault) -> Fault {
+        match (self.is_listed(organization, id).await, missing) {
+            (Ok(true), Fault::NotFound { message }) => Fault::Unsupported { status: 404, message },
+            (Ok(true), missing) => missing,
+            (Ok(false), missing) => Fault::NotFound { message: missing.to_string() },
+            (Err(fault), _) => fault,
         }
     }
 
@@ -155,6 +159,38 @@ impl HttpPlatform {
         let answer = wire::answer(body, project)?;
         let operations = answer.operations.into_iter().map(|operation| self.exchange.tidied(operation)).collect();
         Ok(Answer { operations, ..answer })
+    }
+
+    /// Whether a compute exists, as the answers in the platform's form say.
+    async fn ask_for(&self, project: &str, compute: &str) -> Result<bool, Fault> {
+        let segments = ["projects", project, "endpoints", compute];
+        match self.exchange.send(Call::get(&segments)).await {
+            Ok(body) => {
+                let answer = self.answer(&body?, project).map_err(|error| self.undecodable(error))?;
+                return answer.compute.map(|_| true).ok_or_else(|| self.exchange.unreadable("endpoint", "missing"));
+            }
+            // The compute is missing, or this call, which not every platform has.
+            Err(Fault::NotFound { .. } | Fault::Unsupported { .. } | Fault::Gateway { status: 404 | 405, .. }) => {}
+            Err(fault) => return Err(fault),
+        }
+        self.further_request().await;
+        // Every platform has this one; it names no attribute to change.
+        match self.change(Method::PATCH, &segments, &ChangeBody::from(&ComputeChange::default())).await {
+            Ok(Ok(body)) if !body.is_empty() && !is_json(&body) => Err(self.exchange.unreadable("", described(&body))),
+            Ok(_) => Ok(true),
+            Err(Fault::NotFound { .. }) => Ok(false),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    async fn read_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault> {
+        let list = List {
+            of: format!("API keys of organization {organization}"),
+            remedy: "Revoke keys that nobody needs",
+            segments: &["organizations", organization, "api_keys"],
+            limit: None,
+        };
+        self.pages(list, wire::keys, |key| key.id.to_string()).await.map_err(missing_call)
     }
 
     async fn is_listed(&self, organization: &str, id: i64) -> Result<bool, Fault> {
@@ -202,19 +238,16 @@ impl Platform for HttpPlatform {
     }
 
     async fn has_compute(&self, project: &str, compute: &str) -> Result<bool, Fault> {
-        let segments = ["projects", project, "endpoints", compute];
-        match self.exchange.send(Call::get(&segments)).await {
-            Ok(_) => return Ok(true),
-            // The compute is missing, or this call, which not every platform has.
-            Err(Fault::NotFound { .. } | Fault::Unsupported { .. }) => {}
-            Err(fault) => return Err(fault),
+        let answered = self.ask_for(project, compute).await;
+        if !is_plain_missing(&answered) {
+            return answered;
         }
         self.further_request().await;
-        // Every platform has this one; it names no attribute to change.
-        match self.change(Method::PATCH, &segments, &ChangeBody::from(&ComputeChange::default())).await {
-            Ok(_) => Ok(true),
-            Err(Fault::NotFound { .. }) => Ok(false),
-            Err(fault) => Err(fault),
+        self.list_computes(project).await?;
+        self.further_request().await;
+        match self.ask_for(project, compute).await {
+            again if is_plain_missing(&again) => Ok(false),
+            other => other,
         }
     }
 
@@ -239,9 +272,11 @@ impl Platform for HttpPlatform {
 
     async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault> {
         let segments = ["projects", project, "endpoints", compute.as_str()];
-        // The status is the whole answer: a body that was lost on the way changes nothing.
-        let _ = self.exchange.send(Call::new(Method::DELETE, &segments)).await?;
-        Ok(())
+        match self.exchange.send(Call::new(Method::DELETE, &segments)).await? {
+            Ok(body) if !body.is_empty() && !is_json(&body) => Err(self.exchange.unreadable("", described(&body))),
+            // A body that was lost on the way changes nothing.
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     async fn restart_compute(&self, project: &str, compute: &ComputeId) -> Result<Answer, Fault> {
@@ -266,8 +301,11 @@ impl Platform for HttpPlatform {
     async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault> {
         let segments = ["projects", project, "endpoints"];
         let exchange = self.exchange.with_secret(secret);
-        let _ = exchange.send(Call::get(&segments)).await?;
-        Ok(())
+        match exchange.send(Call::get(&segments)).await? {
+            Ok(body) => wire::computes(&body, project).map(drop).map_err(|error| self.undecodable(error)),
+            Err(Fault::TooLarge { .. }) => Ok(()),
+            Err(fault) => Err(fault),
+        }
     }
 
     async fn list_operations(&self, project: &str, compute: &str) -> Result<Vec<Operation>, Fault> {
@@ -280,13 +318,22 @@ impl Platform for HttpPlatform {
     }
 
     async fn list_keys(&self, organization: &str) -> Result<Vec<KeyEntry>, Fault> {
-        let list = List {
-            of: format!("API keys of organization {organization}"),
-            remedy: "Revoke keys that nobody needs",
-            segments: &["organizations", organization, "api_keys"],
-            limit: None,
-        };
-        self.pages(list, wire::keys, |key| key.id.to_string()).await.map_err(missing_call)
+        let answered = self.read_keys(organization).await;
+        if !is_plain_missing(&answered) {
+            return answered;
+        }
+        self.further_request().await;
+        let projects = self.list_projects().await;
+        if projects.as_ref().is_err_and(|fault| !fault.is_refusal()) {
+            return answered;
+        }
+        self.further_request().await;
+        self.read_keys(organization).await.map_err(|fault| match fault {
+            Fault::Gateway { status, form: Form::Text, message } if is_missing(status) => {
+                Fault::Unsupported { status, message }
+            }
+            fault => fault,
+        })
     }
 
     async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault> {
@@ -303,10 +350,20 @@ impl Platform for HttpPlatform {
                 }
                 None => Ok(()),
             },
-            Err(Fault::NotFound { message }) => Err(self.explain_missing(organization, id, message).await),
+            Err(missing) if missing.is_missing() => Err(self.explain_missing(organization, id, missing).await),
             Err(fault) => Err(fault),
         }
     }
+}
+
+/// Whether the answer means "missing", in plain text. Some platforms write so themselves, and so do gateways. It counts as the
+/// platform's own where it comes again after the platform answered another request in its form.
+fn is_plain_missing<T>(answered: &Result<T, Fault>) -> bool {
+    matches!(answered, Err(Fault::Gateway { status, form: Form::Text, .. }) if is_missing(*status))
+}
+
+fn is_missing(status: u16) -> bool {
+    matches!(status, 404 | 405)
 }
 
 /// Of a list that every organization or project has, empty perhaps: what is missing is the call.

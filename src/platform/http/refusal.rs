@@ -1,4 +1,4 @@
-//! From an answer that is not a success to a fault: by the status first; the body is optional and of any form.
+//! From an answer that is not a success to a fault. A 4xx counts as the platform's refusal only in the platform's form.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use serde_json::Value;
 
-use super::text::{NO_REASON, described, tidy, tidy_identifier};
-use crate::domain::Fault;
+use super::text::{NO_REASON, described, is_json, looks_like_html, tidy, tidy_identifier};
+use crate::domain::{Fault, Form};
 
 /// The longest wait that a platform can impose with one Retry-After.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
@@ -25,38 +25,59 @@ pub(super) struct Refusal {
     pub location: Option<String>,
     /// `x-request-id` of the answer.
     pub request_id: Option<String>,
-    /// At most the first 64 KiB; empty where it could not be read.
+    /// The `content-type` header says HTML.
+    pub html: bool,
+    /// At most the first 64 KiB.
     pub body: Vec<u8>,
+    /// All of the body was read.
+    pub complete: bool,
 }
 
 impl Refusal {
     /// The fault; no text of it holds `secret`.
     pub fn into_fault(self, secret: &str) -> Fault {
+        let form = self.foreign_form();
         let error = ErrorBody::from_body(&self.body);
         let route_missing = error.contains(NO_ROUTE);
         let not_allowed = error.message.trim_start().to_ascii_lowercase().starts_with(NOT_ALLOWED);
         let message = error.into_message(self.request_id.as_deref(), secret);
         let (status, retry_after) = (self.status, self.retry_after);
-        match status {
-            // 303 tells that the request was carried out and where its outcome is.
-            303 if self.change => Fault::Server { status, message },
-            300..=399 => Fault::Rejected { status, message: redirected(self.location.as_deref(), secret) },
-            401 => Fault::Unauthorized { message },
-            403 => Fault::Forbidden { status, message },
-            404 if not_allowed => Fault::Forbidden { status, message },
-            404 if route_missing => Fault::Unsupported { status, message },
-            404 => Fault::NotFound { message },
-            405 | 501 => Fault::Unsupported { status, message },
+        match (status, form) {
+            (300..=399, _) => {
+                let message = redirected(self.location.as_deref(), secret);
+                Fault::Gateway { status, form: Form::Foreign, message }
+            }
+            // The form says nothing about these: the platform's own proxies may answer them.
+            (401, _) => Fault::Unauthorized { message },
+            (429, _) => Fault::Throttled { status, retry_after },
             // The server, or a proxy before it, gave up waiting: not a considered no.
-            408 => Fault::Server { status, message },
-            409 => Fault::Conflict { message },
-            423 => Fault::Busy { message, retry_after },
-            429 => Fault::Throttled { status, retry_after },
-            400..=499 => Fault::Rejected { status, message },
+            (408, _) => Fault::Server { status, message },
+            (400..=499, Some(form)) => Fault::Gateway { status, form, message },
+            (403, None) => Fault::Forbidden { status, message },
+            (404, None) if not_allowed => Fault::Forbidden { status, message },
+            (404, None) if route_missing => Fault::Unsupported { status, message },
+            (404, None) => Fault::NotFound { message },
+            (405 | 501, None) => Fault::Unsupported { status, message },
+            (409, None) => Fault::Conflict { message },
+            (423, None) => Fault::Busy { message, retry_after },
+            (400..=499, None) => Fault::Rejected { status, message },
             // For a change it stays open whether it was made: not every server answers 503 only before it begins.
-            503 if !self.change => Fault::Throttled { status, retry_after },
+            (503, _) if !self.change => Fault::Throttled { status, retry_after },
             _ => Fault::Server { status, message },
         }
+    }
+
+    /// The form of the body where it is not the platform's. The specification shows no bodies of errors, so all that can be asked for
+    /// is JSON, or none.
+    fn foreign_form(&self) -> Option<Form> {
+        if self.html || !self.complete {
+            return Some(Form::Foreign);
+        }
+        let text = self.body.trim_ascii();
+        if text.is_empty() || (text.starts_with(b"{") || text.starts_with(b"[")) && is_json(text) {
+            return None;
+        }
+        Some(if looks_like_html(text) { Form::Foreign } else { Form::Text })
     }
 }
 

@@ -1,25 +1,30 @@
 use super::*;
 
-fn fault(status: u16, change: bool, body: &str) -> Fault {
-    let refusal = Refusal {
+fn refusal(status: u16, body: &str) -> Refusal {
+    Refusal {
         status,
-        change,
+        change: true,
         retry_after: Some(Duration::from_secs(7)),
         location: None,
         request_id: None,
+        html: false,
         body: body.as_bytes().to_vec(),
-    };
-    refusal.into_fault("canary-token")
+        complete: true,
+    }
+}
+
+fn fault(status: u16, change: bool, body: &str) -> Fault {
+    Refusal { change, ..refusal(status, body) }.into_fault("canary-token")
 }
 
 #[test]
 fn every_status_has_its_fault() {
     for (status, change, expected) in [
-        (300, true, "rejected"),
-        (301, true, "rejected"),
-        (303, false, "rejected"),
-        (303, true, "server"),
-        (307, true, "rejected"),
+        (300, true, "gateway"),
+        (302, true, "gateway"),
+        (303, false, "gateway"),
+        (303, true, "gateway"),
+        (307, true, "gateway"),
         (400, true, "rejected"),
         (401, true, "unauthorized"),
         (402, true, "rejected"),
@@ -44,7 +49,7 @@ fn every_status_has_its_fault() {
     ] {
         let fault = fault(status, change, "");
         assert_eq!(fault.kind(), expected, "{status}");
-        let ambiguous = change && expected == "server";
+        let ambiguous = change && matches!(expected, "server" | "gateway");
         assert_eq!(fault.may_have_happened() && change, ambiguous, "{status}");
     }
 }
@@ -56,11 +61,60 @@ fn a_404_may_mean_three_things() {
         (r#"{"message":"Not allowed for organization API keys"}"#, "forbidden"),
         (r#"{"message":"this route does not exist"}"#, "unsupported"),
         (r#"{"message":"endpoint is not allowed here: not found"}"#, "not_found"),
-        ("404 page not found", "not_found"),
+        ("{}", "not_found"),
         ("", "not_found"),
     ] {
         assert_eq!(fault(404, false, body).kind(), expected, "{body}");
     }
+}
+
+#[test]
+fn only_json_or_nothing_is_the_platforms_refusal() {
+    let page = "<!DOCTYPE html><html><head><title>Blocked</title></head></html>";
+    let message = r#"{"message":"limit reached"}"#;
+    let html = |body: &str| Refusal { html: true, ..refusal(422, body) };
+    let cut = |body: &str| Refusal { complete: false, ..refusal(422, body) };
+    for (refusal, form) in [
+        (refusal(422, message), None),
+        (refusal(422, &format!(" {message}\n")), None),
+        (refusal(422, "[]"), None),
+        (refusal(422, ""), None),
+        (refusal(422, "\n"), None),
+        (refusal(422, page), Some(Form::Foreign)),
+        (refusal(422, "  <html>"), Some(Form::Foreign)),
+        (refusal(422, "404 page not found"), Some(Form::Text)),
+        (refusal(422, r#""not found""#), Some(Form::Text)),
+        (refusal(422, "404"), Some(Form::Text)),
+        (refusal(422, r#"{"message":"limit"#), Some(Form::Text)),
+        (html(message), Some(Form::Foreign)),
+        (html(""), Some(Form::Foreign)),
+        (cut(message), Some(Form::Foreign)),
+        (cut(""), Some(Form::Foreign)),
+    ] {
+        let text = format!("{refusal:?}");
+        let found = match refusal.into_fault("") {
+            Fault::Gateway { form, .. } => Some(form),
+            Fault::Rejected { .. } => None,
+            other => panic!("{other}"),
+        };
+        assert_eq!(found, form, "{text}");
+    }
+}
+
+#[test]
+fn an_answer_of_a_gateway_says_nothing_of_the_object() {
+    for status in [400, 403, 404, 405, 409, 410, 418, 422, 423, 451] {
+        let fault = fault(status, true, "<html>blocked</html>");
+        assert!(matches!(fault, Fault::Gateway { .. }), "{status}: {fault}");
+        assert!(fault.may_have_happened() && !fault.is_refusal(), "{status}");
+        assert_eq!(fault.is_missing(), status == 404, "{status}");
+    }
+    // Whoever answers these, they mean the same.
+    for (status, kind) in [(401, "unauthorized"), (429, "throttled")] {
+        assert_eq!(fault(status, true, "<html>no</html>").kind(), kind);
+    }
+    // A proxy that does not know the method, not a platform without the call.
+    assert_eq!(fault(501, false, "<html>no</html>").kind(), "server");
 }
 
 const JSON: &str = "JSON without a message, which is not how the platform answers";
@@ -88,7 +142,9 @@ fn every_form_of_body_is_read() {
             "key [redacted] is bad (request [redacted])",
         ),
     ] {
-        let Fault::Rejected { message, .. } = fault(400, true, body) else { panic!() };
+        let (Fault::Rejected { message, .. } | Fault::Gateway { message, .. }) = fault(400, true, body) else {
+            panic!()
+        };
         assert_eq!(message, expected, "{body}");
     }
 }
@@ -104,16 +160,9 @@ fn the_request_identifier_of_the_header_serves_where_the_body_has_none() {
 
 #[test]
 fn a_redirect_names_its_target() {
-    let refusal = Refusal {
-        status: 308,
-        change: false,
-        retry_after: None,
-        location: Some("https://elsewhere/canary-token".to_owned()),
-        request_id: None,
-        body: Vec::new(),
-    };
-    let text = refusal.into_fault("canary-token").to_string();
-    assert!(text.contains("https://elsewhere/[redacted]"), "{text}");
+    let location = Some("https://elsewhere/canary-token".to_owned());
+    let text = Refusal { location, ..refusal(308, "") }.into_fault("canary-token").to_string();
+    assert!(text.contains("https://elsewhere/[redacted]") && text.contains("check the base URL"), "{text}");
 }
 
 #[test]

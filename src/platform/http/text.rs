@@ -75,18 +75,25 @@ fn bounded(mut line: String) -> String {
 
 /// What an answer is that is none of the platform's errors. It is not quoted: it may be anything, a new key included.
 pub(super) fn described(body: &[u8]) -> &'static str {
-    let text = String::from_utf8_lossy(body);
-    let start = text.trim_start().to_ascii_lowercase();
-    if start.is_empty() {
+    if body.trim_ascii().is_empty() {
         return NO_REASON;
     }
-    if serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() {
+    if is_json(body) {
         return "JSON without a message, which is not how the platform answers";
     }
-    match start.starts_with("<!") || start.starts_with("<html") || start.contains("</") {
+    match looks_like_html(body) {
         true => "an HTML page, which is not how the platform answers",
         false => "text, which is not how the platform answers",
     }
+}
+
+pub(super) fn is_json(body: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok()
+}
+
+pub(super) fn looks_like_html(body: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(body.trim_ascii_start()).to_ascii_lowercase();
+    text.starts_with("<!") || text.starts_with("<html") || text.contains("</")
 }
 
 /// What stands where an answer has no text.

@@ -166,17 +166,18 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         }
     }
 
-    /// Whether the platform refused the key.
+    /// Whether nothing is sent with the key.
     fn is_suspended(&self) -> bool {
-        matches!(self.view.fault, Some(Fault::Unauthorized { .. }))
+        self.view.fault.as_ref().is_some_and(Fault::is_about_the_key)
     }
 
-    /// When the next read is due.
-    pub fn due(&self, gate_closed: bool) -> Instant {
+    /// When the next read is due; `gate` is why the gate is closed.
+    pub fn due(&self, gate: Option<&Fault>) -> Instant {
         let Some(newest) = self.newest else {
             return Instant::now();
         };
-        if gate_closed != self.is_suspended() {
+        let known = self.view.fault.as_ref().filter(|fault| fault.is_about_the_key());
+        if gate.map(Fault::kind) != known.map(Fault::kind) {
             // If the gate has closed, this costs no request; if it has opened, a read is due.
             return newest.ended;
         }

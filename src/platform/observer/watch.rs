@@ -161,7 +161,7 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
             let mut gate = platform.watch_gate();
             let due = {
                 let state = self.state();
-                let due = state.due(gate.borrow().is_some());
+                let due = state.due(gate.borrow().as_ref());
                 if due <= Instant::now() {
                     return Due {
                         platform: Arc::clone(&state.platform),

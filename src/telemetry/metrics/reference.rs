@@ -16,8 +16,8 @@ Labels are from closed sets, or the UID of an account: names of objects are in n
 `kubectl get accounts,clusteraccounts -A -o custom-columns='KIND:.kind,NAMESPACE:.metadata.namespace,NAME:.metadata.name,UID:.metadata.uid'`.
 
 What describes resources, accounts, budgets and keys is counted by the leader alone, at each scrape but for those that wait or cannot be read. A process that waits for the lead exposes `dbplane_leader` 0 and what
-describes the process itself. An outcome or a reason of a failure is `ok` or one word: `unauthorized` (401), `forbidden` (403), `not_found` (404), `unsupported` (the call is not
-offered), `conflict` (409), `busy` (423), `throttled` (429), `rejected` (another 4xx), `server` (5xx), `transport` (nothing was sent), `unknown_outcome` (no answer),
+describes the process itself. An outcome or a reason of a failure is `ok` or one word: `unauthorized` (401), `key_in_doubt` (nothing was sent after a first 401), `forbidden` (403), `not_found` (404), `unsupported` (the call is not
+offered), `conflict` (409), `busy` (423), `throttled` (429), `rejected` (another 4xx), `gateway` (a 4xx without the platform's form, or a redirect), `server` (5xx), `transport` (nothing was sent), `unknown_outcome` (no answer),
 `undecodable`, `too_large` or `other_key`. A step can also fail with `secret` or `object` (the API server did not accept a Secret, or another object), `new_key` (the platform does
 not accept the key that it has created) or `not_recorded` (no call was made, since its intent could not be written). A histogram has `_bucket`, `_sum` and `_count`.
 

@@ -69,7 +69,7 @@ fn a_new_key_that_the_platform_refuses_is_not_switched_to() {
     let before = run.held();
     run.told();
     run.snare(LIST, Times::Always, Snag::Meanwhile(refuse));
-    let told = run.told_after(40, |run| run.request_key(1));
+    let told = run.told_after(80, |run| run.request_key(1));
     let refused = "ci NewKeyRefused: The platform does not accept the new key NAME (ID) that it has created. Key NAME stays in use";
     assert_eq!(told, [CREATED, refused, REVOKED]);
     assert_eq!((run.held(), run.valid()), (before, before.into_iter().collect()));

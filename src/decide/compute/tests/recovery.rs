@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::decide::Action;
+use crate::domain::Form;
 
 /// The mark of an intent.
 const MARK: &str = "orders-c1u57e-3pk3zawwrdgc0-00000001";
@@ -273,4 +274,14 @@ fn a_person_can_name_the_compute() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn an_answer_that_is_not_the_platforms_leaves_the_create_open_and_is_shown() {
+    let blocked = Fault::Gateway { status: 403, form: Form::Foreign, message: "an HTML page".to_owned() };
+    let given = Given::intended().failed(Action::Create, blocked).seeing([]);
+    let report = given.decide().report.unwrap();
+    let Health::Progressing(Reason::ConfirmingCreate, text) = report.health else { panic!("{report:?}") };
+    assert!(text.contains("(403)") && text.contains("checks whether it was carried out"), "{text}");
+    finds(&given.seeing([compute("ep-1")]), "ep-1");
 }

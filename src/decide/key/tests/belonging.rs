@@ -24,7 +24,7 @@ fn a_key_stays_with_its_platform_whatever_is_listed_elsewhere() {
         for given in [Given::in_use(), Given::deleting()] {
             let away = given.records(on(ELSEWHERE, records(1))).listing(listing.clone());
             away.stalls(1, Reason::BindingConflict, &[ELSEWHERE, HERE, "spec.accountRef"]);
-            let refused = away.clone().probe(Probe::Refused { at: at(0), since: at(0) });
+            let refused = away.clone().probe(Probe::Refused { at: at(0), since: at(0), was_accepted: true });
             refused.stalls(1, Reason::BindingConflict, &[ELSEWHERE]);
         }
     }

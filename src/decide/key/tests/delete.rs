@@ -69,7 +69,7 @@ fn an_obstacle_is_reported_with_the_advice_to_orphan() {
 fn without_a_revoke_call_the_key_is_checked_until_it_is_refused() {
     let given = |probe| Given::deleting().listing(KeyListing::NotOffered).probe(probe);
     assert_eq!(given(Probe::NotAsked(None)).step(100), KeyStep::Probe);
-    let refused_once = Probe::Refused { at: at(100), since: at(100) };
+    let refused_once = Probe::Refused { at: at(100), since: at(100), was_accepted: true };
     for probe in [Probe::Accepted(at(100)), Probe::NotAsked(Some(at(100))), refused_once] {
         let waiting = given(probe);
         let words = [key(1).name, "The resource is deleted once".to_owned(), "Orphan".to_owned()];

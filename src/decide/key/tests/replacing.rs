@@ -28,7 +28,7 @@ fn a_key_whose_secret_is_gone_is_replaced_and_then_revoked() {
 #[test]
 fn a_resource_without_its_key_is_not_ready_before_anything_is_done_about_it() {
     let altered = KeySecretView::Ours(SecretContents::Altered);
-    let revoked = Given::in_use().probe(Probe::Refused { at: at(20), since: at(0) });
+    let revoked = Given::in_use().probe(Probe::Refused { at: at(20), since: at(0), was_accepted: true });
     for given in [
         Given::new().records(records(1)),
         Given::new().records(records(1)).secret(altered),
@@ -74,7 +74,7 @@ fn a_replacement_waits_for_a_secret_that_can_be_written() {
 }
 
 fn revoked() -> Given {
-    Given::in_use().probe(Probe::Refused { at: at(10), since: at(-5) })
+    Given::in_use().probe(Probe::Refused { at: at(10), since: at(-5), was_accepted: true })
 }
 
 #[test]
@@ -83,12 +83,19 @@ fn one_refusal_of_a_key_is_no_revocation() {
         let once = Given::in_use().probe(Probe::NotAsked(None).refused(at(10))).listing(listing.clone());
         let (health, _, wake) = once.reported(10);
         assert!(matches!(health, Health::Unknown(Reason::KeyRevoked, _)));
-        assert_eq!(wake, Wake::At(at(25)));
-        assert_eq!(once.step(25), KeyStep::Probe);
+        assert_eq!(wake, Wake::At(at(15)));
+        assert_eq!(once.step(15), KeyStep::Probe);
         let accepted = Probe::Accepted(at(20)).refused(at(25));
-        assert_eq!(accepted, Probe::Refused { at: at(25), since: at(25) }, "it was a mistake of a moment");
+        assert_eq!(
+            accepted,
+            Probe::Refused { at: at(25), since: at(25), was_accepted: true },
+            "it was a mistake of a moment"
+        );
     }
-    assert_eq!(Probe::NotAsked(None).refused(at(-5)).refused(at(10)), Probe::Refused { at: at(10), since: at(-5) });
+    assert_eq!(
+        Probe::NotAsked(None).refused(at(-5)).refused(at(10)),
+        Probe::Refused { at: at(10), since: at(-5), was_accepted: false }
+    );
 }
 
 #[test]

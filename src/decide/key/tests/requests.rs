@@ -75,7 +75,8 @@ fn a_long_request_is_recorded_by_its_digest() {
 
 #[test]
 fn who_asks_need_not_declare_that_a_revoked_key_is_replaced() {
-    let revoked = Given::in_use().probe(Probe::Refused { at: at(20), since: at(0) }).listing(listed(20, &[]));
+    let revoked =
+        Given::in_use().probe(Probe::Refused { at: at(20), since: at(0), was_accepted: true }).listing(listed(20, &[]));
     let reported = revoked.but(|spec, _| spec.on_revoked = OnRevoked::Report);
     reported.stalls(20, Reason::KeyRevoked, &[]);
     let (intent, because) = created(asked(reported, "one").step(20));

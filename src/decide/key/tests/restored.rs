@@ -122,7 +122,7 @@ fn a_name_that_was_not_issued_here_is_reported_alike_whether_a_list_was_read() {
 
 #[test]
 fn a_refused_key_that_is_listed_under_another_number_does_not_count_as_revoked() {
-    let refused = Probe::Refused { at: at(20), since: at(0) };
+    let refused = Probe::Refused { at: at(20), since: at(0), was_accepted: true };
     let given = Given::in_use().probe(refused).listing(listed(20, &[(7, &key(1).name)]));
     let (health, _, wake) = given.reported(20);
     assert!(matches!(health, Health::Unknown(Reason::KeyRevoked, _)), "{health:?}");

@@ -44,7 +44,7 @@ fn a_key_is_asked_itself_only_where_the_list_lacks_it_or_none_is_offered() {
 
 #[test]
 fn a_list_confirms_a_key_or_is_a_reason_to_ask_it() {
-    let refused = Probe::Refused { at: at(5), since: at(5) };
+    let refused = Probe::Refused { at: at(5), since: at(5), was_accepted: true };
     for (known, listed_at, has_it, then) in [
         (Probe::NotAsked(None), 10, true, Probe::Accepted(at(10))),
         (Probe::WANTED, 10, true, Probe::Accepted(at(10))),

@@ -102,6 +102,9 @@ async fn a_refused_key_stops_reading_until_the_gate_opens() {
     assert!(fixture.source.platform.create_compute("p", &new).await.is_err());
     let asked = fixture.fake.count();
     assert_eq!(fixture.after(0.1).await, ["ep-000"], "triggered at once, although another call met the 401");
+    assert_eq!(fixture.read("ep-000").fault.map(|fault| fault.kind()), Some("key_in_doubt"));
+    fixture.source.platform.refused();
+    assert_eq!(fixture.after(0.1).await, ["ep-000"]);
     assert_eq!(fixture.read("ep-000").fault, Some(unauthorized()));
     fixture.ask("ep-000", since(fixture.tick()));
     assert_eq!(fixture.after(0.2).await, ["ep-000"]);
