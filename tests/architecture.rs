@@ -20,7 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("api", &["domain"]),
     ("bug_report", &["api", "cluster", "controller", "decide", "platform", "telemetry"]),
     ("clock", &[]),
-    ("cluster", &["decide", "text"]),
+    ("cluster", &["clock", "decide", "text"]),
     ("config", &["decide", "platform"]),
     (
         "controller",
@@ -34,7 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("spans", &[]),
     ("telemetry", &["platform", "spans", "text"]),
     ("text", &[]),
-    ("validate", &["api", "controller"]),
+    ("validate", &["api", "controller", "decide"]),
 ];
 
 fn sources(folder: &str) -> Vec<(PathBuf, String)> {

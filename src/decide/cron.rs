@@ -21,25 +21,81 @@ pub struct Cron {
 
 /// CronJob looks no further for a time.
 const MOST_YEARS: i16 = 5;
+const UTC: &str = "UTC";
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
+/// Years that are all alike to a schedule and a zone: each weekday begins a leap year and a common year, and no zone has changes of the
+/// clocks of its own that late.
+const EVERY_YEAR: (i16, i16) = (2101, 2129);
+
+/// Why a schedule is not followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// There is no such time zone.
+    Zone,
+    /// The expression cannot be read.
+    Unreadable(String),
+    /// No month that it names has such a day.
+    NoDay,
+    /// Its times are in the hour that is left out when clocks are put forward, every year.
+    LeftOut,
+}
+
+impl Flaw {
+    /// For people, with what they have written.
+    pub fn describe(&self, expression: &str, zone: Option<&str>) -> String {
+        let zone = zone.unwrap_or(UTC);
+        match self {
+            Self::Zone => format!("there is no time zone {zone:?}"),
+            Self::Unreadable(error) => format!("the schedule {expression:?} cannot be read: {error}"),
+            Self::NoDay => format!("the schedule {expression:?} never comes: no month that it names has such a day"),
+            Self::LeftOut => format!(
+                "the schedule {expression:?} never comes: clocks of {zone} are put forward just then, every year"
+            ),
+        }
+    }
+}
 
 impl Cron {
     /// # Errors
-    /// Where the expression or the time zone cannot be read.
+    /// Where the expression or the time zone cannot be read, or no such time ever comes.
     pub fn parse(expression: &str, zone: Option<&str>) -> Result<Self, String> {
-        let name = zone.unwrap_or("UTC");
-        let zone = TimeZone::get(name).map_err(|_| format!("there is no time zone {name:?}"))?;
-        let calendar = fields::parse(expression)
-            .map_err(|error| format!("the schedule {expression:?} cannot be read: {error}"))?;
+        Self::examine(expression, zone).map_err(|flaw| flaw.describe(expression, zone))
+    }
+
+    /// # Errors
+    /// As `parse`, for whoever must not repeat what people have written.
+    pub fn examine(expression: &str, zone: Option<&str>) -> Result<Self, Flaw> {
+        let cron = Self::read(expression, zone)?;
+        match () {
+            () if !cron.calendar.has_a_day() => Err(Flaw::NoDay),
+            () if !cron.has_a_time() => Err(Flaw::LeftOut),
+            () => Ok(cron),
+        }
+    }
+
+    /// The schedule, which may never come.
+    fn read(expression: &str, zone: Option<&str>) -> Result<Self, Flaw> {
+        let zone = TimeZone::get(zone.unwrap_or(UTC)).map_err(|_| Flaw::Zone)?;
+        let calendar = fields::parse(expression).map_err(Flaw::Unreadable)?;
         Ok(Self { calendar, zone })
+    }
+
+    /// Whether clocks of the zone ever show what the calendar says.
+    fn has_a_time(&self) -> bool {
+        let (first, end) = (at_midnight(EVERY_YEAR.0), at_midnight(EVERY_YEAR.1));
+        let from = first.and_then(|first| self.zone.to_timestamp(first).ok());
+        from.zip(end).is_none_or(|(from, end)| self.first(from, end).is_some())
     }
 
     /// The first time after `after`; `None` where there is none within five years.
     pub fn next(&self, after: Timestamp) -> Option<Timestamp> {
         count(Work::Evaluation);
-        let mut from =
-            Timestamp::from_second(after.as_second().div_euclid(60).checked_add(1)?.checked_mul(60)?).ok()?;
-        let horizon = at_midnight(self.year(after.checked_add(SECOND).ok()?).saturating_add(MOST_YEARS + 1))?;
+        let from = Timestamp::from_second(after.as_second().div_euclid(60).checked_add(1)?.checked_mul(60)?).ok()?;
+        self.first(from, at_midnight(self.year(after.checked_add(SECOND).ok()?).saturating_add(MOST_YEARS + 1))?)
+    }
+
+    /// The first time from the full minute `from` on, and before clocks show `horizon`.
+    fn first(&self, mut from: Timestamp, horizon: DateTime) -> Option<Timestamp> {
         // Between two changes of the clocks a calendar has each time once.
         loop {
             count(Work::Offset);

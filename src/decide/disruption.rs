@@ -14,7 +14,9 @@ pub enum Permit {
     WhenIdle(Option<Timestamp>),
     /// When the window opens.
     At(Timestamp),
-    /// Never: the window cannot be understood.
+    /// Not for years.
+    NotSoon(String),
+    /// Never: the window is not followed.
     Never(String),
 }
 
@@ -48,7 +50,7 @@ fn in_window(window: &Window, now: Timestamp) -> Permit {
     match cron.next(opened_after) {
         Some(opening) if opening <= now => Permit::Now,
         Some(opening) => Permit::At(opening),
-        None => Permit::Never(format!("the schedule {:?} has no time within five years", window.schedule)),
+        None => Permit::NotSoon(format!("the schedule {:?} has no time within five years", window.schedule)),
     }
 }
 
@@ -110,12 +112,17 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_cannot_be_read_never_opens() {
-        let mut broken = sundays();
-        broken.window.as_mut().unwrap().time_zone = Some("Mars/Base".into());
-        assert!(matches!(
-            permit(Some(&broken), true, at("2026-11-22T02:00:00Z"), at("2026-11-22T02:00:00Z")),
-            Permit::Never(_)
-        ));
+    fn a_window_that_is_not_followed_never_opens() {
+        let now = at("2026-11-22T02:00:00Z");
+        let given = |schedule: &str, zone: &str| {
+            let mut window = sundays();
+            let declared = window.window.as_mut().unwrap();
+            (declared.schedule, declared.time_zone) = (schedule.into(), Some(zone.into()));
+            permit(Some(&window), true, now, now)
+        };
+        assert!(matches!(given("0 3 * * SUN", "Mars/Base"), Permit::Never(_)));
+        assert!(matches!(given("0 0 31 2 *", "UTC"), Permit::Never(_)));
+        assert_eq!(given("0 0 29 2 *", "UTC"), Permit::At(at("2028-02-29T00:00:00Z")));
+        assert!(matches!(given("0 0 * 2 MON#5", "UTC"), Permit::NotSoon(_)), "the next one is in 2044");
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn help(schema: &Value, object: &Value, problem: &Problem) -> Option<
             if is_text && is_scalar { Some("write it in quotes".to_owned()) } else { described(field) }
         }
         // The rules say what to write, and so do the complaints about a kind.
-        Check::Rule | Check::Kind | Check::Yaml => None,
+        Check::Rule | Check::Kind | Check::Yaml | Check::Schedule => problem.help.clone(),
     }
 }
 

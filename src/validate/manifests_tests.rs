@@ -102,3 +102,35 @@ fn what_the_api_server_has_written_is_right() {
     assert_eq!(places(&GOOD.replace("metadata: {name: a, namespace: shop}", printed)), []);
     assert_eq!(places(&text.replace("2026-11-20T00", "yesterday")).len(), 2);
 }
+
+#[test]
+fn schedules_that_the_operator_does_not_follow_are_found() {
+    let compute = |more: &str| format!("{GOOD}  {more}\n");
+    let restart = |schedule: &str| format!("maintenance: {{restart: {{schedule: '{schedule}'}}}}");
+    let entry = |more: &str| format!("size: {{fixed: 1}}\n  schedules: [{{name: a, size: {{fixed: 2}}, {more}}}]");
+    let set = |more: &str| {
+        let template = format!("{{accountRef: {{name: prod}}, projectID: p, branchID: b, {more}}}");
+        format!(
+            "apiVersion: dbplane.dev/v1alpha1\nkind: ReadReplicaSet\nmetadata: {{name: a}}\nspec:\n  \
+             selector: {{matchLabels: {{a: b}}}}\n  template: {{metadata: {{labels: {{a: b}}}}, spec: {template}}}\n"
+        )
+    };
+    let window = "disruption: {policy: Window, window: {schedule: '0 0 31 4,6 *', duration: 1h}}";
+    for (text, path) in [
+        (compute(&restart("0 0 31 2 *")), "spec.maintenance.restart.schedule"),
+        (compute(window), "spec.disruption.window.schedule"),
+        (compute(&entry("start: '0 0 30 2 *', duration: 1h")), "spec.schedules[0].start"),
+        (compute(&entry("start: '0 0 1 2 *', end: '0 0 30 2 *'")), "spec.schedules[0].end"),
+        (compute(&entry("start: '0 0 1 2 *', duration: 1h, timeZone: Mars/Base")), "spec.schedules[0].timeZone"),
+        (set(&restart("0 0 31 2 *")), "spec.template.spec.maintenance.restart.schedule"),
+        (set(window), "spec.template.spec.disruption.window.schedule"),
+    ] {
+        let findings = check(&text).checked.remove(0).findings;
+        let [finding] = findings.as_slice() else { panic!("{path}: {findings:?}") };
+        assert_eq!((finding.path.as_str(), finding.check), (path, Check::Schedule), "{finding:?}");
+        assert!(finding.help.is_some() && !finding.message.contains("0 0") && !finding.message.contains("Mars"));
+    }
+    for text in [compute(&restart("0 0 29 2 *")), set(&restart("0 0 29 2 *"))] {
+        assert!(check(&text).checked.remove(0).findings.is_empty(), "{text}");
+    }
+}

@@ -1,7 +1,7 @@
 //! The API server's verdict on a manifest without an API server: the same schema and the same rules, run here.
 //!
 //! What it checks: the kind, unknown fields, the schema (types, required fields, enums, bounds) and the CEL rules,
-//! after defaulting, and in the order of the API server. With the object that is to be replaced at hand it checks the
+//! after defaulting, and in the order of the API server; then, which the API server cannot, whether schedules ever come. With the object that is to be replaced at hand it checks the
 //! rules about changes too.
 //!
 //! What it cannot know: what the cluster adds (admission policies, quotas), and whether what the manifest names exists.
@@ -10,6 +10,7 @@ mod advice;
 mod document;
 mod manifests;
 mod metadata;
+mod schedules;
 mod schema;
 mod shape;
 
@@ -38,10 +39,13 @@ pub enum Check {
     Schema,
     /// The rules of the definitions, which compare fields and say what to write.
     Rule,
+    /// That each schedule comes at some time, and its time zone exists. The API server does not check that; the operator reports it.
+    Schedule,
 }
 
 impl Check {
-    pub const ALL: [Check; 5] = [Check::Yaml, Check::Kind, Check::UnknownField, Check::Schema, Check::Rule];
+    pub const ALL: [Check; 6] =
+        [Check::Yaml, Check::Kind, Check::UnknownField, Check::Schema, Check::Rule, Check::Schedule];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -50,6 +54,7 @@ impl Check {
             Check::UnknownField => "unknown-field",
             Check::Schema => "schema",
             Check::Rule => "rule",
+            Check::Schedule => "schedule",
         }
     }
 
@@ -68,6 +73,7 @@ impl Check {
             Check::UnknownField => "The object has no fields that its kind does not have.",
             Check::Schema => "Types, required fields, supported values and bounds are those of the definition.",
             Check::Rule => "The validation rules of the definition hold.",
+            Check::Schedule => "Each schedule comes at some time, and its time zone exists.",
         }
     }
 }
@@ -146,6 +152,9 @@ impl Checker {
                 help: None,
                 check: Check::Rule,
             }));
+        }
+        if problems.is_empty() {
+            problems = schedules::problems(&kind.kind, &object["spec"]);
         }
         for problem in &mut problems {
             problem.help = advice::help(&kind.schema, &object, problem);

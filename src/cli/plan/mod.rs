@@ -21,7 +21,7 @@ use crate::decide::Limits;
 use crate::decide::names::ClusterId;
 use crate::plan::{self, Beginning, Given, Id, Listed, Listing, Network, Plan, PlanError};
 use crate::platform::{PlatformAlias, Platforms};
-use crate::validate::{Checker, Problem, Unusable, objects};
+use crate::validate::{Check, Checked, Checker, Finding, Problem, Unusable, objects};
 
 /// Show what the operator would do: for what is in the cluster, or for manifests that are not in it yet
 ///
@@ -118,6 +118,8 @@ pub enum Error {
     File { file: String, cause: String },
     #[error("the API server would refuse what is to be planned:\n{0}")]
     Refused(String),
+    #[error("the operator would not follow what is to be planned, and report InvalidSchedule:\n{0}")]
+    NotFollowed(String),
     #[error("only one of -f and --api-key can be standard input")]
     OneStandardInput,
     #[error("there is no resource of dbplane in the manifests")]
@@ -183,15 +185,17 @@ impl Args {
             let read = source.and_then(Source::read);
             let (_, text) = read.map_err(|unread| Error::File { file: unread.file, cause: unread.cause })?;
             let found = Checker::new()?.check_text(&text);
-            let wrong: Vec<String> = found
-                .checked
-                .iter()
-                .flat_map(|it| {
-                    it.findings.iter().map(move |finding| describe(it.object.as_deref(), &finding.to_string()))
-                })
-                .collect();
-            if !wrong.is_empty() {
-                return Err(Error::Refused(wrong.join("\n")));
+            let findings = found.checked.iter().flat_map(|it| it.findings.iter().map(move |finding| (it, finding)));
+            let (not_followed, refused): (Vec<_>, Vec<_>) =
+                findings.partition(|(_, finding)| finding.check == Check::Schedule);
+            let lines_of = |wrong: &[(&Checked, &Finding)]| {
+                let lines = wrong.iter().map(|(it, finding)| describe(it.object.as_deref(), &finding.to_string()));
+                lines.collect::<Vec<_>>().join("\n")
+            };
+            match (refused.as_slice(), not_followed.as_slice()) {
+                ([], []) => {}
+                ([], wrong) => return Err(Error::NotFollowed(lines_of(wrong))),
+                (wrong, _) => return Err(Error::Refused(lines_of(wrong))),
             }
             manifests.extend(objects(&text));
         }

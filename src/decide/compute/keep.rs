@@ -1,5 +1,6 @@
 //! A Compute that is bound: keep its compute as declared, restart it on request.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -13,8 +14,9 @@ use super::connection::{connection, incomplete};
 use super::create::adopt_or_create;
 use super::restart::restart;
 use super::status::to_the_second;
+use super::unfollowed::{reported, unfollowed};
 use super::update::update;
-use super::{Case, Choice, ComputeStep, Snapshot, is_settled, maintenance, operations, schedules, stray};
+use super::{Case, Choice, ComputeStep, Snapshot, is_settled, maintenance, operations, stray};
 use crate::api::{Management, OnMissing};
 use crate::domain::{Compute, ComputeState};
 
@@ -167,8 +169,9 @@ fn keep(case: &Case, binding: &Binding, compute: &Compute, snapshot: &Snapshot) 
         Some(starting(case, binding, compute, report)),
     ];
     let choice = Decision::first_step(choices.into_iter().flatten()).no_later(maintenance::wake(case, compute));
-    let reported = |report| maintenance::reported(case.spec, schedules::reported(case.agenda, report));
-    Decision { report: choice.report.map(reported), ..choice }
+    let unfollowed =
+        case.agenda.map_or_else(|| Cow::Owned(unfollowed(case.spec, "spec")), |agenda| agenda.unfollowed().into());
+    Decision { report: choice.report.map(|report| reported(&unfollowed, report)), ..choice }
 }
 
 /// Corrects the declared fields that differ.

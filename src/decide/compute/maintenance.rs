@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::cron::Cron;
 use super::super::identity::{Maintained, RestartRecord};
-use super::super::{Health, Reason, Report, Wake, later};
+use super::super::{Wake, later};
 use super::Case;
 use crate::api::{ComputeSpec, Duration as Length, MaintenanceRestart, MaintenanceStatus};
 use crate::domain::Compute;
@@ -131,13 +131,4 @@ pub(super) fn status(case: &Case, compute: &Compute) -> Option<MaintenanceStatus
         Turn::No | Turn::Due(_) => None,
     };
     Some(MaintenanceStatus { next_restart: next_restart(case, compute), missed })
-}
-
-/// The same report, and what cannot be read of the schedule.
-pub(super) fn reported(spec: &ComputeSpec, report: Report) -> Report {
-    match plan(spec, "") {
-        Some(Err(error)) => report
-            .beside(Health::Stalled(Reason::InvalidSchedule, format!("spec.maintenance is not followed: {error}."))),
-        _ => report,
-    }
 }

@@ -18,6 +18,7 @@ mod status;
 mod stray;
 #[cfg(test)]
 mod tests;
+mod unfollowed;
 mod update;
 mod wish;
 
@@ -33,6 +34,8 @@ pub use create::{creating, is_current, may_rest_on_older_list};
 pub use record::is_held;
 pub use schedules::Agenda;
 pub use status::status;
+pub(super) use unfollowed::reported;
+pub use unfollowed::{Unfollowed, unfollowed};
 
 use super::connection::{Address, ConnectionSecret, CredentialsView, SecretView};
 use super::disruption::{Permit, permit};

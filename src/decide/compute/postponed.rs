@@ -16,8 +16,12 @@ pub(super) fn postponed(permit: &Permit, changes: String, report: &Report) -> Ch
             Decision::wait(waiting(&format!("for the window that opens at {opening}"), Some(*opening)), *opening)
         }
         Permit::Never(error) => Decision::rest(report.clone().beside(Health::Stalled(
+            Reason::InvalidSchedule,
+            format!("spec.disruption.window never opens: {error}. Waiting for it: {changes}."),
+        ))),
+        Permit::NotSoon(error) => Decision::rest(report.clone().beside(Health::Stalled(
             Reason::WaitingForDisruption,
-            format!("spec.disruption never allows the change, because {error}. Correct it. Waiting: {changes}."),
+            format!("spec.disruption does not allow the change, because {error}. Correct it. Waiting: {changes}."),
         ))),
         Permit::WhenIdle(Some(deadline)) => {
             let when = format!("until the compute is idle, and until {deadline} at the latest");

@@ -8,8 +8,9 @@ use jiff::Timestamp;
 
 use super::super::cron::Cron;
 use super::super::drift;
-use super::super::{Health, Memory, Reason, Report, later};
-use crate::api::{ComputeSpec, Duration, Schedule, ScheduleStatus, ScheduledDisruption};
+use super::super::{Memory, later};
+use super::unfollowed::{Unfollowed, length, unfollowed};
+use crate::api::{ComputeSpec, Schedule, ScheduleStatus, ScheduledDisruption};
 use crate::domain::{Compute, ComputeUnits};
 
 /// How many starts and ends are examined to find one that changes a setting.
@@ -25,7 +26,8 @@ pub struct Agenda {
     applying: Applying,
     next: Next,
     shown: ScheduleStatus,
-    errors: Option<String>,
+    /// What is not followed of the whole spec.
+    unfollowed: Vec<Unfollowed>,
 }
 
 /// When a setting changes next, and to what. Without a text, no setting changes before that time.
@@ -37,13 +39,8 @@ struct Next {
 
 impl Agenda {
     fn of(spec: &ComputeSpec, generation: i64, now: Timestamp) -> Self {
-        let (mut entries, mut errors) = (Vec::new(), Vec::new());
-        for (index, declared) in spec.schedules.iter().enumerate() {
-            match Entry::of(index, declared, now) {
-                Ok(entry) => entries.push(entry),
-                Err(error) => errors.push(error),
-            }
-        }
+        let declared = spec.schedules.iter().enumerate();
+        let mut entries: Vec<_> = declared.filter_map(|(index, declared)| Entry::of(index, declared, now)).collect();
         let applying = Applying::at(&entries);
         let until = entries.iter().filter_map(Entry::changes).min();
         let next = next(spec, &mut entries, &applying);
@@ -54,12 +51,16 @@ impl Agenda {
             overridden: (!overridden.is_empty()).then(|| overridden.join(", ")),
             next: next.text.clone(),
         };
-        let errors = (!errors.is_empty()).then(|| errors.join(" "));
-        Self { generation, from: now, until, applying, next, shown, errors }
+        Self { generation, from: now, until, applying, next, shown, unfollowed: unfollowed(spec, "spec") }
     }
 
     fn holds(&self, generation: i64, now: Timestamp) -> bool {
         self.generation == generation && self.from <= now && self.until.is_none_or(|until| now < until)
+    }
+
+    /// The schedules of the spec that are not followed.
+    pub(super) fn unfollowed(&self) -> &[Unfollowed] {
+        &self.unfollowed
     }
 
     /// When to look again.
@@ -95,10 +96,9 @@ enum End {
 }
 
 impl<'a> Entry<'a> {
-    fn of(index: usize, declared: &'a Schedule, now: Timestamp) -> Result<Self, String> {
-        let cron = |expression: &str| {
-            Cron::parse(expression, declared.time_zone.as_deref()).map_err(|error| never(declared, &error))
-        };
+    /// `None` for one that is not followed.
+    fn of(index: usize, declared: &'a Schedule, now: Timestamp) -> Option<Self> {
+        let cron = |expression: &str| Cron::examine(expression, declared.time_zone.as_deref()).ok();
         let start = cron(&declared.start)?;
         let (started, starts) = (start.last(now), start.next(now));
         let (end, ended, ends) = match &declared.end {
@@ -108,13 +108,12 @@ impl<'a> Entry<'a> {
                 (End::At(end), ended, ends)
             }
             None => {
-                let length = declared.duration.as_ref().and_then(Duration::value).filter(|length| !length.is_zero());
-                let length = length.ok_or_else(|| never(declared, "its duration cannot be read"))?;
+                let length = length(declared)?;
                 let end = started.map(|started| later(started, length));
                 (End::After(length), end.filter(|end| *end <= now), end.filter(|end| *end > now))
             }
         };
-        Ok(Self { index, declared, start, end, started, ended, starts, ends })
+        Some(Self { index, declared, start, end, started, ended, starts, ends })
     }
 
     fn applies(&self) -> bool {
@@ -144,10 +143,6 @@ impl<'a> Entry<'a> {
             }
         }
     }
-}
-
-fn never(entry: &Schedule, error: &str) -> String {
-    format!("The entry {} of spec.schedules never applies: {error}.", entry.name)
 }
 
 /// The entries that set something at a time, by their place in the list: of several that set the same field, the first.
@@ -247,12 +242,4 @@ pub(super) fn is_immediate(spec: &ComputeSpec, agenda: Option<&Agenda>, compute:
 fn has_size(compute: &Compute, entry: &Schedule) -> bool {
     let in_force: Option<(ComputeUnits, ComputeUnits)> = compute.settings.min.zip(compute.settings.max);
     in_force.is_some() && in_force == drift::limits(entry.size)
-}
-
-/// The same report, and what cannot be read of the schedules.
-pub(super) fn reported(agenda: Option<&Agenda>, report: Report) -> Report {
-    match agenda.and_then(|agenda| agenda.errors.clone()) {
-        Some(errors) => report.beside(Health::Stalled(Reason::InvalidSchedule, errors)),
-        None => report,
-    }
 }

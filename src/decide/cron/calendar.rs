@@ -30,6 +30,11 @@ pub(super) struct Days {
 pub(super) const EVERY: u8 = 0b11_1110;
 pub(super) const LAST: u8 = 1;
 
+/// The months of each length, a bit for each.
+const FEBRUARY: u64 = 1 << 2;
+const OF_30_DAYS: u64 = 1 << 4 | 1 << 6 | 1 << 9 | 1 << 11;
+const OF_31_DAYS: u64 = 1 << 1 | 1 << 3 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 10 | 1 << 12;
+
 impl Calendar {
     /// The first time from `from` on and before `before`.
     pub fn first(&self, from: DateTime, before: DateTime) -> Option<DateTime> {
@@ -54,6 +59,15 @@ impl Calendar {
             )?,
         };
         (found >= from).then_some(found)
+    }
+
+    /// Whether a month of some year has a day that is meant.
+    pub fn has_a_day(&self) -> bool {
+        // By their lengths, since each of them begins on every day of the week in some year.
+        [(28, FEBRUARY), (29, FEBRUARY), (30, OF_30_DAYS), (31, OF_31_DAYS)]
+            .into_iter()
+            .filter(|(_, months)| self.months & months != 0)
+            .any(|(length, _)| (0..7).any(|first| self.days.look(first, length) != 0))
     }
 
     fn time_from(&self, time: DateTime) -> Option<(u8, u8)> {
@@ -101,12 +115,16 @@ impl Calendar {
         if self.months & bit(number(day.month())) == 0 {
             return 0;
         }
-        count(Work::Month);
-        self.days.of(number(day.first_of_month().weekday().to_sunday_zero_offset()), number(day.days_in_month()))
+        self.days.look(number(day.first_of_month().weekday().to_sunday_zero_offset()), number(day.days_in_month()))
     }
 }
 
 impl Days {
+    fn look(&self, first: u8, length: u8) -> u64 {
+        count(Work::Month);
+        self.of(first, length)
+    }
+
     /// The days of a month of that length, whose first is that day of the week.
     fn of(&self, first: u8, length: u8) -> u64 {
         let (mut of_month, mut of_week) = (self.of_month, 0);

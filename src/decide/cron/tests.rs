@@ -27,7 +27,7 @@ fn at(text: &str) -> Timestamp {
 }
 
 fn berlin(expression: &str) -> Cron {
-    Cron::parse(expression, Some("Europe/Berlin")).unwrap()
+    Cron::read(expression, Some("Europe/Berlin")).unwrap()
 }
 
 /// `tests/cron` generates the tables: an expression, a time zone, a time, and the ten times after it (fewer where there are no more).
@@ -35,7 +35,7 @@ fn compare(table: &str) {
     let mut wrong = Vec::new();
     for row in table.lines() {
         let [expression, zone, after, expected] = row.split('\t').collect::<Vec<_>>()[..] else { panic!("{row}") };
-        let cron = Cron::parse(expression, Some(zone)).unwrap();
+        let cron = Cron::read(expression, Some(zone)).unwrap();
         let minute = |time: &Timestamp| time.strftime("%Y-%m-%dT%H:%MZ").to_string();
         let after = at(&after.replace('Z', ":00Z"));
         let times: Vec<_> = std::iter::successors(cron.next(after), |time| cron.next(*time)).take(10).collect();
@@ -140,6 +140,70 @@ fn what_never_comes_is_found_out_soon() {
         let daily = berlin("0 3 * * *");
         assert!(daily.next(time).is_none_or(|next| next > time) && daily.last(time).is_none_or(|last| last <= time));
     }
+}
+
+/// What it may cost to find out whether a schedule ever comes: the weekdays that months of each length begin with; then 28 years, each with
+/// its changes of the clocks and the few months that are meant.
+const MOST_TO_READ: usize = 4 * 7 + 28 * (2 + 3);
+
+#[test]
+fn what_never_comes_is_refused() {
+    const NO_DAY: &str = "no month that it names has such a day";
+    const PUT_FORWARD: &str = "are put forward just then, every year";
+    for (expression, zone, expected) in [
+        ("0 0 31 2 *", "UTC", NO_DAY),
+        ("0 0 30 2 *", "UTC", NO_DAY),
+        ("0 0 30,31 FEB *", "Europe/Berlin", NO_DAY),
+        ("0 0 31 4,6,9,11 *", "UTC", NO_DAY),
+        ("0 0 31 */2 *", "UTC", ""),
+        ("0 0 31 2-12/2 *", "UTC", ""),
+        ("0 0 31 2,4,6,9,11 *", "America/New_York", NO_DAY),
+        ("0 0 30W 2 *", "UTC", NO_DAY),
+        ("0 0 31W 4,6 *", "UTC", NO_DAY),
+        ("0 0 30W 2 ?", "UTC", NO_DAY),
+        // Clocks are put forward from 2:00 to 3:00 on just that day.
+        ("30 2 * 3 SUNL", "Europe/Berlin", PUT_FORWARD),
+        ("0-59 2 * MAR 7L", "Europe/Berlin", PUT_FORWARD),
+        ("0 2 * 3 SUN#2", "America/New_York", PUT_FORWARD),
+        // At midnight, and by half an hour.
+        ("15 2 * 10 SUN#1", "Australia/Lord_Howe", PUT_FORWARD),
+        // What comes, however seldom.
+        ("0 0 29 2 *", "UTC", ""),
+        ("0 0 29W 2 *", "UTC", ""),
+        ("0 0 31 1,2 *", "UTC", ""),
+        ("0 0 L 2 *", "UTC", ""),
+        ("0 0 30 2 MON", "UTC", ""),
+        ("0 0 * 2 MON#5", "Europe/Berlin", ""),
+        ("30 2 * 3 SUNL", "UTC", ""),
+        ("30 2 * 3 SUN#4", "Europe/Berlin", ""),
+        ("30 2 25-31 3 *", "Europe/Berlin", ""),
+        ("30 2 25 3 *", "Europe/Berlin", ""),
+        ("30 2,3 * 3 SUNL", "Europe/Berlin", ""),
+        ("30 3 * 3 SUNL", "Europe/Berlin", ""),
+        ("30 2 * 10 SUNL", "Europe/Berlin", ""),
+        ("30 2 29 2 *", "Africa/Casablanca", ""),
+        ("* * * * *", "Europe/Berlin", ""),
+    ] {
+        let (evaluations, looks) = work_of(|| match (Cron::parse(expression, Some(zone)), expected) {
+            (Ok(_), "") => {}
+            (Err(error), text) if !text.is_empty() => {
+                let begin = format!("the schedule {expression:?} never comes: ");
+                assert!(error.starts_with(&begin) && error.ends_with(text), "{expression} in {zone}: {error}");
+            }
+            (outcome, _) => panic!("{expression} in {zone}: {outcome:?}"),
+        });
+        assert!(evaluations == 0 && looks <= MOST_TO_READ, "{expression} in {zone}: {looks}");
+    }
+}
+
+#[test]
+fn years_of_every_kind_are_looked_at() {
+    let years = EVERY_YEAR.0..EVERY_YEAR.1;
+    let kinds: std::collections::BTreeSet<_> = years
+        .map(|year| date(year, 1, 1))
+        .map(|day| (day.days_in_year(), day.weekday().to_sunday_zero_offset()))
+        .collect();
+    assert_eq!(kinds.len(), 14);
 }
 
 #[test]

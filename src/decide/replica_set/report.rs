@@ -1,5 +1,6 @@
 //! What a set reports: how its replicas stand, taken together.
 
+use super::super::compute::{reported, unfollowed};
 use super::super::conditions::Health;
 use super::super::{Reason, Report, Sync};
 use super::Case;
@@ -25,10 +26,12 @@ impl Case<'_> {
             find(Replica::is_stalled).or_else(|| find(Replica::is_unknown)).and_then(|replica| told(replica, "Ready"));
         let message = why.map_or_else(|| summary.clone(), |why| format!("{summary} {why}"));
         let report = Report::of(health(reason, message));
-        match &report.health {
+        let report = match &report.health {
             Health::Ready(..) => self.sync().map_or(report.clone(), |sync| report.with_sync(sync)),
             _ => report,
-        }
+        };
+        // Whether or not there is a replica that says so.
+        reported(&unfollowed(self.spec.template.spec.compute(), "spec.template.spec"), report)
     }
 
     fn summary(&self) -> String {

@@ -152,7 +152,9 @@ fn a_window_is_waited_for() {
     reported.until(at(3600));
     assert!(change(&resized().declaring(window("0 7 * * *"))).settings.max.is_some());
     let never = resized().declaring(window("0 25 * * *")).rest();
-    never.refused(Reason::WaitingForDisruption, &["spec.disruption never allows"]);
+    never.refused(Reason::InvalidSchedule, &["spec.disruption.window never opens", "size is 1, declared is 4"]);
+    let seldom = resized().declaring(window("0 0 * 2 MON#5")).rest();
+    seldom.refused(Reason::WaitingForDisruption, &["no time within five years", "size is 1, declared is 4"]);
 }
 
 #[test]

@@ -256,3 +256,36 @@ fn an_entry_that_cannot_be_read_never_applies_and_is_reported() {
     given.rest().refused(Reason::InvalidSchedule, &["The entry office of spec.schedules never applies", "Mars/Base"]);
     assert_eq!(shown(&given, "2027-01-15T12:00:00Z").applies, "none");
 }
+
+#[test]
+fn what_never_comes_is_reported_wherever_it_is() {
+    let never = "0 0 31 2 *";
+    let entry =
+        |more: Value| json!({"size": {"fixed": 1}, "scaleToZero": {"after": "5m"}, "schedules": [office(&more)]});
+    let window = |schedule: &str| json!({"disruption": {"policy": "Window", "window": {"schedule": schedule, "duration": "2h"}}});
+    let restart = |schedule: &str| json!({"maintenance": {"restart": {"schedule": schedule}}});
+    let named = "The entry office of spec.schedules never applies";
+    for (spec, field, text) in [
+        (entry(json!({"start": never})), "schedules[0].start", named),
+        (entry(json!({"end": never})), "schedules[0].end", named),
+        (entry(json!({"timeZone": "Mars/Base"})), "schedules[0].timeZone", named),
+        (restart(never), "maintenance.restart.schedule", "spec.maintenance is not followed"),
+        (window(never), "disruption.window.schedule", "spec.disruption.window never opens"),
+    ] {
+        let given = Given::bound().declaring(spec);
+        given.rest().refused(Reason::InvalidSchedule, &[text]);
+        let paths: Vec<_> = unfollowed(&given.spec, "spec").into_iter().map(|it| it.path).collect();
+        assert_eq!(paths, [format!("spec.{field}")]);
+    }
+    for spec in [entry(json!({"start": "0 0 29 2 *"})), restart("0 0 29 2 *"), window("0 0 29 2 *")] {
+        assert_eq!(unfollowed(&Given::bound().declaring(spec).spec, "spec"), []);
+    }
+    let all = Given::bound().declaring(restart(never)).declaring(window(never));
+    all.rest().refused(Reason::InvalidSchedule, &["spec.maintenance is not followed", "spec.disruption.window never"]);
+    // A restart cannot be made either.
+    let waiting = all.declaring(json!({"restartToken": "now"})).rest();
+    waiting.refused(
+        Reason::InvalidSchedule,
+        &["spec.maintenance is not followed", "Waiting for it: the requested restart"],
+    );
+}

@@ -126,3 +126,12 @@ fn the_status_counts() {
     let going = status(&given.observing(|seen| seen.meta.deleting = true));
     assert_eq!(going.connection_secret.as_deref(), Some("was"), "nobody looks any more");
 }
+
+#[test]
+fn a_schedule_of_the_template_that_never_comes_is_reported_without_a_replica() {
+    let restart = |schedule: &str| json!({"maintenance": {"restart": {"schedule": schedule}}});
+    let report = |schedule: &str| told(&Given::new(spec(0, &json!({}), &restart(schedule)), []));
+    let Sync::Refused(Reason::InvalidSchedule, text) = report("0 0 30 2 *").sync else { panic!("not reported") };
+    assert!(text.starts_with("spec.template.spec.maintenance is not followed: the schedule \"0 0 30 2 *\""), "{text}");
+    assert_eq!(report("0 0 29 2 *").sync, Sync::InSync);
+}
