@@ -8,7 +8,7 @@ use kube::core::{Selector, SelectorExt};
 use kube::{Resource, ResourceExt};
 
 use super::environment::{Environment, Kind, StepError};
-use super::object::{AccountName, has_finalizer};
+use super::object::AccountName;
 use super::state::{AccountEntry, Connection, SharedConnection};
 use crate::api::{
     Account, AccountKind, AccountRef, ClusterAccount, Compute, Condition, MassDeletionPolicy, NamespaceAccess,
@@ -16,6 +16,7 @@ use crate::api::{
 };
 use crate::decide::account::Availability;
 use crate::decide::memory::Problem;
+use crate::decide::released::has_finalizer;
 use crate::decide::{AccountView, Action, Reason};
 use crate::domain::{Fault, NameSupport};
 

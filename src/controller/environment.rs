@@ -334,6 +334,9 @@ pub trait Kind: Send + Sync + Sized + 'static {
         false
     }
 
+    /// What others do when an object claims nothing any more, although somebody else's finalizer keeps it.
+    fn on_released<E: Environment>(_env: &E, _object: &Self::Object) {}
+
     /// What others do when an object of this kind is gone.
     fn on_deleted<E: Environment>(env: &E, object: &Self::Object);
 }

@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::api::{AccountKind, AccountRef, Condition, ObjectMeta};
 use crate::cluster::Object;
 use crate::decide::identity::Record;
+use crate::decide::released::has_finalizer;
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{Brake, Meta, Report, names};
 use crate::text::line;
@@ -135,16 +136,6 @@ pub fn rank<K: Resource>(object: &K) -> Rank {
 /// Whether the status of an object that cannot be read has a record, which is all that is kept of its annotations.
 pub fn is_recorded(meta: &ObjectMeta) -> bool {
     meta.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(names::RECORD))
-}
-
-/// Whether an object has our finalizer.
-pub fn has_finalizer(meta: &ObjectMeta) -> bool {
-    has_finalizer_named(meta, names::FINALIZER)
-}
-
-/// Whether an object has a finalizer of this name.
-pub fn has_finalizer_named(meta: &ObjectMeta, name: &str) -> bool {
-    meta.finalizers.iter().flatten().any(|finalizer| finalizer == name)
 }
 
 /// Which account.

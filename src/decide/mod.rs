@@ -21,6 +21,7 @@ pub mod names;
 mod needs;
 pub mod operations;
 mod reason;
+pub mod released;
 pub mod repairs;
 pub mod replica_set;
 pub mod seal;

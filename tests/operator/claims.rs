@@ -1,6 +1,6 @@
 //! Who has a branch and a compute: what the operator has recorded decides, and not what anybody declares.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::computes::{delete, message};
 use crate::creates::id;
@@ -83,4 +83,26 @@ async fn what_another_platform_shows_takes_nothing_from_this_one() {
     assert_eq!(id(&mine.until_ready("compute/again").await), bound);
     evil.until_ready("compute/orders").await;
     assert_eq!((mine.count("POST"), evil.count("POST")), (1, 1));
+}
+
+/// Somebody else's finalizer keeps an object whose compute is deleted. It keeps nobody from the branch.
+#[tokio::test]
+async fn what_another_finalizer_keeps_claims_nothing() {
+    let fixture = Fixture::new("claims-released").await;
+    fixture.apply(&compute("orders", "br-main-42", "")).await;
+    let first = id(&fixture.until_ready("compute/orders").await);
+    fixture.apply(&compute("waiting", "br-main-42", "")).await;
+    claimed(&fixture, "compute/waiting").await;
+    let theirs = r#"[{"op":"add","path":"/metadata/finalizers/-","value":"example.com/theirs"}]"#;
+    fixture.kubectl(&["patch", "compute", "orders", "--type", "json", "-p", theirs]).await;
+    delete(&fixture, "compute/orders").await;
+    let only_theirs = |seen: &Value| seen["metadata"]["finalizers"] == json!(["example.com/theirs"]);
+    fixture.until("compute/orders", "released", only_theirs).await;
+    let second = id(&fixture.until_ready("compute/waiting").await);
+    assert_ne!(first, second);
+    assert!(fixture.get("compute/orders").await.is_some_and(|seen| only_theirs(&seen)), "it is still there");
+    assert_eq!((fixture.count("POST"), fixture.count("DELETE"), fixture.computes().await.len()), (2, 1, 1));
+    let none = r#"{"metadata":{"finalizers":null}}"#;
+    fixture.kubectl(&["patch", "compute", "orders", "--type", "merge", "-p", none]).await;
+    fixture.until_gone("compute/orders").await;
 }

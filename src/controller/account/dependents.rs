@@ -7,9 +7,10 @@ use kube::{Resource, ResourceExt};
 use super::super::access::is_granted;
 use super::super::environment::{Environment, Kind, KindVisitor, Kinds, wake_by};
 use super::super::index::Key;
-use super::super::object::{AccountName, Managed, has_finalizer, is_recorded, uid};
+use super::super::object::{AccountName, Managed, is_recorded, uid};
 use super::super::pass::label;
 use crate::cluster::resource_version;
+use crate::decide::released::has_finalizer;
 
 /// A resource that refers to an account.
 #[derive(Clone, Debug)]
@@ -25,7 +26,7 @@ pub struct Dependent {
     pub project: Option<String>,
 }
 
-/// The resources that refer to an account.
+/// The resources that refer to an account, without those that are being deleted and do not need it any more.
 pub fn of<E: Environment>(env: &E, account: &AccountName) -> Vec<Dependent> {
     let mut search = Search { env, account, found: Vec::new() };
     E::Kinds::each(&mut search);
@@ -50,7 +51,8 @@ struct Search<'a, E> {
 impl<E: Environment> KindVisitor for Search<'_, E> {
     fn visit<K: Kind>(&mut self) {
         let objects = self.env.objects_by::<K>(&Key::Account(self.account.clone()));
-        self.found.extend(objects.iter().map(|object| dependent::<K, E>(self.env, object)));
+        let dependents = objects.iter().map(|object| dependent::<K, E>(self.env, object));
+        self.found.extend(dependents.filter(|dependent| dependent.needs_it || !dependent.deleting));
         if K::USES_ACCOUNT {
             self.found.extend(unreadable::<K, E>(self.env, self.account));
         }

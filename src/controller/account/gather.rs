@@ -8,12 +8,12 @@ use kube::ResourceExt;
 use secrecy::SecretString;
 
 use super::super::environment::Environment;
-use super::super::object::has_finalizer_named;
 use super::super::state::Connection;
 use super::{AnyAccount, CredentialRef, Facts, dependents};
 use crate::cluster::Cluster;
 use crate::decide::Meta;
 use crate::decide::account::{AccountObserved, Credential, SecretProtection};
+use crate::decide::released::has_finalizer_named;
 use crate::domain::NameSupport;
 use crate::platform::{ConnectError, PlatformClient};
 

@@ -197,18 +197,26 @@ impl Kind for Computes {
     }
 
     fn keys(object: &Compute) -> Vec<Key> {
-        let claimed = compute::subjects(object).into_iter().map(Key::Claim);
+        let claimed = compute::claimed(object).into_iter().map(Key::Claim);
         claimed.chain(compute::wanted(&object.spec).into_iter().map(Key::Want)).collect()
     }
 
     fn on_deleted<E: Environment>(env: &E, object: &Compute) {
         forget::<Self, E>(env, object);
         env.stop_observing(object);
-        // They may have waited for its create, or for its compute.
-        for subject in compute::subjects(object) {
-            let others = [Key::Claim(subject.clone()), Key::Want(subject)].map(|key| env.objects_by::<Self>(&key));
-            others.iter().flatten().for_each(|other| env.wake(ObjectRef::from_obj(other.as_ref())));
-        }
+        wake_waiting(env, object);
+    }
+
+    fn on_released<E: Environment>(env: &E, object: &Compute) {
+        wake_waiting(env, object);
+    }
+}
+
+/// They may have waited for its create, or for its compute.
+fn wake_waiting<E: Environment>(env: &E, object: &Compute) {
+    for subject in compute::subjects(object) {
+        let others = [Key::Claim(subject.clone()), Key::Want(subject)].map(|key| env.objects_by::<Computes>(&key));
+        others.iter().flatten().for_each(|other| env.wake(ObjectRef::from_obj(other.as_ref())));
     }
 }
 

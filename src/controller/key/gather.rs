@@ -14,6 +14,7 @@ use crate::api::ProjectKey;
 use crate::cluster::{Owner, SecretState, secrets};
 use crate::decide::identity::{self, ProjectKeyIdentity, Record};
 use crate::decide::key::KeyAccount;
+use crate::decide::released::is_released;
 use crate::decide::seal::InvalidAnnotation;
 
 /// What was looked at.
@@ -91,6 +92,7 @@ impl<E: Environment> KindVisitor for Search<'_, E> {
             K::written_secret(other) == Some(object.spec.secret.name.as_str())
                 && other.meta().namespace.as_ref() == Some(&namespace)
                 && uid(other) != uid(object)
+                && !is_released(other.meta())
         };
         let rival = |other: &K::Object| Rival {
             kind: K::Object::kind(&()).into_owned(),

@@ -6,9 +6,10 @@ use tracing::{info, warn};
 
 use super::super::environment::{Environment, StepError};
 use super::super::labels;
-use super::super::object::{Managed, Status, has_finalizer, uid};
+use super::super::object::{Managed, Status, uid};
 use crate::cluster::{Cluster, Event, MetadataPatch, SecretContent, WriteError, explained, resource_version};
 use crate::decide::memory::Problem;
+use crate::decide::released::has_finalizer;
 use crate::decide::{Action, Report, later};
 use crate::domain::Fault;
 use crate::telemetry::metrics::CreateOutcome;

@@ -23,6 +23,7 @@ use super::unreadable;
 use super::wake;
 use crate::api::ObjectMeta;
 use crate::decide::kept;
+use crate::decide::released::is_released;
 
 pub type Changes<K> = Pin<Box<dyn Stream<Item = Result<K, watcher::Error>> + Send>>;
 
@@ -92,6 +93,8 @@ struct Reader<K: Kind> {
 /// What an event means to others.
 struct News<K: Kind> {
     gone: Vec<Arc<K::Object>>,
+    /// Our finalizer is gone from them, and another one keeps them.
+    released: Vec<Arc<K::Object>>,
     /// They cannot be read.
     invalid: Vec<Invalid>,
     /// They could not be read, and are gone or can be read now.
@@ -100,7 +103,7 @@ struct News<K: Kind> {
 
 impl<K: Kind> Default for News<K> {
     fn default() -> Self {
-        Self { gone: Vec::new(), invalid: Vec::new(), no_longer_invalid: Vec::new() }
+        Self { gone: Vec::new(), released: Vec::new(), invalid: Vec::new(), no_longer_invalid: Vec::new() }
     }
 }
 
@@ -137,11 +140,31 @@ impl<K: Kind> Reader<K> {
         let mut news = News::default();
         let readable = self.readable(event, &mut news);
         if let Some(event) = &readable {
+            let before = self.before(event, &news.gone);
             self.writer.apply_watcher_event(event);
             self.index(event, &news.gone);
+            news.released = before.iter().filter_map(|before| self.released_since(before)).collect();
         }
         news.gone.retain(|object| !has(&self.store, object.as_ref()) && !self.unreadable.has(object.as_ref()));
         (readable, news)
+    }
+
+    /// What the store knows of the objects of this event, where they claimed something. `listed` is what it held before a list.
+    fn before(&self, event: &watcher::Event<K::Object>, listed: &[Arc<K::Object>]) -> Vec<Arc<K::Object>> {
+        use watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
+        let mut before = match event {
+            Init | InitApply(_) | Delete(_) => Vec::new(),
+            Apply(object) => self.store.get(&ObjectRef::from_obj(object)).into_iter().collect(),
+            InitDone => listed.to_vec(),
+        };
+        before.retain(|object| !is_released(object.meta()));
+        before
+    }
+
+    /// The same object, if it is released now.
+    fn released_since(&self, before: &K::Object) -> Option<Arc<K::Object>> {
+        let now = self.store.get(&ObjectRef::from_obj(before))?;
+        (uid(now.as_ref()) == uid(before) && is_released(now.meta())).then_some(now)
     }
 
     /// Takes what the store has learnt into the index. `before` is what it held before a list.
@@ -213,6 +236,9 @@ impl<K: Kind> Reader<K> {
             env.trail.forget(&uid(object.as_ref()));
             K::on_deleted(env.as_ref(), object.as_ref());
             wake::owner(env.as_ref(), object.as_ref());
+        }
+        for object in news.released {
+            wake::released::<K, _>(env.as_ref(), object.as_ref());
         }
         for invalid in news.invalid {
             let (namespace, name) = (invalid.meta.namespace.as_deref(), invalid.meta.name.as_deref());

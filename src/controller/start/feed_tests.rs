@@ -164,3 +164,29 @@ fn metadata_is_trimmed_on_the_way_in() {
     let kept = Some([("dbplane.dev/record".to_owned(), "recorded".to_owned())].into());
     assert_eq!(bench.unreadable.all()[0].annotations, kept);
 }
+
+/// An object with this finalizer that is being deleted, or not.
+fn held(uid: &str, finalizer: &str, deleting: bool) -> Guarded<ProjectKey> {
+    let mut object = object("a", uid);
+    object.metadata.finalizers = Some(vec![finalizer.to_owned(), "example.com/theirs".to_owned()]);
+    object.metadata.deletion_timestamp =
+        deleting.then(|| k8s_openapi::apimachinery::pkg::apis::meta::v1::Time("2026-11-20T10:00:00Z".parse().unwrap()));
+    Guarded(Ok(object))
+}
+
+#[test]
+fn an_object_that_another_finalizer_keeps_is_released_once() {
+    let ours = crate::decide::names::FINALIZER;
+    let mut bench = Bench::new();
+    bench.listed([held("1", ours, false)]);
+    let mut released = |event| bench.reader.apply(event).1.released.len();
+    use watcher::Event::{Apply, Init, InitApply, InitDone};
+    assert_eq!(released(Apply(held("1", "example.com/other", false))), 0, "it is given our finalizer again");
+    assert_eq!(released(Apply(held("1", ours, true))), 0);
+    assert_eq!(released(Apply(held("1", "example.com/other", true))), 1);
+    assert_eq!(released(Apply(held("1", "example.com/other", true))), 0);
+    // While nobody watched.
+    assert_eq!(released(Apply(held("2", ours, true))), 0);
+    assert_eq!([Init, InitApply(held("2", "example.com/other", true)), InitDone].map(&mut released), [0, 0, 1]);
+    assert_eq!([Init, InitApply(held("3", "example.com/other", true)), InitDone].map(&mut released), [0, 0, 0]);
+}

@@ -6,9 +6,10 @@ use kube::Resource;
 use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 
+use super::super::access;
 use super::super::environment::{Environment, Kind, KindVisitor, Kinds, wake_by};
 use super::super::index::Key;
-use super::super::object::Managed;
+use super::super::object::{AccountName, Managed};
 use crate::api::Compute;
 
 /// Wakes the resource of ours that controls `object`, or those that would take it as their own.
@@ -58,6 +59,17 @@ impl<E: Environment> KindVisitor for Owner<'_, E> {
             });
         }
     }
+}
+
+/// Wakes those that may have what a resource claimed that is released now: its account may go, and its place is free.
+pub fn released<K: Kind, E: Environment>(env: &E, object: &K::Object) {
+    if let Some(reference) = K::account(object) {
+        access::wake(env, &AccountName::of(reference, object));
+    }
+    if let (Some(secret), Some(namespace)) = (K::written_secret(object), object.namespace()) {
+        users_of_secret(env, &namespace, secret);
+    }
+    K::on_released(env, object);
 }
 
 /// Wakes whom a Secret concerns: accounts that read it, resources that copy from it, resources that write it.

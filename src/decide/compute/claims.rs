@@ -1,5 +1,5 @@
 //! Claims: what other Computes are bound to, or may be creating. A claim is in the status of a Compute, where the operator wrote it once the
-//! project was read through an account that may be used. What is only declared claims nothing.
+//! project was read through an account that may be used. What is only declared claims nothing, and neither does a Compute that is released.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,6 +7,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use super::super::identity::{self, ComputeIdentity, CreateIntent, Told, object_key};
+use super::super::released::is_released;
 use super::super::{WATCHED, later};
 use crate::api::{Compute, ComputeSpec, ComputeType, ObjectMeta};
 
@@ -135,7 +136,12 @@ impl fmt::Display for Holder {
     }
 }
 
-/// The subjects of a Compute's claims: the compute that it is bound to, and the branches where it may have created one.
+/// The subjects of a Compute's claims.
+pub fn claimed(compute: &Compute) -> BTreeSet<Subject> {
+    if is_released(&compute.metadata) { BTreeSet::new() } else { subjects(compute) }
+}
+
+/// What a Compute has: the compute that it is bound to, and the branches where it may have created one.
 pub fn subjects(compute: &Compute) -> BTreeSet<Subject> {
     let identity = identity::of_compute(compute).unwrap_or_default().identity;
     let branch = |branch: &str| branch_of(&compute.spec.project_id, branch);
@@ -189,8 +195,8 @@ pub fn turn(type_: ComputeType, told: Told) -> Told {
 /// counts.
 pub fn claims<'a>(mine: Mine<'_>, others: impl IntoIterator<Item = Other<'a>>, reserved: &Reservations) -> Claims {
     let uid = mine.object.metadata.uid.as_deref();
-    let others: Vec<Other> =
-        others.into_iter().filter(|other| other.meta.uid.as_deref() != uid).map(|other| other.near(&mine)).collect();
+    let others = others.into_iter().filter(|other| other.meta.uid.as_deref() != uid && !is_released(other.meta));
+    let others: Vec<Other> = others.map(|other| other.near(&mine)).collect();
     let own = Other {
         meta: &mine.object.metadata,
         spec: Some(&mine.object.spec),

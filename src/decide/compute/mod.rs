@@ -27,8 +27,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 pub use claims::{
-    Claim, Claims, Holder, Mine, Other, Reservations, Reserved, ReservedPlace, Rival, Subject, at_stake, claims,
-    subjects, turn, wanted,
+    Claim, Claims, Holder, Mine, Other, Reservations, Reserved, ReservedPlace, Rival, Subject, at_stake, claimed,
+    claims, subjects, turn, wanted,
 };
 pub use create::{creating, is_current, may_rest_on_older_list};
 pub use record::is_held;

@@ -7,7 +7,7 @@ use crate::decide::identity::{of_compute, of_unreadable, written};
 const HERE: &str = "https://platform.example/v2";
 
 /// A Compute that uses the platform `HERE`.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Resource(api::Compute);
 
 impl Resource {
@@ -89,6 +89,14 @@ impl Resource {
     /// On another platform, whose projects, branches and computes have the same ids.
     fn on_another_platform(self) -> Self {
         self.recording(|identity| *identity = identity.clone().with_platforms(|_| "https://other.example/v2".into()))
+    }
+
+    /// Being deleted, and kept by these finalizers.
+    fn deleting(mut self, finalizers: &[&str]) -> Self {
+        let since = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at(-60));
+        self.0.metadata.deletion_timestamp = Some(since);
+        self.0.metadata.finalizers = Some(finalizers.iter().map(|name| (*name).to_owned()).collect());
+        self
     }
 
     fn as_other(&self) -> Other<'_> {
@@ -322,4 +330,32 @@ fn what_matters_to_one_is_found_by_what_the_others_claim() {
         let matters = [&mine.recorded(), &bound, &unanswered].map(|mine| !claimed.is_disjoint(&at_stake(mine)));
         assert_eq!(matters, concerns, "{what}");
     }
+}
+
+/// Our finalizer is gone, and somebody else's keeps the object.
+#[test]
+fn what_is_released_claims_nothing() {
+    let mine = Resource::new("mine");
+    let theirs = "example.com/theirs";
+    for gone in [
+        Resource::new("gone").bound("ep-1", -100),
+        Resource::new("gone").bound("ep-1", -100).unanswered(-200),
+        Resource::new("gone").creating(-100),
+        Resource::new("gone").unanswered(-100),
+        Resource::new("gone").replica().bound("ep-1", -100),
+        Resource::new("gone").replica().creating(-100),
+    ] {
+        let kept = gone.clone().deleting(&[theirs, names::FINALIZER]);
+        let reader = if gone.0.spec.type_ == ComputeType::ReadOnly { mine.clone().replica() } else { mine.clone() };
+        assert_ne!(reader.with([&kept]), Claims::default(), "{kept:?}");
+        assert!(!claimed(&kept.0).is_empty());
+        let released = gone.clone().deleting(&[theirs]);
+        assert_eq!(reader.with([&released]), Claims::default(), "{released:?}");
+        let outside = Other { admitted: false, ..released.as_other() };
+        assert_eq!(reader.among(Told::ByBaseline, [outside], &Reservations::default()), Claims::default());
+        assert!(claimed(&released.0).is_empty() && !subjects(&released.0).is_empty(), "those that wait are woken");
+    }
+    // Without a deletion our finalizer comes back.
+    let stripped = Resource::new("stripped").bound("ep-1", -100);
+    assert!(mine.with([&stripped]).bound.contains_key("ep-1"));
 }
