@@ -1,25 +1,50 @@
 //! Events: what happened to a resource, for people.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::runtime::events::{self, EventType, Recorder, Reporter};
-use kube::{Client, Resource};
+use k8s_openapi::api::events::v1::{Event as Stored, EventSeries};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Client, Resource, ResourceExt};
 use tracing::{debug, warn};
 
-use super::digest::digest;
 use super::explained;
-use crate::decide::names::FIELD_MANAGER;
+use crate::clock;
+use crate::decide::names::{self, FIELD_MANAGER};
 use crate::text::line;
 
 /// The API server accepts 1024 bytes.
 const LONGEST_NOTE: usize = 1000;
+/// So much it accepts of an action, and of who reports.
+const LONGEST_REPORTER: usize = 128;
+/// An event that comes again so soon is counted, and is not another one.
+const MERGED_FOR: SignedDuration = SignedDuration::from_mins(6);
+/// Where events of what is in no namespace are.
+const NO_NAMESPACE: &str = "default";
 
 /// Publishes events. One that cannot be published is logged and dropped: nothing depends on it.
 #[derive(Clone)]
 pub struct Events {
     client: Client,
-    reporter: Reporter,
-    /// Merges an event with the same one of the last minutes. It looks at all of these for each.
-    recorder: Recorder,
+    instance: String,
+    /// Those of the last minutes.
+    recent: Arc<Mutex<HashMap<Sort, Stored>>>,
+}
+
+/// Events of one sort are merged.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Sort {
+    kind: Option<String>,
+    namespace: Option<String>,
+    name: Option<String>,
+    uid: Option<String>,
+    warning: bool,
+    reason: String,
+    /// A digest.
+    text: String,
 }
 
 impl std::fmt::Debug for Events {
@@ -56,26 +81,11 @@ impl Event {
 
 impl Events {
     pub fn new(client: Client, instance: &str) -> Self {
-        let reporter = Reporter { controller: FIELD_MANAGER.into(), instance: Some(instance.into()) };
-        Self { recorder: Recorder::new(client.clone(), reporter.clone()), client, reporter }
+        Self { client, instance: names::fitted(instance, LONGEST_REPORTER), recent: Arc::default() }
     }
 
     pub async fn publish<K: Resource<DynamicType = ()>>(&self, object: &K, event: &Event) {
-        let recorded = events::Event {
-            type_: if event.warning { EventType::Warning } else { EventType::Normal },
-            reason: event.reason.clone(),
-            note: Some(line(&event.text, LONGEST_NOTE).into_owned()),
-            // The recorder merges events with the same action and keeps the first note, so the action has to depend on the note.
-            action: format!("{}-{}", event.reason, digest(&event.text.clone().into())),
-            secondary: None,
-        };
-        // With its version, the same event of the same object would be another one after each write.
-        let reference = ObjectReference { resource_version: None, ..object.object_ref(&()) };
-        let recorder = match event.once {
-            true => Recorder::new(self.client.clone(), self.reporter.clone()),
-            false => self.recorder.clone(),
-        };
-        match recorder.publish(&recorded, &reference).await {
+        match self.send(&object.object_ref(&()), event, clock::now()).await {
             Ok(()) => {}
             // The API server accepts no event there, and nobody would read it.
             Err(error) if in_terminating_namespace(&error) => {
@@ -83,6 +93,71 @@ impl Events {
             }
             Err(error) => warn!(error = explained(&error), event = event.reason, "an event could not be published"),
         }
+    }
+
+    async fn send(&self, of: &ObjectReference, event: &Event, now: Timestamp) -> Result<(), kube::Error> {
+        let api: Api<Stored> = Api::namespaced(self.client.clone(), of.namespace.as_deref().unwrap_or(NO_NAMESPACE));
+        let sort = sort(of, event);
+        let again = if event.once { None } else { self.again(&sort, now) };
+        let stored = match again {
+            Some(again) => {
+                api.patch(&again.name_any(), &PatchParams::default(), &Patch::Merge(&again)).await.map(|_| again)?
+            }
+            None => {
+                let new = new(of, event, &self.instance, now);
+                api.create(&PostParams::default(), &new).await.map(|_| new)?
+            }
+        };
+        if !event.once {
+            self.recent.lock().unwrap_or_else(PoisonError::into_inner).insert(sort, stored);
+        }
+        Ok(())
+    }
+
+    /// The event of this sort that was published in the last minutes, once more.
+    fn again(&self, sort: &Sort, now: Timestamp) -> Option<Stored> {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.retain(|_, event| last_seen(event).is_some_and(|seen| now.duration_since(seen) < MERGED_FOR));
+        let mut event = recent.get(sort)?.clone();
+        let count = event.series.as_ref().map_or(1, |series| series.count) + 1;
+        event.series = Some(EventSeries { count, last_observed_time: MicroTime(now) });
+        Some(event)
+    }
+}
+
+fn sort(of: &ObjectReference, event: &Event) -> Sort {
+    let ObjectReference { kind, namespace, name, uid, .. } = of.clone();
+    Sort {
+        kind,
+        namespace,
+        name,
+        uid,
+        warning: event.warning,
+        reason: event.reason.clone(),
+        text: names::digest(&event.text),
+    }
+}
+
+fn last_seen(event: &Stored) -> Option<Timestamp> {
+    let last = event.series.as_ref().map(|series| series.last_observed_time.0);
+    last.or_else(|| event.event_time.as_ref().map(|time| time.0))
+}
+
+fn new(of: &ObjectReference, event: &Event, instance: &str, now: Timestamp) -> Stored {
+    let tail = format!(".{:x}", now.as_nanosecond());
+    let name = names::derived(of.name.as_deref().unwrap_or(FIELD_MANAGER), &tail);
+    Stored {
+        metadata: ObjectMeta { namespace: of.namespace.clone(), name: Some(name), ..ObjectMeta::default() },
+        action: Some(event.reason.clone()),
+        reason: Some(event.reason.clone()),
+        event_time: Some(MicroTime(now)),
+        // Without the version: events of one object belong together.
+        regarding: Some(ObjectReference { resource_version: None, ..of.clone() }),
+        note: Some(line(&event.text, LONGEST_NOTE).into_owned()),
+        reporting_controller: Some(FIELD_MANAGER.to_owned()),
+        reporting_instance: Some(instance.to_owned()),
+        type_: Some(if event.warning { "Warning" } else { "Normal" }.to_owned()),
+        ..Stored::default()
     }
 }
 
@@ -96,6 +171,26 @@ fn in_terminating_namespace(error: &kube::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_event_of_an_object_with_the_longest_name_can_be_published() {
+        let now: Timestamp = "2262-04-11T23:47:16.854775807Z".parse().unwrap();
+        let event = Event::warning("Refused", "x".repeat(5000));
+        for kind in ["Account", "ClusterAccount", "Compute", "ProjectKey", "ReadReplicaSet"] {
+            let mut names = std::collections::BTreeSet::new();
+            for (length, end) in [(1, 'a'), (236, 'a'), (237, 'a'), (253, 'a'), (253, 'b')] {
+                let name = format!("{}{end}", "x".repeat(length - 1));
+                let of = ObjectReference { kind: Some(kind.into()), name: Some(name.clone()), ..Default::default() };
+                let new = new(&of, &event, &names::fitted(&"i".repeat(300), LONGEST_REPORTER), now);
+                let event_name = new.metadata.name.unwrap();
+                assert!(event_name.len() <= 253, "{}", event_name.len());
+                assert_eq!(length <= 236, event_name.starts_with(&format!("{name}.")), "{event_name}");
+                assert_eq!(new.regarding.unwrap().name, Some(name), "it is about the whole name");
+                assert!(new.note.unwrap().len() <= 1024 && new.reporting_instance.unwrap().len() <= 128);
+                assert!(names.insert(event_name), "another object's event has the same name");
+            }
+        }
+    }
 
     fn refused(cause: &str) -> kube::Error {
         let status = serde_json::json!({

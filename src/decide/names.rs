@@ -104,6 +104,9 @@ const LONGEST_READABLE: usize = 32;
 /// The longest name that the platform takes for a key or a compute.
 const LONGEST_NAME: usize = 64;
 
+/// The longest name of an object in Kubernetes.
+const LONGEST_OBJECT: usize = 253;
+
 /// The identity of a cluster, part of every unique name: with it clusters that manage one organization recognize their own
 /// keys and computes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -219,11 +222,26 @@ fn owner_digest(object_key: ObjectKey) -> String {
 
 /// A resource's name as a part of a unique name: where it is too long, its beginning and a digest.
 pub fn shortened(name: &str) -> String {
-    if name.len() <= LONGEST_READABLE {
+    cut(name, LONGEST_READABLE, 8)
+}
+
+/// The name of an object that belongs to another one: the other's name and a tail, or where that is too long, the beginning of the
+/// other's name, a digest of it, and the tail.
+pub fn derived(name: &str, tail: &str) -> String {
+    format!("{}{tail}", fitted(name, LONGEST_OBJECT.saturating_sub(tail.len())))
+}
+
+/// A name, or where it is longer than that, its beginning and a digest.
+pub fn fitted(name: &str, longest: usize) -> String {
+    cut(name, longest, 16)
+}
+
+fn cut(name: &str, longest: usize, digits: usize) -> String {
+    if name.len() <= longest {
         return name.to_owned();
     }
-    let digest = &digest(name)[..8];
-    let head: String = name.chars().take(LONGEST_READABLE - digest.len() - 1).collect();
+    let digest = &digest(name)[..digits];
+    let head: String = name.chars().take(longest.saturating_sub(digest.len() + 1)).collect();
     format!("{}-{digest}", head.trim_end_matches(['-', '.']))
 }
 
@@ -257,118 +275,5 @@ pub fn shape(names: [Vec<&String>; 3]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const UID: &str = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
-    const CI: ObjectKey = ObjectKey { namespace: "shop", name: "ci" };
-
-    fn cluster(text: &str) -> ClusterId {
-        text.parse().unwrap()
-    }
-
-    #[test]
-    fn finalizers_are_recognized_whichever_operator_has_set_them() {
-        let confined = AccountFinalizers::confined_to(&["shop".to_owned()]);
-        for (finalizer, is_own, is_of_credentials) in [
-            (FINALIZER, true, false),
-            (confined.account.as_str(), true, false),
-            (CREDENTIAL_FINALIZER, true, true),
-            (confined.credential.as_str(), true, true),
-            ("dbplane.dev/finalizers", false, false),
-            ("dbplane.dev/credentials-in-use2", false, false),
-            ("kubernetes.io/pvc-protection", false, false),
-        ] {
-            assert_eq!(
-                (is_finalizer(finalizer), is_for_credentials(finalizer)),
-                (is_own, is_of_credentials),
-                "{finalizer}"
-            );
-        }
-    }
-
-    #[test]
-    fn names_are_unique_for_each_attempt_and_never_too_long() {
-        let here = cluster("c1u57e");
-        assert_eq!(unique("ci", &here, CI, 255), "ci-c1u57e-vpzc5qrz22arf-000000ff");
-        assert_ne!(unique("ci", &here, CI, 1), unique("ci", &here, CI, 2));
-        assert_ne!(unique("ci", &here, CI, 1), unique("ci", &cluster("0ther0"), CI, 1));
-        let long = unique(&"x".repeat(200), &here, CI, 1);
-        assert_eq!(long.len(), 64);
-        assert!(long.starts_with(&"x".repeat(LONGEST_READABLE)), "whatever people may choose has room: {long}");
-        assert!(here.issued(&long));
-    }
-
-    #[test]
-    fn a_long_name_is_shortened_and_stays_distinct() {
-        let longest = "12345678901234567890123456789012";
-        assert_eq!(shortened(longest), longest);
-        let [one, other] = ["a", "b"].map(|end| shortened(&format!("team-of-the-warehouse-x.{}{end}", "y".repeat(40))));
-        assert!(one.starts_with("team-of-the-warehouse-x-") && one.len() == 32, "{one}");
-        assert_ne!(one, other);
-        assert_eq!(shortened(&"y".repeat(40)).len(), 32);
-    }
-
-    #[test]
-    fn a_name_shows_the_cluster_and_the_resource_that_it_was_issued_for() {
-        let name = unique("a-b-c", &cluster("c1u57e"), CI, 255);
-        let mark = Mark::of(&name).unwrap();
-        assert_eq!((mark.cluster, mark.chosen), ("c1u57e", "a-b-c"));
-        assert!(mark.is_for(CI) && !mark.is_of_earlier_version());
-        for other in [
-            ObjectKey { namespace: "evil", ..CI },
-            ObjectKey { name: "cd", ..CI },
-            ObjectKey { namespace: "sho", name: "p/ci" },
-            ObjectKey { namespace: "shop/ci", name: "" },
-        ] {
-            assert!(!mark.is_for(other), "{other}");
-        }
-        assert!(!cluster("0ther0").issued(&name));
-        let before = Mark::of("ci-c1u57e-0a1b2c3d-000000ff").unwrap();
-        assert!(before.is_of_earlier_version() && !before.is_for(CI));
-        for other in [
-            "laptop",
-            "ci-0a1b2c3d-000000ff",
-            "-c1u57e-0a1b2c3d-000000ff",
-            "ci-c1u57e-0a1b2c3d-00000ff",
-            "ci-C1U57E-0a1b2c3d-000000ff",
-            "ci-c1u57e-0a1b2c3d0a1b-000000ff",
-            "ci-c1u57e-0a1b2c3d0a1bu-000000ff",
-            "",
-        ] {
-            assert_eq!(Mark::of(other), None, "{other}");
-        }
-    }
-
-    #[test]
-    fn attempts_of_a_resource_differ_in_their_last_part_alone() {
-        let here = cluster("c1u57e");
-        let attempt = |name: &str| is_attempt(name, "ci", &here, CI);
-        assert!(attempt(&unique("ci", &here, CI, 255)) && attempt(&unique("ci", &here, CI, 7)));
-        for other in [
-            unique("cd", &here, CI, 7),
-            unique("ci", &cluster("0ther0"), CI, 7),
-            unique("ci", &here, ObjectKey { namespace: "evil", ..CI }, 7),
-            unique("ci", &here, CI, 7).replace("00000007", "0000zzzz"),
-            "\u{e9}".to_owned(),
-        ] {
-            assert!(!attempt(&other), "{other}");
-        }
-    }
-
-    #[test]
-    fn an_annotation_names_so_many_things_and_no_more() {
-        assert_eq!(listed(" a,,b c , d").collect::<Vec<_>>(), ["a", "b c", "d"]);
-        assert_eq!(listed(&"a,".repeat(100_000)).count(), MOST_LISTED);
-        assert_eq!(listed(&",".repeat(100_000)).count(), 0);
-    }
-
-    #[test]
-    fn a_cluster_is_identified_by_six_letters_or_digits() {
-        assert_eq!(ClusterId::of_uid(UID).unwrap().to_string(), "0a1b2c");
-        assert_eq!(ClusterId::of_uid("0a1"), None);
-        for wrong in ["", "0a1b2", "0a1b2c3", "0A1B2C", "0a1-2c"] {
-            assert!(wrong.parse::<ClusterId>().unwrap_err().contains('6'), "{wrong}");
-        }
-    }
-}
+#[path = "names_tests.rs"]
+mod tests;

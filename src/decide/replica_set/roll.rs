@@ -2,6 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
+use super::super::names::derived;
 use super::super::{Action, Report};
 use super::member::{self, Replica};
 use super::{Case, Choice, SetStep, retire};
@@ -88,6 +89,9 @@ impl Case<'_> {
     fn free_name(&self) -> String {
         let set = &self.observed.meta.name;
         let names = &self.observed.names;
-        (0..=names.len()).map(|number| format!("{set}-{number}")).find(|name| !names.contains(name)).unwrap_or_default()
+        (0..=names.len())
+            .map(|number| derived(set, &format!("-{number}")))
+            .find(|name| !names.contains(name))
+            .unwrap_or_default()
     }
 }
