@@ -17,7 +17,7 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
     let records = facts.record.as_ref().map(|record| record.clone().known().records).unwrap_or_default();
     let (secret, secret_deleting) = secret_view(object, &facts.secret, &records, &facts.base_url);
     let (remembered, platforms) = (&facts.remembered, &facts.settings.platforms);
-    let Excerpt { listing, known, not_offered_until } =
+    let Excerpt { listing, listed, known, not_offered_until } =
         facts.listed.excerpt((&remembered.key, remembered.wrote_at()), facts.now);
     let probe = probe(facts, &known);
     KeyObserved {
@@ -35,6 +35,7 @@ pub(super) fn assemble<P>(object: &ProjectKey, facts: &Facts<P>) -> KeyObserved 
         revoked: object.annotations().get(names::REVOKED_KEYS).cloned(),
         rotate: object.request(names::ROTATE),
         listing,
+        listed,
         known,
         not_offered_until,
         probe,

@@ -31,6 +31,8 @@ pub struct Listed {
 pub(super) struct Excerpt {
     /// The list, as long as it counts what it lacks.
     pub listing: KeyListing,
+    /// The same, also where keys cannot be revoked.
+    pub listed: KeyListing,
     /// The list, however old it is.
     pub known: KeyListing,
     /// Until when it is believed that keys cannot be revoked.
@@ -82,15 +84,21 @@ impl Listed {
     pub(super) fn excerpt(&self, (key, wrote): (&KeyState, Option<Tick>), now: Timestamp) -> Excerpt {
         let cannot_revoke = key.not_offered.map(|at| later(at, NOT_OFFERED_LIFETIME));
         let not_offered_until = cannot_revoke.filter(|until| now < *until);
-        let seen = |listing: KeyListing| Excerpt { known: listing.clone(), listing, not_offered_until };
-        if not_offered_until.is_some() || self.is_not_offered(key) {
-            return seen(KeyListing::NotOffered);
-        }
-        let Some(list) = self.latest.since(wrote) else { return seen(KeyListing::NotRead) };
-        let listed = seen(KeyListing::Read { at: list.at, keys: list.excerpt(&self.matters) });
-        match now < later(list.ended, RECENT) {
-            true => listed,
-            false => Excerpt { listing: KeyListing::NotRead, ..listed },
+        let (listed, known) = match self.latest.since(wrote) {
+            _ if self.is_not_offered(key) => (KeyListing::NotOffered, KeyListing::NotOffered),
+            None => (KeyListing::NotRead, KeyListing::NotRead),
+            Some(list) => {
+                let known = KeyListing::Read { at: list.at, keys: list.excerpt(&self.matters) };
+                let is_recent = now < later(list.ended, RECENT);
+                (if is_recent { known.clone() } else { KeyListing::NotRead }, known)
+            }
+        };
+        match not_offered_until {
+            None => Excerpt { listing: listed.clone(), listed, known, not_offered_until },
+            Some(_) => {
+                let (listing, known) = (KeyListing::NotOffered, KeyListing::NotOffered);
+                Excerpt { listing, listed, known, not_offered_until }
+            }
         }
     }
 
@@ -202,6 +210,11 @@ mod tests {
         let key = KeyState { not_offered: Some(at(0)), ..KeyState::default() };
         let believed = listed(None).excerpt((&key, None), at(119));
         assert_eq!((believed.listing, believed.not_offered_until), (KeyListing::NotOffered, Some(at(120))));
+        // The list counts all the same for what it lacks, as long as it is recent.
+        for (second, recent) in [(34, true), (35, false)] {
+            let excerpt = listed(None).excerpt((&key, None), at(second));
+            assert_eq!((ids(&excerpt.listed).is_some(), excerpt.listing), (recent, KeyListing::NotOffered), "{second}");
+        }
         let over = listed(None).excerpt((&key, None), at(120));
         assert_eq!((ids(&over.known), over.not_offered_until), (Some(vec![1]), None));
     }

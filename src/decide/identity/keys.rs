@@ -55,6 +55,9 @@ pub struct LostKey {
     pub since: Timestamp,
     #[serde(default, skip_serializing_if = "LostBecause::is_unanswered")]
     pub because: LostBecause,
+    /// Where dbplane cannot revoke it: when the first list was begun since which none has shown it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlisted: Option<Timestamp>,
 }
 
 /// Why a key is lost.

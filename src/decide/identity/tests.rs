@@ -80,7 +80,8 @@ fn what_was_written_is_read_back() {
     assert_eq!(of_compute(&compute(None, Some(&text))).unwrap().identity, identity);
     assert_eq!(written(&identity, &meta), text, "what is the same is written the same");
     let key = KeyIdentity { id: i64::MAX, name: "ci".to_owned(), at, created_at: None, created_by: None };
-    let lost = LostKey { id: None, name: "gone".to_owned(), since: at, because: LostBecause::Unanswered };
+    let lost =
+        LostKey { id: None, name: "gone".to_owned(), since: at, because: LostBecause::Unanswered, unlisted: None };
     let records = KeyRecords { current: Some(key), lost: vec![lost], ..KeyRecords::default() };
     let intent = KeyIntent { name: "ci-2".to_owned(), at, previous_revoked: true, ..KeyIntent::default() };
     let identity = ProjectKeyIdentity { records, intent: Some(intent) };
@@ -103,7 +104,8 @@ fn why_a_key_is_lost_is_written_where_it_is_not_the_usual_cause() {
         (LostBecause::Retired, json!("Retired")),
         (LostBecause::OtherKey, json!("OtherKey")),
     ] {
-        let lost = LostKey { id: Some(4), name: "gone".to_owned(), since: Timestamp::UNIX_EPOCH, because };
+        let lost =
+            LostKey { id: Some(4), name: "gone".to_owned(), since: Timestamp::UNIX_EPOCH, because, unlisted: None };
         let text = serde_json::to_value(&lost).unwrap();
         assert_eq!(text["because"], written);
         assert_eq!(serde_json::from_value::<LostKey>(text).unwrap(), lost);

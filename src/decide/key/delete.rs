@@ -5,6 +5,7 @@ use super::super::{AccountView, Action, Decision, Reason, Report, later, paused}
 use super::in_use;
 use super::manual_revocation::{acknowledged, to_revoke_by_hand};
 use super::outcome::{CreateOutcome, Named, Revocation, create_outcome, give_up, keys, revocation, stray, without};
+use super::unlisted;
 use super::{Case, Choice, KeySecretView, KeyStep, Probe, SecretContents};
 use crate::api::KeyDeletion;
 
@@ -55,6 +56,9 @@ pub(super) fn decide(case: &Case) -> Choice {
     }
     if let Some(choice) = case.wrong_account() {
         return Decision { report: choice.report.map(or_orphan), ..choice };
+    }
+    if let Some(choice) = unlisted::noted(case) {
+        return choice;
     }
     match &case.identity.intent {
         Some(intent) => resolve(case, intent),

@@ -16,6 +16,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod trial;
+mod unlisted;
 mod upkeep;
 
 use std::time::Duration;
@@ -62,6 +63,8 @@ pub struct KeyObserved {
     pub rotate: Option<String>,
     /// Those of the organization's keys that concern the resource, where they were listed so recently that it counts what the list lacks.
     pub listing: KeyListing,
+    /// The same list, also where keys cannot be revoked.
+    pub listed: KeyListing,
     /// The last such list, however old: what it shows is told to people, and says when to look again.
     pub known: KeyListing,
     /// Until when it is believed that the platform offers no call to revoke keys.
@@ -253,7 +256,10 @@ fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> Choi
     }
     match &observed.account {
         AccountView::Usable { organization: None } => Decision::rest(case.no_organization()),
-        AccountView::Usable { organization: Some(_) } => case.wrong_account().unwrap_or_else(|| keep::decide(&case)),
+        AccountView::Usable { organization: Some(_) } => {
+            let first = case.wrong_account().or_else(|| unlisted::noted(&case));
+            first.unwrap_or_else(|| keep::decide(&case))
+        }
         account => account.obstacle().map_or_else(Decision::silent, |obstacle| Decision::rest(Report::of(obstacle))),
     }
 }
@@ -316,8 +322,13 @@ impl Case<'_> {
     }
 
     fn give_up_unsaved(&self, key: &KeyIdentity) -> KeyStep {
-        let lost =
-            LostKey { id: Some(key.id), name: key.name.clone(), since: key.at, because: LostBecause::Unanswered };
+        let lost = LostKey {
+            id: Some(key.id),
+            name: key.name.clone(),
+            since: key.at,
+            because: LostBecause::Unanswered,
+            unlisted: None,
+        };
         KeyStep::GiveUpUnsaved { records: outcome::with_lost(&self.identity.records, lost) }
     }
 

@@ -203,7 +203,7 @@ pub(super) fn give_up(case: &Case, id: Option<i64>, intent: &KeyIntent) -> KeySt
         )),
     };
     let because = if other.is_some() { LostBecause::OtherKey } else { LostBecause::Unanswered };
-    let lost = LostKey { id, name: name.clone(), since: intent.at, because };
+    let lost = LostKey { id, name: name.clone(), since: intent.at, because, unlisted: None };
     KeyStep::Record { records: with_lost(&records.of(intent), lost), event }
 }
 

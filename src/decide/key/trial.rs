@@ -90,7 +90,13 @@ fn working<'a>(case: &'a Case) -> Option<&'a KeyIdentity> {
 /// The refused key is recorded as lost, which has it revoked, and the attempt is over.
 fn give_up(case: &Case, key: &KeyIdentity, current: &KeyIdentity) -> Option<Choice> {
     let intent = case.identity.intent.as_ref()?;
-    let lost = LostKey { id: Some(key.id), name: key.name.clone(), since: key.at, because: LostBecause::Refused };
+    let lost = LostKey {
+        id: Some(key.id),
+        name: key.name.clone(),
+        since: key.at,
+        because: LostBecause::Refused,
+        unlisted: None,
+    };
     let message = format!(
         "The platform does not accept the new key {} ({}) that it has created. Key {} stays in use.",
         key.name, key.id, current.name

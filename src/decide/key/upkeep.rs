@@ -135,7 +135,7 @@ impl Upkeep<'_> {
             }
         };
         let because = LostBecause::Retired;
-        let lost = LostKey { id: Some(key.id), name: key.name.clone(), since: key.since, because };
+        let lost = LostKey { id: Some(key.id), name: key.name.clone(), since: key.since, because, unlisted: None };
         let records = with_lost(&without(&self.case.identity.records, &key.name), lost);
         Some(KeyStep::Record { records, event: Some(event) })
     }

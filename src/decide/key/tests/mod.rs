@@ -12,6 +12,7 @@ mod replacing;
 mod requests;
 mod restored;
 mod trial;
+mod unlisted;
 mod unused;
 mod upkeep;
 
@@ -45,7 +46,7 @@ fn retired(id: i64, retire_at: i64) -> RetiredKey {
 }
 
 fn lost(name: &str) -> LostKey {
-    LostKey { id: None, name: name.to_owned(), since: at(0), because: LostBecause::Unanswered }
+    LostKey { id: None, name: name.to_owned(), since: at(0), because: LostBecause::Unanswered, unlisted: None }
 }
 
 fn intent(name: &str, second: i64) -> KeyIntent {
@@ -123,6 +124,7 @@ impl Given {
             rotate: None,
             created: at(0),
             listing: KeyListing::NotRead,
+            listed: KeyListing::NotRead,
             known: KeyListing::NotRead,
             not_offered_until: None,
             probe: Probe::NotAsked(None),
@@ -174,6 +176,7 @@ impl Given {
 
     fn listing(mut self, listing: KeyListing) -> Self {
         self.observed.known = listing.clone();
+        self.observed.listed = listing.clone();
         self.observed.listing = listing;
         self
     }
