@@ -75,6 +75,7 @@ const RUNBOOK: By = By::Test("tests/ecosystem/monitoring.rs");
 /// YAML that no API server takes: the page, the first line, and what it is.
 pub const PARTS: &[(&str, &str, &str)] = &[
     ("README.md", "# kustomization.yaml", "a file of kustomize"),
+    ("docs/guide/gitops.md", "# kustomization.yaml", "a file of kustomize"),
     ("docs/guide/traces.md", "operator:", "values of the chart"),
     ("docs/resources.md", "  disruption:", "a part of a spec, of which docs/guide/disruption.md has the whole"),
     ("docs/validate.md", "# .pre-commit-config.yaml", "a file of pre-commit"),

@@ -8,6 +8,7 @@
 )]
 
 mod kinds;
+mod kustomize;
 mod manifests;
 mod protection;
 mod statuses;

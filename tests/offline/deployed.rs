@@ -179,3 +179,44 @@ fn the_values_of_the_chart_have_the_blocks_of_the_policy() {
     let of_policy: Vec<_> = of_policy.iter().map(|[port, cidr, except]| (port, cidr, except)).collect();
     assert_eq!(of_values, of_policy);
 }
+
+/// The fields below `path` that hold the name of an object, as their rules say.
+fn names_of_objects(schema: &Value, path: &str, found: &mut Vec<String>) {
+    let rules = schema["x-kubernetes-validations"].as_array().into_iter().flatten();
+    if rules.filter_map(|rule| rule["message"].as_str()).any(|message| message.contains("write an object's name")) {
+        found.push(path.to_owned());
+    }
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        names_of_objects(field, &format!("{path}/{name}"), found);
+    }
+    if schema["items"].is_object() {
+        names_of_objects(&schema["items"], path, found);
+    }
+}
+
+/// A new reference needs a line there, or kustomize does not rename it.
+#[test]
+fn kustomize_knows_every_field_that_names_an_object() {
+    let configuration: Value = serde_saphyr::from_str(&read("deploy/kustomize/names/name-reference.yaml")).unwrap();
+    let targets = configuration["nameReference"].as_array().unwrap();
+    let fields = targets.iter().flat_map(|target| target["fieldSpecs"].as_array().unwrap());
+    let ours: Vec<(&str, &str)> = fields
+        .filter(|field| field["group"] == "dbplane.dev")
+        .map(|field| (field["kind"].as_str().unwrap(), field["path"].as_str().unwrap()))
+        .collect();
+    let mut count = 0;
+    for definition in dbplane::controller::definitions() {
+        let kind = definition.spec.names.kind.as_str();
+        let schema = serde_json::to_value(&definition.spec.versions[0].schema).unwrap();
+        let mut found = Vec::new();
+        names_of_objects(&schema["openAPIV3Schema"]["properties"]["spec"], "spec", &mut found);
+        for path in found {
+            count += 1;
+            // A reference with a namespace is one field.
+            let known =
+                ours.iter().any(|(of, field)| *of == kind && (*field == path || path == format!("{field}/name")));
+            assert!(known, "deploy/kustomize/names/name-reference.yaml lacks {path} of {kind}");
+        }
+    }
+    assert!(count >= 10, "only {count} such fields were found");
+}
