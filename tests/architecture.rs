@@ -80,7 +80,7 @@ fn modules_import_only_whom_they_may() {
 /// The parts of the controller, from above; each may import from itself and from those below it.
 const CONTROLLER: [&[&str]; 12] = [
     &["start"],
-    &["held", "live"],
+    &["held", "live", "rights"],
     &["registry"],
     &["replica_set"],
     &["compute", "key"],

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Api, Client};
 use serde::Serialize;
 
 use super::common::{ClusterArgs, ConnectionError, Output, OutputArgs, Scope, WriteError};
@@ -9,12 +11,14 @@ use super::progress::{Progress, during};
 use crate::cluster::explained;
 use crate::controller::held::{Held, held};
 use crate::controller::led_by;
+use crate::controller::rights::{self, Who};
 use crate::decide::lease::LEASE_DURATION;
 
 /// Take dbplane's finalizers off, so that resources can be deleted where no operator runs any more
 ///
 /// Nothing is changed on the platform: what stays there is listed. A running operator would put the finalizers back, so nothing is
-/// done while one leads. ClusterAccounts are among all namespaces, and Secrets with credentials are selected by their own labels. It
+/// done while one leads, except in a namespace (-n) in which that operator has no rights any more, as those go with a namespace that is
+/// being deleted. ClusterAccounts are among all namespaces, and Secrets with credentials are selected by their own labels. It
 /// connects to the cluster of KUBECONFIG, as whoever may list and patch dbplane's resources and Secrets.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
@@ -28,6 +32,9 @@ pub struct Args {
     /// The namespace that the operator ran in, with its Lease
     #[arg(long, default_value = "dbplane-system", value_name = "NAMESPACE")]
     operator_namespace: String,
+    /// The operator's ServiceAccount in that namespace; where it runs in a Pod, that Pod's when absent
+    #[arg(long, value_name = "NAME")]
+    operator_service_account: Option<String>,
     /// Take the finalizers off; without it they are only listed
     #[arg(long)]
     yes: bool,
@@ -37,6 +44,7 @@ const HELP: &str = "Examples:
   dbplane remove-finalizers -A              only lists them
   dbplane remove-finalizers -n shop --yes
   dbplane remove-finalizers -n shop -l app=web --yes
+  dbplane remove-finalizers -n shop --operator-service-account dbplane
 
 Exit status:
   0  they were listed or taken off
@@ -56,6 +64,17 @@ pub enum Error {
         "an operator leads: {holder}, by the Lease in namespace {namespace}. Delete the resources and let it finish, or remove the operator first"
     )]
     Led { namespace: String, holder: String },
+    #[error(
+        "an operator leads: {holder}, and may still do this in namespace {namespace}: {}. Delete the resources and let it finish, or remove the operator first",
+        left.join(", ")
+    )]
+    StillServed { namespace: String, holder: String, left: Vec<String> },
+    #[error(
+        "an operator leads: {holder}, and its Pod was not found. To have it looked up what it may do in namespace {namespace}, name its ServiceAccount: --operator-service-account"
+    )]
+    UnknownOperator { namespace: String, holder: String },
+    #[error("cannot ask what the operator that leads may do in namespace {namespace}: {}", explained(.cause))]
+    Rights { namespace: String, cause: kube::Error },
     #[error("{failed} of {all} objects kept their finalizers. Run the same command again")]
     Kept { failed: usize, all: usize },
     #[error(transparent)]
@@ -99,7 +118,10 @@ pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> R
     let looking = format!("looking for an operator that leads; this takes up to {} s", LEASE_DURATION.as_secs() + 2);
     let holder = during(&looking, led_by(client, &args.operator_namespace)).await;
     if let Some(holder) = holder.map_err(|cause| Error::Lease { namespace: namespace(), cause })? {
-        return Err(Error::Led { namespace: namespace(), holder });
+        match args.scope.namespace(&connected) {
+            Some(served) => args.may_go_on_beside(client, served, holder).await?,
+            None => return Err(Error::Led { namespace: namespace(), holder }),
+        }
     }
     let all = held(client, args.scope.namespace(&connected), &args.scope.list_params()).await.map_err(Error::List)?;
     // Before anything is let go: nobody could tell afterwards.
@@ -133,6 +155,45 @@ pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> R
     if failed > 0 { Err(Error::Kept { failed, all }) } else { Ok(()) }
 }
 
+impl Args {
+    /// Whether the operator that leads can do nothing in this namespace any more.
+    async fn may_go_on_beside(&self, client: &Client, namespace: &str, holder: String) -> Result<(), Error> {
+        let unknown = |cause| Error::Rights { namespace: namespace.to_owned(), cause };
+        let account = match &self.operator_service_account {
+            Some(name) => Some(name.clone()),
+            None => account_of_pod(client, &self.operator_namespace, &holder).await.map_err(unknown)?,
+        };
+        let Some(name) = account else {
+            return Err(Error::UnknownOperator { namespace: namespace.to_owned(), holder });
+        };
+        let who = Who::ServiceAccount { namespace: &self.operator_namespace, name: &name };
+        let left = rights::left(client, who, namespace).await.map_err(unknown)?;
+        match left.is_empty() {
+            true => Ok(()),
+            false => Err(Error::StillServed { namespace: namespace.to_owned(), holder, left }),
+        }
+    }
+}
+
+/// The ServiceAccount of the Pod that holds the Lease; `None` where there is no such Pod.
+async fn account_of_pod(client: &Client, namespace: &str, holder: &str) -> Result<Option<String>, kube::Error> {
+    let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+    for name in pods_of(holder) {
+        if let Some(pod) = pods.get_opt(name).await? {
+            return Ok(pod.spec.and_then(|spec| spec.service_account_name));
+        }
+    }
+    Ok(None)
+}
+
+/// The names that the Pod of a holder may have: its identity is its host with its process, or what --identity says.
+fn pods_of(holder: &str) -> Vec<&str> {
+    let identity = holder.rsplit_once('_').map_or(holder, |(identity, _)| identity);
+    let host = identity.rsplit_once('-').filter(|(_, process)| process.bytes().all(|byte| byte.is_ascii_digit()));
+    let host = host.map(|(host, _)| host);
+    host.into_iter().chain([identity]).filter(|name| !name.is_empty()).collect()
+}
+
 fn list(out: &mut impl Write, all: &[Held]) -> io::Result<()> {
     for object in all {
         writeln!(out, "{}", object.label)?;
@@ -147,4 +208,17 @@ fn line(object: &Held, outcome: Option<Result<(), kube::Error>>) -> Line {
     let finalizers = if matches!(outcome, Some(Ok(()))) { Finalizers::TakenOff } else { Finalizers::On };
     let error = outcome.and_then(Result::err).map(|error| explained(&error));
     Line { object: object.label.clone(), stays_on_platform: object.has.clone(), finalizers, error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pod_of_a_holder_is_found_by_its_identity() {
+        assert_eq!(pods_of("dbplane-6d5f-x2v9k-1_0a1b2c3d"), ["dbplane-6d5f-x2v9k", "dbplane-6d5f-x2v9k-1"]);
+        assert_eq!(pods_of("dbplane-0_0a1b2c3d"), ["dbplane", "dbplane-0"]);
+        assert_eq!(pods_of("operator_0a1b2c3d"), ["operator"]);
+        assert_eq!(pods_of("_0a1b2c3d"), Vec::<&str>::new());
+    }
 }

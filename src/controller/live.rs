@@ -16,6 +16,7 @@ use kube::ResourceExt;
 use kube::api::PartialObjectMeta;
 use kube::runtime::reflector::{ObjectRef, Store};
 use secrecy::SecretString;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
 use self::stores::Stores;
@@ -69,6 +70,8 @@ pub struct Live {
     pub this: std::sync::Weak<Live>,
     /// Set once all stores are filled; nothing is decided before.
     pub synced: CancellationToken,
+    /// Takes the namespaces in which the API server has refused something.
+    pub refused: UnboundedSender<String>,
     pub stop: CancellationToken,
 }
 
@@ -79,6 +82,14 @@ impl std::fmt::Debug for Live {
 }
 
 impl Live {
+    /// The API server has refused something there. An operator of all namespaces has the same rights everywhere.
+    pub fn is_refused_in(&self, namespace: Option<&str>) {
+        if let Some(namespace) = namespace.filter(|_| !self.settings.watch_namespaces.is_empty()) {
+            // Nobody listens while the operator stops.
+            let _ = self.refused.send(namespace.to_owned());
+        }
+    }
+
     /// What `wait` comes to, unless the operator is stopped before.
     async fn unless_stopped<T>(&self, wait: impl Future<Output = T>) -> Option<T> {
         tokio::select! {

@@ -17,6 +17,7 @@ pub mod object;
 pub mod pass;
 pub mod registry;
 mod replica_set;
+pub mod rights;
 mod start;
 pub mod state;
 

@@ -11,3 +11,4 @@ mod people;
 mod rights;
 #[path = "../support/mod.rs"]
 mod support;
+mod withdrawn;

@@ -45,15 +45,20 @@ async fn every_right_is_needed_and_none_is_missing() {
     installation.rights_are_exactly_those_used().await;
 }
 
-/// Roles in the served namespace are all it has, so they go with it: what is to be deleted on the platform is deleted before the namespace.
-#[tokio::test]
-async fn an_installation_for_chosen_namespaces_needs_roles_alone() {
-    let mut installation = Installation::new("deploy/namespaced/example").await;
+/// What the examples declare in the namespace shop, without what is of the cluster.
+pub fn examples_of_a_namespace() -> String {
     let files = ["namespace", "account", "compute", "project-key", "replica"];
     let read =
         |name: &str| fs::read_to_string(Path::new(REPOSITORY).join(format!("deploy/examples/{name}.yaml"))).unwrap();
     let examples = files.map(read).join("\n---\n");
-    installation.is_lived_in(&examples.replace("kind: ClusterAccount\n    name: company", "name: prod")).await;
+    examples.replace("kind: ClusterAccount\n    name: company", "name: prod")
+}
+
+/// Roles in the served namespace are all it has, so they go with it: what is to be deleted on the platform is deleted before the namespace.
+#[tokio::test]
+async fn an_installation_for_chosen_namespaces_needs_roles_alone() {
+    let mut installation = Installation::new("deploy/namespaced/example").await;
+    installation.is_lived_in(&examples_of_a_namespace()).await;
     let cluster = &installation.cluster;
     let everything = "readreplicasets,computes,projectkeys,accounts";
     kubectl(cluster, &["-n=shop", "delete", everything, "--all", "--timeout=60s"]).await;
@@ -64,10 +69,10 @@ async fn an_installation_for_chosen_namespaces_needs_roles_alone() {
 }
 
 /// What a folder of deploy/ installs, with an API server that writes down what the operator asks for.
-struct Installation {
+pub struct Installation {
     audit: Sandbox,
-    cluster: ControlPlane,
-    platform: Simulator,
+    pub cluster: ControlPlane,
+    pub platform: Simulator,
     /// What the ConfigMap of the operator's Pod says.
     environment: BTreeMap<String, String>,
     given: BTreeSet<Given>,
@@ -75,7 +80,7 @@ struct Installation {
 }
 
 impl Installation {
-    async fn new(folder: &str) -> Self {
+    pub async fn new(folder: &str) -> Self {
         let audit = Sandbox::new("audit").unwrap();
         let (policy, log) = (audit.folder().join("policy.json"), log_in(&audit));
         fs::write(&policy, POLICY).unwrap();
@@ -125,7 +130,7 @@ impl Installation {
         if self.given.contains(&named) { named } else { Given { name: None, ..named } }
     }
 
-    async fn start_operator(&self) -> Running {
+    pub async fn start_operator(&self) -> Running {
         start_operator(&self.cluster, &self.environment).await
     }
 }
@@ -235,7 +240,7 @@ async fn reason_of(cluster: &ControlPlane, object: &str, condition: &str, reason
     wait_until(&format!("{object} to be {reason}"), PATIENCE, arrived).await.unwrap();
 }
 
-async fn kubectl(cluster: &ControlPlane, args: &[&str]) -> String {
+pub async fn kubectl(cluster: &ControlPlane, args: &[&str]) -> String {
     let args: Vec<String> = args
         .iter()
         .map(|arg| match arg.strip_prefix("deploy") {

@@ -27,11 +27,10 @@ use super::super::pass::label_of;
 use super::super::registry::AllKinds;
 use super::super::state::ProcessState;
 use super::feed::{Feed, Later, feed};
-use super::lanes::Lanes;
 use super::reconcile::{Shared, error_policy, reconcile};
 use super::relay;
-use super::slots::Slots;
 use super::state_page;
+use super::withdrawn;
 use crate::cluster::ApiServer;
 use crate::config::Settings;
 use crate::decide::names::ClusterId;
@@ -83,6 +82,7 @@ impl Assembly {
         let Parts { later, stores, controllers, filled, .. } = parts;
         let (namespaces, namespaces_writer) = reflector::store();
         let ticks = Ticks::default();
+        let (refused, refusals) = unbounded_channel();
         let env = Arc::new_cyclic(|this| Live {
             pass_settings: PassSettings {
                 limits: settings.limits,
@@ -108,6 +108,7 @@ impl Assembly {
             trail: Trail::kept(state_page.is_some()),
             this: this.clone(),
             synced: CancellationToken::new(),
+            refused,
             stop: stop.clone(),
             settings,
         });
@@ -115,15 +116,14 @@ impl Assembly {
         env.metrics.counted.by(move || counted.upgrade().map(|env| census(env.as_ref())).unwrap_or_default());
         // Set once, right here.
         let _ = later.set(env.clone());
-        let slots = Slots::new(env.settings.concurrency);
-        let shared = Arc::new(Shared { slots, lanes: Lanes::default(), env: env.clone() });
+        let shared = Arc::new(Shared::of(&env));
         if let Some(page) = state_page {
             let told = Arc::downgrade(&shared);
             page.by(move |wanted| told.upgrade().map(|shared| state_page::state(&shared, wanted)).unwrap_or_default());
         }
         let running = controllers.into_iter().map(|controller| controller(&shared, stop)).collect();
         let mut assembly = Self { env, running, filled };
-        assembly.add_relays(&scopes, namespaces_writer, stop);
+        assembly.add_relays(&scopes, (namespaces_writer, refusals), stop);
         assembly
     }
 
@@ -148,9 +148,10 @@ impl Assembly {
     fn add_relays(
         &mut self,
         scopes: &[Option<String>],
-        writer: Writer<PartialObjectMeta<Namespace>>,
+        (writer, refusals): (Writer<PartialObjectMeta<Namespace>>, UnboundedReceiver<String>),
         stop: &CancellationToken,
     ) {
+        self.running.push(withdrawn::notice(self.env.clone(), refusals, stop.clone()).boxed());
         let client = self.env.cluster.client();
         let credentials = self.env.settings.credentials_namespaces.iter().cloned().map(Some);
         let elsewhere = credentials.filter(|scope| scopes != [None] && !scopes.contains(scope));

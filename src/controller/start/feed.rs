@@ -21,6 +21,7 @@ use super::super::live::stores::{Unreadable, has};
 use super::super::object::{Managed, Status, uid};
 use super::unreadable;
 use super::wake;
+use super::withdrawn::is_watch_forbidden;
 use crate::api::ObjectMeta;
 use crate::decide::kept;
 use crate::decide::released::is_released;
@@ -48,6 +49,14 @@ pub fn feed<K: Kind>(
     let api = K::Object::api::<Guarded<K::Object>>(client, namespace);
     let config = watcher::Config::default().page_size(PAGE);
     let watched = watcher(api, config).default_backoff().modify(trimmed::<K>);
+    let (refused, scope) = (env.clone(), namespace.map(str::to_owned));
+    let watched = watched.inspect(move |event| {
+        if let (Err(error), Some(env)) = (event, refused.get())
+            && is_watch_forbidden(error)
+        {
+            env.is_refused_in(scope.as_deref());
+        }
+    });
     let mut reader = Reader::<K>::new(namespace, writer, (index, unreadable), env);
     let read = watched.filter_map(move |event| std::future::ready(event.map(|event| reader.read(event)).transpose()));
     let later = env.clone();

@@ -13,6 +13,7 @@ mod state_page;
 mod unreadable;
 mod waiting;
 mod wake;
+mod withdrawn;
 
 pub use aside::Aside;
 pub use leader::{Election, led_by};

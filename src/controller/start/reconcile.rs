@@ -21,6 +21,7 @@ use super::super::object::{Managed, uid};
 use super::super::pass::{Next, Pass, is_outdated, label, pass};
 use super::lanes::Lanes;
 use super::slots::Slots;
+use super::withdrawn::is_forbidden;
 use crate::cluster::explained;
 use crate::decide::{Wake, later};
 use crate::spans;
@@ -43,6 +44,12 @@ pub struct Shared {
     pub env: Arc<Live>,
     pub slots: Slots,
     pub lanes: Lanes,
+}
+
+impl Shared {
+    pub fn of(env: &Arc<Live>) -> Self {
+        Self { slots: Slots::new(env.settings.concurrency), lanes: Lanes::default(), env: env.clone() }
+    }
 }
 
 /// One pass, once the first lists are there, if its owner has a free slot; otherwise the object is woken when there is one. Thousands may wait
@@ -140,6 +147,9 @@ pub fn error_policy<K: Kind>(object: Arc<K::Object>, error: &Error, shared: Arc<
         && status.code == 409
     {
         return Requeue::requeue(CONFLICT_PAUSE);
+    }
+    if is_forbidden(&error.0) {
+        shared.env.is_refused_in(object.meta().namespace.as_deref());
     }
     let errors = shared.env.state.pass_failed(&uid(object.as_ref()));
     warn!(%error, kind = %K::Object::kind(&()), namespace = object.namespace(), name = object.name_any(), "a pass failed");
