@@ -15,8 +15,8 @@ fn finalizers_are_recognized_whichever_operator_has_set_them() {
         (confined.account.as_str(), true, false),
         (CREDENTIAL_FINALIZER, true, true),
         (confined.credential.as_str(), true, true),
-        ("dbplane.dev/finalizers", false, false),
-        ("dbplane.dev/credentials-in-use2", false, false),
+        (format!("{FINALIZER}s").as_str(), false, false),
+        (format!("{CREDENTIAL_FINALIZER}2").as_str(), false, false),
         ("kubernetes.io/pvc-protection", false, false),
     ] {
         assert_eq!(

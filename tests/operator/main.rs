@@ -24,6 +24,7 @@ mod key_faults;
 mod key_recovery;
 mod key_rotation;
 mod keys;
+mod long_names;
 mod moving;
 mod organization;
 mod overwritten;
